@@ -56,7 +56,6 @@ interface CountedRepeatsOptions<T> {
   readonly alike?: number;
   /** Called at the end of a window in which some were counted. Never throws, or rejects. */
   readonly tell: (counted: Counted<T>) => void | Promise<void>;
-  /** Milliseconds since the epoch. */
   readonly now?: () => number;
 }
 

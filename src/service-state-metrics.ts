@@ -16,7 +16,6 @@ interface CertificateGauge {
   readonly ca: string;
   readonly subject: string;
   readonly serial: string;
-  /** Milliseconds since the epoch. */
   readonly notAfter: number;
 }
 

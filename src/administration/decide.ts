@@ -9,7 +9,6 @@ import { accessEvent, actor, type AdminCall } from './admin-call.ts';
 export interface DecisionContext {
   readonly store: RequestStore;
   readonly cas: Pick<CaRouter, 'all'>;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

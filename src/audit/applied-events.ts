@@ -11,14 +11,12 @@ interface CertificateKey {
   readonly ca: string;
   /** The label that it was requested at; null: the CA's own. */
   readonly label: string | null;
-  /** Lowercase hex. */
   readonly serial: string;
 }
 
 interface CertificateNames extends CertificateKey {
   readonly subject: string;
   readonly sans: readonly string[];
-  /** Milliseconds since the epoch. */
   readonly not_after: number;
 }
 

@@ -102,7 +102,6 @@ export interface AuditEvent extends AuditedRequester {
   readonly ca?: string;
   /** Of a certificate: the label that it was asked for at, where that is another than `ca`, whose key signs. */
   readonly label?: string;
-  /** Lower-case hex. */
   readonly serial?: string;
   /** Of the certificate that was issued or revoked: its subject, RFC 4514, and its subjectAltNames. */
   readonly certificate_subject?: string;

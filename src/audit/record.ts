@@ -16,7 +16,6 @@ export interface ChainHead {
 export interface ChainedRecord {
   readonly seq: number;
   readonly type: string;
-  /** Milliseconds since the epoch. */
   readonly time: number;
   readonly hash: string;
   /** One line of JSON, without a line end. */

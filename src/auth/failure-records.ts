@@ -19,7 +19,6 @@ const MAX_DETAIL = 1024;
 interface FailureRecordsOptions {
   readonly store: Pick<AuditStore, 'audit'>;
   readonly log: { readonly error: (fields: object, message: string) => void };
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Told of the refusals that get no record of their own, for the metrics. */
   readonly observe?: (events: readonly AuditEvent[]) => void;

@@ -27,7 +27,6 @@ import { RemoteCa } from './remote/remote-ca.ts';
 import { Ca, CaRouter } from './router.ts';
 
 export interface CaContext {
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** The environment, where PKCS#11 modules look for their own configuration. */
   readonly env: Readonly<Record<string, string | undefined>>;

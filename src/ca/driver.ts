@@ -63,7 +63,6 @@ export interface ForwardedRequest {
 export type IssuanceResult =
   | {
       readonly status: 'issued';
-      /** DER */
       readonly certificate: Buffer;
       /** What stands in it, where the driver has read the bytes that it signed. */
       readonly content?: IssuedContent;
@@ -240,7 +239,6 @@ export interface CaDriver {
 
 /** A CA key at work: file, HSM … It signs, and nothing else of it is visible. */
 export interface Signer {
-  /** DER SubjectPublicKeyInfo. */
   readonly spki: Buffer;
   /** Signs `tbs` with the algorithm that {@link signatureAlgorithm} names; the signature as X.509 carries it (DER for ECDSA). */
   sign(tbs: Buffer): Promise<Buffer>;

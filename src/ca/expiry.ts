@@ -31,7 +31,6 @@ interface ExpiryWatchOptions {
   /** Those in force. */
   readonly cas: () => readonly Ca[];
   readonly log: Pick<Logger, 'warn'>;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

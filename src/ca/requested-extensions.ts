@@ -15,7 +15,6 @@ import {
 /** What of a profile extensions are judged by. */
 export interface ExtensionPolicy {
   readonly keyUsage: ReadonlySet<KeyUsage>;
-  /** Dotted OIDs. */
   readonly purposes: ReadonlySet<string>;
   /** Extensions that are copied from the request. */
   readonly copied: ReadonlySet<string>;

@@ -30,7 +30,6 @@ export interface EstOperations {
 type LogLevel = 'info' | 'warning' | 'error';
 
 export interface ClientContext {
-  /** Milliseconds since the epoch. */
   now(): number;
   /** 0 to 1. */
   random(): number;

@@ -38,7 +38,6 @@ interface OpenOptions {
   /** Passwords of an encrypted PKCS #8. */
   readonly passwords: readonly string[];
   readonly cas: CaCertificates;
-  /** Milliseconds since the epoch. */
   readonly now: number;
 }
 

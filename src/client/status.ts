@@ -86,7 +86,6 @@ interface CertificateStatus {
 const LATE = 0.1;
 const ACCESS = { folder: { mode: 0o755 }, secret: { mode: 0o600 }, open: { mode: 0o644 } };
 
-/** @param now milliseconds since the epoch */
 export function statusOf(config: CertificateConfig, disk: Disk, now: number): CertificateStatus {
   const folder = new CertificateFolder(config.folder, disk, ACCESS);
   const live = folder.live();
@@ -151,7 +150,6 @@ export function describeStatus(status: CertificateStatus): string {
 
 /** The files that tell a monitor how the certificates are: written anew as a whole after each change. */
 
-/** @param now milliseconds since the epoch */
 export function writeReports(config: ClientConfig, disk: Disk, now: number): void {
   const { health_file: health, prometheus_file: prometheus } = config;
   if (health === undefined && prometheus === undefined) return;

@@ -27,7 +27,6 @@ interface CmcContext {
   readonly parties: () => CmcParties;
   readonly crls: CrlSource;
   readonly instance: string;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

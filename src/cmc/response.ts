@@ -25,7 +25,6 @@ interface ResponseInput {
   /** Of the request, as far as they could be read. */
   readonly controls: readonly CmcControl[];
   readonly outcomes: readonly PartOutcome[];
-  /** Milliseconds since the epoch. */
   readonly now: number;
   /** Seconds until a pending request is worth a query. */
   readonly retryAfter: number;

@@ -23,7 +23,6 @@ export interface CertificateActionsOptions extends RevocationContext {
   readonly store: AuditStore & CertificateStore;
   readonly secrets: SharedSecrets;
   readonly otp: Pick<OtpService, 'verifySecret'>;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

@@ -16,7 +16,6 @@ import type { RequestBase } from './request.ts';
 
 interface Admission {
   readonly store: Pick<CertificateStore & DeviceStore, 'getCertificates' | 'findDevices'>;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

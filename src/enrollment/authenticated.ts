@@ -71,7 +71,6 @@ interface EstAuthentication {
   readonly otp: Pick<OtpService, 'refuseUnusable' | 'refuseRepeat'>;
   readonly failures: Pick<FailureRecords, 'record'>;
   readonly repeats: Pick<Repeats, 'standing'>;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

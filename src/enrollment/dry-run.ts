@@ -59,7 +59,6 @@ export interface Verdict {
 export interface DryRunOptions {
   readonly enrollment: Pick<Enrollment, 'dryRun' | 'dryRunQueued'>;
   readonly store: Pick<DeviceStore, 'getDevice'>;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Of what is switched on. The plugin for certificates keeps nothing. */
   readonly otp: boolean;

@@ -39,7 +39,6 @@ import { deniedEvent, RequestTaken, type EnrollmentOutcome, type ReceivedByEst, 
 interface EnrollmentOptions {
   readonly store: Store;
   readonly log: Logger;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** This process, as the owner of its reservations. */
   readonly instance: string;

@@ -39,7 +39,6 @@ export interface Issuance {
   readonly repeats: Pick<Repeats, 'repeatable'>;
   /** This process, as the owner of its reservations. */
   readonly instance: string;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

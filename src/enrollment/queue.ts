@@ -32,7 +32,6 @@ import {
 
 export interface RequestQueueOptions {
   readonly store: CertificateStore & RequestStore;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

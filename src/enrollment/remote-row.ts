@@ -18,7 +18,6 @@ import type { ReservationReleaser } from './reservation-releaser.ts';
 export interface RemoteRequestsOptions {
   readonly store: CertificateStore & IssuanceStore & RemoteRequestStore & Pick<RequestStore, 'getRequest'>;
   readonly log: Pick<Logger, 'warn'>;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** This process, as the owner of its reservations. */
   readonly instance: string;

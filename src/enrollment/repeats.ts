@@ -16,7 +16,6 @@ interface QueueLookup {
 interface RepeatsOptions {
   readonly store: AuditStore & CertificateStore & OtpStore;
   readonly queue: QueueLookup;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** `otp.retry_window`, in milliseconds. */
   readonly retryWindow: number;

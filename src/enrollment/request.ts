@@ -79,7 +79,6 @@ export function refuseDryRun({ dryRun }: Pick<RequestBase, 'dryRun'>): void {
 export type EnrollmentOutcome =
   | {
       readonly status: 'issued';
-      /** DER */
       readonly certificate: Buffer;
       /** The private key that we generated; whoever answers with it zeroes it. */
       readonly key?: KeyPart | undefined;

@@ -35,7 +35,6 @@ export interface ServerCertificateOptions {
   /** This process, as the owner of its reservations. */
   readonly instance: string;
   readonly log: Pick<Logger, 'info' | 'error'>;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Of all nodes: one of them renews. */
   readonly mutex: Limiter;

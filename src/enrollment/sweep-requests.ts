@@ -8,7 +8,6 @@ import { PURGED_AT_ONCE } from '../store/retention-store.ts';
 interface SweepOptions {
   readonly store: Pick<CmcStore & RequestStore, 'expireRequests' | 'purgeCmcMessages'>;
   readonly log: Logger;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly lifetimes: RequestLifetimes;
   /** Whether it is for this process to do: of several nodes, one does. */

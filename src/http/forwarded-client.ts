@@ -15,7 +15,6 @@ export interface Forwarding {
   readonly proxies: () => readonly Certificate[];
   /** `client_address`; undefined: the address of the connection counts. */
   readonly clientAddress: 'x-forwarded-for' | 'proxy-protocol' | undefined;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

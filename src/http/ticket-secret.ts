@@ -13,7 +13,6 @@ const KEYS = 48;
 
 /** A secret in a form that another node can take. */
 interface SharedTicketSecret {
-  /** Hex. */
   readonly secret: string;
   /** Which period it is of, counted from the epoch. */
   readonly period: number;

@@ -36,7 +36,6 @@ export interface Nodes {
 
 /** The time that this node shares with the other nodes. */
 export interface NodeClock {
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Milliseconds that this machine's clock is ahead; absent: the node is alone. */
   readonly skew?: () => number;

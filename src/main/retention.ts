@@ -15,7 +15,6 @@ export interface RetentionOptions {
   };
   readonly store: RetentionStore;
   readonly log: Logger;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

@@ -8,7 +8,6 @@ interface EndsOptions {
   readonly ends: () => readonly CertificateEnd[];
   readonly config: Pick<Config, 'tls'>;
   readonly log: Pick<Logger, 'warn'>;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What was given (a text, a file, a key) is not what it has to be. The message says what is wrong, without a secret; whoever
- * knows where it came from says that, and gives it the code under which an operator or a client gets it.
+ * Invalid input (a text, a file, a key). The message says what is wrong and contains no secret. The caller adds the
+ * source and the error code.
  */
 export class InputError extends Error {
   constructor(message: string) {

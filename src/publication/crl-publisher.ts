@@ -17,7 +17,6 @@ export interface CrlPublisherOptions {
   readonly log: Pick<Logger, 'info' | 'error'>;
   /** Whether lists are signed here that nobody asks for: of several nodes, one does. Absent: yes. */
   readonly isOnDuty?: () => boolean;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

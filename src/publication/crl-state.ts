@@ -11,7 +11,6 @@ type CrlAge = 'current' | 'overdue' | 'expired';
 
 interface CrlState {
   readonly number: number;
-  /** Milliseconds since the epoch. */
   readonly thisUpdate: number;
   readonly nextUpdate: number;
   readonly bytes: number;

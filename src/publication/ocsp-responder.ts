@@ -82,7 +82,6 @@ interface OcspResponderOptions {
   /** How long a response is valid, seconds. */
   readonly validity: number;
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

@@ -9,7 +9,6 @@ interface IssuerKeysOptions {
   readonly source: { readonly url: string; /** PEM */ readonly ca: string | undefined } | { readonly file: string };
   /** Seconds. */
   readonly retryAfter: number;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

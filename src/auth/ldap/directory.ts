@@ -20,7 +20,6 @@ interface DirectoryOptions {
   readonly ca: string | undefined;
   /** Seconds. */
   readonly retryAfter: number;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

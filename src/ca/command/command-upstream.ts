@@ -16,7 +16,6 @@ interface CommandOptions {
   readonly revoke: Program | undefined;
   /** Milliseconds that one run may take. */
   readonly timeout: number;
-  /** Seconds in the Retry-After of a 503. */
   readonly retryAfter: number;
 }
 

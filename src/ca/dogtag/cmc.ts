@@ -37,13 +37,11 @@ interface CmcServiceOptions {
   readonly agent: KeyPair;
   /** The profile that requests go to. */
   readonly profile: string;
-  /** Seconds in the Retry-After of a 503. */
   readonly retryAfter: number;
   readonly chain: Pick<RemoteChain, 'certificate'>;
   /** The CA's label; the CA takes one request at a time from all nodes. */
   readonly label: string;
   readonly makeMutex: MakeMutex;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

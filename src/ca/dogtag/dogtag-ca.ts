@@ -53,7 +53,6 @@ interface DogtagCaOptions {
   readonly lostAfter: number;
   /** Milliseconds one operation may take. */
   readonly timeout: number;
-  /** Seconds in the Retry-After of a 503. */
   readonly retryAfter: number;
 }
 

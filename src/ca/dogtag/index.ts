@@ -13,7 +13,6 @@ import { Replicas } from './replicas.ts';
 import type { AskedProfile } from './verify-issued.ts';
 
 interface DogtagContext {
-  /** Seconds in the Retry-After of a 503. */
   readonly retryAfter: number;
   readonly log: IsolatedLog;
   readonly makeMutex: MakeMutex;

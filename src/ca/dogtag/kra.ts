@@ -19,7 +19,6 @@ export class Kra implements KeyArchive {
   readonly #now: () => number;
   #transport: { readonly key: KeyObject; readonly read: number } | undefined;
 
-  /** @param now milliseconds since the epoch */
   constructor(replicas: Replicas, now: () => number) {
     this.#replicas = replicas;
     this.#now = now;

@@ -15,7 +15,6 @@ interface ReplicasOptions {
   readonly timeout: number;
   /** Milliseconds between checks of a replica in use. */
   readonly checkInterval: number;
-  /** Seconds in the Retry-After of a 503. */
   readonly retryAfter: number;
   readonly log: ReplicasLog;
 }

@@ -19,7 +19,6 @@ export interface LocalCaConfig {
 
 export interface LocalCaContext {
   readonly publication?: PublicationUrls | undefined;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

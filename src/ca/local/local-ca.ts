@@ -57,7 +57,6 @@ interface LocalCaOptions {
   readonly profile: IssuanceProfile;
   /** Written into every certificate. */
   readonly publication?: PublicationUrls | undefined;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

@@ -21,10 +21,8 @@ const DAY = 86_400_000;
 /** What the certificate of a CA says. */
 export interface NewCa {
   readonly subject: Name;
-  /** DER SubjectPublicKeyInfo. */
   readonly spki: Buffer;
   readonly days: number;
-  /** Milliseconds since the epoch. */
   readonly now: number;
   /** Number of CAs that may stand below it; undefined: any number. */
   readonly pathLength: number | undefined;

@@ -78,7 +78,6 @@ export const expiry = ({ notBefore, notAfter }: Period): string =>
 
 /** One of `[[ca.profile.extensions]]`: a value, or the request's. */
 interface ProfileExtension {
-  /** Dotted OID. */
   readonly oid: string;
   readonly critical: boolean;
   /** DER, in hex. */
@@ -137,9 +136,7 @@ export function publicationUrls(
 
 /** What is the same in every certificate of one CA, encoded once. */
 export interface TbsConstants {
-  /** DER AlgorithmIdentifier. */
   readonly signatureAlgorithm: Buffer;
-  /** DER Name: the CA's subject, byte for byte. */
   readonly issuer: Buffer;
   /** DER Extensions that no request changes. */
   readonly extensions: readonly Buffer[];
@@ -151,7 +148,6 @@ interface TbsInput {
   readonly notBefore: Date;
   readonly notAfter: Date;
   readonly subject: Name;
-  /** DER SubjectPublicKeyInfo. */
   readonly spki: Buffer;
   readonly subjectKeyIdentifier: Buffer;
   /** Empty: no keyUsage extension. */

@@ -13,7 +13,6 @@ import { TokenFault } from './wire.ts';
 interface Pkcs11Context {
   /** The environment for the module, which may find its configuration there. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Seconds in the Retry-After of a 503. */
   readonly retryAfter: number;
   readonly log: IsolatedLog;
 }

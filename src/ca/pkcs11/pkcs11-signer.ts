@@ -19,7 +19,6 @@ export interface Pkcs11SignerOptions extends TokenAccess, KeyReference {
   readonly expectedSpki?: Buffer | undefined;
   /** The environment of the module: many find their own configuration through it (SOFTHSM2_CONF …). */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Seconds in the Retry-After of a 503. */
   readonly retryAfter: number;
   readonly log: IsolatedLog;
   /** Milliseconds; see {@link IsolatedProcess}. */

@@ -32,7 +32,6 @@ export interface SignerInit extends TokenAccess, KeyReference {
 
 /** Answer of `describe`. */
 export interface KeyDescription {
-  /** DER SubjectPublicKeyInfo. */
   readonly spki: Uint8Array;
   /** What an operator should know about the key or the token, one sentence each. */
   readonly warnings: readonly string[];

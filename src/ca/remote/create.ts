@@ -12,11 +12,9 @@ import { RemoteCa } from './remote-ca.ts';
 import type { Upstream } from './upstream.ts';
 
 interface UpstreamContext {
-  /** Seconds in the Retry-After of a 503. */
   readonly retryAfter: number;
   readonly log: IsolatedLog;
   readonly store: Pick<IntermediateStore, 'rememberIntermediates'>;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

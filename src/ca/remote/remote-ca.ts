@@ -38,14 +38,12 @@ interface RemoteCaOptions {
   readonly maxCalls: number;
   /** Milliseconds that one call may take. */
   readonly timeout: number;
-  /** Seconds in the Retry-After of a 503. */
   readonly retryAfter: number;
   /** Days that the profile asks for. */
   readonly validityDays: number;
   readonly log: IsolatedLog;
   /** Remembers what leads from a certificate to an anchor. */
   readonly store: Pick<IntermediateStore, 'rememberIntermediates'>;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

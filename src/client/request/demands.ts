@@ -32,7 +32,6 @@ export interface Wanted {
   readonly subjectAltNames: readonly GeneralName[];
   /** undefined: what the CA asks for, else P-256. */
   readonly keyType: string | undefined;
-  /** Dotted OIDs. */
   readonly extKeyUsage: readonly string[];
   /** Names stay as they are: RFC 7030 §4.2.2 has those of a renewal identical. */
   readonly isRenewal: boolean;

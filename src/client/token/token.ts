@@ -29,7 +29,6 @@ export function tokenPin({ label, pin_file: file, pin_env: variable }: TokenConf
 export interface TokenKeys {
   /** @param keyType one of {@link TOKEN_KEY_TYPES}. @param label CKA_LABEL, for people */
   generate(keyType: string, id: string, label: string): Promise<void>;
-  /** DER SubjectPublicKeyInfo. */
   publicKey(id: string): Promise<Buffer>;
   sign(id: string, algorithm: SignatureAlgorithm, data: Buffer): Promise<Buffer>;
   /** The private keys that are there. */

@@ -60,7 +60,6 @@ interface FollowOptions {
   readonly needed?: readonly Certificate[];
 }
 
-/** @param now milliseconds since the epoch */
 export async function followAnchors(
   current: CaCertificates,
   listed: readonly Certificate[],

@@ -24,9 +24,7 @@ export interface CertificateEnd {
   readonly ca: string;
   /** RFC 4514. */
   readonly subject: string;
-  /** Lower-case hex. */
   readonly serial: string;
-  /** Milliseconds since the epoch. */
   readonly notAfter: number;
 }
 

@@ -52,7 +52,6 @@ export interface CsrAttrsDependencies {
   readonly authenticator: EstAuthenticator;
   /** `est.csrattrs_require_mtls`. */
   readonly csrattrsRequireMtls: boolean;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

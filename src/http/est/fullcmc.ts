@@ -18,7 +18,6 @@ export interface FullCmcDependencies {
   readonly cmcServer: CmcServer;
   /** `[cmc]`, as it is in force. */
   readonly cmcParties: () => CmcParties;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

@@ -15,7 +15,6 @@ interface PublicationContext {
   readonly store: CertificateStore;
   readonly log: Logger;
   readonly metrics: RequestCounts;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 

@@ -157,7 +157,6 @@ export interface BackupOptions {
   readonly ownLookupKey: boolean;
   /** A folder that is not there, or empty. */
   readonly to: string;
-  /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly progress: (text: string) => void;
 }

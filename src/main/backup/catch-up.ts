@@ -18,7 +18,6 @@ export interface CatchUpOptions {
   readonly cas: readonly string[];
   /** How far CRL numbers advance if it is not known which ones were used. */
   readonly crlNumbersSkipped: number;
-  /** Milliseconds since the epoch. */
   readonly now: number;
   /** Shows the progress of work on audit records. */
   readonly bar: (what: string) => Bar;

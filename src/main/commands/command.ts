@@ -6,7 +6,6 @@ export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly out: (text: string | Uint8Array) => void;
   readonly err: (text: string) => void;
-  /** Milliseconds since the epoch. */
   now(): number;
   /** Held back until a command takes them; of all others, the process is ended by them. */
   readonly signals: Signals;

@@ -1,22 +1,20 @@
 /** Body part identifiers and references to them (RFC 5272 §3.2.2, §6.1.1). */
 import { DerError, Tag, children, integer, readBigInt, sequence, type DerElement } from '../der/der.ts';
 
-/** 1 to 4294967295; 0 where it stands for the message itself. */
+/** 1 to 4294967295; 0 denotes the message itself. */
 export type BodyPartID = number;
 
-/** A path through nested messages: each identifier is a part of the message that the one before it names. */
+/** A path through nested messages: each identifier names a part of the message that the previous one identifies. */
 export type BodyPartPath = readonly BodyPartID[];
 
-/** BodyPartReference: one part of this message, or a path into a nested one. */
 export type BodyPartReference = BodyPartID | BodyPartPath;
 
-/** bodyIdMax */
+/** bodyIdMax. */
 const MAX_BODY_PART_ID = 4_294_967_295;
 
-/** The reserved identifier of the current message. */
 export const CURRENT_MESSAGE: BodyPartID = 0;
 
-/** An INTEGER that is no BodyPartID, as a reader finds it. */
+/** An INTEGER outside the BodyPartID range. */
 export class BodyPartIDOutOfRange extends DerError {
   constructor(what: string) {
     super(`${what}: not between 0 and ${MAX_BODY_PART_ID}`);
@@ -24,7 +22,6 @@ export class BodyPartIDOutOfRange extends DerError {
   }
 }
 
-/** @throws DerError; {@link BodyPartIDOutOfRange} on an INTEGER outside 0..4294967295 */
 export function readBodyPartID(element: DerElement, what = 'bodyPartID'): BodyPartID {
   if (element.tag !== Tag.INTEGER) throw new DerError(`${what}: unexpected tag`);
   if (element.value.length > 5) throw new BodyPartIDOutOfRange(what);
@@ -33,13 +30,13 @@ export function readBodyPartID(element: DerElement, what = 'bodyPartID'): BodyPa
   return Number(value);
 }
 
-/** INTEGER. @throws RangeError on what is no BodyPartID */
+/** @throws RangeError for a number outside 0..4294967295 */
 export function encodeBodyPartID(id: BodyPartID): Buffer {
   if (!Number.isInteger(id) || id < 0 || id > MAX_BODY_PART_ID) throw new RangeError(`${id} is no bodyPartID`);
   return integer(id);
 }
 
-/** BodyPartList and BodyPartPath, which have the same syntax: SEQUENCE SIZE (1..MAX) OF BodyPartID. @throws DerError */
+/** BodyPartList or BodyPartPath (same syntax): SEQUENCE SIZE (1..MAX) OF BodyPartID. */
 export function readBodyPartList(element: DerElement, what = 'BodyPartList'): BodyPartID[] {
   if (element.tag !== Tag.SEQUENCE) throw new DerError(`${what}: unexpected tag`);
   const ids = children(element.value, what).map((id) => readBodyPartID(id, what));

@@ -1,4 +1,4 @@
-/** The structures that the controls of clients and their answers carry (RFC 5272 §6), in and out. All readers throw DerError. */
+/** ASN.1 types of the controls that clients and servers exchange (RFC 5272 §6). All readers throw DerError. */
 import { issuerAndSerialNumber, encodeSignerIdentifier } from '../cms/signed-data.ts';
 import { serialHex, serialInteger } from '../x509/certificate.ts';
 import { CRL_REASONS, type CrlReason, isCrlReason } from '../x509/crl.ts';
@@ -28,18 +28,16 @@ import {
   type Syntax,
 } from './syntax.ts';
 
-/** IdentityProofV2 and PopLinkWitnessV2, which have the same syntax. */
+/** IdentityProofV2 and PopLinkWitnessV2 (same syntax). */
 export interface KeyedWitness {
-  /** hashAlgID or keyGenAlgorithm: makes the MAC's key of the shared secret. */
+  /** hashAlgID or keyGenAlgorithm: derives the MAC key from the shared secret. */
   readonly keyAlgorithm: AlgorithmIdentifier;
   readonly macAlgorithm: AlgorithmIdentifier;
   readonly witness: Buffer;
 }
 
-/** A certificate by its issuer and serial number. */
 export interface CertificateId {
   readonly issuer: Name;
-  /** Lower-case hex, as in the store. */
   readonly serialNumber: string;
 }
 
@@ -52,7 +50,6 @@ export interface RevokeRequest extends CertificateId {
 
 export interface GetCert {
   readonly issuerName: GeneralName;
-  /** Lower-case hex. */
   readonly serialNumber: string;
 }
 
@@ -92,7 +89,7 @@ export const KEYED_WITNESS: Syntax<KeyedWitness> = {
     sequence(encodeAlgorithmIdentifier(keyAlgorithm), encodeAlgorithmIdentifier(macAlgorithm), octetString(witness)),
 };
 
-/** CMCCertId (§6.14). Dogtag's CMCRequest puts the issuer into one more SEQUENCE, which is taken off. */
+/** CMCCertId (§6.14). Dogtag's CMCRequest wraps the issuer in an additional SEQUENCE, which is removed. */
 export const CERTIFICATE_ID: Syntax<CertificateId> = {
   read: (element) => {
     const reader = fields(element, 'CMCCertId');

@@ -1,4 +1,4 @@
-/** CMC controls (RFC 5272 §6, RFC 6402 §2): from their tagged form to typed values, and back. */
+/** CMC controls (RFC 5272 §6, RFC 6402 §2): conversion between tagged attributes and typed values. */
 import { DerError, parseDer } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
 import type { BodyPartID } from './body-part.ts';
@@ -25,7 +25,7 @@ import { BIG_INTEGER, BODY_PART_ID, BODY_PART_LIST, CONTROLS_PROCESSED, OCTETS, 
 
 const STATUS_INFO: Syntax<CmcStatusInfo> = { read: readStatusInfo, encode: encodeStatusInfo };
 
-/** Every control of RFC 5272 and RFC 6402 by its name there, without the `id-cmc-`. */
+/** Every control of RFC 5272 and RFC 6402, by its name without `id-cmc-`. */
 const SYNTAX = {
   statusInfo: STATUS_INFO,
   identification: UTF8,
@@ -63,10 +63,8 @@ const SYNTAX = {
 
 export type ControlName = keyof typeof SYNTAX;
 
-/** The value of each control. */
 export type ControlValue<N extends ControlName> = ReturnType<(typeof SYNTAX)[N]['read']>;
 
-/** A control of a known type with its value. */
 export type KnownControl = {
   [N in ControlName]: { readonly name: N; readonly bodyPartID: BodyPartID; readonly value: ControlValue<N> };
 }[ControlName];
@@ -75,7 +73,7 @@ export type KnownControl = {
 interface UnknownControl {
   readonly name: 'unknown';
   readonly bodyPartID: BodyPartID;
-  /** attrType, dotted. */
+  /** attrType (dotted OID). */
   readonly type: string;
   /** attrValues: DER of each. */
   readonly values: readonly Buffer[];
@@ -94,7 +92,7 @@ export function isControlName(name: string): name is ControlName {
 }
 
 /**
- * The control's value. Every control of the two RFCs has exactly one.
+ * Reads a control's value. Every control of the two RFCs has exactly one.
  * @throws CmcError `control-malformed`, naming the control's body part
  */
 export function parseControl(attribute: TaggedAttribute): CmcControl {
@@ -117,7 +115,7 @@ function known(name: ControlName, bodyPartID: BodyPartID, value: Buffer): KnownC
     bodyPartID,
     value: read(parseDer(value, undefined, name)),
   };
-  // The table pairs each name with its value's type; TypeScript cannot follow that through a lookup.
+  // SYNTAX pairs each name with its value's type; TypeScript cannot follow that through a lookup.
   return control as KnownControl;
 }
 
@@ -131,7 +129,6 @@ function malformed(bodyPartID: BodyPartID, name: ControlName, reason: string, ca
   );
 }
 
-/** A control to put into a message. */
 export function buildControl<N extends ControlName>(
   bodyPartID: BodyPartID,
   name: N,
@@ -146,7 +143,6 @@ export function encodeControlValue<N extends ControlName>(name: N, value: Contro
   return encode(value);
 }
 
-/** All controls of one name, in the message's order. */
 export function controlsNamed<N extends ControlName>(
   controls: readonly CmcControl[],
   name: N,

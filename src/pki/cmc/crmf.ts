@@ -1,4 +1,4 @@
-/** CertReqMsg (RFC 4211) as CMC carries it (RFC 5272 §3.2.1.2.2). All readers throw DerError. */
+/** CertReqMsg (RFC 4211) as used in CMC (RFC 5272 §3.2.1.2.2). All readers throw DerError. */
 import {
   DerError,
   DerReader,
@@ -18,7 +18,7 @@ import { parseExtensions, type Extension } from '../x509/extensions.ts';
 import { parseName, type Name } from '../x509/name.ts';
 import { readBodyPartID, type BodyPartID } from './body-part.ts';
 
-/** The fields of a certificate that a requester (or an RA, in modCertTemplate) fills in. */
+/** The certificate fields that a requester, or an RA in modCertTemplate, may specify. */
 interface CertTemplate {
   /** 2 is X.509 version 3. */
   readonly version: number | undefined;
@@ -26,18 +26,15 @@ interface CertTemplate {
   readonly notBefore: Date | undefined;
   readonly notAfter: Date | undefined;
   readonly subject: Name | undefined;
-  /** DER SubjectPublicKeyInfo. */
   readonly publicKey: Buffer | undefined;
   readonly extensions: readonly Extension[] | undefined;
-  /** Fields that are the CA's to assign (RFC 4211 §5: to be omitted) and were filled in nevertheless. */
+  /** Fields that only the CA may assign (RFC 4211 §5) but the requester filled in. */
   readonly assigned: readonly string[];
 }
 
-/** A control of a CertRequest: CMC's own attributes (popLinkWitnessV2, changeSubjectName) and CRMF's. */
+/** A CertRequest control: CMC's own attributes (popLinkWitnessV2, changeSubjectName) or CRMF's. */
 interface CrmfControl {
-  /** Dotted OID. */
   readonly oid: string;
-  /** DER. */
   readonly value: Buffer;
 }
 
@@ -45,9 +42,8 @@ type CrmfProofOfPossession =
   | { readonly kind: 'raVerified' }
   | {
       readonly kind: 'signature';
-      /** Whether a poposkInput is there; what is signed is then not the request. */
+      /** Whether a poposkInput is present; the signature then does not cover the request. */
       readonly withInput: boolean;
-      /** DER AlgorithmIdentifier. */
       readonly algorithm: Buffer;
       readonly signature: Buffer;
     }
@@ -56,7 +52,7 @@ type CrmfProofOfPossession =
 export interface CertReqMsg {
   readonly der: Buffer;
   readonly certReqId: BodyPartID;
-  /** DER CertRequest: what the signature covers. */
+  /** DER CertRequest, which the signature covers. */
   readonly certReq: Buffer;
   readonly certTemplate: CertTemplate;
   readonly controls: readonly CrmfControl[];
@@ -122,7 +118,7 @@ function readSignature(element: DerElement): CrmfProofOfPossession {
   return { kind: 'signature', withInput: input !== undefined, algorithm, signature };
 }
 
-/** @param der CertTemplate. The tags are IMPLICIT but for those of CHOICEs: both names and both times. */
+/** @param der CertTemplate. The tags are IMPLICIT except those of CHOICEs (names and times). */
 export function parseCertTemplate(der: Buffer): CertTemplate {
   const reader = DerReader.of(der, 'CertTemplate');
   const version = reader.optional(contextPrimitive(0), 'version');

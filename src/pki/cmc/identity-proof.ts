@@ -1,6 +1,6 @@
 /**
- * What a shared secret proves in CMC: the sender's identity (RFC 5272 §6.2), that the same sender holds a request's
- * key (§6.3.1), and the right to revoke (§6.11).
+ * Uses of a shared secret in CMC: proof of the sender's identity (RFC 5272 §6.2), proof that the same sender holds a
+ * request's key (§6.3.1), and the right to revoke (§6.11).
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { DIGEST_OIDS, DIGESTS } from '../cms/cms.ts';
@@ -16,29 +16,28 @@ import { KEYED_WITNESS, type KeyedWitness } from './control-syntax.ts';
 import type { AlgorithmIdentifier } from './syntax.ts';
 import type { CmcCertificateRequest } from './tagged-request.ts';
 
-/** A secret shared out of band, and the name by which the message says which. */
 export interface SharedSecret {
-  /** The secret's octets (UTF-8 where it is text). */
+  /** Octets of the secret; UTF-8 if it is text. */
   readonly secret: Buffer;
-  /** The message's Identification control; undefined where it has none. */
+  /** The message's Identification control, if present. */
   readonly identification: string | undefined;
 }
 
 type IdentityProofV2 = Extract<KnownControl, { readonly name: 'identityProofV2' }>;
 
 /**
- * RFC 5272 §6.2.1, §6.2.3: whether the witness is the MAC of the reqSequence under the hash of the secret, followed by
- * the identification where there is one. Compares in constant time.
+ * Verifies the witness in constant time (RFC 5272 §6.2.1, §6.2.3): the MAC over reqSequence, keyed with the hash of the
+ * secret and the identification, if present.
  *
- * @param reqSequenceBytes as received, header included
- * @throws CmcError `algorithm` (badAlg), naming the control, on anything but SHA-256, -384, -512 and HMAC with those
+ * @param reqSequenceBytes as received, including the header
+ * @throws CmcError `algorithm` (badAlg), naming the control, unless the hash is SHA-256, -384 or -512
  */
 export function verifyIdentityProof(control: IdentityProofV2, reqSequenceBytes: Buffer, shared: SharedSecret): boolean {
   const { hash, mac } = algorithms(control.value, control.bodyPartID);
   return equal(identityWitness(hash, mac, reqSequenceBytes, shared), control.value.witness);
 }
 
-/** An identity proof for a message with this reqSequence. */
+/** Creates an identity proof over this reqSequence. */
 export function createIdentityProof(
   reqSequenceBytes: Buffer,
   shared: SharedSecret,
@@ -66,7 +65,6 @@ const keyedWitness = (hash: HashName, value: Buffer): KeyedWitness => ({
   witness: value,
 });
 
-/** The hash and the MAC's hash of a witness. */
 function algorithms(
   { keyAlgorithm, macAlgorithm }: KeyedWitness,
   bodyPartID: BodyPartID,
@@ -89,7 +87,7 @@ const withoutParameters = ({ parameters }: AlgorithmIdentifier): boolean =>
   parameters === undefined || parameters[0] === Tag.NULL;
 
 /**
- * The popLinkWitnessV2 among a request's attributes (PKCS #10) or controls (CRMF); undefined where there is none.
+ * The popLinkWitnessV2 among a request's attributes (PKCS #10) or controls (CRMF).
  * @throws CmcError `request-malformed`, naming the request
  */
 function popLinkWitness({ bodyPartID, attributes }: CmcCertificateRequest): KeyedWitness | undefined {
@@ -109,9 +107,9 @@ function popLinkWitness({ bodyPartID, attributes }: CmcCertificateRequest): Keye
 }
 
 /**
- * RFC 5272 §6.3.1.1: whether the request carries a popLinkWitnessV2 made of this secret and the message's
- * popLinkRandom. Its key is the hash of the secret alone; Dogtag's clients append the identification as §6.2.3 has it
- * for the identity proof, which is accepted too.
+ * Whether the request contains a popLinkWitnessV2 for this secret and the message's popLinkRandom (RFC 5272 §6.3.1.1).
+ * The key is the hash of the secret. Dogtag's clients append the identification, as in §6.2.3; that form is accepted
+ * too.
  *
  * @throws CmcError `request-malformed`; `algorithm` (badAlg), both naming the request
  */
@@ -124,12 +122,11 @@ export function verifyPopLinkWitness(request: CmcCertificateRequest, random: Buf
   return alone || withName;
 }
 
-/** The witness to put into each request of a message with this popLinkRandom. */
 export function createPopLinkWitness(random: Buffer, secret: Buffer, hash: HashName = 'sha256'): KeyedWitness {
   return keyedWitness(hash, witness(hash, hash, random, [secret]));
 }
 
-/** Whether a secret that was sent (revokeRequest, RFC 5272 §6.11) is the registered one; its length does not show. */
+/** Compares the secret of a revokeRequest (RFC 5272 §6.11) in constant time, without disclosing the length. */
 export function sameSecret(sent: Buffer, registered: Buffer): boolean {
   const digest = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest();
   return timingSafeEqual(digest(sent), digest(registered));

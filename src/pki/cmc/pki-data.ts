@@ -23,16 +23,16 @@ import {
 } from './body-part.ts';
 import { CmcError } from './cmc-error.ts';
 
-/** A control as it stands in a message; read it with `parseControl`. */
+/** An undecoded control; decode it with `parseControl`. */
 export interface TaggedAttribute {
   readonly bodyPartID: BodyPartID;
-  /** attrType, dotted. */
+  /** attrType (dotted OID). */
   readonly type: string;
   /** attrValues: DER of each. */
   readonly values: readonly Buffer[];
 }
 
-/** A certification request as it stands in a message; read it with `parseCertificateRequest`. */
+/** An undecoded certification request; decode it with `parseCertificateRequest`. */
 export type TaggedRequest =
   | {
       readonly kind: 'tcr';
@@ -42,7 +42,7 @@ export type TaggedRequest =
     }
   | {
       readonly kind: 'crm';
-      /** The certReqId. */
+      /** certReqId. */
       readonly bodyPartID: BodyPartID;
       /** DER CertReqMsg (CRMF). */
       readonly der: Buffer;
@@ -50,23 +50,20 @@ export type TaggedRequest =
   | {
       readonly kind: 'orm';
       readonly bodyPartID: BodyPartID;
-      /** requestMessageType, dotted. */
+      /** requestMessageType (dotted OID). */
       readonly type: string;
-      /** DER of the requestMessageValue. */
       readonly der: Buffer;
     };
 
 export interface TaggedContentInfo {
   readonly bodyPartID: BodyPartID;
-  /** DER ContentInfo. */
   readonly contentInfo: Buffer;
 }
 
 export interface OtherMsg {
   readonly bodyPartID: BodyPartID;
-  /** otherMsgType, dotted. */
+  /** otherMsgType (dotted OID). */
   readonly type: string;
-  /** DER of the otherMsgValue. */
   readonly value: Buffer;
 }
 
@@ -78,15 +75,15 @@ export interface PkiDataContent {
 }
 
 export interface PkiData extends PkiDataContent {
-  /** The reqSequence, header included, exactly as it was received: what the identity proofs are about (§6.2.1). */
+  /** The reqSequence as received, including the header: the identity proofs cover it (§6.2.1). */
   readonly reqSequenceBytes: Buffer;
 }
 
-/** Parts in one message; nested messages count for themselves. */
+/** Maximum parts per message; nested messages have their own count. */
 export const MAX_BODY_PARTS = 256;
 
 /**
- * @param content the encapsulated content of a full PKI request, as received (BER is fine)
+ * @param content the encapsulated content of a full PKI request, as received (BER is accepted)
  * @throws CmcError `malformed`, `body-part-id-zero`, `body-part-id-range`, `body-part-id-duplicate`, `too-many-parts`
  */
 export function parsePkiData(content: Buffer): PkiData {
@@ -104,7 +101,7 @@ export function parsePkiData(content: Buffer): PkiData {
   });
 }
 
-/** DER of PKIData. @throws RangeError on a bodyPartID that is none */
+/** DER of PKIData. @throws RangeError for a bodyPartID out of range */
 export function buildPkiData(data: Partial<PkiDataContent>): Buffer {
   const { controlSequence = [], reqSequence = [], cmsSequence = [], otherMsgSequence = [] } = data;
   return sequence(
@@ -115,14 +112,13 @@ export function buildPkiData(data: Partial<PkiDataContent>): Buffer {
   );
 }
 
-/** DER of a reqSequence alone: what an identity proof that goes beside it is computed over. */
+/** DER of a reqSequence, as input to an identity proof. */
 export function encodeReqSequence(requests: readonly TaggedRequest[]): Buffer {
   return sequence(...requests.map(encodeTaggedRequest));
 }
 
 // --- shared with PKIResponse -----------------------------------------------------------------------------------
 
-/** Runs a reader; DerErrors come out as CmcErrors about the whole message. */
 export function reading<T>(what: string, read: () => T): T {
   try {
     return read();
@@ -145,7 +141,7 @@ interface PartCounter {
   add(): void;
 }
 
-/** Throws at the first part too many, before it is read. */
+/** Counts parts and throws before the first one over the limit is read. */
 export function counter(): PartCounter {
   let count = 0;
   return {
@@ -160,7 +156,7 @@ export function counter(): PartCounter {
   };
 }
 
-/** The elements of the next SEQUENCE OF. */
+/** Reads the elements of the next SEQUENCE OF. */
 export function parts<T>(reader: DerReader, field: string, count: PartCounter, read: (element: DerElement) => T): T[] {
   const list = reader.enter(Tag.SEQUENCE, field);
   const found: T[] = [];
@@ -171,7 +167,7 @@ export function parts<T>(reader: DerReader, field: string, count: PartCounter, r
   return found;
 }
 
-/** RFC 5272 §3.2.2: no part has the identifier 0, no two parts the same. */
+/** RFC 5272 §3.2.2: no bodyPartID is 0, and none occurs twice. */
 export function checkBodyPartIDs(all: readonly { readonly bodyPartID: BodyPartID }[]): void {
   const seen = new Set<BodyPartID>();
   const twice = new Set<BodyPartID>();
@@ -198,7 +194,6 @@ function fields(element: DerElement, what: string, tag: number = Tag.SEQUENCE): 
   return new DerReader(element.value, what);
 }
 
-/** @throws DerError */
 export function readTaggedAttribute(element: DerElement): TaggedAttribute {
   const reader = fields(element, 'TaggedAttribute');
   const bodyPartID = readBodyPartID(reader.next(Tag.INTEGER, 'bodyPartID'));
@@ -212,7 +207,6 @@ export function encodeTaggedAttribute({ bodyPartID, type, values }: TaggedAttrib
   return sequence(encodeBodyPartID(bodyPartID), oid(type), setOf(...values));
 }
 
-/** @throws DerError */
 export function readTaggedRequest(element: DerElement): TaggedRequest {
   switch (element.tag) {
     case contextConstructed(0): {
@@ -223,7 +217,7 @@ export function readTaggedRequest(element: DerElement): TaggedRequest {
       return { kind: 'tcr', bodyPartID, der };
     }
     case contextConstructed(1): {
-      // IMPLICIT: the tag stands in the place of CertReqMsg's own.
+      // IMPLICIT: the tag replaces the SEQUENCE tag of CertReqMsg.
       const der = tlv(Tag.SEQUENCE, element.value);
       const certReq = new DerReader(element.value, 'CertReqMsg').enter(Tag.SEQUENCE, 'certReq');
       return { kind: 'crm', bodyPartID: readBodyPartID(certReq.next(Tag.INTEGER, 'certReqId'), 'certReqId'), der };
@@ -252,7 +246,6 @@ export function encodeTaggedRequest(request: TaggedRequest): Buffer {
   }
 }
 
-/** @throws DerError */
 export function readTaggedContentInfo(element: DerElement): TaggedContentInfo {
   const reader = fields(element, 'TaggedContentInfo');
   const bodyPartID = readBodyPartID(reader.next(Tag.INTEGER, 'bodyPartID'));
@@ -265,7 +258,6 @@ export function encodeTaggedContentInfo({ bodyPartID, contentInfo }: TaggedConte
   return sequence(encodeBodyPartID(bodyPartID), contentInfo);
 }
 
-/** @throws DerError */
 export function readOtherMsg(element: DerElement): OtherMsg {
   const reader = fields(element, 'OtherMsg');
   const bodyPartID = readBodyPartID(reader.next(Tag.INTEGER, 'bodyPartID'));

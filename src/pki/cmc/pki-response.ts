@@ -24,7 +24,7 @@ interface PkiResponse {
 }
 
 /**
- * @param content the encapsulated content of a full PKI response, as received (BER is fine)
+ * @param content the encapsulated content of a full PKI response, as received (BER is accepted)
  * @throws CmcError as `parsePkiData`
  */
 export function parsePkiResponse(content: Buffer): PkiResponse {
@@ -40,7 +40,7 @@ export function parsePkiResponse(content: Buffer): PkiResponse {
   });
 }
 
-/** DER of PKIResponse. @throws RangeError on a bodyPartID that is none */
+/** DER of PKIResponse. @throws RangeError for a bodyPartID out of range */
 export function buildPkiResponse(response: Partial<PkiResponse>): Buffer {
   const { controlSequence = [], cmsSequence = [], otherMsgSequence = [] } = response;
   return sequence(

@@ -1,4 +1,4 @@
-/** The structures of controls that RAs and CAs use among themselves (RFC 5272 §6.5, §6.8, §6.15, §6.18). All readers throw DerError. */
+/** ASN.1 types of the controls between RAs and CAs (RFC 5272 §6.5, §6.8, §6.15, §6.18). All readers throw DerError. */
 import { Tag, boolean, integer, octetString, readBoolean, readInteger, sequence } from '../der/der.ts';
 import { encodeExtensions, parseExtensions, type Extension } from '../x509/extensions.ts';
 import {
@@ -33,9 +33,9 @@ interface AddExtensions {
 interface ModCertTemplate {
   readonly pkiDataReference: BodyPartPath;
   readonly certReferences: readonly BodyPartID[];
-  /** false: the fields of the template are removed from the request. */
+  /** false: removes the template's fields from the request. */
   readonly replace: boolean;
-  /** DER CertTemplate; read it with `parseCertTemplate`. */
+  /** DER CertTemplate; decode it with `parseCertTemplate`. */
   readonly certTemplate: Buffer;
 }
 

@@ -1,4 +1,4 @@
-/** A message signed with the key that it asks a certificate for (RFC 5272 §3.2). */
+/** Messages signed with the key for which they request a certificate (RFC 5272 §3.2). */
 import type { SignedData } from '../cms/cms.ts';
 import { unlessMalformed } from '../der/der.ts';
 import { findExtension, parseSubjectKeyIdentifier } from '../x509/extensions.ts';
@@ -8,12 +8,10 @@ import { CmcError } from './cmc-error.ts';
 import type { CmcCertificateRequest } from './tagged-request.ts';
 
 /**
- * The request whose key the message names as its signer: by the subjectKeyIdentifier form, with the value of the
- * request's own Subject Key Identifier extension. undefined: the signer is somebody with a certificate. That the
- * signature is that key's is still to be verified.
+ * The request whose key signed the message, or undefined if the signer has a certificate. The signer's
+ * subjectKeyIdentifier equals the request's Subject Key Identifier extension. The caller verifies the signature.
  *
- * @throws CmcError `malformed` (badMessageCheck) where such a signer is not the only one, or two requests claim the
- *   identifier
+ * @throws CmcError `malformed` (badMessageCheck) if there are further signers or two requests claim the identifier
  */
 export function requestOfSigner(
   { signerInfos }: Pick<SignedData, 'signerInfos'>,
@@ -33,7 +31,7 @@ export function requestOfSigner(
 
 const wrong = (message: string): CmcError => new CmcError('malformed', [CURRENT_MESSAGE], message, 'badMessageCheck');
 
-/** The value of a request's Subject Key Identifier extension, where it has one that can be read. */
+/** The request's Subject Key Identifier extension, if it is readable. */
 function requestedKeyIdentifier({ extensions }: CmcCertificateRequest): Buffer | undefined {
   const extension = findExtension(extensions, OID.subjectKeyIdentifier);
   return extension && unlessMalformed(() => parseSubjectKeyIdentifier(extension.value), undefined);

@@ -1,4 +1,4 @@
-/** CMCStatusInfo and CMCStatusInfoV2 (RFC 5272 §6.1): what became of a request and of its parts. */
+/** CMCStatusInfo and CMCStatusInfoV2 (RFC 5272 §6.1): the status of a request and its parts. */
 import {
   DerError,
   DerReader,
@@ -50,28 +50,25 @@ const CMC_FAIL_INFO = {
 
 export type CmcFailInfoName = keyof typeof CMC_FAIL_INFO;
 
-/** When and with what to ask again. */
+/** When to poll again, and with which token. */
 interface PendInfo {
   readonly pendToken: Buffer;
   /** Whole seconds. */
   readonly pendTime: Date;
 }
 
-/** An error code of somebody else's definition. */
 interface ExtendedFailInfo {
-  /** Dotted OID. */
   readonly oid: string;
-  /** DER. */
   readonly value: Buffer;
 }
 
-/** OtherStatusInfo. A number stands for a CMCFailInfo that is none of the standard's (closed environments: 1000 to 1999). */
+/** OtherStatusInfo. A number is a CMCFailInfo outside the standard's list (closed environments use 1000 to 1999). */
 type OtherStatusInfo =
   | { readonly failInfo: CmcFailInfoName | number }
   | { readonly pendInfo: PendInfo }
   | { readonly extendedFailInfo: ExtendedFailInfo };
 
-/** CMCStatusInfoV2; CMCStatusInfo is the same without paths and without extendedFailInfo. */
+/** CMCStatusInfoV2; CMCStatusInfo is the same without body part paths and extendedFailInfo. */
 export interface CmcStatusInfo {
   readonly status: CmcStatusName;
   readonly bodyList: readonly BodyPartReference[];
@@ -88,7 +85,7 @@ function entries<N extends string>(table: Readonly<Record<N, number>>): [number,
   return names;
 }
 
-/** @param element CMCStatusInfoV2 or CMCStatusInfo. @throws DerError */
+/** @param element CMCStatusInfoV2 or CMCStatusInfo */
 export function readStatusInfo(element: DerElement): CmcStatusInfo {
   if (element.tag !== Tag.SEQUENCE) throw new DerError('CMCStatusInfo: unexpected tag');
   const reader = new DerReader(element.value, 'CMCStatusInfo');
@@ -106,7 +103,7 @@ export function readStatusInfo(element: DerElement): CmcStatusInfo {
   };
 }
 
-/** CMCFailInfo, PendInfo and ExtendedFailInfo differ in the tags that their encodings begin with. */
+/** CMCFailInfo, PendInfo and ExtendedFailInfo have different tags. */
 function readOtherInfo(element: DerElement): OtherStatusInfo {
   if (element.tag === Tag.INTEGER) {
     const code = readInteger(element, 'failInfo');
@@ -126,7 +123,7 @@ function readOtherInfo(element: DerElement): OtherStatusInfo {
   return { pendInfo: { pendToken, pendTime } };
 }
 
-/** DER of CMCStatusInfoV2 (and of CMCStatusInfo, where what is given fits it). */
+/** DER of CMCStatusInfoV2, which is also CMCStatusInfo if only its fields are used. */
 export function encodeStatusInfo({ status, bodyList, statusString, otherInfo }: CmcStatusInfo): Buffer {
   return sequence(
     integer(CMC_STATUS[status]),

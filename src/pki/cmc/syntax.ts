@@ -1,4 +1,4 @@
-/** ASN.1 types as pairs of a reader and a writer, and the simple ones among them. All readers throw DerError. */
+/** Readers and writers of ASN.1 types. All readers throw DerError. */
 import {
   DerError,
   DerReader,
@@ -25,33 +25,29 @@ import {
   type BodyPartReference,
 } from './body-part.ts';
 
-/** AlgorithmIdentifier. */
 export interface AlgorithmIdentifier {
-  /** Dotted. */
   readonly oid: string;
   /** DER of the parameters, where there are any. */
   readonly parameters?: Buffer;
 }
 
-/** A reader and a writer of one ASN.1 type. */
+/** Reader and writer of one ASN.1 type. */
 export interface Syntax<T> {
   readonly read: (element: DerElement) => T;
   readonly encode: (value: T) => Buffer;
 }
 
-/** A reader over a SEQUENCE. @throws DerError */
+/** A reader over the fields of a SEQUENCE. */
 export function fields(element: DerElement, what: string): DerReader {
   if (element.tag !== Tag.SEQUENCE) throw new DerError(`${what}: unexpected tag`);
   return new DerReader(element.value, what);
 }
 
-/** The element, which must have this tag. @throws DerError */
 function expect(element: DerElement, tag: number, what: string): DerElement {
   if (element.tag !== tag) throw new DerError(`${what}: unexpected tag`);
   return element;
 }
 
-/** An optional field, if it is there. */
 export const present = (bytes: Buffer | undefined): Buffer[] => (bytes === undefined ? [] : [bytes]);
 
 // --- simple types ----------------------------------------------------------------------------------------------
@@ -66,7 +62,7 @@ export const UTF8: Syntax<string> = {
   encode: utf8String,
 };
 
-/** INTEGER of any size as lower-case hex of its content octets: transactionIds are compared, never computed with. */
+/** An INTEGER of any size as lowercase hex of its content octets: transactionIds are compared, never computed with. */
 export const BIG_INTEGER: Syntax<string> = {
   read: (element) => integerBytes(expect(element, Tag.INTEGER, 'INTEGER')).toString('hex'),
   encode: (hex) => tlv(Tag.INTEGER, Buffer.from(hex, 'hex')),
@@ -82,7 +78,7 @@ export const BODY_PART_LIST: Syntax<readonly BodyPartID[]> = {
   encode: encodeBodyPartList,
 };
 
-/** ControlsProcessed (§6.19): the references stand in a SEQUENCE of their own. */
+/** ControlsProcessed (§6.19) wraps the references in a SEQUENCE. */
 export const CONTROLS_PROCESSED: Syntax<readonly BodyPartReference[]> = {
   read: (element) => {
     const reader = fields(element, 'ControlsProcessed');
@@ -93,7 +89,6 @@ export const CONTROLS_PROCESSED: Syntax<readonly BodyPartReference[]> = {
   encode: (references) => sequence(encodeBodyPartReferences(references)),
 };
 
-/** @throws DerError */
 export function readAlgorithmIdentifier(element: DerElement): AlgorithmIdentifier {
   const reader = fields(element, 'AlgorithmIdentifier');
   const dotted = readOid(reader.next(Tag.OID, 'algorithm'));
@@ -107,7 +102,6 @@ export function encodeAlgorithmIdentifier({ oid: dotted, parameters }: Algorithm
   return sequence(oid(dotted), ...present(parameters));
 }
 
-/** SEQUENCE OF OCTET STRING. @throws DerError */
 export function readOctetStrings(element: DerElement, what: string): Buffer[] {
   return children(element.value, what).map((one) => expect(one, Tag.OCTET_STRING, what).value);
 }

@@ -1,4 +1,4 @@
-/** Certification requests inside of CMC (RFC 5272 §3.2.1.2): PKCS #10 and CRMF, read into one shape. */
+/** Certification requests in CMC (RFC 5272 §3.2.1.2): PKCS #10 and CRMF in one type. */
 import { badRequest, EstuaryError } from '../../errors.ts';
 import { hasSecrets } from '../pkcs10/challenges.ts';
 import { parseCsr, verifyCsr, type Csr, type RequestKey, type VerifiedCsr } from '../pkcs10/csr.ts';
@@ -18,24 +18,24 @@ import { parseCertReqMsg, type CertReqMsg } from './crmf.ts';
 import type { TaggedRequest } from './pki-data.ts';
 import type { CmcFailInfoName } from './status-info.ts';
 
-/** The kinds of request that this document and CRMF define; anything else is an `orm`, answered noSupport. */
+/** The supported kinds of request; an `orm` is rejected with noSupport. */
 type KnownTaggedRequest = Exclude<TaggedRequest, { readonly kind: 'orm' }>;
 
 /**
- * What a certification request asks for, whatever its format. `info` is what its own proof of possession covers;
- * a CRMF request's controls are its `attributes`, each with one value.
+ * The content of a certification request in either format. Its proof of possession covers `info`. A CRMF request's
+ * controls become `attributes`, each with one value.
  */
 export type CmcCertificateRequest = CsrContent & { readonly bodyPartID: BodyPartID } & (
     { readonly kind: 'pkcs10'; readonly csr: Csr } | { readonly kind: 'crmf'; readonly message: CertReqMsg }
   );
 
-/** How a request showed that its sender has the private key. */
+/** How the request proved possession of the private key. */
 export type ProofOfPossession =
   | { readonly method: 'signature'; /** undefined: a CRMF request. */ readonly csr: VerifiedCsr | undefined }
-  /** Nothing shown here: the sender says that it has checked, which only an RA may. */
+  /** The sender, which must be an RA, states that it verified possession. */
   | { readonly method: 'raVerified' };
 
-/** The fail info of what `parseCsr` and `verifyCsr` refuse; everything else is a badRequest. */
+/** failInfo for the errors of `parseCsr` and `verifyCsr`; all others are badRequest. */
 const FAIL_INFO: ReadonlyMap<string, CmcFailInfoName> = new Map<string, CmcFailInfoName>([
   ['CSR_KEY_UNSUPPORTED', 'badAlg'],
   ['CSR_KEY_WEAK', 'badAlg'],
@@ -59,7 +59,7 @@ export function parseCertificateRequest(tagged: KnownTaggedRequest): CmcCertific
   });
 }
 
-/** Turns what is wrong with a request into an error that names it. */
+/** Turns an error about a request into a CmcError that names it. */
 function naming<T>(bodyPartID: BodyPartID, read: () => T): T {
   try {
     return read();
@@ -94,7 +94,10 @@ function named(bodyPartID: BodyPartID, error: unknown): unknown {
   return error;
 }
 
-/** RFC 5272 §3.2.1.2.2: subject and publicKey are there, regInfo is not. RFC 4211 §5: what the CA assigns is not. */
+/**
+ * RFC 5272 §3.2.1.2.2 requires subject and publicKey and forbids regInfo. RFC 4211 §5 forbids fields that the CA
+ * assigns.
+ */
 function crmfContent({ der, certReq, certTemplate, controls, hasRegInfo }: CertReqMsg): CsrContent {
   const { version, subject, publicKey: spki, extensions = [], assigned } = certTemplate;
   if (hasRegInfo) throw refused('carries regInfo, which belongs into a control of the message');
@@ -114,10 +117,10 @@ function crmfContent({ der, certReq, certTemplate, controls, hasRegInfo }: CertR
 const refused = (problem: string): EstuaryError => badRequest('CSR_MALFORMED', `The CRMF request ${problem}.`);
 
 /**
- * Checks the request's own proof of possession.
+ * Verifies the request's proof of possession.
  *
- * @throws CmcError `proof-of-possession`: popRequired where there is none or one of a kind that takes another round
- *   trip, popFailed where it is wrong; `algorithm` (badAlg)
+ * @throws CmcError `proof-of-possession`: popRequired if it is missing or needs another round trip, popFailed if it is
+ * wrong; `algorithm` (badAlg)
  */
 export async function verifyProofOfPossession(request: CmcCertificateRequest): Promise<ProofOfPossession> {
   const { bodyPartID } = request;
@@ -141,7 +144,7 @@ export async function verifyProofOfPossession(request: CmcCertificateRequest): P
 }
 
 /**
- * The requested key, and the algorithm of the signature that proves its possession, if one does.
+ * The requested key, and the algorithm of the signature that proves its possession, if any.
  *
  * @throws CmcError `algorithm` (badAlg)
  */
@@ -167,6 +170,6 @@ async function isSigned(
   try {
     return await verifySignature(algorithm, publicKey, info, signature);
   } catch {
-    return false; // a key that is no usable one: a point off its curve
+    return false; // an unusable key, such as a point off its curve
   }
 }

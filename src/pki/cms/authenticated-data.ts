@@ -1,6 +1,6 @@
 /**
- * CMS AuthenticatedData (RFC 5652 §9) under a shared secret: one PasswordRecipientInfo (RFC 3211), as CMC wants it
- * (RFC 5272 §3.2, RFC 5274 §4.1). DER; run BER through `berToDer` first.
+ * CMS AuthenticatedData (RFC 5652 §9) under a shared secret, with one PasswordRecipientInfo (RFC 3211), as in RFC 5272
+ * §3.2 and RFC 5274 §4.1. Input is DER: convert BER with `berToDer` first.
  */
 import { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -49,12 +49,12 @@ const HASHES: ReadonlyMap<string, HashName> = new Map<string, HashName>([
   [OID.hmacWithSHA512, 'sha512'],
 ]);
 
-/** The hash of an HMAC (dotted OID); undefined for SHA-1, MD5 and everything else. */
+/** The hash of an HMAC (dotted OID); undefined for SHA-1, MD5 and unknown OIDs. */
 export function hmacHash(dotted: string): HashName | undefined {
   return HASHES.get(dotted);
 }
 
-/** A sender chooses how often we hash: enough for any sender's caution, and a tenth of a second of a core at most. */
+/** Bounds the work that a sender can cause: at most a tenth of a second of one core. */
 export const MAX_ITERATIONS = 300_000;
 const ITERATIONS = 210_000;
 const SALT_LENGTH = 16;
@@ -64,20 +64,19 @@ const MAX_SALT_LENGTH = 256;
 interface PasswordRecipient {
   readonly salt: Buffer;
   readonly iterations: number;
-  /** PBKDF2's; HMAC-SHA-1 is its default (RFC 8018 appendix A.2) and no weakness there. */
+  /** PBKDF2's PRF. HMAC-SHA-1 is the default (RFC 8018 appendix A.2) and still secure here. */
   readonly prf: HashName | 'sha1';
-  /** iv: id-alg-PWRI-KEK over AES-CBC; without: AES key wrap. */
+  /** With an IV: id-alg-PWRI-KEK over AES-CBC; without: AES key wrap. */
   readonly keyEncryption: { readonly bits: AesBits; readonly iv: Buffer | undefined };
   readonly encryptedKey: Buffer;
 }
 
 export interface AuthenticatedData {
-  /** Dotted OID of the encapsulated content; not to be relied on before {@link verifyAuthenticatedData}. */
+  /** Dotted OID of the encapsulated content; untrusted until {@link verifyAuthenticatedData}. */
   readonly contentType: string;
   readonly content: Buffer;
   readonly recipient: PasswordRecipient;
   readonly mac: Buffer;
-  /** HMAC's hash. */
   readonly macAlgorithm: HashName;
   readonly digest: HashName;
   readonly authenticatedAttributes: readonly CmsAttribute[];
@@ -87,8 +86,8 @@ export interface AuthenticatedData {
 }
 
 /**
- * @param der ContentInfo around AuthenticatedData with exactly one recipient, by password
- * @throws DerError, also on algorithms that are not supported and on more than {@link MAX_ITERATIONS} iterations
+ * @param der ContentInfo around AuthenticatedData with exactly one password recipient
+ * @throws DerError, also for unsupported algorithms and more than {@link MAX_ITERATIONS} iterations
  */
 export function parseAuthenticatedData(der: Buffer): AuthenticatedData {
   const info = parseContentInfo(der);
@@ -99,7 +98,7 @@ export function parseAuthenticatedData(der: Buffer): AuthenticatedData {
   const [recipient, ...more] = recipients;
   if (recipient === undefined || more.length > 0) throw new DerError('AuthenticatedData: not exactly one recipient');
   const macAlgorithm = parseHmac(reader.next(Tag.SEQUENCE, 'macAlgorithm').raw);
-  // content that is not id-data has authenticated attributes, and those have a digest
+  // Content other than id-data requires authenticated attributes, which require a digest.
   const digest = parseDigest(parseDer(retag(reader.next(contextConstructed(1), 'digestAlgorithm').value)));
   const encapsulated = reader.enter(Tag.SEQUENCE, 'encapContentInfo');
   const contentType = readOid(encapsulated.next(Tag.OID, 'eContentType'));
@@ -122,10 +121,10 @@ export function parseAuthenticatedData(der: Buffer): AuthenticatedData {
   };
 }
 
-/** A SEQUENCE of these contents, which an IMPLICIT tag had replaced. */
+/** Restores the SEQUENCE tag that an IMPLICIT tag replaced. */
 const retag = (value: Buffer): Buffer => tlv(Tag.SEQUENCE, value);
 
-/** An algorithm's OID, and its parameters where there are any other than NULL. */
+/** An algorithm's OID, and its parameters unless absent or NULL. */
 function parseAlgorithm(der: Buffer, what: string): { algorithm: string; parameters: Buffer | undefined } {
   const reader = DerReader.of(der, what);
   const algorithm = readOid(reader.next(Tag.OID, 'algorithm'));
@@ -198,14 +197,14 @@ function parseKeyEncryption(der: Buffer): PasswordRecipient['keyEncryption'] {
 const derive = promisify(pbkdf2);
 
 /**
- * RFC 5652 §9.3: whether the content was authenticated with this secret. The derivation runs in the thread pool; the
- * caller bounds how many run at once.
+ * Whether the content was authenticated with this secret (RFC 5652 §9.3). The key derivation runs in the thread pool;
+ * the caller bounds the concurrency.
  *
  * @param password CMC: the identification in UTF-8 followed by the shared secret (RFC 5272 §3.2)
- * @throws DerError where an attribute is malformed
+ * @throws DerError for a malformed attribute
  */
 export async function verifyAuthenticatedData(data: AuthenticatedData, password: Buffer): Promise<boolean> {
-  // what needs no secret first
+  // Check first what needs no key derivation.
   const digest = createHash(data.digest).update(data.content).digest();
   const claimed = parseDer(onlyValue(data.authenticatedAttributes, OID.messageDigest), Tag.OCTET_STRING).value;
   const type = readOid(parseDer(onlyValue(data.authenticatedAttributes, OID.contentType), Tag.OID));
@@ -225,7 +224,7 @@ export async function verifyAuthenticatedData(data: AuthenticatedData, password:
 const equal = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b);
 
 /**
- * Content authenticated with a secret: PBKDF2-HMAC-SHA256, id-alg-PWRI-KEK over AES-256-CBC, HMAC-SHA256.
+ * Authenticates content with a secret: PBKDF2-HMAC-SHA256, id-alg-PWRI-KEK over AES-256-CBC, HMAC-SHA256.
  *
  * @param contentType dotted OID
  * @param password as for {@link verifyAuthenticatedData}

@@ -1,4 +1,4 @@
-/** CMS SignedData (RFC 5652 §5), read and verified, for CMC. DER; run BER through `berToDer` first. */
+/** CMS SignedData (RFC 5652 §5): parsing and verification, for CMC. Input is DER: convert BER with `berToDer` first. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { serialHex } from '../x509/certificate.ts';
 import {
@@ -30,15 +30,13 @@ import {
   type SignatureAlgorithm,
 } from '../x509/signature-algorithms.ts';
 
-/** An Attribute of signed or unsigned attributes. */
+/** An attribute, signed or unsigned. */
 export interface CmsAttribute {
-  /** Dotted OID. */
   readonly oid: string;
-  /** DER of each value. */
   readonly values: readonly Buffer[];
 }
 
-/** Who signed: by issuer and serial number, or by key identifier. */
+/** Identifies the signer's certificate by issuer and serial number, or by key identifier. */
 export type SignerIdentifier =
   | {
       readonly kind: 'issuerAndSerialNumber';
@@ -61,16 +59,15 @@ export interface SignerInfo {
 export interface SignedData {
   /** Dotted OID of the encapsulated content. */
   readonly contentType: string;
-  /** undefined: detached or certs-only. */
+  /** undefined if detached or certs-only. */
   readonly content: Buffer | undefined;
-  /** DER of each X.509 certificate; other kinds are left out. */
+  /** DER of each X.509 certificate; other kinds are omitted. */
   readonly certificates: readonly Buffer[];
-  /** DER of each CertificateList. */
   readonly crls: readonly Buffer[];
   readonly signerInfos: readonly SignerInfo[];
 }
 
-/** Digests by dotted OID, without SHA-1, MD5 and unknown ones. */
+/** Accepted digests by dotted OID; SHA-1 and MD5 are not accepted. */
 export const DIGESTS: ReadonlyMap<string, HashName> = new Map([
   [OID.sha256, 'sha256'],
   [OID.sha384, 'sha384'],
@@ -84,7 +81,7 @@ export const DIGEST_OIDS: Readonly<Record<HashName, string>> = {
   sha512: OID.sha512,
 };
 
-/** What a messageDigest attribute may be made with; SHAKE256 with 512 bits (RFC 8702 §3.1), for ML-DSA alone. */
+/** Hashes for the messageDigest attribute; SHAKE256 with 512 bits (RFC 8702 §3.1) only with ML-DSA. */
 type MessageDigest = HashName | 'shake256';
 
 function digestOf(content: Buffer, digest: MessageDigest): Buffer {
@@ -93,7 +90,7 @@ function digestOf(content: Buffer, digest: MessageDigest): Buffer {
     .digest();
 }
 
-/** The content type of a ContentInfo (dotted OID) and its content's DER. @throws DerError */
+/** Content type of a ContentInfo (dotted OID) and the DER of its content. @throws DerError */
 export function parseContentInfo(der: Buffer): { contentType: string; content: Buffer } {
   const info = DerReader.of(der, 'ContentInfo');
   const contentType = readOid(info.next(Tag.OID, 'contentType'));
@@ -126,7 +123,7 @@ export function parseSignedData(der: Buffer): SignedData {
   };
 }
 
-/** The choices that are plain SEQUENCEs: X.509 certificates, CRLs. The others carry context tags. */
+/** The choices that are untagged SEQUENCEs: X.509 certificates and CRLs. The others have context tags. */
 function sequencesOf(set: DerElement | undefined): Buffer[] {
   if (set === undefined) return [];
   return children(set.value)
@@ -169,7 +166,6 @@ function parseSignerIdentifier(element: DerElement): SignerIdentifier {
   return { kind: 'issuerAndSerialNumber', issuer, serialNumber: serialHex(octets) };
 }
 
-/** A digest's AlgorithmIdentifier. @throws DerError on SHA-1, MD5 and unknown ones */
 export function parseDigest(element: DerElement): HashName {
   const reader = new DerReader(element.value, 'DigestAlgorithmIdentifier');
   const digest = DIGESTS.get(readOid(reader.next(Tag.OID, 'algorithm')));
@@ -177,7 +173,7 @@ export function parseDigest(element: DerElement): HashName {
   return digest;
 }
 
-/** RFC 9882 §3.3: without signed attributes it says nothing; with them SHAKE256 is one of the possible ones. @throws DerError */
+/** RFC 9882 §3.3: the digest algorithm is irrelevant without signed attributes; with them, SHAKE256 is allowed. */
 function mlDsaDigest(element: DerElement, hasAttributes: boolean): MessageDigest {
   if (!hasAttributes) return 'sha512';
   const reader = DerReader.of(element.raw, 'DigestAlgorithmIdentifier');
@@ -187,7 +183,7 @@ function mlDsaDigest(element: DerElement, hasAttributes: boolean): MessageDigest
 const algorithmOid = (der: Buffer): string =>
   readOid(DerReader.of(der, 'SignatureAlgorithmIdentifier').next(Tag.OID, 'algorithm'));
 
-/** In CMS an RSA signature may be named by the bare rsaEncryption; the digest algorithm then completes it. */
+/** CMS may identify an RSA signature by rsaEncryption alone; the digest algorithm completes it. */
 function cmsSignatureAlgorithm(der: Buffer, digest: MessageDigest): SignatureAlgorithm {
   if (algorithmOid(der) !== OID.rsaEncryption || digest === 'shake256') return parseMessageSignatureAlgorithm(der);
   const named = {
@@ -198,7 +194,6 @@ function cmsSignatureAlgorithm(der: Buffer, digest: MessageDigest): SignatureAlg
   return parseSignatureAlgorithm(sequence(oid(named), NULL));
 }
 
-/** A SET OF Attribute's content. @throws DerError */
 export function parseAttributes(value: Buffer): CmsAttribute[] {
   return children(value, 'Attribute').map((element) => {
     if (element.tag !== Tag.SEQUENCE) throw new DerError('Attribute: unexpected tag');
@@ -211,10 +206,11 @@ export function parseAttributes(value: Buffer): CmsAttribute[] {
 }
 
 /**
- * RFC 5652 §5.4, §5.6: the content's digest is the messageDigest attribute's, contentType agrees, and the signature
- * over the signed attributes (or, without them, over the content) is the key's. Says nothing of whose key it is.
+ * Verifies a signature (RFC 5652 §5.4, §5.6): messageDigest matches the content, contentType agrees, and the key
+ * verifies the signature over the signed attributes or, without them, over the content. The caller decides whether to
+ * trust the key.
  *
- * @throws DerError where an attribute is malformed
+ * @throws DerError for a malformed attribute
  */
 export async function verifySignerInfo(
   signedData: Pick<SignedData, 'contentType' | 'content'>,
@@ -234,9 +230,9 @@ export async function verifySignerInfo(
 }
 
 /**
- * Whether the content is the one whose digest was signed; true where no attributes were. Says nothing of the signature.
+ * Whether messageDigest matches the content; true without signed attributes. Does not verify the signature.
  *
- * @throws DerError where the attribute is missing or malformed
+ * @throws DerError if the attribute is missing or malformed
  */
 export function digestMatches({ content }: Pick<SignedData, 'content'>, signer: SignerInfo): boolean {
   if (content === undefined) return false;
@@ -246,7 +242,7 @@ export function digestMatches({ content }: Pick<SignedData, 'content'>, signer: 
   return claimed.length === digest.length && timingSafeEqual(claimed, digest);
 }
 
-/** The one value of the one attribute of this type, which must be there. @throws DerError */
+/** The single value of the only attribute of this type, which is required. @throws DerError */
 export function onlyValue(attributes: readonly CmsAttribute[], type: string): Buffer {
   const found = attributes.filter((attribute) => attribute.oid === type);
   const [value, ...more] = found[0]?.values ?? [];

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { integer, NULL, octetString, oid, sequence } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
 
-/** An attacker pays as much for each guess; the 256-bit OTPs need none of it, a person's pre-shared secret does. */
+/** Slows down guessing. The 256-bit OTPs do not need it; a pre-shared secret chosen by a person does. */
 const ITERATIONS = 210_000;
 const SALT_LENGTH = 16;
 const KEY_LENGTH = 32;
@@ -16,7 +16,6 @@ const derive = promisify(pbkdf2);
  * Encrypts a PrivateKeyInfo; the derivation runs in the thread pool.
  *
  * @param pkcs8 DER PrivateKeyInfo
- * @param password its octets as they are
  * @returns DER EncryptedPrivateKeyInfo
  */
 export async function encryptPrivateKey(pkcs8: Buffer, password: Buffer): Promise<Buffer> {

@@ -35,7 +35,6 @@ import type { SignerIdentifier } from './cms.ts';
 import { aesBits, type AesBits, BLOCK_LENGTH, CBC_OIDS, WRAP_OIDS, wrapKey } from './key-wrap.ts';
 import { contentInfo, encodeSignerIdentifier } from './signed-data.ts';
 
-/** Whom the content is for. */
 export type Recipient =
   | {
       readonly kind: 'kek';
@@ -46,19 +45,20 @@ export type Recipient =
   | { readonly kind: 'publicKey'; readonly rid: SignerIdentifier; readonly publicKey: PublicKeyInfo };
 
 interface Envelope {
-  /** Dotted OID of what the octets are. */
+  /** Dotted OID of the content type. */
   readonly contentType: string;
   readonly content: Buffer;
   readonly recipient: Recipient;
-  /** AES-CBC of the content. */
+  /** Key size of AES-CBC for the content. */
   readonly contentBits: AesBits;
-  /** AES key wrap under an agreed key; a shared key wraps with its own size. */
+  /** Key size of AES key wrap under an agreed key; a shared key wraps with its own size. */
   readonly wrapBits: AesBits;
 }
 
 /**
  * @returns DER ContentInfo around EnvelopedData
- * @throws DerError where the recipient's key is none (a point off its curve); RangeError on a kind of key that encrypts nothing
+ * @throws DerError if the recipient's key is invalid (a point off its curve); RangeError for a key type that cannot
+ * encrypt
  */
 export async function buildEnvelopedData(envelope: Envelope): Promise<Buffer> {
   const { contentType, content, recipient, contentBits, wrapBits } = envelope;
@@ -73,7 +73,7 @@ export async function buildEnvelopedData(envelope: Envelope): Promise<Buffer> {
       sequence(oid(CBC_OIDS[contentBits]), octetString(iv)),
       implicitPrimitive(0, encrypted),
     );
-    // RFC 5652 §6.1: 0 where every RecipientInfo is of version 0.
+    // RFC 5652 §6.1: 0 if every RecipientInfo has version 0.
     const enveloped = sequence(integer(version === 0 ? 0 : 2), setOf(info), encryptedContent);
     return contentInfo(OID.envelopedData, enveloped);
   } finally {
@@ -154,7 +154,7 @@ function originatorKey(publicKey: KeyObject): Buffer {
   return tlv(contextConstructed(1), parseDer(publicKey.export({ format: 'der', type: 'spki' }), Tag.SEQUENCE).value);
 }
 
-/** KeyAgreeRecipientIdentifier: a key identifier stands in a RecipientKeyIdentifier here. */
+/** KeyAgreeRecipientIdentifier, which wraps a key identifier in RecipientKeyIdentifier. */
 function recipientIdentifier(rid: SignerIdentifier): Buffer {
   if (rid.kind === 'issuerAndSerialNumber') return encodeSignerIdentifier(rid);
   return tlv(contextConstructed(0), octetString(rid.keyIdentifier));
@@ -187,11 +187,13 @@ export function derive(
   return Buffer.concat(blocks).subarray(0, bits / 8);
 }
 
-/** SMIMECapabilities (RFC 8551 §2.5.2): what the client can decrypt, in a CSR for a server-generated key (RFC 7030 §4.4.1). */
+/**
+ * SMIMECapabilities (RFC 8551 §2.5.2) of a CSR for a server-generated key: what the client can decrypt (RFC 7030
+ * §4.4.1).
+ */
 export interface SMimeCapability {
-  /** Dotted OID. */
   readonly oid: string;
-  /** The algorithm that the parameters name, where they are an AlgorithmIdentifier (RFC 5753 §7: the key wrap). */
+  /** The OID in the parameters if they are an AlgorithmIdentifier (RFC 5753 §7: the key wrap). */
   readonly inner: string | undefined;
 }
 

@@ -1,8 +1,7 @@
-/** Wrapping of keys under keys: AES key wrap (RFC 3394) and id-alg-PWRI-KEK (RFC 3211 §2.3). */
+/** Key wrapping: AES key wrap (RFC 3394) and id-alg-PWRI-KEK (RFC 3211 §2.3). */
 import { createCipheriv, createDecipheriv, randomBytes, timingSafeEqual } from 'node:crypto';
 import { OID } from '../der/oids.ts';
 
-/** Bits of an AES key. */
 export type AesBits = 128 | 192 | 256;
 
 export const WRAP_OIDS: Readonly<Record<AesBits, string>> = {
@@ -22,20 +21,20 @@ const WRAP_IV = Buffer.alloc(8, 0xa6);
 /** Octets of an AES block. */
 export const BLOCK_LENGTH = 16;
 
-/** The size of an AES key. @throws RangeError unless it is one */
+/** The size of an AES key. @throws RangeError for any other length */
 export function aesBits(key: Buffer): AesBits {
   const bits = key.length * 8;
   if (bits !== 128 && bits !== 192 && bits !== 256) throw new RangeError('not an AES key');
   return bits;
 }
 
-/** RFC 3394. `kek` has `bits`; `key` is a multiple of eight octets, sixteen at least. */
+/** RFC 3394. `kek` has `bits`; the length of `key` is a multiple of eight octets, at least 16. */
 export function wrapKey(bits: AesBits, kek: Buffer, key: Buffer): Buffer {
   const cipher = createCipheriv(`id-aes${bits}-wrap`, kek, WRAP_IV);
   return Buffer.concat([cipher.update(key), cipher.final()]);
 }
 
-/** RFC 3394; undefined where the integrity check fails. */
+/** RFC 3394; undefined if the integrity check fails. */
 export function unwrapKey(bits: AesBits, kek: Buffer, wrapped: Buffer): Buffer | undefined {
   if (wrapped.length < 24 || wrapped.length % 8 !== 0) return undefined;
   try {
@@ -61,12 +60,12 @@ export function wrapPasswordKey(bits: AesBits, kek: Buffer, iv: Buffer, key: Buf
   return wrapped;
 }
 
-/** RFC 3211 §2.3.2; undefined where the check octets disagree, as with a wrong password. */
+/** RFC 3211 §2.3.2; undefined if the check octets disagree, as with a wrong password. */
 export function unwrapPasswordKey(bits: AesBits, kek: Buffer, iv: Buffer, wrapped: Buffer): Buffer | undefined {
   if (wrapped.length < 2 * BLOCK_LENGTH || wrapped.length > 512 || wrapped.length % BLOCK_LENGTH !== 0)
     return undefined;
   const name = `aes-${bits}-cbc`;
-  // The last block of the inner ciphertext was the outer IV.
+  // The last block of the inner ciphertext is the outer IV.
   const outerIv = cbc(
     createDecipheriv(name, kek, wrapped.subarray(-2 * BLOCK_LENGTH, -BLOCK_LENGTH)),
     wrapped.subarray(-BLOCK_LENGTH),
@@ -86,7 +85,7 @@ interface Cbc {
   final(): Buffer;
 }
 
-/** Whole blocks through a cipher without padding. */
+/** Runs whole blocks through a cipher without padding. */
 function cbc(cipher: Cbc, data: Buffer): Buffer {
   cipher.setAutoPadding(false);
   return Buffer.concat([cipher.update(data), cipher.final()]);

@@ -1,4 +1,4 @@
-/** Opens CMS EnvelopedData (RFC 5652 §6) with a shared AES key, an RSA key or an EC key (RFC 5753). */
+/** Decrypts CMS EnvelopedData (RFC 5652 §6) with a shared AES key, an RSA key or an EC key (RFC 5753). */
 import {
   constants,
   createDecipheriv,
@@ -26,12 +26,12 @@ import { DIGESTS, parseContentInfo } from './cms.ts';
 import { derive } from './enveloped-data.ts';
 import { aesBits, CBC_OIDS, unwrapKey, WRAP_OIDS, type AesBits } from './key-wrap.ts';
 
-/** 16, 24 or 32 octets of a shared key, or a private key. */
+/** A shared key of 16, 24 or 32 octets, or a private key. */
 export type DecryptionKey = Buffer | KeyObject;
 
 /**
  * @param der ContentInfo around EnvelopedData
- * @throws DerError if it is malformed, not for this key, or uses an unsupported algorithm
+ * @throws DerError if it is malformed, for another recipient, or uses an unsupported algorithm
  */
 export function openEnvelopedData(der: Buffer, key: DecryptionKey): { contentType: string; content: Buffer } {
   const info = parseContentInfo(der);
@@ -52,7 +52,7 @@ export function openEnvelopedData(der: Buffer, key: DecryptionKey): { contentTyp
       const decipher = createDecipheriv(`aes-${bits}-cbc`, contentKey, iv);
       return { contentType, content: Buffer.concat([decipher.update(octets), decipher.final()]) };
     } catch {
-      // Another recipient's key: RSA decryption with PKCS #1 v1.5 padding yields random octets then.
+      // With another recipient's key, RSA decryption with PKCS #1 v1.5 padding yields random octets.
     } finally {
       contentKey.fill(0);
     }
@@ -67,7 +67,7 @@ function octetsOf({ tag, value }: DerElement): Buffer {
   return Buffer.concat(children(value).map((part) => part.value));
 }
 
-/** @returns undefined if the recipient is another one */
+/** @returns undefined if this is not the recipient's key */
 function contentKeyOf({ tag, value, raw }: DerElement, key: DecryptionKey): Buffer | undefined {
   if (Buffer.isBuffer(key)) return tag === contextConstructed(2) ? fromSharedKey(value, key) : undefined;
   if (tag === Tag.SEQUENCE && key.asymmetricKeyType === 'rsa') return fromKeyTransport(raw, key);
@@ -145,7 +145,7 @@ function fromKeyAgreement(value: Buffer, key: KeyObject): Buffer | undefined {
 }
 
 /**
- * @param originator the fields of a SubjectPublicKeyInfo, whose algorithm may lack the curve (RFC 5753 §3.1.1)
+ * @param originator the fields of a SubjectPublicKeyInfo; its algorithm may omit the curve (RFC 5753 §3.1.1)
  * @returns undefined for a key on another curve
  */
 function agreedSecret(originator: Buffer, privateKey: KeyObject): Buffer | undefined {
@@ -163,7 +163,6 @@ function agreedSecret(originator: Buffer, privateKey: KeyObject): Buffer | undef
 
 interface Algorithm {
   readonly oid: string;
-  /** DER. */
   readonly parameters: Buffer | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** CMS SignedData (RFC 5652 §5), made and signed, for CMC and server-generated keys. */
+/** CMS SignedData (RFC 5652 §5): building and signing, for CMC and server-generated keys. */
 import { createHash, type KeyObject } from 'node:crypto';
 import {
   children,
@@ -31,7 +31,7 @@ import {
 } from '../x509/signature-algorithms.ts';
 import { DIGEST_OIDS, type SignerIdentifier } from './cms.ts';
 
-/** A key that signs CMS content: in a file here, or behind a CA's signer. */
+/** A key that signs CMS content: a local file or a CA's signer. */
 export interface CmsSigner {
   readonly sid: SignerIdentifier;
   readonly digest: HashName;
@@ -39,12 +39,11 @@ export interface CmsSigner {
   sign(data: Buffer): Promise<Buffer>;
 }
 
-/** The signer identifier that names a certificate by issuer and serial number. */
 export function issuerAndSerialNumber(certificate: Pick<Certificate, 'issuer' | 'serialNumber'>): SignerIdentifier {
   return { kind: 'issuerAndSerialNumber', issuer: certificate.issuer, serialNumber: certificate.serialNumber };
 }
 
-/** A signer over a private key in memory. EdDSA and ML-DSA go with SHA-512 (RFC 8419 §2.3, RFC 9882 §3.3). */
+/** A signer with a private key in memory. EdDSA and ML-DSA use SHA-512 (RFC 8419 §2.3, RFC 9882 §3.3). */
 export function keySigner(privateKey: KeyObject, publicKey: PublicKeyInfo, sid: SignerIdentifier): CmsSigner {
   const algorithm = defaultSignatureAlgorithm(publicKey.keyType);
   if (algorithm === undefined) throw new InputError(`a ${publicKey.keyType} key cannot sign CMS content`);
@@ -57,7 +56,6 @@ export function keySigner(privateKey: KeyObject, publicKey: PublicKeyInfo, sid: 
 }
 
 interface SignedDataContent {
-  /** Dotted OID. */
   readonly contentType: string;
   readonly content: Buffer;
   readonly certificates?: readonly Buffer[];
@@ -84,12 +82,11 @@ export async function buildSignedData(input: SignedDataContent): Promise<Buffer>
   return contentInfo(OID.signedData, signedData);
 }
 
-/** ContentInfo (RFC 5652 §3) of `content`'s DER. */
 export function contentInfo(contentType: string, content: Buffer): Buffer {
   return sequence(oid(contentType), explicit(0, content));
 }
 
-/** A digest's AlgorithmIdentifier; RFC 5754 §2: no parameters. */
+/** A digest's AlgorithmIdentifier, without parameters (RFC 5754 §2). */
 export const digestAlgorithm = (digest: HashName): Buffer => sequence(oid(DIGEST_OIDS[digest]));
 
 async function signerInfo(signer: CmsSigner, input: SignedDataContent): Promise<Buffer> {
@@ -109,25 +106,20 @@ async function signerInfo(signer: CmsSigner, input: SignedDataContent): Promise<
   );
 }
 
-/** SignerIdentifier as DER. */
 export function encodeSignerIdentifier(sid: SignerIdentifier): Buffer {
   if (sid.kind === 'subjectKeyIdentifier') return tlv(contextPrimitive(0), sid.keyIdentifier);
   return sequence(sid.issuer.der, serialInteger(sid.serialNumber));
 }
 
 /**
- * Certs-only and crls-only messages: degenerate CMS SignedData without content or signers (RFC 5272 §4.1, RFC 8951
- * §3.2.1, RFC 8295 §4.2).
+ * Certs-only and crls-only messages: degenerate SignedData without content or signers (RFC 5272 §4.1, RFC 8951 §3.2.1,
+ * RFC 8295 §4.2).
  */
 const VERSION_1 = integer(1);
 const EMPTY_SET = setOf();
 const NO_CONTENT = sequence(oid(OID.data));
 
-/**
- * The certificates stay in the order given: cacerts answers issuing CA first, and like OpenSSL we do not sort this
- * SET OF.
- * @param certificates DER
- */
+/** Keeps the given order: /cacerts returns the issuing CA first. Like OpenSSL, this does not sort the SET OF. */
 export function certsOnly(certificates: readonly Buffer[]): Buffer {
   return degenerate(tlv(contextConstructed(0), ...certificates));
 }
@@ -142,7 +134,7 @@ function degenerate(contents: Buffer): Buffer {
   return sequence(oid(OID.signedData), explicit(0, signedData));
 }
 
-/** The certificates (DER) of a certs-only message, in its order. Other SignedData is refused. @throws DerError */
+/** The certificates (DER) of a certs-only message, in order. @throws DerError, also for other SignedData */
 export function parseCertsOnly(der: Buffer): Buffer[] {
   const info = DerReader.of(der, 'ContentInfo');
   if (readOid(info.next(Tag.OID, 'contentType')) !== OID.signedData)

@@ -1,18 +1,18 @@
 /**
- * BER to DER: CMS producers (Bouncy Castle among them) send indefinite lengths and constructed strings. Everything
- * behind this function reads DER only.
+ * Converts BER to DER: CMS producers such as Bouncy Castle send indefinite lengths and constructed strings. All other
+ * code reads DER only.
  */
 import { CHARACTER_STRINGS, DerError, Tag, tlv } from './der.ts';
 
-/** Deep enough for any CMS message, far from the stack's end. */
+/** Enough for any CMS message, and far below the stack limit. */
 const MAX_DEPTH = 48;
-/** Elements in a message; a bound on memory, since each costs an object. */
+/** Bounds memory, since each element allocates an object. */
 const MAX_ELEMENTS = 20_000;
 
 const CONSTRUCTED = 0x20;
-/** Octets that end a value of indefinite length. */
+/** Octets of the end-of-contents marker. */
 const END_OF_CONTENTS = 2;
-/** Universal types whose constructed form is a BER spelling of the primitive one. */
+/** Universal types for which BER also allows the constructed form. */
 const STRING_TAGS: ReadonlySet<number> = new Set([Tag.BIT_STRING, Tag.OCTET_STRING, ...CHARACTER_STRINGS]);
 
 interface Cursor {
@@ -22,10 +22,10 @@ interface Cursor {
 }
 
 /**
- * Rewrites one BER element with definite, minimal lengths and primitive strings. Values are not touched: SETs stay in
- * their order, INTEGERs and times as they were. Input that is DER already comes back unchanged.
+ * Rewrites one BER element with definite, minimal lengths and primitive strings. Values stay as they are: the order of
+ * SETs, INTEGERs and times. DER input is returned unchanged.
  *
- * @throws DerError on anything that is not one well-formed BER element, or too deep or too large
+ * @throws DerError unless the input is one well-formed BER element within the limits of depth and size
  */
 export function berToDer(bytes: Buffer): Buffer {
   const cursor: Cursor = { bytes, offset: 0, elements: 0 };
@@ -35,7 +35,7 @@ export function berToDer(bytes: Buffer): Buffer {
 }
 
 /**
- * The elements inside one constructed BER element, each with its header and exactly as received.
+ * The elements inside one constructed BER element, as received, with their headers.
  *
  * @throws DerError as {@link berToDer}
  */
@@ -68,7 +68,7 @@ function element(cursor: Cursor, end: number, depth: number): Buffer {
   return STRING_TAGS.has(primitive) ? joined(primitive, parts) : tlv(tag, ...parts);
 }
 
-/** Identifier and length octets; the value is checked to fit. */
+/** Reads the identifier and length octets and checks that the value fits. */
 function header(cursor: Cursor, end: number): { tag: number; length: number | undefined } {
   const { bytes } = cursor;
   if (cursor.offset + 2 > end) throw new DerError('BER: truncated header');
@@ -105,7 +105,9 @@ function untilEnd(cursor: Cursor, end: number, depth: number): Buffer[] {
   }
 }
 
-/** The segments of a constructed string, each a primitive of the same type (or, X.690 §8.14, of OCTET STRING) by now. */
+/**
+ * The segments of a constructed string, each converted to a primitive of the same type or OCTET STRING (X.690 §8.14).
+ */
 function joined(primitive: number, parts: readonly Buffer[]): Buffer {
   const values = parts.map((part) => {
     const [tag] = part;
@@ -117,7 +119,7 @@ function joined(primitive: number, parts: readonly Buffer[]): Buffer {
   return tlv(primitive, unused, ...values.map((value) => value.subarray(1)));
 }
 
-/** How many octets follow the first length octet of an element we wrote ourselves. */
+/** Number of octets after the first length octet of an element that this module wrote. */
 function lengthOctets(part: Buffer): number {
   const first = part.readUInt8(1);
   return first < 0x80 ? 0 : first & 0x7f;

@@ -1,7 +1,7 @@
-/** Elements of DER (X.690): one tag-length-value after the other, and a cursor over them. */
+/** DER elements (X.690): tag, length and value, and a cursor over them. */
 import { InputError } from '../input-error.ts';
 
-/** Universal and context tags as their identifier octet. */
+/** Universal tags as identifier octets. */
 export const Tag = {
   BOOLEAN: 0x01,
   INTEGER: 0x02,
@@ -24,7 +24,6 @@ export const Tag = {
   SET: 0x31,
 } as const;
 
-/** The tags of text. */
 export const CHARACTER_STRINGS: ReadonlySet<number> = new Set([
   Tag.UTF8_STRING,
   Tag.NUMERIC_STRING,
@@ -41,7 +40,7 @@ export const contextPrimitive = (n: number): number => 0x80 | n;
 /** Identifier octet of a constructed context-specific tag [n]. */
 export const contextConstructed = (n: number): number => 0xa0 | n;
 
-/** Input that is not the DER expected. The message names what was being read; it holds no input bytes. */
+/** Input that is not the expected DER. The message names what was being read and contains no input bytes. */
 export class DerError extends InputError {
   constructor(message: string) {
     super(message);
@@ -49,7 +48,7 @@ export class DerError extends InputError {
   }
 }
 
-/** What `read` makes of octets from outside, or `otherwise` where it throws a {@link DerError}; other errors go on. */
+/** Runs `read`; returns `otherwise` if it throws a {@link DerError}. Other errors propagate. */
 export function unlessMalformed<T, U>(read: () => T, otherwise: U): T | U {
   try {
     return read();
@@ -59,14 +58,14 @@ export function unlessMalformed<T, U>(read: () => T, otherwise: U): T | U {
   }
 }
 
-/** One tag-length-value. `raw` includes the header, `value` does not. */
+/** `raw` includes the header, `value` does not. */
 export interface DerElement {
   readonly tag: number;
   readonly raw: Buffer;
   readonly value: Buffer;
 }
 
-/** Reads the element at `offset`; it must end at or before `end`. Lengths must be definite and minimal (DER). */
+/** Reads the element at `offset`, which must end at or before `end`. Lengths must be definite and minimal. */
 export function readElement(bytes: Buffer, offset: number, end: number, what = 'element'): DerElement {
   if (offset + 2 > end) throw new DerError(`${what}: truncated header`);
   const tag = bytes.readUInt8(offset);
@@ -95,7 +94,6 @@ export function parseDer(bytes: Buffer, tag?: number, what = 'element'): DerElem
   return element;
 }
 
-/** All elements inside a constructed value, in order. */
 export function children(value: Buffer, what = 'element'): DerElement[] {
   const elements: DerElement[] = [];
   for (let offset = 0; offset < value.length;) {
@@ -106,7 +104,6 @@ export function children(value: Buffer, what = 'element'): DerElement[] {
   return elements;
 }
 
-/** A cursor over the elements of a constructed value. */
 export class DerReader {
   readonly #bytes: Buffer;
   readonly #what: string;
@@ -117,7 +114,7 @@ export class DerReader {
     this.#what = what;
   }
 
-  /** A reader over the content of the one SEQUENCE (or other `tag`) that `bytes` must be. */
+  /** A reader over the content of the single SEQUENCE (or other `tag`) in `bytes`. */
   static of(bytes: Buffer, what: string, tag: number = Tag.SEQUENCE): DerReader {
     return new DerReader(parseDer(bytes, tag, what).value, what);
   }
@@ -126,12 +123,11 @@ export class DerReader {
     return this.#offset >= this.#bytes.length;
   }
 
-  /** The next element's tag, or undefined at the end. */
   get nextTag(): number | undefined {
     return this.#bytes[this.#offset];
   }
 
-  /** The next element, which must exist and have this tag (any, if omitted). */
+  /** The next element, which must exist and have this tag (any tag if omitted). */
   next(tag?: number, field = 'field'): DerElement {
     const element = readElement(this.#bytes, this.#offset, this.#bytes.length, `${this.#what}.${field}`);
     if (tag !== undefined && element.tag !== tag) throw new DerError(`${this.#what}.${field}: unexpected tag`);
@@ -144,7 +140,7 @@ export class DerReader {
     return this.nextTag === tag ? this.next(tag, field) : undefined;
   }
 
-  /** A reader over the next element's content. */
+  /** A reader over the content of the next element. */
   enter(tag: number = Tag.SEQUENCE, field = 'field'): DerReader {
     return new DerReader(this.next(tag, field).value, `${this.#what}.${field}`);
   }
@@ -157,11 +153,11 @@ export class DerReader {
 
 const CONSTRUCTED = 0x20;
 const UNIVERSAL_CONSTRUCTED: ReadonlySet<number> = new Set([Tag.SEQUENCE, Tag.SET, 0x28, 0x2b]);
-/** More than any extension in use needs. */
+/** Enough for any extension in use. */
 const MAX_DEPTH = 16;
 
 /**
- * One whole value and nothing after it; every constructed value in it is read too (X.690 §10).
+ * Checks that the input is one value, with nested values, in DER (X.690 §10).
  * @throws DerError
  */
 export function requireDer(bytes: Buffer, what = 'element'): void {
@@ -172,7 +168,7 @@ function check({ tag, value }: DerElement, what: string, depth: number): void {
   if (depth > MAX_DEPTH) throw new DerError(`${what}: nested too deep`);
   const isUniversal = (tag & 0xc0) === 0;
   const isConstructed = (tag & CONSTRUCTED) !== 0;
-  // strings come in one piece (X.690 §10.2), sequences and sets never as primitives
+  // Strings are always primitive (X.690 §10.2), sequences and sets always constructed.
   if (isUniversal && isConstructed !== UNIVERSAL_CONSTRUCTED.has(tag | CONSTRUCTED))
     throw new DerError(`${what}: unexpected tag`);
   if (tag === 0) throw new DerError(`${what}: unexpected tag`);

@@ -1,4 +1,4 @@
-/** Object identifiers in dotted form, by the names of the standards that define them. */
+/** Object identifiers in dotted form, by their names in the standards. */
 export const OID = {
   // attribute types (RFC 4519, RFC 5280 appendix A, PKCS #9)
   commonName: '2.5.4.3',
@@ -220,17 +220,17 @@ export const OID = {
 const namesByOid = new Map<string, string>(Object.entries(OID).map(([name, dotted]) => [dotted, name]));
 const oidsByName = new Map<string, string>(Object.entries(OID).map(([name, dotted]) => [name.toLowerCase(), dotted]));
 
-/** The standards' name of an OID, or the dotted form itself where none is known. */
+/** The standard name of an OID, or the dotted form if the OID is unknown. */
 export function oidName(dotted: string): string {
   return namesByOid.get(dotted) ?? dotted;
 }
 
-/** The dotted form of a name in {@link OID} (case ignored) or of a dotted OID; undefined if it is neither. */
+/** The dotted form of a name in {@link OID} (ignoring case) or of a dotted OID; undefined if it is neither. */
 export function oidByName(nameOrOid: string): string | undefined {
   return /^[0-2](\.(0|[1-9]\d*))+$/.test(nameOrOid) ? nameOrOid : oidsByName.get(nameOrOid.toLowerCase());
 }
 
-/** The first that occurs a second time, if any. */
+/** The first OID that occurs twice, if any. */
 export function firstRepeated(oids: readonly string[]): string | undefined {
   const seen = new Set<string>();
   return oids.find((oid) => seen.size === seen.add(oid).size);

@@ -1,4 +1,4 @@
-/** PEM (RFC 7468) in and out. */
+/** PEM (RFC 7468). */
 import { InputError } from '../input-error.ts';
 
 interface PemBlock {
@@ -9,7 +9,7 @@ interface PemBlock {
 
 const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----\r?\n?([^-]*)-----END ([A-Z0-9 ]+)-----/g;
 
-/** All blocks of a PEM text, in order; text around them is ignored. Throws InputError on a block that is not base64. */
+/** All blocks of a PEM text, in order; other text is ignored. @throws InputError for a block that is not base64 */
 export function parsePem(text: string): PemBlock[] {
   return [...text.matchAll(BLOCK)].map(([, label = '', body = '', end = '']) => {
     if (label !== end) throw new InputError(`PEM block BEGIN ${label} ends as ${end}`);

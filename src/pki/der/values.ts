@@ -1,7 +1,7 @@
-/** The values of DER elements, read strictly. */
+/** Strict readers for the values of DER elements. */
 import { DerError, Tag, type DerElement } from './element.ts';
 
-/** INTEGER content octets, checked minimal; two's complement, big-endian. */
+/** Content octets of an INTEGER, checked to be minimal (two's complement, big-endian). */
 export function integerBytes(element: DerElement, what = 'INTEGER'): Buffer {
   const { value } = element;
   const [first, second] = value;
@@ -11,13 +11,12 @@ export function integerBytes(element: DerElement, what = 'INTEGER'): Buffer {
   return value;
 }
 
-/** INTEGER as a bigint. */
 export function readBigInt(element: DerElement, what = 'INTEGER'): bigint {
   const value = integerBytes(element, what);
   return BigInt.asIntN(value.length * 8, BigInt(`0x${value.toString('hex')}`));
 }
 
-/** INTEGER or ENUMERATED that must fit a safe JavaScript integer. */
+/** INTEGER or ENUMERATED within JavaScript's safe integers. */
 export function readInteger(element: DerElement, what = 'INTEGER'): number {
   const value = integerBytes(element, what);
   if (value.length > 6) throw new DerError(`${what}: too large`);
@@ -31,7 +30,6 @@ export function readBoolean(element: DerElement, what = 'BOOLEAN'): boolean {
   return octet === 0xff;
 }
 
-/** OBJECT IDENTIFIER in dotted form. */
 export function readOid(element: DerElement, what = 'OBJECT IDENTIFIER'): string {
   const { value } = element;
   if (element.tag !== Tag.OID) throw new DerError(`${what}: unexpected tag`);
@@ -45,7 +43,7 @@ export function readOid(element: DerElement, what = 'OBJECT IDENTIFIER'): string
   return dotted;
 }
 
-/** Content octets (latin1) → dotted form: the same two dozen OIDs come with every request. */
+/** Content octets (latin1) → dotted form. Every request contains the same two dozen OIDs. */
 const dottedCache = new Map<string, string>();
 
 function decodeOid(value: Buffer, what: string): string {
@@ -66,7 +64,7 @@ function decodeOid(value: Buffer, what: string): string {
   return text;
 }
 
-/** BIT STRING content: the bytes and the number of unused bits in the last one (which must be zero). */
+/** BIT STRING: the bytes, and the number of unused bits in the last one (which must be zero). */
 export function readBitString(element: DerElement, what = 'BIT STRING'): { bytes: Buffer; unused: number } {
   const [unused] = element.value;
   const bytes = element.value.subarray(1);
@@ -77,7 +75,7 @@ export function readBitString(element: DerElement, what = 'BIT STRING'): { bytes
   return { bytes, unused };
 }
 
-/** BIT STRING that holds whole octets (a key, a signature). */
+/** BIT STRING of whole octets (a key, a signature). */
 export function readBitStringOctets(element: DerElement, what = 'BIT STRING'): Buffer {
   const { bytes, unused } = readBitString(element, what);
   if (unused !== 0) throw new DerError(`${what}: not whole octets`);
@@ -86,7 +84,7 @@ export function readBitStringOctets(element: DerElement, what = 'BIT STRING'): B
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** The text of any ASN.1 character string, by its tag. Throws on characters the type does not allow. */
+/** The text of any ASN.1 character string. Throws for characters that its type does not allow. */
 export function readString(element: DerElement, what = 'string'): string {
   const { tag, value } = element;
   switch (tag) {
@@ -128,7 +126,7 @@ function checked(text: string, allowed: RegExp, message: string): string {
   return text;
 }
 
-/** UTCTime or GeneralizedTime in the forms RFC 5280 §4.1.2.5 allows (seconds present, Zulu, no fraction). */
+/** UTCTime or GeneralizedTime as restricted by RFC 5280 §4.1.2.5 (with seconds, Zulu, no fraction). */
 export function readTime(element: DerElement, what = 'Time'): Date {
   const text = element.value.toString('latin1');
   const form =

@@ -1,8 +1,8 @@
-/** DER out: elements around values. */
+/** DER encoding. */
 import { InputError } from '../input-error.ts';
 import { contextConstructed, contextPrimitive, Tag } from './element.ts';
 
-/** One element of this tag around the concatenated parts. */
+/** One element around the concatenated parts. */
 export function tlv(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   let length = 0;
   for (const part of parts) length += part.length;
@@ -23,7 +23,7 @@ export function tlv(tag: number, ...parts: readonly Uint8Array[]): Buffer {
 }
 
 export const sequence = (...parts: readonly Uint8Array[]): Buffer => tlv(Tag.SEQUENCE, ...parts);
-/** SET OF: the parts are put into DER order. */
+/** SET OF: sorts the parts into DER order. */
 export const setOf = (...parts: readonly Uint8Array[]): Buffer =>
   tlv(Tag.SET, ...[...parts].sort((a, b) => Buffer.compare(a, b)));
 export const octetString = (bytes: Uint8Array): Buffer => tlv(Tag.OCTET_STRING, bytes);
@@ -32,14 +32,12 @@ export const boolean = (value: boolean): Buffer => tlv(Tag.BOOLEAN, Uint8Array.o
 export const utf8String = (text: string): Buffer => tlv(Tag.UTF8_STRING, Buffer.from(text, 'utf8'));
 export const ia5String = (text: string): Buffer => tlv(Tag.IA5_STRING, Buffer.from(text, 'latin1'));
 export const printableString = (text: string): Buffer => tlv(Tag.PRINTABLE_STRING, Buffer.from(text, 'latin1'));
-/** EXPLICIT [n]. */
 export const explicit = (n: number, ...parts: readonly Uint8Array[]): Buffer => tlv(contextConstructed(n), ...parts);
-/** IMPLICIT [n] of a primitive type: the content only, without its own header. */
+/** IMPLICIT [n] of a primitive type; `content` has no header. */
 export const implicitPrimitive = (n: number, content: Uint8Array): Buffer => tlv(contextPrimitive(n), content);
-/** DER NULL. */
 export const NULL: Buffer = Buffer.from([Tag.NULL, 0]);
 
-/** INTEGER from a number, a bigint, or unsigned big-endian magnitude octets. */
+/** INTEGER from a number, a bigint or unsigned big-endian octets. */
 export function integer(value: number | bigint | Uint8Array): Buffer {
   if (value instanceof Uint8Array) {
     let start = 0;
@@ -58,7 +56,9 @@ export function integer(value: number | bigint | Uint8Array): Buffer {
 
 const oidCache = new Map<string, Buffer>();
 
-/** OBJECT IDENTIFIER from its dotted form. Throws InputError on a form that is none (a programming or configuration error). */
+/**
+ * OBJECT IDENTIFIER from its dotted form. @throws InputError for anything else (a programming or configuration error)
+ */
 export function oid(dotted: string): Buffer {
   const cached = oidCache.get(dotted);
   if (cached !== undefined) return cached;
@@ -78,7 +78,7 @@ export function oid(dotted: string): Buffer {
 
 const two = (n: number): string => String(n).padStart(2, '0');
 
-/** Time as RFC 5280 §4.1.2.5 wants it: UTCTime through 2049, GeneralizedTime after. Fractions of a second are dropped. */
+/** Time per RFC 5280 §4.1.2.5: UTCTime through 2049, GeneralizedTime later. Drops fractions of a second. */
 export function time(date: Date): Buffer {
   return date.getUTCFullYear() < 2050
     ? tlv(Tag.UTC_TIME, Buffer.from(timeDigits(date).slice(2), 'latin1'))

@@ -1,4 +1,4 @@
-/** OCSP requests in, responses out (RFC 6960, and RFC 5019 for the lightweight profile). */
+/** OCSP requests and responses (RFC 6960, RFC 5019 for the lightweight profile). */
 import { createHash } from 'node:crypto';
 import {
   children,
@@ -33,32 +33,30 @@ import { isIssuedBy } from '../x509/name-matching.ts';
 import { formatName } from '../x509/name.ts';
 import { defaultSignatureAlgorithm } from '../x509/signature-algorithms.ts';
 
-/** Which certificate is asked about. */
+/** Identifies the certificate whose status is requested. */
 export interface CertId {
-  /** As it came; the response repeats it. */
+  /** As received; the response repeats it. */
   readonly der: Buffer;
-  /** Dotted OID. */
   readonly hashAlgorithm: string;
   readonly issuerNameHash: Buffer;
   readonly issuerKeyHash: Buffer;
-  /** Lower-case hex. */
   readonly serialNumber: string;
 }
 
 export interface OcspRequest {
   readonly certIds: readonly CertId[];
-  /** The nonce extension's value as it came, an OCTET STRING (RFC 9654 §2.1); undefined without the extension. */
+  /** The nonce extension's value as received, an OCTET STRING (RFC 9654 §2.1); undefined without the extension. */
   readonly nonce: Buffer | undefined;
 }
 
-/** More than any client asks at once; an answer costs a look-up for each. */
+/** More than clients send in one request; each costs a lookup. */
 const MAX_CERT_IDS = 32;
 /** RFC 9654 §2.1. */
 const MAX_NONCE_OCTETS = 128;
 
 /**
- * Reads an OCSPRequest. Its signature, if any, is not looked at: everybody may ask.
- * @throws DerError when it is none, asks about nothing or too much, or has a critical extension that is not known
+ * Parses an OCSPRequest. Ignores its signature: anyone may request a status.
+ * @throws DerError for malformed input, an empty or too large request, or an unknown critical extension
  */
 export function parseOcspRequest(der: Buffer): OcspRequest {
   const outer = DerReader.of(der, 'OCSPRequest');
@@ -92,7 +90,8 @@ function parseCertId(der: Buffer): CertId {
   const reader = DerReader.of(der, 'CertID');
   const algorithm = reader.enter(Tag.SEQUENCE, 'hashAlgorithm');
   const hashAlgorithm = readOid(algorithm.next(Tag.OID, 'algorithm'));
-  // Absent or NULL: with anything else there, one certificate would have CertIDs without end, and a response for each.
+  // Absent or NULL. Other parameters would allow unlimited CertIDs for one certificate, each with its own cached
+  // response.
   if (!algorithm.done && algorithm.next(Tag.NULL, 'parameters').value.length > 0)
     throw new DerError('CertID.hashAlgorithm.parameters: not NULL');
   algorithm.end();
@@ -130,7 +129,7 @@ const HASHES: Readonly<Record<string, string>> = {
   [OID.sha512]: 'sha512',
 };
 
-/** The octets of the subjectPublicKey, which key hashes are over. */
+/** The octets of subjectPublicKey, which issuerKeyHash covers. */
 function keyOctets(spki: Buffer): Buffer {
   const reader = DerReader.of(spki, 'SubjectPublicKeyInfo');
   reader.next(Tag.SEQUENCE, 'algorithm');
@@ -138,7 +137,7 @@ function keyOctets(spki: Buffer): Buffer {
 }
 
 /**
- * Whether a CertID names a certificate of this issuer; false also for a hash algorithm that is not known.
+ * Whether a CertID names a certificate of this issuer; false for an unknown hash algorithm.
  *
  * @param issuer DER Name and DER SubjectPublicKeyInfo of the CA
  */
@@ -158,7 +157,6 @@ export type OcspStatus =
   | { readonly status: 'revoked'; readonly revocationTime: Date; readonly reason: CrlReason };
 
 interface ResponseInput {
-  /** DER SubjectPublicKeyInfo of the responder. */
   readonly spki: Buffer;
   readonly producedAt: Date;
   readonly thisUpdate: Date;
@@ -167,7 +165,7 @@ interface ResponseInput {
   readonly nonce: Buffer | undefined;
 }
 
-/** DER ResponseData, to be signed; the responder is named by its key. */
+/** DER ResponseData to be signed; identifies the responder by key. */
 export function buildResponseData(input: ResponseInput): Buffer {
   const keyHash = createHash('sha1').update(keyOctets(input.spki)).digest();
   const times = [generalizedTime(input.thisUpdate), explicit(0, generalizedTime(input.nextUpdate))];
@@ -201,16 +199,16 @@ export function successfulResponse(basic: Buffer): Buffer {
 
 const FAILURES = { malformedRequest: 1, internalError: 2, tryLater: 3, unauthorized: 6 } as const;
 
-/** DER OCSPResponse that only says why there is none; never signed (RFC 6960 §2.3). */
+/** DER OCSPResponse with an error status; never signed (RFC 6960 §2.3). */
 export function failureResponse(reason: keyof typeof FAILURES): Buffer {
   return sequence(responseStatus(FAILURES[reason]));
 }
 
 const responseStatus = (value: number): Buffer => tlv(Tag.ENUMERATED, Uint8Array.of(value));
 
-/** What a certificate has to be for a CA's delegated OCSP responder (RFC 6960 §2.6, §4.2.2.2). */
+/** Requirements for a CA's delegated OCSP responder certificate (RFC 6960 §2.6, §4.2.2.2). */
 
-/** Why relying parties would not take this certificate for the CA's responder; its validity is not looked at. */
+/** Reasons why relying parties would reject this certificate as the CA's responder; does not check validity dates. */
 export async function ocspDelegateProblems(certificate: Certificate, ca: Certificate): Promise<string[]> {
   const problems: string[] = [];
   if (!(await isIssuedBy(certificate, ca)))
@@ -224,7 +222,7 @@ export async function ocspDelegateProblems(certificate: Certificate, ca: Certifi
   return problems;
 }
 
-/** Whether relying parties are told not to ask for the responder's own status (RFC 6960 §4.2.2.2.1). */
+/** Whether id-pkix-ocsp-nocheck exempts the responder's certificate from status checks (RFC 6960 §4.2.2.2.1). */
 export function hasNoCheck(certificate: Certificate): boolean {
   return findExtension(certificate.extensions, OID.ocspNoCheck) !== undefined;
 }

@@ -1,4 +1,4 @@
-/** The secrets that a request may carry (RFC 7894): a one-time password, and what its holder may have the certificate revoked with later. */
+/** Secrets in a request (RFC 7894): a one-time password, and a challenge that later authorizes revocation. */
 import { badRequest, type EstuaryError } from '../../errors.ts';
 import {
   bitString,
@@ -19,15 +19,14 @@ import { OID } from '../der/oids.ts';
 import type { Csr } from './csr.ts';
 import type { CsrContent } from './csr-content.ts';
 
-/** Whether the request carries a secret. */
 export const hasSecrets = ({ otpChallenge, revocationChallenge }: CsrContent): boolean =>
   otpChallenge !== undefined || revocationChallenge !== undefined;
 
 /**
- * A PKCS #10 as it may be stored: with an empty otpChallenge, and the hash in place of the revocationChallenge. Its signature covers what it
- * was before, so it is left out; that marks it. A request without secrets stays as it is.
+ * A PKCS #10 that is safe to store: otpChallenge is emptied and revocationChallenge replaced by its hash. The signature
+ * no longer matches, so it is removed; its absence marks the stored form. Requests without secrets are unchanged.
  *
- * @param hash of the revocationChallenge, where there is one
+ * @param hash of the revocationChallenge, if present
  */
 export function withoutSecrets(csr: CsrContent, hash: string | undefined): Buffer {
   if (!hasSecrets(csr)) return csr.der;
@@ -52,10 +51,10 @@ function emptied(attribute: DerElement, hash = ''): Buffer {
   return attribute.raw;
 }
 
-/** Whether it was stored {@link withoutSecrets}: its revocationChallenge is a hash. */
+/** Whether {@link withoutSecrets} produced it: its revocationChallenge is a hash. */
 export const isWithoutSecrets = ({ signature }: Csr): boolean => signature.length === 0;
 
-/** 400: the CA takes the request as it was signed, so nothing can be taken out of it. */
+/** 400: the CA receives the request as signed, so secrets cannot be removed from it. */
 export function secretsCannotGoOn(): EstuaryError {
   return badRequest(
     'CSR_SECRET_NOT_FORWARDED',

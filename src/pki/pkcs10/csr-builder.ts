@@ -1,4 +1,4 @@
-/** PKCS #10 certification requests (RFC 2986), made: for keys that the server generates, and by `estuary client`. */
+/** Builds PKCS #10 certification requests (RFC 2986) for server-generated keys and for `estuary client`. */
 import { createPrivateKey } from 'node:crypto';
 import { bitString, explicit, integer, oid, sequence, setOf } from '../der/der.ts';
 import { encodeExtensions, type Extension } from '../x509/extensions.ts';
@@ -13,12 +13,13 @@ interface CsrSpec {
   readonly subject: Name;
   readonly subjectAltNames: readonly GeneralName[];
   readonly publicKey: PublicKeyInfo;
-  /** DER PrivateKeyInfo; not kept. */
+  /** DER PrivateKeyInfo; not retained. */
   readonly pkcs8: Buffer;
 }
 
 /**
- * @returns DER, signed by the key
+ * Builds and signs a request.
+ * @returns DER CertificationRequest
  * @throws InputError for a key that cannot sign
  */
 export async function buildCsr({ subject, subjectAltNames, publicKey, pkcs8 }: CsrSpec): Promise<Buffer> {
@@ -38,25 +39,22 @@ export async function buildCsr({ subject, subjectAltNames, publicKey, pkcs8 }: C
 
 interface UnsignedCsr {
   readonly subject: Name;
-  /** DER SubjectPublicKeyInfo. */
   readonly spki: Buffer;
-  /** DER of each Attribute. */
   readonly attributes: readonly Buffer[];
   readonly algorithm: SignatureAlgorithm;
-  /** Signs the CertificationRequestInfo, wherever the key is. */
+  /** Signs the CertificationRequestInfo, wherever the key is stored. */
   readonly sign: (info: Buffer) => Promise<Buffer>;
 }
 
-/** @returns DER CertificationRequest */
 export async function signCsr({ subject, spki, attributes, algorithm, sign }: UnsignedCsr): Promise<Buffer> {
   const info = sequence(integer(0), subject.der, spki, explicit(0, setContent(attributes)));
   return sequence(info, algorithm.der, bitString(await sign(info)));
 }
 
-/** The content of a SET OF, in DER's order. */
+/** The content of a SET OF in DER order. */
 const setContent = (parts: readonly Buffer[]): Buffer => Buffer.concat([...parts].sort((a, b) => Buffer.compare(a, b)));
 
-/** The attribute that asks for extensions; none for none. */
+/** The extensionRequest attribute; empty if there are no extensions. */
 export function extensionRequest(extensions: readonly Extension[]): Buffer[] {
   return extensions.length === 0 ? [] : [attribute(OID.extensionRequest, encodeExtensions(extensions))];
 }
@@ -67,5 +65,5 @@ const subjectAltNameExtension = (names: readonly GeneralName[]): Extension => ({
   value: encodeGeneralNames(names),
 });
 
-/** DER Attribute of one value. */
+/** DER Attribute with one value. */
 export const attribute = (type: string, value: Buffer): Buffer => sequence(oid(type), setOf(value));

@@ -1,4 +1,4 @@
-/** What a certification request asks for, whatever format it came in (PKCS #10, CRMF), and the checks on it. */
+/** The content of a certification request, in any format (PKCS #10, CRMF), and checks on it. */
 import { badRequest } from '../../errors.ts';
 import {
   children,
@@ -18,40 +18,38 @@ import { type Name, parseName } from '../x509/name.ts';
 import { type PublicKeyInfo, publicKeyProblem } from '../x509/public-key.ts';
 
 export interface CsrAttribute {
-  /** Dotted OID. */
   readonly oid: string;
-  /** DER of each value. */
   readonly values: readonly Buffer[];
 }
 
-/** What a request asks for, apart from its proof of possession. */
+/** The content of a request, without its proof of possession. */
 export interface CsrContent {
   readonly der: Buffer;
-  /** DER CertificationRequestInfo: what the signature covers. */
+  /** DER CertificationRequestInfo, which the signature covers. */
   readonly info: Buffer;
   readonly subject: Name;
   readonly publicKey: PublicKeyInfo;
   readonly attributes: readonly CsrAttribute[];
-  /** Requested extensions, from extensionRequest or Microsoft's form of it. */
+  /** Requested extensions, from extensionRequest or Microsoft's variant. */
   readonly extensions: readonly Extension[];
   readonly subjectAltNames: readonly GeneralName[];
   readonly challengePassword: string | undefined;
-  /** The channel binding in an attribute that has no other meaning (RFC 7894 §3.3). */
+  /** The channel binding in its dedicated attribute (RFC 7894 §3.3). */
   readonly identityLinking: string | undefined;
-  /** A one-time password, for a client that cannot send it by HTTP Basic (RFC 7894 §3.1). */
+  /** A one-time password from a client that cannot use HTTP Basic (RFC 7894 §3.1). */
   readonly otpChallenge: string | undefined;
-  /** What its holder may have the certificate revoked with (RFC 7894 §3.2); of a request that was stored, its hash (challenges.ts). */
+  /** Secret that later authorizes revocation (RFC 7894 §3.2); its hash in a stored request (challenges.ts). */
   readonly revocationChallenge: string | undefined;
-  /** Asked for with a ChangeSubjectName attribute, and without effect until {@link changeSubject}. */
+  /** Names from a ChangeSubjectName attribute; they take effect only with {@link changeSubject}. */
   readonly subjectChange: SubjectChange | undefined;
-  /** The change was made: subject, names and extensions are not those of the DER. */
+  /** {@link changeSubject} was applied: subject, names and extensions differ from the DER. */
   readonly renamed?: true;
 }
 
 /**
- * The checks on what a request asks for, whatever format it came in.
+ * Checks the content of a request in any format.
  * @throws EstuaryError 400 CSR_SUBJECT_INVALID, CSR_DUPLICATE_ATTRIBUTE, CSR_DUPLICATE_EXTENSION, CSR_SAN_INVALID;
- *   DerError
+ * DerError
  */
 export function checkedContent(
   content: Pick<CsrContent, 'der' | 'info' | 'subject' | 'publicKey'>,
@@ -74,8 +72,8 @@ export function checkedContent(
 }
 
 /**
- * The request with the names of its ChangeSubjectName in place of its own, which RFC 6402 §2.8 has the CA do. For whoever
- * has found that the requester may change them.
+ * Applies the names of the ChangeSubjectName attribute (RFC 6402 §2.8). The caller has checked that the requester may
+ * change them.
  */
 export function changeSubject<T extends CsrContent>(csr: T): T {
   if (csr.subjectChange === undefined) return csr;
@@ -107,7 +105,7 @@ function checkDuplicates(attributes: readonly CsrAttribute[], extensions: readon
     throw badRequest('CSR_DUPLICATE_EXTENSION', `The CSR asks for the extension ${oidName(extension)} more than once.`);
 }
 
-/** The one value of a single-valued attribute, or undefined when the attribute is absent. @throws DerError */
+/** The value of a single-valued attribute; undefined if the attribute is absent. @throws DerError */
 export function singleValue(attributes: readonly CsrAttribute[], type: string): Buffer | undefined {
   const attribute = attributes.find(({ oid }) => oid === type);
   if (attribute === undefined) return undefined;
@@ -141,7 +139,7 @@ function subjectChange(attributes: readonly CsrAttribute[]): SubjectChange | und
   return change;
 }
 
-/** The client's text in an error message: one short line of ASCII. */
+/** Client text for an error message: one short line of ASCII. */
 const printable = (text: string): string => {
   const clean = text.replace(/[^\x20-\x7e]/g, '?');
   return clean.length > 80 ? `${clean.slice(0, 80)}…` : clean;
@@ -152,36 +150,36 @@ function textOf(attributes: readonly CsrAttribute[], name: 'challengePassword' |
   return value && readString(parseDer(value, undefined, name), name);
 }
 
-/** The attributes of RFC 7894. */
+/** Attributes of RFC 7894. */
 type ChallengeName = 'estIdentityLinking' | 'otpChallenge' | 'revocationChallenge';
 
-/** RFC 7894 §3: ub-aa-est-identity-linking and its siblings. */
+/** RFC 7894 §3: ub-aa-est-identity-linking and the other bounds. */
 const MAX_CHALLENGE = 255;
 
 function boundedTextOf(attributes: readonly CsrAttribute[], name: ChallengeName): string | undefined {
   const text = textOf(attributes, name);
   if (text !== undefined && Array.from(text).length > MAX_CHALLENGE)
     throw new DerError(`${name}: more than ${MAX_CHALLENGE} characters`);
-  // An empty one is what a stored request has in the place of a secret.
+  // A stored request has an empty value in place of a secret.
   return text === '' ? undefined : text;
 }
 
-/** The ChangeSubjectName attribute (RFC 6402 §2.8): the names that a certificate shall get instead of those of its request. */
+/** ChangeSubjectName (RFC 6402 §2.8): the names that replace those of the request. */
 interface SubjectChange {
-  /** Empty where the attribute has none: the RFC then leaves the certificate without a subject. */
+  /** Empty if absent: the certificate then has no subject, as the RFC requires. */
   readonly subject: Name;
-  /** Empty where the attribute has none: the certificate then gets no subjectAltName. */
+  /** Empty if absent: the certificate then has no subjectAltName. */
   readonly subjectAltNames: readonly GeneralName[];
-  /** DER GeneralNames, the content of the extension; undefined where there is none. */
+  /** DER GeneralNames, the extension's content; undefined if absent. */
   readonly subjectAltNamesDer: Buffer | undefined;
 }
 
 /**
- * Reads both forms of subjectAlt: the untagged one of the RFC, which clients send, and `[1] IMPLICIT` of its erratum 3943.
- * Untagged, both fields are SEQUENCEs; a Name is the one that is empty or holds SETs.
+ * Reads both forms of subjectAlt: untagged as in the RFC, which clients send, and `[1] IMPLICIT` as in erratum 3943. In
+ * the untagged form both fields are SEQUENCEs; a Name is empty or contains SETs.
  *
- * @param der the one value of the attribute
- * @throws DerError; also on one with neither field, which RFC 6402 forbids
+ * @param der the attribute's single value
+ * @throws DerError, also if both fields are absent, which RFC 6402 forbids
  */
 export function parseChangeSubjectName(der: Buffer): SubjectChange {
   const fields = children(parseDer(der, Tag.SEQUENCE, 'ChangeSubjectName').value, 'ChangeSubjectName');

@@ -1,4 +1,4 @@
-/** PKCS #10 certification requests (RFC 2986). Everything wrong with one is a 400 with a code of its own. */
+/** PKCS #10 certification requests (RFC 2986). Each error is a 400 with its own code. */
 import { badRequest, EstuaryError } from '../../errors.ts';
 import {
   children,
@@ -26,11 +26,11 @@ import {
 import { readSigned } from '../x509/signed.ts';
 import { checkedContent, checkKey, singleValue, type CsrAttribute, type CsrContent } from './csr-content.ts';
 
-/** The key of a request in whatever format, and how it was shown that the requester has it. */
+/** The requested key and its proof of possession. */
 export interface RequestKey {
-  /** As `PublicKeyInfo` names it. */
+  /** As in `PublicKeyInfo`. */
   readonly keyType: string;
-  /** Of the request's own signature; undefined: it has none, and a registration authority answers for the key. */
+  /** Of the request's own signature; undefined if it has none and a registration authority vouches for the key. */
   readonly signatureAlgorithm: SignatureAlgorithm | undefined;
 }
 
@@ -41,13 +41,13 @@ export interface Csr extends CsrContent {
 
 declare const verified: unique symbol;
 
-/** A request whose signature proves possession of the private key; made by {@link verifyCsr} only. */
+/** A request whose signature proves possession of the private key; only {@link verifyCsr} creates it. */
 export type VerifiedCsr = Csr & { readonly [verified]: true };
 
 /**
- * @param der one CertificationRequest, nothing after it
- * @throws EstuaryError 400: CSR_MALFORMED (not the DER of a request), CSR_VERSION, CSR_KEY_UNSUPPORTED, CSR_KEY_WEAK,
- *   CSR_SIGNATURE_ALGORITHM, CSR_DUPLICATE_ATTRIBUTE, CSR_DUPLICATE_EXTENSION, CSR_SUBJECT_INVALID, CSR_SAN_INVALID
+ * @param der exactly one CertificationRequest
+ * @throws EstuaryError 400: CSR_MALFORMED, CSR_VERSION, CSR_KEY_UNSUPPORTED, CSR_KEY_WEAK, CSR_SIGNATURE_ALGORITHM,
+ * CSR_DUPLICATE_ATTRIBUTE, CSR_DUPLICATE_EXTENSION, CSR_SUBJECT_INVALID, CSR_SAN_INVALID
  */
 export function parseCsr(der: Buffer): Csr {
   return reading(() => {
@@ -64,10 +64,10 @@ export function parseCsr(der: Buffer): Csr {
 }
 
 /**
- * A request for a server-generated key, whose own key and signature say nothing (RFC 7030 §4.4.1): any well-formed key
- * and any signature will do.
+ * Parses a request for a server-generated key. Its own key and signature are ignored (RFC 7030 §4.4.1): any well-formed
+ * key and any signature are accepted.
  *
- * @throws EstuaryError 400 as {@link parseCsr}, apart from the codes about key and signature
+ * @throws EstuaryError 400 as {@link parseCsr}, except the codes about the key and the signature
  */
 export function parseCsrWithoutProof(der: Buffer): CsrContent {
   return reading(() => checked(readCsr(der, lenientKey).content));
@@ -100,7 +100,7 @@ function malformed(error: DerError): EstuaryError {
   return badRequest('CSR_MALFORMED', `The CSR is not valid DER: ${error.message}.`, { cause: error });
 }
 
-/** RFC 5280 §7.2, §7.4, §7.5: what stands in their place. */
+/** Name forms for internationalized values (RFC 5280 §7.2, §7.4, §7.5). */
 const INTERNATIONALISED: Readonly<Record<NotAsciiError['field'], string>> = {
   dNSName: 'an internationalized name is written in A-labels: xn--…',
   rfc822Name: 'an internationalized domain is written in A-labels: xn--…',
@@ -111,7 +111,6 @@ interface ReadCsr {
   readonly content: Pick<CsrContent, 'der' | 'info' | 'subject' | 'publicKey'> & {
     attributeSet: DerElement | undefined;
   };
-  /** DER AlgorithmIdentifier. */
   readonly algorithm: Buffer;
   readonly signature: Buffer;
 }
@@ -125,7 +124,7 @@ function readCsr(der: Buffer, readKey: (spki: Buffer) => PublicKeyInfo): ReadCsr
   if (version !== 0) throw badRequest('CSR_VERSION', 'The CSR is not of version 1 (encoded as 0).');
   const subject = parseName(reader.next(Tag.SEQUENCE, 'subject').raw);
   const publicKey = readKey(reader.next(Tag.SEQUENCE, 'subjectPKInfo').raw);
-  // RFC 2986 has the (possibly empty) attributes always there; clients that leave them out are common.
+  // RFC 2986 requires the attributes field, possibly empty; many clients omit it.
   const attributeSet = reader.optional(contextConstructed(0), 'attributes');
   reader.end();
   return { content: { der, info: info.raw, subject, publicKey, attributeSet }, algorithm, signature };
@@ -151,14 +150,14 @@ function requestedExtensions(attributes: readonly CsrAttribute[]): Extension[] {
   return [OID.extensionRequest, OID.microsoftExtensionRequest].flatMap((type) => {
     const value = singleValue(attributes, type);
     if (value === undefined) return [];
-    // RFC 5280 §4.1 has one extension at least; OpenSSL takes none for none, and clients write it.
+    // RFC 5280 §4.1 requires at least one extension; OpenSSL accepts an empty list, and clients send it.
     return parseExtensions(value);
   });
 }
 
 /**
- * Proof of possession: checks the request's signature with its own key.
- * @throws EstuaryError 400 CSR_KEY_INVALID (a key that is none: a point off its curve, for one) or CSR_SIGNATURE_INVALID
+ * Proof of possession: verifies the request's signature with its own key.
+ * @throws EstuaryError 400 CSR_KEY_INVALID (such as a point off its curve) or CSR_SIGNATURE_INVALID
  */
 export async function verifyCsr(csr: Csr): Promise<VerifiedCsr> {
   if (!(await isSigned(csr))) throw badRequest('CSR_SIGNATURE_INVALID', "The CSR's signature is not valid.");

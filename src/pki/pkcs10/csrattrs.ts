@@ -26,11 +26,10 @@ import { buildName } from '../x509/name.ts';
 import { OID } from '../der/oids.ts';
 import { InputError } from '../input-error.ts';
 
-/** AttrOrOID: a bare OID, or an attribute with its values (DER). */
+/** AttrOrOID: an OID, or an attribute with its values (DER). */
 export interface AttrOrOid {
-  /** Dotted. */
   readonly oid: string;
-  /** undefined: a bare OID. Empty: an attribute without further requirements (RFC 9908 §3.2, of a key type). */
+  /** undefined: an OID alone. Empty: an attribute without further requirements (RFC 9908 §3.2, of a key type). */
   readonly values?: readonly Buffer[];
 }
 
@@ -43,7 +42,6 @@ export function encodeCsrAttrs(items: readonly AttrOrOid[]): Buffer {
   );
 }
 
-/** @throws DerError */
 export function parseCsrAttrs(der: Buffer): AttrOrOid[] {
   return children(parseDer(der, Tag.SEQUENCE, 'CsrAttrs').value, 'AttrOrOID').map((element) => {
     if (element.tag === Tag.OID) return { oid: readOid(element) };
@@ -62,7 +60,7 @@ const CURVES: Readonly<Record<string, string>> = {
   'ec:P-521': OID.secp521r1,
 };
 
-/** The attribute that asks for a key: the curve of an EC key, the size of an RSA key (RFC 9908 §3.2). */
+/** The attribute that requests a key type: the curve of an EC key, the size of an RSA key (RFC 9908 §3.2). */
 export function keyTypeAttribute(keyType: string): AttrOrOid {
   const curve = CURVES[keyType];
   if (curve !== undefined) return { oid: OID.ecPublicKey, values: [oid(curve)] };
@@ -71,7 +69,7 @@ export function keyTypeAttribute(keyType: string): AttrOrOid {
   return { oid: OID.rsaEncryption, values: [integer(rsaBits(keyType))] };
 }
 
-/** The algorithm (dotted OID) of a key that has no parameters: it says everything. */
+/** The OID of a key type without parameters. */
 function algorithmAlone(keyType: string): string | undefined {
   if (keyType === 'ed25519') return OID.ed25519;
   return keyType === 'ed448' ? OID.ed448 : mlDsaOf(keyType)?.oid;
@@ -84,7 +82,7 @@ function rsaBits(keyType: string): number {
 }
 
 /**
- * The kind of key that an attribute asks for, as {@link keyTypeAttribute} has it; undefined: it asks for none that is known here.
+ * The key type that an attribute requests, inverse of {@link keyTypeAttribute}; undefined if it requests no known type.
  *
  * @throws DerError
  */
@@ -98,7 +96,7 @@ export function keyTypeOf({ oid: type, values = [] }: AttrOrOid): string | undef
   return `rsa:${readInteger(parseDer(value, Tag.INTEGER, 'modulus length'))}`;
 }
 
-/** The other way round from {@link algorithmAlone}. */
+/** Inverse of {@link algorithmAlone}. */
 function aloneKeyType(type: string): string | undefined {
   if (type === OID.ed25519) return 'ed25519';
   return type === OID.ed448 ? 'ed448' : ML_DSA.find(({ oid: dotted }) => dotted === type)?.keyType;
@@ -107,14 +105,13 @@ function aloneKeyType(type: string): string | undefined {
 const curveName = (curve: string): string | undefined =>
   Object.entries(CURVES).find(([, dotted]) => dotted === curve)?.[0];
 
-/** An RDN's attribute: without text, the client fills it in. */
+/** An attribute of an RDN; the client supplies a missing text. */
 export interface AttributeTemplate {
-  /** Dotted OID. */
   readonly type: string;
   readonly text?: string;
 }
 
-/** ExtensionTemplate: without value, the client fills it in. */
+/** ExtensionTemplate; the client supplies a missing value. */
 export interface ExtensionTemplate {
   readonly oid: string;
   readonly critical: boolean;
@@ -122,14 +119,14 @@ export interface ExtensionTemplate {
   readonly value?: Buffer;
 }
 
-/** What a CertificationRequestInfoTemplate can ask for; an absent field makes no requirement. */
+/** The content of a CertificationRequestInfoTemplate; an absent field makes no requirement. */
 export interface RequestTemplate {
   readonly subject: readonly (readonly AttributeTemplate[])[];
   readonly keyType: string | undefined;
   readonly extensions: readonly ExtensionTemplate[];
 }
 
-/** DER of CertificationRequestInfoTemplate (RFC 9908 §3.4): a request without what the client fills in. */
+/** DER of CertificationRequestInfoTemplate (RFC 9908 §3.4): a request without the parts that the client supplies. */
 export function encodeRequestTemplate({ subject, keyType, extensions }: RequestTemplate): Buffer {
   const attributes =
     extensions.length === 0
@@ -145,14 +142,14 @@ export function encodeRequestTemplate({ subject, keyType, extensions }: RequestT
 
 function encodeAttributeTemplate({ type, text }: AttributeTemplate): Buffer {
   if (text === undefined) return sequence(oid(type));
-  // The string type of each attribute is the name builder's to know.
+  // buildName chooses the string type of each attribute.
   const [rdn] = children(parseDer(buildName([[{ type, text }]]).der).value);
   const [attribute] = rdn === undefined ? [] : children(rdn.value);
   if (attribute === undefined) throw new InputError(`no attribute for ${type}`);
   return attribute.raw;
 }
 
-/** The fields of SubjectPublicKeyInfoTemplate; RSA names its size by a placeholder key of that length. */
+/** The fields of SubjectPublicKeyInfoTemplate; RSA specifies its size by a placeholder key of that length. */
 function keyTemplate(keyType: string): Buffer[] {
   const curve = CURVES[keyType];
   if (curve !== undefined) return [sequence(oid(OID.ecPublicKey), oid(curve))];
@@ -173,9 +170,9 @@ function encodeExtensionTemplate({ oid: type, critical, value }: ExtensionTempla
 }
 
 /**
- * The other way round, as a client reads it.
+ * Parses a template for a client.
  *
- * @param der of CertificationRequestInfoTemplate
+ * @param der CertificationRequestInfoTemplate
  * @throws DerError
  */
 export function parseRequestTemplate(der: Buffer): RequestTemplate {
@@ -202,7 +199,7 @@ function readAttribute({ raw }: { readonly raw: Buffer }): AttributeTemplate {
   return { type, text };
 }
 
-/** Undefined: no kind of key that is known here. */
+/** undefined for an unknown key type. */
 function readKeyTemplate(reader: DerReader): string | undefined {
   const algorithm = reader.enter(Tag.SEQUENCE, 'algorithm');
   const type = readOid(algorithm.next(Tag.OID, 'algorithm'));
@@ -214,7 +211,7 @@ function readKeyTemplate(reader: DerReader): string | undefined {
   return `rsa:${(modulus[0] === 0 ? modulus.length - 1 : modulus.length) * 8}`;
 }
 
-/** Of an extensionReqTemplate, whose extensions may lack a value, or of an extensionReq, whose have one. */
+/** Reads an extensionReqTemplate, whose extensions may lack a value, or an extensionReq, whose extensions have one. */
 function readExtensionTemplates(der: Buffer): ExtensionTemplate[] {
   const reader = DerReader.of(der, 'Attribute');
   const type = readOid(reader.next(Tag.OID, 'type'));

@@ -1,13 +1,12 @@
-/** What RFC 5280 appendix A (and X.520, PKCS #9) allow as the value of a known attribute type. */
+/** Permitted values of known attribute types (RFC 5280 appendix A, X.520, PKCS #9). */
 import { Tag } from '../der/der.ts';
 import { firstRepeated, OID } from '../der/oids.ts';
 import { attributeName } from './attribute-types.ts';
 import { type AttributeTypeAndValue, isDerOrdered, type Name } from './name.ts';
 
 /**
- * The most characters a value of these attribute types may have, by dotted OID: RFC 5280 appendix A.1 ("Upper
- * Bounds"), where surname, givenName, initials and generationQualifier are X520name; X.520 for what it does not list;
- * PKCS #9 for its own; RFC 1274 §9.3.1 for userId.
+ * Maximum characters by attribute type (dotted OID): RFC 5280 appendix A.1 ("Upper Bounds"; surname, givenName,
+ * initials and generationQualifier are X520name), X.520, PKCS #9, and RFC 1274 §9.3.1 for userId.
  */
 const UPPER_BOUNDS: ReadonlyMap<string, number> = new Map([
   [OID.commonName, 64],
@@ -43,7 +42,7 @@ const DIRECTORY_STRING: readonly number[] = [
   Tag.BMP_STRING,
 ];
 
-/** The string types of attributes that are no DirectoryString. */
+/** String types of attributes other than DirectoryString. */
 const STRING_TYPES: ReadonlyMap<string, readonly number[]> = new Map<string, readonly number[]>([
   [OID.countryName, [Tag.PRINTABLE_STRING]],
   [OID.serialNumber, [Tag.PRINTABLE_STRING]],
@@ -53,18 +52,16 @@ const STRING_TYPES: ReadonlyMap<string, readonly number[]> = new Map<string, rea
   [OID.unstructuredName, [Tag.IA5_STRING, ...DIRECTORY_STRING]],
 ]);
 
-/** C0, DEL and C1: nothing that a name needs, and much that fools whoever reads it. */
+/** C0, DEL and C1: names do not need them, and they can mislead readers of logs. */
 const CONTROL = /[\x00-\x1f\x7f-\x9f]/;
-/** Nor does it need what turns the direction of the text, has no width, or breaks the line. */
+/** Characters that change the text direction, have no width, or break the line. */
 const INVISIBLE = /[\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\p{Cf}\p{Zl}\p{Zp}]/u;
 
-/** No device has more; what is done with a name costs its size, in every log line and every comparison. */
+/** Bounds the cost of a name in logs and comparisons. */
 const MAX_ATTRIBUTES = 64;
 const MAX_OCTETS = 4096;
 
-/**
- * What is wrong with a name that is to be certified as a subject, or undefined. The reason continues "the subject …".
- */
+/** Why a name cannot be certified as a subject; undefined if it can. Continues "the subject …". */
 export function subjectProblem(subject: Name): string | undefined {
   if (subject.der.length > MAX_OCTETS) return 'is longer than 4 KiB';
   const attributes = subject.rdns.flat();
@@ -72,13 +69,13 @@ export function subjectProblem(subject: Name): string | undefined {
   if (!isDerOrdered(subject)) return 'has a multi-valued RDN that is not in DER order';
   for (const rdn of subject.rdns) {
     const twice = firstRepeated(rdn.map(({ type }) => type));
-    // X.501 §9.3: each attribute of an RDN is of another type
+    // X.501 §9.3: the attributes of an RDN have distinct types.
     if (twice !== undefined) return `has ${attributeName(twice)} more than once in one RDN`;
   }
   return attributes.map(attributeProblem).find(Boolean);
 }
 
-/** The same for one attribute. Values of types we do not know have to be free of what cannot be seen only. */
+/** Checks one attribute. Values of unknown types must only be free of invisible characters. */
 function attributeProblem({ type, tag, text }: AttributeTypeAndValue): string | undefined {
   const label = attributeName(type);
   const known = label !== type;

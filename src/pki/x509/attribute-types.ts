@@ -1,7 +1,7 @@
-/** The names of attribute types in the text form of distinguished names. */
+/** Names of attribute types in the text form of distinguished names. */
 import { OID } from '../der/oids.ts';
 
-/** Names of RFC 4514 §3 first; the others are registered LDAP descriptors (RFC 4519) or PKCS #9's own. */
+/** RFC 4514 §3 names first, then registered LDAP descriptors (RFC 4519) and PKCS #9 names. */
 const SHORT_NAMES: ReadonlyMap<string, string> = new Map([
   [OID.commonName, 'CN'],
   [OID.localityName, 'L'],
@@ -47,15 +47,15 @@ const TYPES_BY_NAME: ReadonlyMap<string, string> = new Map([
   ['e', OID.emailAddress],
 ]);
 
-/** The attribute type's short name in the text form; undefined: it has none. */
+/** The short name in the text form, if the type has one. */
 export const shortName = (type: string): string | undefined => SHORT_NAMES.get(type);
 
-/** The same, or else its dotted OID. */
+/** The short name, or the dotted OID. */
 export function attributeName(type: string): string {
   return shortName(type) ?? type;
 }
 
-/** The dotted OID of an attribute's short or long name (case ignored) or dotted form; undefined if unknown. */
+/** Dotted OID from a short or long name (ignoring case) or the dotted form; undefined if unknown. */
 export function attributeType(name: string): string | undefined {
   return /^[0-2](\.(0|[1-9]\d*))+$/.test(name) ? name : TYPES_BY_NAME.get(name.toLowerCase());
 }

@@ -1,25 +1,28 @@
-/** The certificates above a CA and those of its rollovers, checked once at start. */
+/** Arranges and checks the configured chain of a CA and its rollover certificates, once at start. */
 import { verifyCertificateSignature, type Certificate } from './certificate.ts';
 import { isIssuedBy, namesMatch } from './name-matching.ts';
 import { formatName } from './name.ts';
 import { publicKeyProblem } from './public-key.ts';
 
 export interface CaChain {
-  /** The CA certificate first, each issued by the next, the root last where there is one. */
+  /** The CA certificate first, each issued by the next, ending with the root if it is configured. */
   readonly path: readonly [Certificate, ...Certificate[]];
-  /** What links the path to earlier or later keys (RFC 4210 §4.4): OldWithOld, OldWithNew, NewWithOld, in the order given. */
+  /**
+   * Certificates that link the path to earlier or later keys (RFC 4210 §4.4: OldWithOld, OldWithNew, NewWithOld), in
+   * the given order.
+   */
   readonly rollover: readonly Certificate[];
-  /** The path ends below a root, and no certificate is left to go on with. */
+  /** The path ends below a root and no configured certificate continues it. */
   readonly rootMissing: boolean;
-  /** Why these certificates make no CA; empty: they do. */
+  /** Why these certificates do not form a chain; empty if they do. */
   readonly problems: readonly string[];
 }
 
 /**
- * Sorts what the configuration gives into the path and the certificates of rollovers. What repeats the CA's own
- * certificate, or an earlier one, is left out. Validity is not looked at: it is the CA's health, and changes.
+ * Separates the configured certificates into path and rollover certificates. Skips duplicates. Validity dates are the
+ * CA's health, which changes, and are not checked here.
  *
- * @param chain those of the path in their order; those of rollovers anywhere
+ * @param chain path certificates in order; rollover certificates anywhere
  */
 export async function arrangeChain(certificate: Certificate, chain: readonly Certificate[]): Promise<CaChain> {
   const others = withoutRepetitions(certificate, chain);
@@ -49,7 +52,9 @@ function withoutRepetitions(certificate: Certificate, chain: readonly Certificat
   );
 }
 
-/** As far up as the certificates lead. A root is taken before a certificate that only links two roots: the shorter way. */
+/**
+ * Follows the path upwards. Prefers a root to a certificate that only links two roots, which gives the shorter path.
+ */
 async function findPath(
   certificate: Certificate,
   others: readonly Certificate[],
@@ -81,8 +86,9 @@ async function firstRoot(
 }
 
 /**
- * Self-signed, not only self-issued as OldWithNew and NewWithOld are. A root's own signature proves nothing and may be
- * of an algorithm that is not accepted, so it is a root too where nothing says that another key signed it.
+ * Whether the certificate is self-signed, not only self-issued as OldWithNew and NewWithOld are. A root's signature may
+ * use an unsupported algorithm, so a self-issued certificate also counts as a root if no other key is known to have
+ * signed it.
  */
 async function isRoot(certificate: Certificate, others: readonly Certificate[]): Promise<boolean> {
   if (!namesMatch(certificate.issuer, certificate.subject)) return false;
@@ -92,14 +98,14 @@ async function isRoot(certificate: Certificate, others: readonly Certificate[]):
   return (await issuersOf(certificate, others)).length === 0;
 }
 
-/** Why the path ends where it does although there are more certificates. */
+/** Why the path ends although certificates remain. */
 function gapAbove(top: Certificate, rest: readonly Certificate[]): string {
   return rest.some(({ subject }) => namesMatch(top.issuer, subject))
     ? `the signature of ${quoted(top)} does not verify with the next certificate of the chain`
     : `${quoted(top)} was issued by "${formatName(top.issuer)}", not by the next of the chain`;
 }
 
-/** Those that a chain of signatures connects with the path: clients take a root from cacerts for a trust anchor. */
+/** The certificates that signatures connect to the path: clients trust the roots in /cacerts. */
 async function linkedTo(path: readonly Certificate[], rest: readonly Certificate[]): Promise<Certificate[]> {
   const linked: Certificate[] = [];
   for (let before = -1; before < linked.length;) {

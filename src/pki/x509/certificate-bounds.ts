@@ -1,20 +1,20 @@
 /**
- * How large a certificate may be that somebody outside presents. Looked at before the certificate is parsed: what
- * parsing, comparing and formatting it may cost is bounded by it.
+ * Size limits for certificates from outside. They are checked before parsing, so they bound the cost of parsing,
+ * comparing and formatting.
  */
 import { DerReader, Tag, children, contextConstructed, oid, parseDer, type DerElement } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
 
 export const CERTIFICATE_BOUNDS = {
-  /** Octets of the certificate; one of ML-DSA-87 has 8 KiB before its names. */
+  /** Octets of the certificate; ML-DSA-87 needs 8 KiB without names. */
   certificate: 24 * 1024,
-  /** Octets of its subject, and of its issuer; the same as for a CSR's subject. */
+  /** Octets of the subject, and of the issuer; as for a CSR's subject. */
   name: 4096,
-  /** Attributes in each of the two. */
+  /** Attributes per name. */
   attributes: 64,
   extensions: 64,
   subjectAltNames: 1000,
-  /** Octets of any other extension that is parsed for every certificate. */
+  /** Octets of any other extension that is parsed. */
   extension: 4096,
 } as const;
 
@@ -28,9 +28,9 @@ const PARSED: ReadonlySet<string> = new Set(
 );
 
 /**
- * Why a certificate is beyond {@link CERTIFICATE_BOUNDS}, or undefined.
+ * Why a certificate exceeds {@link CERTIFICATE_BOUNDS}, or undefined.
  *
- * @throws DerError on anything that has not even the outline of a certificate
+ * @throws DerError if the outline of the certificate is malformed
  */
 export function boundsProblem(der: Buffer): string | undefined {
   const bounds = CERTIFICATE_BOUNDS;

@@ -1,15 +1,14 @@
-/** certificatePolicies (RFC 5280 §4.2.1.4) with the one qualifier that people can follow: where the CPS is. */
+/** certificatePolicies (RFC 5280 §4.2.1.4) with the CPS URI as the only qualifier. */
 import { children, DerError, DerReader, parseDer, readOid, readString, Tag, oid, sequence, tlv } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
 
 export interface CertificatePolicy {
-  /** Dotted OID. */
   readonly oid: string;
   /** URI of the certification practice statement. */
   readonly cps?: string | undefined;
 }
 
-/** @param policies at least one; a `cps` is ASCII */
+/** @param policies at least one; `cps` is ASCII */
 export function encodeCertificatePolicies(policies: readonly CertificatePolicy[]): Buffer {
   return sequence(
     ...policies.map(({ oid: dotted, cps }) =>
@@ -22,7 +21,7 @@ function cpsQualifier(uri: string): Buffer {
   return sequence(oid(OID.cpsQualifier), tlv(Tag.IA5_STRING, Buffer.from(uri, 'ascii')));
 }
 
-/** Other qualifiers than a CPS are left out. @throws DerError */
+/** Ignores qualifiers other than the CPS. @throws DerError */
 export function parseCertificatePolicies(value: Buffer): CertificatePolicy[] {
   const policies = children(parseDer(value, Tag.SEQUENCE, 'CertificatePolicies').value, 'PolicyInformation');
   if (policies.length === 0) throw new DerError('CertificatePolicies: empty');

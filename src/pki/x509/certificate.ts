@@ -1,4 +1,4 @@
-/** X.509 certificates (RFC 5280 §4.1), read only. */
+/** X.509 certificates (RFC 5280 §4.1): parsing and verification. */
 import { hash } from 'node:crypto';
 import {
   bitString,
@@ -38,50 +38,47 @@ import { parsePublicKey, type PublicKeyInfo } from './public-key.ts';
 import { ECDSA_ARC, parseSignatureAlgorithm, verifySignature } from './signature-algorithms.ts';
 import { readSigned, VerifiedSignatures } from './signed.ts';
 
-/** What a TBSCertificate says. */
+/** Content of a TBSCertificate. */
 export interface TbsFields {
   /** 1, 2 or 3. */
   readonly version: number;
-  /** As {@link serialHex} writes it. */
+  /** In the form of {@link serialHex}. */
   readonly serialNumber: string;
-  /** The INTEGER's content octets as encoded. */
+  /** Content octets of the INTEGER, as encoded. */
   readonly serialOctets: Buffer;
-  /** DER AlgorithmIdentifier inside of the signed part. */
+  /** DER AlgorithmIdentifier in the signed part. */
   readonly signature: Buffer;
   readonly issuer: Name;
   readonly notBefore: Date;
   readonly notAfter: Date;
-  /** Identifier octets of the two times. */
+  /** Identifier octets of notBefore and notAfter. */
   readonly timeTags: readonly [number, number];
   readonly subject: Name;
-  /** DER SubjectPublicKeyInfo. */
   readonly spki: Buffer;
   readonly extensions: readonly Extension[];
 }
 
 export interface Certificate extends Omit<TbsFields, 'signature'> {
   readonly der: Buffer;
-  /** DER TBSCertificate: what the signature covers. */
+  /** DER TBSCertificate, which the signature covers. */
   readonly tbs: Buffer;
   readonly publicKey: PublicKeyInfo;
   readonly subjectAltNames: readonly GeneralName[];
   readonly isCa: boolean;
-  /** pathLenConstraint, where there is one. */
   readonly pathLength: number | undefined;
-  /** undefined: no such extension, so every usage. */
+  /** undefined without the extension: all usages are allowed. */
   readonly keyUsage: readonly KeyUsage[] | undefined;
-  /** Dotted OIDs; undefined: no such extension, so every purpose. */
+  /** Dotted OIDs; undefined without the extension: all purposes are allowed. */
   readonly extKeyUsage: readonly string[] | undefined;
   readonly subjectKeyIdentifier: Buffer | undefined;
   readonly authorityKeyIdentifier: Buffer | undefined;
-  /** DER AlgorithmIdentifier; parse it with parseSignatureAlgorithm. */
+  /** DER AlgorithmIdentifier; decode it with parseSignatureAlgorithm. */
   readonly signatureAlgorithm: Buffer;
   readonly signature: Buffer;
   /** Hex SHA-256 of the DER. */
   readonly fingerprint: string;
 }
 
-/** @throws DerError */
 export function parseTbsCertificate(der: Buffer): TbsFields {
   const reader = DerReader.of(der, 'TBSCertificate');
   const explicitVersion = reader.optional(contextConstructed(0), 'version');
@@ -118,8 +115,9 @@ export function parseTbsCertificate(der: Buffer): TbsFields {
 }
 
 /**
- * A serial number as Estuary writes it: lower-case hex of the INTEGER's content, without a leading zero octet. A negative one,
- * which RFC 5280 §4.1.2.2 wants handled, is `-` and the hex of its magnitude: −1 (content `ff`) is not 255 (`00ff`).
+ * Estuary's text form of a serial number: lowercase hex of the INTEGER content without a leading zero octet. A negative
+ * number, which RFC 5280 §4.1.2.2 requires software to handle, is `-` and the hex of its magnitude: −1 (content `ff`)
+ * differs from 255 (`00ff`).
  */
 export function serialHex(octets: Buffer): string {
   if (octets.readUInt8(0) >= 0x80) {
@@ -129,18 +127,18 @@ export function serialHex(octets: Buffer): string {
   return (octets.length > 1 && octets[0] === 0 ? octets.subarray(1) : octets).toString('hex');
 }
 
-/** DER INTEGER of what {@link serialHex} writes. */
+/** DER INTEGER from the form of {@link serialHex}. */
 export function serialInteger(serial: string): Buffer {
   return serial.startsWith('-') ? integer(-BigInt(`0x${serial.slice(1)}`)) : integer(Buffer.from(serial, 'hex'));
 }
 
-/** What the record of a certificate holds of it: all of it stands in its TBSCertificate. */
+/** The fields of a certificate record, all from TBSCertificate. */
 export type IssuedContent = Pick<
   Certificate,
   'serialNumber' | 'subject' | 'subjectAltNames' | 'notBefore' | 'notAfter' | 'subjectKeyIdentifier'
 >;
 
-/** {@link IssuedContent} of a TBSCertificate that was read. @throws DerError */
+/** {@link IssuedContent} of a parsed TBSCertificate. @throws DerError */
 export function issuedContent(tbs: TbsFields): IssuedContent {
   const { serialNumber, subject, notBefore, notAfter, extensions } = tbs;
   return {
@@ -197,31 +195,31 @@ export function parseCertificate(der: Buffer): Certificate {
 }
 
 /**
- * Whether two certificates of a holder that has proven its private key are the same one. The encodings may differ: anyone can
- * change an ECDSA signature (r, s) to (r, n − s).
+ * Whether two certificates are the same one. The caller has verified possession of the private key. The encodings may
+ * differ: anyone can change an ECDSA signature (r, s) to (r, n − s).
  */
 export function isSameCertificate(a: Certificate, b: Certificate): boolean {
   return a.tbs.equals(b.tbs);
 }
 
-/** All CERTIFICATE blocks of a PEM text. @throws DerError or InputError on a block that is none. */
+/** All CERTIFICATE blocks of a PEM text. @throws DerError; InputError */
 export function parsePemCertificates(text: string): Certificate[] {
   return parsePem(text)
     .filter(({ label }) => label === 'CERTIFICATE')
     .map(({ der }) => parseCertificate(der));
 }
 
-/** One PEM text of them, in their order. */
+/** Concatenated PEM of the certificates, in order. */
 export function pemOf(certificates: readonly Certificate[]): string {
   return certificates.map(({ der }) => encodePem('CERTIFICATE', der)).join('');
 }
 
-/** A renewal asks for the same signature more than once: the path of the client's certificate, and whether it is this CA's. */
+/** A renewal verifies the same signature twice: for the client's certificate path, and to check the issuing CA. */
 const verified = new VerifiedSignatures();
 
 /**
- * Whether the issuer's key made the certificate's signature; names, validity and purposes are not looked at. An
- * algorithm that is not accepted (SHA-1, unknown) or an unusable key is a plain false. What was found good is remembered.
+ * Whether the issuer's key signed the certificate. Does not check names, validity or purposes. False for an unaccepted
+ * algorithm (SHA-1, unknown) or an unusable key. Valid results are cached.
  */
 export async function verifyCertificateSignature(certificate: Certificate, issuer: Certificate): Promise<boolean> {
   if (verified.has(certificate.fingerprint, issuer.spki)) return true;
@@ -236,7 +234,7 @@ export async function verifyCertificateSignature(certificate: Certificate, issue
   }
 }
 
-/** The orders of the curves P-256, P-384 and P-521 (NIST SP 800-186 §3.2.1): no issuer has a key on another curve. */
+/** Group orders of P-256, P-384 and P-521 (NIST SP 800-186 §3.2.1), the only curves that issuers may use. */
 const ORDERS: readonly bigint[] = [
   0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n,
   0xffffffffffffffffffffffffffffffffffffffffffffffffc7634d81f4372ddf581a0db248b0a77aecec196accc52973n,
@@ -244,11 +242,11 @@ const ORDERS: readonly bigint[] = [
 ];
 
 /**
- * Hex SHA-256 of a certificate and of its ECDSA twins. Anyone can change an ECDSA signature (r, s) to (r, n − s), which is
- * equally valid, so a configured fingerprint names the same certificate in either form.
+ * Hex SHA-256 of a certificate and of its ECDSA variants. Anyone can change an ECDSA signature (r, s) to (r, n − s),
+ * which is equally valid, so a configured fingerprint names the same certificate in either form.
  *
- * The order n depends on the issuer's key. The function tries each order instead: a form for the wrong order has no valid
- * signature, but it still contains the same tbsCertificate, so a match with it is harmless.
+ * The order n depends on the issuer's key. The function tries each order instead: a form for the wrong order has no
+ * valid signature, but it still contains the same tbsCertificate, so a match with it is harmless.
  */
 export function fingerprintsOf(certificate: Certificate): readonly string[] {
   const twins = unlessMalformed(() => twinsOf(certificate), []);

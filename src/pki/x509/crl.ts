@@ -1,4 +1,6 @@
-/** Certificate revocation lists (RFC 5280 §5), read only. The entries are read on demand: a list may hold 100,000. */
+/**
+ * Certificate revocation lists (RFC 5280 §5): parsing and building. Entries are read lazily: a list may hold 100,000.
+ */
 import {
   children,
   contextConstructed,
@@ -37,27 +39,24 @@ import { readSigned } from './signed.ts';
 
 export interface CertificateList {
   readonly der: Buffer;
-  /** DER TBSCertList: what the signature covers. */
+  /** DER TBSCertList, which the signature covers. */
   readonly tbs: Buffer;
   readonly issuer: Name;
   readonly thisUpdate: Date;
-  /** undefined where the list names none, which RFC 5280 §5.1.2.5 forbids. */
+  /** undefined if absent, which RFC 5280 §5.1.2.5 forbids. */
   readonly nextUpdate: Date | undefined;
   readonly extensions: readonly Extension[];
-  /** Content of revokedCertificates; empty where nothing is revoked. Read it with {@link revokedEntries}. */
+  /** Content of revokedCertificates, empty if absent; read it with {@link revokedEntries}. */
   readonly revoked: Buffer;
-  /** DER AlgorithmIdentifier. */
   readonly signatureAlgorithm: Buffer;
   readonly signature: Buffer;
 }
 
 interface RevokedEntry {
-  /** Lower-case hex. */
   readonly serialNumber: string;
   readonly extensions: readonly Extension[];
 }
 
-/** @throws DerError on anything that is not one CertificateList. */
 export function parseCertificateList(der: Buffer): CertificateList {
   const names = { whole: 'CertificateList', content: 'tbsCertList', signature: 'signatureValue' };
   const { content, algorithm: signatureAlgorithm, signature } = readSigned(der, names);
@@ -90,7 +89,7 @@ export function parseCertificateList(der: Buffer): CertificateList {
   };
 }
 
-/** The entries one after the other. @throws DerError where one is malformed. */
+/** Reads the entries one by one. @throws DerError for a malformed entry */
 export function* revokedEntries(list: CertificateList): Generator<RevokedEntry> {
   for (let offset = 0; offset < list.revoked.length;) {
     const element = readElement(list.revoked, offset, list.revoked.length, 'revokedCertificate');
@@ -108,7 +107,7 @@ export function* revokedEntries(list: CertificateList): Generator<RevokedEntry> 
   }
 }
 
-/** How many entries it has, unread. @throws DerError where one is cut off */
+/** Counts the entries without parsing them. @throws DerError for a truncated entry */
 export function revokedCount({ revoked }: Pick<CertificateList, 'revoked'>): number {
   let count = 0;
   for (let offset = 0; offset < revoked.length; count++)
@@ -117,8 +116,8 @@ export function revokedCount({ revoked }: Pick<CertificateList, 'revoked'>): num
 }
 
 /**
- * Whether the key made the list's signature.
- * @throws DerError on a signature algorithm that is not supported.
+ * Whether the key signed the list.
+ * @throws DerError for an unsupported signature algorithm
  */
 export async function isListSignedBy(list: CertificateList, issuerKey: PublicKeyInfo): Promise<boolean> {
   return verifySignature(parseSignatureAlgorithm(list.signatureAlgorithm), issuerKey, list.tbs, list.signature);
@@ -126,9 +125,9 @@ export async function isListSignedBy(list: CertificateList, issuerKey: PublicKey
 
 // --- issuingDistributionPoint ----------------------------------------------------------------------------------
 
-/** RFC 5280 §5.2.5: which of the issuer's certificates a list speaks of. */
+/** RFC 5280 §5.2.5: the scope of a CRL. */
 export interface IssuingDistributionPoint {
-  /** DER of each GeneralName of the fullName; undefined where the list is not limited to a distribution point. */
+  /** DER of each GeneralName of fullName; undefined if the list is not limited to a distribution point. */
   readonly fullName: readonly Buffer[] | undefined;
   readonly onlyContainsUserCerts: boolean;
   readonly onlyContainsCACerts: boolean;
@@ -137,7 +136,7 @@ export interface IssuingDistributionPoint {
   readonly onlyContainsAttributeCerts: boolean;
 }
 
-/** @throws DerError, also for a name relative to the issuer, which hardly anybody uses */
+/** @throws DerError, also for the rare nameRelativeToCRLIssuer */
 export function parseIssuingDistributionPoint(value: Buffer): IssuingDistributionPoint {
   const reader = DerReader.of(value, 'IssuingDistributionPoint');
   const point = reader.optional(contextConstructed(0), 'distributionPoint');
@@ -167,7 +166,7 @@ function fullNames(choice: Buffer): Buffer[] {
   return children(name.value, 'GeneralName').map(({ raw }) => raw);
 }
 
-/** DER of every GeneralName of the fullNames in a certificate's cRLDistributionPoints. @throws DerError */
+/** DER of each fullName GeneralName in cRLDistributionPoints. @throws DerError */
 export function distributionPointNames(extensions: readonly Extension[]): Buffer[] {
   const extension = findExtension(extensions, OID.cRLDistributionPoints);
   if (extension === undefined) return [];
@@ -180,9 +179,8 @@ export function distributionPointNames(extensions: readonly Extension[]): Buffer
   });
 }
 
-/** Certificate revocation lists v2 (RFC 5280 §5), to be signed. */
+/** An entry of a v2 CRL to be signed (RFC 5280 §5.3). */
 interface CrlEntry {
-  /** Lower-case hex. */
   readonly serialNumber: string;
   readonly revocationDate: Date;
   readonly reason: CrlReason;
@@ -190,23 +188,21 @@ interface CrlEntry {
 }
 
 interface CrlInput {
-  /** DER AlgorithmIdentifier of the signature to come. */
+  /** DER AlgorithmIdentifier of the future signature. */
   readonly signatureAlgorithm: Buffer;
-  /** DER Name: the CA's subject, byte for byte. */
   readonly issuer: Buffer;
   readonly thisUpdate: Date;
   readonly nextUpdate: Date;
   readonly authorityKeyIdentifier: Buffer;
-  /** Higher than that of every list before (RFC 5280 §5.2.3). */
+  /** Higher than in all earlier lists (RFC 5280 §5.2.3). */
   readonly number: number;
-  /** DER of {@link encodeCrlEntry}, any number of entries in each buffer. */
+  /** Concatenated DER from {@link encodeCrlEntry}; each buffer holds any number of entries. */
   readonly entries: readonly Buffer[];
 }
 
-/** ENUMERATED CRLReason. */
 export const encodeCrlReason = (reason: CrlReason): Buffer => tlv(Tag.ENUMERATED, Uint8Array.of(CRL_REASONS[reason]));
 
-/** DER of one element of revokedCertificates. The reason `unspecified` is left out, as RFC 5280 §5.3.1 wants it. */
+/** DER of one entry of revokedCertificates. Omits the reason `unspecified`, as RFC 5280 §5.3.1 recommends. */
 export function encodeCrlEntry({ serialNumber, revocationDate, reason, invalidityDate }: CrlEntry): Buffer {
   const extensions: Extension[] = [];
   if (reason !== 'unspecified')
@@ -219,7 +215,7 @@ export function encodeCrlEntry({ serialNumber, revocationDate, reason, invalidit
     : sequence(serial, time(revocationDate), encodeExtensions(extensions));
 }
 
-/** DER TBSCertList. Without entries the list of them is absent (RFC 5280 §5.1.2.6). */
+/** DER TBSCertList. revokedCertificates is absent without entries (RFC 5280 §5.1.2.6). */
 export function buildTbsCertList(input: CrlInput): Buffer {
   const extensions = sequence(
     encodeExtension({
@@ -240,9 +236,9 @@ export function buildTbsCertList(input: CrlInput): Buffer {
   );
 }
 
-/** Why a certificate was revoked (RFC 5280 §5.3.1). */
+/** Revocation reasons (RFC 5280 §5.3.1). */
 
-/** CRLReason names and numbers; 7 is not used. */
+/** CRLReason names and numbers; 7 is unused. */
 export const CRL_REASONS = {
   unspecified: 0,
   keyCompromise: 1,
@@ -262,7 +258,7 @@ export function isCrlReason(name: string): name is CrlReason {
   return Object.hasOwn(CRL_REASONS, name);
 }
 
-/** The reasons that a revocation can have: removeFromCRL belongs to delta CRLs and takes a revocation back. */
+/** Reasons that a revocation can have. removeFromCRL belongs to delta CRLs and undoes a revocation. */
 export const REVOCATION_REASONS: readonly CrlReason[] = Object.keys(CRL_REASONS)
   .filter(isCrlReason)
   .filter((name) => name !== 'removeFromCRL');

@@ -1,4 +1,4 @@
-/** X.509 extensions (RFC 5280 §4.2): the list, and the ones that Estuary writes or reads. */
+/** X.509 extensions (RFC 5280 §4.2): the list, and those that Estuary writes or reads. */
 import {
   bitString,
   boolean,
@@ -26,16 +26,15 @@ import { firstRepeated, OID, oidName } from '../der/oids.ts';
 import { encodeGeneralName, encodeGeneralNames, type GeneralName, parseGeneralName } from './general-name.ts';
 
 export interface Extension {
-  /** Dotted OID. */
   readonly oid: string;
   readonly critical: boolean;
-  /** Content of the OCTET STRING: DER of the extension's own type. */
+  /** Content of the OCTET STRING: DER of the extension's type. */
   readonly value: Buffer;
 }
 
 /**
- * The elements of an Extensions SEQUENCE, in order. An explicit `critical FALSE` is tolerated: it is not DER, but
- * common, and no extension is copied bytewise. Duplicates are for the caller ({@link duplicateExtension}).
+ * The elements of an Extensions SEQUENCE, in order. Tolerates `critical FALSE`, which is not DER but common; extensions
+ * are re-encoded, never copied bytewise. The caller checks for {@link duplicateExtension}.
  * @throws DerError
  */
 export function parseExtensions(der: Buffer): Extension[] {
@@ -55,19 +54,16 @@ export function duplicateExtension(extensions: readonly Extension[]): string | u
   return firstRepeated(extensions.map(({ oid: type }) => type));
 }
 
-/** The extension with this OID. */
 export function findExtension(extensions: readonly Extension[], dotted: string): Extension | undefined {
   return extensions.find((extension) => extension.oid === dotted);
 }
 
 const TRUE = boolean(true);
 
-/** DER of one Extension. */
 export function encodeExtension({ oid: dotted, critical, value }: Extension): Buffer {
   return critical ? sequence(oid(dotted), TRUE, octetString(value)) : sequence(oid(dotted), octetString(value));
 }
 
-/** DER of the Extensions SEQUENCE. */
 export function encodeExtensions(extensions: readonly Extension[]): Buffer {
   return sequence(...extensions.map(encodeExtension));
 }
@@ -79,7 +75,6 @@ export interface BasicConstraints {
   readonly pathLength: number | undefined;
 }
 
-/** @throws DerError */
 export function parseBasicConstraints(value: Buffer): BasicConstraints {
   const reader = DerReader.of(value, 'BasicConstraints');
   const ca = reader.optional(Tag.BOOLEAN, 'cA');
@@ -112,7 +107,7 @@ export const KEY_USAGES = [
 
 export type KeyUsage = (typeof KEY_USAGES)[number];
 
-/** @throws DerError, also for a usage of no bits at all. */
+/** @throws DerError, also for an empty usage */
 export function parseKeyUsage(value: Buffer): KeyUsage[] {
   const { bytes } = readBitString(parseDer(value, Tag.BIT_STRING, 'KeyUsage'), 'KeyUsage');
   const usages = KEY_USAGES.filter((_, bit) => ((bytes[bit >> 3] ?? 0) & (0x80 >> (bit & 7))) !== 0);
@@ -120,7 +115,7 @@ export function parseKeyUsage(value: Buffer): KeyUsage[] {
   return usages;
 }
 
-/** DER named bit list: no trailing zero bits (X.690 §11.2.2). */
+/** DER named bit list, without trailing zero bits (X.690 §11.2.2). */
 export function encodeKeyUsage(usages: readonly KeyUsage[]): Buffer {
   const bits = usages.map((usage) => KEY_USAGES.indexOf(usage));
   const last = Math.max(...bits, 0);
@@ -144,7 +139,6 @@ export function encodeExtKeyUsage(purposes: readonly string[]): Buffer {
 
 // --- key identifiers -------------------------------------------------------------------------------------------
 
-/** @throws DerError */
 export function parseSubjectKeyIdentifier(value: Buffer): Buffer {
   return parseDer(value, Tag.OCTET_STRING, 'SubjectKeyIdentifier').value;
 }
@@ -154,11 +148,9 @@ export const encodeSubjectKeyIdentifier = octetString;
 interface AuthorityKeyIdentifier {
   readonly keyIdentifier: Buffer | undefined;
   readonly issuer: readonly GeneralName[] | undefined;
-  /** Lower-case hex. */
   readonly serialNumber: string | undefined;
 }
 
-/** @throws DerError */
 export function parseAuthorityKeyIdentifier(value: Buffer): AuthorityKeyIdentifier {
   const reader = DerReader.of(value, 'AuthorityKeyIdentifier');
   const keyIdentifier = reader.optional(contextPrimitive(0), 'keyIdentifier')?.value;
@@ -172,7 +164,7 @@ export function parseAuthorityKeyIdentifier(value: Buffer): AuthorityKeyIdentifi
   };
 }
 
-/** The keyIdentifier form, as RFC 5280 §4.2.1.1 asks of a conforming CA. */
+/** The keyIdentifier form, as RFC 5280 §4.2.1.1 requires. */
 export function encodeAuthorityKeyIdentifier(keyIdentifier: Buffer): Buffer {
   return sequence(implicitPrimitive(0, keyIdentifier));
 }
@@ -181,7 +173,7 @@ export function encodeAuthorityKeyIdentifier(keyIdentifier: Buffer): Buffer {
 
 export const encodeSubjectAltName = encodeGeneralNames;
 
-/** One distribution point with a fullName of these URLs (RFC 5280 §4.2.1.13). */
+/** One distribution point whose fullName contains these URLs (RFC 5280 §4.2.1.13). */
 export function encodeCrlDistributionPoints(urls: readonly string[]): Buffer {
   const names = urls.map((value) => encodeGeneralName({ kind: 'uri', value }));
   return sequence(sequence(explicit(0, tlv(contextConstructed(0), ...names))));
@@ -207,14 +199,14 @@ export interface AuthorityInfoAccess {
   readonly caIssuers: readonly string[];
 }
 
-/** RFC 5280 §4.2.2.1 */
+/** RFC 5280 §4.2.2.1. */
 export function encodeAuthorityInfoAccess({ ocsp, caIssuers }: AuthorityInfoAccess): Buffer {
   const describe = (method: string) => (value: string) =>
     sequence(oid(method), encodeGeneralName({ kind: 'uri', value }));
   return sequence(...ocsp.map(describe(OID.ocsp)), ...caIssuers.map(describe(OID.caIssuers)));
 }
 
-/** The URIs of the two access methods; others are left out. @throws DerError */
+/** The URIs of the two access methods; ignores others. @throws DerError */
 export function parseAuthorityInfoAccess(value: Buffer): AuthorityInfoAccess {
   const ocsp: string[] = [];
   const caIssuers: string[] = [];
@@ -235,7 +227,7 @@ const forCas = 'is for CA certificates alone';
 const forLists = 'is for CRLs alone';
 const ownKey = (key: string): string => `is set by Estuary itself (${key})`;
 
-/** Extensions that no profile may set or copy: they make a CA, or Estuary sets them itself. */
+/** Extensions that no profile may set or copy: they make a CA certificate, or Estuary sets them. */
 const RESERVED: ReadonlyMap<string, string> = new Map<string, string>([
   [OID.basicConstraints, ownKey('never a CA')],
   [OID.nameConstraints, forCas],
@@ -266,10 +258,10 @@ const RESERVED: ReadonlyMap<string, string> = new Map<string, string>([
   [OID.certificateIssuer, forLists],
 ]);
 
-/** The bound on one extension's value, octets. */
+/** Maximum octets of one extension's value. */
 export const MAX_EXTENSION_LENGTH = 4096;
 
-/** Why a profile may not set or copy the extension, as a clause that names it; undefined where it may. */
+/** Why a profile may not set or copy the extension, as a clause that names it; undefined if it may. */
 export function reservedExtension(dotted: string): string | undefined {
   const reason = RESERVED.get(dotted);
   return reason === undefined ? undefined : `${oidName(dotted)} ${reason}`;

@@ -1,4 +1,4 @@
-/** GeneralNames (RFC 5280 §4.2.1.6) as subjectAltName carries them. */
+/** GeneralNames of a subjectAltName (RFC 5280 §4.2.1.6). */
 import { isIPv4, isIPv6 } from 'node:net';
 
 import {
@@ -29,14 +29,14 @@ const URI = 6;
 const IP_ADDRESS = 7;
 const REGISTERED_ID = 8;
 
-/** @throws DerError on anything that is not GeneralNames, an empty list included. */
+/** @throws DerError for malformed input, also for an empty list */
 export function parseGeneralNames(der: Buffer): GeneralName[] {
   const elements = children(parseDer(der, Tag.SEQUENCE, 'GeneralNames').value, 'GeneralName');
   if (elements.length === 0) throw new DerError('GeneralNames: empty');
   return elements.map(parseGeneralName);
 }
 
-/** One GeneralName from its element. @throws DerError; {@link NotAsciiError} */
+/** @throws DerError; {@link NotAsciiError} */
 export function parseGeneralName(element: DerElement): GeneralName {
   switch (element.tag) {
     case contextPrimitive(RFC822_NAME):
@@ -54,7 +54,7 @@ export function parseGeneralName(element: DerElement): GeneralName {
   }
 }
 
-/** A name that has to be ASCII and is not. */
+/** A name that must be ASCII but is not. */
 export class NotAsciiError extends DerError {
   readonly field: 'rfc822Name' | 'dNSName' | 'uniformResourceIdentifier';
 
@@ -74,7 +74,7 @@ export function encodeGeneralNames(names: readonly GeneralName[]): Buffer {
   return sequence(...names.map(encodeGeneralName));
 }
 
-/** @throws InputError on a DNS, email or URI value outside of ASCII. */
+/** @throws InputError for a DNS, email or URI value that is not ASCII */
 export function encodeGeneralName(name: GeneralName): Buffer {
   switch (name.kind) {
     case 'email':
@@ -95,7 +95,7 @@ function encodeIa5(tag: number, value: string): Buffer {
   return tlv(contextPrimitive(tag), Buffer.from(value, 'latin1'));
 }
 
-/** An iPAddress from its text. @throws InputError when it is not an IP address. */
+/** An iPAddress from its text. @throws InputError */
 export function ipAddress(text: string): Extract<GeneralName, { readonly kind: 'ip' }> {
   const bytes = addressBytes(text);
   return { kind: 'ip', value: formatAddress(bytes), bytes };
@@ -117,14 +117,14 @@ export function formatGeneralName(name: GeneralName): string {
   }
 }
 
-/** Whether two lists name the same, as sets; DNS names (and the domain of an email address) without case. */
+/** Whether two lists contain the same names in any order. DNS names and email domains are case-insensitive. */
 export function sameGeneralNames(a: readonly GeneralName[], b: readonly GeneralName[]): boolean {
   const left = new Set(a.map(comparable));
   const right = new Set(b.map(comparable));
   return left.size === right.size && [...left].every((name) => right.has(name));
 }
 
-/** A text that two lists share exactly when they are {@link sameGeneralNames}; to look them up by. */
+/** A lookup key that is equal for lists that are {@link sameGeneralNames}. */
 export function comparableGeneralNames(names: readonly GeneralName[]): string {
   return JSON.stringify([...new Set(names.map(comparable))].sort());
 }
@@ -136,7 +136,7 @@ function comparable(name: GeneralName): string {
   return `email:${name.value.slice(0, at)}${name.value.slice(at).toLowerCase()}`;
 }
 
-/** What is wrong with a name's form (RFC 5280 §4.2.1.6), or undefined. Kinds other than the four are not looked into. */
+/** What is wrong with a name's form (RFC 5280 §4.2.1.6), or undefined. Checks only DNS, IP, email and URI names. */
 export function generalNameProblem(name: GeneralName): string | undefined {
   switch (name.kind) {
     case 'dns':
@@ -153,11 +153,11 @@ export function generalNameProblem(name: GeneralName): string | undefined {
 
 const LABEL = /^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
 
-/** RFC 1034 §3.5 preferred name syntax (digits may lead, RFC 1123), with `*` allowed as the whole leftmost label. */
+/** RFC 1034 §3.5 preferred name syntax (leading digits per RFC 1123), with `*` as the whole leftmost label. */
 function dnsProblem(value: string): string | undefined {
   if (value === '') return 'is empty';
   if (value.length > 253) return 'is longer than 253 characters';
-  // Leading zeros too: some software reads them.
+  // Includes leading zeros, which some software accepts.
   if (/^\d+(\.\d+){3}$/.test(value)) return 'is an IP address, which belongs into an iPAddress';
   const labels = value.split('.');
   if (labels[0] === '*' && labels.length > 2) labels.shift();
@@ -177,7 +177,7 @@ function emailProblem(value: string): string | undefined {
   return domain.startsWith('*') ? 'has a wildcard domain' : dnsProblem(domain) && 'has no valid domain';
 }
 
-/** RFC 5280 §4.2.1.6: absolute, and an authority names a host. */
+/** RFC 5280 §4.2.1.6: the URI is absolute, and its authority is a host. */
 function uriProblem(value: string): string | undefined {
   if (!/^[A-Za-z][A-Za-z0-9+.-]*:([\x21\x23-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e])+$/.test(value))
     return 'is not an absolute URI';
@@ -210,12 +210,12 @@ function addressBytes(text: string): Buffer {
 
 const word = (bytes: Buffer, offset: number): string => bytes.readUInt16BE(offset).toString(16);
 
-/** @throws DerError unless 4 or 16 octets. */
+/** @throws DerError unless the address has 4 or 16 octets */
 export function formatAddress(bytes: Buffer): string {
   if (bytes.length === 4) return [...bytes].join('.');
   if (bytes.length !== 16) throw new DerError('GeneralName.iPAddress: neither 4 nor 16 octets');
   const groups = Array.from({ length: 8 }, (_, i) => word(bytes, i * 2)).join(':');
-  // RFC 5952 §4.2: the longest run of two or more zero groups, the first of equals, becomes "::"
+  // RFC 5952 §4.2: the first of the longest runs of two or more zero groups becomes "::".
   const runs = groups.match(/\b0(:0)+\b/g) ?? [];
   const longest = runs.reduce((best, run) => (run.length > best.length ? run : best), '');
   if (longest === '') return groups;
@@ -223,12 +223,10 @@ export function formatAddress(bytes: Buffer): string {
   return `${groups.slice(0, at).replace(/:$/, '')}::${groups.slice(at + longest.length).replace(/^:/, '')}`;
 }
 
-/** Whether an address is in a network of the same family. */
 export function addressWithin(address: Buffer, base: Buffer, mask: Buffer): boolean {
   if (address.length !== base.length) return false;
   return address.every((octet, i) => (octet & (mask[i] ?? 255)) === ((base[i] ?? 0) & (mask[i] ?? 255)));
 }
 
-/** The mask of a network whose prefix has this many bits. */
 export const networkMask = (octets: number, bits: number): Buffer =>
   Buffer.from(Array.from({ length: octets }, (_, i) => 0xff00 >> Math.min(8, Math.max(0, bits - 8 * i))));

@@ -1,17 +1,16 @@
-/** Fresh key pairs of the kinds that the configuration names, made in the thread pool. */
+/** Generates key pairs in the thread pool. */
 import { generateKeyPair } from 'node:crypto';
 import { OID } from '../der/oids.ts';
 import { InputError } from '../input-error.ts';
 
-/** The parameter sets of ML-DSA (FIPS 204, RFC 9881 §2 and §4), in one table. */
+/** The parameter sets of ML-DSA (FIPS 204, RFC 9881 §2, §4). */
 export interface MlDsaParameters {
-  /** As in the configuration's `key_types`. */
   readonly keyType: 'ml-dsa:44' | 'ml-dsa:65' | 'ml-dsa:87';
-  /** Dotted; names the key and the signature alike. */
+  /** Dotted OID of both the key and the signature. */
   readonly oid: string;
-  /** The standard's name of the parameter set, and of its signature algorithm. */
+  /** Standard name of the parameter set and of its signature algorithm. */
   readonly name: 'ML-DSA-44' | 'ML-DSA-65' | 'ML-DSA-87';
-  /** What node:crypto calls it. */
+  /** Name in node:crypto. */
   readonly nodeType: 'ml-dsa-44' | 'ml-dsa-65' | 'ml-dsa-87';
   /** Octets of a public key. */
   readonly publicKey: number;
@@ -23,12 +22,11 @@ export const ML_DSA: readonly MlDsaParameters[] = [
   { keyType: 'ml-dsa:87', oid: OID['id-ml-dsa-87'], name: 'ML-DSA-87', nodeType: 'ml-dsa-87', publicKey: 2592 },
 ];
 
-/** The parameter set of a key type, or undefined for any other. */
 export function mlDsaOf(keyType: string): MlDsaParameters | undefined {
   return ML_DSA.find((parameters) => parameters.keyType === keyType);
 }
 
-/** The kinds of key that are made here, as the configuration names them: of each, one attribute says algorithm and size (RFC 9908 §3.2). */
+/** The key types that Estuary generates. One attribute gives the algorithm and the size of each (RFC 9908 §3.2). */
 export const MADE_KEY_TYPES = [
   'ec:P-256',
   'ec:P-384',
@@ -43,7 +41,7 @@ export const MADE_KEY_TYPES = [
   'ml-dsa:87',
 ] as const;
 
-/** Both as DER: SubjectPublicKeyInfo, and PrivateKeyInfo (of ML-DSA with the seed alone, RFC 9881 §6). */
+/** DER SubjectPublicKeyInfo and DER PrivateKeyInfo (for ML-DSA with the seed only, RFC 9881 §6). */
 interface FreshKeyPair {
   readonly publicKey: Buffer;
   /** The caller zeroes it. */
@@ -53,7 +51,7 @@ interface FreshKeyPair {
 const RSA = /^rsa:(\d+)$/;
 const EC = /^ec:(.+)$/;
 
-/** Whether {@link newKeyPair} makes keys of this kind. */
+/** Whether {@link newKeyPair} supports this key type. */
 export function isKeyMade(keyType: string): boolean {
   return MADE_KEY_TYPES.some((made) => made === keyType);
 }
@@ -63,7 +61,7 @@ const ENCODING = {
   privateKeyEncoding: { type: 'pkcs8', format: 'der' },
 } as const;
 
-/** @throws InputError for a kind that {@link isKeyMade} refuses */
+/** @throws InputError for an unsupported key type */
 export function newKeyPair(keyType: string): Promise<FreshKeyPair> {
   return new Promise((resolve, reject) => {
     if (!isKeyMade(keyType)) throw new InputError(`keys of the type ${keyType} are not made here`);

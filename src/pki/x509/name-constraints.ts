@@ -1,4 +1,4 @@
-/** The nameConstraints extension (RFC 5280 §4.2.1.10): reading, writing, and checking a certificate's names against it. */
+/** The nameConstraints extension (RFC 5280 §4.2.1.10): parsing, encoding and checks. */
 import { isIP } from 'node:net';
 import {
   DerError,
@@ -40,7 +40,7 @@ interface NameConstraints {
   readonly excluded: readonly Base[];
 }
 
-/** A name to be held against the constraints of its kind; `text` is for messages. */
+/** A name to be checked against the constraints of its kind; `text` is for messages. */
 type ConstrainedName = { readonly text: string } & (
   | { readonly kind: 'dns' | 'email' | 'uri'; readonly value: string }
   | { readonly kind: 'ip'; readonly bytes: Buffer }
@@ -51,12 +51,12 @@ type ConstrainedName = { readonly text: string } & (
 const OTHER_NAME = contextConstructed(0);
 const DIRECTORY_NAME = contextConstructed(4);
 
-/** Names × subtrees above this are refused: a hostile certificate must not cost more than its signature. */
+/** Limit for names × subtrees: a hostile certificate must not cost more than its signature. */
 const MAX_COMPARISONS = 1 << 14;
 
 /**
- * @throws DerError, also for what RFC 5280 forbids and nothing can be held against: no subtrees at all or an empty list of
- *   them, `minimum` or `maximum`, a base that is no host, mailbox or network
+ * @throws DerError, also for values that RFC 5280 forbids or that cannot be checked: no subtrees, an empty list,
+ * `minimum` or `maximum`, a base that is not a host, mailbox or network
  */
 export function parseNameConstraints(value: Buffer): NameConstraints {
   const reader = DerReader.of(value, 'NameConstraints');
@@ -104,13 +104,13 @@ function parseBase(element: DerElement): Base {
   }
 }
 
-/** A host or, with a leading dot, a domain, in lower case; empty for all of them. @throws DerError */
+/** A lowercase host, or a domain with a leading dot; empty means all hosts. @throws DerError */
 function hostBase(text: string): string {
   if (text !== '' && !isHost(text.replace(/^\./, ''))) throw new DerError('GeneralSubtree.base: not a host');
   return text.toLowerCase();
 }
 
-/** RFC 5280 §4.2.1.10: an address and a mask in the style of RFC 4632, so ones before zeros. @throws DerError */
+/** RFC 5280 §4.2.1.10: an address and a mask as in RFC 4632 (ones before zeros). @throws DerError */
 function network(octets: Buffer): Base {
   const half = octets.length / 2;
   if (half !== 4 && half !== 16) throw new DerError('GeneralSubtree.base: not an address and a mask');
@@ -121,12 +121,12 @@ function network(octets: Buffer): Base {
 }
 
 /**
- * Why the constraints of a CA forbid the names of a certificate below it, or undefined. A kind of name that is not
- * supported is forbidden as soon as it is both constrained and present, and so is one that is not well-formed (a trailing
- * dot, a percent-encoded host): whoever reads it later may read another name.
+ * Why the constraints of a CA forbid the names of a certificate below it, or undefined. An unsupported kind of name is
+ * forbidden if it is both constrained and present. A malformed name (a trailing dot, a percent-encoded host) is
+ * forbidden, because other software may read it differently.
  *
- * @param endEntity the last certificate of the path: its CN counts as a DNS name where it has no DNS name and the CN
- *   looks like one (as OpenSSL does)
+ * @param endEntity the last certificate of the path. Without a DNS name, a CN that looks like one counts as one, as in
+ * OpenSSL.
  */
 export function nameConstraintProblem(
   constraints: NameConstraints,
@@ -157,7 +157,7 @@ function isComparable(name: ConstrainedName): boolean {
     case 'email':
       return isMailbox(name.value);
     case 'uri':
-      // RFC 5280 §4.2.1.10: a URI whose host is not a domain name fails every constraint on URIs
+      // RFC 5280 §4.2.1.10: a URI whose host is not a domain name violates every constraint on URIs.
       return uriHost(name.value) !== undefined;
     case 'ip':
     case 'directory':
@@ -167,7 +167,7 @@ function isComparable(name: ConstrainedName): boolean {
   }
 }
 
-/** Whether `*.example.com` stands for the excluded `bar.example.com`, among others. */
+/** Whether the wildcard covers the base: `*.example.com` covers the excluded `bar.example.com`. */
 function isCoveredByWildcard(name: ConstrainedName, base: Base): boolean {
   if (name.kind !== 'dns' || base.kind !== 'dns' || !name.value.startsWith('*.')) return false;
   return /^\.?[^.]+(\..*)$/.exec(base.value)?.[1] === name.value.slice(1).toLowerCase();
@@ -203,19 +203,21 @@ function constrainedNames(
   return names;
 }
 
-/** RFC 9598 §6: constraints on mailboxes hold for those with characters outside of ASCII too. @throws DerError */
+/** RFC 9598 §6: constraints on mailboxes also apply to internationalized ones. @throws DerError */
 function smtpUtf8Mailbox(der: Buffer): string | undefined {
   const other = new DerReader(parseDer(der).value, 'OtherName');
   if (other.nextTag !== Tag.OID || readOid(other.next()) !== OID.smtpUTF8Mailbox) return undefined;
   return readString(parseDer(other.next(contextConstructed(0), 'value').value, Tag.UTF8_STRING), 'SmtpUTF8Mailbox');
 }
 
-/** Labels of letters, digits and hyphens, and the underscores that many use; no trailing dot. */
+/** Letters, digits and hyphens, plus the underscores that are common in practice. */
 const LABEL = '[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?';
 const HOST = new RegExp(`^${LABEL}(?:\\.${LABEL})*$`);
 const isHost = (text: string): boolean => text.length <= 253 && HOST.test(text);
 
-/** What looks like a host name in a CN: two labels or more, as OpenSSL has it; a wildcard or a trailing dot makes it no other. */
+/**
+ * A CN that looks like a host name: two or more labels, as in OpenSSL, with or without a wildcard or a trailing dot.
+ */
 const HOST_NAME = new RegExp(`^(?:\\*\\.)?${LABEL}(?:\\.${LABEL})+\\.?$`);
 
 const isMailbox = (text: string): boolean =>
@@ -244,20 +246,20 @@ function isWithin(name: ConstrainedName, base: Base): boolean {
   }
 }
 
-/** The base itself and everything below it; a base that begins with a dot: only what is below it. */
+/** The base and everything below it; with a leading dot only what is below it. */
 function dnsWithin(value: string, base: string): boolean {
   if (base === '') return true;
   const name = value.toLowerCase();
   return base.startsWith('.') ? name.endsWith(base) : name === base || name.endsWith(`.${base}`);
 }
 
-/** A host exactly, or with a leading dot the hosts of a domain. */
+/** Exactly the host or, with a leading dot, the hosts of the domain. */
 function hostWithin(host: string, base: string): boolean {
   const name = host.toLowerCase();
   return base.startsWith('.') ? name.endsWith(base) : name === base;
 }
 
-/** A mailbox (its local part with case), all mailboxes of a host, or with a leading dot of a domain's hosts. */
+/** One mailbox (local part case-sensitive), all mailboxes of a host or, with a leading dot, of a domain's hosts. */
 function emailWithin(value: string, base: string): boolean {
   const at = value.lastIndexOf('@');
   const host = value.slice(at + 1);
@@ -267,7 +269,7 @@ function emailWithin(value: string, base: string): boolean {
   return hostWithin(host, base.slice(baseAt + 1));
 }
 
-/** The host name of a URI's authority (RFC 3986 §3.2); undefined where there is none, or it is an address. */
+/** The host name of a URI's authority (RFC 3986 §3.2); undefined if it is absent or an address. */
 function uriHost(uri: string): string | undefined {
   const host = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/(?:[A-Za-z0-9._~!$&'()*+,;=:%-]*@)?([^/?#:]+)(?::\d*)?(?:[/?#]|$)/.exec(
     uri,
@@ -275,7 +277,7 @@ function uriHost(uri: string): string | undefined {
   return host === undefined || !isHost(host) || /^[\d.]+$/.test(host) ? undefined : host;
 }
 
-/** Names that a CA may certify, as text: hosts with everything below them, networks as `10.0.0.0/8`, mail and URI hosts. */
+/** Names that a CA may certify: hosts with their subdomains, networks as `10.0.0.0/8`, mail and URI hosts. */
 interface PermittedNames {
   readonly dns: readonly string[];
   readonly ip: readonly string[];
@@ -283,12 +285,15 @@ interface PermittedNames {
   readonly uri: readonly string[];
 }
 
-/** No mailbox or URI has this host (RFC 2606 §2). An empty base excludes nothing in OpenSSL, so nothing else is permitted. */
+/**
+ * A host that never exists (RFC 2606 §2), permitted alone to exclude all others. In OpenSSL an empty excluded base
+ * excludes nothing.
+ */
 const NO_HOST = '.invalid';
 
 /**
- * DER NameConstraints that permit these names, and no other name of the four kinds. Subject names are not constrained.
- * @throws InputError on a value that is not a host or a network
+ * DER NameConstraints that permit exactly these names of the four kinds. Does not constrain subject names.
+ * @throws InputError for a value that is not a host or a network
  */
 export function encodeNameConstraints({ dns, ip, email, uri }: PermittedNames): Buffer {
   const anyOf = (values: readonly string[]): readonly string[] => (values.length === 0 ? [NO_HOST] : values);

@@ -1,19 +1,19 @@
-/** Names as path validation compares them: RFC 5280 §7.1 with case and white space folded, as OpenSSL does. */
+/** Name comparison for path validation: RFC 5280 §7.1 with case and white space folded, as in OpenSSL. */
 import { type Certificate, verifyCertificateSignature } from './certificate.ts';
 import { type AttributeTypeAndValue, isCharacterString, type Name } from './name.ts';
 
 /**
- * One text for each RDN, equal for RDNs that match: string types are ignored, ASCII letters folded, inner white space
- * collapsed and outer removed; the attributes of one RDN are a set. Nothing that stands in a value can pass for a separator.
+ * One text per RDN, equal for RDNs that match. Ignores string types and ASCII case, collapses inner white space, trims
+ * outer white space, and treats the attributes of an RDN as a set. Separators are unambiguous.
  */
 export function foldedRdns(name: Name): string[] {
   return name.rdns.map((rdn) => JSON.stringify(rdn.map(foldedAttribute).sort()));
 }
 
-/** A CA's name is compared with at each request: it is folded once. */
+/** A CA's name is compared in each request, so its folded form is cached. */
 const folded = new WeakMap<Name, string>();
 
-/** The same for a whole name: a key for maps. */
+/** The folded form of a whole name, as a map key. */
 export function foldedName(name: Name): string {
   let text = folded.get(name);
   if (text === undefined) {
@@ -23,12 +23,12 @@ export function foldedName(name: Name): string {
   return text;
 }
 
-/** Whether two names match so: what path validation, and everybody who follows RFC 5280 §7.1, takes for one name. */
+/** Whether two names match per RFC 5280 §7.1, as in path validation. */
 export function namesMatch(a: Name, b: Name): boolean {
   return a.der.equals(b.der) || foldedName(a) === foldedName(b);
 }
 
-/** Printable ASCII in words of one space between: there is nothing to collapse, and ASCII letters alone have a lower case. */
+/** Printable ASCII words with single spaces: nothing to collapse, and only ASCII letters to fold. */
 const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
 
 function foldedAttribute({ type, tag, text }: AttributeTypeAndValue): string {
@@ -41,7 +41,7 @@ function foldedAttribute({ type, tag, text }: AttributeTypeAndValue): string {
   return `${type}=${value}`;
 }
 
-/** Whether a certificate has a CA's name for its issuer (RFC 5280 §7.1), and the CA's signature; the cheap look comes first. */
+/** Whether the CA issued the certificate: compares the names (RFC 5280 §7.1), then verifies the signature. */
 export async function isIssuedBy(certificate: Certificate, issuer: Certificate): Promise<boolean> {
   return namesMatch(certificate.issuer, issuer.subject) && (await verifyCertificateSignature(certificate, issuer));
 }

@@ -1,6 +1,6 @@
 /**
- * Names that follow from who asks: placeholders in patterns and in templates of subjects and subjectAltNames. What is written
- * in the configuration is parsed first, and values are inserted after, so that no value changes the structure of a name.
+ * Names derived from the requester: placeholders in patterns, and in templates of subjects and subjectAltNames.
+ * Templates are parsed before values are inserted, so a value cannot change the structure of a name.
  */
 import { OID } from '../der/oids.ts';
 import { InputError } from '../input-error.ts';
@@ -9,13 +9,12 @@ import { generalNameProblem, ipAddress, type GeneralName } from './general-name.
 import { attributeType } from './attribute-types.ts';
 import { buildName, parseDistinguishedName, parseName, type AttributeTypeAndValue, type Name } from './name.ts';
 
-/** The values that a placeholder has for one requester, without braces; none where it has no value. */
+/** The requester's values for a placeholder (without braces); empty if it has none. */
 export type PlaceholderValues = (placeholder: string) => readonly string[];
 
-/** What stands in a template that a requester has no fitting value for. */
+/** The requester has no suitable value for a placeholder. */
 export class NoFittingValue extends Error {}
 
-/** Text, and placeholders between it. */
 type Part = string | { readonly placeholder: string };
 
 const SIMPLE: ReadonlySet<string> = new Set(['id', 'client_id', 'principal', 'primary', 'instance', 'realm']);
@@ -24,7 +23,7 @@ const CERTIFICATE_NAMES: ReadonlySet<string> = new Set(['dns', 'ip', 'email', 'u
 export const PLACEHOLDERS_ALLOWED =
   '{id}, {client_id}, {principal}, {primary}, {instance}, {realm}, {cert.CN} or another attribute type, {cert.dns}, {cert.ip}, {cert.email}, {cert.uri}, {device.id}, {device.NAME}, {ldap.NAME}, {jwt.NAME}';
 
-/** Why a placeholder is none that there is; undefined for one. */
+/** Why a placeholder is unknown; undefined if it is known. */
 function placeholderProblem(name: string): string | undefined {
   const [, source, rest = ''] = /^(cert|device|ldap|jwt)\.(.+)$/s.exec(name) ?? [];
   const known =
@@ -45,14 +44,14 @@ function placeholder(name: string): { readonly placeholder: string } {
 /** A regular expression with placeholders. */
 export class NamePattern {
   readonly #parts: readonly Part[];
-  /** Without a placeholder it is the same for everybody. */
+  /** Compiled once if there is no placeholder. */
   readonly #fixed: RegExp | undefined;
 
-  /** @throws InputError an unknown placeholder; SyntaxError no regular expression */
+  /** @throws InputError for an unknown placeholder; SyntaxError for an invalid regular expression */
   constructor(pattern: string) {
     this.#parts = patternParts(pattern);
     const sample = this.#source(() => ['x']) ?? '';
-    // Compiled alone first: `a)|(b` would otherwise become valid inside the group.
+    // Compile it alone first: `a)|(b` would become valid inside the group.
     new RegExp(sample, 'u');
     this.#fixed = this.hasPlaceholder ? undefined : whole(sample);
   }
@@ -62,9 +61,9 @@ export class NamePattern {
   }
 
   /**
-   * Whether the whole value matches. A pattern whose placeholder has no value matches nothing; of several values, any may stand there.
+   * Whether the whole value matches. Any value of a placeholder may match; without one the pattern matches nothing.
    *
-   * @param lowerCase what is compared has no upper case
+   * @param lowerCase the value is in lower case
    */
   matches(value: string, values: PlaceholderValues, lowerCase = false): boolean {
     if (this.#fixed !== undefined) return this.#fixed.test(value);
@@ -88,11 +87,11 @@ export class NamePattern {
 
 const whole = (source: string): RegExp => new RegExp(`^(?:${source})$`, 'u');
 
-/** Every character for itself, in any place of a regular expression with the flag u. */
+/** Escapes every character for a regular expression with the flag u. */
 const quoted = (text: string): string =>
   text.replace(/[\\^$.*+?()[\]{}|/-]/g, (one) => (one === '-' ? '\\x2d' : `\\${one}`));
 
-/** A quantifier such as {2,3}, a class \p{Lu} or [{}] is no placeholder. */
+/** Quantifiers such as {2,3}, classes such as \p{Lu} and [{}] are not placeholders. */
 function patternParts(pattern: string): Part[] {
   const parts: Part[] = [];
   const token = /\\[pPu]\{[^}]*\}|\\.|\[(?:\\.|[^\]\\])*\]|\{([A-Za-z][^{}]*)\}|[^]/gsu;
@@ -111,7 +110,7 @@ function patternParts(pattern: string): Part[] {
 
 const BRACES = /\{([^{}]*)\}/g;
 
-/** The one value that fits. @throws NoFittingValue */
+/** The single value of a placeholder. @throws NoFittingValue */
 function single(name: string, values: PlaceholderValues): string {
   const [value, ...more] = values(name);
   if (value === undefined || value === '') throw new NoFittingValue(`the requester has no {${name}}`);
@@ -119,16 +118,17 @@ function single(name: string, values: PlaceholderValues): string {
   return value;
 }
 
-/** The subject of a certificate, RFC 4514 with placeholders in its values. */
+/** A certificate's subject: RFC 4514 with placeholders in its values. */
 export class SubjectTemplate {
   readonly #rdns: Name['rdns'];
   readonly #marker: RegExp;
-  /** Without braces, in the order of the template. */
+  /** Without braces, in template order. */
   readonly placeholders: readonly string[];
 
-  /** @throws InputError that says what is wrong */
+  /** @throws InputError */
   constructor(template: string) {
-    // Letters alone, which every string type takes, for each placeholder: parsed, it stands where values go and nowhere else.
+    // A mark of letters only, which every string type accepts, stands for each placeholder. Values replace it after
+    // parsing.
     let mark = 'X';
     while (template.includes(mark)) mark += 'X';
     const names: string[] = [];
@@ -145,7 +145,7 @@ export class SubjectTemplate {
     this.#built((_, type) => (type === OID.countryName ? 'XX' : 'x'));
   }
 
-  /** @throws NoFittingValue no value, several, or one that is no value of its attribute */
+  /** @throws NoFittingValue if a placeholder has no value, several, or one that the attribute does not allow */
   fill(values: PlaceholderValues): Name {
     try {
       return this.#built((name) => single(name, values));
@@ -163,7 +163,7 @@ export class SubjectTemplate {
       tag,
       text: text.replace(this.#marker, (_, letters: string) => value(this.placeholders[at(letters)] ?? '', type)),
     });
-    // Read anew: the encoder has put the attributes of an RDN in order.
+    // Parse again: the encoder has sorted the attributes of each RDN.
     const name = parseName(buildName(this.#rdns.map((rdn) => rdn.map(fill))).der);
     const problem = subjectProblem(name);
     if (problem !== undefined) throw new InputError(problem);
@@ -181,7 +181,7 @@ export class SanTemplate {
   readonly #kind: SanKind;
   readonly #parts: readonly Part[];
 
-  /** @throws InputError that says what is wrong */
+  /** @throws InputError */
   constructor(template: string) {
     const [, kind, text = ''] = /^([a-z]+):(.+)$/s.exec(template) ?? [];
     const known = SAN_KINDS.find((one) => one === kind);
@@ -195,7 +195,7 @@ export class SanTemplate {
     if (!isWhole) this.#named(() => (known === 'ip' ? '1' : 'x'));
   }
 
-  /** @throws NoFittingValue no value, several, or one that is not valid for its kind */
+  /** @throws NoFittingValue if a placeholder has no value, several, or one that is invalid for its kind */
   fill(values: PlaceholderValues): GeneralName {
     try {
       return this.#named((name) => single(name, values));
@@ -222,12 +222,12 @@ export class SanTemplate {
   }
 }
 
-/** What may be part of a name without becoming more of it than a part. */
+/** Values that cannot extend beyond one component of a name. */
 const INSIDE: Readonly<Record<SanKind, RegExp>> = {
-  // Of a label: it makes no further one.
+  // One label: no dots.
   dns: /^[A-Za-z0-9-]+$/,
   email: /^[A-Za-z0-9!#$%&'*+\-=?^_`{|}~.]+$/,
-  // RFC 3986 §2.3, unreserved.
+  // RFC 3986 §2.3: unreserved.
   uri: /^[A-Za-z0-9\-._~]+$/,
   ip: /^[0-9a-fA-F]+$/,
 };
@@ -237,7 +237,7 @@ function inside(kind: SanKind, value: string): string {
   return value;
 }
 
-/** The attribute type of a `{cert.TYPE}`, or the kind of a name; undefined for another placeholder. */
+/** The attribute type of `{cert.TYPE}`, or the kind of name; undefined for other placeholders. */
 export function certificatePlaceholder(
   name: string,
 ): { readonly attribute: string } | { readonly kind: SanKind } | undefined {

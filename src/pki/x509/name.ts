@@ -19,13 +19,12 @@ import { InputError } from '../input-error.ts';
 import { attributeName, attributeType, shortName } from './attribute-types.ts';
 
 export interface AttributeTypeAndValue {
-  /** Dotted OID. */
   readonly type: string;
-  /** Identifier octet of the value, e.g. {@link Tag.UTF8_STRING}. */
+  /** Identifier octet of the value, such as {@link Tag.UTF8_STRING}. */
   readonly tag: number;
-  /** The decoded string; `#` and hex of the DER for a value that is no character string. */
+  /** The decoded string; `#` and hex of the DER for other types. */
   readonly text: string;
-  /** DER of the value, header included. */
+  /** DER of the value, including the header. */
   readonly value: Buffer;
 }
 
@@ -35,17 +34,14 @@ export interface Name {
   readonly rdns: readonly (readonly AttributeTypeAndValue[])[];
 }
 
-/** One attribute to encode. Without `tag` the string type is the usual one of the attribute. */
 export interface AttributeInput {
   readonly type: string;
   readonly text: string;
   readonly tag?: number;
 }
 
-/** Whether a value of this tag is text. */
 export const isCharacterString = (tag: number): boolean => CHARACTER_STRINGS.has(tag);
 
-/** @throws DerError on anything that is not a Name. */
 export function parseName(der: Buffer): Name {
   const rdns = children(parseDer(der, Tag.SEQUENCE, 'Name').value, 'RelativeDistinguishedName').map((rdn) => {
     if (rdn.tag !== Tag.SET) throw new DerError('RelativeDistinguishedName: unexpected tag');
@@ -68,7 +64,7 @@ function parseAttribute(element: DerElement): AttributeTypeAndValue {
   return { type, tag: value.tag, text, value: value.raw };
 }
 
-/** Whether every multi-valued RDN is in the order that DER wants of a SET OF (X.690 §11.6). */
+/** Whether every multi-valued RDN has the DER order of a SET OF (X.690 §11.6). */
 export function isDerOrdered(name: Name): boolean {
   return name.rdns.every(
     (rdn) =>
@@ -84,8 +80,8 @@ const encodeAttribute = (attribute: { type: string; value: Buffer }): Buffer =>
   sequence(oid(attribute.type), attribute.value);
 
 /**
- * Encodes a name, most general RDN first. @throws InputError when a text does not fit its string type or a type is
- * no OID.
+ * Encodes a name, most general RDN first. An attribute without `tag` gets its usual string type.
+ * @throws InputError for a text that does not fit its string type, or an invalid type
  */
 export function buildName(rdns: readonly (readonly AttributeInput[])[]): Name {
   return fromRdns(
@@ -100,7 +96,7 @@ function fromRdns(rdns: readonly (readonly AttributeTypeAndValue[])[]): Name {
   return { der: sequence(...rdns.map((rdn) => setOf(...rdn.map(encodeAttribute)))), rdns };
 }
 
-/** RFC 5280 appendix A: the types whose string type is fixed; everything else is UTF8String. */
+/** Types with a fixed string type (RFC 5280 appendix A); all others use UTF8String. */
 function usualTag(type: string): number {
   switch (type) {
     case OID.countryName:
@@ -129,7 +125,6 @@ function encodeText(type: string, text: string, tag: number): Buffer {
   return element;
 }
 
-/** The name without attributes. */
 export const EMPTY_NAME: Name = { der: sequence(), rdns: [] };
 
 /** The texts of all attributes of one type, in encoded order. */
@@ -140,9 +135,8 @@ export function attributeValues(name: Name, type: string): string[] {
 }
 
 /**
- * Whether a request has the very names of a certificate, or of another request. Whether two names stand for the same CA is
- * `namesMatch`'s to say. RFC 5280 §7.1 without its case folding: RDNs in order, the attributes of one RDN as a set, each by decoded value
- * whatever its string type.
+ * Whether two names are identical, for comparing a request with a certificate. RDNs are ordered, the attributes of an
+ * RDN are a set, values compare by decoded text. Unlike `namesMatch`, it does not fold case (RFC 5280 §7.1).
  */
 export function namesEqual(a: Name, b: Name): boolean {
   if (a.der.equals(b.der)) return true;
@@ -155,7 +149,7 @@ function sameRdn(a: readonly AttributeTypeAndValue[], b: readonly AttributeTypeA
   return left.length === right.length && left.every((value, i) => value === right[i]);
 }
 
-/** A text that two names share exactly when they are {@link namesEqual}; to look them up by. */
+/** A lookup key that is equal for names that are {@link namesEqual}. */
 export function comparableName(name: Name): string {
   return JSON.stringify(name.rdns.map((rdn) => rdn.map(comparable).sort()));
 }
@@ -163,7 +157,7 @@ export function comparableName(name: Name): string {
 const comparable = ({ type, tag, text }: AttributeTypeAndValue): string =>
   `${type}${isCharacterString(tag) ? '=' : '#'}${text}`;
 
-/** RFC 4514 §2.4. Control characters are escaped as hex too, so the text is safe in a log line. */
+/** RFC 4514 §2.4. Also escapes control characters as hex, so that the text is safe in a log line. */
 export function escapeAttributeValue(text: string): string {
   const escaped = text
     .replace(/["+,;<>\\]/g, '\\$&')
@@ -177,10 +171,10 @@ const hexEscape = (character: string): string =>
     .toString('hex')
     .replace(/../g, (hex) => `\\${hex}`);
 
-/** Records, lines of log and policies name the same requester, certificate and CA many times. */
+/** Records, logs and policies format the same names repeatedly. */
 const formatted = new WeakMap<Name, string>();
 
-/** RFC 4514: most specific RDN first. Types without a short name are written `dotted=#hex`. */
+/** RFC 4514: most specific RDN first. Types without a short name are `dotted=#hex`. */
 export function formatName(name: Name): string {
   let text = formatted.get(name);
   if (text === undefined) {
@@ -201,8 +195,8 @@ function formatAttribute({ type, tag, text, value }: AttributeTypeAndValue): str
 }
 
 /**
- * Reads RFC 4514 text (spaces around separators are tolerated, as people write them).
- * @throws InputError that says what is wrong.
+ * Parses RFC 4514 text; tolerates spaces around separators.
+ * @throws InputError
  */
 export function parseDistinguishedName(text: string): Name {
   if (!text.isWellFormed()) throw new InputError('not Unicode text');
@@ -211,7 +205,7 @@ export function parseDistinguishedName(text: string): Name {
   return fromRdns(rdns.reverse());
 }
 
-/** Splits at a separator that no backslash precedes. */
+/** Splits at unescaped separators. */
 function split(text: string, separator: string): string[] {
   const parts: string[] = [];
   let start = 0;
@@ -249,13 +243,13 @@ function parseHexValue(type: string, hex: string): AttributeTypeAndValue {
   }
 }
 
-/** What people put around separators; other spaces (a no-break space, for one) belong to the value. */
+/** White space around separators; other spaces, such as no-break spaces, belong to the value. */
 const trimmedStart = (text: string): string => text.replace(/^[ \t\r\n]+/, '');
-/** Not with a regular expression, which would begin anew at each of the spaces that something follows. */
+/** A regular expression would restart at each inner space (quadratic time). */
 const trimmedEnd = (text: string): string => text.slice(0, lengthWithout(' \t\r\n', text));
 const trimmed = (text: string): string => trimmedEnd(trimmedStart(text));
 
-/** The length of a text without these characters at its end. */
+/** The length of a text without these trailing characters. */
 function lengthWithout(characters: string, text: string): number {
   let { length } = text;
   while (length > 0 && characters.includes(text.charAt(length - 1))) length--;
@@ -265,7 +259,7 @@ function lengthWithout(characters: string, text: string): number {
 function trimUnescaped(text: string): string {
   const whole = trimmedStart(text);
   const end = trimmedEnd(whole);
-  // "\ " at the end is an escaped space that belongs to the value
+  // "\ " at the end is an escaped space and belongs to the value.
   const backslashes = end.length - lengthWithout('\\', end);
   return backslashes % 2 === 1 && end.length < whole.length ? `${end} ` : end;
 }

@@ -9,28 +9,27 @@ import { unsupportedCurve, unsupportedKey } from './unsupported-keys.ts';
 export type KeyAlgorithm = 'rsa' | 'rsa-pss' | 'ec' | 'ed25519' | 'ed448' | 'ml-dsa' | 'other';
 
 export interface PublicKeyInfo {
-  /** DER SubjectPublicKeyInfo. */
   readonly spki: Buffer;
   readonly algorithm: KeyAlgorithm;
-  /** As in the configuration's `key_types`: `ec:P-256`, `rsa:2048`, `ed25519`, `ml-dsa:65`; `ec:<oid>` or an OID where unknown. */
+  /** As in `key_types`: `ec:P-256`, `rsa:2048`, `ed25519`, `ml-dsa:65`; `ec:<oid>` or an OID if unknown. */
   readonly keyType: string;
-  /** RSA only: the modulus and the exponent, unsigned big-endian without leading zeros. */
+  /** RSA only: unsigned big-endian without leading zeros. */
   readonly rsa: { readonly modulus: Buffer; readonly exponent: Buffer } | undefined;
   /**
-   * The key in node:crypto, made at the first use and kept. @throws DerError when OpenSSL takes it for no key (a point
-   * that is not on its curve, for one).
+   * The key in node:crypto, created on first use. @throws DerError if OpenSSL rejects it (such as a point off its
+   * curve)
    */
   readonly keyObject: KeyObject;
 }
 
-/** OID of a named curve → its name in `key_types`, and the octets of a coordinate. */
+/** OID of a named curve → its name in `key_types`, and the octets per coordinate. */
 const CURVES: ReadonlyMap<string, { readonly name: string; readonly size: number }> = new Map([
   [OID.secp256r1, { name: 'P-256', size: 32 }],
   [OID.secp384r1, { name: 'P-384', size: 48 }],
   [OID.secp521r1, { name: 'P-521', size: 66 }],
 ]);
 
-/** Larger RSA keys are not even parsed: what is done with them costs the cube of their size. */
+/** Larger RSA keys are not parsed: the cost of operations grows with the cube of the size. */
 const MAX_MODULUS_BITS = 16384;
 
 class ParsedPublicKey implements PublicKeyInfo {
@@ -57,7 +56,7 @@ class ParsedPublicKey implements PublicKeyInfo {
 }
 
 /**
- * Reads the structure and the kind of key; whether it is strong enough is {@link publicKeyProblem}'s matter.
+ * Parses the structure and the key type. {@link publicKeyProblem} checks the strength.
  * @throws DerError
  */
 export function parsePublicKey(spki: Buffer): PublicKeyInfo {
@@ -95,14 +94,14 @@ export function parsePublicKey(spki: Buffer): PublicKeyInfo {
   }
 }
 
-/** RFC 9881 §2, §4: no parameters; the key's octets stand in the BIT STRING as they are. */
+/** RFC 9881 §2, §4: no parameters; the BIT STRING contains the raw key. */
 function mlDsaKey(spki: Buffer, mlDsa: MlDsaParameters, hasParameters: boolean, key: Buffer): PublicKeyInfo {
   if (hasParameters) throw new DerError(`SubjectPublicKeyInfo.parameters: present with ${mlDsa.name}`);
   if (key.length !== mlDsa.publicKey) throw new DerError('subjectPublicKey: wrong length');
   return new ParsedPublicKey(spki, 'ml-dsa', mlDsa.keyType);
 }
 
-/** Stands for the key of a request whose key does not matter (RFC 7030 §4.4.1) where {@link parsePublicKey} refuses it. */
+/** Substitute for a key that {@link parsePublicKey} rejects, in requests whose key is ignored (RFC 7030 §4.4.1). */
 export function unreadableKey(spki: Buffer): PublicKeyInfo {
   return new ParsedPublicKey(spki, 'other', 'unreadable');
 }
@@ -123,7 +122,6 @@ function magnitude(bytes: Buffer, field: string): Buffer {
   return first === 0 ? bytes.subarray(1) : bytes;
 }
 
-/** Bits of an unsigned big-endian number without leading zero octets. */
 function bitLength(bytes: Buffer): number {
   const [first] = bytes;
   return first === undefined ? 0 : bytes.length * 8 - Math.clz32(first) + 24;
@@ -139,10 +137,10 @@ function ecKey(spki: Buffer, dotted: string, point: Buffer): PublicKeyInfo {
 }
 
 /**
- * Whether both are the same key, however they are encoded. Keys of different types are never held against each other: that
- * leaves an error in OpenSSL's queue, which fails the next TLS read of the thread on whichever connection.
+ * Whether both are the same key, in any encoding. Compares only keys of the same type: otherwise OpenSSL leaves an
+ * error in its queue, which fails the thread's next TLS read on an unrelated connection.
  *
- * @throws DerError when one of them is no usable key
+ * @throws DerError if a key is unusable
  */
 export function samePublicKey(a: PublicKeyInfo, b: PublicKeyInfo): boolean {
   if (a.spki.equals(b.spki)) return true;
@@ -150,20 +148,21 @@ export function samePublicKey(a: PublicKeyInfo, b: PublicKeyInfo): boolean {
   return a.keyObject.equals(b.keyObject);
 }
 
-/** Why a key must not be certified. */
 interface PublicKeyProblem {
   readonly kind: 'unsupported' | 'weak';
   /** Continues "the public key …". */
   readonly reason: string;
 }
 
-/** FIPS 186-5 §5.1 and the CA/Browser Forum's requirements; smaller ones forgive no fault in the padding. */
+/**
+ * FIPS 186-5 §5.1 and the CA/Browser Forum's baseline requirements: smaller exponents are fragile with faulty padding.
+ */
 const LEAST_EXPONENT = 65_537n;
 
 /**
- * Whether a key is of a kind Estuary certifies and not weak; says nothing of the points' being on the curve.
+ * Why a key type is not certified or too weak. Does not check that points are on their curve.
  *
- * @param leastExponent of an RSA key
+ * @param leastExponent minimum RSA exponent
  */
 export function publicKeyProblem(key: PublicKeyInfo, leastExponent = LEAST_EXPONENT): PublicKeyProblem | undefined {
   switch (key.algorithm) {
@@ -191,8 +190,8 @@ export function publicKeyProblem(key: PublicKeyInfo, leastExponent = LEAST_EXPON
 }
 
 /**
- * The y coordinates (little-endian hex, without the sign of x) of the points whose order divides the cofactor, and those that stand for
- * one of them without being reduced. A signature under such a key needs no private key.
+ * The y coordinates (little-endian hex, without the sign of x) of points of low order, including non-canonical
+ * encodings. Anyone can forge a signature under such a key.
  */
 const EDWARDS = {
   ed25519: {
@@ -256,7 +255,7 @@ export function spkiHash({ spki }: { readonly spki: Buffer }): string {
   return hash('sha256', spki, 'hex');
 }
 
-/** RFC 5280 §4.2.1.2 method 1: SHA-1 over the BIT STRING's octets. @throws DerError */
+/** RFC 5280 §4.2.1.2 method 1: SHA-1 of the BIT STRING's octets. @throws DerError */
 export function subjectKeyIdentifier(spki: Buffer): Buffer {
   const reader = DerReader.of(spki, 'SubjectPublicKeyInfo');
   reader.next(Tag.SEQUENCE, 'algorithm');

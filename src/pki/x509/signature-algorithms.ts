@@ -1,4 +1,4 @@
-/** AlgorithmIdentifier of signatures (RFC 4055, RFC 5758, RFC 8410, RFC 9881) ↔ node:crypto. */
+/** Signature AlgorithmIdentifiers (RFC 4055, RFC 5758, RFC 8410, RFC 9881) and their node:crypto equivalents. */
 import { constants, sign, verify, type KeyObject } from 'node:crypto';
 
 import {
@@ -23,14 +23,12 @@ import type { KeyAlgorithm, PublicKeyInfo } from './public-key.ts';
 export type HashName = 'sha256' | 'sha384' | 'sha512';
 
 export interface SignatureAlgorithm {
-  /** DER AlgorithmIdentifier. */
   readonly der: Buffer;
-  /** Dotted OID. */
   readonly oid: string;
-  /** The standards' name, for people. */
+  /** The standard name, for messages. */
   readonly name: string;
   readonly scheme: 'rsa-pkcs1' | 'rsa-pss' | 'ecdsa' | 'eddsa' | 'ml-dsa';
-  /** undefined for EdDSA and ML-DSA, which take the message itself. */
+  /** undefined for EdDSA and ML-DSA, which sign the message itself. */
   readonly hash: HashName | undefined;
   /** RSASSA-PSS only. */
   readonly saltLength: number | undefined;
@@ -56,7 +54,7 @@ const HASHES: ReadonlyMap<string, HashName> = new Map<string, HashName>([
   [OID.sha512, 'sha512'],
 ]);
 
-/** An AlgorithmIdentifier that is well-formed but not one we accept (SHA-1, MD5, unknown). */
+/** A well-formed AlgorithmIdentifier that is not accepted (SHA-1, MD5, unknown). */
 export class UnsupportedSignatureAlgorithm extends DerError {
   readonly oid: string;
 
@@ -67,7 +65,7 @@ export class UnsupportedSignatureAlgorithm extends DerError {
   }
 }
 
-/** @throws DerError; {@link UnsupportedSignatureAlgorithm} on an algorithm that is unknown or too weak. */
+/** @throws DerError; {@link UnsupportedSignatureAlgorithm} for an unknown or weak algorithm */
 export function parseSignatureAlgorithm(der: Buffer): SignatureAlgorithm {
   const reader = DerReader.of(der, 'AlgorithmIdentifier');
   const dotted = readOid(reader.next(Tag.OID, 'algorithm'));
@@ -79,7 +77,7 @@ export function parseSignatureAlgorithm(der: Buffer): SignatureAlgorithm {
   }
   const known = KNOWN.get(dotted);
   if (known === undefined) throw new UnsupportedSignatureAlgorithm(dotted);
-  // RFC 4055 §5 wants NULL with RSA and tolerates its absence; RFC 5758, RFC 8410 and RFC 9881 want nothing at all.
+  // RFC 4055 §5 requires NULL with RSA and tolerates its absence; RFC 5758, RFC 8410 and RFC 9881 require absence.
   const isNull = parameters?.tag === Tag.NULL && parameters.value.length === 0;
   if (parameters !== undefined && !(isNull && known.scheme === 'rsa-pkcs1'))
     throw new DerError('AlgorithmIdentifier.parameters: unexpected');
@@ -90,8 +88,8 @@ export function parseSignatureAlgorithm(der: Buffer): SignatureAlgorithm {
 export const ECDSA_ARC = '1.2.840.10045.4.3.';
 
 /**
- * The algorithm of a request's or message's signature, which nobody will copy into a certificate: NSS (and so Dogtag's clients) adds
- * a NULL to ECDSA's, which RFC 5758 §3.2 has without parameters.
+ * Parses the algorithm of a request's or message's signature. Unlike in a certificate, it tolerates the NULL that NSS
+ * (and so Dogtag's clients) adds to ECDSA, against RFC 5758 §3.2.
  *
  * @throws as {@link parseSignatureAlgorithm}
  */
@@ -102,7 +100,7 @@ export function parseMessageSignatureAlgorithm(der: Buffer): SignatureAlgorithm 
   return parseSignatureAlgorithm(readOid(algorithm).startsWith(ECDSA_ARC) ? sequence(algorithm.raw) : der);
 }
 
-/** RFC 4055 §3.1, with the same hash for the message and the mask, and one of SHA-256, -384, -512. */
+/** RFC 4055 §3.1, with the same hash for message and mask: SHA-256, -384 or -512. */
 function parsePssParameters(der: Buffer): { hash: HashName; saltLength: number } {
   const reader = DerReader.of(der, 'RSASSA-PSS-params');
   const hashAlgorithm = reader.optional(contextConstructed(0), 'hashAlgorithm');
@@ -110,7 +108,7 @@ function parsePssParameters(der: Buffer): { hash: HashName; saltLength: number }
   const salt = reader.optional(contextConstructed(2), 'saltLength');
   const trailer = reader.optional(contextConstructed(3), 'trailerField');
   reader.end();
-  // absent means SHA-1
+  // Absent means SHA-1.
   if (hashAlgorithm === undefined || maskGenAlgorithm === undefined) throw new UnsupportedSignatureAlgorithm(OID.sha1);
   const hash = parseHash(hashAlgorithm.value);
   const mask = DerReader.of(maskGenAlgorithm.value, 'MaskGenAlgorithm');
@@ -155,7 +153,7 @@ function pss(hash: string, saltLength: number): SignatureAlgorithm {
   );
 }
 
-/** The algorithms to sign with. */
+/** Algorithms for signing. */
 export const SIGNATURE_ALGORITHMS = {
   sha256WithRSAEncryption: plain(OID.sha256WithRSAEncryption, [NULL]),
   sha384WithRSAEncryption: plain(OID.sha384WithRSAEncryption, [NULL]),
@@ -170,7 +168,10 @@ export const SIGNATURE_ALGORITHMS = {
   ed448: plain(OID.ed448),
 } as const;
 
-/** The usual algorithm of a signing key: SHA-256 for RSA and P-256, SHA-384 for P-384. undefined: the key can't sign here. */
+/**
+ * The default algorithm for a signing key: SHA-256 for RSA and P-256, SHA-384 for P-384. undefined if the key cannot
+ * sign.
+ */
 export function defaultSignatureAlgorithm(keyType: string): SignatureAlgorithm | undefined {
   if (keyType.startsWith('rsa:')) return SIGNATURE_ALGORITHMS.sha256WithRSAEncryption;
   switch (keyType) {
@@ -199,7 +200,7 @@ const KEY_ALGORITHMS: Readonly<Record<SignatureAlgorithm['scheme'], readonly Key
   'ml-dsa': ['ml-dsa'],
 };
 
-/** Whether a key of this kind makes signatures of this algorithm. */
+/** Whether keys of this type can sign with this algorithm. */
 export function algorithmFitsKey(algorithm: SignatureAlgorithm, key: PublicKeyInfo): boolean {
   if (algorithm.scheme === 'eddsa') return algorithm.name.toLowerCase() === key.algorithm;
   if (algorithm.scheme === 'ml-dsa') return algorithm.oid === mlDsaOf(key.keyType)?.oid;
@@ -211,23 +212,24 @@ function cryptoKey(algorithm: SignatureAlgorithm, key: KeyObject) {
   return { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: algorithm.saltLength ?? 0 };
 }
 
-/** Octets of an RSA exponent; OpenSSL's own bound, which it keeps above 3072 bits only. */
+/** Maximum octets of an RSA exponent. OpenSSL applies the same bound only to keys above 3072 bits. */
 const MAX_EXPONENT = 8;
 
-/** Octets that are hashed in 0.1 ms; a CRL may have megabytes. */
+/** Octets that hash in 0.1 ms; a CRL may have megabytes. */
 const QUICKLY_HASHED = 65_536;
 
-/** P-256 and Ed25519 take well under 0.2 ms where there is little to hash, less than a trip to the thread pool; everything else goes there. */
+/** P-256 and Ed25519 take less than 0.2 ms for short data, less than a round trip to the thread pool. */
 function isCheap(keyType: string, { length }: Buffer): boolean {
   return (keyType === 'ec:P-256' || keyType === 'ed25519') && length <= QUICKLY_HASHED;
 }
 
 /**
- * Whether `signature` (DER for ECDSA) is the key's over `data`. False also when the algorithm does not fit the key, also where
- * only OpenSSL can tell: a restricted RSASSA-PSS key (RFC 4055 §3.1) and another hash, an SM2 key and ECDSA. And for an RSA
- * exponent of more than 64 bits: the key may be anybody's, and its signature would cost a hundred times the usual.
+ * Verifies `signature` (DER for ECDSA) over `data`. Returns false if the algorithm does not fit the key, including
+ * cases that only OpenSSL detects: a restricted RSASSA-PSS key (RFC 4055 §3.1) with another hash, or an SM2 key with
+ * ECDSA. Also false for RSA exponents over 64 bits, since verifying an untrusted key's signature would cost 100 times
+ * as much.
  *
- * @throws DerError when the key itself is no usable one.
+ * @throws DerError if the key is unusable
  */
 export async function verifySignature(
   algorithm: SignatureAlgorithm,
@@ -258,7 +260,10 @@ function verifyAtOnce(
   }
 }
 
-/** The signature of a private key over `data`, as X.509 carries it. P-256 and Ed25519 at once, unless there is much to hash; the rest in the thread pool. */
+/**
+ * Signs `data` in X.509's encoding. Short data with P-256 and Ed25519 is signed synchronously, the rest in the thread
+ * pool.
+ */
 export async function createSignature(
   algorithm: SignatureAlgorithm,
   privateKey: KeyObject,

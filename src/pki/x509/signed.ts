@@ -1,16 +1,18 @@
-/** What certificates, CRLs and certification requests are alike: X.509's SIGNED (RFC 5280 §4.1.1 and §5.1.1, RFC 2986 §4.2). */
+/**
+ * X.509's SIGNED, the common form of certificates, CRLs and certification requests (RFC 5280 §4.1.1, §5.1.1; RFC 2986
+ * §4.2).
+ */
 import { hash } from 'node:crypto';
 import { type DerElement, DerReader, readBitStringOctets, Tag } from '../der/der.ts';
 
 interface Signed {
   /** What the signature covers. */
   readonly content: DerElement;
-  /** DER AlgorithmIdentifier. */
   readonly algorithm: Buffer;
   readonly signature: Buffer;
 }
 
-/** @param names as the standard calls the whole and its parts, for messages. @throws DerError */
+/** @param names of the whole and its parts in the standard, for messages. @throws DerError */
 export function readSigned(
   der: Buffer,
   names: { readonly whole: string; readonly content: string; readonly signature: string },
@@ -23,17 +25,16 @@ export function readSigned(
   return { content, algorithm, signature };
 }
 
-/** Signatures remembered; each takes some 200 bytes. */
+/** Cache entries; each takes about 200 bytes. */
 const CAPACITY = 4096;
 
 /**
- * Remembers by the whole certificate, its signature included, and the issuer's key: another signature on the same names, or
- * another key under the same name, is not the one that was verified. Only what was good is remembered, so that a flood of bad ones
- * displaces nothing.
+ * Caches valid signatures, keyed by the whole certificate and the issuer's key. A different signature or key is a
+ * different entry. Invalid signatures are not stored, so a flood of them displaces nothing.
  */
 export class VerifiedSignatures {
   readonly #capacity: number;
-  /** The least recently used first. */
+  /** Least recently used first. */
   readonly #known = new Set<string>();
 
   constructor(capacity = CAPACITY) {
@@ -42,7 +43,7 @@ export class VerifiedSignatures {
 
   /**
    * @param fingerprint hex SHA-256 of the certificate's DER
-   * @param spki DER SubjectPublicKeyInfo of the key that signed it
+   * @param spki DER SubjectPublicKeyInfo of the issuer's key
    */
   has(fingerprint: string, spki: Buffer): boolean {
     const key = keyOf(fingerprint, spki);

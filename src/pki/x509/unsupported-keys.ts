@@ -1,9 +1,9 @@
-/** The names of keys that devices are known to bring and that are not certified here, for a refusal that a person can act on. */
+/** Names of common key types that Estuary does not certify, for helpful error messages. */
 
-/** What to use in their place, after "use". */
+/** Alternatives, after "use". */
 const POSSIBLE = 'an RSA, ECDSA (P-256, P-384, P-521), Ed25519, Ed448 or ML-DSA key';
 
-/** Keys by algorithm (dotted OID): they sign nothing, so that no request can be made with them. */
+/** Key agreement algorithms (dotted OID): their keys cannot sign, so no request is possible. */
 const KEY_AGREEMENT: ReadonlyMap<string, string> = new Map([
   ['1.2.840.10046.2.1', 'a Diffie-Hellman key'],
   ['1.2.840.113549.1.3.1', 'a Diffie-Hellman key'],
@@ -14,7 +14,7 @@ const KEY_AGREEMENT: ReadonlyMap<string, string> = new Map([
   ['2.16.840.1.101.3.4.4.3', 'an ML-KEM-1024 key'],
 ]);
 
-/** Keys by algorithm, and curves of EC keys (dotted OIDs), that could sign. */
+/** Signature algorithms and EC curves (dotted OIDs). */
 const SIGNING: ReadonlyMap<string, string> = new Map([
   ['1.2.840.10040.4.1', 'a DSA key'],
   ['1.2.643.2.2.19', 'a GOST R 34.10-2001 key'],
@@ -39,7 +39,7 @@ const CURVES: ReadonlyMap<string, string> = new Map([
 /**
  * Why a key of this algorithm is not certified; continues "the public key …".
  *
- * @param algorithm dotted OID, or what stands for a key that cannot be read
+ * @param algorithm dotted OID, or the placeholder for an unreadable key
  */
 export function unsupportedKey(algorithm: string): string {
   const agreement = KEY_AGREEMENT.get(algorithm);
