@@ -1,16 +1,18 @@
-import { closeSync, constants, fdatasyncSync, fstatSync, fsyncSync, ftruncateSync, openSync } from 'node:fs';
+import { closeSync, constants, fdatasync, fstatSync, fsyncSync, ftruncateSync, openSync } from 'node:fs';
 import { readSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { promisify } from 'node:util';
 import { makeFolder } from '../folders.ts';
 import { type FileLine, readLines } from './file-cursor.ts';
 
 const FLAGS = constants.O_RDWR | constants.O_APPEND;
 const MODE_FILE = 0o600;
+const force = promisify(fdatasync);
 
 /**
- * The audit file: lines are appended and forced to disk. It knows nothing of chains or of the store; whoever holds it
- * must hold the store's write lock, because several processes append to the same file. All calls are synchronous, for
- * the store's own thread. File system errors pass through as they are.
+ * The audit file: lines are appended and forced to disk. It knows nothing of chains or of the store. Its holder must hold the store's
+ * write lock, because several processes append to the same file. Only {@link append} waits for the disk. File system errors pass
+ * through unchanged.
  */
 export class AuditFile {
   readonly path: string;
@@ -43,11 +45,11 @@ export class AuditFile {
   }
 
   /** Appends and forces to disk; throws when not all of it could be written (then part of it may have been). */
-  append(data: Buffer): void {
+  async append(data: Buffer): Promise<void> {
     const fd = this.#opened();
     let written = 0;
     while (written < data.length) written += writeSync(fd, data, written, data.length - written);
-    fdatasyncSync(fd);
+    await force(fd);
   }
 
   /** Throws where the file could not be opened for writing any more: permissions, a file system made read-only. */

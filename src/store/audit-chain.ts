@@ -104,13 +104,13 @@ export class AuditChain {
   }
 
   /** Puts this transaction's records into the file and forces them to disk; after it the head goes into the store, and then the COMMIT. */
-  flush(): void {
+  async flush(): Promise<void> {
     if (this.#lines.length > 0) {
       const data = Buffer.from(`${this.#lines.join('\n')}\n`, 'utf8');
       this.#after = this.#before + data.length;
       this.#head = { ...this.#head, file_size: this.#after };
       this.#failing = true;
-      this.#file.append(data);
+      await this.#file.append(data);
       this.#failing = false;
     }
   }

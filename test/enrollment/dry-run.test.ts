@@ -16,7 +16,6 @@ import { parseCsrWithoutProof } from '../../src/pki/pkcs10/csr.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';
-import { localLink } from '../store/local-link.ts';
 import type { RequestRow } from '../../src/store/request-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { fileCa } from '../http/admin/support.ts';
@@ -38,7 +37,7 @@ let stranger: Issuer;
 
 beforeAll(async () => {
   const files = { path: folder.file('est.db'), auditFile: folder.file('audit.log') };
-  store = await openStore({ ...files, node: 'node-1', now: () => T0, link: localLink });
+  store = await openStore({ ...files, node: 'node-1', now: () => T0 });
   devices = await fileCa(folder, 'devices', true);
   maker = await makeCa('CN=Maker');
   made = await makeClient('CN=device-1', maker);

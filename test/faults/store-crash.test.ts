@@ -5,7 +5,7 @@ import { expect, test as anyTest } from 'vitest';
 import { verifyAudit } from '../../src/store/sqlite/read-audit.ts';
 import type { Store } from '../../src/store/store.ts';
 import { requires } from '../support/requires.ts';
-import { openedInThreads, type Paths, T0, temporaryPaths } from '../store/support.ts';
+import { opened, type Paths, T0, temporaryPaths } from '../store/support.ts';
 import { pause } from '../support/until.ts';
 
 const test = anyTest.skipIf(!requires('storeInFile'));
@@ -58,7 +58,7 @@ async function allCertificates(store: Store): Promise<Set<string>> {
 
 /** Every acknowledged change is there, and each use of a token belongs to a reservation or to a certificate. */
 async function checkPromises(paths: Paths, lines: readonly string[]): Promise<void> {
-  const store = await openedInThreads(paths);
+  const store = await opened(paths);
   const open = new Set((await store.openReservations()).map((row) => row.otp_id));
   for (const id of acknowledged(lines, 'otp')) expect(await store.getOtp(id)).toBeDefined();
   for (const id of acknowledged(lines, 'reserved')) expect(await store.getOtp(id)).toMatchObject({ uses: 1 });
@@ -123,7 +123,7 @@ test('only the reservations of a dead process are given to whoever reconciles it
   await victim.until('reserved');
   victim.child.kill('SIGKILL');
   await victim.exited;
-  const store = await openedInThreads(paths);
+  const store = await opened(paths);
   expect(await store.openReservations('somebody-else')).toEqual([]);
   const all = await store.openReservations();
   expect(await store.openReservations('victim')).toEqual(all);

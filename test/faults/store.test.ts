@@ -11,7 +11,7 @@ import {
   auditTypes,
   certificateRow,
   event,
-  openedInThreads,
+  opened,
   otpRow,
   type Paths,
   reservation,
@@ -39,7 +39,7 @@ async function verified(paths: Paths): Promise<void> {
 
 /** A store with a token, and how it is left when nothing has happened. */
 async function withToken(paths: Paths): Promise<{ store: Store; otp_id: string; untouched: () => Promise<void> }> {
-  const store = await openedInThreads(paths);
+  const store = await opened(paths);
   const row = otpRow();
   await store.insertOtp(row, [event('otp.created')]);
   const audited = await auditTypes(store);
@@ -60,7 +60,7 @@ async function withToken(paths: Paths): Promise<{ store: Store; otp_id: string; 
 
 test('a certificate that cannot be inserted is not recorded: its reservation stays, nothing is audited', async () => {
   const paths = temporaryPaths();
-  const store = await openedInThreads(paths);
+  const store = await opened(paths);
   inDatabase(
     paths,
     `CREATE TRIGGER fault BEFORE INSERT ON certificate WHEN NEW.subject = 'CN=bad' BEGIN SELECT RAISE(ABORT, 'injected'); END`,
@@ -152,7 +152,7 @@ test('§6: when the audit file cannot be written, nothing is issued; when it can
 test('a full disk under the audit file: 503, and nothing in the store, until there is room again', async () => {
   const paths = temporaryPaths();
   symlinkSync('/dev/full', paths.auditFile);
-  const store = await openedInThreads(paths);
+  const store = await opened(paths);
   const row = otpRow();
   await expect(store.insertOtp(row, [event('otp.created')])).rejects.toMatchObject({
     status: 503,
@@ -171,7 +171,7 @@ test('a full disk under the audit file: 503, and nothing in the store, until the
 
 test('files that may not grow (as on a full disk): what was acknowledged is there, the rest failed whole', async () => {
   const paths = temporaryPaths();
-  await (await openedInThreads(paths)).close();
+  await (await opened(paths)).close();
   // The limit meets the write-ahead log and the audit file in the middle of a write, at the COMMIT or before.
   for (const room of [20, 70, 71, 200]) {
     const kibibytes = Math.ceil(statSync(paths.path).size / 1024) + room;
@@ -180,7 +180,7 @@ test('files that may not grow (as on a full disk): what was acknowledged is ther
     const child = spawnSync('bash', args, { encoding: 'utf8', timeout: 60_000 });
     const lines = child.stdout.split('\n');
     expect(lines.some((line) => line.startsWith('failed '))).toBe(true);
-    const store = await openedInThreads(paths);
+    const store = await opened(paths);
     for (const line of lines) {
       const [kind, id = ''] = line.split(' ');
       if (kind === 'otp' || kind === 'reserved') expect(await store.getOtp(id)).toBeDefined();

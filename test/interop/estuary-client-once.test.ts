@@ -3,7 +3,7 @@ import { createPrivateKey, createPublicKey, randomBytes, X509Certificate } from 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hasLibest, startLibest } from '../../scripts/lib/bench/libest.ts';
+import { hasLibest, startLibest } from '../support/libest.ts';
 import { estuary as command, type Done } from '../main/commands/admin/support.ts';
 import { buildCsr, commonName, makeKey } from '../support/csr.ts';
 import { caSection, Estuary, hashOtpsCheaply, section } from '../support/estuary.ts';

@@ -3,7 +3,7 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hasLibest, startLibest } from '../../scripts/lib/bench/libest.ts';
+import { hasLibest, startLibest } from '../support/libest.ts';
 import { makeKey } from '../support/csr.ts';
 import { caSection, Estuary, hashOtpsCheaply, section } from '../support/estuary.ts';
 import { liveCertificate } from '../support/estuary-client.ts';

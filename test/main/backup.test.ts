@@ -18,7 +18,6 @@ import { restore, type Restored } from '../../src/main/backup/restore.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';
 import { crlIssued, requestEnded, tokenEvent } from '../../src/audit/applied-events.ts';
 import type { Store } from '../../src/store/store.ts';
-import { localLink } from '../store/local-link.ts';
 import {
   certificateRow,
   event,
@@ -41,7 +40,7 @@ interface Case {
 }
 
 async function withStore(paths: Paths, work: (store: Store) => Promise<unknown>): Promise<void> {
-  const store = await openStore({ ...paths, now: () => T0 + HOUR, link: localLink });
+  const store = await openStore({ ...paths, now: () => T0 + HOUR });
   try {
     await work(store);
   } finally {

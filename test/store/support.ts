@@ -3,9 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { openStore } from '../../src/store/sqlite/open.ts';
-import { threadLink } from '../../src/store/calls/thread-link.ts';
 import type { Store } from '../../src/store/store.ts';
-import { localLink } from './local-link.ts';
 import { T0 } from './rows.ts';
 
 export { auditTypes, issue } from './contract/support.ts';
@@ -25,17 +23,8 @@ export function temporaryPaths(): Paths {
 }
 
 /** Opens a store that is closed when the test ends. */
-export function opened(paths: Paths, now?: () => number): Promise<Store> {
-  return openedBy(localLink, paths, now);
-}
-
-/** The same with the threads that a service has. */
-export function openedInThreads(paths: Paths, now?: () => number): Promise<Store> {
-  return openedBy(threadLink, paths, now);
-}
-
-async function openedBy(link: typeof threadLink, paths: Paths, now?: () => number): Promise<Store> {
-  const store = await openStore({ ...paths, link, ...(now === undefined ? {} : { now }) });
+export async function opened(paths: Paths, now: () => number = Date.now): Promise<Store> {
+  const store = await openStore({ ...paths, now });
   onTestFinished(() => store.close());
   return store;
 }
@@ -43,5 +32,5 @@ async function openedBy(link: typeof threadLink, paths: Paths, now?: () => numbe
 /** Opens a store in a folder for all tests of a file: whoever opens it closes it, and removes the folder. */
 export function openedIn(folder: { readonly file: (name: string) => string }, now = () => T0): Promise<Store> {
   const paths = { path: folder.file('est.db'), auditFile: folder.file('audit.log') };
-  return openStore({ ...paths, node: 'node-1', now, link: localLink });
+  return openStore({ ...paths, node: 'node-1', now });
 }

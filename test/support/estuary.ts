@@ -22,6 +22,8 @@ export interface EstuaryOptions {
   /** Changes the parsed est.toml before the start. */
   readonly configure?: (config: TomlTable, dir: string) => void;
   readonly listeners?: readonly ListenerName[];
+  /** The `server.js` of another build than `dist`. */
+  readonly program?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** Added to the environment of the quickstart, which makes the PKI. */
   readonly quickstartEnv?: Readonly<Record<string, string>>;
@@ -246,6 +248,7 @@ function launch(dir: string, options: EstuaryOptions): Promise<ServerProcess> {
   return startServer({
     config: join(dir, 'est.toml'),
     ...(options.listeners === undefined ? {} : { listeners: options.listeners }),
+    ...(options.program === undefined ? {} : { program: options.program }),
     ...(options.env === undefined ? {} : { env: options.env }),
     ...(options.openFiles === undefined ? {} : { openFiles: options.openFiles }),
     ...(options.timeout === undefined ? {} : { timeout: options.timeout }),

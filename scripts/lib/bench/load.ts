@@ -1,202 +1,205 @@
-/** The load generator: a process of its own, started by measure.ts with a Job, that answers with a Result. */
-import { readFileSync } from 'node:fs';
-import { createSecureContext } from 'node:tls';
-import { CACERTS_REQUEST, enrollRequest, exchange, open, type Target } from './http.ts';
+/** The load generator: a process that gets a {@link Job} as its first message, and answers with a {@link Result}. */
+import { once } from 'node:events';
+import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
+import { cpuSeconds } from './cpu.ts';
 
-export interface Job {
-  readonly port: number;
-  /** PEM file of the server's CA. */
-  readonly ca: string;
-  /** One connection in flight for each. */
-  readonly clients: readonly JobClient[];
-  /**
-   * Enrollments that arrive in a second, at random; each waits for a client that is free, and its latency counts from its arrival. Absent: each
-   * client sends its next when the last is answered.
-   */
-  readonly perSecond?: number | undefined;
-  /** Seconds before the measuring starts, at least. */
-  readonly warmUp: number;
-  /** Enrollments before the measuring starts, unless {@link PATIENCE} is over: what V8 has not compiled yet is several times as slow. */
-  readonly warmUpCount: number;
-  /** Seconds of measuring. */
-  readonly seconds: number;
-}
-
-/** A new one for each enrollment, in full or resumed from the one before; or one for all. */
-export type ConnectionKind = 'new' | 'resumed' | 'kept';
-
-export interface JobClient {
-  readonly operation: 'simpleenroll' | 'simplereenroll' | 'cacerts';
-  readonly connection: ConnectionKind;
-  /** DER file. */
+export interface Client {
+  /** The PKCS#10, DER in base64. */
   readonly csr: string;
-  /** PEM files, for mTLS. */
-  readonly certificate?: string;
+  /** PEM, for mTLS. */
+  readonly cert?: string;
   readonly key?: string;
-  /** The value of the Authorization header, for an OTP. */
+  /** The value of the Authorization header, for a one-time password. */
   readonly authorization?: string;
 }
 
+export interface Job {
+  readonly port: number;
+  /** The process whose CPU time is measured. */
+  readonly pid: number;
+  /** PEM of the server's CA. */
+  readonly ca: string;
+  /** Each has one connection, and one request at a time. */
+  readonly clients: readonly Client[];
+  /** A connection for each enrollment, or one for all enrollments of a client. */
+  readonly connection: 'new' | 'kept';
+  /** Enrollments that are not measured: code that V8 has not compiled yet is several times slower. */
+  readonly warmUp: number;
+  readonly seconds: number;
+  /** Requests per second, sent whatever comes back. Absent: each client waits for its response. */
+  readonly rate?: number;
+}
+
 export interface Result {
-  /** Seconds that the measuring took. */
   readonly elapsed: number;
-  /** Milliseconds of every enrollment that ended while measuring, in ascending order. */
-  readonly latencies: readonly number[];
-  /** What else came back: status or message → how often. */
-  readonly failures: Readonly<Record<string, number>>;
+  /** When it began and ended, in microseconds of the monotonic clock. */
+  readonly window: readonly [from: number, to: number];
+  /** CPU seconds of the server. */
+  readonly cpu: number;
+  /** Milliseconds of each response by its status or error, in ascending order. */
+  readonly answers: Readonly<Record<string, readonly number[]>>;
+  /** Requests that were due while no connection was free. */
+  readonly unsent: number;
 }
 
-/** `measured` comes at once, so that its reader sees the CPU time of then; the result is larger. */
-export type LoadMessage =
-  { readonly type: 'measuring' | 'measured' } | { readonly type: 'done'; readonly result: Result };
+/** Milliseconds between two checks of how many requests are due. */
+const TICK = 5;
+/** Connections that are opened at the same time. */
+const OPENED_AT_ONCE = 8;
 
-/** Seconds between two looks whether the server is warm. */
-const LOOK = 0.25;
-/** Seconds that the warming up takes at most. */
-const PATIENCE = 60;
+interface Lane {
+  readonly context: SecureContext;
+  readonly request: Buffer;
+  socket?: TLSSocket;
+}
 
-class Load {
-  readonly #job: Job;
-  readonly #latencies: number[] = [];
-  readonly #failures = new Map<string, number>();
-  #measuring = false;
-  #stopped = false;
-  #done = 0;
+function laneOf({ csr, cert, key, authorization }: Client, ca: string): Lane {
+  const head = [
+    'POST /.well-known/est/simpleenroll HTTP/1.1',
+    'Host: localhost',
+    'Content-Type: application/pkcs10',
+    `Content-Length: ${csr.length}`,
+    ...(authorization === undefined ? [] : [`Authorization: ${authorization}`]),
+  ];
+  return {
+    context: createSecureContext({ ca, cert, key }),
+    request: Buffer.from(`${head.join('\r\n')}\r\n\r\n${csr}`, 'latin1'),
+  };
+}
 
-  constructor(job: Job) {
-    this.#job = job;
-  }
+async function open(lane: Lane, port: number): Promise<TLSSocket> {
+  const socket = connect({ host: '127.0.0.1', servername: 'localhost', port, secureContext: lane.context });
+  socket.setNoDelay(true);
+  await once(socket, 'secureConnect');
+  return socket;
+}
 
-  async run(): Promise<void> {
-    const { clients, perSecond } = this.#job;
-    const ways = clients.map((client) => this.#wayOf(client));
-    const loops =
-      perSecond === undefined ? ways.map((enroll) => this.#loop(enroll)) : [this.#arrivals(ways, perSecond)];
-    await this.#warmUp();
-    const start = performance.now();
-    this.#measuring = true;
-    await send({ type: 'measuring' });
-    await sleep(this.#job.seconds);
-    this.#measuring = false;
-    const elapsed = (performance.now() - start) / 1000;
-    await send({ type: 'measured' });
-    this.#stopped = true;
-    const latencies = this.#latencies.toSorted((a, b) => a - b);
-    const result = { elapsed, latencies, failures: Object.fromEntries(this.#failures) };
-    await Promise.all(loops);
-    await send({ type: 'done', result });
-  }
-
-  async #warmUp(): Promise<void> {
-    const { warmUp, warmUpCount } = this.#job;
-    for (let waited = 0; waited < PATIENCE && (waited < warmUp || this.#done < warmUpCount); waited += LOOK)
-      await sleep(LOOK);
-  }
-
-  #wayOf(client: JobClient): Enroll {
-    const target = { port: this.#job.port, context: secureContext(this.#job, client) };
-    const request =
-      client.operation === 'cacerts'
-        ? CACERTS_REQUEST
-        : enrollRequest(client.operation, readFileSync(client.csr), client.authorization);
-    return WAYS[client.connection](target, request);
-  }
-
-  async #loop(enroll: Enroll): Promise<void> {
-    while (!this.#stopped) await this.#enroll(enroll, performance.now());
-  }
-
-  async #arrivals(ways: readonly Enroll[], perSecond: number): Promise<void> {
-    const free = [...ways];
-    const arrived: number[] = [];
-    const busy = new Set<Promise<void>>();
-    const serve = (): void => {
-      for (let [way, start] = [free[0], arrived[0]]; way !== undefined && start !== undefined && !this.#stopped;) {
-        free.shift();
-        arrived.shift();
-        const enroll = way;
-        const done = this.#enroll(enroll, start).then(() => {
-          busy.delete(done);
-          free.push(enroll);
-          serve();
-        });
-        busy.add(done);
-        [way, start] = [free[0], arrived[0]];
-      }
+/** Sends a request and reads the response. @returns its status */
+function exchange(socket: TLSSocket, request: Buffer): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const onData = (chunk: Buffer): void => {
+      text += chunk.toString('latin1');
+      const end = text.indexOf('\r\n\r\n');
+      if (end < 0) return;
+      const length = Number(/^content-length: *(\d+)$/im.exec(text.slice(0, end))?.[1] ?? 0);
+      if (text.length < end + 4 + length) return;
+      done();
+      resolve(text.slice(9, 12));
     };
-    for (let due = performance.now(); !this.#stopped; due -= (Math.log(1 - Math.random()) * 1000) / perSecond) {
-      await sleep(Math.max(0, due - performance.now()) / 1000);
-      arrived.push(due);
-      serve();
+    const onEnd = (): void => {
+      done();
+      reject(new Error('the connection ended before the response'));
+    };
+    const done = (): void => {
+      socket.off('data', onData).off('close', onEnd).off('error', onEnd);
+    };
+    socket.on('data', onData).on('close', onEnd).on('error', onEnd);
+    socket.write(request);
+  });
+}
+
+async function enroll(lane: Lane, { port, connection }: Job): Promise<string> {
+  const kept = lane.socket !== undefined && !lane.socket.closed && !lane.socket.readableEnded ? lane.socket : undefined;
+  const socket = kept ?? (await open(lane, port));
+  if (connection === 'kept') lane.socket = socket;
+  const status = await exchange(socket, lane.request);
+  if (connection === 'new') socket.end();
+  return status;
+}
+
+/** Responses and their times. */
+class Answers {
+  readonly #times = new Map<string, number[]>();
+
+  async add(enrollment: Promise<string>): Promise<void> {
+    const start = performance.now();
+    const outcome = await enrollment.catch((error: unknown) =>
+      error instanceof Error ? error.message : String(error),
+    );
+    const times = this.#times.get(outcome);
+    if (times === undefined) this.#times.set(outcome, [performance.now() - start]);
+    else times.push(performance.now() - start);
+  }
+
+  get count(): number {
+    return [...this.#times.values()].reduce((sum, { length }) => sum + length, 0);
+  }
+
+  sorted(): Result['answers'] {
+    return Object.fromEntries([...this.#times].map(([what, times]) => [what, times.toSorted((a, b) => a - b)]));
+  }
+}
+
+const microseconds = (): number => Number(process.hrtime.bigint() / 1000n);
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Each client sends its next request after the response to the one before. */
+async function inTurn(job: Job, lanes: readonly Lane[]): Promise<Result> {
+  let answers = new Answers();
+  let stopped = false;
+  const loops = lanes.map(async (lane) => {
+    while (!stopped) await answers.add(enroll(lane, job));
+  });
+  while (answers.count < job.warmUp) await sleep(TICK);
+  answers = new Answers();
+  const [from, cpu] = [microseconds(), cpuSeconds(job.pid)];
+  await sleep(job.seconds * 1000);
+  const to = microseconds();
+  const result: Result = {
+    elapsed: (to - from) / 1e6,
+    window: [from, to],
+    cpu: cpuSeconds(job.pid) - cpu,
+    answers: answers.sorted(),
+    unsent: 0,
+  };
+  stopped = true;
+  await Promise.all(loops);
+  return result;
+}
+
+/** Requests at a fixed rate over the connections that are free. */
+async function atRate(job: Job, lanes: readonly Lane[], rate: number): Promise<Result> {
+  const free: Lane[] = [];
+  const waiting = [...lanes];
+  const opener = async (): Promise<void> => {
+    for (let lane = waiting.pop(); lane !== undefined; lane = waiting.pop()) {
+      // The server closes a connection that sends no request.
+      await enroll(lane, job);
+      free.push(lane);
     }
-    await Promise.all(busy);
-  }
-
-  /** @param start milliseconds, from when its latency counts */
-  async #enroll(enroll: Enroll, start: number): Promise<void> {
-    const outcome = await enroll().catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
-    this.#done++;
-    if (!this.#measuring) return;
-    if (outcome === '200') this.#latencies.push(performance.now() - start);
-    else this.#failures.set(outcome, (this.#failures.get(outcome) ?? 0) + 1);
-  }
-}
-
-type Enroll = () => Promise<string>;
-
-const WAYS: Readonly<Record<ConnectionKind, (target: Target, request: Buffer) => Enroll>> = {
-  new: (target, request) => async () => onConnection(await open(target), request),
-  resumed,
-  kept: keptAlive,
-};
-
-async function onConnection(socket: Awaited<ReturnType<typeof open>>, request: Buffer): Promise<string> {
-  const { status } = await exchange(socket, request);
-  socket.end();
-  return String(status);
-}
-
-/** Each connection takes up the session of the one before. A handshake in full, after the first, is a failure. */
-function resumed(target: Target, request: Buffer): Enroll {
-  let session: Buffer | undefined;
-  return async () => {
-    const wanted = session !== undefined;
-    const socket = await open({ ...target, session });
-    socket.on('session', (ticket: Buffer) => (session = ticket));
-    const status = await onConnection(socket, request);
-    return wanted && !socket.isSessionReused() ? 'not resumed' : status;
   };
+  await Promise.all(Array.from({ length: OPENED_AT_ONCE }, opener));
+  process.send?.('ready');
+  const answers = new Answers();
+  const underWay = new Set<Promise<void>>();
+  let [sent, unsent] = [0, 0];
+  const [from, cpu] = [microseconds(), cpuSeconds(job.pid)];
+  const elapsed = (): number => (microseconds() - from) / 1e6;
+  while (elapsed() < job.seconds) {
+    for (const due = Math.floor(elapsed() * rate); sent + unsent < due;) {
+      const lane = free.shift();
+      if (lane === undefined) {
+        unsent++;
+        continue;
+      }
+      sent++;
+      const one = answers.add(enroll(lane, job)).then(() => {
+        free.push(lane);
+        underWay.delete(one);
+      });
+      underWay.add(one);
+    }
+    await sleep(TICK);
+  }
+  await Promise.all(underWay);
+  const to = microseconds();
+  const used = cpuSeconds(job.pid) - cpu;
+  return { elapsed: (to - from) / 1e6, window: [from, to], cpu: used, answers: answers.sorted(), unsent };
 }
 
-/** Keeps one connection, and opens another when the server has closed it. */
-function keptAlive(target: Target, request: Buffer): Enroll {
-  let socket: Awaited<ReturnType<typeof open>> | undefined;
-  return async () => {
-    if (socket === undefined || socket.closed || socket.readableEnded) socket = await open(target);
-    return String((await exchange(socket, request)).status);
-  };
-}
-
-function secureContext(job: Job, client: JobClient): ReturnType<typeof createSecureContext> {
-  const own =
-    client.certificate === undefined || client.key === undefined
-      ? {}
-      : { cert: readFileSync(client.certificate), key: readFileSync(client.key) };
-  return createSecureContext({ ca: readFileSync(job.ca), ...own });
-}
-
-const sleep = (seconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
-
-/** Resolves when it is on its way: many latencies are more than a pipe takes at once. */
-function send(message: LoadMessage): Promise<void> {
-  return new Promise((resolve) => process.send?.(message, undefined, undefined, () => resolve()));
-}
-
-function isJob(value: unknown): value is Job {
-  return typeof value === 'object' && value !== null && 'clients' in value && 'warmUpCount' in value;
-}
-
-const job: unknown = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'));
-if (!isJob(job)) throw new Error('not a job');
-await new Load(job).run();
-process.exit(0);
+process.once('message', (job: Job) => {
+  const lanes = job.clients.map((client) => laneOf(client, job.ca));
+  const run = job.rate === undefined ? inTurn(job, lanes) : atRate(job, lanes, job.rate);
+  void run.then((result) => process.send?.(result, undefined, undefined, () => process.exit(0)));
+});

@@ -1,14 +1,16 @@
-/** The operations of a store thread, as asynchronous calls. */
-import type { StoreCaller } from './caller.ts';
+/** The operations of a table, as asynchronous calls. */
 import type { Outcome } from './outcome.ts';
 
 /** What an operation gives its caller: the events of an {@link Outcome} stay where they are committed. */
 type Value<T> = T extends Outcome<infer V> ? V : T;
 
-/** What {@link callsOf} needs of a caller. */
-type Caller = Pick<StoreCaller, 'operations' | 'call'>;
+/** What carries the calls out. */
+interface Caller {
+  readonly operations: readonly string[];
+  call<Result>(operation: string, args: readonly unknown[]): Promise<Result>;
+}
 
-/** The same calls, from another thread. */
+/** The same operations, as calls. */
 export type StoreCalls<Operations> = {
   readonly [Name in keyof Operations]: Operations[Name] extends (...args: infer Args) => infer Result
     ? (...args: Args) => Promise<Value<Awaited<Result>>>
@@ -16,15 +18,14 @@ export type StoreCalls<Operations> = {
 };
 
 /**
- * One call for each operation of the other side, which has started. The names come from there, so that an operation is
- * declared nowhere but in its table.
+ * One call for each operation of the caller.
  *
- * @typeParam Operations the table that the other side serves, see operations.ts
+ * @typeParam Operations the table of these operations, see operations.ts
  */
 export function callsOf<Operations>(caller: Caller): StoreCalls<Operations> {
   const calls = caller.operations.map(
     (name) => [name, (...args: unknown[]) => caller.call<unknown>(name, args)] as const,
   );
-  // The other side names every key of the table and no other.
+  // The caller names every key of the table and no other.
   return Object.fromEntries(calls) as StoreCalls<Operations>;
 }

@@ -127,8 +127,8 @@ export class AuditLog {
   }
 
   /** Puts the records into the file, and forces them to disk. */
-  flush(): void {
-    this.#chain.flush();
+  flush(): Promise<void> {
+    return this.#chain.flush();
   }
 
   /** Sends them to the store, and the head; what goes wrong with it lets the COMMIT that is sent behind fail. */

@@ -6,7 +6,7 @@
  * before the first statement, in one order for all servers, so that those of several servers neither come between each other's statements
  * nor wait for each other in a circle.
  */
-import { type Call, type Reply, toPlainError } from '../calls/calls.ts';
+import type { Call, Reply, Writer } from '../calls/calls.ts';
 import { StoreLost, storeUnavailable, toStoreError } from '../calls/errors.ts';
 import type { Outcome } from '../calls/outcome.ts';
 import type { AuditLog } from './audit-log.ts';
@@ -29,7 +29,7 @@ type Result = { readonly outcome: Outcome<unknown> } | { readonly error: unknown
 /** Thrown where a transaction is given up as a whole: what stands in the way of each of its calls alone is found out by {@link GroupCommit}. */
 class GivenUp extends Error {}
 
-export class GroupCommit {
+export class GroupCommit implements Writer {
   readonly #connect: () => Promise<Connection>;
   readonly #operations: ReadonlyMap<string, WriteOperation>;
   readonly #log: AuditLog;
@@ -53,22 +53,10 @@ export class GroupCommit {
   /**
    * Carries the calls out. When it resolves, every call whose reply has a value is durable, and nothing of the others happened, unless the
    * reply says that it is not known.
-   *
-   * @param time for the audit records about what a crash or a rotation left, ms
    */
-  async run(calls: readonly Call[], time: number): Promise<readonly Reply[]> {
-    // By the call itself: its number is its sender's, and there are several.
+  async carryOut(calls: readonly Call[]): Promise<readonly Reply[]> {
+    const time = calls[0]?.time ?? 0;
     const replies = new Map<Call, Reply>();
-    const answer = (call: Call, reply: { readonly value?: unknown; readonly error?: unknown }): void => {
-      const { id } = call;
-      if (isDiskFull(reply.error)) this.#log.wasFull = true;
-      replies.set(
-        call,
-        reply.error === undefined
-          ? { id, value: reply.value }
-          : { id, error: toPlainError(toEstuaryError(reply.error)) },
-      );
-    };
     let left = calls;
     for (let attempt = 1; left.length > 0; attempt++) {
       // First all at once; what then fails is told apart by a savepoint for each.
@@ -78,13 +66,20 @@ export class GroupCommit {
       for (const [n, call] of left.entries()) {
         const result = results === undefined ? undefined : results[n];
         if (result === undefined) again.push(call);
-        else if ('outcome' in result) answer(call, { value: result.outcome.value });
+        else if ('outcome' in result) replies.set(call, { value: result.outcome.value });
         else if (isInTheWay(result.error) && attempt < ATTEMPTS) again.push(call);
-        else answer(call, { error: result.error });
+        else {
+          if (isDiskFull(result.error)) this.#log.wasFull = true;
+          replies.set(call, { error: toEstuaryError(result.error) });
+        }
       }
       left = again;
     }
-    return calls.map((call) => replies.get(call) ?? { id: call.id, error: toPlainError(storeUnavailable('no reply')) });
+    return calls.map((call) => replies.get(call) ?? { error: storeUnavailable('no reply') });
+  }
+
+  get operations(): readonly string[] {
+    return [...this.#operations.keys()];
   }
 
   /** For start-up: throws what stands in the way of writing. */
@@ -193,7 +188,7 @@ export class GroupCommit {
       for (const event of events) this.#log.add(event, call.time, device);
       for (const one of ofDevices) this.#log.add(one.event, call.time, one.device);
     }
-    this.#log.flush();
+    await this.#log.flush();
     const sent = this.#log.send();
     const committed = this.#committed(connection);
     // What keeps the records from the store keeps the transaction from being committed, and tells more.

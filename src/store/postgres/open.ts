@@ -1,17 +1,17 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import { EstuaryError } from '../../errors.ts';
 import { refuseBehind, storedUpTo } from '../../audit/behind.ts';
 import { type ChainHead, GENESIS_HASH } from '../../audit/record.ts';
-import { StoreCaller } from '../calls/caller.ts';
+import { EstuaryError } from '../../errors.ts';
 import type { LookupKeyOptions, PostgresDatabase, PostgresServer } from '../calls/database-options.ts';
 import { observed } from '../calls/observed.ts';
 import { callsOf } from '../calls/store-calls.ts';
-import { threadLink } from '../calls/thread-link.ts';
+import { WriteQueue } from '../calls/write-queue.ts';
 import type { Store } from '../store.ts';
 import { readOperations, type WriteOperations } from './operations.ts';
 import type { Connection } from './connection.ts';
 import { Pool } from './pool.ts';
 import { Queries } from './queries.ts';
+import { openPostgresWriter } from './roles.ts';
 
 export interface PostgresStoreOptions {
   readonly server: PostgresServer;
@@ -22,8 +22,6 @@ export interface PostgresStoreOptions {
   readonly lookupKey: LookupKeyOptions;
   /** Connections of this process: all but one, which writes, read. */
   readonly poolSize: number;
-  /** How the writer is reached: in a thread, unless a test replaces it. */
-  readonly link?: typeof threadLink;
   /** Milliseconds since the epoch; `Date.now` unless a test says otherwise. */
   readonly now?: () => number;
   /** As in the SQLite store. */
@@ -32,35 +30,30 @@ export interface PostgresStoreOptions {
 }
 
 /**
- * Opens the PostgreSQL store: brings its schema up to date, reconciles the audit file with the end of this server's chain, and begins the
- * thread that writes, which commits the calls that wait together; reads go over a pool of connections of this process.
+ * Opens the PostgreSQL store: brings its schema up to date, reconciles the audit file with the end of this server's chain, and commits
+ * the calls that wait together. Reads go over a pool of connections.
  *
  * @throws {EstuaryError} what keeps it from working, e.g. `STORE_UNAVAILABLE`, `STORE_TOO_NEW`, `STORE_FOREIGN`, `AUDIT_UNAVAILABLE`,
  *   `AUDIT_TAMPERED`, `LOOKUP_KEY_OTHER`; the detail is for the operator
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
-  const { now = Date.now, onCommit = () => undefined, onBehind = () => undefined, link = threadLink } = options;
-  const writer = new StoreCaller({
-    dependency: 'store_write',
-    open: link({ ...postgresDatabase(options), role: 'writer' }, now),
-    now,
-    onBehind,
-  });
+  const { now = Date.now, onCommit = () => undefined, onBehind = () => undefined } = options;
+  // The writer first: it makes the tables that are read.
+  const group = await openPostgresWriter(postgresDatabase(options), now());
   const pool = new Pool(options.server, `${options.node} reads`, Math.max(1, options.poolSize - 1), (connection) =>
     refuseOlder(connection, options).catch((error: unknown) => {
       if (error instanceof EstuaryError && error.code === 'STORE_BEHIND') onBehind(error);
       throw error;
     }),
   );
-  // The writer first: it makes the tables that are read.
-  await writer.start();
   try {
     await pool.start();
   } catch (error) {
-    await writer.close();
+    group.close();
     throw error;
   }
-  const writes = callsOf<WriteOperations>(writer);
+  const queue = new WriteQueue(group, now, onBehind);
+  const writes = callsOf<WriteOperations>(queue);
   return {
     ...readOperations(new Queries((statement) => pool.query(statement)), options.node),
     ...writes,
@@ -68,7 +61,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     checkWritable: () => writes.checkWritable(now()),
     async close() {
       pool.close();
-      await writer.close();
+      await queue.close();
+      group.close();
     },
   };
 }

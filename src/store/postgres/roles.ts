@@ -1,6 +1,5 @@
 /** Who writes a PostgreSQL store for one server. */
 import type { PostgresDatabase } from '../calls/database-options.ts';
-import type { Role } from '../calls/role.ts';
 import { AuditLog } from './audit-log.ts';
 import { connect } from './connection.ts';
 import { GroupCommit, type WriteOperation } from './group-commit.ts';
@@ -12,7 +11,7 @@ import { settleLookups } from './token-lookups.ts';
  * @param time milliseconds since the epoch, for records about what is found
  * @throws EstuaryError why the database or the audit file cannot be used
  */
-export async function openPostgresWriter(options: PostgresDatabase, time: number): Promise<Role> {
+export async function openPostgresWriter(options: PostgresDatabase, time: number): Promise<GroupCommit> {
   const { server, node, audit_file, lookup_key } = options;
   const first = await connectToMigrate(server, `${node} schema`);
   try {
@@ -36,9 +35,5 @@ export async function openPostgresWriter(options: PostgresDatabase, time: number
     group.close();
     throw error;
   }
-  return {
-    operations: [...operations.keys()],
-    carryOut: (calls) => group.run(calls, calls[0]?.time ?? time),
-    close: () => group.close(),
-  };
+  return group;
 }

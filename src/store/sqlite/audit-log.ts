@@ -69,9 +69,9 @@ export class AuditLog {
   }
 
   /** Counts this transaction's records, puts them into the file and forces them to disk; the last thing before COMMIT. */
-  flush(): void {
+  async flush(): Promise<void> {
     this.#count(this.#uncounted);
-    this.#chain.flush();
+    await this.#chain.flush();
     if (this.#chain.hasMoved) this.#writeHead.run(this.#chain.head);
   }
 

@@ -12,8 +12,6 @@ export type Db = Database.Database;
 const APPLICATION_ID = 0x45535455;
 /** Milliseconds to wait for another process's transaction. */
 const BUSY_TIMEOUT = 5000;
-/** Pages in the write-ahead log that start a checkpoint: 16 MiB, so that pages written often are copied rarely. */
-const CHECKPOINT_PAGES = 4096;
 /** Bytes that the write-ahead log keeps on disk after a long reader, `audit verify` say, let it grow. */
 const WAL_KEPT = 64 << 20;
 
@@ -28,13 +26,17 @@ export function openWritable(path: string, migrations: readonly string[] = MIGRA
     db.pragma('foreign_keys = ON');
     db.pragma('temp_store = MEMORY');
     db.pragma(`journal_size_limit = ${WAL_KEPT}`);
-    db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     migrate(db, path, migrations);
   } catch (error) {
     db.close();
     throw error;
   }
   return db;
+}
+
+/** Opens the database of a service that is running, for one of its threads. */
+export function openExisting(path: string): Db {
+  return new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT });
 }
 
 /** Opens an existing database for reading only. */

@@ -1,25 +1,43 @@
+import Database from 'better-sqlite3';
+import { closeSync, fdatasync, openSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import type { AuditEvent } from '../../audit/event.ts';
+import type { Call, Reply, Writer } from '../calls/calls.ts';
+import { StoreLost } from '../calls/errors.ts';
+import type { Outcome } from '../calls/outcome.ts';
 import type { AuditLog } from './audit-log.ts';
-import { type Call, type Reply, toPlainError } from '../calls/calls.ts';
 import type { Db } from './database.ts';
 import { toEstuaryError } from './errors.ts';
-import type { Outcome } from '../calls/outcome.ts';
 import { deviceClaim, type DeviceClaim } from '../device-store.ts';
-import { writeLock } from './write-lock.ts';
 
 /** A write as it arrives: its arguments were typed where the call was made. */
-export type WriteOperation = (...args: never[]) => Outcome<unknown>;
+type WriteOperation = (...args: never[]) => Outcome<unknown>;
+
+const force = promisify(fdatasync);
+
+/** Milliseconds to wait for the transaction of another process, and between two attempts. */
+const [LOCK_TIMEOUT, LOCK_PAUSE] = [5000, 1];
+/** Transactions after which the write-ahead log is copied into the database: some 10 MiB, so that pages written often are copied rarely. */
+const CHECKPOINT = 64;
 
 /**
- * Commits calls together: one transaction, one fsync of the audit file and one of the database for all. One that fails takes nothing
- * but itself back: hardly any does, so they are carried out without savepoints first, for which SQLite copies each page that is
- * changed (docs/performance.md), and all over again, each in a savepoint of its own, where one has failed.
+ * Commits calls together: one transaction, one fsync of the audit file and one of the database for all.
+ *
+ * It runs in the main thread, which does not wait for the disk. The statements only write to the page cache, and another thread of the
+ * process (libuv's) forces the audit file to disk before the COMMIT, and the write-ahead log after it. No reply leaves before that, and
+ * {@link durable} keeps what others have read until then.
+ *
+ * A call that fails takes only its changes back. Hardly any call fails, so they are carried out without savepoints first, for which SQLite
+ * copies each page that is changed (docs/performance.md), and again with a savepoint each if one has failed.
  */
-export class GroupCommit {
+export class GroupCommit implements Writer {
+  /** Called when the write-ahead log is due to be copied. */
+  onCheckpointDue: () => Promise<unknown> = () => Promise.resolve();
   readonly #db: Db;
   readonly #log: AuditLog;
   readonly #operations: ReadonlyMap<string, WriteOperation>;
-  readonly #begin;
+  readonly #lock;
   readonly #commit;
   readonly #rollback;
   readonly #savepoint;
@@ -27,13 +45,22 @@ export class GroupCommit {
   readonly #rollbackTo;
   readonly #noteDevice;
   readonly #noteClaim;
+  /** The write-ahead log. */
+  #wal: number | undefined;
+  /** Pending while a transaction is committed and may not be on disk. */
+  #forced: Promise<void> | undefined;
+  #commits = 0;
 
   constructor(db: Db, log: AuditLog, operations: ReadonlyMap<string, WriteOperation>) {
     this.#db = db;
     this.#log = log;
     this.#operations = operations;
+    // COMMIT does not wait for the disk; #finish does. SQLite still forces to disk what a checkpoint depends on.
+    db.pragma('synchronous = NORMAL');
+    db.pragma('wal_autocheckpoint = 0');
+    db.pragma('busy_timeout = 0');
     // The write lock from the start, also against other processes: the audit chain needs it.
-    this.#begin = writeLock(db);
+    this.#lock = db.prepare('BEGIN IMMEDIATE');
     this.#commit = db.prepare('COMMIT');
     this.#rollback = db.prepare('ROLLBACK');
     this.#savepoint = db.prepare('SAVEPOINT one_call');
@@ -47,56 +74,100 @@ export class GroupCommit {
     );
   }
 
-  /**
-   * Carries the calls out. When it returns, every call whose reply has a value is durable, and nothing of the others
-   * happened.
-   *
-   * @param time for the audit records about what a crash or a rotation left, ms
-   */
-  run(calls: readonly Call[], time: number): readonly Reply[] {
+  get operations(): readonly string[] {
+    return [...this.#operations.keys()];
+  }
+
+  /** Carries the calls out. When it resolves, every call whose reply has a value is durable, and nothing of the others happened. */
+  async carryOut(calls: readonly Call[]): Promise<readonly Reply[]> {
+    const time = calls[0]?.time ?? 0;
     try {
-      this.#beginWithLog(time);
-      const replies = this.#together(calls) ?? this.#apart(calls, time);
-      this.#finish();
+      await this.#beginWithLog(time);
+      const replies = this.#together(calls) ?? (await this.#apart(calls, time));
+      await this.#finish();
       return replies;
     } catch (error) {
-      const reason = toPlainError(toEstuaryError(error));
-      this.#undo();
-      return calls.map((call) => ({ id: call.id, error: reason }));
+      const reason = toEstuaryError(error);
+      await this.#undo();
+      return calls.map(() => ({ error: reason }));
     }
   }
 
-  /** {@link run} without calls, for start-up: throws what stands in the way of writing. */
-  recover(time: number): void {
+  /** {@link carryOut} without calls, for start-up: throws what stands in the way of writing. */
+  async recover(time: number): Promise<void> {
     try {
-      this.#beginWithLog(time);
-      this.#finish();
+      await this.#beginWithLog(time);
+      await this.#finish();
     } catch (error) {
-      this.#undo();
+      await this.#undo();
       throw error;
     }
   }
 
-  #beginWithLog(time: number): void {
-    this.#beginTransaction(time);
-    if (!this.#log.hasMoved) return;
-    // What it has found in the file is told once, so it is not taken back with a call.
-    this.#finish();
-    this.#beginTransaction(time);
+  /** What was read, once it is on disk. */
+  async durable<T>(read: () => Promise<T>): Promise<T> {
+    const value = await read();
+    await this.#forced;
+    return value;
   }
 
-  #beginTransaction(time: number): void {
-    this.#begin();
+  close(): void {
+    this.#log.close();
+    this.#db.close();
+    if (this.#wal !== undefined) closeSync(this.#wal);
+  }
+
+  async #beginWithLog(time: number): Promise<void> {
+    await this.#beginTransaction(time);
+    if (!this.#log.hasMoved) return;
+    // What it has found in the file is recorded once, so it is not taken back with a call.
+    await this.#finish();
+    await this.#beginTransaction(time);
+  }
+
+  async #beginTransaction(time: number): Promise<void> {
+    await this.#begin();
     while (this.#log.begin(time) === 'rotated') {
       this.#commit.run();
-      this.#begin();
+      await this.#force();
+      await this.#begin();
     }
   }
 
-  #finish(): void {
-    this.#log.flush();
+  /** @throws SqliteError `SQLITE_BUSY` when another process keeps the write lock */
+  async #begin(): Promise<void> {
+    for (const deadline = performance.now() + LOCK_TIMEOUT; ;) {
+      try {
+        this.#lock.run();
+        return;
+      } catch (error) {
+        const busy = error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
+        if (!busy || performance.now() > deadline) throw error;
+        await delay(LOCK_PAUSE);
+      }
+    }
+  }
+
+  async #finish(): Promise<void> {
+    await this.#log.flush();
     this.#commit.run();
     this.#log.settle();
+    await this.#force();
+    if (++this.#commits % CHECKPOINT === 0) void this.onCheckpointDue().catch(() => undefined);
+  }
+
+  /** Forces to disk what was committed. @throws StoreLost when it may not be there */
+  async #force(): Promise<void> {
+    this.#wal ??= openSync(`${this.#db.name}-wal`, 'r');
+    const forced = force(this.#wal);
+    this.#forced = forced.catch(() => undefined);
+    try {
+      await forced;
+    } catch (error) {
+      throw new StoreLost(`the write-ahead log was not forced to disk: ${String(error)}`);
+    } finally {
+      this.#forced = undefined;
+    }
   }
 
   /** @returns undefined when one of them has failed, and the transaction is to be begun again */
@@ -111,9 +182,9 @@ export class GroupCommit {
     }
   }
 
-  #apart(calls: readonly Call[], time: number): readonly Reply[] {
-    this.#undo();
-    this.#beginWithLog(time);
+  async #apart(calls: readonly Call[], time: number): Promise<readonly Reply[]> {
+    await this.#undo();
+    await this.#beginWithLog(time);
     return calls.map((call) => this.#carryOut(call));
   }
 
@@ -129,7 +200,7 @@ export class GroupCommit {
       if (!this.#db.inTransaction) throw error;
       this.#rollbackTo.run();
       this.#release.run();
-      return { id: call.id, error: toPlainError(toEstuaryError(error)) };
+      return { error: toEstuaryError(error) };
     }
     this.#release.run();
     // Outside the savepoint: when an audit record cannot be written, everything fails.
@@ -139,7 +210,7 @@ export class GroupCommit {
   #recorded(call: Call, { value, events, device, ofDevices }: Outcome<unknown>): Reply {
     for (const event of events) this.#record(event, call.time, device ?? undefined);
     for (const one of ofDevices ?? []) this.#record(one.event, call.time, one.device);
-    return { id: call.id, value };
+    return { value };
   }
 
   #record(event: AuditEvent, time: number, device: string | undefined): void {
@@ -149,11 +220,11 @@ export class GroupCommit {
     if (claim !== undefined) this.#noteClaim.run({ ...claim, seq });
   }
 
-  #undo(): void {
+  async #undo(): Promise<void> {
     try {
       if (this.#db.inTransaction) this.#log.undo();
       else if (this.#log.hasWritten) {
-        this.#begin();
+        await this.#begin();
         this.#log.undoLate();
       }
     } catch {
@@ -165,7 +236,6 @@ export class GroupCommit {
   }
 }
 
-const unknownOperation = ({ id, operation }: Call): Reply => ({
-  id,
-  error: toPlainError(toEstuaryError(new Error(`no such operation: ${operation}`))),
+const unknownOperation = ({ operation }: Call): Reply => ({
+  error: toEstuaryError(new Error(`no such operation: ${operation}`)),
 });

@@ -1,91 +1,114 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import type { EstuaryError } from '../../errors.ts';
-import type { Store } from '../store.ts';
-import type { ReadOperations, WriteOperations } from './operations.ts';
-import { RevokedSerials } from '../calls/revoked-serials.ts';
-import { busyLoop } from '../calls/busy-loop.ts';
-import { StoreCaller } from '../calls/caller.ts';
-import { callsOf } from '../calls/store-calls.ts';
+import { measured } from '../../dependency-calls.ts';
+import { type EstuaryError, unavailable } from '../../errors.ts';
+import type { LookupKeyOptions } from '../calls/database-options.ts';
 import { observed } from '../calls/observed.ts';
-import { threadLink } from '../calls/thread-link.ts';
-import type { LookupKeyOptions, SqliteDatabase } from '../calls/database-options.ts';
+import { callsOf } from '../calls/store-calls.ts';
+import { isAnswer, WriteQueue } from '../calls/write-queue.ts';
+import type { Store } from '../store.ts';
+import { AuditLog } from './audit-log.ts';
+import { type Db, openReadOnly, openWritable } from './database.ts';
+import { toEstuaryError } from './errors.ts';
+import { GroupCommit } from './group-commit.ts';
+import {
+  type QuickReads,
+  quickReads,
+  type SlowOperations,
+  type WriteOperations,
+  writeOperations,
+} from './operations.ts';
+import { ReadingThread } from './reading-thread.ts';
+import { settleLookups } from './token-lookups.ts';
 
 export interface StoreOptions {
-  /** The database; its folder is created where missing. */
+  /** The database; its folder is created if it does not exist. */
   readonly path: string;
-  /** The audit file; likewise. */
+  /** The audit file, likewise. */
   readonly auditFile: string;
   /** The name of this node, in its audit records. */
   readonly node?: string;
-  /** The key of the tokens' lookups; one made beside the database unless it says otherwise. */
+  /** The key of the tokens' lookups. Default: a file next to the database. */
   readonly lookupKey?: LookupKeyOptions;
-  /** How the database is reached: in threads, unless a test replaces it. */
-  readonly link?: typeof threadLink;
-  /** Milliseconds since the epoch; `Date.now` unless a test says otherwise. */
+  /** Milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: () => number;
-  /** Told of the events of requests, certificates and refused credentials once they are committed, for the metrics. */
+  /** Receives the events of requests, certificates and refused credentials after their commit, for the metrics. */
   readonly onCommit?: (events: readonly AuditEvent[]) => void;
   /** Called when the database is found to be older than the audit file; nothing can be written from then on. */
   readonly onBehind?: (error: EstuaryError) => void;
 }
 
 /**
- * Opens the SQLite store: creates or migrates the database, reconciles the audit file with it, and starts two threads. One writes, and
- * commits waiting calls together in one transaction; the other reads in parallel. No other process may write while the store is open: the
- * process remembers what is revoked.
+ * Opens the SQLite store: creates or migrates the database, and reconciles the audit file with it. Writes and quick reads run in the
+ * main thread, which never waits for the disk (group-commit.ts); slow reads run in a thread (docs/performance.md).
  *
- * The calls are the operations of the threads (operations.ts). This function does not compile if {@link Store} declares one that no
- * table has.
+ * The calls are the operations of operations.ts. This function does not compile if {@link Store} declares one that no table has.
  *
  * @throws {EstuaryError} what keeps it from working, e.g. `STORE_UNAVAILABLE`, `STORE_TOO_NEW`, `STORE_FOREIGN`,
  *   `AUDIT_UNAVAILABLE`, `AUDIT_TAMPERED`, `LOOKUP_KEY_MISSING`; the detail is for the operator
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const { now = Date.now, onCommit = () => undefined, link = threadLink } = options;
-  const common = databaseOptions(options);
-  const revoked = new RevokedSerials();
-  const writer = new StoreCaller({
-    dependency: 'store_write',
-    open: link({ ...common, role: 'writer' }, now),
-    now,
-    isBusy: busyLoop(),
-    revoked,
-    ...(options.onBehind === undefined ? {} : { onBehind: options.onBehind }),
+  const { path, now = Date.now, onCommit = () => undefined, onBehind = () => undefined } = options;
+  const group = await openWriter(options, now());
+  const db = openReadOnly(path);
+  const thread = new ReadingThread(path);
+  const queue = new WriteQueue(group, now, onBehind);
+  const writes = callsOf<WriteOperations>(queue);
+  const { checkpoint, indexForSearch, ...slow } = callsOf<SlowOperations>({
+    operations: thread.operations,
+    call: (operation, args) => group.durable(() => thread.call(operation, args)),
   });
-  const reader = new StoreCaller({
-    dependency: 'store_read',
-    open: link({ ...common, role: 'reader' }, now),
-    now,
-  });
-  // The writer first: it makes the database that the reader opens.
-  await writer.start();
-  try {
-    await reader.start();
-  } catch (error) {
-    await writer.close();
-    throw error;
+  group.onCheckpointDue = () => queue.between(checkpoint);
+  let closing: Promise<void> | undefined;
+  async function close(): Promise<void> {
+    await queue.close();
+    await thread.close();
+    db.close();
+    group.close();
   }
-  const reads = callsOf<ReadOperations>(reader);
-  const writes = callsOf<WriteOperations>(writer);
   return {
-    ...reads,
+    ...quickCalls(db, group),
+    ...slow,
     ...writes,
-    findRevoked: async (serial) => (revoked.mayHold(serial) ? reads.findRevoked(serial) : []),
     ...observed(writes, onCommit),
+    indexForSearch: () => queue.between(indexForSearch),
     checkWritable: () => writes.checkWritable(now()),
-    async close() {
-      await reader.close();
-      await writer.close();
-    },
+    close: () => (closing ??= close()),
   };
 }
 
-function databaseOptions({ path, auditFile, node, lookupKey }: StoreOptions): SqliteDatabase {
-  return {
-    driver: 'sqlite',
-    path,
-    audit_file: auditFile,
-    node,
-    lookup_key: lookupKey ?? { configured: undefined, required: true },
-  };
+async function openWriter(options: StoreOptions, time: number): Promise<GroupCommit> {
+  const { path, auditFile, node, lookupKey = { configured: undefined, required: true } } = options;
+  let opened: Db | undefined;
+  try {
+    const db = openWritable(path);
+    opened = db;
+    settleLookups(db, path, lookupKey, time);
+    const log = new AuditLog(db, auditFile, node);
+    const group = new GroupCommit(db, log, new Map(Object.entries(writeOperations(db, log))));
+    await group.recover(time);
+    return group;
+  } catch (error) {
+    opened?.close();
+    throw toEstuaryError(error);
+  }
+}
+
+type QuickCalls = {
+  readonly [Name in keyof QuickReads]: (...args: Parameters<QuickReads[Name]>) => Promise<ReturnType<QuickReads[Name]>>;
+};
+
+function quickCalls(db: Db, group: GroupCommit): QuickCalls {
+  const calls = Object.entries(quickReads(db)).map(([name, read]: [string, (...args: never[]) => unknown]) => {
+    const call = (...args: never[]): Promise<unknown> =>
+      group.durable(async () => {
+        if (!db.open) throw unavailable('STORE_UNAVAILABLE', 'the store is closed');
+        try {
+          return read(...args);
+        } catch (error) {
+          throw toEstuaryError(error);
+        }
+      });
+    return [name, (...args: never[]) => measured({ dependency: 'store_read' }, () => call(...args), isAnswer)] as const;
+  });
+  return Object.fromEntries(calls) as QuickCalls;
 }

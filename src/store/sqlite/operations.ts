@@ -10,21 +10,36 @@ import { SqlitePort } from './port.ts';
 import { certificateList } from './search/certificate-search.ts';
 import { searchIndexReads, searchIndexWrites } from './search/index-rows.ts';
 
-/** Every read, by the name that {@link Store} has for it; the reading thread carries it out. */
-export function readOperations(db: Db) {
+/** The reads that take microseconds, by the name that {@link Store} has for them. The main thread carries them out. */
+export function quickReads(db: Db) {
   return {
     ...atOnce(commonReads(new SqlitePort(db))),
-    ...certificateList(db),
-    ...auditReads(db),
     ...searchIndexReads(db),
     // One service has the file for itself.
     listNodes: (): readonly NodeRow[] => [],
   };
 }
 
+/** What takes long enough to delay other requests, and is carried out by a thread (reading-thread.ts). */
+export const SLOW = [
+  ...['listCertificates', 'listAudit', 'auditLines', 'lastArchived', 'listOtps', 'listLockouts', 'listDevices'],
+  ...['listDeviceAttributes', 'deviceHistory', 'revokedEntries', 'listRequests', 'findOverTokens', 'countEvents'],
+  ...['countCertificatesByEnd', 'countWaiting', 'indexForSearch', 'checkpoint'],
+] as const satisfies readonly (keyof ReturnType<typeof slowOperations>)[];
+
+export function slowOperations(db: Db) {
+  const index = searchIndexWrites(db);
+  return {
+    ...atOnce(commonReads(new SqlitePort(db))),
+    ...certificateList(db),
+    ...auditReads(db),
+    indexForSearch: (): boolean => db.transaction(index).immediate(),
+    checkpoint: (): void => void db.pragma('wal_checkpoint(PASSIVE)'),
+  };
+}
+
 /**
- * Every write, likewise, for the writing thread. Each is part of a transaction that it shares with others (group-commit.ts), and returns
- * what is to be audited in it.
+ * Every write. Each is part of a transaction that it shares with others (group-commit.ts), and returns what is to be audited in it.
  */
 export function writeOperations(db: Db, log: AuditLog) {
   const probe = db.prepare<[number]>('UPDATE probe SET at = ?');
@@ -32,7 +47,6 @@ export function writeOperations(db: Db, log: AuditLog) {
     // Every other process of this store is dead.
     ...atOnce(commonWrites(new SqlitePort(db), 'true')),
     ...auditWrites(db),
-    ...searchIndexWrites(db),
     checkWritable(now: number): Outcome<undefined> {
       probe.run(now);
       const events = log.probe();
@@ -42,5 +56,6 @@ export function writeOperations(db: Db, log: AuditLog) {
   };
 }
 
-export type ReadOperations = ReturnType<typeof readOperations>;
+export type QuickReads = ReturnType<typeof quickReads>;
+export type SlowOperations = Pick<ReturnType<typeof slowOperations>, (typeof SLOW)[number]>;
 export type WriteOperations = ReturnType<typeof writeOperations>;

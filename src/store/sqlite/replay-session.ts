@@ -25,13 +25,12 @@ export function openReplay({ path, auditFile, node }: ReplayOptions): ReplaySess
       log.adopt(records);
       return Promise.resolve();
     },
-    // eslint-disable-next-line @typescript-eslint/require-await -- what it throws is to reject
     async commit(after, events, time) {
       log.setHead(after);
       try {
         log.begin(time);
         for (const event of events) log.add(event, time);
-        log.flush();
+        await log.flush();
         db.exec('COMMIT');
         log.settle();
       } catch (error) {

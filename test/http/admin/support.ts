@@ -25,7 +25,6 @@ import { formatName, parseDistinguishedName } from '../../../src/pki/x509/name.t
 import type { CertificateRow } from '../../../src/store/certificate-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { openStore, type StoreOptions } from '../../../src/store/sqlite/open.ts';
-import { localLink } from '../../store/local-link.ts';
 import { certificateRow, reservation } from '../../store/support.ts';
 import { keyPair, spkiDer } from '../../support/keys.ts';
 import { fileCaConfig } from '../../support/file-ca.ts';
@@ -126,7 +125,6 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
     path: folder.file('est.db'),
     auditFile: folder.file('audit.log'),
     now,
-    link: localLink,
     onCommit: options.onCommit ?? (() => undefined),
   });
   const lines: string[] = [];

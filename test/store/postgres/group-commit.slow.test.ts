@@ -26,19 +26,19 @@ describe.skipIf(!requires('postgres'))('calls in one transaction', () => {
       },
       T0,
     );
-    onTestFinished(() => void role.close());
+    onTestFinished(() => role.close());
     const first = reservation({});
     const reserve = (of: ReturnType<typeof reservation>) =>
-      ({ id: 7, operation: 'reserve', args: [of, [event('request.received')]] as never[], time: T0 }) as const;
+      ({ operation: 'reserve', args: [of, [event('request.received')]] as never[], time: T0 }) as const;
     const replies = await role.carryOut([
       reserve(first),
       reserve(reservation({ serial: first.serial })),
-      { id: 7, operation: 'noSuchOperation', args: [], time: T0 },
+      { operation: 'noSuchOperation', args: [], time: T0 },
     ]);
     expect(replies).toMatchObject([
-      { id: 7, value: 'reserved' },
-      { id: 7, value: 'serial-taken' },
-      { id: 7, error: { code: 'STORE_FAILED' } },
+      { value: 'reserved' },
+      { value: 'serial-taken' },
+      { error: { code: 'STORE_FAILED' } },
     ]);
   });
 });

@@ -2,7 +2,6 @@ import pg from 'pg';
 import { onTestFinished } from 'vitest';
 import { openPostgresStore, type PostgresStoreOptions } from '../../../src/store/postgres/open.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { localLink } from '../local-link.ts';
 import { temporaryPaths } from '../support.ts';
 
 /** A database, and the nodes that share it during a test. */
@@ -41,7 +40,6 @@ export async function emptied(url: string): Promise<SharedDatabase> {
         auditFile: auditFile(node),
         lookupKey: { configured: undefined, required: false },
         poolSize: 3,
-        link: localLink,
         ...more,
       });
       onTestFinished(() => store.close());

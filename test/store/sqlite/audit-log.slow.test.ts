@@ -15,7 +15,7 @@ import { chain, parseLine, type ParsedRecord } from '../../../src/audit/record.t
 import { verifyAudit } from '../../../src/store/sqlite/read-audit.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { auditTypes, event, openedInThreads, type Paths, reservation, temporaryPaths } from '../support.ts';
+import { auditTypes, event, opened, type Paths, reservation, temporaryPaths } from '../support.ts';
 
 const EVENTS = [event('service.start'), event('admin.access'), event('service.stop')];
 
@@ -65,7 +65,7 @@ async function verified(paths: Paths, records: number): Promise<void> {
 
 test('records are in the file and in the store, the same ones in the same order', async () => {
   const paths = temporaryPaths();
-  const store = await openedInThreads(paths, () => Date.UTC(2026, 0, 2));
+  const store = await opened(paths, () => Date.UTC(2026, 0, 2));
   await store.audit(EVENTS);
   const records = (await store.listAudit({ limit: 10 })).items;
   expect(lines(paths).map((line): unknown => JSON.parse(line))).toEqual(records);
@@ -79,7 +79,7 @@ test('records are in the file and in the store, the same ones in the same order'
 test('start-up adopts records whose change did not commit, and says so', async () => {
   const paths = await closedStore();
   appendUncommitted(paths, 2);
-  const store = await openedInThreads(paths);
+  const store = await opened(paths);
   expect(await auditTypes(store)).toEqual([
     'service.start',
     'admin.access',
@@ -96,7 +96,7 @@ test('start-up adopts records whose change did not commit, and says so', async (
 
 test('a running process adopts what another one left, before it writes its own', async () => {
   const paths = temporaryPaths();
-  const store = await openedInThreads(paths);
+  const store = await opened(paths);
   await store.audit(EVENTS);
   appendUncommitted(paths, 1);
   await store.audit([event('admin.access')]);
@@ -110,7 +110,7 @@ test.each([1, 40, 200])(
     const paths = await closedStore();
     appendUncommitted(paths, 1);
     appendFileSync(paths.auditFile, chain(lastRecord(paths), event('otp.used'), Date.now()).line.slice(0, bytes));
-    const store = await openedInThreads(paths);
+    const store = await opened(paths);
     expect(await details(store, 'audit.recovered')).toEqual([
       `1 record (4) was written ahead of a change that did not commit; an unfinished record of ${bytes} bytes was removed from the audit file`,
     ]);
@@ -121,7 +121,7 @@ test.each([1, 40, 200])(
 test('a new database beside an old audit file takes its records over and goes on with its chain', async () => {
   const paths = await closedStore();
   rmSync(paths.path);
-  const store = await openedInThreads(paths);
+  const store = await opened(paths);
   expect(await details(store, 'audit.recovered')).toEqual([
     '3 records (1 to 3) were written ahead of a change that did not commit',
   ]);
@@ -131,12 +131,12 @@ test('a new database beside an old audit file takes its records over and goes on
 test('a first line that was not finished is removed from a new store and from a new file', async () => {
   const fresh = temporaryPaths();
   writeFileSync(fresh.auditFile, '{"seq":1,"ti');
-  await (await openedInThreads(fresh)).close();
+  await (await opened(fresh)).close();
   await verified(fresh, 1);
 
   const rotated = await closedStore();
   renameSync(rotated.auditFile, `${rotated.auditFile}.1`);
-  const store = await openedInThreads(rotated);
+  const store = await opened(rotated);
   await store.close();
   // As if the process had died in its first write to the new file: the file's beginning is committed before that.
   const db = new Database(rotated.path);
@@ -144,7 +144,7 @@ test('a first line that was not finished is removed from a new store and from a 
     UPDATE audit_head SET seq = 3, file_size = 0, hash = (SELECT substr(line, -66, 64) FROM audit WHERE seq = 3)`);
   db.close();
   truncateSync(rotated.auditFile, 50);
-  await (await openedInThreads(rotated)).close();
+  await (await opened(rotated)).close();
   await verified(rotated, 4);
 });
 
@@ -174,7 +174,7 @@ test.each<[string, (paths: Paths) => void]>([
   ['a longer file that is no audit log', (paths) => writeFileSync(paths.auditFile, 'x\n'.repeat(10_000))],
 ])('tampering is refused, at start-up and while running: %s', async (_name, tamper) => {
   const paths = await closedStore();
-  const store = await openedInThreads(paths);
+  const store = await opened(paths);
   tamper(paths);
   const size = readFileSync(paths.auditFile).length;
   await expect(store.reserve(reservation(), [event('request.received')])).rejects.toMatchObject({
@@ -193,14 +193,14 @@ test.each<[string, (paths: Paths) => void]>([
   });
   // The way out that the message names: move the file away.
   renameSync(paths.auditFile, `${paths.auditFile}.tampered`);
-  const again = await openedInThreads(paths);
+  const again = await opened(paths);
   expect(await again.reserve(reservation(), [event('request.received')])).toBe('reserved');
   await verified(paths, 5);
 });
 
 test('after a rotation the next record goes to a new file, which says where the former one ended', async () => {
   const paths = temporaryPaths();
-  const store = await openedInThreads(paths);
+  const store = await opened(paths);
   await store.audit(EVENTS);
   const former = readFileSync(paths.auditFile);
   renameSync(paths.auditFile, `${paths.auditFile}.1`);
@@ -228,7 +228,7 @@ test.each<[string, (paths: Paths) => void]>([
   ['emptied (copytruncate)', (paths) => truncateSync(paths.auditFile)],
 ])('nobody has to tell a running process that the file was %s', async (_name, rotate) => {
   const paths = temporaryPaths();
-  const store = await openedInThreads(paths);
+  const store = await opened(paths);
   await store.audit(EVENTS);
   rotate(paths);
   await store.audit([event('admin.access')]);
@@ -245,7 +245,7 @@ test.each<[string, (paths: Paths) => void]>([
 
 test('a backup made as docs/operations.md says can be restored: start-up takes over what the file has more', async () => {
   const paths = temporaryPaths();
-  const store = await openedInThreads(paths);
+  const store = await opened(paths);
   await store.audit(EVENTS);
   const restored = temporaryPaths();
   const db = new Database(paths.path, { readonly: true });
@@ -253,7 +253,7 @@ test('a backup made as docs/operations.md says can be restored: start-up takes o
   db.close();
   await store.audit(EVENTS);
   copyFileSync(paths.auditFile, restored.auditFile);
-  const again = await openedInThreads(restored);
+  const again = await opened(restored);
   expect(await details(again, 'audit.recovered')).toEqual([
     '3 records (4 to 6) were written ahead of a change that did not commit',
   ]);
@@ -262,7 +262,7 @@ test('a backup made as docs/operations.md says can be restored: start-up takes o
 
 test('reopening without a rotation changes nothing', async () => {
   const paths = temporaryPaths();
-  const store = await openedInThreads(paths);
+  const store = await opened(paths);
   await store.audit(EVENTS);
   await store.reopenAuditFile();
   await store.reopenAuditFile();

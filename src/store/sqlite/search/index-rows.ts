@@ -1,6 +1,5 @@
 /** Fills what certificates and audit records are found by, behind them: parts of names, blocks of time, and the indexes of the records. */
 import type { Db } from '../database.ts';
-import { done, type Outcome } from '../../calls/outcome.ts';
 import { fold } from '../../page.ts';
 
 /** Certificates and audit records in one call: some milliseconds in which nothing else is written. */
@@ -25,7 +24,8 @@ export function searchIndexReads(db: Db) {
   return { isSearchBehind: (): boolean => behind.get()?.behind === 1 };
 }
 
-export function searchIndexWrites(db: Db) {
+/** What indexes the next certificates and records. It returns whether there are more. */
+export function searchIndexWrites(db: Db): () => boolean {
   const progress = searchProgress(db);
   const advance = db.prepare<[number, string]>('UPDATE search_progress SET upto = ? WHERE list = ?');
   const certificates = db.prepare<[number], { place: number; subject: string; sans: string }>(
@@ -60,24 +60,22 @@ export function searchIndexWrites(db: Db) {
     advance.run(upto, list);
   };
 
-  return {
-    indexForSearch(): Outcome<boolean> {
-      const from = { certificate: progress('certificate'), audit: progress('audit') };
-      const issued = certificates.all(from.certificate);
-      for (const { place, subject, sans } of issued) addCertificate.run(place, subject, fold(namesOf(sans)));
-      settle('certificate', from.certificate, issued.at(-1)?.place ?? from.certificate);
+  return () => {
+    const from = { certificate: progress('certificate'), audit: progress('audit') };
+    const issued = certificates.all(from.certificate);
+    for (const { place, subject, sans } of issued) addCertificate.run(place, subject, fold(namesOf(sans)));
+    settle('certificate', from.certificate, issued.at(-1)?.place ?? from.certificate);
 
-      const audited = records.all(from.audit);
-      for (const subject of new Set(audited.map((record) => record.subject))) {
-        if (subject === null) continue;
-        const { changes, lastInsertRowid } = addSubject.run(subject);
-        if (changes === 1) addSubjectName.run(lastInsertRowid, fold(subject));
-      }
-      const last = audited.at(-1)?.place ?? from.audit;
-      addRecords.run(from.audit, last);
-      settle('audit', from.audit, last);
-      return done(issued.length === CERTIFICATES || audited.length === RECORDS, []);
-    },
+    const audited = records.all(from.audit);
+    for (const subject of new Set(audited.map((record) => record.subject))) {
+      if (subject === null) continue;
+      const { changes, lastInsertRowid } = addSubject.run(subject);
+      if (changes === 1) addSubjectName.run(lastInsertRowid, fold(subject));
+    }
+    const last = audited.at(-1)?.place ?? from.audit;
+    addRecords.run(from.audit, last);
+    settle('audit', from.audit, last);
+    return issued.length === CERTIFICATES || audited.length === RECORDS;
   };
 }
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
-import { ROOT } from '../../../test/support/root.ts';
+import { ROOT } from './root.ts';
 
 const PLACE = join(ROOT, '.cache', 'libest');
 

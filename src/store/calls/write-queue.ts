@@ -1,0 +1,105 @@
+import { measured } from '../../dependency-calls.ts';
+import { EstuaryError, isRefusal, unavailable } from '../../errors.ts';
+import { inTurn } from '../../process/turns.ts';
+import type { Call, Reply, Writer } from './calls.ts';
+
+/** Calls that may wait. Above it the store is overloaded, and new calls are rejected. */
+export const MAX_WAITING = 10_000;
+/** Most calls in one transaction, so that a call in the next transaction does not wait long. */
+const MAX_GROUP = 256;
+
+interface Waiting {
+  readonly call: Call;
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Whether an error is an answer of the store, not a failure of it. */
+export const isAnswer = (error: unknown): boolean => !(error instanceof EstuaryError) || isRefusal(error);
+
+/**
+ * The writes of this process. Calls that arrive in one turn of the event loop, or while a group is being committed, share the next
+ * transaction: the more calls arrive, the more share a commit.
+ */
+export class WriteQueue {
+  readonly #writer: Writer;
+  readonly #now: () => number;
+  readonly #onBehind: (error: EstuaryError) => void;
+  #waiting: Waiting[] = [];
+  /** Calls of the group that is being committed. */
+  #underWay = 0;
+  /** What runs between two groups. */
+  #alone: (() => Promise<void>)[] = [];
+  #running: Promise<void> | undefined;
+  #closing: Promise<void> | undefined;
+
+  /** @param onBehind called when the database is older than the audit file (`STORE_BEHIND`) */
+  constructor(writer: Writer, now: () => number, onBehind: (error: EstuaryError) => void = () => undefined) {
+    this.#writer = writer;
+    this.#now = now;
+    this.#onBehind = onBehind;
+  }
+
+  get operations(): readonly string[] {
+    return this.#writer.operations;
+  }
+
+  /** Carries an operation out. The caller knows its types; see store-calls.ts. */
+  async call<Result>(operation: string, args: readonly unknown[]): Promise<Result> {
+    if (this.#closing !== undefined) throw unavailable('STORE_UNAVAILABLE', 'the store is closed');
+    if (this.#waiting.length + this.#underWay >= MAX_WAITING)
+      throw unavailable('STORE_UNAVAILABLE', 'the store is overloaded', { retryAfter: 1 });
+    const call = { operation, args: args as readonly never[], time: this.#now() };
+    return measured(
+      { dependency: 'store_write' },
+      () =>
+        new Promise<Result>((resolve, reject) => {
+          this.#waiting.push({ call, resolve, reject });
+          this.#start();
+        }),
+      isAnswer,
+    );
+  }
+
+  /** Runs work while no transaction is open. */
+  async between<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#closing !== undefined) throw unavailable('STORE_UNAVAILABLE', 'the store is closed');
+    return new Promise((resolve, reject) => {
+      this.#alone.push(() => work().then(resolve, reject));
+      this.#start();
+    });
+  }
+
+  /** Resolves when everything that is waiting has been carried out. */
+  close(): Promise<void> {
+    this.#closing ??= Promise.resolve(this.#running);
+    return this.#closing;
+  }
+
+  #start(): void {
+    this.#running ??= this.#run().finally(() => (this.#running = undefined));
+  }
+
+  async #run(): Promise<void> {
+    // The other calls of this turn join the first group.
+    await new Promise(setImmediate);
+    while (this.#waiting.length + this.#alone.length > 0) {
+      for (const work of this.#alone.splice(0)) await work();
+      const group = this.#waiting.splice(0, MAX_GROUP);
+      if (group.length === 0) continue;
+      this.#underWay = group.length;
+      const replies = await this.#writer.carryOut(group.map(({ call }) => call));
+      this.#underWay = 0;
+      const behind = replies.find(({ error }) => error?.code === 'STORE_BEHIND')?.error;
+      if (behind !== undefined) this.#onBehind(behind);
+      for (const [n, waiting] of group.entries()) inTurn(() => settle(waiting, replies[n]));
+      // What the replies lead to joins the next group.
+      if (this.#waiting.length === 0) await new Promise(setImmediate);
+    }
+  }
+}
+
+function settle({ resolve, reject }: Waiting, reply: Reply | undefined): void {
+  if (reply?.error === undefined) resolve(reply?.value as never);
+  else reject(reply.error);
+}

@@ -1,0 +1,46 @@
+/** The thread of reading-thread.ts. A message without a call ends it. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { toPlainError } from '../calls/calls.ts';
+import { openExisting } from './database.ts';
+import { toEstuaryError } from './errors.ts';
+import { slowOperations } from './operations.ts';
+import type { Request, Response } from './reading-thread.ts';
+
+const options: unknown = workerData;
+if (parentPort === null || typeof options !== 'object' || options === null || !('path' in options))
+  throw new Error('this module is a thread of the store');
+const port = parentPort;
+const path = String(options.path);
+
+function open(): { readonly run: (request: Request) => unknown; readonly close: () => void } {
+  const db = openExisting(path);
+  const operations = new Map<string, (...args: never[]) => unknown>(Object.entries(slowOperations(db)));
+  return {
+    run({ operation, args }) {
+      const run = operations.get(operation);
+      if (run === undefined) throw new Error(`no such operation: ${operation}`);
+      return run(...args);
+    },
+    close: () => void db.close(),
+  };
+}
+
+/** Opened with the first call, so that the call learns why it cannot be. */
+let opened: ReturnType<typeof open> | undefined;
+
+port.on('message', (request: Request | undefined) => {
+  if (request === undefined) {
+    opened?.close();
+    port.close();
+    return;
+  }
+  const { id } = request;
+  let response: Response;
+  try {
+    opened ??= open();
+    response = { id, value: opened.run(request) };
+  } catch (error) {
+    response = { id, error: toPlainError(toEstuaryError(error)) };
+  }
+  port.postMessage(response);
+});
