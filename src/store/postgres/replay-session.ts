@@ -52,7 +52,7 @@ export async function openReplay({ server, node, auditFile }: ReplayOptions): Pr
         try {
           log.begin(await log.lock(), time);
           for (const event of events) log.add(event, time);
-          log.flush();
+          await log.flush();
           await log.send();
         } catch (error) {
           log.undo();
