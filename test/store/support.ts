@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,6 +29,16 @@ export async function opened(paths: Paths, now: () => number = Date.now): Promis
   const store = await openStore({ ...paths, now });
   onTestFinished(() => store.close());
   return store;
+}
+
+/** Starts processes at once that open the store and enroll once each. @returns their exit codes */
+export async function enrolledInProcesses({ path, auditFile }: Paths, count: number): Promise<readonly unknown[]> {
+  const program = join(import.meta.dirname, 'writer-process.ts');
+  const children = Array.from({ length: count }, (_, n) =>
+    spawn(process.execPath, [program, path, auditFile, `writer-${n}`, '1'], { stdio: ['ignore', 'ignore', 'inherit'] }),
+  );
+  const exits: unknown[][] = await Promise.all(children.map((child) => once(child, 'exit')));
+  return exits.map(([code]) => code);
 }
 
 /** Opens a store in a folder for all tests of a file: whoever opens it closes it, and removes the folder. */

@@ -105,7 +105,7 @@ export class GroupCommit implements Writer {
   }
 
   /** What was read, once it is on disk. */
-  async durable<T>(read: () => Promise<T>): Promise<T> {
+  async durable<T>(read: () => T | Promise<T>): Promise<T> {
     const value = await read();
     await this.#forced;
     return value;

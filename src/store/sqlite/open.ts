@@ -100,7 +100,7 @@ type QuickCalls = {
 function quickCalls(db: Db, group: GroupCommit): QuickCalls {
   const calls = Object.entries(quickReads(db)).map(([name, read]: [string, (...args: never[]) => unknown]) => {
     const call = (...args: never[]): Promise<unknown> =>
-      group.durable(async () => {
+      group.durable(() => {
         if (!db.open) throw unavailable('STORE_UNAVAILABLE', 'the store is closed');
         try {
           return read(...args);

@@ -5,7 +5,7 @@ import { FIRST_VERSION } from '../../../src/store/schema-version.ts';
 import { openWritable } from '../../../src/store/sqlite/database.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
 import { MIGRATIONS } from '../../../src/store/sqlite/schema.ts';
-import { otpRow, temporaryPaths } from '../support.ts';
+import { enrolledInProcesses, opened, T0, temporaryPaths } from '../support.ts';
 
 const LATEST = FIRST_VERSION + MIGRATIONS.length - 1;
 const version = (db: Database.Database): unknown => db.pragma('user_version', { simple: true });
@@ -92,9 +92,7 @@ test('a file that is no database is refused', async () => {
 
 test('several processes that start at once migrate once', async () => {
   const paths = temporaryPaths();
-  const stores = await Promise.all(Array.from({ length: 3 }, () => openStore(paths)));
-  const row = otpRow();
-  await stores[0]?.insertOtp(row, []);
-  for (const store of stores) expect(await store.getOtp(row.id)).toEqual(row);
-  await Promise.all(stores.map((store) => store.close()));
+  expect(await enrolledInProcesses(paths, 3)).toEqual([0, 0, 0]);
+  const store = await opened(paths);
+  expect((await store.listCertificates({ limit: 10 }, T0)).items).toHaveLength(3);
 });

@@ -33,11 +33,14 @@ test('when the thread ends, its calls fail with 503, writes go on, and the next 
   await store.listOtps({ limit: 1 }, 0);
   const [thread] = threads;
   if (thread === undefined) throw new Error('no thread');
-  const list = store.listOtps({ limit: 1 }, 0);
   const ended = once(thread, 'exit');
   await Promise.all([
     thread.terminate(),
-    expect(list).rejects.toMatchObject({ status: 503, code: 'STORE_UNAVAILABLE', retryAfter: 1 }),
+    expect(store.listOtps({ limit: 1 }, 0)).rejects.toMatchObject({
+      status: 503,
+      code: 'STORE_UNAVAILABLE',
+      retryAfter: 1,
+    }),
     ended,
   ]);
   await store.insertOtp(otpRow(), [event('otp.created')]);
