@@ -77,7 +77,7 @@ export class WriteQueue {
   }
 
   #start(): void {
-    this.#running ??= this.#run().finally(() => (this.#running = undefined));
+    this.#running ??= this.#run();
   }
 
   async #run(): Promise<void> {
@@ -96,6 +96,8 @@ export class WriteQueue {
       // What the replies lead to joins the next group.
       if (this.#waiting.length === 0) await new Promise(setImmediate);
     }
+    // Not later: a call in the next microtask has to start it again.
+    this.#running = undefined;
   }
 }
 

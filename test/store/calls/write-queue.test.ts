@@ -71,6 +71,19 @@ describe('calls share a commit', () => {
   });
 });
 
+test('a call that follows the end of the work between two groups is carried out', async () => {
+  const { steps, queue } = started();
+  // The queue comes to its end some microtasks after the work.
+  for (let microtasks = 0; microtasks < 20; microtasks++) {
+    await queue.between(() => Promise.resolve());
+    for (let n = 0; n < microtasks; n++) await Promise.resolve();
+    const call = queue.call('work', [microtasks]);
+    await expect.poll(() => steps.groups.length).toBe(microtasks + 1);
+    steps.end();
+    expect(await call).toBe(microtasks);
+  }
+});
+
 test('more calls than the store can queue are rejected at once with 503, the others are served', async () => {
   const { steps, queue } = started();
   const results = Array.from({ length: 10_001 }, () => queue.call('work', ['done']));
