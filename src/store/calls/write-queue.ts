@@ -2,6 +2,7 @@ import { measured } from '../../dependency-calls.ts';
 import { EstuaryError, isRefusal, unavailable } from '../../errors.ts';
 import { inTurn } from '../../process/turns.ts';
 import type { Call, Reply, Writer } from './calls.ts';
+import { toStoreError } from './errors.ts';
 
 /** Calls that may wait. Above it the store is overloaded, and new calls are rejected. */
 export const MAX_WAITING = 10_000;
@@ -88,7 +89,7 @@ export class WriteQueue {
       const group = this.#waiting.splice(0, MAX_GROUP);
       if (group.length === 0) continue;
       this.#underWay = group.length;
-      const replies = await this.#writer.carryOut(group.map(({ call }) => call));
+      const replies = await this.#writer.carryOut(group.map(({ call }) => call)).catch(failedAll);
       this.#underWay = 0;
       const behind = replies.find(({ error }) => error?.code === 'STORE_BEHIND')?.error;
       if (behind !== undefined) this.#onBehind(behind);
@@ -100,6 +101,9 @@ export class WriteQueue {
     this.#running = undefined;
   }
 }
+
+/** A writer that rejects does not stop the queue. */
+const failedAll = (error: unknown): readonly Reply[] => Array<Reply>(MAX_GROUP).fill({ error: toStoreError(error) });
 
 function settle({ resolve, reject }: Waiting, reply: Reply | undefined): void {
   if (reply?.error === undefined) resolve(reply?.value as never);

@@ -1,10 +1,11 @@
 import Database from 'better-sqlite3';
-import { closeSync, fdatasync, openSync } from 'node:fs';
+import { closeSync, fdatasync, fdatasyncSync, openSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { AuditEvent } from '../../audit/event.ts';
+import { describe } from '../../errors.ts';
 import type { Call, Reply, Writer } from '../calls/calls.ts';
-import { StoreLost } from '../calls/errors.ts';
+import { StoreLost, storeUnavailable } from '../calls/errors.ts';
 import type { Outcome } from '../calls/outcome.ts';
 import type { AuditLog } from './audit-log.ts';
 import type { Db } from './database.ts';
@@ -20,6 +21,8 @@ const force = promisify(fdatasync);
 const [LOCK_TIMEOUT, LOCK_PAUSE] = [5000, 1];
 /** Transactions after which the write-ahead log is copied into the database: some 10 MiB, so that pages written often are copied rarely. */
 const CHECKPOINT = 64;
+/** Milliseconds between two attempts to recover from a failed write to disk. */
+const RECOVERY_PAUSE = 1000;
 
 /**
  * Commits calls together: one transaction, one fsync of the audit file and one of the database for all.
@@ -32,8 +35,8 @@ const CHECKPOINT = 64;
  * copies each page that is changed (docs/performance.md), and again with a savepoint each if one has failed.
  */
 export class GroupCommit implements Writer {
-  /** Called when the write-ahead log is due to be copied. */
-  onCheckpointDue: () => Promise<unknown> = () => Promise.resolve();
+  /** Copies the write-ahead log into the database while no transaction is open. */
+  checkpoint: () => Promise<unknown> = () => Promise.resolve();
   readonly #db: Db;
   readonly #log: AuditLog;
   readonly #operations: ReadonlyMap<string, WriteOperation>;
@@ -49,7 +52,13 @@ export class GroupCommit implements Writer {
   #wal: number | undefined;
   /** Pending while a transaction is committed and may not be on disk. */
   #forced: Promise<void> | undefined;
+  /** Why commits may be missing from the disk, until a checkpoint has copied all of them. */
+  #unforced: StoreLost | undefined;
+  #nextRecovery = 0;
+  /** Transactions since the last checkpoint. */
   #commits = 0;
+  #isCheckpointing = false;
+  #checkpointError: unknown;
 
   constructor(db: Db, log: AuditLog, operations: ReadonlyMap<string, WriteOperation>) {
     this.#db = db;
@@ -82,6 +91,7 @@ export class GroupCommit implements Writer {
   async carryOut(calls: readonly Call[]): Promise<readonly Reply[]> {
     const time = calls[0]?.time ?? 0;
     try {
+      this.#refuseUnforced();
       await this.#beginWithLog(time);
       const replies = this.#together(calls) ?? (await this.#apart(calls, time));
       await this.#finish();
@@ -104,11 +114,19 @@ export class GroupCommit implements Writer {
     }
   }
 
-  /** What was read, once it is on disk. */
+  /** What was read, once it is on disk. @throws StoreLost when it may not be there */
   async durable<T>(read: () => T | Promise<T>): Promise<T> {
+    this.#refuseUnforced();
     const value = await read();
     await this.#forced;
+    if (this.#unforced !== undefined) throw this.#unforced;
     return value;
+  }
+
+  /** @throws EstuaryError 503 if the last checkpoint failed: the write-ahead log grows until one succeeds */
+  refuseFailedCheckpoint(): void {
+    if (this.#checkpointError === undefined) return;
+    throw storeUnavailable(`the checkpoint of the database failed: ${describe(this.#checkpointError)}`);
   }
 
   close(): void {
@@ -138,6 +156,8 @@ export class GroupCommit implements Writer {
   async #begin(): Promise<void> {
     for (const deadline = performance.now() + LOCK_TIMEOUT; ;) {
       try {
+        // A ROLLBACK that failed leaves its transaction open.
+        if (this.#db.inTransaction) this.#rollback.run();
         this.#lock.run();
         return;
       } catch (error) {
@@ -153,20 +173,59 @@ export class GroupCommit implements Writer {
     this.#commit.run();
     this.#log.settle();
     await this.#force();
-    if (++this.#commits % CHECKPOINT === 0) void this.onCheckpointDue().catch(() => undefined);
+    this.#commits++;
+    if (this.#commits >= CHECKPOINT && !this.#isCheckpointing) void this.#checkpoint();
+  }
+
+  /** After a failure, the next transaction tries again. */
+  async #checkpoint(): Promise<void> {
+    this.#isCheckpointing = true;
+    try {
+      await this.checkpoint();
+      this.#commits = 0;
+      this.#checkpointError = undefined;
+    } catch (error) {
+      this.#checkpointError = error;
+    } finally {
+      this.#isCheckpointing = false;
+    }
   }
 
   /** Forces to disk what was committed. @throws StoreLost when it may not be there */
   async #force(): Promise<void> {
-    this.#wal ??= openSync(`${this.#db.name}-wal`, 'r');
-    const forced = force(this.#wal);
-    this.#forced = forced.catch(() => undefined);
     try {
+      const forced = force(this.#openWal());
+      this.#forced = forced.catch(() => undefined);
       await forced;
     } catch (error) {
-      throw new StoreLost(`the write-ahead log was not forced to disk: ${String(error)}`);
+      this.#unforced = new StoreLost(`the write-ahead log was not forced to disk: ${describe(error)}`);
+      throw this.#unforced;
     } finally {
       this.#forced = undefined;
+    }
+  }
+
+  #openWal(): number {
+    this.#wal ??= openSync(`${this.#db.name}-wal`, 'r');
+    return this.#wal;
+  }
+
+  /**
+   * After a failed write to disk, the kernel may have dropped pages of the write-ahead log, and a later success does not cover them. So nothing
+   * is written or read before a checkpoint has copied the log into the database and emptied it on disk.
+   */
+  #refuseUnforced(): void {
+    if (this.#unforced === undefined) return;
+    if (performance.now() < this.#nextRecovery) throw this.#unforced;
+    this.#nextRecovery = performance.now() + RECOVERY_PAUSE;
+    try {
+      // 1: a reader keeps the log.
+      if (this.#db.pragma('wal_checkpoint(TRUNCATE)', { simple: true }) !== 0) throw new Error('the log is in use');
+      fdatasyncSync(this.#openWal());
+      this.#unforced = undefined;
+    } catch (error) {
+      this.#unforced = new StoreLost(`a write to disk failed, and so did the checkpoint after it: ${describe(error)}`);
+      throw this.#unforced;
     }
   }
 
@@ -220,6 +279,7 @@ export class GroupCommit implements Writer {
     if (claim !== undefined) this.#noteClaim.run({ ...claim, seq });
   }
 
+  /** It never throws: the first error is the reason that the caller reports. */
   async #undo(): Promise<void> {
     try {
       if (this.#db.inTransaction) this.#log.undo();
@@ -228,11 +288,15 @@ export class GroupCommit implements Writer {
         this.#log.undoLate();
       }
     } catch {
-      // The file keeps lines ahead of the store; the next transaction adopts them. The first error tells the reason.
+      // The file keeps lines ahead of the store; the next transaction adopts them.
     } finally {
       this.#log.settle();
     }
-    if (this.#db.inTransaction) this.#rollback.run();
+    try {
+      if (this.#db.inTransaction) this.#rollback.run();
+    } catch {
+      // The next transaction tries again.
+    }
   }
 }
 

@@ -49,42 +49,51 @@ export interface StoreOptions {
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { path, now = Date.now, onCommit = () => undefined, onBehind = () => undefined } = options;
   const group = await openWriter(options, now());
-  const db = openReadOnly(path);
-  const thread = new ReadingThread(path);
-  const queue = new WriteQueue(group, now, onBehind);
-  const writes = callsOf<WriteOperations>(queue);
-  const { checkpoint, indexForSearch, ...slow } = callsOf<SlowOperations>({
-    operations: thread.operations,
-    call: (operation, args) => group.durable(() => thread.call(operation, args)),
-  });
-  group.onCheckpointDue = () => queue.between(checkpoint);
-  let closing: Promise<void> | undefined;
-  async function close(): Promise<void> {
-    await queue.close();
-    await thread.close();
-    db.close();
+  try {
+    const db = openReadOnly(path);
+    const thread = new ReadingThread(path);
+    const queue = new WriteQueue(group, now, onBehind);
+    const writes = callsOf<WriteOperations>(queue);
+    const { checkpoint, indexForSearch, ...slow } = callsOf<SlowOperations>({
+      operations: thread.operations,
+      call: (operation, args) => group.durable(() => thread.call(operation, args)),
+    });
+    group.checkpoint = () => queue.between(checkpoint);
+    let closing: Promise<void> | undefined;
+    async function close(): Promise<void> {
+      await queue.close();
+      await thread.close();
+      db.close();
+      group.close();
+    }
+    return {
+      ...quickCalls(db, group),
+      ...slow,
+      ...writes,
+      ...observed(writes, onCommit),
+      indexForSearch: () => queue.between(indexForSearch),
+      async checkWritable() {
+        await writes.checkWritable(now());
+        group.refuseFailedCheckpoint();
+      },
+      close: () => (closing ??= close()),
+    };
+  } catch (error) {
     group.close();
+    throw toEstuaryError(error);
   }
-  return {
-    ...quickCalls(db, group),
-    ...slow,
-    ...writes,
-    ...observed(writes, onCommit),
-    indexForSearch: () => queue.between(indexForSearch),
-    checkWritable: () => writes.checkWritable(now()),
-    close: () => (closing ??= close()),
-  };
 }
 
 async function openWriter(options: StoreOptions, time: number): Promise<GroupCommit> {
   const { path, auditFile, node, lookupKey = { configured: undefined, required: true } } = options;
-  let opened: Db | undefined;
+  let opened: { close(): unknown } | undefined;
   try {
     const db = openWritable(path);
     opened = db;
     settleLookups(db, path, lookupKey, time);
     const log = new AuditLog(db, auditFile, node);
     const group = new GroupCommit(db, log, new Map(Object.entries(writeOperations(db, log))));
+    opened = group;
     await group.recover(time);
     return group;
   } catch (error) {
