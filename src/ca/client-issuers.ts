@@ -1,38 +1,35 @@
-/** Whose certificates authenticate at a CA's label: `client_issuers`. It filters, and never adds trust. */
+/** Decides whose certificates authenticate at a CA's label (`client_issuers`). It only filters; it never adds trust. */
 import type { Certificate } from '../pki/x509/certificate.ts';
 import { isIssuedBy, namesMatch } from '../pki/x509/name-matching.ts';
 
-/** The CA whose list it is. */
+/** The CA that the list belongs to. */
 interface AddressedCa {
   readonly certificate: Certificate;
   readonly renewalIssuers: readonly Certificate[];
-  /** Whether {@link counts} alone decides. */
+  /** Whether {@link counts} decides alone. */
   readonly ownIsRecorded: boolean;
-  /** Whether a certificate that one of these has signed is this label's. @throws EstuaryError 500 or 503 */
+  /** Whether a certificate from this signer belongs to the label. @throws EstuaryError 500 or 503 */
   counts(certificate: Certificate, signer: Certificate): Promise<boolean>;
 }
 
-/** A CA of this server. */
 interface KnownCa {
-  /** Its own certificate first, then those above it and of its rollovers. @throws EstuaryError 503 while it is not known */
+  /** The CA's certificate, those above it, and rollover certificates. @throws EstuaryError 503 while unknown */
   readonly certificates: readonly Certificate[];
-  /** CAs whose certificates it renews. */
+  /** CAs whose certificates may be renewed here. */
   readonly renewalIssuers: readonly Certificate[];
 }
 
 interface ClientIssuersOptions {
-  /** `client_issuers`: `own`, `anchors`, `any`; what else stands there names files. */
+  /** `own`, `anchors`, `any`, or file names. */
   readonly list: readonly string[];
-  /** What those files hold. */
   readonly certificates: readonly Certificate[];
-  /** All CAs of this server. */
   readonly all: () => readonly KnownCa[];
 }
 
 export class ClientIssuers {
   readonly #ca: AddressedCa;
   readonly #options: ClientIssuersOptions;
-  /** What was found out about an anchor; a reload brings new ones. */
+  /** Results per anchor; a reload creates new anchor objects. */
   readonly #above = new WeakMap<Certificate, Promise<boolean>>();
 
   constructor(ca: AddressedCa, options: ClientIssuersOptions) {
@@ -40,16 +37,15 @@ export class ClientIssuers {
     this.#options = options;
   }
 
-  /** What the files in the list contain. */
   get certificates(): readonly Certificate[] {
     return this.#options.certificates;
   }
 
   /**
-   * Whether a certificate with this path counts here.
+   * Whether a client certificate with this path is accepted.
    *
-   * @param path validated, the client's certificate first, the trust anchor last
-   * @throws EstuaryError 503 while a CA elsewhere is not known
+   * @param path validated, from the client's certificate to the trust anchor
+   * @throws EstuaryError 503 while a remote CA is unknown
    */
   async accept(path: readonly Certificate[]): Promise<boolean> {
     const { list, certificates } = this.#options;
@@ -60,10 +56,9 @@ export class ClientIssuers {
   }
 
   /**
-   * Whether a certificate with this path is under a CA of this server: of any label, with its present or a former key, or one of
-   * `renewal_issuers`.
+   * Whether the path leads to a CA of this server: any label, current or former key, or `renewal_issuers`.
    *
-   * @throws EstuaryError 503 while a CA elsewhere is not known
+   * @throws EstuaryError 503 while a remote CA is unknown
    */
   isOfThisServer(path: readonly Certificate[]): boolean {
     return this.#options.all().some(({ certificates: [own, ...further], renewalIssuers }) => {
@@ -82,8 +77,8 @@ export class ClientIssuers {
   }
 
   /**
-   * Under an anchor that is no CA of this server and not above one; nor is any CA in between, whichever way the path goes. So the
-   * certificates of one label stay out of another.
+   * Whether the anchor and all CAs on the path are foreign: not a CA of this server, nor above one. This keeps the
+   * certificates of one label out of another.
    */
   async #isUnderForeignAnchor(path: readonly Certificate[]): Promise<boolean> {
     const anchor = path.at(-1);
@@ -98,7 +93,7 @@ export class ClientIssuers {
   }
 }
 
-/** Whether a certificate of the path is one of these CAs', by name and key. */
+/** Whether a certificate of the path is one of these CAs, by name and key. */
 function isOneOf(path: readonly Certificate[], cas: readonly Certificate[]): boolean {
   return path.some((certificate) =>
     cas.some((ca) => namesMatch(ca.subject, certificate.subject) && ca.spki.equals(certificate.spki)),

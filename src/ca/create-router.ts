@@ -1,4 +1,4 @@
-/** From the `[[ca]]` tables to CAs at work: the one place that knows which driver is which. */
+/** Creates the CAs of the `[[ca]]` tables. Only this module knows all drivers. */
 import { isDeepStrictEqual } from 'node:util';
 import type {
   CaMaterial,
@@ -28,27 +28,25 @@ import { Ca, CaRouter } from './router.ts';
 
 export interface CaContext {
   readonly now: () => number;
-  /** The environment, where PKCS#11 modules look for their own configuration. */
+  /** The environment, which PKCS#11 modules read for their configuration. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: IsolatedLog;
-  /** Mutexes that all nodes share. */
   readonly makeMutex: MakeMutex;
-  /** Where it stands which label a certificate was asked for at. */
+  /** Records the label of each certificate. */
   readonly store: IssuedCertificates['store'] & Pick<IntermediateStore, 'rememberIntermediates'>;
 }
 
-/** The CAs in force, and what they were made of. */
 export interface CasInForce {
   readonly router: CaRouter;
   readonly material: Pick<Material, 'cas'>;
 }
 
 /**
- * Makes every configured CA; none is started.
+ * Creates, but does not start, every configured CA.
  *
  * @param material the `[[ca]]` and `[[label]]` tables with their files
- * @param before what was made before: as far as nothing has changed, the new CAs stand on what the former ones have opened
- * @throws EstuaryError that names the label and what keeps the CA from working
+ * @param before the CAs in force; unchanged backends stay open
+ * @throws EstuaryError that names the label and the problem
  */
 export function createRouter(
   { est, publication }: Pick<Config, 'est' | 'publication'>,
@@ -77,7 +75,7 @@ export function createRouter(
   return new CaRouter(cas);
 }
 
-/** The CA of a further label, with the label's profile. @throws EstuaryError 500 `CA_UNUSABLE` */
+/** The CA of a further label, with that label's profile. @throws EstuaryError 500 `CA_UNUSABLE` */
 function underProfileOf({ table: { label, profile } }: LabelMaterial, driver: CaDriver): CaDriver {
   if (driver.withProfile === undefined) throw failed('CA_UNUSABLE', `label "${label}": its CA has one profile only`);
   try {
@@ -87,10 +85,10 @@ function underProfileOf({ table: { label, profile } }: LabelMaterial, driver: Ca
   }
 }
 
-/** What a driver stands on; see {@link CaDriver.footing}. */
+/** A driver's backend; see {@link CaDriver.footing}. */
 export const footingOf = (driver: CaDriver): object => driver.footing ?? driver;
 
-/** Of the same label. */
+/** The CA of the same label before the reload. */
 interface Predecessor {
   readonly driver: CaDriver;
   readonly material: CaMaterial;
@@ -125,7 +123,7 @@ function createDriver(
   }
 }
 
-/** The signer of the same key in the same token, so that a reload costs the token nothing. */
+/** The signer for the same key in the same token, so that a reload does not reopen it. */
 function openedSigner(now: Pkcs11CaMaterial, { driver, material }: Predecessor): Signer | undefined {
   return driver instanceof LocalCa &&
     material.driver === 'pkcs11' &&
@@ -136,7 +134,7 @@ function openedSigner(now: Pkcs11CaMaterial, { driver, material }: Predecessor):
     : undefined;
 }
 
-/** A private key is its certificate's: the certificates tell. */
+/** Compares certificates only, since a private key belongs to its certificate. */
 function isSameDogtagCa(now: DogtagCaMaterial, before: CaMaterial): boolean {
   if (before.driver !== 'dogtag') return false;
   const ofDriver = ({ table }: DogtagCaMaterial) => [table.dogtag, table.profile];

@@ -1,4 +1,4 @@
-/** What a CA wants of a CSR: one source for what GET csrattrs asks for and for what policy then demands. */
+/** The CA's requirements for CSRs: the source of both the csrattrs response and the policy check. */
 import type { CsrAttrsConfig } from '../config/schema.ts';
 import { badRequest, type EstuaryError } from '../errors.ts';
 import { children, DerError, parseDer, readOid, Tag } from '../pki/der/der.ts';
@@ -17,11 +17,11 @@ import { attributeName, attributeType } from '../pki/x509/attribute-types.ts';
 import { OID, oidByName, oidName } from '../pki/der/oids.ts';
 import { InputError } from '../pki/input-error.ts';
 
-/** Extensions that RFC 5280 wants critical (§4.2.1.3, §4.2.1.9). */
+/** Extensions that RFC 5280 requires to be critical (§4.2.1.3, §4.2.1.9). */
 const CRITICAL: ReadonlySet<string> = new Set([OID.keyUsage, OID.basicConstraints]);
 
 export class CsrAttributes {
-  /** DER of CsrAttrs; undefined: nothing is asked for. */
+  /** DER of CsrAttrs; undefined if there are no requirements. */
   readonly der: Buffer | undefined;
   readonly #config: CsrAttrsConfig | undefined;
   readonly #asksForChallenge: boolean;
@@ -32,9 +32,9 @@ export class CsrAttributes {
 
   /**
    * @param config `[ca.csrattrs]`
-   * @param popLinking `est.require_pop_linking`, for which estIdentityLinking (RFC 7894) and challengePassword (RFC 7030 §3.5) are asked for,
-   *   and which is checked where the connection is known
-   * @throws InputError on a name or value that is none
+   * @param popLinking `est.require_pop_linking`: requests estIdentityLinking (RFC 7894) and challengePassword (RFC 7030
+   * §3.5), which the caller checks against the connection
+   * @throws InputError for an unknown name or invalid value
    */
   constructor(config: CsrAttrsConfig | undefined, popLinking: boolean) {
     this.#config = config;
@@ -47,7 +47,10 @@ export class CsrAttributes {
     this.der = items.length === 0 ? undefined : encodeCsrAttrs(items);
   }
 
-  /** In the order of RFC 8951's example: challengePassword (with estIdentityLinking), key, extensions, further OIDs, signature; the template last. */
+  /**
+   * In the order of RFC 8951's example: challengePassword (with estIdentityLinking), key, extensions, further OIDs,
+   * signature; then the template.
+   */
   #items(): AttrOrOid[] {
     const config = this.#config;
     const valued = this.#extensions.flatMap(({ oid, critical, value }) =>
@@ -55,7 +58,7 @@ export class CsrAttributes {
     );
     return [
       ...(this.#asksForChallenge ? [{ oid: OID.challengePassword }] : []),
-      // RFC 7894 §4: clients that know it leave the other one out.
+      // RFC 7894 §4: clients that support it omit challengePassword.
       ...(this.#linksPossession ? [{ oid: OID.estIdentityLinking }] : []),
       ...(config?.key_type === undefined ? [] : [keyTypeAttribute(config.key_type)]),
       ...this.#extensions.filter(({ value }) => value === undefined).map(({ oid }) => ({ oid })),
@@ -74,15 +77,15 @@ export class CsrAttributes {
     });
   }
 
-  /** The key that the server generates where the CSR does not decide (serverkeygen). */
+  /** Key type for serverkeygen if the CSR does not specify one. */
   get keyType(): CsrAttrsConfig['key_type'] {
     return this.#config?.key_type;
   }
 
   /**
-   * Refuses a request that lacks what csrattrs asks for, whatever its format.
+   * Rejects a request, in any format, that lacks an attribute of the csrattrs response.
    *
-   * @param own the request's own key and its signature; undefined for serverkeygen, where they say nothing (RFC 7030 §4.4.1)
+   * @param own the request's key and signature; undefined for serverkeygen, which ignores them (RFC 7030 §4.4.1)
    * @throws EstuaryError 400 `CSR_ATTRIBUTE_MISSING` or `CSR_ATTRIBUTE_DIFFERS`
    */
   check(csr: CsrContent, own: RequestKey | undefined): void {
@@ -127,7 +130,7 @@ function checkSubjectAttribute(csr: CsrContent, { type, text }: AttributeTemplat
     throw differs(`The CSR's subject has another ${attributeName(type)} than this CA asks for.`);
 }
 
-/** Every place where a bare OID can be honored: attributes, extensions, the subject, the algorithms. */
+/** All OIDs that can satisfy a bare OID: attributes, extensions, the subject, algorithms. */
 function oidsIn(csr: CsrContent, own: RequestKey | undefined): ReadonlySet<string> {
   return new Set([
     ...csr.attributes.map(({ oid }) => oid),
@@ -138,7 +141,7 @@ function oidsIn(csr: CsrContent, own: RequestKey | undefined): ReadonlySet<strin
   ]);
 }
 
-/** The attribute types inside of a requested subjectDirectoryAttributes extension (RFC 9908 §5.2: a macAddress). */
+/** The attribute types in a requested subjectDirectoryAttributes extension (RFC 9908 §5.2: a macAddress). */
 function directoryAttributes(csr: CsrContent): string[] {
   const extension = csr.extensions.find(({ oid }) => oid === OID.subjectDirectoryAttributes);
   if (extension === undefined) return [];
@@ -164,7 +167,7 @@ function extensionTemplate({ name, value }: ExtensionConfig): ExtensionTemplate 
   return value === undefined ? { oid, critical } : { oid, critical, value: extensionValue(oid, value) };
 }
 
-/** Names for keyUsage and extKeyUsage, else DER in hex. */
+/** Names for keyUsage and extKeyUsage, otherwise DER in hex. */
 function extensionValue(oid: string, parts: readonly string[]): Buffer {
   if (oid === OID.keyUsage) {
     return encodeKeyUsage(

@@ -1,8 +1,8 @@
 /**
- * What a certificate authority is to the rest of Estuary: a small core, and capabilities that some drivers add.
- * Callers ask for the capability, never for a driver's name.
+ * The interface of a certificate authority: a small core, and optional capabilities. Callers check for a capability,
+ * never for a driver.
  *
- * Errors are {@link EstuaryError}s: 400/403 refused by the CA, 503 (with retryAfter) known to be down for now, 500 failed.
+ * Errors are {@link EstuaryError}s: 400/403 rejected by the CA, 503 (with retryAfter) temporarily down, 500 failed.
  */
 import type { ProfileConfig } from '../config/schema.ts';
 import type { CmsSigner } from '../pki/cms/signed-data.ts';
@@ -19,41 +19,41 @@ type Health = 'ok' | 'degraded' | 'down';
 
 export interface HealthReport {
   readonly health: Health;
-  /** For the log and `/readyz`: why it is not ok. */
+  /** For the log and `/readyz`. */
   readonly detail?: string;
 }
 
-/** What the requester may have, after authentication, authorization and policy. */
+/** What to issue, after authentication, authorization and policy. */
 export interface IssuanceRequest {
   readonly request_id: string;
   readonly subject: Name;
   readonly subjectAltNames: readonly GeneralName[];
   /** DER SubjectPublicKeyInfo to certify. */
   readonly spki: Buffer;
-  /** The same as it was read, where it was: what has been made of it is not made again. */
+  /** The parsed key, if available, to avoid parsing it again. */
   readonly publicKey?: PublicKeyInfo | undefined;
-  /** Those that the request asks for, all of them: a profile says which it copies. */
+  /** All requested extensions; the profile decides which to copy. */
   readonly extensions?: readonly Extension[];
   /**
-   * The request as it came, for a CA that takes PKCS#10; its proof of possession has been verified. Its subject is another one
-   * where a Kerberos principal's goes before it; undefined where a ChangeSubjectName does.
+   * The PKCS #10 as received, with verified proof of possession, for CAs that need it. `subject` differs if a Kerberos
+   * principal sets it. undefined if a ChangeSubjectName sets the names.
    */
   readonly csr: VerifiedCsr | undefined;
-  /** How long the certificate is valid, within the profile; absent: as the profile says. */
+  /** Requested validity within the profile; by default the profile's. */
   readonly validityDays?: number | undefined;
-  /** Present where it came in a full CMC message, for a CA with a CMC service of its own. */
+  /** Set if it came in a full CMC message, for a CA with its own CMC service. */
   readonly forwarded?: ForwardedRequest | undefined;
-  /** DER of the PKCS#10 that was submitted: of a request that waits, whose proof was verified before. */
+  /** DER of the submitted PKCS#10; for a pending request, its proof was verified before. */
   readonly pkcs10?: Buffer | undefined;
-  /** Who asks, and by which operation, as the audit log names them. */
+  /** The requester and operation in the audit log's terms. */
   readonly requester?: string;
   readonly operation?: string;
 }
 
-/** What a certificate of this service itself is for. */
+/** A request for a certificate of this service itself. */
 export type ServerCertificateRequest = Pick<IssuanceRequest, 'subject' | 'subjectAltNames' | 'spki'>;
 
-/** A request of a full CMC message, with the names that are to be certified. */
+/** A request of a full CMC message, with the names to certify. */
 export interface ForwardedRequest {
   readonly format: RequestFormat;
   /** DER CertificationRequest or CertReqMsg. */
@@ -64,31 +64,31 @@ export type IssuanceResult =
   | {
       readonly status: 'issued';
       readonly certificate: Buffer;
-      /** What stands in it, where the driver has read the bytes that it signed. */
+      /** Parsed content, if the driver read the bytes that it signed. */
       readonly content?: IssuedContent;
     }
-  /** Queued at the CA; `reference` is what `poll` takes. */
+  /** Queued at the CA; `reference` is the argument of `poll`. */
   | { readonly status: 'pending'; readonly reference: string }
-  /** Decided at the CA, for good; the reason is for the client. */
+  /** Final rejection by the CA; the reason is for the client. */
   | { readonly status: 'rejected'; readonly reason: string }
   | { readonly status: 'canceled' };
 
-/** A request that passed everything the CA can check before its key is used (boulder's Prepare). */
+/** A request that passed all checks before signing (like Boulder's prepare step). */
 export interface PreparedIssuance {
-  /** The serial that the certificate will carry, or null where the CA chooses it. */
+  /** The certificate's serial number; null if the CA chooses it. */
   readonly serial: string | null;
-  /** When the certificate will end; absent where the CA decides. */
+  /** Absent if the CA decides. */
   readonly notAfter?: Date;
   /**
-   * Signs or submits; called once, after the intent has been committed.
+   * Signs or submits. Call it once, after the intent has been committed.
    *
-   * @param waits a pending answer is stored, and polled later
+   * @param waits a pending result will be stored and polled
    * @throws EstuaryError; SubmissionUnanswered
    */
   issue(waits?: boolean): Promise<IssuanceResult>;
 }
 
-/** A submission that may have reached the CA, and of which no answer tells what became. It must not be made again. */
+/** The submission may have reached the CA and its outcome is unknown. Do not repeat it. */
 export class SubmissionUnanswered extends Error {
   constructor(cause: Error) {
     super(cause.message, { cause });
@@ -96,10 +96,10 @@ export class SubmissionUnanswered extends Error {
   }
 }
 
-/** `unknown`: the CA works, and does not know the request. */
+/** `unknown`: the CA works but does not know the request. */
 export type PollResult = IssuanceResult | { readonly status: 'unknown' };
 
-/** A request whose submission was not answered. Times are milliseconds since the epoch, of our clock. */
+/** A submission without a response. Times are from our clock. */
 export interface SoughtRequest {
   readonly request_id: string;
   readonly subject: Name;
@@ -108,85 +108,83 @@ export interface SoughtRequest {
   readonly pkcs10?: Buffer | undefined;
   readonly requester?: string;
   readonly operation?: string;
-  /** When it was submitted, and until when it may have been issued. */
+  /** Time of submission, and latest time of issuance. */
   readonly from: number;
   readonly until: number;
 }
 
-/** What may have become of it: a request that waits, or a certificate of its key, DER. */
+/** A possible outcome: a pending request, or a DER certificate for its key. */
 export type Found = { readonly reference: string } | { readonly certificate: Buffer };
 
-/** Capability: a CA elsewhere, where a request may wait for a decision and an answer may get lost. */
+/** Capability: a remote CA that may queue requests and whose responses may get lost. */
 export interface RemoteQueue {
-  /** Milliseconds after which a submission that was not answered is not under way any more. */
+  /** Milliseconds after which an unanswered submission is no longer in progress. */
   readonly settled: number;
-  /** Milliseconds for which the CA may not know a request that it has taken before it counts as lost. */
+  /** Milliseconds for which the CA may not know a submitted request, before it counts as lost. */
   readonly lostAfter: number;
-  /** A submission that is pending is polled at once: its first answer only names it. */
+  /** Poll a pending submission at once: its first response only returns the ID. */
   readonly continuesAtOnce?: boolean;
-  /** false: nothing can be found out about a submission without an answer. */
+  /** false: the CA cannot find unanswered submissions. */
   readonly canFind?: boolean;
   /**
-   * Whether a request is decided in the answer to its submission, so that a key that is generated for it does not get lost.
-   * @throws EstuaryError 500 when the CA does not tell; 503
+   * Whether the CA decides in the response to a submission; otherwise a generated key could get lost.
+   * @throws EstuaryError 500 if the CA does not say; 503
    */
   issuesAtOnce(): Promise<boolean>;
-  /** @throws EstuaryError 503 when the CA cannot be asked; 500 when it issued something else than was asked for */
+  /** @throws EstuaryError 503 if the CA is unavailable; 500 if it issued something else */
   poll(reference: string, request: IssuanceRequest): Promise<PollResult>;
-  /** @throws EstuaryError 503; 500 when the CA cannot be searched */
+  /** @throws EstuaryError 503; 500 if the CA cannot be searched */
   find(sought: SoughtRequest): Promise<readonly Found[]>;
-  /** Whether a certificate is what was asked for. @throws EstuaryError 500 when it is not */
+  /** @throws EstuaryError 500 if the certificate does not match the request */
   verify(certificate: Buffer, request: IssuanceRequest): Promise<void>;
 }
 
 export interface RevocationRequest {
   readonly serial: string;
-  /** RFC 5280 CRLReason name. */
   readonly reason: string;
-  /** DER, if the store has it. */
+  /** DER, if stored. */
   readonly certificate?: Buffer;
 }
 
-/** A generated private key, encrypted so that only the archive can read it. */
+/** A generated private key, encrypted for the archive. */
 export interface SealedKey {
-  /** In the archive's own words. */
+  /** In the archive's format. */
   readonly parts: Readonly<Record<string, string>>;
 }
 
-/** Keeps copies of the private keys that the server generates for clients (key escrow). */
+/** Archives server-generated private keys (key escrow). */
 export interface KeyArchive {
-  /** @param pkcs8 DER PrivateKeyInfo; not kept. @throws EstuaryError 500 or 503 */
+  /** @param pkcs8 DER PrivateKeyInfo; not retained. @throws EstuaryError 500 or 503 */
   seal(pkcs8: Buffer): Promise<SealedKey>;
   /**
-   * Stores a key; called once, after the intent has been committed.
+   * Stores a key. Call it once, after the intent has been committed.
    *
-   * @returns the archive's identifier of the key, once the archive has said that it holds it
-   * @throws EstuaryError 500 or 503; then nobody may rely on the archive having it
+   * @returns the archive's key ID, once the archive has confirmed storage
+   * @throws EstuaryError 500 or 503; the key may then not be archived
    */
   archive(key: SealedKey, request_id: string): Promise<string>;
 }
 
-/** Signs what a CA says about its certificates: CRLs and OCSP responses. */
+/** Signs CRLs and OCSP responses. */
 export interface StatusSigner {
-  /** DER AlgorithmIdentifier of the signatures. */
   readonly signatureAlgorithm: Buffer;
-  /** DER SEQUENCE of `tbs`, the algorithm and the signature. @throws EstuaryError 500 or 503 */
+  /** DER SEQUENCE of `tbs`, algorithm and signature. @throws EstuaryError 500 or 503 */
   sign(tbs: Buffer): Promise<Buffer>;
-  /** How many signatures its key makes at a time, those for certificates included; absent: one. */
+  /** Concurrent signatures of the key, including those for certificates; default 1. */
   readonly concurrency?: number | undefined;
-  /** Answers OCSP in the CA's place while its certificate is valid. */
+  /** Signs OCSP responses instead of the CA while its certificate is valid. */
   readonly delegate?: OcspDelegate | undefined;
 }
 
-/** An OCSP responder that the CA has delegated (RFC 6960 §2.6). */
+/** A delegated OCSP responder (RFC 6960 §2.6). */
 export interface OcspDelegate {
   /** Issued by the CA with id-kp-OCSPSigning. */
   readonly certificate: Certificate;
-  /** DER BasicOCSPResponse, with the certificate, of DER ResponseData. @throws EstuaryError 500 or 503 */
+  /** Signs DER ResponseData; returns DER BasicOCSPResponse with the certificate. @throws EstuaryError 500 or 503 */
   sign(responseData: Buffer): Promise<Buffer>;
 }
 
-/** What stands behind a CA outside of this process, as the metrics name it. */
+/** A CA's external dependency, by its name in metrics. */
 export interface CaDependency {
   readonly name: 'hsm' | 'dogtag' | 'est' | 'acme' | 'command';
   health(): Promise<HealthReport>;
@@ -194,65 +192,61 @@ export interface CaDependency {
 
 export interface CaDriver {
   /**
-   * Opens what it needs outside this process: a token, connections. To be called once, before anything else is asked of it; absent:
-   * it needs nothing. {@link close} also ends what a failed start leaves.
+   * Opens external resources (a token, connections). Call it once, before anything else; {@link close} also cleans up
+   * after a failed start.
    *
-   * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and what is wrong
+   * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and the problem
    */
   start?(): Promise<void>;
-  /** Absent where the CA publishes its CRLs and answers OCSP itself. */
+  /** Absent if the CA itself publishes its CRLs and answers OCSP. */
   readonly statusSigner?: StatusSigner;
-  /** DER certificates, what cacerts answers: the issuing CA first, those above it up to the root, then those of rollovers. */
+  /** DER certificates for /cacerts: the issuing CA, those above it up to the root, then rollover certificates. */
   chain(): readonly Buffer[];
-  /** Builds and lints what would be signed; throws when the CA would not sign it. */
+  /** Builds and lints the certificate; throws if the CA would not sign it. */
   prepare(request: IssuanceRequest): Promise<PreparedIssuance>;
-  /**
-   * Capability: the same CA, issuing by another profile, for a further label. It is started and closed with this one, never by itself.
-   */
+  /** Capability: the same CA with another profile, for a further label. It starts and closes with this one. */
   withProfile?(profile: ProfileConfig): CaDriver;
-  /** Capability: certificates for this service's own listeners, outside of the profile. @throws as {@link prepare} */
+  /** Capability: certificates for Estuary's own listeners, outside the profile. @throws as {@link prepare} */
   prepareServerCertificate?(request: ServerCertificateRequest): Promise<PreparedIssuance>;
-  /** Without it, `issue` issues. */
+  /** Absent: `issue` decides immediately. */
   readonly remoteQueue?: RemoteQueue;
-  /** Tells the CA of a revocation; a no-op where our own store is the only authority. */
+  /** Reports a revocation to the CA; a no-op if our store is authoritative. */
   revoke(request: RevocationRequest): Promise<void>;
   health(): Promise<HealthReport>;
-  /** Absent: it needs nothing outside of this process. */
   readonly dependency?: CaDependency;
   close(): Promise<void>;
   /**
-   * What it stands on outside of this process, which {@link start} opens and {@link close} closes. Two drivers may share it, one
-   * before a reload and one after it; absent: the driver itself.
+   * The external backend, which {@link start} opens and {@link close} closes. Drivers before and after a reload may
+   * share it. Default: the driver.
    */
   readonly footing?: object;
-  /** Capability: DER CsrAttrs that the CA asks for, in place of the label's own. @throws EstuaryError 500 or 503 */
+  /** Capability: DER CsrAttrs of the CA, which replace the label's. @throws EstuaryError 500 or 503 */
   csrAttributes?(): Promise<Buffer | undefined>;
-  /** Capability: a key archive, present where generated keys are to be archived. */
+  /** Capability: present if generated keys are to be archived. */
   readonly keyArchive?: KeyArchive;
-  /** Requests reach the CA as PKCS#10 only, so that a key which the server generates needs one too. */
+  /** The CA takes only PKCS#10, so Estuary must create one for a server-generated key. */
   readonly takesCsr?: true;
-  /** Capability: signs CMS content with the CA's key, or in its name. */
+  /** Capability: signs CMC responses for the CA. */
   readonly cmsSigner?: CmsSigner;
-  /** DER of what a client needs to verify that signature, beside the chain. */
+  /** DER certificates that verify that signature, in addition to the chain. */
   readonly cmsCertificates?: readonly Buffer[];
 }
 
-/** A CA key at work: file, HSM … It signs, and nothing else of it is visible. */
+/** A CA key in any key store (file, HSM …). */
 export interface Signer {
   readonly spki: Buffer;
-  /** Signs `tbs` with the algorithm that {@link signatureAlgorithm} names; the signature as X.509 carries it (DER for ECDSA). */
+  /** Signs `tbs` with {@link signatureAlgorithm}; returns the signature in X.509 form (DER for ECDSA). */
   sign(tbs: Buffer): Promise<Buffer>;
-  /** DER AlgorithmIdentifier of every signature of this signer. */
   readonly signatureAlgorithm: Buffer;
-  /** How many signatures it makes at a time; absent: one. */
+  /** Concurrent signatures; default 1. */
   readonly concurrency?: number;
-  /** What holds the key, where that is outside of this process. */
+  /** The external key store, if any. */
   readonly dependency?: CaDependency['name'];
   health(): Promise<HealthReport>;
   close(): Promise<void>;
 }
 
-/** A log that says of which CA it tells. */
+/** A log whose entries name the CA. */
 export function labelledLog(log: IsolatedLog, ca: string): IsolatedLog {
   return {
     info: (fields, message) => log.info({ ca, ...fields }, message),

@@ -1,24 +1,24 @@
-/** Whether a CA comes to its end: a certificate cannot outlive the CA's, and a new CA takes time to make. */
+/** Warns before a CA expires: certificates cannot outlive the CA's, and creating a new CA takes time. */
 import type { Logger } from '../log.ts';
 import { every } from '../process/turns.ts';
 import type { HealthReport } from './driver.ts';
 import type { Ca } from './router.ts';
 
 const DAY = 86_400_000;
-/** Days of the CA certificate below which its health is `degraded`. */
+/** Days before expiry at which a CA's health becomes `degraded`. */
 const NEAR_END = 30;
-/** The same for the certificate of an OCSP responder, which usually lives for weeks only. */
+/** The same for OCSP responders, whose certificates usually last only weeks. */
 const DELEGATE_NEAR_END = 7;
 const DELEGATE_ENDS = "the certificate of the OCSP responder ends; the CA's own key answers OCSP after that";
 
 type Expiring = Pick<Ca, 'driver' | 'certificate'>;
 
-/** Whole days until notAfter of the CA's certificate, negative after it; undefined while the driver does not know it. */
+/** Whole days until the CA certificate expires, negative afterwards; undefined while it is unknown. */
 export function daysLeft(ca: Expiring, now: number): number | undefined {
   return ca.driver.chain().length === 0 ? undefined : Math.floor((ca.certificate.notAfter.getTime() - now) / DAY);
 }
 
-/** What the driver reports, `degraded` where it is `ok` and the CA certificate is near its end. */
+/** The driver's health, reduced from `ok` to `degraded` if the CA certificate expires soon. */
 export async function healthOf(ca: Expiring, now: number): Promise<HealthReport> {
   const report = await ca.driver.health();
   const days = daysLeft(ca, now);
@@ -28,16 +28,15 @@ export async function healthOf(ca: Expiring, now: number): Promise<HealthReport>
 }
 
 interface ExpiryWatchOptions {
-  /** Those in force. */
   readonly cas: () => readonly Ca[];
   readonly log: Pick<Logger, 'warn'>;
   readonly now: () => number;
 }
 
-/** Warns of every CA that comes to its end, now and once a day. Returns what stops it. */
+/** Logs a warning for every CA that expires soon, now and daily. Returns the function that stops it. */
 export const watchExpiry = (options: ExpiryWatchOptions): (() => void) => every(DAY, () => warnOfEnds(options));
 
-/** Warns of every CA that comes to its end. */
+/** Logs a warning for every CA that expires soon. */
 export function warnOfEnds({ cas, log, now }: ExpiryWatchOptions): void {
   for (const ca of cas()) {
     const days = daysLeft(ca, now());
@@ -52,7 +51,7 @@ export function warnOfEnds({ cas, log, now }: ExpiryWatchOptions): void {
 
 function warningOf(ca: Ca, days: number): string | undefined {
   if (days < NEAR_END) return ending(ca, days);
-  // A CA that signs its own revocation status takes the validity from the profile.
+  // A CA that signs its own revocation data takes the validity from the profile.
   return ca.driver.statusSigner !== undefined && days < ca.profile.validity_days
     ? `certificates end with the CA now, before validity_days (${ca.profile.validity_days}) are over`
     : undefined;

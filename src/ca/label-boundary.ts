@@ -1,30 +1,27 @@
 /**
- * Which certificates of a CA are which label's, where several labels share its key (docs/labels.md). The key cannot tell, so the store
- * has to: it knows where each was asked for.
+ * Assigns certificates to labels that share a CA key (docs/labels.md). The key is the same, so the store must know
+ * where each certificate was requested.
  */
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import { isRecordOf } from '../store/certificate-issuer.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 
-/** What tells one label's certificates from another's. */
 export interface IssuedCertificates {
   readonly store: Pick<CertificateStore, 'getCertificates' | 'hasOtherLabels'>;
-  /** Whether the configuration has further labels on the CA. */
+  /** Whether the CA has further labels. */
   readonly isShared: boolean;
 }
 
 interface LabelBoundaryOptions extends IssuedCertificates {
-  /** The label of the CA. */
   readonly ca: string;
-  /** Those whose certificates count. */
   readonly labels: readonly string[];
-  /** The CA is elsewhere and may issue for others too: only certificates that the store has recorded count. */
+  /** The CA is remote and may issue for others too: only recorded certificates count. */
   readonly isRemote: boolean;
 }
 
 export class LabelBoundary {
   readonly #options: LabelBoundaryOptions;
-  /** Whether there is anything to tell apart, once it is known. */
+  /** Whether labels must be distinguished; undefined until known. */
   #isNeeded: boolean | undefined;
 
   constructor(options: LabelBoundaryOptions) {
@@ -33,16 +30,16 @@ export class LabelBoundary {
   }
 
   /**
-   * Whether a certificate counts at this label. It is looked up by issuer and serial number.
+   * Whether a certificate belongs to this label, by issuer and serial number.
    *
-   * @param issuer whose key signed it: the CA, or one of `renewal_issuers`
-   * @param isOfOwnKey it was signed with the CA's present key. The store then has to know it, because it may be another label's.
-   *   The configuration accepts the certificates of `renewal_issuers` without that
-   * @throws EstuaryError 500 or 503 if the store cannot answer
+   * @param issuer the CA or one of `renewal_issuers`, whose key signed it
+   * @param isOfOwnKey signed with the CA's current key: the store must know it, because it may belong to another label.
+   * Certificates of `renewal_issuers` are accepted without a record.
+   * @throws EstuaryError 500 or 503 if the store is unavailable
    */
   async admits(certificate: Certificate, issuer: Certificate, isOfOwnKey: boolean): Promise<boolean> {
     const { store, ca, labels, isRemote } = this.#options;
-    // What is in the store of a label that the configuration has no more is still no other label's.
+    // Certificates of a label that was removed from the configuration still do not belong to other labels.
     this.#isNeeded ??= await store.hasOtherLabels(ca);
     if (!this.#isNeeded) return true;
     for (const row of await store.getCertificates(certificate.serialNumber, ca))
@@ -51,9 +48,9 @@ export class LabelBoundary {
   }
 
   /**
-   * Whether the store has recorded this certificate for one of the labels.
+   * Whether the store recorded this certificate for one of the labels.
    *
-   * @throws EstuaryError 500 or 503 when the store cannot say
+   * @throws EstuaryError 500 or 503 if the store is unavailable
    */
   async hasRecorded({ serialNumber, tbs }: Certificate): Promise<boolean> {
     const { store, ca, labels } = this.#options;

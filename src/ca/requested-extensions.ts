@@ -1,4 +1,7 @@
-/** Policy on the extensions that a request asks for: it may name some of the profile's usages and purposes, and gets the profile's. */
+/**
+ * Policy for requested extensions: a request may name some of the profile's usages and purposes, but always gets all of
+ * them.
+ */
 import { badRequest } from '../errors.ts';
 import { DerError } from '../pki/der/der.ts';
 import { OID, oidName } from '../pki/der/oids.ts';
@@ -12,7 +15,6 @@ import {
   parseKeyUsage,
 } from '../pki/x509/extensions.ts';
 
-/** What of a profile extensions are judged by. */
 export interface ExtensionPolicy {
   readonly keyUsage: ReadonlySet<KeyUsage>;
   readonly purposes: ReadonlySet<string>;
@@ -44,7 +46,7 @@ export function checkRequestedExtension(policy: ExtensionPolicy, { oid, critical
   }
 }
 
-/** Of a copied extension nothing is known but that it is DER. */
+/** Copied extensions are opaque; only DER is checked. */
 function checkCopied(oid: string, value: Buffer): void {
   if (value.length > MAX_EXTENSION_LENGTH)
     throw badRequest(
@@ -63,7 +65,7 @@ function parsed<T>(oid: string, value: Buffer, parse: (value: Buffer) => T): T {
   }
 }
 
-/** A profile without keyUsage leaves the extension out, so every usage of an end entity is within it. */
+/** Without keyUsage in the profile the extension is omitted, which allows every end-entity usage. */
 function checkKeyUsage({ keyUsage }: ExtensionPolicy, usages: readonly KeyUsage[]): void {
   const beyond = usages.find((usage) =>
     keyUsage.size === 0 ? usage === 'keyCertSign' || usage === 'cRLSign' : !keyUsage.has(usage),

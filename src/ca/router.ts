@@ -1,4 +1,4 @@
-/** Label → CA, or one of the ways to it (docs/labels.md). */
+/** Maps labels to CAs (docs/labels.md). */
 import type { CaConfig, ProfileConfig } from '../config/schema.ts';
 import { failed, notFound, unavailable } from '../errors.ts';
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
@@ -10,29 +10,28 @@ import { CsrAttributes } from './csr-attributes.ts';
 import type { CaDriver } from './driver.ts';
 import { LabelBoundary, type IssuedCertificates } from './label-boundary.ts';
 
-/** What a CA is made with beside its table and its driver. */
 interface CaSurroundings {
   /** Further CAs whose certificates may be renewed here. */
   readonly renewalIssuers?: readonly Certificate[];
   /** `est.require_pop_linking`. */
   readonly popLinking?: boolean;
-  /** What the files in `client_issuers` hold. */
+  /** Certificates from the files in `client_issuers`. */
   readonly clientIssuers?: readonly Certificate[];
-  /** All CAs of this server; absent: this one. */
+  /** All CAs of this server; default: this one. */
   readonly all?: () => readonly Ca[];
-  /** Of a further label: the CA whose key signs; absent: it is that CA itself. */
+  /** For a further label: the CA whose key signs. */
   readonly issuer?: Ca | undefined;
-  /** What tells one label's certificates from another's; absent: nothing has to. */
+  /** Distinguishes certificates of labels; if absent, all belong to this one. */
   readonly issued?: IssuedCertificates | undefined;
 }
 
-/** A certificate authority as requests meet it: under its own label, or under a further one with a profile and rules of its own. */
+/** A certificate authority under a label: its own, or a further label with its own profile and rules. */
 export class Ca {
   readonly label: string;
   /** Serves requests without a label. */
   readonly isDefault: boolean;
   readonly driver: CaDriver;
-  /** The CA whose serial numbers, certificates, CRL and OCSP these are: itself, unless this is a further label. */
+  /** The CA of the serial numbers, certificates, CRL and OCSP: itself, except for a further label. */
   readonly issuer: Ca;
   readonly profile: ProfileConfig;
   readonly config: CaConfig;
@@ -68,35 +67,34 @@ export class Ca {
     this.clientIssuers = new ClientIssuers(this, { list: config.client_issuers, certificates: clientIssuers, all });
   }
 
-  /** Where its certificates stand in the store. */
   get issuedUnder(): Pick<CertificateRow, 'ca' | 'label'> {
     return { ca: this.issuer.label, label: this.label === this.issuer.label ? null : this.label };
   }
 
-  /** Whether a certificate of the CA was asked for at this label. */
+  /** Whether a certificate of the CA was requested at this label. */
   hasIssued({ ca, label }: Pick<CertificateRow, 'ca' | 'label'>): boolean {
     const own = this.issuedUnder;
     return ca === own.ca && label === own.label;
   }
 
   /**
-   * Whether certificates are this label's own by the store's record alone. The CA of a remote driver certifies for others too, and its
-   * issuing certificate may change with each answer.
+   * Whether only the store's record makes a certificate this label's own. A remote CA also certifies for others, and
+   * its issuing certificate may change at any time.
    */
   get ownIsRecorded(): boolean {
     return this.driver.remoteQueue !== undefined;
   }
 
-  /** Whether the store has recorded this certificate for the label. @throws EstuaryError 500 or 503 when the store cannot say */
+  /** Whether the store recorded this certificate for the label. @throws EstuaryError 500 or 503 */
   hasRecorded(certificate: Certificate): Promise<boolean> {
     return this.#boundary?.hasRecorded(certificate) ?? Promise.resolve(false);
   }
 
   /**
-   * Whether a certificate counts as this label's own: other labels' of the same CA do not.
+   * Whether a certificate is this label's own; those of the CA's other labels are not.
    *
-   * @param signer the CA, or that one of `renewalIssuers`, that has signed it
-   * @throws EstuaryError 500 or 503 when the store cannot say
+   * @param signer the CA or one of `renewalIssuers`, which signed it
+   * @throws EstuaryError 500 or 503 if the store is unavailable
    */
   counts(certificate: Certificate, signer: Certificate): Promise<boolean> {
     const isOfOwnKey = signer.spki.equals(this.certificate.spki);
@@ -104,8 +102,8 @@ export class Ca {
   }
 
   /**
-   * Whether a subject looks like that of a CA of this server, or of a CA above one: a certificate with it passes for the CA's. A CA
-   * elsewhere that is not known yet has no name to compare with.
+   * Whether a subject looks like that of a CA of this server or of one above it, so that its certificate could pass for
+   * the CA's. A remote CA without a known certificate is skipped.
    */
   isSubjectOfCa(subject: Name): boolean {
     return this.#all().some((ca) => {
@@ -114,21 +112,21 @@ export class Ca {
     });
   }
 
-  /** What cacerts answers, DER. @throws EstuaryError 503 while the driver does not know it */
+  /** DER certificates for /cacerts. @throws EstuaryError 503 while unknown */
   get chain(): readonly [Buffer, ...Buffer[]] {
     const [own, ...others] = this.driver.chain();
     if (own === undefined) throw unavailable('CA_UNAVAILABLE', `The CA "${this.label}" is not available.`);
     return [own, ...others];
   }
 
-  /** The CA's own certificate, as the driver has it now. @throws EstuaryError 503 while the driver does not know it. */
+  /** The CA's current certificate. @throws EstuaryError 503 while unknown */
   get certificate(): Certificate {
     const [der] = this.chain;
     if (this.#certificate?.der.equals(der) !== true) this.#certificate = parseCertificate(der);
     return this.#certificate;
   }
 
-  /** The whole chain. @throws EstuaryError 503 while the driver does not know it. */
+  /** @throws EstuaryError 503 while unknown */
   get certificates(): readonly Certificate[] {
     const { chain } = this;
     const known = this.#certificates;
@@ -138,7 +136,6 @@ export class Ca {
   }
 }
 
-/** The CAs of one configuration. */
 interface Labels {
   readonly all: readonly Ca[];
   readonly issuers: readonly Ca[];
@@ -146,11 +143,11 @@ interface Labels {
   readonly standard: Ca;
 }
 
-/** The CAs in force. A reload gives it others: who keeps it has to ask anew for each request. */
+/** The CAs in force. A reload replaces them, so look them up for each request. */
 export class CaRouter {
   #labels: Labels;
 
-  /** @throws EstuaryError 500 `CA_UNUSABLE` unless the labels differ and exactly one CA is the default. */
+  /** @throws EstuaryError 500 `CA_UNUSABLE` unless labels are unique and exactly one CA is the default */
   constructor(cas: readonly Ca[]) {
     const byLabel = new Map(cas.map((ca) => [ca.label, ca]));
     if (byLabel.size !== cas.length) throw failed('CA_UNUSABLE', 'two CAs have the same label');
@@ -159,17 +156,17 @@ export class CaRouter {
     this.#labels = { all: cas, issuers: cas.filter((ca) => ca.issuer === ca), byLabel, standard };
   }
 
-  /** Every label, in the order of the configuration; further labels follow their CA's own. */
+  /** Every label in the configuration's order; further labels follow their CA. */
   get all(): readonly Ca[] {
     return this.#labels.all;
   }
 
-  /** The CAs themselves. */
+  /** The CAs without further labels. */
   get issuers(): readonly Ca[] {
     return this.#labels.issuers;
   }
 
-  /** Has the CAs of another one from now on. What has begun goes on with the CA that it has found. */
+  /** Takes over the CAs of another router. Requests in progress continue with the CA that they found. */
   take(other: CaRouter): void {
     this.#labels = other.#labels;
   }

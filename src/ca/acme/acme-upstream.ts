@@ -1,6 +1,6 @@
 /**
- * `driver = "acme"`: an ACME server (RFC 8555), where this server has an account (docs/upstream.md). An order is a state machine
- * that any later poll continues, so its URL is stored before the CSR is sent.
+ * `driver = "acme"`: submits CSRs to an ACME server (RFC 8555, docs/upstream.md). Stores the order's URL before it
+ * sends the CSR, so any later poll can continue the order.
  */
 import type { KeyObject } from 'node:crypto';
 import { badRequest, describe, EstuaryError, failed, unavailable } from '../../errors.ts';
@@ -20,12 +20,12 @@ interface AcmeOptions {
   readonly tls: ClientTls;
   readonly accountKey: KeyObject;
   readonly binding: { readonly kid: string; readonly key: () => Buffer } | undefined;
-  /** `none`: the CA considers our names authorized already. */
+  /** `none`: the CA has already authorized our names. */
   readonly challenge: 'dns-01' | 'none';
   readonly dnsHook: readonly [string, ...string[]] | undefined;
-  /** Milliseconds that one call, or one run of the hook, may take. */
+  /** Milliseconds for one call or one run of the hook. */
   readonly timeout: number;
-  /** Seconds in the Retry-After of a 503, and between polls where the upstream names none. */
+  /** Seconds; for 503 responses, and between polls if the upstream names no interval. */
   readonly retryAfter: number;
 }
 
@@ -44,9 +44,9 @@ interface Answer {
   readonly body: Buffer;
 }
 
-/** Nonces may have been used or have expired (RFC 8555 §6.5). */
+/** A nonce may be used or expired (RFC 8555 §6.5). */
 const NONCE_ATTEMPTS = 5;
-/** Milliseconds between looks at an order that the server is working on, and how many. */
+/** Milliseconds between polls of a processing order, and their number. */
 const [LOOK_INTERVAL, LOOKS] = [500, 8];
 
 export class AcmeUpstream implements Upstream {
@@ -65,7 +65,7 @@ export class AcmeUpstream implements Upstream {
     this.#jwk = jwkOf(options.accountKey);
   }
 
-  /** Identifiers are `dns` and `ip` (RFC 8555 §9.7.7, RFC 8738), and the CN is one of them. */
+  /** Identifiers are `dns` and `ip` (RFC 8555 §9.7.7, RFC 8738); the CN must be one of them. */
   check({ subject, subjectAltNames }: Pick<UpstreamRequest, 'subject' | 'subjectAltNames'>): void {
     const values = subjectAltNames.map((name) => (name.kind === 'dns' || name.kind === 'ip' ? name.value : undefined));
     if (values.length === 0 || values.includes(undefined))
@@ -89,7 +89,7 @@ export class AcmeUpstream implements Upstream {
         ? { type: 'ip', value: name.value }
         : { type: 'dns', value: 'value' in name ? name.value : '' },
     );
-    // An order that is lost with its answer issues nothing: it has no CSR yet.
+    // If the response is lost, the order issues nothing: it has no CSR yet.
     const { headers } = await this.#post(newOrder, { identifiers });
     const order = headers.location;
     if (order === undefined || !URL.canParse(order)) throw unreadable('the order has no URL');
@@ -101,7 +101,7 @@ export class AcmeUpstream implements Upstream {
     return reference === undefined ? Promise.resolve({ status: 'unknown' }) : this.#continue(request, reference);
   }
 
-  /** Takes an order as far as it goes now. */
+  /** Advances an order as far as possible now. */
   async #continue(request: UpstreamRequest, url: string): Promise<UpstreamAnswer> {
     for (let look = 0; ; look++) {
       const { json: order, headers } = await this.#post(url, undefined);
@@ -134,7 +134,7 @@ export class AcmeUpstream implements Upstream {
     }
   }
 
-  /** Answers the dns-01 challenge of an authorization, unless that has been done. */
+  /** Answers the dns-01 challenge of an authorization unless it is already valid. */
   async #prove(authorization: Json): Promise<void> {
     const { challenge: kind, dnsHook } = this.#options;
     const { value } = objectOf(authorization, 'identifier');
@@ -160,7 +160,7 @@ export class AcmeUpstream implements Upstream {
       const { json } = await this.#post(url, undefined);
       if (json['status'] === 'valid' || json['status'] === 'invalid') break;
     }
-    // Before the verdict the record may still be read; a record that stays proves nothing to anybody else.
+    // The server may read the record until it decides. A leftover record is useless to others.
     await this.#hook(dnsHook, 'cleanup', record).catch(() => undefined);
   }
 
@@ -198,7 +198,7 @@ export class AcmeUpstream implements Upstream {
     try {
       await this.#post(revokeCert, { certificate: certificate.toString('base64url'), reason: code });
     } catch (error) {
-      // An earlier order whose answer was lost.
+      // An earlier revocation whose response was lost.
       if (error instanceof EstuaryError && /alreadyRevoked/.test(error.detail ?? '')) return;
       throw error;
     }
@@ -228,7 +228,7 @@ export class AcmeUpstream implements Upstream {
     return this.#directory;
   }
 
-  /** The account's URL; a key that is known gets its account again (RFC 8555 §7.3.1). */
+  /** The account's URL; newAccount returns the existing account of a known key (RFC 8555 §7.3.1). */
   async #accountUrl(): Promise<string> {
     if (this.#account !== undefined) return this.#account;
     const { newAccount } = await this.#resources();
@@ -267,7 +267,7 @@ export class AcmeUpstream implements Upstream {
     return nonce;
   }
 
-  /** An ACME error type takes precedence over the status that carries it. */
+  /** The ACME error type takes precedence over the HTTP status. */
   #refusal(answer: HttpAnswer): EstuaryError {
     const type = typeOf(answer);
     const statuses: Readonly<Record<string, number>> = {
@@ -309,13 +309,13 @@ export class AcmeUpstream implements Upstream {
       return answer;
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
-      // Every step of an order can be asked about again, so a lost answer is a call that failed.
+      // Every step of an order can be repeated, so a lost response counts as a failed call.
       throw unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', { retryAfter, detail: error.message });
     }
   }
 }
 
-/** A status of 400 or 403 with another type is about our account or our request, not about the device's. */
+/** 400 or 403 with another type concerns our account or our request, not the device. */
 const fromStatus = (status: number): number => (status === 429 || status === 503 ? status : 500);
 
 const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -357,7 +357,7 @@ function typeOf(answer: Pick<HttpAnswer, 'body'>): string | undefined {
   return typeof type === 'string' ? type.replace(/^urn:ietf:params:acme:error:/, '') : undefined;
 }
 
-/** What a problem document, or an invalid order, says is wrong. */
+/** The error text of a problem document or an invalid order. */
 function problemOf(json: Json): string {
   const detail = json['detail'] ?? objectOf(json, 'error')['detail'];
   return typeof detail === 'string' && detail !== '' ? shortened(detail) : 'The upstream CA rejected the request.';

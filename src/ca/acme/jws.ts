@@ -1,4 +1,4 @@
-/** JWS in the flattened form that ACME uses (RFC 8555 §6.2): ES256 with the account key, HS256 for external account binding. */
+/** JWS in flattened form (RFC 8555 §6.2): ES256 with the account key, HS256 for external account binding. */
 import { createHash, createHmac, createPublicKey, sign, type KeyObject } from 'node:crypto';
 
 export interface Jwk {
@@ -10,7 +10,7 @@ export interface Jwk {
 
 const base64url = (data: string | Buffer): string => Buffer.from(data).toString('base64url');
 
-/** The public key of a P-256 account key (RFC 7517). @throws TypeError on any other key */
+/** The JWK (RFC 7517) of a P-256 account key. @throws TypeError for any other key */
 export function jwkOf(key: KeyObject): Jwk {
   const { kty, crv, x, y } = createPublicKey(key).export({ format: 'jwk' });
   if (kty !== 'EC' || crv !== 'P-256' || typeof x !== 'string' || typeof y !== 'string')
@@ -22,7 +22,7 @@ export function jwkOf(key: KeyObject): Jwk {
 const thumbprint = ({ crv, kty, x, y }: Jwk): string =>
   createHash('sha256').update(JSON.stringify({ crv, kty, x, y })).digest('base64url');
 
-/** @param payload undefined: POST-as-GET */
+/** @param payload undefined for POST-as-GET */
 export function signedBody(key: KeyObject, header: object, payload: object | undefined): Buffer {
   const head = base64url(JSON.stringify({ alg: 'ES256', ...header }));
   const body = payload === undefined ? '' : base64url(JSON.stringify(payload));

@@ -1,4 +1,4 @@
-/** `driver = "command"`: programs of the operator's submit, poll and revoke (docs/upstream.md). */
+/** `driver = "command"`: the operator's programs submit, poll and revoke (docs/upstream.md). */
 import { existsSync } from 'node:fs';
 import { failed, forbidden, unavailable } from '../../errors.ts';
 import { encodePem, parsePem } from '../../pki/der/pem.ts';
@@ -14,12 +14,12 @@ interface CommandOptions {
   readonly issue: Program;
   readonly poll: Program | undefined;
   readonly revoke: Program | undefined;
-  /** Milliseconds that one run may take. */
+  /** Milliseconds per run. */
   readonly timeout: number;
   readonly retryAfter: number;
 }
 
-/** sysexits.h: EX_DATAERR, EX_TEMPFAIL. */
+/** Exit codes as in sysexits.h (EX_DATAERR, EX_TEMPFAIL). */
 const EXIT = { issued: 0, pending: 10, rejected: 65, later: 75 } as const;
 const MAX_OUTPUT = 256 << 10;
 
@@ -54,7 +54,7 @@ export class CommandUpstream implements Upstream {
     return this.#recover(request, problem);
   }
 
-  /** What became of a submission is not known: `poll` is asked once. */
+  /** Runs `poll` once for a submission with an unknown outcome. */
   async #recover(request: UpstreamRequest, problem: string): Promise<UpstreamAnswer> {
     if (this.#options.poll !== undefined) {
       const answer = await this.poll(request, undefined);
@@ -79,7 +79,7 @@ export class CommandUpstream implements Upstream {
     }
   }
 
-  /** The answer that an exit code stands for, or why it is none. @throws EstuaryError 503 */
+  /** Maps an exit code to an answer, or to the reason why the result is invalid. @throws EstuaryError 503 */
   #answer({ code, stdout, stderr }: ProgramResult, known = ''): UpstreamAnswer | string {
     const errors = shortened(stderr.toString('utf8').split('\n', 1)[0] ?? '');
     switch (code) {
@@ -135,11 +135,11 @@ export class CommandUpstream implements Upstream {
   }
 
   close(): void {
-    // Runs that are under way end with their timeout.
+    // Running programs end with their timeout.
   }
 }
 
-/** @throws EstuaryError 403 the upstream rejected it */
+/** @throws EstuaryError 403 if the upstream rejected the request */
 function rejecting(answer: UpstreamAnswer): UpstreamAnswer {
   if (answer.status === 'rejected') throw forbidden('UPSTREAM_FORBIDDEN', answer.reason);
   return answer;

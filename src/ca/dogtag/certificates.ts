@@ -1,4 +1,4 @@
-/** Finding a request again whose submission was never answered: among those that wait, and among what was issued. */
+/** Finds a request whose submission got no response, among pending requests and issued certificates. */
 import { failed, notFound } from '../../errors.ts';
 import { type CrlReason, isCrlReason } from '../../pki/x509/crl.ts';
 import { attributeValues } from '../../pki/x509/name.ts';
@@ -11,16 +11,16 @@ import { complaint, digitsOf, type JsonObject, objectsOf, textOf } from './json.
 import { ReplicaFault, type SessionCall } from './replica.ts';
 import type { Replicas } from './replicas.ts';
 
-/** What a search looks at in detail; a CA with more of it in the time in question cannot be searched. */
+/** Maximum candidates. A CA with more in the period cannot be searched. */
 const LIMIT = 500;
-/** Milliseconds by which the clocks of Estuary and the CA may differ. */
+/** Milliseconds of clock difference between Estuary and the CA. */
 const CLOCK_SKEW = 300_000;
 
 /**
- * Everything at the CA that may be what became of the request.
+ * All requests and certificates at the CA that may result from the request.
  *
- * @param requestor what the submission named
- * @throws EstuaryError 500 it cannot be searched for (too much, or the agent may not); 503
+ * @param requestor as named in the submission
+ * @throws EstuaryError 500 if it cannot be searched (too many, or the agent lacks permission); 503
  */
 export async function findRequest(
   replicas: Replicas,
@@ -33,7 +33,7 @@ export async function findRequest(
 function findWaiting(replicas: Replicas, sought: SoughtRequest, requestor: string): Promise<Found[]> {
   return replicas.read((replica) =>
     replica.session(async (call) => {
-      // What is looked for came lately.
+      // The request is probably among the newest.
       for (const id of (await waitingIds(call)).reverse()) {
         const review = readAnswer(await call({ method: 'GET', path: `/ca/rest/agent/certrequests/${id}` }));
         if (isSought(review, sought, requestor)) return [{ reference: id }];
@@ -58,14 +58,14 @@ async function waitingIds(call: SessionCall): Promise<string[]> {
   });
 }
 
-/** By the name that we gave as the requestor; where the profile takes none, by the request's key. */
+/** Matches by requestor name or, if the profile has no such input, by the request's key. */
 function isSought(review: JsonObject, { spki }: SoughtRequest, requestor: string): boolean {
   const attributes = objectsOf(review, 'Input').flatMap((input) => objectsOf(input, 'Attribute'));
   const value = (name: string): string | undefined =>
     attributes.flatMap((one) => (textOf(one, 'name') === name ? (textOf(one, 'Value') ?? []) : [])).at(0);
   const named = value('requestor_name');
   if (named !== undefined && named !== '') return named === requestor;
-  // PKCS#10, CRMF or a CMC message around either: the key stands in it as it is.
+  // PKCS#10, CRMF or a CMC message around either: all contain the key's bytes.
   return Buffer.from((value('cert_request') ?? '').replace(/-----[A-Z ]+-----|\s/g, ''), 'base64').includes(spki);
 }
 
@@ -74,7 +74,7 @@ async function findIssued(replicas: Replicas, { spki, subject, from, until }: So
   const body = Buffer.from(
     JSON.stringify({
       serialNumberRangeInUse: false,
-      // A plain name narrows the search; how Dogtag compares any other is not relied on.
+      // Only a plain name narrows the search; Dogtag's comparison of others is unreliable.
       ...(/^[A-Za-z0-9.-]+$/.test(commonName) ? { subjectInUse: true, matchExactly: true, commonName } : {}),
       issuedOnInUse: true,
       issuedOnFrom: String(from - CLOCK_SKEW),
@@ -110,9 +110,9 @@ function refuseTooMany({ total }: JsonObject, listed: number): void {
     });
 }
 
-/** Revoking a certificate as the agent: a review, whose nonce the order then carries in the same session. */
+/** Revokes a certificate as the agent: the review returns a nonce, which the revocation repeats in the same session. */
 
-/** Any other word is answered with an HTML page, and costs the nonce. */
+/** Dogtag answers any other word with an HTML page and consumes the nonce. */
 const REASONS: Readonly<Record<CrlReason, string>> = {
   unspecified: 'Unspecified',
   keyCompromise: 'Key_Compromise',
@@ -127,10 +127,10 @@ const REASONS: Readonly<Record<CrlReason, string>> = {
 };
 
 /**
- * Revokes a certificate. One that is revoked already (an earlier order whose answer was lost) is as good as done.
- * Doing it twice changes nothing, so a replica that fails in the middle is followed by the next.
+ * Revokes a certificate; succeeds if it is already revoked (an earlier response was lost). It is idempotent, so a
+ * failing replica is followed by the next.
  *
- * @throws EstuaryError 404 the CA does not know the certificate; 500; 503
+ * @throws EstuaryError 404 if the CA does not know the certificate; 500; 503
  */
 export async function revokeCertificate(replicas: Replicas, { serial, reason }: RevocationRequest): Promise<void> {
   if (!isCrlReason(reason))
@@ -159,7 +159,7 @@ async function revokeInSession(call: SessionCall, certId: string, reason: string
 
 function checkOrder(answer: HttpAnswer): void {
   const error = errorOf(answer);
-  // The session may end between the review and the order; then the nonce is gone, and another attempt reviews anew.
+  // The session may expire between review and revocation, and the nonce with it. The next attempt reviews again.
   if (error !== undefined && (answer.status === 401 || answer.status >= 500 || /nonce/i.test(error.message)))
     throw new ReplicaFault(complaint(answer), true);
   const order = jsonOf(answer);

@@ -1,4 +1,4 @@
-/** Which CA this is: its certificate and those above it, from the configuration, from the server, or both. */
+/** The certificate of a remote CA and those above it, from the configuration, the server, or both. */
 import { describe } from '../../errors.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
 import { DerError } from '../../pki/der/der.ts';
@@ -18,18 +18,17 @@ export class RemoteChain {
   #certificates: readonly Certificate[];
   #problem: string | undefined;
 
-  /** @param pinned `ca.certificate` and `ca.chain`; what the server says has to agree */
+  /** @param pinned `ca.certificate` and `ca.chain`; the server must agree with them */
   constructor(pinned: CaCertificates | undefined) {
     this.#pinned = pinned;
     this.#certificates = pinned === undefined ? [] : [pinned.certificate, ...pinned.issuers, ...pinned.rollover];
   }
 
-  /** DER, the CA's own first; empty until it is known. */
+  /** DER, the CA's certificate first; empty while unknown. */
   get der(): readonly Buffer[] {
     return this.#certificates.map(({ der }) => der);
   }
 
-  /** The CA's own certificate. */
   get certificate(): Certificate | undefined {
     return this.#certificates[0];
   }
@@ -39,7 +38,7 @@ export class RemoteChain {
     return this.#problem;
   }
 
-  /** Asks the server; what is known stays when it cannot tell. Never rejects. */
+  /** Reads the chain from the server; keeps the known chain if that fails. Never rejects. */
   async refresh(replicas: Replicas): Promise<void> {
     try {
       const { own, others } = await replicas.read(async (replica) =>
@@ -51,7 +50,7 @@ export class RemoteChain {
     }
   }
 
-  /** @returns why not */
+  /** @returns why the certificates are rejected, or undefined */
   async #take(own: Certificate, others: readonly Certificate[]): Promise<string | undefined> {
     const pinned = this.#pinned;
     if (pinned !== undefined && !pinned.certificate.der.equals(own.der))
@@ -79,7 +78,7 @@ function certificatesIn(json: JsonObject): { own: Certificate; others: Certifica
   }
 }
 
-/** Those that lead from a certificate to its root, in this order; the server's may be in any. */
+/** The certificates from one up to its root, in order; the server's order may differ. */
 function above(certificate: Certificate, others: readonly Certificate[]): Certificate[] {
   const path: Certificate[] = [];
   for (let last = certificate; !namesMatch(last.subject, last.issuer);) {

@@ -1,7 +1,7 @@
 /**
- * Carrying a request of a full CMC message to Dogtag's own CMC service. Dogtag wants the signer of a message to be the one who
- * authenticates the connection, so each request is wrapped anew and signed as the agent; who signed the client's message, and
- * with which ids and nonces, is Estuary's to check and to answer.
+ * Forwards requests of full CMC messages to Dogtag's CMC service. Dogtag requires that the message's signer
+ * authenticates the connection, so each request is wrapped and signed anew by the agent. Estuary checks the client's
+ * signature, IDs and nonces, and builds the response.
  */
 import { CmcError } from '../../pki/cmc/cmc-error.ts';
 import { parseControl } from '../../pki/cmc/controls.ts';
@@ -23,41 +23,42 @@ import { complaint, sentence } from './json.ts';
 import { ReplicaFault } from './replica.ts';
 import type { Replicas } from './replicas.ts';
 
-/** What Dogtag's CMC service made of a request. */
 type CmcResult =
   | {
       readonly status: 'issued';
-      /** DER of all certificates of the answer. */ readonly certificates: readonly Buffer[];
+      /* DER of all certificates in the response. */ readonly certificates: readonly Buffer[];
     }
   | { readonly status: 'rejected'; readonly reason: string };
 
 interface CmcServiceOptions {
   readonly replicas: Replicas;
-  /** Signs the messages. */
   readonly agent: KeyPair;
-  /** The profile that requests go to. */
+  /** Dogtag's enrollment profile. */
   readonly profile: string;
   readonly retryAfter: number;
   readonly chain: Pick<RemoteChain, 'certificate'>;
-  /** The CA's label; the CA takes one request at a time from all nodes. */
+  /** The CA's label; all nodes together send one request at a time. */
   readonly label: string;
   readonly makeMutex: MakeMutex;
   readonly now: () => number;
 }
 
-/** Requests that may wait for the mutex, and for how many milliseconds. */
+/** Requests that may wait for the mutex, and their maximum wait in milliseconds. */
 const QUEUE = 256;
 const WAIT = 30_000;
 const BODY_PART = 1;
 
 export class CmcService {
   readonly #options: CmcServiceOptions;
-  /** Dogtag 10.10 keeps a message in a field that all its threads share: two at once get each other's certificates. */
+  /**
+   * Dogtag 10.10 keeps a message in a field that its threads share, so concurrent requests receive each other's
+   * certificates.
+   */
   readonly #mutex: Limiter;
   readonly #agent: Certificate;
   readonly signer: CmsSigner;
 
-  /** @throws EstuaryError 500 `CA_UNUSABLE` where the agent's key cannot sign */
+  /** @throws EstuaryError 500 `CA_UNUSABLE` if the agent's key cannot sign */
   constructor(options: CmcServiceOptions) {
     this.#options = options;
     this.#mutex = options.makeMutex(`cmc:${options.label}`, QUEUE);
@@ -70,16 +71,15 @@ export class CmcService {
     }
   }
 
-  /** DER of the agent's certificate. */
   get certificate(): Buffer {
     return this.#agent.der;
   }
 
   /**
-   * Submits one request, once, while no other one is under way.
+   * Submits one request once, under the mutex.
    *
-   * @throws EstuaryError 500 the CA cannot take it; 503 it certainly did not arrive; SubmissionUnanswered, also where the CA
-   *   queued it without saying under which id
+   * @throws EstuaryError 500 if the CA cannot process it, 503 if it certainly did not arrive; SubmissionUnanswered,
+   * also if the CA queued it without returning an ID
    */
   async submit(request: ForwardedRequest): Promise<CmcResult> {
     const { replicas, retryAfter, profile } = this.#options;
@@ -125,7 +125,7 @@ export class CmcService {
     return refusal(sentence(status.statusString ?? status.status));
   }
 
-  /** @throws ReplicaFault unless it is a PKI response that the CA signed */
+  /** @throws ReplicaFault unless it is a PKI response signed by the CA */
   async #read(der: Buffer): Promise<{ signedData: SignedData; status: CmcStatusInfo }> {
     try {
       const signedData = parseSignedData(der);
@@ -151,9 +151,9 @@ export class CmcService {
   }
 }
 
-/** Only what is certain is a refusal: "Request Deferred" is said of what is queued, and says no id. */
+/** Only certain outcomes are rejections. "Request Deferred" means queued, without an ID. */
 function refusal(text: string): CmcResult {
-  // The agent is unknown, or the directory that knows it is down; nothing was made of the request.
+  // The agent is unknown, or its directory is down; the request was not processed.
   if (text.startsWith('Invalid Credential')) throw new ReplicaFault(text, false);
   if (/^Profile \S+ Not Found/.test(text))
     throw failed('CA_REFUSED', 'The CA cannot process this request.', { detail: text });

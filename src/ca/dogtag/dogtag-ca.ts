@@ -1,4 +1,4 @@
-/** A certificate authority in Dogtag PKI, as the agent of which we ask. docs/dogtag.md tells how it decides. */
+/** A CA in Dogtag PKI, which Estuary uses as an agent (docs/dogtag.md). */
 import { describe, EstuaryError, failed, forbidden, isUnavailable, unavailable } from '../../errors.ts';
 import type { CmsSigner } from '../../pki/cms/signed-data.ts';
 import { type Certificate, parseCertificate } from '../../pki/x509/certificate.ts';
@@ -39,19 +39,19 @@ interface DogtagCaOptions {
   readonly label: string;
   readonly replicas: Replicas;
   readonly chain: RemoteChain;
-  /** Where requests of full CMC messages go. */
+  /** Receives the requests of full CMC messages. */
   readonly cmc: CmcService;
-  /** Where keys that the server generates are archived. */
+  /** Archives server-generated keys. */
   readonly kra: Kra | undefined;
-  /** The enrollment profile. */
+  /** Dogtag's enrollment profile. */
   readonly profile: string;
-  /** What `[ca.profile]` asks of certificates. */
+  /** Requirements of `[ca.profile]`. */
   readonly asked: AskedProfile;
-  /** The class of the profile's input that takes the request; undefined: the profile is asked for it. */
+  /** Class of the profile input that takes the request; undefined: read from the profile. */
   readonly inputClass: string | undefined;
-  /** Milliseconds for which a request may be unknown there before it counts as lost. */
+  /** Milliseconds until an unknown request counts as lost. */
   readonly lostAfter: number;
-  /** Milliseconds one operation may take. */
+  /** Milliseconds per operation. */
   readonly timeout: number;
   readonly retryAfter: number;
 }
@@ -63,7 +63,7 @@ export class DogtagCa implements CaDriver {
   readonly takesCsr = true;
   readonly dependency: CaDependency = { name: 'dogtag', health: () => this.health() };
   readonly keyArchive?: KeyArchive;
-  /** The agent signs CMC responses, unless `[cmc]` names somebody for it. */
+  /** The agent signs CMC responses, unless `[cmc]` configures a signer. */
   readonly cmsSigner: CmsSigner;
   readonly cmsCertificates: readonly Buffer[];
 
@@ -82,7 +82,7 @@ export class DogtagCa implements CaDriver {
     };
   }
 
-  /** Finds out which replicas can be used, and asks for the chain. */
+  /** Checks the replicas and reads the chain. */
   async start(): Promise<void> {
     await Promise.all([this.#options.replicas.start(), this.#options.kra?.start()]);
   }
@@ -110,7 +110,7 @@ export class DogtagCa implements CaDriver {
     return { serial: null, issue: () => this.#issue(request, csr.der, inputs) };
   }
 
-  /** The CA that everything issued has to come from. @throws EstuaryError 503 while it is not known, or another one */
+  /** The expected issuer. @throws EstuaryError 503 while it is unknown or a different CA */
   #issuer(): Certificate {
     const { chain, retryAfter } = this.#options;
     const { certificate } = chain;
@@ -136,7 +136,7 @@ export class DogtagCa implements CaDriver {
     try {
       return await this.#outcome(info, request);
     } catch (error) {
-      // It is complete there; only its certificate could not be had now. A poll gets it.
+      // The request is complete, but its certificate could not be read now. A later poll reads it.
       if (isUnavailable(error)) return { status: 'pending', reference: info.id };
       throw error;
     }
@@ -156,7 +156,7 @@ export class DogtagCa implements CaDriver {
     const { replicas } = this.#options;
     const info = await findRequestInfo(replicas, reference);
     if (info !== undefined) return this.#outcome(info, request);
-    // A directory that is down is answered "not found" as well.
+    // Dogtag also answers "not found" while its directory is down.
     return (await directoryAnswers(replicas)) ? { status: 'unknown' } : { status: 'pending', reference };
   }
 
@@ -183,12 +183,15 @@ export class DogtagCa implements CaDriver {
     return certificate.der;
   }
 
-  /** @throws EstuaryError 500 `CA_ISSUED_OTHER`: it must not leave, and is revoked where it is certainly this request's */
+  /**
+   * @throws EstuaryError 500 `CA_ISSUED_OTHER`: the certificate is not delivered, and is revoked if it certainly
+   * belongs to this request
+   */
   async #verify(certificate: Certificate, request: IssuanceRequest): Promise<void> {
     const issuer = this.#issuer();
     const problem = await issuedProblem(certificate, request, this.#options.asked, issuer);
     if (problem === undefined) return;
-    // A certificate of another key may be another requester's, mixed up; and another CA's is not ours to revoke.
+    // A certificate for another key may belong to another requester; another CA's certificate is not ours to revoke.
     const own = isKey(certificate, request.spki) && (await isIssuedBy(certificate, issuer));
     const fate = own ? await this.#withdraw(certificate) : 'left as it is';
     throw failed('CA_ISSUED_OTHER', 'The CA issued another certificate than requested.', {
@@ -196,7 +199,7 @@ export class DogtagCa implements CaDriver {
     });
   }
 
-  /** What became of it. */
+  /** Revokes the certificate and describes the outcome. */
   async #withdraw({ serialNumber }: Certificate): Promise<string> {
     try {
       await this.revoke({ serial: serialNumber, reason: 'privilegeWithdrawn' });
@@ -226,22 +229,22 @@ export class DogtagCa implements CaDriver {
   }
 }
 
-/** How a request of ours is marked at the CA, where its agents see it too. */
+/** Marks our requests at the CA; its agents see it. */
 const requestorOf = (requestId: string): string => `estuary ${requestId}`;
 
-/** What a profile of Dogtag does with a request, as Dogtag itself describes it to its agents. */
+/** How a Dogtag profile processes requests, as Dogtag reports it to its agents. */
 
 /**
- * Whether a profile issues at once: one with an authenticator does, or refuses; one without leaves every request to the
- * agents. It is asked each time, since an administrator there may change it at any time.
+ * Whether a profile decides immediately: profiles with an authenticator do; others queue requests for agents. Not
+ * cached, since an administrator may change it at any time.
  *
- * @throws EstuaryError 500 `CA_PROFILE_UNREADABLE` when the agent may not read it; 503
+ * @throws EstuaryError 500 `CA_PROFILE_UNREADABLE` if the agent lacks permission; 503
  */
 export async function issuesAtOnce(replicas: Replicas, profile: string): Promise<boolean> {
   try {
     return await replicas.read((replica) =>
       replica.session(async (call) => {
-        // Profiles are shown in a session with a login only.
+        // Profiles are visible only in a logged-in session.
         readAnswer(await call({ method: 'GET', path: '/ca/rest/account/login' }));
         const shown = readAnswer(await call({ method: 'GET', path: `/ca/rest/profiles/${profile}` }));
         const authenticator = textOf(shown, 'authenticatorId') ?? '';

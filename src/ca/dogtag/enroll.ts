@@ -1,4 +1,4 @@
-/** Submitting a certificate request, and asking what became of it. */
+/** Submits certificate requests and reads their status. */
 import { failed } from '../../errors.ts';
 import { parsePemCertificates, type Certificate } from '../../pki/x509/certificate.ts';
 import { errorOf, jsonOf, onlyRequest, readAnswer, requestInfo, type RequestInfo } from './answers.ts';
@@ -8,7 +8,7 @@ import { NotHere, ReplicaFault } from './replica.ts';
 import type { Attempt, Replicas } from './replicas.ts';
 import { InputError } from '../../pki/input-error.ts';
 
-/** The inputs of a profile: which class takes the request, and whether one takes the requestor's name. */
+/** A profile's inputs: the class that takes the request, and whether one takes the requestor's name. */
 export interface ProfileInputs {
   readonly requestClass: string;
   readonly requestorClass: string | undefined;
@@ -20,17 +20,13 @@ interface Submission {
   readonly type: 'pkcs10' | 'crmf';
   /** DER of the request. */
   readonly request: Buffer;
-  /** What it is found again by. */
+  /** Identifies the request in a later search. */
   readonly requestor: string;
 }
 
 const JSON_HEADERS = { 'Content-Type': 'application/json' };
 
-/**
- * Reads which inputs a profile has.
- *
- * @throws EstuaryError 500 where it takes no certificate request; 503
- */
+/** @throws EstuaryError 500 if the profile takes no certificate request; 503 */
 export function profileInputs(replicas: Replicas, profile: string): Promise<ProfileInputs> {
   return replicas.read(async (replica) => {
     const template = readAnswer(
@@ -52,9 +48,9 @@ function classWith(inputs: readonly JsonObject[], attribute: string): string | u
 }
 
 /**
- * Submits a request, once.
+ * Submits a request once.
  *
- * @throws EstuaryError 500 the CA cannot take it; 503 it certainly did not arrive; SubmissionUnanswered
+ * @throws EstuaryError 500 if the CA cannot process it; 503 if it certainly did not arrive; SubmissionUnanswered
  */
 export function submitRequest(replicas: Replicas, submission: Submission): Promise<RequestInfo> {
   const body = Buffer.from(JSON.stringify(enrollmentRequest(submission)), 'utf8');
@@ -87,13 +83,13 @@ function enrollmentRequest({ profile, inputs, type, request, requestor }: Submis
   };
 }
 
-/** Only what is certain ends the submission; whatever else comes back leaves open what became of it. */
+/** Only certain outcomes end the submission; any other response leaves its outcome open. */
 function submitted(answer: HttpAnswer): RequestInfo {
   if (answer.status === 200) return onlyRequest(jsonOf(answer));
   const error = errorOf(answer);
-  // The web application is not there, or not yet: the container answers for it.
+  // The web application is not (yet) deployed: the container answers.
   if (error === undefined && answer.status === 404) throw new ReplicaFault(complaint(answer), false);
-  // The agent is unknown, or the directory that knows it is down; nothing was made of the request.
+  // The agent is unknown, or its directory is down; the request was not processed.
   if (answer.status === 401) throw new ReplicaFault(complaint(answer), false);
   if (answer.status >= 400 && answer.status < 500)
     throw failed('CA_REFUSED', 'The CA refused the request.', { detail: complaint(answer) });
@@ -103,9 +99,9 @@ function submitted(answer: HttpAnswer): RequestInfo {
 }
 
 /**
- * What Dogtag says of a request now; undefined where no replica knows it, which a directory that is down says too.
+ * The request's status; undefined if no replica knows it, or the directory is down.
  *
- * @throws EstuaryError 503 when no replica can tell
+ * @throws EstuaryError 503 if no replica answers
  */
 export async function findRequestInfo(replicas: Replicas, id: string): Promise<RequestInfo | undefined> {
   let unknown = 0;
@@ -114,7 +110,7 @@ export async function findRequestInfo(replicas: Replicas, id: string): Promise<R
       const answer = await replica.call({ method: 'GET', path: `/ca/rest/certrequests/${id}` });
       if (answer.status === 404 && errorOf(answer)?.type === 'RequestNotFoundException') {
         unknown += 1;
-        // Replication may lag: another replica may know it. That is no fault of this one.
+        // Replication may lag: another replica may know it. This one is not at fault.
         throw new NotHere(`request ${id} is not known`);
       }
       return requestInfo(readAnswer(answer));
@@ -125,7 +121,7 @@ export async function findRequestInfo(replicas: Replicas, id: string): Promise<R
   }
 }
 
-/** Whether the agent can log in, so that "not known" is more than a directory that is down. */
+/** Whether the agent can log in; otherwise "not found" may mean that the directory is down. */
 export function directoryAnswers(replicas: Replicas): Promise<boolean> {
   return replicas.read(
     async (replica) =>
@@ -133,7 +129,7 @@ export function directoryAnswers(replicas: Replicas): Promise<boolean> {
   );
 }
 
-/** The certificate of this serial number (`0x…`). @throws EstuaryError 500 or 503 */
+/** Reads a certificate by serial number (`0x…`). @throws EstuaryError 500 or 503 */
 export function fetchCertificate(replicas: Replicas, certId: string): Promise<Certificate> {
   return replicas.read((replica) => readCertificate(replica, certId));
 }
@@ -144,7 +140,7 @@ async function readCertificate(replica: Attempt, certId: string): Promise<Certif
   return certificateIn(readAnswer(answer));
 }
 
-/** The certificate that `Encoded` holds as PEM. @throws ReplicaFault */
+/** The PEM certificate in `Encoded`. @throws ReplicaFault */
 export function certificateIn(json: JsonObject): Certificate {
   try {
     const [certificate] = parsePemCertificates(textOf(json, 'Encoded') ?? '');

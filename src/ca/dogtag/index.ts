@@ -1,4 +1,4 @@
-/** Makes CAs behind Dogtag PKI (`driver = "dogtag"`). */
+/** Creates CAs behind Dogtag PKI (`driver = "dogtag"`). */
 import type { DogtagCaMaterial } from '../../config/material/material.ts';
 import type { DogtagCaConfig } from '../../config/schema.ts';
 import type { MakeMutex } from '../../process/fair-limiter.ts';
@@ -18,15 +18,15 @@ interface DogtagContext {
   readonly makeMutex: MakeMutex;
 }
 
-/** What the driver takes of its `[[ca]]` table. */
+/** The settings that the driver uses from its `[[ca]]` table. */
 type DogtagSettings = Pick<DogtagCaConfig, 'label' | 'dogtag'> & {
   readonly profile: Pick<DogtagCaConfig['profile'], 'key_escrow'> & AskedProfile;
 };
 
 /**
- * A CA behind Dogtag, not started. The server need not be up: it is found as soon as it is.
+ * A CA behind Dogtag, not started. The server may be down at start.
  *
- * @throws EstuaryError 500 `CA_UNUSABLE` where the agent's key cannot sign
+ * @throws EstuaryError 500 `CA_UNUSABLE` if the agent's key cannot sign
  */
 export function createDogtagCa(
   config: DogtagSettings,

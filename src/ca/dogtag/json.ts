@@ -1,12 +1,9 @@
-/** Dogtag's JSON, which is not always JSON: the container answers errors in HTML, or not at all. */
+/** Parses Dogtag's JSON. The container may answer errors in HTML or with an empty body. */
 import type { HttpAnswer } from '../remote/http.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/**
- * The object that an answer holds; undefined where it holds none. Integers that a double cannot hold (nonces are
- * int64) stay what they are on the wire: strings of digits.
- */
+/** The JSON object of a response, if any. Integers beyond a double (nonces are int64) become strings of digits. */
 export function readJson({ headers, body }: Pick<HttpAnswer, 'headers' | 'body'>): JsonObject | undefined {
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase();
   if (type !== 'application/json') return undefined;
@@ -19,7 +16,7 @@ export function readJson({ headers, body }: Pick<HttpAnswer, 'headers' | 'body'>
   }
 }
 
-/** ECMAScript's source text access, which TypeScript's declaration of the reviver does not have yet. */
+/** The reviver's source text access (ECMAScript), missing in TypeScript's declarations. */
 function exactIntegers(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
   if (typeof value !== 'number' || Number.isSafeInteger(value) || context?.source === undefined) return value;
   return /^-?\d+$/.test(context.source) ? context.source : value;
@@ -29,33 +26,32 @@ export function asObject(value: unknown): JsonObject | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
 }
 
-/** The objects of a list field; none where it is no list. */
+/** The objects of a list field; empty if it is not a list. */
 export function objectsOf(object: JsonObject, field: string): JsonObject[] {
   const list: unknown = object[field];
   if (!Array.isArray(list)) return [];
   return list.map(asObject).filter((item) => item !== undefined);
 }
 
-/** A field that holds text. */
 export function textOf(object: JsonObject, field: string): string | undefined {
   const value = object[field];
   return typeof value === 'string' ? value : undefined;
 }
 
-/** A field that holds an integer of any size, or the same as text. */
+/** A field with an integer of any size, or an integer as text. */
 export function digitsOf(object: JsonObject, field: string): string | undefined {
   const value = object[field];
   if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value);
   return typeof value === 'string' && /^-?\d+$/.test(value) ? value : undefined;
 }
 
-/** Text of a CA for people: one line, bounded. */
+/** A CA's text on one line, truncated. */
 export function sentence(text: string, limit = 300): string {
   const line = text.replace(/[\p{Cc}\s]+/gu, ' ').trim();
   return line.length > limit ? `${line.slice(0, limit)}…` : line;
 }
 
-/** What an answer says went wrong, for the log. */
+/** The error in a response, for the log. */
 export function complaint(answer: HttpAnswer): string {
   const json = readJson(answer);
   const message = json === undefined ? undefined : textOf(json, 'Message');

@@ -1,6 +1,6 @@
 /**
- * Dogtag's key recovery authority as a key archive. A key goes there as the data of a key archival request: the type for
- * private keys is answered with "complete" and stored nowhere, the one for pass phrases keeps the octets.
+ * Archives keys in Dogtag's key recovery authority, as data of a key archival request. The data type for private keys
+ * reports "complete" but stores nothing, so the type for pass phrases is used.
  */
 import { constants, createCipheriv, type KeyObject, publicEncrypt, randomBytes } from 'node:crypto';
 import { EstuaryError, failed, isUnavailable, unavailable } from '../../errors.ts';
@@ -11,7 +11,7 @@ import { asObject, complaint, type JsonObject, textOf } from './json.ts';
 import { ReplicaFault } from './replica.ts';
 import type { Attempt, Replicas } from './replicas.ts';
 
-/** Milliseconds that the transport certificate is taken for current. */
+/** Milliseconds to cache the transport certificate. */
 const TRANSPORT_FRESH = 300_000;
 
 export class Kra implements KeyArchive {
@@ -24,7 +24,7 @@ export class Kra implements KeyArchive {
     this.#now = now;
   }
 
-  /** Finds out which replicas can be used. */
+  /** Checks the replicas. */
   start(): Promise<void> {
     return this.#replicas.start();
   }
@@ -41,14 +41,14 @@ export class Kra implements KeyArchive {
     this.#replicas.close();
   }
 
-  /** A request may archive twice, where signing failed after the first time; an archive's name for a key is used once. */
+  /** Signing may fail after archival, so a request may archive twice. Each archival needs a new name. */
   async archive({ parts }: SealedKey, requestId: string): Promise<string> {
     const name = `estuary-${requestId}-${randomBytes(4).toString('hex')}`;
     const body = Buffer.from(JSON.stringify(archivalRequest(name, parts)), 'utf8');
     try {
       return await this.#read((replica) => archiveAt(replica, name, body));
     } catch (error) {
-      // It may have been encrypted for a transport key that is no longer in use.
+      // It may have been encrypted for an obsolete transport key.
       this.#transport = undefined;
       throw error;
     }
@@ -65,7 +65,7 @@ export class Kra implements KeyArchive {
     return publicKey.keyObject;
   }
 
-  /** What is done here may be done twice, so that it goes from one replica to the next like a read. */
+  /** Idempotent work, which moves to the next replica on failure. */
   async #read<T>(work: (replica: Attempt) => Promise<T>): Promise<T> {
     try {
       return await this.#replicas.read(work);
@@ -94,10 +94,9 @@ function archivalRequest(name: string, wrapped: SealedKey['parts']): JsonObject 
 }
 
 /**
- * Archives at one replica, unless an attempt that seemed to fail was taken after all; the answer is believed once the
- * archive shows the key.
+ * Archives at one replica, unless a previous attempt succeeded despite an error. Reads the key back to confirm.
  *
- * @returns the key's id there
+ * @returns the archive's key ID
  */
 async function archiveAt(replica: Attempt, name: string, body: Buffer): Promise<string> {
   const answer = await replica.call({
@@ -118,39 +117,38 @@ async function archiveAt(replica: Attempt, name: string, body: Buffer): Promise<
   return id;
 }
 
-/** The id that the answer to an archival request tells. */
+/** The key ID in the response to an archival request. */
 function archivedAs(answer: JsonObject): string {
   const request = asObject(answer['RequestInfo']) ?? {};
   const status = textOf(request, 'requestStatus') ?? 'without a status';
   const id = idIn(request);
-  // "complete" without a key means that nothing was stored.
+  // "complete" without a key ID means that nothing was stored.
   if (status !== 'complete' || id === undefined)
     throw notArchived(`the archival request is ${status}, ${id === undefined ? 'without a key' : `of the key ${id}`}`);
   return id;
 }
 
-/** The last part of a keyURL. */
+/** The last segment of keyURL. */
 function idIn(object: JsonObject): string | undefined {
   const id = textOf(object, 'keyURL')?.split('/').at(-1);
   return id !== undefined && /^(0x)?[0-9a-f]{1,40}$/i.test(id) ? id : undefined;
 }
 
-/** How a private key travels to the KRA: encrypted with a session key that only its transport key can unwrap. */
+/** Wraps a private key for the KRA: encrypted with a session key, which is encrypted with the KRA's transport key. */
 
-/** Each base64. */
+/** All values in base64. */
 interface WrappedKey {
   /** AES-128-CBC with the session key, PKCS#7 padding. */
   readonly wrappedPrivateData: string;
-  /** The initialization vector. */
   readonly symmetricAlgorithmParams: string;
-  /** The session key, RSAES-PKCS1-v1_5 for the KRA's transport key: 10.10 takes nothing else. */
+  /** The session key, encrypted with RSAES-PKCS1-v1_5, the only scheme in 10.10. */
   readonly transWrappedSessionKey: string;
 }
 
-/** AES-128-CBC, as the KRA writes object identifiers. */
+/** AES-128-CBC, in the KRA's notation for OIDs. */
 const AES_128_CBC = '{2 16 840 1 101 3 4 1 2}';
 
-/** @param data not kept */
+/** @param data not retained */
 export function wrapForTransport(data: Buffer, transportKey: KeyObject): WrappedKey {
   const sessionKey = randomBytes(16);
   const iv = randomBytes(16);

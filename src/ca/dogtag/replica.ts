@@ -1,13 +1,13 @@
-/** One replica: whether it can be used, and the agent's session there. */
+/** One Dogtag replica: its availability and the agent's session. */
 import { FairLimiter } from '../../process/fair-limiter.ts';
 import { HttpClient, TransportError, type ClientTls, type HttpAnswer, type HttpCall } from '../remote/http.ts';
 import { complaint, readJson } from './json.ts';
 import { measured } from '../../dependency-calls.ts';
 
-/** A subsystem of a Dogtag server: every path and every session belongs to one. */
+/** A subsystem of a Dogtag server, with its own paths and sessions. */
 export type Subsystem = 'ca' | 'kra';
 
-/** What was asked for cannot be had from this replica; another one may have it. */
+/** This replica cannot serve the call; another one may. */
 export class ReplicaFault extends Error {
   readonly mayHaveArrived: boolean;
 
@@ -18,7 +18,7 @@ export class ReplicaFault extends Error {
   }
 }
 
-/** It works and does not have what was asked for; another one may, since replication lags. */
+/** The replica works but does not have the object; another one may, since replication lags. */
 export class NotHere extends ReplicaFault {
   constructor(message: string) {
     super(message, true);
@@ -26,7 +26,7 @@ export class NotHere extends ReplicaFault {
   }
 }
 
-/** Faults in a row that take a replica out of use; one is enough where it cannot even be connected to. */
+/** Consecutive faults that take a replica out of use; a failed connection does so at once. */
 const FAULTS = 3;
 /** Calls that may wait for the agent's session. */
 const SESSION_QUEUE = 256;
@@ -53,12 +53,12 @@ export class Replica {
     this.url = this.#client.url;
   }
 
-  /** Why it is out of use; undefined while it is in use. */
+  /** Why the replica is out of use; undefined while in use. */
   get problem(): string | undefined {
     return this.#problem;
   }
 
-  /** @throws ReplicaFault when no whole answer came */
+  /** @throws ReplicaFault without a complete response */
   async call(call: HttpCall): Promise<HttpAnswer> {
     try {
       const answer = await measured({ dependency: 'dogtag' }, () =>
@@ -72,10 +72,10 @@ export class Replica {
   }
 
   /**
-   * Runs `work` alone in the agent's session: nonces are bound to it, and two first calls at once would make two.
+   * Runs `work` exclusively in the agent's session: nonces are bound to it, and concurrent first calls would open two
+   * sessions.
    *
-   * @param deadline milliseconds since the epoch
-   * @throws ReplicaFault; NotHere where the session is not free in time
+   * @throws ReplicaFault; NotHere if the session is not free before the deadline
    */
   session<T>(deadline: number, work: (call: SessionCall) => Promise<T>): Promise<T> {
     const waitMs = Math.max(0, deadline - Date.now());
@@ -91,8 +91,8 @@ export class Replica {
   }
 
   /**
-   * Whether the web application, the directory behind it and the agent's account work: the agent logs in. Puts the
-   * replica into use, or out of it.
+   * Logs in as the agent, which checks the web application, its directory and the account, and puts the replica into or
+   * out of use.
    */
   async check(deadline: number): Promise<void> {
     try {
@@ -107,13 +107,12 @@ export class Replica {
     }
   }
 
-  /** It did what was asked of it. */
   succeeded(): void {
     this.#faults = 0;
     this.#problem = undefined;
   }
 
-  /** It did not; {@link check} puts it back into use. */
+  /** Counts a fault; {@link check} puts the replica back into use. */
   failed(fault: ReplicaFault): void {
     if (fault instanceof NotHere) return;
     this.#faults += 1;
@@ -129,7 +128,7 @@ export class Replica {
   }
 }
 
-/** The session cookie of a subsystem; another path's is another session. */
+/** The subsystem's session cookie; cookies are bound to a path. */
 function cookieOf({ headers }: HttpAnswer, subsystem: Subsystem): string | undefined {
   for (const cookie of headers['set-cookie'] ?? []) {
     const [pair = '', ...attributes] = cookie.split(';').map((part) => part.trim());

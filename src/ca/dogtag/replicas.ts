@@ -1,6 +1,6 @@
 /**
- * The replicas of one CA or KRA. The first one in use serves; a read goes on to the next at once, a submission only
- * when it certainly did not arrive. What is out of use comes back by itself, when the agent can log in again.
+ * The replicas of one CA or KRA. The first one in use serves. A failed read moves to the next replica; a submission
+ * does so only if it certainly did not arrive. A replica returns into use when the agent can log in again.
  */
 import { unavailable } from '../../errors.ts';
 import { SubmissionUnanswered, type HealthReport } from '../driver.ts';
@@ -11,7 +11,7 @@ interface ReplicasOptions {
   readonly urls: readonly string[];
   readonly subsystem: Subsystem;
   readonly tls: ClientTls;
-  /** Milliseconds that one operation may take, whatever number of replicas it tries. */
+  /** Milliseconds for one operation, across all replicas. */
   readonly timeout: number;
   /** Milliseconds between checks of a replica in use. */
   readonly checkInterval: number;
@@ -24,12 +24,10 @@ interface ReplicasLog {
   warn(fields: object, message: string): void;
 }
 
-/** A replica for one attempt. */
 export interface Attempt {
   readonly url: string;
-  /** @throws ReplicaFault when no whole answer came */
+  /** @throws ReplicaFault without a complete response */
   call(call: Omit<HttpCall, 'deadline' | 'connectDeadline'>): Promise<HttpAnswer>;
-  /** @throws ReplicaFault */
   session<T>(work: (call: SessionCall) => Promise<T>): Promise<T>;
 }
 
@@ -43,32 +41,32 @@ export class Replicas {
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  /** @param afterCheck what else is due from time to time; never rejects */
+  /** @param afterCheck further periodic work; never rejects */
   constructor(options: ReplicasOptions, afterCheck: () => Promise<void> = () => Promise.resolve()) {
     this.#options = options;
     this.#afterCheck = afterCheck;
     this.#all = options.urls.map((url) => new Replica(url, options.subsystem, options.tls));
   }
 
-  /** Checks every replica now, and from time to time until {@link close}. */
+  /** Checks every replica now and periodically until {@link close}. */
   async start(): Promise<void> {
     await this.#check(this.#all);
     this.#schedule();
   }
 
   /**
-   * Runs `work` with one replica after the other until one can do it.
+   * Runs `work` with one replica after another until one succeeds.
    *
-   * @throws EstuaryError 503 when none can; whatever else `work` throws
+   * @throws EstuaryError 503 if none can; any other error of `work`
    */
   read<T>(work: (replica: Attempt) => Promise<T>): Promise<T> {
     return this.#try('read', work);
   }
 
   /**
-   * The same for what must not be done twice.
+   * As {@link read}, for work that must not run twice.
    *
-   * @throws EstuaryError 503 when it certainly arrived nowhere; SubmissionUnanswered
+   * @throws EstuaryError 503 if it certainly arrived nowhere; SubmissionUnanswered
    */
   submit<T>(work: (replica: Attempt) => Promise<T>): Promise<T> {
     return this.#try('submit', work);
@@ -79,7 +77,7 @@ export class Replicas {
     const candidates = this.#all.filter(({ problem }) => problem === undefined);
     const problems: string[] = [];
     for (const [index, replica] of candidates.entries()) {
-      // A silent replica leaves time for those after it; what it may have taken a submission for is waited for.
+      // A silent replica leaves time for the next ones. If it may have taken a submission, wait for it.
       const share = Date.now() + (end - Date.now()) / (candidates.length - index);
       try {
         const result = await work(attempt(replica, kind === 'read' ? share : end, share));
@@ -111,7 +109,7 @@ export class Replicas {
     return this.#all.flatMap(({ url, problem }) => (problem === undefined ? [] : `${url}: ${problem}`));
   }
 
-  /** From what is known; asks nobody. */
+  /** From cached state, without calls. */
   health(): HealthReport {
     const out = this.#outOfUse();
     if (out.length === 0) return { health: 'ok' };

@@ -1,4 +1,4 @@
-/** What a remote CA issued, held against what was asked for: a certificate of somebody else never leaves. */
+/** Compares what a remote CA issued with the request: another requester's certificate is never delivered. */
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { formatGeneralName, sameGeneralNames, type GeneralName } from '../../pki/x509/general-name.ts';
 import { isIssuedBy, namesMatch } from '../../pki/x509/name-matching.ts';
@@ -9,20 +9,20 @@ import type { IssuanceRequest } from '../driver.ts';
 import { keyUsageFor } from '../local/key-usage.ts';
 import { isKey } from '../remote/issued.ts';
 
-/** What `[ca.profile]` says of certificates beyond their names and keys. */
+/** Requirements of `[ca.profile]` in addition to names and keys. */
 export interface AskedProfile {
-  /** Empty: whatever the CA gives an end entity. */
+  /** Empty: any usage for end entities. */
   readonly key_usage: readonly KeyUsage[];
-  /** Names or dotted OIDs; empty: whatever the CA gives. */
+  /** Names or OIDs; empty: any purpose. */
   readonly extended_key_usage: readonly string[];
   readonly max_validity_days: number;
 }
 
 const DAY = 86_400_000;
-/** A CA may count its days on a calendar with daylight saving time. */
+/** A CA may count days by a calendar with daylight saving time. */
 const CALENDAR_SLACK = 3_600_000;
 
-/** Why the certificate is not the one that was asked for, or not this CA's; undefined when it is. */
+/** Why the certificate is not the requested one or not from this CA; undefined if it is. */
 export async function issuedProblem(
   certificate: Certificate,
   wanted: Pick<IssuanceRequest, 'spki' | 'subject' | 'subjectAltNames'>,
@@ -42,7 +42,7 @@ export async function issuedProblem(
   );
 }
 
-/** Every usage that was asked for and that this kind of key can have, and none that was not; never a CA's. */
+/** Exactly the requested usages that this key type can have; never those of a CA. */
 function keyUsageProblem({ keyUsage, publicKey }: Certificate, { key_usage }: AskedProfile): string | undefined {
   const issued = keyUsage ?? [];
   const asked = (usage: KeyUsage): boolean =>
@@ -54,7 +54,7 @@ function keyUsageProblem({ keyUsage, publicKey }: Certificate, { key_usage }: As
   return `its keyUsage is ${keyUsage === undefined ? 'absent' : `[${issued.join(', ')}]`}, not ${wanted} (ca.profile.key_usage)`;
 }
 
-/** Exactly the purposes that were asked for; without the extension a certificate is good for all of them. */
+/** Exactly the requested purposes; without the extension a certificate is valid for all purposes. */
 function purposeProblem({ extKeyUsage }: Certificate, { extended_key_usage }: AskedProfile): string | undefined {
   if (extended_key_usage.length === 0) return undefined;
   const asked = new Set(extended_key_usage.map((purpose) => oidByName(purpose) ?? purpose));

@@ -1,4 +1,6 @@
-/** `driver = "est"`: another EST server (RFC 7030, RFC 8951), where this server enrolls as a registration authority (docs/upstream.md). */
+/**
+ * `driver = "est"`: enrolls at another EST server (RFC 7030, RFC 8951) as a registration authority (docs/upstream.md).
+ */
 import { EstuaryError, failed, isRefusal, unavailable } from '../../errors.ts';
 import { parseCertsOnly } from '../../pki/cms/signed-data.ts';
 import { parseDer, Tag } from '../../pki/der/der.ts';
@@ -18,16 +20,16 @@ import {
 } from '../remote/upstream.ts';
 
 interface EstUpstreamOptions {
-  /** The base URL, label included: `https://ca.example.com/.well-known/est/edge`. */
+  /** Base URL including the label: `https://ca.example.com/.well-known/est/edge`. */
   readonly url: string;
   readonly tls: ClientTls;
-  /** HTTP Basic, where no certificate authenticates us. */
+  /** HTTP Basic, if no client certificate is configured. */
   readonly password: { readonly username: string; readonly reveal: () => string } | undefined;
-  /** Whether csrattrs are the upstream's. */
+  /** Whether csrattrs come from the upstream. */
   readonly forwardsCsrAttributes: boolean;
-  /** Milliseconds that one call may take. */
+  /** Milliseconds per call. */
   readonly timeout: number;
-  /** Seconds in the Retry-After of a 503, and between polls where the upstream names none. */
+  /** Seconds; for 503 responses, and between polls if the upstream names no interval. */
   readonly retryAfter: number;
 }
 
@@ -60,7 +62,7 @@ export class EstUpstream implements Upstream {
         ...(password === undefined ? {} : { Authorization: basic(password) }),
       },
       body,
-      // A connection that the server is about to close must not lose the request.
+      // A connection that the server is closing must not lose the request.
       freshConnection: true,
     });
     if (answer.status === 202)
@@ -71,7 +73,7 @@ export class EstUpstream implements Upstream {
 
   /** @throws Unanswered; EstuaryError */
   async poll(request: UpstreamRequest, reference: string | undefined): Promise<UpstreamAnswer | { status: 'unknown' }> {
-    // Nothing can be asked about a submission that was not answered.
+    // EST has no query for an unanswered submission.
     if (reference === undefined) return { status: 'unknown' };
     try {
       return await this.submit(request);
@@ -149,7 +151,7 @@ const waitOf = ({ headers }: Pick<HttpAnswer, 'headers'>): number | undefined =>
 const basic = ({ username, reveal }: { readonly username: string; readonly reveal: () => string }): string =>
   `Basic ${Buffer.from(`${username}:${reveal()}`, 'utf8').toString('base64')}`;
 
-/** The issuing CA is the certificate that issued none of the others. Servers send them in any order (RFC 7030 §4.1.3). */
+/** The issuing CA issued none of the other certificates. Servers send them in any order (RFC 7030 §4.1.3). */
 async function issuerFirst(certificates: readonly Certificate[]): Promise<Certificate[]> {
   for (const one of certificates) {
     let issuesOther = false;

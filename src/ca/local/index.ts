@@ -1,4 +1,4 @@
-/** Makes CAs of our own from their configuration. */
+/** Creates local CAs from their configuration. */
 import type { KeyObject } from 'node:crypto';
 import type { FileCaMaterial, KeyPair, OwnCaMaterial } from '../../config/material/material.ts';
 import { describe, failed, type EstuaryError } from '../../errors.ts';
@@ -11,7 +11,7 @@ export { LocalCa } from './local-ca.ts';
 export { FileSigner } from './signing.ts';
 export type { PublicationUrls } from './tbs.ts';
 
-/** What a local CA takes of its `[[ca]]` table, whatever holds its key. */
+/** The settings that every local CA uses from its `[[ca]]` table. */
 export interface LocalCaConfig {
   readonly label: string;
   readonly profile: IssuanceProfile;
@@ -22,14 +22,13 @@ export interface LocalCaContext {
   readonly now: () => number;
 }
 
-/** What starts the signer, where it has to be started. */
 interface SignerStart {
   readonly start?: () => Promise<void>;
 }
 
 /**
- * A CA over any signer.
- * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and what is wrong
+ * A CA with any signer.
+ * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and the problem
  */
 export function createLocalCa(
   { label, profile }: LocalCaConfig,
@@ -46,8 +45,8 @@ export function createLocalCa(
 }
 
 /**
- * A CA whose key is in a file (`driver = "file"`).
- * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and what is wrong
+ * A CA with its key in a file (`driver = "file"`).
+ * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and the problem
  */
 export function createFileCa(
   config: LocalCaConfig,

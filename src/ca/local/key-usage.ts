@@ -1,4 +1,6 @@
-/** Which key usages a kind of key can have (RFC 3279 §2.3.1, RFC 5480 §3, RFC 8410 §5, RFC 9881 §5), for end entities. */
+/**
+ * Key usages that each key type supports (RFC 3279 §2.3.1, RFC 5480 §3, RFC 8410 §5, RFC 9881 §5), for end entities.
+ */
 import type { KeyUsage } from '../../pki/x509/extensions.ts';
 import type { PublicKeyInfo } from '../../pki/x509/public-key.ts';
 
@@ -25,8 +27,8 @@ export function usagesOfKey(key: PublicKeyInfo): readonly KeyUsage[] {
 }
 
 /**
- * The profile's usages as far as the key can have them: one profile serves RSA and EC devices, and keyEncipherment
- * simply does not appear on an EC key. Empty when the profile names none or none is left.
+ * The profile's usages that the key supports: one profile serves RSA and EC devices, and keyEncipherment is dropped for
+ * EC keys.
  */
 export function keyUsageFor(key: PublicKeyInfo, profile: readonly KeyUsage[]): KeyUsage[] {
   const possible = usagesOfKey(key);

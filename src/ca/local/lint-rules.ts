@@ -1,4 +1,4 @@
-/** What every certificate must satisfy before the CA key signs it: one entry for each requirement. */
+/** Rules that every certificate must satisfy before the CA signs it. */
 import { Tag } from '../../pki/der/der.ts';
 import { OID, oidName, firstRepeated } from '../../pki/der/oids.ts';
 import { requireDer } from '../../pki/der/element.ts';
@@ -31,30 +31,28 @@ import { algorithmFitsKey, parseSignatureAlgorithm } from '../../pki/x509/signat
 import { altNamesInSubject } from '../../pki/x509/subject-names.ts';
 import { usagesOfKey } from './key-usage.ts';
 
-/** A TBSCertificate as it would be signed, parsed again from its bytes, and what it is held against. */
+/** A TBSCertificate parsed from the bytes to be signed, and its context. */
 export interface LintSubject {
   readonly tbs: TbsFields;
   readonly publicKey: PublicKeyInfo;
   readonly issuer: Certificate;
-  /** DER AlgorithmIdentifier that the finished certificate carries outside of the signed part. */
+  /** DER AlgorithmIdentifier outside the signed part of the finished certificate. */
   readonly signatureAlgorithm: Buffer;
   readonly maxValidityDays: number;
   /** The profile's own extensions by OID: whether each is critical. */
   readonly further?: ReadonlyMap<string, boolean>;
 }
 
-/** One requirement on a certificate. */
 export interface LintRule {
   readonly name: string;
-  /** Where it is from. */
   readonly source: string;
-  /** Whose fault a finding is: what the client asked for (400), or this CA's doing or set-up (500). */
+  /** Cause of a finding: the request (400), or this CA's operation or configuration (500). */
   readonly blames: 'request' | 'ca';
-  /** What is wrong, or undefined. May throw DerError on content that does not parse. */
+  /** The problem, or undefined. May throw DerError for unparsable content. */
   check(subject: LintSubject): string | undefined;
 }
 
-/** The parsed value of an extension of the certificate, or undefined where it is absent. */
+/** The parsed value of an extension, if present. */
 function extensionValue<T>(subject: LintSubject, oid: string, parse: (value: Buffer) => T): T | undefined {
   const extension = findExtension(subject.tbs.extensions, oid);
   return extension && parse(extension.value);
@@ -63,7 +61,7 @@ function extensionValue<T>(subject: LintSubject, oid: string, parse: (value: Buf
 const fits = (date: Date, tag: number): boolean =>
   tag === (date.getUTCFullYear() < 2050 ? Tag.UTC_TIME : Tag.GENERALIZED_TIME);
 
-/** Extension → whether it is critical; undefined: another rule decides. */
+/** Extension → required criticality; undefined: another rule decides. */
 const KNOWN: ReadonlyMap<string, boolean | undefined> = new Map<string, boolean | undefined>([
   [OID.basicConstraints, true],
   [OID.keyUsage, true],
@@ -145,7 +143,7 @@ export const LINT_RULES: readonly LintRule[] = [
     source: 'ca.profile.max_validity_days',
     blames: 'ca',
     check: ({ tbs, maxValidityDays }) => {
-      // both ends belong to the period (RFC 5280 §4.1.2.5)
+      // notBefore and notAfter are inclusive (RFC 5280 §4.1.2.5).
       const seconds = (tbs.notAfter.getTime() - tbs.notBefore.getTime()) / 1000 + 1;
       return seconds <= maxValidityDays * 86_400 ? undefined : `the validity must not exceed ${maxValidityDays} days`;
     },
@@ -227,7 +225,7 @@ export const LINT_RULES: readonly LintRule[] = [
       return undefined;
     },
   },
-  /** What the profile fixes was checked when it was read, so that a finding is about a copied one. */
+  /** Fixed profile extensions were checked at start, so a finding concerns a copied one. */
   {
     name: 'profile-extensions',
     source: 'RFC 5280 §4.2, ca.profile.extensions',
@@ -258,7 +256,7 @@ export const LINT_RULES: readonly LintRule[] = [
       if (wrong !== undefined) return `${JSON.stringify(wrong)} is no URI of a CPS`;
       const { extensions } = subject.issuer;
       const own = findExtension(extensions, OID.certificatePolicies);
-      // where policies are mapped the CA's own are called otherwise
+      // With policy mappings the CA's own policies have other OIDs.
       if (own === undefined || findExtension(extensions, OID.policyMappings) !== undefined) return undefined;
       const allowed = parseCertificatePolicies(own.value).map(({ oid }) => oid);
       if (allowed.includes(OID.anyPolicy)) return undefined;

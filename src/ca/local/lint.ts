@@ -1,11 +1,11 @@
-/** Lints: checks the bytes of every certificate before the CA key signs them. */
+/** Checks the bytes of every certificate before the CA signs them. */
 import { parseTbsCertificate, type Certificate, type TbsFields } from '../../pki/x509/certificate.ts';
 import { DerError } from '../../pki/der/der.ts';
 import { parsePublicKey, type PublicKeyInfo } from '../../pki/x509/public-key.ts';
 import { LINT_RULES, type LintRule, type LintSubject } from './lint-rules.ts';
 
 export interface LintFinding {
-  /** The rule's name, or `der` where the bytes are no TBSCertificate at all. */
+  /** The rule's name, or `der` if the bytes are not a TBSCertificate. */
   readonly rule: string;
   readonly blames: LintRule['blames'];
   readonly message: string;
@@ -18,25 +18,25 @@ interface Linted {
 
 export interface LintContext {
   readonly issuer: Certificate;
-  /** DER AlgorithmIdentifier of the signature to come. */
+  /** DER AlgorithmIdentifier of the future signature. */
   readonly signatureAlgorithm: Buffer;
   readonly maxValidityDays: number;
   /** The profile's own extensions by OID: whether each is critical. */
   readonly further?: ReadonlyMap<string, boolean>;
-  /** The key that is to be certified, as it was read before: taken only for the same bytes. */
+  /** The parsed key to certify; used only if its bytes are identical. */
   readonly publicKey?: PublicKeyInfo;
 }
 
 /**
  * Runs every rule.
- * @param der TBSCertificate as it would be signed
- * @returns what is wrong; empty when it may be signed
+ * @param der TBSCertificate to be signed
+ * @returns findings; empty if it may be signed
  */
 export function lint(der: Buffer, context: LintContext): readonly LintFinding[] {
   return readAndLint(der, context).findings;
 }
 
-/** {@link lint}, with what the rules were run on; without it where nothing could be read. */
+/** {@link lint}, with the parsed certificate if it could be parsed. */
 export function readAndLint(der: Buffer, context: LintContext): Linted {
   const subject = parseSubject(der, context);
   if (typeof subject === 'string') return { findings: [{ rule: 'der', blames: 'ca', message: subject }] };

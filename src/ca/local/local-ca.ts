@@ -1,4 +1,4 @@
-/** A certificate authority of our own over a {@link Signer}: builds, lints, signs. */
+/** A local certificate authority over a {@link Signer}: builds, lints and signs. */
 import { badRequest, failed } from '../../errors.ts';
 import {
   buildTbs,
@@ -34,7 +34,7 @@ import { readAndLint, type LintContext, type LintFinding } from './lint.ts';
 import { STATUS, VerifiedSigner } from './signing.ts';
 import { InputError } from '../../pki/input-error.ts';
 
-/** The parts of `[ca.profile]` that shape the certificate. */
+/** The parts of `[ca.profile]` that determine the certificate. */
 export interface IssuanceProfile extends ExtensionProfile, ValidityProfile {
   readonly max_validity_days: number;
   readonly key_usage: readonly KeyUsage[];
@@ -43,16 +43,16 @@ export interface IssuanceProfile extends ExtensionProfile, ValidityProfile {
 }
 
 interface LocalCaOptions {
-  /** The CA's own certificate; its key is the signer's. */
+  /** The CA's certificate, for the signer's key. */
   readonly certificate: Certificate;
   /** The certificates above it, root last. */
   readonly issuers: readonly Certificate[];
-  /** OldWithOld, OldWithNew, NewWithOld and the like (RFC 4210 §4.4). */
+  /** OldWithOld, OldWithNew, NewWithOld (RFC 4210 §4.4). */
   readonly rollover?: readonly Certificate[];
   readonly signer: Signer;
-  /** Starts the signer; absent where there is nothing to start. */
+  /** Starts the signer, if needed. */
   readonly start?: (() => Promise<void>) | undefined;
-  /** Answers OCSP in the CA's place. */
+  /** Signs OCSP responses instead of the CA. */
   readonly delegate?: OcspDelegate | undefined;
   readonly profile: IssuanceProfile;
   /** Written into every certificate. */
@@ -61,7 +61,7 @@ interface LocalCaOptions {
 }
 
 const CERTIFICATE = 'the certificate';
-/** Of this service's own certificate: long enough to notice that it is not renewed. */
+/** Validity of this service's own certificate: long enough to notice that renewal fails. */
 const SERVER_CERTIFICATE_DAYS = 90;
 const NOWHERE: PublicationUrls = { crl: [], ocsp: [], caIssuers: [] };
 
@@ -73,14 +73,14 @@ export class LocalCa implements CaDriver {
   readonly #chain: readonly Buffer[];
   readonly #profile: IssuanceProfile;
   readonly #constants: TbsConstants;
-  /** In the certificate of this service itself. */
+  /** For this service's own certificate. */
   readonly #serverConstants: TbsConstants;
   readonly #extensions: ProfileExtensions;
   readonly #key: VerifiedSigner;
   readonly #now: () => number;
   readonly #options: LocalCaOptions;
 
-  /** @throws InputError when the signer's key is not the certificate's, or the profile names an unknown purpose. */
+  /** @throws InputError if the signer's key does not match the certificate, or the profile names an unknown purpose */
   constructor(options: LocalCaOptions) {
     const { certificate, issuers, rollover = [], signer, delegate, profile, publication, now } = options;
     if (!signer.spki.equals(certificate.spki)) throw new InputError("the private key is not the CA certificate's");
@@ -113,11 +113,11 @@ export class LocalCa implements CaDriver {
       ],
     });
     this.#constants = constants(profile.extended_key_usage.map(purpose), this.#extensions.constant);
-    // RFC 7030 §3.6.1: an EST server is known by id-kp-cmcRA.
+    // RFC 7030 §3.6.1: id-kp-cmcRA identifies an EST server.
     this.#serverConstants = constants([OID.serverAuth, OID.cmcRA], []);
   }
 
-  /** A signer outlives a change of the profile or of the certificates above the CA. */
+  /** The signer remains when the profile or the chain changes. */
   get footing(): Signer {
     return this.signer;
   }
@@ -138,7 +138,7 @@ export class LocalCa implements CaDriver {
   get cmsSigner(): CmsSigner {
     return {
       sid: issuerAndSerialNumber(this.certificate),
-      // EdDSA and ML-DSA go with SHA-512 (RFC 8419 §2.3, RFC 9882 §3.3).
+      // EdDSA and ML-DSA use SHA-512 (RFC 8419 §2.3, RFC 9882 §3.3).
       digest: this.#key.algorithm.hash ?? 'sha512',
       signatureAlgorithm: this.#key.algorithm,
       sign: (data) => this.signer.sign(data),
@@ -147,11 +147,11 @@ export class LocalCa implements CaDriver {
 
   /**
    * Builds the TBSCertificate and lints its bytes.
-   * @throws EstuaryError 400 CERTIFICATE_LINT (what was asked for breaks a rule, which is named) or KEY_USAGE_IMPOSSIBLE;
-   *   500 CERTIFICATE_LINT (our doing) or CA_NOT_VALID (the CA certificate has expired or is not valid yet)
+   * @throws EstuaryError 400 CERTIFICATE_LINT (the request violates the named rule) or KEY_USAGE_IMPOSSIBLE; 500
+   * CERTIFICATE_LINT (our fault) or CA_NOT_VALID (outside the CA certificate's validity)
    */
   prepare(request: IssuanceRequest): Promise<PreparedIssuance> {
-    // so that a refusal is a rejection, never a synchronous throw
+    // A promise turns a throw into a rejection.
     return new Promise((resolve) => resolve(this.#prepare(request)));
   }
 
@@ -175,7 +175,6 @@ export class LocalCa implements CaDriver {
     return this.#linted(tbs, { serialNumber, notAfter }, publicKey, rules);
   }
 
-  /** Builds and lints it as {@link prepare}. */
   prepareServerCertificate(request: ServerCertificateRequest): Promise<PreparedIssuance> {
     return new Promise((resolve) => resolve(this.#prepareServerCertificate(request)));
   }
@@ -228,7 +227,7 @@ export class LocalCa implements CaDriver {
     return usages;
   }
 
-  /** Nothing to tell: CRLs and OCSP answers come from our own store. */
+  /** No-op: CRLs and OCSP responses come from our own store. */
   revoke(): Promise<void> {
     return Promise.resolve();
   }
@@ -265,7 +264,7 @@ function refuseFindings(findings: readonly LintFinding[]): void {
   const [first] = findings;
   if (first === undefined) return;
   const detail = findings.map(({ rule, message }) => `${rule}: ${message}`).join('; ');
-  // where anything is our own fault, the client can't mend it
+  // If any finding is our fault, the client cannot fix it.
   if (findings.some(({ blames }) => blames === 'ca'))
     throw failed('CERTIFICATE_LINT', 'The CA will not sign this certificate.', { detail });
   throw badRequest('CERTIFICATE_LINT', `The CA will not sign this certificate: ${first.message} (${first.rule}).`, {

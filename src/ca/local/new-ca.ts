@@ -1,4 +1,4 @@
-/** The certificate of a new CA: a self-signed root, one that another CA signs, or a request for one. */
+/** Creates a CA certificate (self-signed or signed by another CA), or a request for one. */
 import { explicit, integer, oid, sequence, setOf, time } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
@@ -18,13 +18,12 @@ import { randomSerial } from './tbs.ts';
 
 const DAY = 86_400_000;
 
-/** What the certificate of a CA says. */
 export interface NewCa {
   readonly subject: Name;
   readonly spki: Buffer;
   readonly days: number;
   readonly now: number;
-  /** Number of CAs that may stand below it; undefined: any number. */
+  /** Maximum CAs below it; undefined: unlimited. */
   readonly pathLength: number | undefined;
   /** DER NameConstraints. */
   readonly nameConstraints: Buffer | undefined;
@@ -42,13 +41,13 @@ export const selfSignedRoot = (signer: Signer, subject: Name, days: number, now:
   });
 
 /**
- * DER of a CA certificate that `issuer` signs (RFC 5280 §4). It expires with the issuer at the latest.
+ * DER of a CA certificate (RFC 5280 §4). It expires with the issuer at the latest.
  * @param signer the issuer's key
  * @param issuer undefined: self-signed
  */
 export async function caCertificate(signer: Signer, issuer: Certificate | undefined, ca: NewCa): Promise<Buffer> {
   const notBefore = Math.floor(ca.now / 1000) * 1000;
-  // both ends belong to the period (RFC 5280 §4.1.2.5)
+  // notBefore and notAfter are inclusive (RFC 5280 §4.1.2.5).
   const notAfter = Math.min(notBefore + ca.days * DAY - 1000, issuer?.notAfter.getTime() ?? Infinity);
   const extensions = caExtensions(ca);
   if (issuer?.subjectKeyIdentifier !== undefined)
@@ -66,7 +65,7 @@ export async function caCertificate(signer: Signer, issuer: Certificate | undefi
   return signed(signer, tbs);
 }
 
-/** DER of a PKCS #10 request for a CA certificate (RFC 2986) with the extensions of a CA. */
+/** DER of a PKCS #10 request for a CA certificate (RFC 2986), with CA extensions. */
 export async function subordinateRequest(signer: Signer, subject: Name): Promise<Buffer> {
   const extensions = caExtensions({ spki: signer.spki, pathLength: undefined, nameConstraints: undefined });
   const extensionRequest = sequence(oid(OID.extensionRequest), setOf(encodeExtensions(extensions)));
@@ -76,7 +75,7 @@ export async function subordinateRequest(signer: Signer, subject: Name): Promise
 const plain = (type: string, value: Buffer): Extension => ({ oid: type, critical: false, value });
 const critical = (type: string, value: Buffer): Extension => ({ oid: type, critical: true, value });
 
-/** keyUsage includes digitalSignature, so that a CA can answer OCSP with its own key. */
+/** keyUsage includes digitalSignature, so that a CA can sign OCSP responses with its own key. */
 function caExtensions({
   spki,
   pathLength,

@@ -1,4 +1,4 @@
-/** How a key of ours signs: nothing leaves that does not verify. */
+/** Signs with local keys. Every signature is verified before it leaves. */
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { describe, EstuaryError, failed } from '../../errors.ts';
 import { bitString, explicit, sequence } from '../../pki/der/der.ts';
@@ -14,16 +14,16 @@ import {
 } from '../../pki/x509/signature-algorithms.ts';
 import type { HealthReport, OcspDelegate, Signer } from '../driver.ts';
 
-/** What CRLs and OCSP responses are to the public. */
+/** The public name of CRLs and OCSP responses in messages. */
 export const STATUS = 'its revocation data';
 
-/** A signer with the public key that others verify with. */
+/** A signer with the public key that verifies its signatures. */
 export class VerifiedSigner {
   readonly algorithm: SignatureAlgorithm;
   readonly #signer: Signer;
   readonly #publicKey: PublicKeyInfo;
 
-  /** @throws DerError on an algorithm that is not known */
+  /** @throws DerError for an unknown algorithm */
   constructor(signer: Signer, publicKey: PublicKeyInfo) {
     this.algorithm = parseSignatureAlgorithm(signer.signatureAlgorithm);
     this.#signer = signer;
@@ -31,17 +31,17 @@ export class VerifiedSigner {
   }
 
   /**
-   * DER SEQUENCE of what is signed, the algorithm, the signature, and what follows it.
+   * DER SEQUENCE of `tbs`, the algorithm, the signature, and `following`.
    *
-   * @param what for the public: what could not be signed
-   * @throws EstuaryError what the signer throws, or 500 `CA_SIGNATURE_FAILED`
+   * @param what is signed, for the public message
+   * @throws EstuaryError of the signer, or 500 `CA_SIGNATURE_FAILED`
    */
   async sign(tbs: Buffer, what: string, ...following: readonly Buffer[]): Promise<Buffer> {
     const signature = await this.#signer.sign(tbs).catch((error: unknown) => {
       throw error instanceof EstuaryError ? error : signatureFailed(what, describe(error), error);
     });
-    // A broken key store must not put a bad certificate into the world. What is cheap is checked right here
-    // (0.1 ms, less than a place in the thread pool's queue behind password hashes), the rest in the thread pool.
+    // A broken key store must not release a bad certificate. Cheap verifications run here (0.1 ms, less than the thread
+    // pool's queue behind password hashes), others in the thread pool.
     if (!(await verifySignature(this.algorithm, this.#publicKey, tbs, signature)))
       throw signatureFailed(what, "the signature does not verify with the certificate's key");
     return sequence(tbs, this.#signer.signatureAlgorithm, bitString(signature), ...following);
@@ -54,7 +54,7 @@ const signatureFailed = (what: string, detail: string, cause?: unknown): Estuary
     ...(cause === undefined ? {} : { cause }),
   });
 
-/** Signs with a key held in memory: SHA-256 with RSA and P-256, SHA-384 with P-384, SHA-512 with P-521, EdDSA, ML-DSA. */
+/** Signs with a key in memory: SHA-256 with RSA and P-256, SHA-384 with P-384, SHA-512 with P-521, EdDSA, ML-DSA. */
 export class FileSigner implements Signer {
   readonly spki: Buffer;
   readonly signatureAlgorithm: Buffer;
@@ -62,7 +62,7 @@ export class FileSigner implements Signer {
   readonly #keyType: string;
   readonly #key: KeyObject;
 
-  /** @throws InputError where a key of its type does not sign certificates */
+  /** @throws InputError if the key type cannot sign certificates */
   constructor(privateKey: KeyObject) {
     this.#key = privateKey;
     this.spki = createPublicKey(this.#key).export({ format: 'der', type: 'spki' });
@@ -73,7 +73,7 @@ export class FileSigner implements Signer {
     this.signatureAlgorithm = algorithm.der;
   }
 
-  /** At once where that is cheap, otherwise in the thread pool: see {@link createSignature}. */
+  /** Synchronously if cheap, otherwise in the thread pool: see {@link createSignature}. */
   sign(tbs: Buffer): Promise<Buffer> {
     return createSignature(this.#algorithm, this.#key, this.#keyType, tbs);
   }
@@ -87,13 +87,13 @@ export class FileSigner implements Signer {
   }
 }
 
-/** The OCSP responder that a CA delegates (RFC 6960 §2.6, §4.2.2.2): a key of its own, certified by the CA for that alone. */
+/** A delegated OCSP responder (RFC 6960 §2.6, §4.2.2.2) with its own key, which the CA has certified. */
 
-/** @throws InputError when the key is not the certificate's. */
+/** @throws InputError if the key does not match the certificate */
 export function ocspDelegate(certificate: Certificate, signer: Signer): OcspDelegate {
   if (!signer.spki.equals(certificate.spki)) throw new InputError("the private key is not the certificate's");
   const key = new VerifiedSigner(signer, certificate.publicKey);
-  // Relying parties know the CA, not its responder: the certificate goes along.
+  // Relying parties know the CA, not its responder, so the response includes the certificate.
   const certificates = explicit(0, sequence(certificate.der));
   return {
     certificate,

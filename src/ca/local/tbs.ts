@@ -23,14 +23,13 @@ import {
 import type { GeneralName } from '../../pki/x509/general-name.ts';
 import type { Name } from '../../pki/x509/name.ts';
 
-/** As far as it says so. */
 export interface ValidityProfile {
   readonly validity_days: number;
-  /** In place of the days. */
+  /** Replaces validity_days. */
   readonly validity_seconds?: number | undefined;
-  /** By up to so much it is shorter, by chance. */
+  /** Maximum random reduction. */
   readonly validity_spread_seconds?: number | undefined;
-  /** By so much it begins before it is issued; 60 where it is absent. */
+  /** notBefore precedes issuance by this much; default 60. */
   readonly backdate_seconds?: number | undefined;
 }
 
@@ -39,14 +38,14 @@ interface Period {
   readonly notAfter: Date;
 }
 
-/** Clocks of clients lag; a certificate must not be "not yet valid" when it arrives. Seconds. */
+/** Seconds. Clients' clocks lag, so a fresh certificate must not be "not yet valid". */
 const BACKDATING = 60;
 const DAY = 86_400_000;
 
 /**
- * Now (a little backdated) for as long as the profile says, within the CA certificate's own validity.
+ * The validity period per profile, backdated a little, within the CA certificate's validity.
  *
- * @param time milliseconds since the epoch @param days where somebody else says how long
+ * @param time milliseconds since the epoch @param days overrides the profile
  * @throws EstuaryError 500 `CA_NOT_VALID`
  */
 export function validityPeriod(profile: ValidityProfile, ca: Period, time: number, days: number | undefined): Period {
@@ -55,7 +54,7 @@ export function validityPeriod(profile: ValidityProfile, ca: Period, time: numbe
     throw failed('CA_NOT_VALID', 'The CA certificate has expired or is not yet valid.', { detail: expiry(ca) });
   const backdating = profile.backdate_seconds ?? BACKDATING;
   const notBefore = Math.max(now - backdating * 1000, ca.notBefore.getTime());
-  // both ends belong to the period (RFC 5280 §4.1.2.5)
+  // notBefore and notAfter are inclusive (RFC 5280 §4.1.2.5).
   const length = days === undefined ? usualLength(profile, backdating) : days * DAY;
   const notAfter = Math.min(notBefore + length - 1000, ca.notAfter.getTime());
   return { notBefore: new Date(notBefore), notAfter: new Date(notAfter) };
@@ -65,22 +64,21 @@ export function validityPeriod(profile: ValidityProfile, ca: Period, time: numbe
 function usualLength(profile: ValidityProfile, backdating: number): number {
   const { validity_days, validity_seconds, validity_spread_seconds = 0 } = profile;
   const seconds = validity_seconds ?? (validity_days * DAY) / 1000;
-  // of what is left once it is issued, so that it is never over by then
+  // At most half of the remaining validity, so that a certificate is never issued expired.
   const spread = Math.min(validity_spread_seconds, Math.floor((seconds - backdating) / 2));
   return (seconds - randomInt(spread + 1)) * 1000;
 }
 
-/** In words. */
 export const expiry = ({ notBefore, notAfter }: Period): string =>
   `valid from ${notBefore.toISOString()} to ${notAfter.toISOString()}`;
 
-/** The extensions that a profile adds: policies and fixed ones, the same in every certificate, and copied ones. */
+/** Extensions that a profile adds: constant policies and values, and copies from the request. */
 
 /** One of `[[ca.profile.extensions]]`: a value, or the request's. */
 interface ProfileExtension {
   readonly oid: string;
   readonly critical: boolean;
-  /** DER, in hex. */
+  /** DER in hex. */
   readonly value?: string | undefined;
   readonly from?: 'csr' | undefined;
 }
@@ -91,9 +89,9 @@ export interface ExtensionProfile {
 }
 
 export class ProfileExtensions {
-  /** DER Extensions that no request changes. */
+  /** DER Extensions that are the same in every certificate. */
   readonly constant: readonly Buffer[];
-  /** Those that may stand in a certificate beside the usual ones, by OID: whether each is critical. */
+  /** Additional extensions that a certificate may contain, by OID: whether each is critical. */
   readonly further: ReadonlyMap<string, boolean>;
   readonly #copied: readonly ProfileExtension[];
 
@@ -110,7 +108,7 @@ export class ProfileExtensions {
     this.#copied = extensions.filter(({ from }) => from === 'csr');
   }
 
-  /** DER of those of the request that are copied, critical as the profile says. */
+  /** DER of the copied extensions, critical as in the profile. */
   copied(requested: readonly Extension[]): Buffer[] {
     return this.#copied.flatMap(({ oid, critical }) => {
       const extension = findExtension(requested, oid);
@@ -119,7 +117,7 @@ export class ProfileExtensions {
   }
 }
 
-/** For certificates of the CA with this label; undefined while publication is off. */
+/** URLs for certificates of the CA with this label; undefined while publication is off. */
 export function publicationUrls(
   { enabled, base_url }: Pick<Config['publication'], 'enabled' | 'base_url'>,
   label: string,
@@ -134,16 +132,14 @@ export function publicationUrls(
   };
 }
 
-/** What is the same in every certificate of one CA, encoded once. */
 export interface TbsConstants {
   readonly signatureAlgorithm: Buffer;
   readonly issuer: Buffer;
-  /** DER Extensions that no request changes. */
   readonly extensions: readonly Buffer[];
 }
 
 interface TbsInput {
-  /** 16 octets of {@link randomSerial}. */
+  /** 16 octets from {@link randomSerial}. */
   readonly serialNumber: Buffer;
   readonly notBefore: Date;
   readonly notAfter: Date;
@@ -154,21 +150,21 @@ interface TbsInput {
   readonly keyUsage: readonly KeyUsage[];
   /** Empty: no subjectAltName extension. */
   readonly subjectAltNames: readonly GeneralName[];
-  /** DER Extensions beside these. */
+  /** DER of additional Extensions. */
   readonly further?: readonly Buffer[];
 }
 
 const VERSION_3 = explicit(0, integer(2));
 
 const SERIAL_OCTETS = 16;
-/** Random octets are fetched for so many at a time: each fetch costs more than a thousand octets do. */
+/** Random octets are fetched for many serial numbers at once: the call costs more than a thousand octets. */
 const SERIALS_AHEAD = 64;
 let ahead = Buffer.alloc(0);
 let at = 0;
 
 /**
- * 16 octets from a CSPRNG whose two leading bits are 01: positive, never zero, always of the same length, and 126
- * random bits (RFC 5280 §4.1.2.2 allows 20 octets; 64 random bits are the usual minimum).
+ * 16 octets from a CSPRNG with 01 as the two leading bits: positive, non-zero, of constant length, 126 random bits. RFC
+ * 5280 §4.1.2.2 allows 20 octets; 64 random bits are the usual minimum.
  */
 export function randomSerial(): Buffer {
   if (at === ahead.length) {
@@ -180,12 +176,12 @@ export function randomSerial(): Buffer {
   return serial;
 }
 
-/** Where relying parties find revocation data and the CA certificate; empty lists leave the extension out. */
+/** URLs of revocation data and the CA certificate; empty lists omit the extension. */
 export interface PublicationUrls extends AuthorityInfoAccess {
   readonly crl: readonly string[];
 }
 
-/** @param purposes dotted OIDs; empty: no extKeyUsage extension. */
+/** @param purposes OIDs; empty: no extKeyUsage extension */
 export function constantExtensions(
   authorityKeyIdentifier: Buffer,
   purposes: readonly string[],
@@ -207,7 +203,6 @@ export function constantExtensions(
   return extensions;
 }
 
-/** DER TBSCertificate. */
 export function buildTbs(constants: TbsConstants, input: TbsInput): Buffer {
   return sequence(
     VERSION_3,
@@ -232,7 +227,7 @@ function ownExtensions(input: TbsInput): Buffer[] {
     extensions.push(
       encodeExtension({
         oid: OID.subjectAltName,
-        // RFC 5280 §4.2.1.6: critical when it is the only name
+        // RFC 5280 §4.2.1.6: critical if the subject is empty.
         critical: input.subject.rdns.length === 0,
         value: encodeSubjectAltName(input.subjectAltNames),
       }),

@@ -1,4 +1,4 @@
-/** How a token represents public keys and signatures, and how X.509 does. ML-DSA is here by number: graphene does not know it yet. */
+/** Converts public keys and signatures between PKCS#11 and X.509. ML-DSA constants are numbers: graphene lacks them. */
 import { createHash } from 'node:crypto';
 import type * as graphene from 'graphene-pk11';
 import { bitString, integer, NULL, octetString, oid, parseDer, sequence, Tag } from '../../pki/der/der.ts';
@@ -27,7 +27,7 @@ export const PARAMETER_SETS: Readonly<Record<MlDsaParameters['keyType'], number>
 
 const EC_KEY = oid(OID.ecPublicKey);
 
-/** By number: graphene knows one of them under a name that its types do not. */
+/** As numbers: graphene's types lack one of the names. */
 const Attribute = {
   CKA_MODULUS: 0x120,
   CKA_PUBLIC_EXPONENT: 0x122,
@@ -37,8 +37,8 @@ const Attribute = {
 } as const;
 
 /**
- * DER SubjectPublicKeyInfo that belongs to a private key, or undefined when the token does not keep the public half of
- * an EC or ML-DSA key. The halves of a pair share their CKA_ID (PKCS#11 §4.7); an RSA private key holds its public numbers.
+ * DER SubjectPublicKeyInfo of a private key; undefined if the token lacks the public half of an EC or ML-DSA key. The
+ * halves share their CKA_ID (PKCS#11 §4.7); an RSA private key contains its public numbers.
  */
 export function publicKeyOf(
   token: Token,
@@ -58,7 +58,7 @@ export function publicKeyOf(
   return publicKey === undefined ? undefined : readPublicKey(publicKey);
 }
 
-/** RFC 9881 §4: the raw key, whose length tells the parameter set. */
+/** RFC 9881 §4: the raw key, whose length determines the parameter set. */
 function mlDsaPublicKey(key: graphene.SessionObject): Buffer {
   const value = bytes(key, 'CKA_VALUE');
   const parameters = ML_DSA.find(({ publicKey }) => publicKey === value.length);
@@ -74,7 +74,7 @@ function rsaPublicKey(key: graphene.SessionObject): Buffer {
   return sequence(sequence(oid(OID.rsaEncryption), NULL), bitString(publicKey));
 }
 
-/** CKA_EC_PARAMS is DER already; CKA_EC_POINT is an OCTET STRING around the point, or with some tokens the bare point. */
+/** CKA_EC_PARAMS is DER; CKA_EC_POINT is an OCTET STRING around the point or, in some tokens, the bare point. */
 function ecPublicKey(key: graphene.SessionObject): Buffer {
   const point = bytes(key, 'CKA_EC_POINT');
   return sequence(
@@ -84,7 +84,7 @@ function ecPublicKey(key: graphene.SessionObject): Buffer {
 }
 
 function isWrapped(point: Buffer): boolean {
-  // A bare point starts with 04 too, as its "uncompressed" mark; only a wrapped one is DER to its last byte.
+  // A bare uncompressed point also starts with 04; only a wrapped one is DER to its last byte.
   try {
     return parseDer(point, Tag.OCTET_STRING).value.length > 0;
   } catch {
@@ -99,18 +99,18 @@ function bytes(key: graphene.SessionObject, attribute: keyof typeof Attribute): 
 }
 
 export interface TokenSignature {
-  /** CK_MECHANISM_TYPE */
+  /** CK_MECHANISM_TYPE. */
   readonly mechanism: number;
-  /** What the mechanism takes, from what is to be signed. */
+  /** Converts the data to sign into the mechanism's input. */
   input(tbs: Buffer): Buffer;
-  /** The signature as X.509 carries it, from what the mechanism gives. */
+  /** Converts the mechanism's output into an X.509 signature. */
   output(raw: Buffer): Buffer;
 }
 
-/** RFC 8017 §9.2: DigestInfo, for tokens that only pad. */
+/** DigestInfo (RFC 8017 §9.2), for tokens that only pad. */
 const digestInfo = (hash: string, digest: Buffer): Buffer => sequence(sequence(oid(hash), NULL), octetString(digest));
 
-/** CK_MECHANISM_TYPE */
+/** CK_MECHANISM_TYPE. */
 export const Mechanism = {
   CKM_RSA_PKCS: 0x0001,
   CKM_SHA256_RSA_PKCS: 0x0040,
@@ -119,10 +119,10 @@ export const Mechanism = {
 } as const;
 
 /**
- * The way to make a key's usual signature with what the token offers.
+ * How to create a key's default signature with the token's mechanisms.
  *
- * @param offered the mechanisms of the token
- * @throws IsolatedError when there is none
+ * @param offered the token's mechanisms
+ * @throws IsolatedError if no mechanism is suitable
  */
 export function tokenSignature(spki: Buffer, offered: ReadonlySet<number>): TokenSignature {
   const { CKM_RSA_PKCS, CKM_SHA256_RSA_PKCS, CKM_ECDSA, CKM_ML_DSA } = Mechanism;
@@ -139,13 +139,13 @@ export function tokenSignature(spki: Buffer, offered: ReadonlySet<number>): Toke
     const input = (tbs: Buffer): Buffer => digestInfo(OID.sha256, createHash('sha256').update(tbs).digest());
     if (offered.has(CKM_RSA_PKCS)) return { mechanism: CKM_RSA_PKCS, input, output };
   }
-  // Pure ML-DSA without a context, which the parameters of the mechanism are not needed for (PKCS#11 3.2 §6.67).
+  // Pure ML-DSA without a context needs no mechanism parameters (PKCS#11 3.2 §6.67).
   if (algorithm?.scheme === 'ml-dsa' && offered.has(CKM_ML_DSA))
     return { mechanism: CKM_ML_DSA, input: (tbs) => tbs, output: (raw) => raw };
   throw new IsolatedError(TokenFault.KEY, `the token has no signature mechanism for a ${keyType} key`);
 }
 
-/** PKCS#11 gives r and s one after the other, both of the order's length; RFC 3279 §2.2.3 wants Ecdsa-Sig-Value. */
+/** PKCS#11 returns r and s concatenated, each with the order's length; RFC 3279 §2.2.3 requires Ecdsa-Sig-Value. */
 export function ecdsaSigValue(raw: Buffer): Buffer {
   if (raw.length === 0 || raw.length % 2 !== 0) throw new RangeError('not an r and an s of the same length');
   const half = raw.length / 2;

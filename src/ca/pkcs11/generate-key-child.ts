@@ -1,4 +1,4 @@
-/** The child process that makes a CA key inside a token. */
+/** Child process that generates a CA key inside a token. */
 import { randomBytes } from 'node:crypto';
 import type * as graphene from 'graphene-pk11';
 import { oid } from '../../pki/der/der.ts';
@@ -11,9 +11,10 @@ import { failureName, findObjects, findToken, keyName, mechanismsOf, openSession
 import { type KeyGeneration, type NewKeyNames, TokenFault, type TokenKeyType } from './wire.ts';
 
 /**
- * Generates a key pair that never leaves the token: a private, sensitive, non-extractable token object that only signs.
+ * Generates a key pair that never leaves the token: a private, sensitive, non-extractable token object for signing
+ * only.
  *
- * @throws IsolatedError with a code of {@link TokenFault}, also when something of that name is there already
+ * @throws IsolatedError with a {@link TokenFault} code, also if the name is in use
  */
 async function generateKey({ access, reference, type, label }: KeyGeneration): Promise<NewKeyNames> {
   const token = await findToken(access);
@@ -61,7 +62,7 @@ function parameters(token: Token, type: TokenKeyType): graphene.ITemplate {
     case 'ml-dsa:44':
     case 'ml-dsa:65':
     case 'ml-dsa:87':
-      // graphene takes attributes by name, and does not know this one.
+      // graphene addresses attributes by name and lacks this one.
       token.graphene.registerAttribute('parameterSet', MlDsa.CKA_PARAMETER_SET, 'number');
       return { parameterSet: PARAMETER_SETS[type], keyType: MlDsa.CKK_ML_DSA };
     case 'ec:P-256':
@@ -75,7 +76,7 @@ function parameters(token: Token, type: TokenKeyType): graphene.ITemplate {
   }
 }
 
-/** The parent is the same program: the payload has the shape it gave it. */
+/** The parent is the same program, so the payload has this shape. */
 const isOrder = (payload: unknown): payload is KeyGeneration =>
   isObject(payload) && 'access' in payload && 'reference' in payload;
 

@@ -1,17 +1,16 @@
-/** Makes a CA key inside a token, whose library runs in a process of its own. */
+/** Generates a CA key inside a token. The token's library runs in its own process. */
 import { IsolatedProcess } from '../../process/isolated-process.ts';
 import { siblingModule } from '../../process/protocol.ts';
 import { type KeyGeneration, moduleEnvironment, type NewKeyNames } from './wire.ts';
 
-/** The key of an RSA CA may take a token minutes; milliseconds. */
+/** Milliseconds; a token may take minutes for a CA's RSA key. */
 const GENERATION_MS = 600_000;
 
 /**
  * Generates a key pair that never leaves the token.
  *
- * @param env the environment for the module, which may find its configuration there
- * @throws IsolatedError with a code of TokenFault, also when a key of that name is there already; EstuaryError when the
- *   module crashed or hung
+ * @param env the module's environment, which may name its configuration
+ * @throws IsolatedError with a TokenFault code, also if the name is in use; EstuaryError if the module crashed or hung
  */
 export async function generateKey(
   order: KeyGeneration,

@@ -1,4 +1,4 @@
-/** Makes CAs whose key is in a PKCS#11 token (`driver = "pkcs11"`). */
+/** Creates CAs with their key in a PKCS#11 token (`driver = "pkcs11"`). */
 import type { CaMaterial, Pkcs11CaMaterial } from '../../config/material/material.ts';
 import type { Problem } from '../../config/problem.ts';
 import type { Config, Pkcs11CaConfig } from '../../config/schema.ts';
@@ -11,7 +11,7 @@ import { Pkcs11Signer } from './pkcs11-signer.ts';
 import { TokenFault } from './wire.ts';
 
 interface Pkcs11Context {
-  /** The environment for the module, which may find its configuration there. */
+  /** The module's environment, which may name its configuration. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly retryAfter: number;
   readonly log: IsolatedLog;
@@ -19,7 +19,7 @@ interface Pkcs11Context {
 
 type Pkcs11Key = 'module' | 'slot' | 'token_label' | 'pin' | 'key_label' | 'key_id';
 
-/** A token or a key that cannot be used, with the key of `[ca.pkcs11]` to look at. */
+/** An unusable token or key, with the related key of `[ca.pkcs11]`. */
 class TokenProblem extends EstuaryError {
   readonly key: Pkcs11Key;
   readonly reason: string;
@@ -33,10 +33,10 @@ class TokenProblem extends EstuaryError {
 }
 
 /**
- * A CA of our own over a key in a token, not started. Its start fails unless the key is there and is the certificate's.
+ * A local CA with a key in a token, not started. Its start fails unless the key exists and matches the certificate.
  *
- * @param opened a signer of the same key in the same token that is at work already
- * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and what is wrong
+ * @param opened a running signer for the same key in the same token
+ * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and the problem
  */
 export function createPkcs11Ca(
   config: LocalCaConfig & Pick<Pkcs11CaConfig, 'pkcs11'>,
@@ -53,8 +53,8 @@ export function createPkcs11Ca(
 type TokenSettings = Pick<LocalCaConfig, 'label'> & Pick<Pkcs11CaConfig, 'pkcs11'>;
 
 /**
- * The signer of a `[[ca]]` table, at work.
- * @throws TokenProblem that names the label, the key and what is wrong
+ * The running signer of a `[[ca]]` table.
+ * @throws TokenProblem that names the label, the key and the problem
  */
 export async function openSigner(settings: TokenSettings, context: Pkcs11Context): Promise<Pkcs11Signer> {
   const signer = createSigner(settings, context);
@@ -62,7 +62,6 @@ export async function openSigner(settings: TokenSettings, context: Pkcs11Context
   return signer;
 }
 
-/** @throws TokenProblem */
 function createSigner(
   settings: TokenSettings,
   { env, retryAfter, log, expectedSpki }: Pkcs11Context & { readonly expectedSpki?: Buffer },
@@ -76,7 +75,6 @@ function createSigner(
   }
 }
 
-/** @throws TokenProblem */
 async function startSigner(signer: Pkcs11Signer, settings: TokenSettings): Promise<void> {
   try {
     await signer.start();
@@ -90,7 +88,7 @@ function tokenProblem(error: unknown, { label, pkcs11 }: TokenSettings): unknown
   return new TokenProblem(label, guiltyKey(error.code, pkcs11), error);
 }
 
-/** The configuration key to look at. */
+/** The configuration key to check. */
 function guiltyKey(code: string, { token_label, key_label }: Pkcs11CaConfig['pkcs11']): Pkcs11Key {
   switch (code) {
     case TokenFault.PIN:
@@ -114,7 +112,7 @@ const ALLOWED = {
   key_id: 'the CKA_ID of the private key that belongs to `certificate`',
 } as const;
 
-/** Tries every CA in a token, as a start would: what keeps those from working that cannot. */
+/** Opens the token of every CA, as a start would, and returns the problems. */
 export async function tokenProblems(
   { est }: Pick<Config, 'est'>,
   cas: readonly CaMaterial[],

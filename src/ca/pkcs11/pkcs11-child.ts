@@ -1,4 +1,4 @@
-/** The child process that holds a token's library: finds the key, signs, and nothing else. */
+/** Child process that holds a token's library: it finds the key and signs. */
 import type * as graphene from 'graphene-pk11';
 import { isObject, IsolatedError } from '../../process/protocol.ts';
 import { serve } from '../../process/serve.ts';
@@ -16,7 +16,7 @@ import {
 } from './token.ts';
 import { type KeyDescription, type SignerInit, TokenFault } from './wire.ts';
 
-/** Longer than any signature: ML-DSA-87 has 4,627 octets. */
+/** Above the largest signature: ML-DSA-87 has 4,627 octets. */
 const MAX_SIGNATURE = 5120;
 
 interface Signing {
@@ -33,7 +33,7 @@ let signing: Signing | undefined;
 async function open(init: SignerInit): Promise<Signing> {
   const token = await findToken(init);
   const sessions = new SessionPool(init.max_sessions, (first) =>
-    // Login is for the whole process: the first session logs in, and logs in again when all others were lost.
+    // Login applies to the whole process: the first session logs in, again after all sessions were lost.
     first ? openSession(token, init.pin, 'read-only') : token.slot.open(token.graphene.SessionFlag.SERIAL_SESSION),
   );
   const session = sessions.take();
@@ -77,14 +77,14 @@ async function sign(tbs: Buffer): Promise<Buffer> {
 }
 
 /**
- * The value, once the others are no longer needed: the library's threads work on the input and the output buffer, and
- * a buffer that nothing refers to after the await may be collected during it.
+ * Returns the value and keeps the buffers referenced: the library's threads use them, and an unreferenced buffer may be
+ * collected during an await.
  */
 function keep(value: Buffer, ...buffers: readonly Buffer[]): Buffer {
   return buffers.length > 0 ? Buffer.from(value) : value;
 }
 
-/** Whether the key is still there, for the health report: a token that vanished shows no objects. */
+/** Checks that the key still exists: a token that vanished shows no objects. */
 function check(): void {
   const { token, sessions, init } = ready();
   const session = sessions.take();
@@ -99,7 +99,7 @@ function check(): void {
   if (count !== 1) throw new IsolatedError(TokenFault.KEY, `${token.name} does not show its key any more`);
 }
 
-/** PKCS#11's own name as the code, so that the parent can tell what a failure means. */
+/** Uses the PKCS#11 name as the error code, so that the parent can classify the failure. */
 async function named<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
@@ -109,7 +109,7 @@ async function named<T>(work: () => T | Promise<T>): Promise<T> {
   }
 }
 
-/** The parent is the same program: the payload has the shape it gave it. */
+/** The parent is the same program, so the payload has this shape. */
 const isInit = (payload: unknown): payload is SignerInit =>
   isObject(payload) && 'module' in payload && 'pin' in payload;
 

@@ -13,11 +13,11 @@ import { type KeyReference, moduleEnvironment, type SignerInit, type TokenAccess
 
 export interface Pkcs11SignerOptions extends TokenAccess, KeyReference {
   readonly max_sessions: number;
-  /** Seconds that the token may take for one call. */
+  /** Seconds per call to the token. */
   readonly timeout: number;
-  /** DER SubjectPublicKeyInfo of the CA certificate: the key must be this one's. undefined: any. */
+  /** DER SubjectPublicKeyInfo of the CA certificate, which the key must match; undefined: any key. */
   readonly expectedSpki?: Buffer | undefined;
-  /** The environment of the module: many find their own configuration through it (SOFTHSM2_CONF …). */
+  /** The module's environment: many find their configuration there (SOFTHSM2_CONF …). */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly retryAfter: number;
   readonly log: IsolatedLog;
@@ -27,12 +27,12 @@ export interface Pkcs11SignerOptions extends TokenAccess, KeyReference {
 }
 
 const SUBJECT = 'The hardware security module';
-/** Signatures that may wait for each session. */
+/** Signatures that may wait per session. */
 const QUEUE_PER_SESSION = 64;
-/** How often a token that is not there is looked for at a start, and milliseconds between two looks. */
+/** Attempts to find a missing token at start, and milliseconds between them. */
 const LOOKS = 4;
 const LOOK_AGAIN = 500;
-/** Failures of one signature that say nothing about the token: its other sessions work on. */
+/** Failures of one signature that do not affect the token's other sessions. */
 const HARMLESS = new Set([
   'CKR_SESSION_COUNT',
   'CKR_FUNCTION_CANCELED',
@@ -43,7 +43,6 @@ const HARMLESS = new Set([
   'CKR_KEY_TYPE_INCONSISTENT',
 ]);
 
-/** The key, and what it signs with. */
 interface KnownKey {
   readonly spki: Buffer;
   readonly algorithm: SignatureAlgorithm;
@@ -56,10 +55,10 @@ export class Pkcs11Signer implements Signer {
   readonly #process: IsolatedProcess;
   readonly #deadline: { readonly deadlineMs: number };
   readonly #retryAfter: number;
-  /** Until the token is asked for it, the one that it has to be; undefined: nobody knows. */
+  /** The expected key until the token returns it; undefined if unknown. */
   #key: KnownKey | undefined;
 
-  /** Starts nothing. @throws IsolatedError `TokenFault.KEY` when the expected key is of no type that signs */
+  /** Does not start the process. @throws IsolatedError `TokenFault.KEY` if the expected key's type cannot sign */
   constructor(options: Pkcs11SignerOptions) {
     this.#process = startable(options);
     this.#deadline = { deadlineMs: options.timeout * 1000 };
@@ -69,12 +68,12 @@ export class Pkcs11Signer implements Signer {
     this.#key = options.expectedSpki === undefined ? undefined : knownKey(options.expectedSpki);
   }
 
-  /** DER SubjectPublicKeyInfo. @throws EstuaryError 500 before the start, unless the key is an expected one */
+  /** @throws EstuaryError 500 before the start, unless a key is expected */
   get spki(): Buffer {
     return this.#known.spki;
   }
 
-  /** DER AlgorithmIdentifier. @throws EstuaryError as {@link spki} */
+  /** @throws EstuaryError as {@link spki} */
   get signatureAlgorithm(): Buffer {
     return this.#known.algorithm.der;
   }
@@ -85,10 +84,10 @@ export class Pkcs11Signer implements Signer {
   }
 
   /**
-   * Starts the token's process, finds the key and proves it with a signature. Warnings go to the log.
+   * Starts the token's process, finds the key and proves it with a signature. Logs warnings.
    *
-   * @throws IsolatedError with a code of {@link TokenFault}: what is missing or wrong; EstuaryError when the module
-   *   crashed or hung. Nothing is left running then
+   * @throws IsolatedError with a {@link TokenFault} code; EstuaryError if the module crashed or hung. Leaves nothing
+   * running
    */
   async start(): Promise<void> {
     await this.#startProcess();
@@ -104,8 +103,8 @@ export class Pkcs11Signer implements Signer {
   }
 
   /**
-   * Looks more than once for a missing token: SoftHSM empties a token's file at each login before it writes it again, and another process
-   * that loads the module at that moment sees no token.
+   * Retries for a missing token: at each login SoftHSM truncates a token's file before it writes it again, and another
+   * process that loads the module at that moment sees no token.
    */
   async #startProcess(): Promise<void> {
     for (let look = 1; ; look++)
@@ -118,17 +117,17 @@ export class Pkcs11Signer implements Signer {
       }
   }
 
-  /** The token has refused what it would be asked for again: another signer has to be made. */
+  /** The token refused an operation that would be repeated: create a new signer. */
   get hasGivenUp(): boolean {
     return this.#process.hasGivenUp;
   }
 
-  /** The id of the child that holds the module, while there is one. */
+  /** Process ID of the child that holds the module, if running. */
   get pid(): number | undefined {
     return this.#process.pid;
   }
 
-  /** @throws EstuaryError 500 when the signature failed, 503 while the token is down or all sessions are in use */
+  /** @throws EstuaryError 500 if the signature failed, 503 while the token is down or all sessions are busy */
   async sign(tbs: Buffer): Promise<Buffer> {
     const signature = await this.#call('sign', tbs);
     if (!(signature instanceof Uint8Array)) throw failed('PKCS11_FAILED', `${SUBJECT} failed.`);
@@ -140,7 +139,7 @@ export class Pkcs11Signer implements Signer {
       await this.#call('check', undefined);
       return { health: 'ok' };
     } catch (error) {
-      // Busy is no reason to send the clients elsewhere.
+      // Being busy is no reason to direct clients to other servers.
       return { health: this.#process.state === 'up' ? 'degraded' : 'down', detail: describe(error) };
     }
   }
@@ -157,13 +156,13 @@ export class Pkcs11Signer implements Signer {
       const detail = `${method}: ${error.message}`;
       if (error.code === 'CKR_SESSION_COUNT')
         throw unavailable('PKCS11_BUSY', `${SUBJECT} has no session left.`, { detail, retryAfter: this.#retryAfter });
-      // Handles and login do not survive a lost token, whatever the module says later: only a new process does.
+      // Handles and login do not survive a lost token; only a new process recovers.
       if (!HARMLESS.has(error.code)) this.#process.restart(detail);
       throw failed('PKCS11_FAILED', `${SUBJECT} failed.`, { detail });
     }
   }
 
-  /** Signs something that is no certificate: the public half may be missing from the token, or wrong. */
+  /** Signs a test value: the token's public half may be missing or wrong. */
   async #prove({ spki, algorithm }: KnownKey): Promise<void> {
     const probe = Buffer.concat([Buffer.from('estuary start-up check '), randomBytes(16)]);
     const signature = await this.sign(probe);
@@ -209,7 +208,7 @@ function startable(options: Pkcs11SignerOptions): IsolatedProcess {
     subject: SUBJECT,
     env: { ...moduleEnvironment(env), UV_THREADPOOL_SIZE: String(Math.max(4, max_sessions)) },
     init,
-    // Forking and loading, and then a handful of calls to the token.
+    // Time to fork, to load, and for a few calls to the token.
     startTimeoutMs: 10_000 + timeout * 2000,
     concurrency: max_sessions,
     queueLimit: max_sessions * QUEUE_PER_SESSION,

@@ -1,7 +1,4 @@
-/**
- * A PKCS#11 token through graphene-pk11. Everything here blocks: it belongs into a child process or a command, never
- * into the server's own process.
- */
+/** A PKCS#11 token through graphene-pk11. All calls block: use it only in a child process or a command. */
 import type * as graphene from 'graphene-pk11';
 import { IsolatedError } from '../../process/protocol.ts';
 import { type KeyReference, type TokenAccess, TokenFault } from './wire.ts';
@@ -19,7 +16,7 @@ export interface Token {
 /** CKF_OS_LOCKING_OK: asynchronous calls reach the module from several threads. */
 const OS_LOCKING_OK = 0x02;
 
-/** The user cannot log in with this PIN, and each further attempt may lock the token. */
+/** Login failed with this PIN; further attempts may lock the token. */
 const PIN_FAILURES = new Set([
   'CKR_PIN_INCORRECT',
   'CKR_PIN_INVALID',
@@ -29,7 +26,7 @@ const PIN_FAILURES = new Set([
   'CKR_USER_PIN_NOT_INITIALIZED',
 ]);
 
-/** The CKR_… name of a failed PKCS#11 call, or the message of anything else. */
+/** The CKR_… name of a failed PKCS#11 call, or another error's message. */
 export function failureName(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return /CKR_[A-Z0-9_]+/.exec(message)?.[0] ?? message;
@@ -85,20 +82,20 @@ function slotsOf(module: graphene.Module): graphene.Slot[] {
   return Array.from({ length: slots.length }, (_, i) => slots.items(i));
 }
 
-/** The mechanisms that a token offers, as CK_MECHANISM_TYPE. */
+/** The token's mechanisms, as CK_MECHANISM_TYPE. */
 export function mechanismsOf({ slot }: Token): ReadonlySet<number> {
   const mechanisms = slot.getMechanisms();
   return new Set(Array.from({ length: mechanisms.length }, (_, i) => mechanisms.items(i).type));
 }
 
-/** CK_SLOT_ID, which graphene keeps as the machine's unsigned long. */
+/** CK_SLOT_ID, which graphene stores as the platform's unsigned long. */
 function slotId(slot: graphene.Slot): number {
   return slot.handle.readUIntLE(0, Math.min(slot.handle.length, 6));
 }
 
 /**
- * Opens a session and logs the user in.
- * @throws IsolatedError; permanent where a repetition could lock the token
+ * Opens a session and logs in.
+ * @throws IsolatedError; permanent if a retry could lock the token
  */
 export function openSession(token: Token, pin: string, mode: 'read-only' | 'read-write'): graphene.Session {
   const { SERIAL_SESSION, RW_SESSION } = token.graphene.SessionFlag;
@@ -116,12 +113,12 @@ export function openSession(token: Token, pin: string, mode: 'read-only' | 'read
   }
 }
 
-/** The names of a key as the configuration gives them. */
+/** The key's names in the configuration. */
 export function keyName({ key_label, key_id }: KeyReference): string {
   return key_label === undefined ? `with the id ${String(key_id)}` : `labelled "${key_label}"`;
 }
 
-/** All objects of a class that the reference names. */
+/** All objects of a class that match the reference. */
 export function findObjects(
   { graphene: { ObjectClass } }: Token,
   session: graphene.Session,
@@ -136,10 +133,7 @@ export function findObjects(
   return Array.from({ length: found.length }, (_, i) => found.items(i));
 }
 
-/**
- * The one private key that the reference names.
- * @throws IsolatedError when there is none, or more than one
- */
+/** @throws IsolatedError unless exactly one private key matches the reference */
 export function findPrivateKey(
   token: Token,
   session: graphene.Session,
@@ -153,7 +147,7 @@ export function findPrivateKey(
   return key;
 }
 
-/** What is unsafe about a private key: one sentence each. */
+/** Security problems of a private key, one sentence each. */
 export function keyWarnings(key: graphene.SessionObject): string[] {
   const { extractable, sensitive } = key.getAttribute({ extractable: null, sensitive: null });
   const warnings: string[] = [];
@@ -163,22 +157,22 @@ export function keyWarnings(key: graphene.SessionObject): string[] {
   return warnings;
 }
 
-/** Sessions of one token, one for each operation in flight, opened when needed and kept. */
+/** Sessions of one token, opened on demand and reused; one per concurrent operation. */
 export class SessionPool {
   readonly #open: () => graphene.Session;
   readonly #maximum: number;
   readonly #idle: graphene.Session[] = [];
   #count = 0;
 
-  /** @param open opens a session, logged in */
+  /** @param open opens a logged-in session */
   constructor(maximum: number, open: (first: boolean) => graphene.Session) {
     this.#maximum = maximum;
     this.#open = () => open(this.#count === 0);
   }
 
   /**
-   * A session of the caller's own, to be given back or discarded.
-   * @throws RangeError when all are taken; the caller limits itself. What the module throws when it has no more.
+   * A session for exclusive use; give it back or discard it.
+   * @throws RangeError if all are in use (the caller limits itself); an error of the module if it has no more
    */
   take(): graphene.Session {
     const idle = this.#idle.pop();
@@ -193,13 +187,13 @@ export class SessionPool {
     this.#idle.push(session);
   }
 
-  /** After an error nobody knows what state a session is in: it is closed. */
+  /** A session's state is unknown after an error, so it is closed. */
   discard(session: graphene.Session): void {
     this.#count -= 1;
     try {
       session.close();
     } catch {
-      // It was lost already, which is as good as closed.
+      // It is already lost.
     }
   }
 }

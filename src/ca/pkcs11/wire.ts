@@ -1,23 +1,19 @@
-/** What the signer and its child process agree on. */
+/** Messages between the signer and its child process. */
 import { ML_DSA } from '../../pki/x509/key-pair.ts';
 
-/** Where a token is and what opens it. */
 export interface TokenAccess {
-  /** Path of the PKCS#11 library. */
   readonly module: string;
-  /** LibraryParameters of C_Initialize, which NSS's library has to have. */
+  /** LibraryParameters of C_Initialize, required by NSS's library. */
   readonly library_parameters?: string | undefined;
-  /** CK_TOKEN_INFO.label, without its padding; or `slot`. */
+  /** CK_TOKEN_INFO.label without padding; or `slot`. */
   readonly token_label?: string | undefined;
-  /** Slot ID. */
   readonly slot?: number | undefined;
   /** The user's PIN. */
   readonly pin: string;
 }
 
-/** Which private key: one of the two. */
+/** Identifies the private key by one of the two. */
 export interface KeyReference {
-  /** CKA_LABEL */
   readonly key_label?: string | undefined;
   /** CKA_ID in hex. */
   readonly key_id?: string | undefined;
@@ -26,18 +22,17 @@ export interface KeyReference {
 /** The child's start payload. */
 export interface SignerInit extends TokenAccess, KeyReference {
   readonly max_sessions: number;
-  /** DER SubjectPublicKeyInfo that the key must have; undefined: whatever it has. */
+  /** DER SubjectPublicKeyInfo that the key must have; undefined: any. */
   readonly expectedSpki: Uint8Array | undefined;
 }
 
-/** Answer of `describe`. */
 export interface KeyDescription {
   readonly spki: Uint8Array;
-  /** What an operator should know about the key or the token, one sentence each. */
+  /** Problems of the key or the token for the operator, one sentence each. */
   readonly warnings: readonly string[];
 }
 
-/** Codes of what is wrong at start, beside the CKR_… names of other failures. */
+/** Codes for errors at start, in addition to CKR_… names. */
 export const TokenFault = {
   /** graphene-pk11 is not installed. */
   LIBRARY: 'TOKEN_LIBRARY',
@@ -48,7 +43,7 @@ export const TokenFault = {
   KEY_MISMATCH: 'TOKEN_KEY_MISMATCH',
 } as const;
 
-/** The key types of a CA that tokens make. */
+/** Types of CA keys that tokens can generate. */
 export const TOKEN_KEY_TYPES = [
   'ec:P-256',
   'ec:P-384',
@@ -59,23 +54,22 @@ export const TOKEN_KEY_TYPES = [
 ] as const;
 export type TokenKeyType = (typeof TOKEN_KEY_TYPES)[number];
 
-/** Which key to make, and where. */
 export interface KeyGeneration {
   readonly access: TokenAccess;
   readonly reference: KeyReference;
   readonly type: TokenKeyType;
-  /** CKA_LABEL where the reference has none. */
+  /** CKA_LABEL if the reference has none. */
   readonly label: string;
 }
 
-/** How a new pair is named in the token. */
+/** The names of a new key pair in the token. */
 export interface NewKeyNames {
   readonly label: string;
-  /** CKA_ID; random unless the configuration names one. */
+  /** CKA_ID; random unless configured. */
   readonly id: Uint8Array;
 }
 
-/** What the module may need to find its own configuration, without what changes the Node that runs it. */
+/** The environment variables that the module may need, without those that affect Node.js. */
 export function moduleEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const [name, value] of Object.entries(env))

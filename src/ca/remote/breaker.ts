@@ -2,9 +2,9 @@
 import { describe } from '../../errors.ts';
 import type { HealthReport } from '../driver.ts';
 
-/** Failures in a row that open the breaker. */
+/** Consecutive failures that open the breaker. */
 const FAILURES = 3;
-/** Milliseconds between probes of an upstream out of use, doubled up to the longest. */
+/** Milliseconds between probes while the breaker is open, doubled up to the maximum. */
 const [SHORTEST, LONGEST] = [2000, 30_000];
 
 interface BreakerOptions {
@@ -24,7 +24,7 @@ export class Breaker {
     this.#options = options;
   }
 
-  /** Why the upstream is out of use; undefined while it is in use. */
+  /** Why the upstream is out of use; undefined while in use. */
   get problem(): string | undefined {
     return this.#problem;
   }

@@ -1,4 +1,4 @@
-/** Makes the CAs to which a device's CSR is submitted: drivers est, acme and command. */
+/** Creates the CAs that forward a device's CSR: drivers est, acme and command. */
 import type { UpstreamCaMaterial } from '../../config/material/material.ts';
 import { describe, failed } from '../../errors.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';

@@ -1,20 +1,22 @@
-/** One HTTPS call to one server of a remote CA: bounded in time and size, and exact about whether the request can have arrived. */
+/**
+ * One HTTPS call to a server of a remote CA, bounded in time and size. Reports whether the request may have arrived.
+ */
 import type { IncomingHttpHeaders } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { ServiceMaterial } from '../../config/material/material.ts';
 import { pemOf } from '../../pki/x509/certificate.ts';
 
-/** The TLS settings of every connection to a remote CA. */
+/** TLS settings for connections to a remote CA. */
 export interface ClientTls {
-  /** PEM: the CAs that the server's TLS certificate chains to; absent: those that Node.js knows. */
+  /** PEM: CAs for the server's certificate; default: those of Node.js. */
   readonly ca?: string;
-  /** PEM: our certificate, and its key. */
+  /** PEM: our certificate and its key. */
   readonly cert?: string;
   readonly key?: string;
 }
 
-/** The TLS settings of a part of the configuration that names anchors and a client certificate. */
+/** TLS settings from a configuration section with trust anchors and a client certificate. */
 export const clientTls = ({ trustAnchors, client }: Partial<ServiceMaterial>): ClientTls => ({
   ...(trustAnchors === undefined ? {} : { ca: pemOf(trustAnchors) }),
   ...(client === undefined
@@ -24,15 +26,15 @@ export const clientTls = ({ trustAnchors, client }: Partial<ServiceMaterial>): C
 
 export interface HttpCall {
   readonly method: 'GET' | 'HEAD' | 'POST';
-  /** Begins with `/`, or is empty; below the server's URL. */
+  /** Empty or begins with `/`; relative to the server's URL. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Buffer;
-  /** Milliseconds since the epoch at which the whole answer has to be there. */
+  /** Deadline for the complete response. */
   readonly deadline: number;
-  /** The same for the TLS handshake; the deadline, unless given. */
+  /** Deadline for the TLS handshake; default: `deadline`. */
   readonly connectDeadline?: number;
-  /** On a connection of its own, so that a connection that the server has just given up cannot lose the request. */
+  /** Uses a new connection, so that one that the server is closing cannot lose the request. */
   readonly freshConnection?: boolean;
 }
 
@@ -42,9 +44,9 @@ export interface HttpAnswer {
   readonly body: Buffer;
 }
 
-/** No whole answer came. */
+/** No complete response. */
 export class TransportError extends Error {
-  /** False: not a byte of the request was handed on, or the TLS handshake was refused. It certainly did not arrive. */
+  /** False: no byte was sent, or the TLS handshake failed. The request certainly did not arrive. */
   readonly mayHaveArrived: boolean;
 
   constructor(message: string, mayHaveArrived: boolean, cause?: unknown) {
@@ -54,14 +56,13 @@ export class TransportError extends Error {
   }
 }
 
-/** The longest answers are lists and pages of pretty-printed certificates: some hundred kilobytes. */
+/** The longest responses are lists and pages of pretty-printed certificates: some hundred kilobytes. */
 const MAX_ANSWER = 4 << 20;
-/** Milliseconds that an unused connection is kept; Tomcat closes it after 20 s or more. */
+/** Milliseconds to keep an idle connection; Tomcat closes it after 20 s or more. */
 const KEEP_ALIVE = 10_000;
 
-/** One server of a remote CA. */
 export class HttpClient {
-  /** Without a path or a final slash. */
+  /** Without a path or a trailing slash. */
   readonly url: string;
   readonly #base: URL;
   readonly #tls: ClientTls;
@@ -74,7 +75,6 @@ export class HttpClient {
     this.#agent = new Agent({ keepAlive: true, timeout: KEEP_ALIVE, maxSockets: 64, ...tls });
   }
 
-  /** @throws TransportError */
   call(options: HttpCall): Promise<HttpAnswer> {
     const { method, path, headers = {}, body, deadline, freshConnection = false } = options;
     return new Promise((resolve, reject) => {
@@ -128,7 +128,7 @@ export class HttpClient {
   }
 }
 
-/** With TLS 1.3 the server refuses a client certificate after our handshake is over; the request is not read then. */
+/** With TLS 1.3 the server rejects a client certificate after our handshake; it has not read the request then. */
 function isHandshakeRefusal(error: Error): boolean {
   return 'code' in error && typeof error.code === 'string' && /^ERR_SSL_.*ALERT/.test(error.code);
 }

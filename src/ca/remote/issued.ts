@@ -1,4 +1,4 @@
-/** What an upstream CA issued, compared with what was asked for: nothing else leaves. */
+/** Compares what an upstream CA issued with the request; nothing else is delivered. */
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { formatGeneralName, sameGeneralNames } from '../../pki/x509/general-name.ts';
 import { foldedRdns, isIssuedBy } from '../../pki/x509/name-matching.ts';
@@ -7,14 +7,14 @@ import { OID } from '../../pki/der/oids.ts';
 import { parsePublicKey, samePublicKey } from '../../pki/x509/public-key.ts';
 import type { IssuanceRequest } from '../driver.ts';
 
-/** The longest path to a trust anchor. */
+/** Maximum path length to a trust anchor. */
 const MAX_PATH = 8;
 
-/** Whether the certificate certifies this key, however its SubjectPublicKeyInfo is encoded. */
+/** Whether the certificate certifies this key, in any encoding of SubjectPublicKeyInfo. */
 export const isKey = ({ publicKey }: Pick<Certificate, 'publicKey'>, spki: Buffer): boolean =>
   samePublicKey(publicKey, parsePublicKey(spki));
 
-/** Why a certificate must not be delivered, or undefined. It may have fewer names than authorized, never others. */
+/** Why a certificate must not be delivered, or undefined. It may have fewer names than authorized, but no others. */
 export function issuedProblem(
   certificate: Certificate,
   { spki, subject, subjectAltNames }: Pick<IssuanceRequest, 'spki' | 'subject' | 'subjectAltNames'>,
@@ -30,7 +30,7 @@ export function issuedProblem(
   return subjectProblem(certificate.subject, subject, subjectAltNames);
 }
 
-/** Each RDN of the subject is one of the request's, or a common name that equals one of the request's DNS names. */
+/** Each RDN must be one of the request's, or a common name equal to one of the request's DNS names. */
 function subjectProblem(
   issued: Name,
   asked: Name,
@@ -48,8 +48,8 @@ function subjectProblem(
 }
 
 /**
- * The certificates above one up to a trust anchor, the anchor included; undefined if there is no such path. Each is a CA certificate
- * in its validity.
+ * The CA certificates above one, up to and including a trust anchor, all within their validity; undefined if there is
+ * no such path.
  */
 export async function pathToAnchor(
   certificate: Certificate,

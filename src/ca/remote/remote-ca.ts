@@ -1,6 +1,6 @@
 /**
- * A CA elsewhere to which the device's CSR goes on as it was signed (drivers est, acme, command). Everything that such drivers share:
- * the breaker, the bound on calls, the chain, and the comparison of what came back with what was asked for.
+ * A CA that receives the device's CSR as signed (drivers est, acme, command). Implements what these drivers share: the
+ * breaker, the call limit, the chain, and the comparison of the result with the request.
  */
 import { measured } from '../../dependency-calls.ts';
 import { describe, EstuaryError, failed, forbidden, unavailable } from '../../errors.ts';
@@ -31,29 +31,28 @@ import { Unanswered, type Upstream, type UpstreamAnswer, type UpstreamRequest } 
 interface RemoteCaOptions {
   readonly label: string;
   readonly upstream: Upstream;
-  /** `upstream_trust_anchors`. */
   readonly anchors: readonly Certificate[];
-  /** `chain`: the certificates that are known from the start, issuing CA first. */
+  /** `chain`: certificates known at start, issuing CA first. */
   readonly chain: readonly Certificate[];
   readonly maxCalls: number;
-  /** Milliseconds that one call may take. */
+  /** Milliseconds per call. */
   readonly timeout: number;
   readonly retryAfter: number;
-  /** Days that the profile asks for. */
+  /** Days requested by the profile. */
   readonly validityDays: number;
   readonly log: IsolatedLog;
-  /** Remembers what leads from a certificate to an anchor. */
+  /** Stores the intermediates between a certificate and an anchor. */
   readonly store: Pick<IntermediateStore, 'rememberIntermediates'>;
   readonly now: () => number;
 }
 
-/** Milliseconds between looks at the upstream's chain. */
+/** Milliseconds between reads of the upstream's chain. */
 const CHAIN_INTERVAL = 3_600_000;
-/** The same while the chain is not known. */
+/** The same while the chain is unknown. */
 const CHAIN_RETRY = 10_000;
-/** Milliseconds for which an upstream may not know a pending request before it counts as lost. */
+/** Milliseconds for which an upstream may not know a pending request, before it counts as lost. */
 const LOST_AFTER = 600_000;
-/** Calls that may wait for each call in flight. */
+/** Calls that may wait per concurrent call. */
 const WAITING = 16;
 const DAY = 86_400_000;
 
@@ -67,7 +66,7 @@ export class RemoteCa implements CaDriver {
   #chain: readonly Certificate[];
   #chainTimer: NodeJS.Timeout | undefined;
   #closed = false;
-  /** When a pending request may be polled again, by its id. */
+  /** Earliest next poll of each pending request. */
   readonly #due = new Map<string, number>();
 
   constructor(options: RemoteCaOptions) {
@@ -86,7 +85,7 @@ export class RemoteCa implements CaDriver {
       lostAfter: LOST_AFTER,
       continuesAtOnce: upstream.continuesAtOnce,
       canFind: upstream.canRecover,
-      // Whether the upstream queues is known from its answer only.
+      // Only the response shows whether the upstream queues.
       issuesAtOnce: () => Promise.resolve(true),
       poll: (reference, request) => this.#poll(reference, request),
       find: (sought) => this.#find(sought),
@@ -149,7 +148,7 @@ export class RemoteCa implements CaDriver {
     return this.#resultOf(request, answer);
   }
 
-  /** What became of a submission that was not answered. */
+  /** Looks up an unanswered submission. */
   async #find(sought: SoughtRequest): Promise<readonly Found[]> {
     const { upstream } = this.#options;
     const { pkcs10, subjectAltNames = [] } = sought;
@@ -174,7 +173,10 @@ export class RemoteCa implements CaDriver {
     return answer;
   }
 
-  /** @throws EstuaryError 500 `CA_ISSUED_OTHER`: the certificate must not leave, and is revoked upstream if it is this request's */
+  /**
+   * @throws EstuaryError 500 `CA_ISSUED_OTHER`: the certificate is not delivered, and is revoked upstream if it belongs
+   * to this request
+   */
   async #verify(ders: readonly Buffer[], request: IssuanceRequest): Promise<Buffer> {
     const { anchors, now } = this.#options;
     let certificates: Certificate[];
@@ -192,7 +194,8 @@ export class RemoteCa implements CaDriver {
     const path =
       problem === undefined ? await pathToAnchor(leaf, [...certificates, ...this.#chain], anchors, time) : undefined;
     if (problem === undefined && path !== undefined) {
-      // The chain of an upstream without a chain to ask for is that of its last certificate. Devices present their certificate alone.
+      // An upstream that publishes no chain has the chain of its last certificate. Devices present only their own
+      // certificate.
       if (this.#options.upstream.chain === undefined) {
         this.#chain = path;
         const intermediates = path.filter((one) => !anchors.includes(one));
@@ -205,7 +208,7 @@ export class RemoteCa implements CaDriver {
     throw issuedOther(`certificate ${leaf.serialNumber}: ${why}; ${await this.#withdraw(leaf, request)}`);
   }
 
-  /** What became of a certificate that must not leave. */
+  /** Revokes an undeliverable certificate and describes the outcome. */
   async #withdraw(certificate: Certificate, { spki }: IssuanceRequest): Promise<string> {
     const { upstream } = this.#options;
     if (upstream.revoke === undefined || !isKey(certificate, spki)) return 'it stays valid at the upstream CA';
@@ -217,7 +220,7 @@ export class RemoteCa implements CaDriver {
     }
   }
 
-  /** Every call: bounded, measured, and counted for the breaker. */
+  /** Every call: limited, measured, and counted by the breaker. */
   async #call<T>(work: () => Promise<T>): Promise<T> {
     const { upstream, timeout, retryAfter } = this.#options;
     this.#refuseIfDown();
@@ -287,7 +290,7 @@ export class RemoteCa implements CaDriver {
   }
 }
 
-/** Whether the upstream works: it answered, even if the answer is a refusal. */
+/** Whether the upstream works: a rejection also counts as an answer. */
 const isAnswer = (error: unknown): boolean =>
   error instanceof EstuaryError && error.kind !== 'unavailable' && error.code !== 'UPSTREAM_FAILED';
 

@@ -1,10 +1,13 @@
-/** What a driver of a remote CA adds to {@link RemoteCa}: how to submit, poll, revoke and probe; and what an upstream's answers mean. */
+/**
+ * What a remote driver adds to {@link RemoteCa}: submit, poll, revoke, probe, and the meaning of the upstream's
+ * responses.
+ */
 import { badRequest, failed, forbidden, unavailable, type EstuaryError } from '../../errors.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { GeneralName } from '../../pki/x509/general-name.ts';
 import type { Name } from '../../pki/x509/name.ts';
 
-/** One submission. It goes on as the device signed it. */
+/** One submission, forwarded as the device signed it. */
 export interface UpstreamRequest {
   readonly request_id: string;
   /** DER CertificationRequest. */
@@ -13,37 +16,37 @@ export interface UpstreamRequest {
   readonly subjectAltNames: readonly GeneralName[];
   readonly requester: string;
   readonly operation: string;
-  /** The end of validity that the profile asks for; the upstream decides. */
+  /** Expiry requested by the profile; the upstream decides. */
   readonly notAfter: Date;
 }
 
 export type UpstreamAnswer =
-  /** The certificate, and others of its chain in any order, DER. */
+  /** DER of the certificate and its chain, in any order. */
   | { readonly status: 'issued'; readonly certificates: readonly Buffer[] }
   /** `retryAfter`: seconds until the next poll. */
   | { readonly status: 'pending'; readonly reference: string; readonly retryAfter?: number | undefined }
   | { readonly status: 'rejected'; readonly reason: string };
 
 export interface Upstream {
-  /** As metrics and messages name it. */
+  /** As in metrics and messages. */
   readonly name: 'est' | 'acme' | 'command';
-  /** Whether a poll can find out what became of a submission without an answer. */
+  /** Whether a poll can find the outcome of an unanswered submission. */
   readonly canRecover: boolean;
-  /** A pending answer only names the request: it is polled at once. */
+  /** A pending response only names the request: poll it at once. */
   readonly continuesAtOnce: boolean;
-  /** Rejects what the upstream cannot issue, before anything is sent. @throws EstuaryError 400 */
+  /** Rejects, before sending, what the upstream cannot issue. @throws EstuaryError 400 */
   check?(request: Pick<UpstreamRequest, 'subject' | 'subjectAltNames'>): void;
   /**
    * Submits the request once.
    *
-   * @param waits a pending answer is stored, and {@link poll} continues
+   * @param waits a pending result will be stored and polled
    * @throws EstuaryError; {@link Unanswered}
    */
   submit(request: UpstreamRequest, waits: boolean): Promise<UpstreamAnswer>;
   /**
    * Continues a pending request.
    *
-   * @param reference undefined: the submission was not answered; only where {@link canRecover}
+   * @param reference undefined: the submission got no response; only with {@link canRecover}
    * @returns `unknown`: the upstream does not know the request
    * @throws EstuaryError; {@link Unanswered}
    */
@@ -51,18 +54,23 @@ export interface Upstream {
     request: UpstreamRequest,
     reference: string | undefined,
   ): Promise<UpstreamAnswer | { readonly status: 'unknown' }>;
-  /** The chain that the upstream publishes, issuing CA first; absent: it is learned from what the upstream issues. @throws EstuaryError */
+  /**
+   * The upstream's published chain, issuing CA first; if absent, learned from issued certificates. @throws EstuaryError
+   */
   chain?(): Promise<readonly Certificate[]>;
-  /** DER CsrAttrs of the upstream; absent: the label's own are used. @throws EstuaryError */
+  /** DER CsrAttrs of the upstream; if absent, the label's own. @throws EstuaryError */
   csrAttributes?(): Promise<Buffer | undefined>;
-  /** Absent: only this server knows of revocations. @param certificate DER @param reason RFC 5280 CRLReason name @throws EstuaryError */
+  /**
+   * If absent, revocations stay local. @param certificate DER @param reason RFC 5280 CRLReason name @throws
+   * EstuaryError
+   */
   revoke?(certificate: Buffer, reason: string): Promise<void>;
-  /** Whether it answers. @throws Error with the reason */
+  /** Checks the connection. @throws Error with the reason */
   probe(): Promise<void>;
   close(): void;
 }
 
-/** The upstream may have received what was sent, and nothing tells what became of it. */
+/** The upstream may have received the request; its outcome is unknown. */
 export class Unanswered extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause });
@@ -70,22 +78,21 @@ export class Unanswered extends Error {
   }
 }
 
-/** Texts of an upstream in our messages: one line, without control characters. */
+/** Upstream text for our messages: one line, without control characters. */
 export function shortened(text: string): string {
   const line = text.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim();
   return line.length > 200 ? `${line.slice(0, 199)}…` : line;
 }
 
-/** What a refusal of an upstream means for the device. */
+/** What an upstream's rejection means for the device. */
 interface Refusal {
   readonly status: number;
   /** Public for 400 and 403, otherwise for the log. */
   readonly text: string;
-  /** Seconds. */
   readonly retryAfter?: number | undefined;
 }
 
-/** @param retryAfter seconds, where the upstream names none */
+/** @param retryAfter default in seconds */
 export function refusalOf({ status, text, retryAfter }: Refusal, usualRetryAfter: number): EstuaryError {
   const detail = `the upstream CA answered ${status}: ${shortened(text)}`;
   const sentence = shortened(text);
