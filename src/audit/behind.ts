@@ -43,14 +43,16 @@ export function storedUpTo(path: string): number {
 
 /**
  * @param head the end of the chain in the database
+ * @param confirmed the last record whose commit this process knows of
  * @throws EstuaryError 500 `STORE_BEHIND`, which names the missing records, if it is certain
  */
-export function refuseBehind(path: string, head: ChainHead): void {
+export function refuseBehind(path: string, head: ChainHead, confirmed = 0): void {
   const missing = missingRecords(path, head);
-  if (missing === undefined) return;
-  const { first, last, from, to, path: file } = missing;
+  if (missing === undefined && confirmed <= head.seq) return;
+  const { first, last, path: file } = missing ?? { first: head.seq + 1, last: confirmed, path };
+  const times = missing === undefined ? '' : ` (${missing.from} to ${missing.to})`;
   throw failed('STORE_BEHIND', 'the database is older than the audit file', {
-    detail: `records ${first} to ${last} (${from} to ${to}) of ${file} are missing from the database. Connect to the current database, or accept this one with "estuary store accept-older-database"`,
+    detail: `records ${first} to ${last}${times} of ${file} are missing from the database. Connect to the current database, or accept this one with "estuary store accept-older-database"`,
   });
 }
 

@@ -44,6 +44,7 @@ export const AUDIT_TYPES = [
   'store.purged',
   'store.restored',
   'store.accepted',
+  'store.behind',
 ] as const;
 
 export type AuditType = (typeof AUDIT_TYPES)[number];

@@ -1,4 +1,4 @@
-import { closeSync, constants, fdatasync, fstatSync, fsyncSync, ftruncateSync, openSync } from 'node:fs';
+import { closeSync, constants, fdatasync, fdatasyncSync, fstatSync, fsyncSync, ftruncateSync, openSync } from 'node:fs';
 import { readSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
@@ -46,10 +46,19 @@ export class AuditFile {
 
   /** Appends and forces to disk; throws when not all of it could be written (then part of it may have been). */
   async append(data: Buffer): Promise<void> {
+    await force(this.#write(data));
+  }
+
+  /** {@link append}, which waits for the disk. */
+  appendSync(data: Buffer): void {
+    fdatasyncSync(this.#write(data));
+  }
+
+  #write(data: Buffer): number {
     const fd = this.#opened();
     let written = 0;
     while (written < data.length) written += writeSync(fd, data, written, data.length - written);
-    await force(fd);
+    return fd;
   }
 
   /** Throws where the file could not be opened for writing any more: permissions, a file system made read-only. */

@@ -1,6 +1,6 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { refuseBehind } from '../audit/behind.ts';
+import { missingRecords, refuseBehind } from '../audit/behind.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import { AuditFile } from '../audit/file.ts';
 import { chain, type ChainedRecord, follows, parseLine } from '../audit/record.ts';
@@ -33,6 +33,8 @@ export class AuditChain {
   /** The file's size before this transaction's lines, and with them. */
   #before = 0;
   #after = 0;
+  /** The head after the last commit that this process knows of. */
+  #confirmed: AuditHead | undefined;
   /** Whether the last write to the file failed. */
   #failing = false;
 
@@ -61,6 +63,7 @@ export class AuditChain {
     const size = this.#file.open();
     this.#before = size;
     this.#after = size;
+    this.#refuseUnconfirmed(found, size, time);
     const isAsWritten = size >= found.file_size && this.#hasTail(found);
     if (size !== found.file_size || !isAsWritten) refuseBehind(this.path, found);
     if (size === 0 && this.#head.file_size > 0) {
@@ -132,6 +135,12 @@ export class AuditChain {
     return this.#after !== this.#before;
   }
 
+  /** The transaction is committed: a database without it is an older one. */
+  committed(): void {
+    this.#confirmed = this.#head;
+    this.settle();
+  }
+
   /** The transaction is over: there is nothing to take back any more. */
   settle(): void {
     this.#before = this.#after;
@@ -157,6 +166,21 @@ export class AuditChain {
 
   close(): void {
     this.#file.close();
+  }
+
+  /**
+   * The file alone does not prove that the database lost its last transaction, since a crash before the COMMIT looks the same. This process
+   * knows, and makes the file say so for the next start.
+   */
+  #refuseUnconfirmed(found: AuditHead, size: number, time: number): void {
+    const confirmed = this.#confirmed;
+    if (confirmed === undefined || found.seq >= confirmed.seq) return;
+    if (size === confirmed.file_size && missingRecords(this.path, found) === undefined) {
+      const detail = `the database ends with record ${found.seq}, and had record ${confirmed.seq}`;
+      const event: AuditEvent = { type: 'store.behind', outcome: 'failure', detail };
+      this.#file.appendSync(Buffer.from(`${chain(confirmed, event, time, this.#node, confirmed.seq).line}\n`, 'utf8'));
+    }
+    refuseBehind(this.path, found, confirmed.seq);
   }
 
   #notAsWritten(size: number, { seq, file_size }: AuditHead): Error {

@@ -10,7 +10,7 @@ import { runAny, type CommandResult } from '../support/command.ts';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { caSection, Estuary, section, type ClientIdentity, type EstuaryOptions } from '../support/estuary.ts';
 import { openssl } from '../support/openssl.ts';
-import { psql, sharedPostgres } from '../support/postgres.ts';
+import { PostgresCluster, psql, sharedPostgres } from '../support/postgres.ts';
 import { requires } from '../support/requires.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
 import { withStoreIn } from '../support/store-in-postgres.ts';
@@ -246,3 +246,46 @@ describe.each(DRIVERS.filter(([, , isThere]) => isThere))('a %s database that we
     expect((await command('audit', 'verify')).output).toMatch(/the audit log is whole/);
   });
 });
+
+describe.skipIf(!requires('postgres'))('a node that reconnects to an old primary after a failover', () => {
+  test('issues nothing, names the missing records and ends with exit code 1', async () => {
+    const primary = await PostgresCluster.start();
+    let standby: PostgresCluster | undefined;
+    let estuary: Estuary | undefined;
+    try {
+      await primary.sql('CREATE DATABASE est');
+      standby = await primary.standby();
+      const url = `postgresql://estuary@127.0.0.1:${primary.port},127.0.0.1:${standby.port}/est`;
+      estuary = await Estuary.start(withStoreIn({}, url, 'node-1'));
+      await primary.end();
+      await standby.promote();
+      const { token } = await eventually(estuary);
+      await standby.end();
+      await primary.launch();
+      const enroll = estuary.enroll(onTheWire(simpleCsr(key, 'device-1')), { password: token });
+      expect((await enroll.catch(() => undefined))?.status).not.toBe(200);
+      expect(await estuary.server.exited).toMatchObject({ code: 1 });
+      expect(estuary.server.output()).toMatch(/the database is older than the audit file: records \d+ to \d+ /);
+    } finally {
+      await estuary?.stop();
+      await standby?.stop();
+      await primary.stop();
+    }
+  }, 180_000);
+});
+
+/** A token, once the database is there again. */
+async function eventually(estuary: Estuary): Promise<{ token: string }> {
+  let made: { token: string } | undefined;
+  await expect
+    .poll(
+      async () => {
+        made = await estuary.otp().catch(() => undefined);
+        return made;
+      },
+      { timeout: 60_000 },
+    )
+    .toBeDefined();
+  if (made === undefined) throw new Error('no token');
+  return made;
+}

@@ -178,6 +178,10 @@ export class AuditLog {
     return this.#chain.hasWritten;
   }
 
+  committed(): void {
+    this.#chain.committed();
+  }
+
   settle(): void {
     this.#chain.settle();
   }

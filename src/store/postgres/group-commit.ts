@@ -195,7 +195,7 @@ export class GroupCommit implements Writer {
     const [records] = await Promise.allSettled([sent, committed]);
     if (records.status === 'rejected' && isStatementError(records.reason)) throw records.reason;
     await committed;
-    this.#log.settle();
+    this.#log.committed();
   }
 
   /** @throws StoreLost where it is not known whether it is committed */

@@ -171,7 +171,7 @@ export class GroupCommit implements Writer {
   async #finish(): Promise<void> {
     await this.#log.flush();
     this.#commit.run();
-    this.#log.settle();
+    this.#log.committed();
     await this.#force();
     this.#commits++;
     if (this.#commits >= CHECKPOINT && !this.#isCheckpointing) void this.#checkpoint();

@@ -41,4 +41,22 @@ describe.skipIf(!requires('postgres'))('calls in one transaction', () => {
       { error: { code: 'STORE_FAILED' } },
     ]);
   });
+
+  it('a database that lost only its last transaction is refused, also by the next process', async () => {
+    const database = await emptied(url);
+    const store = await database.open('node-1');
+    await store.audit([event('service.start')]);
+    const [head] = await database.sql('SELECT seq, hash, told, file_start, file_size FROM audit_head');
+    await store.audit([event('otp.used')]);
+    const before = Object.values(head ?? {}).map((value) => `'${String(value)}'`);
+    await database.sql(
+      `DELETE FROM audit WHERE type = 'otp.used';
+       UPDATE audit_head SET (seq, hash, told, file_start, file_size) = (SELECT ${before[0]}::bigint, ${before[1]}, ${before[2]}::bigint,
+         ${before[3]}::bigint, ${before[4]}::bigint)`,
+    );
+    await expect(store.audit([event('otp.used')])).rejects.toMatchObject({ code: 'STORE_BEHIND' });
+    await store.close();
+    await expect(database.open('node-1')).rejects.toMatchObject({ code: 'STORE_BEHIND' });
+    expect(await database.sql('SELECT type FROM audit')).toEqual([{ type: 'service.start' }]);
+  });
 });
