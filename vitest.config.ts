@@ -1,9 +1,28 @@
+import { readFileSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
 // Threads and child processes run from the TypeScript source: without a cache each of them strips the types anew, which
 // is more than half of the CPU time of the store's tests.
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules', '.cache', 'node-compile');
+
+const MEMORY = '/dev/shm';
+
+/** Whether there is a file system in memory with room for the tests' stores, from which programs can be started. */
+function memoryServes(): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY);
+    const mount = readFileSync('/proc/mounts', 'utf8')
+      .split('\n')
+      .find((line) => line.split(' ')[1] === MEMORY);
+    return bavail * bsize >= 4 * 2 ** 30 && mount !== undefined && !mount.split(' ')[3]?.split(',').includes('noexec');
+  } catch {
+    return false;
+  }
+}
+
+// Each commit of a store waits for the disk. No test can tell a disk from memory, but half of the tests' time is such waits.
+if (process.env['TMPDIR'] === undefined && memoryServes()) process.env['TMPDIR'] = MEMORY;
 
 /**
  * Tests of functions, and of parts put together in the test's process. Their files share processes, which spares each of them a start
