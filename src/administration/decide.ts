@@ -12,19 +12,21 @@ export interface DecisionContext {
   readonly now: () => number;
 }
 
-/** Attempts, if other administrators decide between the read of the request and the decision. */
+/** Attempts if other administrators decide concurrently. */
 const ATTEMPTS = 20;
 
 /**
  * Approves a request, or counts one of several approvals.
- *
- * @throws EstuaryError 403 `APPROVER_NOT_LISTED`; 404; 409: it was decided, this administrator has approved it, its device may not
- *   have a certificate, or the CA decides; 500; 503
+ * @throws EstuaryError 403 `APPROVER_NOT_LISTED`; 404; 409 if it was decided, this administrator approved it before,
+ * its device may not have a certificate, or the CA decides; 500; 503
  */
 export const approve = (context: DecisionContext, call: AdminCall, id: string): Promise<RequestRow> =>
   decide(context, call, id, (row) => approvalBy(call, row, approvalsNeeded(context, row)));
 
-/** Rejects a request; one rejection is enough. @throws EstuaryError 404; 409: it was decided, or the CA decides; 500; 503 */
+/**
+ * Rejects a request; one rejection is enough. @throws EstuaryError 404; 409 if it was decided, or the CA decides; 500;
+ * 503
+ */
 export const reject = (context: DecisionContext, call: AdminCall, id: string, reason: string): Promise<RequestRow> =>
   decide(context, call, id, ({ decided_by: before }) => ({
     status: 'rejected',
@@ -32,7 +34,7 @@ export const reject = (context: DecisionContext, call: AdminCall, id: string, re
     deciders: { before, after: [...before, deciderOf(call)] },
   }));
 
-/** The administrators who must approve: as many as when it was queued, or as now if these are more. */
+/** The required number of approvals: the larger of the numbers at queuing and now. */
 export function approvalsNeeded({ cas }: Pick<DecisionContext, 'cas'>, { ca, approvals }: RequestRow): number {
   const configured = cas.all.find(({ label }) => label === ca)?.config.approvals;
   return Math.max(approvals, configured ?? 1);

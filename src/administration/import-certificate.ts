@@ -23,7 +23,7 @@ const METHOD = 'import';
 /**
  * @param pem one certificate
  * @param label of the CA that signed it, or the further label that it belongs to
- * @throws EstuaryError 400: this CA did not sign it; 409: the store has it; 500; 503
+ * @throws EstuaryError 400 if this CA did not sign it; 409 if the store has it; 500; 503
  */
 export async function importCertificate(
   { store, cas }: ImportContext,
@@ -49,7 +49,6 @@ export async function importCertificate(
   return stored;
 }
 
-/** @throws EstuaryError 400 `FIELD_INVALID` */
 function readOne(pem: string): Certificate {
   try {
     const [block, ...more] = parsePem(pem);
@@ -63,7 +62,10 @@ function readOne(pem: string): Certificate {
 const known = (): EstuaryError =>
   conflict('CERTIFICATE_KNOWN', 'the store has a certificate of this CA with this serial number');
 
-/** The CA, with its present key or one from before a rollover; not for the CA's own certificates. @throws EstuaryError 503 */
+/**
+ * The CA's certificate with its current or former key; undefined for the CA's own certificates. @throws EstuaryError
+ * 503
+ */
 async function issuerOf(ca: Ca, certificate: Certificate): Promise<Certificate | undefined> {
   if (namesMatch(certificate.subject, ca.certificate.subject)) return undefined;
   const own = [...ca.certificates, ...ca.renewalIssuers].filter(({ subject }) =>

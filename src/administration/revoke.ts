@@ -13,10 +13,10 @@ export interface RevocationContext {
   readonly log: Pick<Logger, 'warn'>;
 }
 
-/** Why a certificate is revoked, and when. Times are milliseconds since the epoch. */
+/** Reason and time of a revocation. */
 export type RevocationOrder = Pick<Revocation, 'reason' | 'invalidity_date' | 'revoked_at'>;
 
-/** @throws EstuaryError 400: the reason does not revoke, or the invalidity date is in the future */
+/** @throws EstuaryError 400 if the reason is not a revocation, or the invalidity date is in the future */
 export function checkOrder({ reason, invalidity_date, revoked_at }: RevocationOrder): void {
   if (!REVOCATION_REASONS.some((one) => one === reason))
     throw badRequest('FIELD_INVALID', `reason must be one of ${REVOCATION_REASONS.join(', ')}, not ${reason}`);
@@ -25,10 +25,10 @@ export function checkOrder({ reason, invalidity_date, revoked_at }: RevocationOr
 }
 
 /**
- * Tells the CA first: if a remote CA cannot be reached, nothing is revoked. A CA that is no longer configured cannot be told.
- *
+ * Informs a remote CA first; if it is unreachable, nothing is revoked. A CA that is no longer configured is not
+ * informed.
  * @param by who revokes, and from where
- * @param further events that are committed with the revocation, before its own
+ * @param further events to commit before the revocation's own
  * @throws EstuaryError 500, 503: nothing changed
  */
 export async function revoke(
@@ -49,5 +49,4 @@ export async function revoke(
   return store.revokeCertificate({ ca, serial, ...order }, [...further, certificateRevoked(by, row, order)]);
 }
 
-/** 409 */
 export const alreadyRevoked = (): EstuaryError => conflict('ALREADY_REVOKED', 'the certificate is already revoked');

@@ -4,12 +4,12 @@
  */
 import type { AuditEvent, AuditType } from './event.ts';
 
-/** Who did it, from where. */
+/** The actor and the network address. */
 export type By = Partial<AuditEvent>;
 
 interface CertificateKey {
   readonly ca: string;
-  /** The label that it was requested at; null: the CA's own. */
+  /** The label of the request; null: the CA's own. */
   readonly label: string | null;
   readonly serial: string;
 }
@@ -30,7 +30,6 @@ interface OwnedCertificate extends CertificateNames {
   readonly required_device: string | null;
 }
 
-/** Which certificate a record is about. */
 export function auditedCertificate({ ca, label, serial }: CertificateKey): Pick<AuditEvent, 'ca' | 'label' | 'serial'> {
   return { ca, serial, ...(label === null ? {} : { label }) };
 }
@@ -57,7 +56,7 @@ function ownedBy(row: OwnedCertificate, subject: string): By {
   };
 }
 
-/** @param by who requested it: the owner, unless it says otherwise */
+/** @param by the requester, who is the owner by default */
 export function certificateIssued(by: By, row: OwnedCertificate, operation: string): AuditEvent {
   return {
     ...by,
@@ -109,10 +108,10 @@ export function certificateRevoked(
 
 interface AuditedToken {
   readonly id: string;
-  /** Absent: the event is about whoever `by` names. */
+  /** Default: the client in `by`. */
   readonly client_id?: string;
   readonly ca?: string | null;
-  /** Milliseconds since the epoch; required where it is new. */
+  /** Required if it changes. */
   readonly expires_at?: number;
 }
 
@@ -120,7 +119,7 @@ type TokenEvent =
   | { readonly type: 'otp.created' | 'otp.changed'; readonly token: AuditedToken & { readonly expires_at: number } }
   | { readonly type: 'otp.used' | 'otp.returned' | 'otp.revoked'; readonly token: AuditedToken };
 
-/** @param note follows the token's ID in the text */
+/** @param note appended to the token's ID in the text */
 export function tokenEvent({ type, token }: TokenEvent, by: By, note = ''): AuditEvent {
   const { id, client_id, ca } = token;
   const isNew = type === 'otp.created' || type === 'otp.changed';
@@ -142,7 +141,7 @@ interface AuditedDevice {
   readonly ca: string | null;
 }
 
-/** @param change the new values, of which the record has `enabled`, and the names of the others */
+/** @param change the new values; the record contains `enabled`, and the names of the others */
 export function deviceEvent(
   type: Extract<AuditType, `device.${string}`>,
   { key, id, ca }: AuditedDevice,
@@ -162,7 +161,7 @@ export function deviceEvent(
   };
 }
 
-/** The end of a queued request without a certificate. */
+/** A queued request ended without a certificate. */
 export function requestEnded(
   type: 'request.rejected' | 'request.expired',
   by: By & { readonly request_id: string },

@@ -3,19 +3,19 @@ import { join } from 'node:path';
 import { makeFolder } from '../folders.ts';
 
 /**
- * A file of the archive in the making: lines as the audit file has them. It gets its name, which says which records it holds, once all of
- * it is on disk. Calls are synchronous; file system errors pass through.
+ * An archive file while it is written, with the lines of the audit file. It gets its final name, which states its
+ * records, once it is completely on disk. Calls are synchronous; file system errors propagate.
  */
 export class ArchiveFile {
   readonly #folder: string;
   readonly #unfinished: string;
   #fd: number | undefined;
 
-  /** @param folder it is made, for the owner only, where it is missing */
+  /** @param folder created for the owner only, if missing */
   constructor(folder: string) {
     makeFolder(folder);
     this.#folder = folder;
-    // Always the same: what a crash left is written over.
+    // A constant name, so that leftovers of a crash are overwritten.
     this.#unfinished = join(folder, '.unfinished');
     this.#fd = openSync(this.#unfinished, 'w', 0o600);
     chmodSync(this.#unfinished, 0o600);
@@ -27,11 +27,7 @@ export class ArchiveFile {
     for (let written = 0; written < data.length;) written += writeSync(fd, data, written);
   }
 
-  /**
-   * Forces it to disk and gives it its name, in which numbers sort as they count.
-   *
-   * @returns its path
-   */
+  /** Syncs it to disk and renames it; the numbers in the name sort correctly. @returns its path */
   finish(first: number, last: number): string {
     fsyncSync(this.#opened());
     this.close();
@@ -43,7 +39,7 @@ export class ArchiveFile {
     return path;
   }
 
-  /** Lets go of it, finished or not. */
+  /** Closes it, finished or not. */
   close(): void {
     if (this.#fd === undefined) return;
     closeSync(this.#fd);
@@ -58,5 +54,4 @@ export class ArchiveFile {
 
 const digits = (seq: number): string => String(seq).padStart(12, '0');
 
-/** The name of the file that holds these records. */
 const archiveName = (first: number, last: number): string => `audit-${digits(first)}-${digits(last)}.jsonl`;

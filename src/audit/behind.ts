@@ -1,8 +1,9 @@
 /**
- * Whether the database is older than the audit file: a restored snapshot, or an old primary after a failover.
+ * Detects that the database is older than the audit file: a restored snapshot, or an old primary after a failover.
  *
- * A crash can leave the records of one transaction in the file that the database does not have. The first record of each transaction says
- * how far the database was when that began (`stored`). If the database is not that far now, it went back in time.
+ * After a crash the file may contain records of one transaction that the database lacks. The first record of each
+ * transaction states the database's last record at that time (`stored`). A database behind that record went back in
+ * time.
  */
 import { closeSync, fstatSync, openSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -13,7 +14,7 @@ import { type ChainHead, parseLine, type ParsedRecord } from './record.ts';
 /** Bytes at the end of the file that are read first: more than most transactions write. */
 const TAIL = 1 << 16;
 
-/** Records of the audit file that the database does not have. Times are ISO 8601. */
+/** Records of the audit file that the database lacks. Times are ISO 8601. */
 interface Missing {
   readonly path: string;
   readonly first: number;
@@ -23,16 +24,15 @@ interface Missing {
 }
 
 /**
- * The record up to which the database had everything, as the file's last transaction says.
- *
- * @returns 0: the file is missing or empty, or does not say
+ * The record up to which the database was complete, according to the file's last transaction.
+ * @returns 0 if the file is missing, empty or silent about it
  */
 export function storedUpTo(path: string): number {
   const find = (fd: number, size: number): number => {
     for (let length = TAIL; ; length *= 8) {
       const from = Math.max(0, size - length);
       let stored = 0;
-      // The first line may be the end of one; then it does not parse.
+      // The first line may be partial; then it does not parse.
       for (const { text } of readLines(fd, from, size))
         if (text.includes('"stored":')) stored = parseLine(text)?.record.stored ?? stored;
       if (stored > 0 || from === 0) return stored;
@@ -56,7 +56,7 @@ export function refuseBehind(path: string, head: ChainHead, confirmed = 0): void
   });
 }
 
-/** undefined: the database is not behind, or that is not certain. */
+/** undefined: the database is not behind, or it is uncertain. */
 export function missingRecords(path: string, head: ChainHead): Missing | undefined {
   const isEmpty = (statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0;
   const file = isEmpty ? lastRotated(path) : path;
@@ -68,7 +68,7 @@ export function missingRecords(path: string, head: ChainHead): Missing | undefin
     for (const { text } of readLines(fd, 0, size)) {
       const record = parseLine(text);
       if (record === undefined) continue;
-      // The log of another store is no proof.
+      // The log of another store proves nothing.
       if (record.seq === head.seq && record.hash !== head.hash) return undefined;
       if (record.seq === head.seq + 1 && record.prev_hash !== head.hash) return undefined;
       linked ||= record.prev_hash === head.hash;
@@ -82,7 +82,7 @@ export function missingRecords(path: string, head: ChainHead): Missing | undefin
   });
 }
 
-/** The newest file to which the audit file was renamed, unless it is compressed. */
+/** The most recent rotated audit file, unless it is compressed. */
 function lastRotated(path: string): string | undefined {
   const name = basename(path);
   const folder = dirname(path);
@@ -93,7 +93,7 @@ function lastRotated(path: string): string | undefined {
   return files.toSorted((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs)[0];
 }
 
-/** undefined: there is no file. */
+/** undefined if the file does not exist. */
 function withFile<T>(path: string, read: (fd: number, size: number) => T): T | undefined {
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
   const fd = openSync(path, 'r');

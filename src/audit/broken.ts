@@ -1,7 +1,7 @@
-/** What is wrong with a chain of audit records, and what the store says of its end. */
+/** Errors in a chain of audit records. */
 import type { ChainHead } from './record.ts';
 
-/** The end of the chain as the store keeps it. */
+/** The end of the chain, as stored. */
 export interface StoredHead extends ChainHead {
   readonly file_start: number;
   readonly file_size: number;
@@ -14,7 +14,7 @@ export interface StoredRecord {
   readonly line: string;
 }
 
-/** What was found first; thrown among the parts of the verification only. */
+/** The first error found; used only inside the verification. */
 export class Broken extends Error {
   readonly seq: number | null;
   constructor(seq: number | null, problem: string) {
@@ -23,9 +23,9 @@ export class Broken extends Error {
   }
 }
 
-/** In the file, where a rotation or a write may have come between the look at the store and the look at the file. */
+/** An error in the file; a concurrent rotation or write may be the cause. */
 export class BrokenFile extends Broken {}
 
-/** A record whose line is whole, but which searches do not find. */
+/** A record with an intact line whose search columns differ. */
 export const changedSearch = (seq: number, what: string): Broken =>
   new Broken(seq, `record ${seq} in the store was changed: its column "${what}" differs from the record`);

@@ -1,11 +1,13 @@
-/** Audit records in the Common Event Format, which SIEMs read: `CEF:0|vendor|product|version|id|name|severity|extension`. */
+/**
+ * Formats audit records in the Common Event Format for SIEMs:
+ * `CEF:0|vendor|product|version|id|name|severity|extension`.
+ */
 import { isIPv6 } from 'node:net';
 import type { AuditRecord } from './event.ts';
 
-/** 0 to 10. What an operator is to be told of by itself stands out. */
+/** Event types with a high severity (0 to 10): operators should be alerted. */
 const ALARMS: ReadonlySet<string> = new Set(['lockout.started', 'audit.recovered', 'certificate.failed']);
 
-/** @param version of the program */
 export function cefLine(record: AuditRecord, version: string): string {
   const header = ['CEF:0', 'Estuary', 'Estuary', version, record.type, nameOf(record), severityOf(record)];
   const extension = Object.entries(extensionOf(record)).flatMap(([key, value]) =>
@@ -21,7 +23,7 @@ function severityOf({ type, outcome }: AuditRecord): string {
   return outcome === 'failure' ? '6' : '3';
 }
 
-/** The keys of the format's dictionary; what it has none for goes into its custom strings, with their labels. */
+/** Uses the keys of the format's dictionary; other fields become custom strings with labels. */
 function extensionOf(record: AuditRecord): Readonly<Record<string, string | undefined>> {
   const { address } = record;
   const custom: readonly (readonly [label: string, value: string | undefined])[] = [

@@ -1,4 +1,4 @@
-/** One chain of audit records, as a store keeps it, record by record: beside its file where that is at hand, and its checkpoints. */
+/** Verifies a chain of audit records in a store, record by record, with its file (if available) and its checkpoints. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Broken, BrokenFile, type StoredHead, type StoredRecord } from './broken.ts';
 import { type CheckpointKey, firstUnsigned, Seals } from './checkpoint.ts';
@@ -9,22 +9,22 @@ import { type ChainHead, follows, GENESIS_HASH, type ParsedRecord, parseLine } f
 export type AuditVerdict =
   | {
       readonly ok: true;
-      /** Of a store that several nodes share: their number. */
+      /** Number of nodes that share the store. */
       readonly nodes?: number;
-      /** Records in the store, each in the chain of its node. */
+      /** Records in the store, each in its node's chain. */
       readonly records: number;
-      /** Records before them that left the store for an archive; a record says so. Absent where there are none. */
+      /** Earlier records that were archived, according to an `audit.archived` record. */
       readonly archived?: number;
-      /** Well-chained lines at the end of the file that the store does not have (yet): a write under way, or a crash. */
+      /** Chained lines at the end of the file that the store lacks: a write in progress, or a crash. */
       readonly ahead: number;
-      /** Checkpoints whose signature was looked at; absent without their key. */
+      /** Checkpoints with a verified signature; absent without their key. */
       readonly checkpoints?: number;
-      /** Kept checkpoints that the chain agrees with; the others lie among what was archived. */
+      /** Exported checkpoints that match the chain; others concern archived records. */
       readonly kept?: number;
     }
   | {
       readonly ok: false;
-      /** The first broken record; null when it is not one record that is broken. */
+      /** The first broken record; null if the error is not in one record. */
       readonly seq: number | null;
       readonly problem: string;
     };
@@ -32,26 +32,24 @@ export type AuditVerdict =
 export type Whole = Extract<AuditVerdict, { ok: true }>;
 
 export interface ChainOptions {
-  /** Of the checkpoints; without it, their signatures are not looked at. */
+  /** Verifies checkpoint signatures; without it they are skipped. */
   readonly key?: CheckpointKey | undefined;
-  /** Checkpoints from elsewhere, that the chain has to agree with. */
+  /** Exported checkpoints that the chain must match. */
   readonly kept?: readonly Checkpoint[] | undefined;
-  /** Told now and then how many records have been looked at, and of how many. */
+  /** Reports progress in records from time to time. */
   readonly progress?: ((done: number, total: number) => void) | undefined;
 }
 
-/** The rows that say where a chain begins. */
+/** The rows that determine where a chain begins. */
 interface Beginning {
   readonly first: StoredRecord | undefined;
-  /** The newest `audit.archived`. */
   readonly archived: StoredRecord | undefined;
 }
 
-/** How often a problem in the file is looked at, and milliseconds between. */
+/** Attempts for an error in the file, and milliseconds between them. */
 const ATTEMPTS = 5;
 const PAUSE = 100;
 
-/** Records between two calls of `progress`. */
 const TOLD_EVERY = 1000;
 
 export class ChainCheck {
@@ -60,11 +58,10 @@ export class ChainCheck {
   readonly #options: ChainOptions;
   readonly #seals: Seals;
   readonly #begin: ChainHead;
-  /** The last that was archived, where it is still in the store: what was archived leaves it little by little. */
+  /** The last archived record, if it is still in the store: archived records are deleted in batches. */
   readonly #archived: ChainHead | undefined;
   #head: ChainHead;
 
-  /** @throws Broken */
   constructor(stored: StoredHead, rows: Beginning, file: FileCursor | undefined, options: ChainOptions) {
     this.#stored = stored;
     this.#file = file;
@@ -78,7 +75,7 @@ export class ChainCheck {
     this.#seals.pass(begin);
   }
 
-  /** The next row. @returns what it holds @throws Broken */
+  /** Checks the next row. @throws Broken */
   pass(row: StoredRecord): ParsedRecord {
     const record = nextInStore(this.#head, row, this.#stored);
     this.#head = record;
@@ -91,7 +88,7 @@ export class ChainCheck {
     return record;
   }
 
-  /** There are no more rows. @throws Broken */
+  /** Checks the end of the chain. @throws Broken */
   end(): Whole {
     const head = this.#head;
     const { seq, hash } = this.#stored;
@@ -104,7 +101,7 @@ export class ChainCheck {
     return { ok: true, records: head.seq - this.#begin.seq, ...archived, ahead: this.#file?.surplus(head) ?? 0 };
   }
 
-  /** The verdict with what is known of the checkpoints. @throws Broken */
+  /** Adds the checkpoints to the verdict. */
   async sealed(verdict: Whole): Promise<Whole> {
     const { key, kept } = this.#options;
     const forged = await firstUnsigned(this.#seals.found, key);
@@ -118,14 +115,14 @@ export class ChainCheck {
   }
 }
 
-/** The first kept checkpoint that the key has not signed, as a verdict. */
+/** The verdict for the first exported checkpoint with an invalid signature. */
 export async function badlyKept({ key, kept = [] }: ChainOptions): Promise<AuditVerdict | undefined> {
   const bad = await firstUnsigned(kept, key);
   if (bad === undefined) return undefined;
   return { ok: false, seq: null, problem: `the kept checkpoint of record ${bad.seq} has another signature` };
 }
 
-/** In the file a rotation or a write may have come between the look at the store and the look at the file: that is looked at again. */
+/** Retries errors in the file, which a concurrent rotation or write may cause. */
 export async function attempts(verify: () => Promise<Whole>): Promise<AuditVerdict> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -139,7 +136,10 @@ export async function attempts(verify: () => Promise<Whole>): Promise<AuditVerdi
   }
 }
 
-/** Where the store's records begin: with the first ever, or anywhere in the run that the newest `audit.archived` stands for, or behind it. */
+/**
+ * The start of the store's records: the first record ever, or any record within or right after the range of the newest
+ * `audit.archived`.
+ */
 function beginning({ first, archived: newest }: Beginning): { begin: ChainHead; archived?: ChainHead } {
   if (first === undefined || first.seq <= 1) return { begin: { seq: 0, hash: GENESIS_HASH } };
   const archived = newest && parseLine(newest.line)?.archived;
@@ -151,7 +151,7 @@ function beginning({ first, archived: newest }: Beginning): { begin: ChainHead; 
   throw new Broken(1, 'record 1 is missing from the store, and no record says that it was archived');
 }
 
-/** Checks that a row is the record after `head`. */
+/** Checks that a row follows `head`. */
 function nextInStore(head: ChainHead, row: StoredRecord, stored: StoredHead): ParsedRecord {
   const seq = head.seq + 1;
   if (row.seq !== seq) throw new Broken(seq, `record ${seq} is missing from the store`);

@@ -1,4 +1,4 @@
-/** Signed checkpoints: who keeps one finds out later whether the chain up to it was rewritten, by whoever has the store and the file. */
+/** Signed checkpoints. Whoever exports them can later detect that the chain was rewritten. */
 import type { KeyObject } from 'node:crypto';
 import { InputError } from '../pki/input-error.ts';
 import { parsePublicKey, type PublicKeyInfo } from '../pki/x509/public-key.ts';
@@ -12,18 +12,15 @@ import { Broken } from './broken.ts';
 import type { Checkpoint } from './event.ts';
 import { type ChainHead, isCheckpoint } from './record.ts';
 
-/** What is signed: nothing else that the key may ever sign begins like this. */
+/** The signed bytes; the key signs nothing else with this prefix. */
 const signed = ({ seq, hash }: ChainHead): Buffer => Buffer.from(`estuary audit checkpoint\n${seq}\n${hash}\n`);
 
-/** The key of the checkpoints, with its algorithm: the usual one of its kind. */
+/** The checkpoint key, with its default algorithm. */
 export class CheckpointKey {
   readonly #publicKey: PublicKeyInfo;
   readonly #algorithm: SignatureAlgorithm;
 
-  /**
-   * @param spki DER SubjectPublicKeyInfo
-   * @throws InputError for a key that signs nothing here
-   */
+  /** @throws InputError if the key type cannot sign */
   constructor(spki: Buffer) {
     this.#publicKey = parsePublicKey(spki);
     const algorithm = defaultSignatureAlgorithm(this.#publicKey.keyType);
@@ -31,7 +28,6 @@ export class CheckpointKey {
     this.#algorithm = algorithm;
   }
 
-  /** @param privateKey of this key */
   async sign({ seq, hash }: ChainHead, privateKey: KeyObject): Promise<Checkpoint> {
     const { keyType } = this.#publicKey;
     const signature = await createSignature(this.#algorithm, privateKey, keyType, signed({ seq, hash }));
@@ -45,9 +41,8 @@ export class CheckpointKey {
 }
 
 /**
- * The checkpoints that somebody kept: lines of JSON with a `checkpoint`, as audit records and lines of the log have it, among others.
- *
- * @throws InputError where there is none
+ * Reads exported checkpoints: lines of JSON with a `checkpoint`, from audit records or logs; skips other lines.
+ * @throws InputError if there is none
  */
 export function keptCheckpoints(text: string): Checkpoint[] {
   const found = text.split('\n').flatMap((line) => {
@@ -64,9 +59,9 @@ export function keptCheckpoints(text: string): Checkpoint[] {
   return found;
 }
 
-/** The checkpoints of a chain, and those from elsewhere that it has to agree with. */
+/** Checks a chain against its checkpoints and exported ones. */
 
-/** The first that the key has not signed. */
+/** The first checkpoint with an invalid signature. */
 export async function firstUnsigned<T extends Checkpoint>(
   checkpoints: readonly T[],
   key: CheckpointKey | undefined,
@@ -76,16 +71,16 @@ export async function firstUnsigned<T extends Checkpoint>(
   return undefined;
 }
 
-/** How many records a checkpoint may lie behind the one that it signs: what was recorded while it was made. */
+/** Maximum records between a checkpoint and the record that it signs: those written during signing. */
 const REMEMBERED = 100_000;
 
-/** Holds the chain against the checkpoints in it, and against those from elsewhere. */
+/** Compares the chain with the checkpoints in it and with exported ones. */
 export class Seals {
   readonly found: (Checkpoint & { readonly record: number })[] = [];
   agreed = 0;
   readonly #kept: ReadonlyMap<number, string>;
   readonly #last: number;
-  /** Hashes of the newest records, at `seq % REMEMBERED`. */
+  /** Hashes of the latest records, at `seq % REMEMBERED`. */
   readonly #hashes: string[] = [];
 
   constructor(kept: readonly Checkpoint[]) {
@@ -93,7 +88,7 @@ export class Seals {
     this.#last = Math.max(0, ...this.#kept.keys());
   }
 
-  /** The next record of the chain, or the one before the first. */
+  /** Passes the next record of the chain, or the one before the first. */
   pass({ seq, hash }: ChainHead, checkpoint?: Checkpoint): void {
     this.#hashes[seq % REMEMBERED] = hash;
     const kept = this.#kept.get(seq);

@@ -1,23 +1,22 @@
-/** The audit file, gone through beside the records of its chain in the store. */
+/** Reads the audit file in step with the store's records. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { BrokenFile, type StoredHead } from './broken.ts';
 import { type ChainHead, follows, parseLine } from './record.ts';
 
-/** A line of a file. */
 export interface FileLine {
   readonly text: string;
   /** Offset of its first byte. */
   readonly start: number;
-  /** Offset behind its line feed, or behind the last byte of an unfinished line. */
+  /** Offset after its line feed, or after the last byte of a partial line. */
   readonly end: number;
-  /** Whether it ends with a line feed; only the last line can lack it. */
+  /** Whether it ends with a line feed; only the last line may lack it. */
   readonly whole: boolean;
 }
 
 const CHUNK = 1 << 20;
 const LINE_FEED = 0x0a;
 
-/** Reads the lines of `fd` between two offsets, a chunk at a time, so that a file of any size can be gone through. */
+/** Reads the lines of `fd` between two offsets in chunks, for files of any size. */
 export function* readLines(fd: number, from: number, to: number): Generator<FileLine> {
   let rest: Buffer = Buffer.alloc(0);
   let start = from;
@@ -56,7 +55,7 @@ export class FileCursor {
       );
   }
 
-  /** Goes past the lines that the store has archived and the file still has. */
+  /** Skips lines of archived records. */
   skip(begin: ChainHead): void {
     let head: ChainHead | undefined;
     for (let seq = this.#stored.file_start; seq <= begin.seq; seq++) {
@@ -73,7 +72,7 @@ export class FileCursor {
       throw new BrokenFile(begin.seq, `record ${begin.seq} in the audit file is not the one that was archived`);
   }
 
-  /** The next line has to be this record's. */
+  /** Checks that the next line is this record's. */
   expect(seq: number, line: string): void {
     const next = this.#lines.next();
     if (next.done === true)
@@ -82,7 +81,7 @@ export class FileCursor {
     throw new BrokenFile(seq, difference(seq, next.value));
   }
 
-  /** The lines behind the last record of the store: they have to go on with the chain. */
+  /** Counts the lines after the store's last record, which must continue the chain. */
   surplus(last: ChainHead): number {
     const { file_size } = this.#stored;
     if (!(this.#lines.next().done ?? false) || this.#size < file_size)
@@ -90,7 +89,7 @@ export class FileCursor {
     let head = last;
     if (this.#fd === undefined) return 0;
     for (const line of readLines(this.#fd, file_size, this.#size)) {
-      // An unfinished line is a write under way or cut off by a crash; the server removes it.
+      // A partial line is a write in progress or the result of a crash; the server removes it.
       if (!line.whole) break;
       const record = parseLine(line.text);
       if (record === undefined || !follows(head, record))
@@ -105,7 +104,7 @@ export class FileCursor {
   }
 }
 
-/** What the file has instead of record `seq`, in words. */
+/** Describes what the file has instead of record `seq`. */
 function difference(seq: number, line: FileLine): string {
   if (!line.whole) return `record ${seq} in the audit file is cut short`;
   const record = parseLine(line.text);

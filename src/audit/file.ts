@@ -10,14 +10,14 @@ const MODE_FILE = 0o600;
 const force = promisify(fdatasync);
 
 /**
- * The audit file: lines are appended and forced to disk. It knows nothing of chains or of the store. Its holder must hold the store's
- * write lock, because several processes append to the same file. Only {@link append} waits for the disk. File system errors pass
- * through unchanged.
+ * The audit file: appends lines and syncs them to disk. It knows neither chains nor the store. The caller must hold the
+ * store's write lock, because several processes append to the same file. Only {@link append} waits for the disk. File
+ * system errors propagate.
  */
 export class AuditFile {
   readonly path: string;
   #fd: number | undefined;
-  /** Of what is open, which keeps them from anything else. */
+  /** Identify the open file. */
   #inode = 0;
   #device = 0;
 
@@ -25,12 +25,7 @@ export class AuditFile {
     this.path = path;
   }
 
-  /**
-   * Makes sure that what is open is what the path names: opens or creates the file at first, and again after it was
-   * renamed away.
-   *
-   * @returns its size in bytes
-   */
+  /** Opens or creates the file; reopens it after it was renamed. @returns its size in bytes */
   open(): number {
     if (this.#fd !== undefined) {
       const named = statSync(this.path, { throwIfNoEntry: false });
@@ -44,7 +39,7 @@ export class AuditFile {
     return size;
   }
 
-  /** Appends and forces to disk; throws when not all of it could be written (then part of it may have been). */
+  /** Appends and syncs; throws if not everything was written (part of it may be). */
   async append(data: Buffer): Promise<void> {
     await force(this.#write(data));
   }
@@ -61,7 +56,7 @@ export class AuditFile {
     return fd;
   }
 
-  /** Throws where the file could not be opened for writing any more: permissions, a file system made read-only. */
+  /** Throws if the file can no longer be opened for writing (permissions, a read-only file system). */
   checkAccess(): void {
     closeSync(openSync(this.path, FLAGS));
   }
@@ -74,7 +69,7 @@ export class AuditFile {
     return fstatSync(this.#opened()).size;
   }
 
-  /** The `length` bytes that end at offset `end`. */
+  /** The `length` bytes before offset `end`. */
   tail(end: number, length: number): Buffer {
     const buffer = Buffer.alloc(length);
     const read = readSync(this.#opened(), buffer, 0, length, Math.max(0, end - length));
@@ -107,7 +102,7 @@ function openOrCreate(path: string): number {
   const folder = dirname(path);
   makeFolder(folder);
   const fd = openSync(path, FLAGS | constants.O_CREAT, MODE_FILE);
-  // The name has to survive a power cut as well as the lines do.
+  // Sync the directory entry too.
   const folderFd = openSync(folder, 'r');
   fsyncSync(folderFd);
   closeSync(folderFd);

@@ -1,6 +1,6 @@
-/** What the hash of an audit record is made of. Without Node, as the console checks the chain, too. */
+/** Fields in the hash of an audit record. Free of Node.js, since the console verifies the chain too. */
 
-/** The fields of the canonical JSON in its order; those that are absent are left out. */
+/** Fields in the order of the canonical JSON; absent ones are omitted. */
 export const HASHED_FIELDS = [
   'seq',
   'time',

@@ -2,17 +2,17 @@ import { hash } from 'node:crypto';
 import type { Anchor, ArchivedRange, AuditEvent, AuditRecord, Checkpoint } from './event.ts';
 import type { HashedField } from './hashed-fields.ts';
 
-/** `prev_hash` of the very first record. */
+/** `prev_hash` of the first record. */
 export const GENESIS_HASH = '0'.repeat(64);
 
-/** The last record of a chain, all that the next one needs to know of it. */
+/** The last record of a chain: what the next record needs. */
 export interface ChainHead {
-  /** 0: there is no record yet. */
+  /** 0 for an empty chain. */
   readonly seq: number;
   readonly hash: string;
 }
 
-/** A record in the form in which the audit file and the store keep it. */
+/** A record as the audit file and the store contain it. */
 export interface ChainedRecord {
   readonly seq: number;
   readonly type: string;
@@ -20,18 +20,18 @@ export interface ChainedRecord {
   readonly hash: string;
   /** One line of JSON, without a line end. */
   readonly line: string;
-  /** What it was made of; absent where it was read back. */
+  /** Absent if the record was read back. */
   readonly event?: AuditEvent;
 }
 
-/** Longest value of a field, in all its parts: a record tells what happened, it does not carry a requester's 60 kB subject. */
+/** Maximum length of a field: a record does not store a requester's 60 kB subject. */
 const MAX_FIELD = 2048;
 
 function bounded(value: string | undefined): string | undefined {
   return value === undefined || value.length <= MAX_FIELD ? value : `${value.slice(0, MAX_FIELD)}…`;
 }
 
-/** None rather than an empty list; of a long one the beginning, with `…` at its end. */
+/** undefined for an empty list; a long list is truncated, with `…` at its end. */
 function boundedList(values: readonly string[] | undefined): readonly string[] | undefined {
   if (values === undefined || values.length === 0) return undefined;
   let length = 0;
@@ -39,7 +39,7 @@ function boundedList(values: readonly string[] | undefined): readonly string[] |
   return kept === -1 ? values : [...values.slice(0, kept), '…'];
 }
 
-/** What of a record its commit adds to the event. */
+/** The fields that the commit adds to an event. */
 interface Place {
   readonly seq: number;
   /** ISO 8601. */
@@ -49,7 +49,7 @@ interface Place {
   readonly prev_hash: string;
 }
 
-/** The canonical JSON that is hashed: the fields in the order of HASHED_FIELDS, absent ones left out, no white space. */
+/** The canonical JSON that is hashed: fields in the order of HASHED_FIELDS, absent ones omitted, no white space. */
 function canonicalJson(event: AuditEvent, { seq, time, node, stored, prev_hash }: Place): string {
   return JSON.stringify({
     seq,
@@ -98,15 +98,13 @@ function withHash(canonical: string, hash: string): string {
   return `${canonical.slice(0, -1)},"hash":"${hash}"}`;
 }
 
-/** Characters that {@link withHash} puts in the place of the closing brace. */
+/** Characters that {@link withHash} substitutes for the closing brace. */
 const HASH_LENGTH = withHash('}', GENESIS_HASH).length;
 
 /**
  * Makes an event the next record of a chain.
- *
- * @param time milliseconds since the epoch
- * @param node the name of the node that writes it
- * @param stored for the first record of a transaction: the last record that the store had when the transaction began
+ * @param node the name of this node
+ * @param stored for a transaction's first record: the store's last record before the transaction
  */
 export function chain(head: ChainHead, event: AuditEvent, time: number, node?: string, stored?: number): ChainedRecord {
   const seq = head.seq + 1;
@@ -116,23 +114,20 @@ export function chain(head: ChainHead, event: AuditEvent, time: number, node?: s
   return { seq, type: event.type, time, hash: digest, line: withHash(canonical, digest), event };
 }
 
-/** A line read back: a record whose own hash fits, though not necessarily the next of any chain. */
+/** A parsed record with a valid hash, though not necessarily the next of a chain. */
 export interface ParsedRecord extends ChainedRecord {
   readonly prev_hash: string;
   readonly archived: ArchivedRange | undefined;
   readonly checkpoint: Checkpoint | undefined;
-  /** Of the ends of other nodes' chains. */
+  /** Ends of other nodes' chains. */
   readonly anchors: readonly Anchor[];
   readonly node: string | undefined;
-  /** The record itself. */
   readonly record: AuditRecord;
 }
 
 /**
- * Reads a line that {@link chain} wrote, in this version or in another: which fields a record has is its version's matter, so earlier logs
- * verify and an earlier version verifies what a later one wrote. The line must be canonical JSON to the byte and its hash, the last
- * field, must fit.
- *
+ * Parses a line that {@link chain} wrote, in any version; the fields depend on the version. The line must be canonical
+ * JSON to the byte and end with a matching hash.
  * @returns undefined for anything else
  */
 export function parseLine(line: string): ParsedRecord | undefined {
@@ -183,20 +178,20 @@ export function isCheckpoint(value: unknown): value is Checkpoint {
   return Number.isSafeInteger(seq) && typeof hash === 'string' && typeof signature === 'string';
 }
 
-/** A record as the store keeps it. */
+/** A stored record. */
 export interface StoredLine {
   readonly seq: number;
-  /** The record: one line of JSON, as in the audit file. */
+  /** One line of JSON, as in the audit file. */
   readonly line: string;
 }
 
-/** Milliseconds since the epoch, both included; absent: from the first, to the last. */
+/** Inclusive; absent bounds are open. */
 export interface TimeRange {
   readonly since?: number | undefined;
   readonly until?: number | undefined;
 }
 
-/** Whether a value has what every record has; says nothing of its hash. */
+/** Whether a value has the fields of every record; does not check the hash. */
 export function isAuditRecord(value: unknown): value is AuditRecord {
   if (typeof value !== 'object' || value === null) return false;
   const { seq, time, type, hash, prev_hash } = value as Record<keyof AuditRecord, unknown>;
@@ -210,7 +205,6 @@ export function isAuditRecord(value: unknown): value is AuditRecord {
   );
 }
 
-/** Whether `record` is the one that follows `head`. */
 export function follows(head: ChainHead, record: ParsedRecord): boolean {
   return record.seq === head.seq + 1 && record.prev_hash === head.hash;
 }

@@ -1,4 +1,4 @@
-/** What the audit file tells of since a record, for a store that was restored to the state of then. */
+/** Reads the records since a given one from the audit file, for a restored store. */
 import { closeSync, existsSync, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -6,22 +6,21 @@ import { failed, unavailable } from '../errors.ts';
 import { readLines } from './file-cursor.ts';
 import { type ChainHead, follows, parseLine, type ParsedRecord } from './record.ts';
 
-/** The audit file as it stands. */
 export interface AuditFileState {
-  /** Of its first record. */
+  /** First record. */
   readonly first: ParsedRecord;
-  /** Of its last whole one. */
+  /** Last complete record. */
   readonly last: ParsedRecord;
-  /** Bytes up to the end of the last whole line. */
+  /** Bytes up to the end of the last complete line. */
   readonly size: number;
 }
 
 /**
- * Reads the ends of the audit file, and checks that its lines are one chain that the record `head` belongs to.
- *
- * @param onRecord told how many records have been read
- * @returns undefined: there is none, or it is empty
- * @throws EstuaryError 503 `AUDIT_TAMPERED`: it is broken, or of another store; 500 `AUDIT_TOO_OLD`: a version before 0.2 wrote it
+ * Reads both ends of the audit file, and checks that its lines form one chain that includes the record `head`.
+ * @param onRecord receives the number of records read
+ * @returns undefined if the file is missing or empty
+ * @throws EstuaryError 503 `AUDIT_TAMPERED` if it is broken or from another store; 500 `AUDIT_TOO_OLD` if a version
+ * before 0.2 wrote it
  */
 export function readAuditFile(
   path: string,
@@ -63,7 +62,7 @@ interface Since {
   readonly whole: boolean;
 }
 
-/** The records after `head`: those in the audit file, and earlier ones in rotated files next to it and in the archive. */
+/** The records after `head`, from the audit file, and earlier ones from rotated files and the archive. */
 export function recordsSince(
   path: string,
   head: ChainHead,
@@ -79,7 +78,7 @@ export function recordsSince(
   return { records: records(), whole: earliest.seq <= head.seq || follows(head, earliest) };
 }
 
-/** Of the files beside it, the records that lead up to its first, backwards from there as far as they go. */
+/** The records in the other files that lead up to the audit file's first, as far back as possible. */
 function linked(
   path: string,
   head: ChainHead,
@@ -113,13 +112,13 @@ function filesOf(folder: string | undefined): string[] {
 }
 
 interface Found {
-  /** undefined: the line is no record. */
+  /** undefined if the line is not a record. */
   readonly record: ParsedRecord | undefined;
-  /** The offset behind the line. */
+  /** The offset after the line. */
   readonly end: number;
 }
 
-/** The whole lines of a file, read a chunk at a time unless it is compressed; of none where there is no file. */
+/** The complete lines of a file, in chunks unless it is compressed; empty if the file does not exist. */
 function* recordsOf(path: string): Generator<Found> {
   if (!existsSync(path)) return;
   if (path.endsWith('.gz')) {

@@ -43,7 +43,6 @@ export class ClientIssuers {
 
   /**
    * Whether a client certificate with this path is accepted.
-   *
    * @param path validated, from the client's certificate to the trust anchor
    * @throws EstuaryError 503 while a remote CA is unknown
    */
@@ -57,7 +56,6 @@ export class ClientIssuers {
 
   /**
    * Whether the path leads to a CA of this server: any label, current or former key, or `renewal_issuers`.
-   *
    * @throws EstuaryError 503 while a remote CA is unknown
    */
   isOfThisServer(path: readonly Certificate[]): boolean {

@@ -43,7 +43,6 @@ export interface CasInForce {
 
 /**
  * Creates, but does not start, every configured CA.
- *
  * @param material the `[[ca]]` and `[[label]]` tables with their files
  * @param before the CAs in force; unchanged backends stay open
  * @throws EstuaryError that names the label and the problem

@@ -84,7 +84,6 @@ export class CsrAttributes {
 
   /**
    * Rejects a request, in any format, that lacks an attribute of the csrattrs response.
-   *
    * @param own the request's key and signature; undefined for serverkeygen, which ignores them (RFC 7030 §4.4.1)
    * @throws EstuaryError 400 `CSR_ATTRIBUTE_MISSING` or `CSR_ATTRIBUTE_DIFFERS`
    */

@@ -81,7 +81,6 @@ export interface PreparedIssuance {
   readonly notAfter?: Date;
   /**
    * Signs or submits. Call it once, after the intent has been committed.
-   *
    * @param waits a pending result will be stored and polled
    * @throws EstuaryError; SubmissionUnanswered
    */
@@ -158,7 +157,6 @@ export interface KeyArchive {
   seal(pkcs8: Buffer): Promise<SealedKey>;
   /**
    * Stores a key. Call it once, after the intent has been committed.
-   *
    * @returns the archive's key ID, once the archive has confirmed storage
    * @throws EstuaryError 500 or 503; the key may then not be archived
    */
@@ -194,7 +192,6 @@ export interface CaDriver {
   /**
    * Opens external resources (a token, connections). Call it once, before anything else; {@link close} also cleans up
    * after a failed start.
-   *
    * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and the problem
    */
   start?(): Promise<void>;

@@ -31,7 +31,6 @@ export class LabelBoundary {
 
   /**
    * Whether a certificate belongs to this label, by issuer and serial number.
-   *
    * @param issuer the CA or one of `renewal_issuers`, whose key signed it
    * @param isOfOwnKey signed with the CA's current key: the store must know it, because it may belong to another label.
    * Certificates of `renewal_issuers` are accepted without a record.
@@ -49,7 +48,6 @@ export class LabelBoundary {
 
   /**
    * Whether the store recorded this certificate for one of the labels.
-   *
    * @throws EstuaryError 500 or 503 if the store is unavailable
    */
   async hasRecorded({ serialNumber, tbs }: Certificate): Promise<boolean> {

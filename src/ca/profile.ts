@@ -58,7 +58,6 @@ const compiledProfiles = new WeakMap<PolicyProfile, CompiledProfile>();
 /**
  * Rejects what the profile does not allow. The profile alone decides everything except names and key: a request may
  * name some of the profile's usages and purposes, but always gets all of them.
- *
  * @throws EstuaryError 400 KEY_TYPE_NOT_ALLOWED, SUBJECT_NOT_ALLOWED, SUBJECT_MISSING, SAN_NOT_ALLOWED, SAN_MISSING,
  * KEY_USAGE_NOT_ALLOWED, EXTENDED_KEY_USAGE_NOT_ALLOWED, CA_NOT_ALLOWED, EXTENSION_NOT_ALLOWED, EXTENSION_MALFORMED
  */

@@ -92,7 +92,6 @@ export class Ca {
 
   /**
    * Whether a certificate is this label's own; those of the CA's other labels are not.
-   *
    * @param signer the CA or one of `renewalIssuers`, which signed it
    * @throws EstuaryError 500 or 503 if the store is unavailable
    */

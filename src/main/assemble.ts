@@ -1,6 +1,6 @@
 /**
- * The composition root: makes every part of the service, and starts nothing. No socket is opened, no timer set, no
- * process forked before lifecycle.ts starts the parts. Longer than other files: who gets what is to be read in one place.
+ * The composition root: creates every part of the service and starts nothing. No socket, timer or process exists before
+ * lifecycle.ts starts the parts. It is long because the wiring belongs in one place.
  */
 import { randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';
@@ -58,41 +58,40 @@ import { type NodeClock, nodeName } from './nodes.ts';
 import type { Part } from './part.ts';
 import { watchEnds } from './watch-ends.ts';
 
-/** Milliseconds between two looks at the server's own certificate, which another node may have renewed. */
+/** Milliseconds between checks of the server's own certificate, which another node may have renewed. */
 const RENEWAL_LOOK = 60_000;
-/** Calls that may wait for one that renews it. */
+/** Callers that may wait for the one that renews it. */
 const MAX_RENEWERS = 256;
 
-/** What there is before the parts, from whoever starts the process. */
+/** What exists before the parts. */
 export interface Foundation {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly store: Store;
   /** The owner of this process's reservations. */
   readonly instance: string;
-  /** For the TLS sessions of this process, and of nodes that share the secret. */
+  /** For TLS sessions of this process and of nodes that share the secret. */
   readonly ticketSecret: TicketSecret;
   readonly makeMutex: MakeMutex;
   readonly clock: NodeClock;
-  /** Whether it is for this node to do what one of them does for all. */
+  /** Whether this node performs the tasks that only one node performs. */
   readonly isOnDuty: () => boolean;
   readonly condition: () => ServiceCondition;
   readonly reload: Reload;
 }
 
-/** The parts of the service, made and not started. */
+/** The parts of the service, created but not started. */
 export interface Assembly {
-  /** What a reload replaces. */
+  /** Replaced by a reload. */
   readonly live: LiveSettings;
   readonly cas: LiveCas;
-  /** In the order in which they start; they stop in the other. */
+  /** In start order; they stop in reverse. */
   readonly parts: readonly Part[];
 }
 
 /**
- * Makes every part, of a configuration and what stands in the files that it names.
- *
- * @throws EstuaryError that says what cannot be made of the configuration; there is nothing to close then
+ * Creates every part from the configuration and the files that it names.
+ * @throws EstuaryError for an unusable configuration; nothing needs to be closed then
  */
 export async function assemble(config: Config, material: Material, foundation: Foundation): Promise<Assembly> {
   const { log, metrics, store, instance } = foundation;
@@ -228,7 +227,7 @@ export async function assemble(config: Config, material: Material, foundation: F
   const reusePort = config.server.reuse_port;
   const listeners: readonly Listener[] = [
     new Listener('est', { ...config.est, reusePort }, estApp, context, proxies(config)),
-    // Its port shows which node answers.
+    // The admin port shows which node responds.
     new Listener('admin', config.admin, adminApp, context),
     ...(publication === undefined
       ? []
@@ -241,7 +240,7 @@ export async function assemble(config: Config, material: Material, foundation: F
     parts: [
       liveCas,
       ...(gssapi === undefined ? [] : [gssapi]),
-      // Not before: what a CA elsewhere is, it tells itself.
+      // Not earlier: a remote CA reports its certificate on start.
       { start: async () => live.replace(await live.make(config, material)) },
       repeating(() => live.renewTicketKeys()),
       { start: () => metrics.start(), stop: () => metrics.close() },
@@ -252,14 +251,14 @@ export async function assemble(config: Config, material: Material, foundation: F
       repeating(() => watchExpiry({ cas: issuers, log, now })),
       repeating(() => watchEnds({ ends: () => live.current.certificateEnds, config, log, now })),
       ...(config.tls.automatic === undefined ? [] : [repeating(() => renewing(live, log))]),
-      // Not when the ports are bound: the CAs have to be started first.
+      // Not in bind(): the CAs must have started.
       { start: () => (publication === undefined ? undefined : crls.start()), stop: () => crls.stop() },
       listening(listeners, config.server.shutdown_grace * 1000),
     ],
   };
 }
 
-/** undefined: its certificate is in a file that the configuration names. */
+/** undefined: the configuration names a certificate file. */
 function ownCertificate(
   config: Config,
   cas: CaRouter,
@@ -279,7 +278,7 @@ function ownCertificate(
   });
 }
 
-/** Looks after the server's own certificate from time to time. */
+/** Renews the server's own certificate when due. */
 function renewing(live: LiveSettings, log: Logger): () => void {
   const renew = (): void =>
     void live
@@ -289,7 +288,7 @@ function renewing(live: LiveSettings, log: Logger): () => void {
   return () => clearInterval(timer);
 }
 
-/** Where this server keeps what is its own, and in no database that it shares. */
+/** Folder for this server's own data, which is never in a shared database. */
 function ownFolder({ store, audit }: Config): string {
   return dirname(store.driver === 'sqlite' ? store.path : audit.file);
 }
@@ -299,7 +298,7 @@ function createOtp(
   store: Store,
   now: () => number,
 ): Promise<OtpService> {
-  // As the store has checked it; where it was lost, one-time passwords are off, and nothing is looked up.
+  // The store has checked it. If the key is lost, one-time passwords are off and nothing is looked up.
   const made = driver === 'sqlite' ? readLookupKey(lookupKeyFile(path)) : undefined;
   const lookupKey = otp.lookup_key?.reveal() ?? made ?? randomBytes(MIN_LOOKUP_KEY);
   const pool = new HashingPool({
@@ -318,7 +317,7 @@ interface PluginSources {
   readonly material: Material;
 }
 
-/** The methods that the configuration switches on, in the order of their precedence. */
+/** The configured methods, by precedence. */
 function enabledPlugins(config: Config, sources: PluginSources): AuthPlugin[] {
   const { tls, otp, auth, est } = config;
   const { live, gssapi, store, material } = sources;
@@ -353,7 +352,7 @@ function enabledPlugins(config: Config, sources: PluginSources): AuthPlugin[] {
   ];
 }
 
-/** PEM; undefined: the CAs that Node.js knows. */
+/** PEM; undefined: the CAs of Node.js. */
 const caOf = (service: ServiceMaterial | undefined): string | undefined =>
   service?.trustAnchors && pemOf(service.trustAnchors);
 
@@ -384,13 +383,11 @@ function estOperations({ est }: Config, { crls, live, ...sources }: OperationSou
   });
 }
 
-/** undefined: no balancer is configured. */
 function proxies({ est, server }: Config): ConnectionsOptions['proxies'] {
   if (est.proxy_protocol.length === 0) return undefined;
   return { balancers: new Balancers(est.proxy_protocol), headerTimeout: server.handshake_timeout * 1000 };
 }
 
-/** undefined: no proxy forwards certificates. */
 function forwarding({ est, tls }: Config, live: LiveSettings): EstListenerOptions['forwarding'] {
   if (est.client_certificate_header === undefined) return undefined;
   const { client_address: clientAddress } = est.client_certificate_header;
@@ -435,7 +432,7 @@ function sweep({ requests, retention }: Config, { store, log, now, isOnDuty, enr
   return { store, log, now, lifetimes, isOnDuty, lookForUnanswered: () => enrollment.lookForUnanswered(cas.all) };
 }
 
-/** What begins at once, goes on by itself, and gives what ends it. */
+/** A part that repeats work until the function that `begin` returns is called. */
 function repeating(begin: () => () => void): Part {
   let end: (() => void) | undefined;
   return {
@@ -446,7 +443,7 @@ function repeating(begin: () => () => void): Part {
   };
 }
 
-/** @param grace milliseconds that requests in flight get; what is still open then is cut */
+/** @param grace milliseconds for requests in flight; connections that are still open then are closed */
 function listening(listeners: readonly Listener[], grace: number): Part {
   return {
     bind: () => bindAll(listeners),

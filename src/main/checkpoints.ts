@@ -1,4 +1,7 @@
-/** Protects the ends of audit chains: signs the end of the audit chain from time to time (`[audit] checkpoint_interval`): into the audit log, and into the log for others to keep. */
+/**
+ * Protects the ends of audit chains: signs the end periodically (`[audit] checkpoint_interval`) and writes it to the
+ * audit log and the log, for export.
+ */
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { CheckpointKey } from '../audit/checkpoint.ts';
 import type { Anchor } from '../audit/event.ts';
@@ -7,14 +10,13 @@ import type { Logger } from '../log.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import { Recurring } from './part.ts';
 
-/** Milliseconds; a removed tail is found once it is ten seconds old. */
+/** Milliseconds; a removed tail is detected once it is ten seconds old. */
 const INTERVAL = 4000;
 
-/** Notes the ends of the other nodes' audit chains in this node's, where several share a store: so a tail that is cut off is missed. */
+/** Records the ends of other nodes' chains in this node's chain, so that a truncated tail is detected. */
 export class Anchors extends Recurring {
   readonly #store: AuditStore;
   readonly #log: Logger;
-  /** By node. */
   readonly #known = new Map<string, Anchor>();
   #failing = false;
 
@@ -35,7 +37,6 @@ export class Anchors extends Recurring {
     }
   }
 
-  /** @throws what the store throws */
   async make(): Promise<void> {
     for (const anchor of await this.#store.anchorAudit([...this.#known.values()])) this.#known.set(anchor.node, anchor);
   }
@@ -43,20 +44,18 @@ export class Anchors extends Recurring {
 
 interface CheckpointsOptions {
   readonly store: AuditStore;
-  /** Whose chain is signed. */
   readonly node: string;
   readonly log: Logger;
   readonly privateKey: KeyObject;
-  /** Milliseconds. */
   readonly interval: number;
 }
 
-/** In one process of each node. */
+/** Runs in one process per node. */
 export class Checkpoints extends Recurring {
   readonly #options: CheckpointsOptions;
   readonly #key: CheckpointKey;
 
-  /** @throws InputError for a key that signs nothing here */
+  /** @throws InputError if the key type cannot sign */
   constructor(options: CheckpointsOptions) {
     super(options.interval);
     this.#options = options;
@@ -69,7 +68,7 @@ export class Checkpoints extends Recurring {
     );
   }
 
-  /** Signs the newest record, unless that is a checkpoint itself. @throws what the store throws */
+  /** Signs the latest record, unless it is a checkpoint. */
   async make(): Promise<void> {
     const { store, node, log, privateKey } = this.#options;
     const { items } = await store.listAudit({ node, limit: 1, order: 'desc' });

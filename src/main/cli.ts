@@ -1,15 +1,15 @@
-/** The program: hands the command line to the table of commands. Loads nothing else, so that `--help` and `--version` cost next to nothing. */
+/** Entry point: runs the command of the command line. Loads little, so that `--help` and `--version` are fast. */
 import type { Terminal } from './commands/command.ts';
 import { runCommand } from './commands/run-command.ts';
 import { COMMANDS, NOTES } from './commands/table.ts';
 import type { Signals } from './signals.ts';
 
-/** Who sits before the process's streams, as a command sees it. Loads nothing of readline before somebody is asked. */
+/** The terminal at the process's streams. Loads readline only for a question. */
 
-/** Where a terminal does not say how wide it is. */
+/** Default width. */
 const COLUMNS = 80;
 
-/** Opens none of the streams before a command asks: the server has no use for them. */
+/** Opens no stream before a command asks: the server does not use them. */
 export function terminalOf(streams: Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>): Terminal {
   const columns = (stream: NodeJS.WriteStream): number | undefined =>
     stream.isTTY ? stream.columns || COLUMNS : undefined;
@@ -27,7 +27,7 @@ export function terminalOf(streams: Pick<NodeJS.Process, 'stdin' | 'stdout' | 's
   };
 }
 
-/** On the standard error: what a command prints may go elsewhere. An end of input is an empty line. */
+/** Asks on standard error, since the output may be redirected. An end of input counts as an empty line. */
 async function ask(input: NodeJS.ReadStream, output: NodeJS.WriteStream, question: string): Promise<string> {
   const { createInterface } = await import('node:readline');
   const lines = createInterface({ input, output });
@@ -47,7 +47,7 @@ export async function drained(stream: NodeJS.WriteStream): Promise<void> {
   if (stream.writableNeedDrain) await new Promise((resolve) => stream.once('drain', resolve));
 }
 
-/** Writes, and ends the process without a word once nobody reads on (`| head`). */
+/** Writes, and ends the process silently once the reader is gone (`| head`). */
 export function writer(stream: () => NodeJS.WriteStream): (text: string | Uint8Array) => void {
   let isGuarded = false;
   return (text) => {
@@ -69,7 +69,7 @@ const PROGRAM = {
   notes: NOTES,
 };
 
-/** Runs the command. Sets the exit code; returns once the server is up, or the command is done. */
+/** Runs the command and sets the exit code; returns once the server is up or the command is done. */
 export async function main(args: readonly string[], signals: Signals): Promise<void> {
   process.exitCode = await runCommand(PROGRAM, args, {
     env: process.env,

@@ -16,10 +16,9 @@ export class Lifecycle {
   }
 
   /**
-   * Binds the ports, then starts one part after the other; resolves when the listeners answer.
-   *
+   * Binds the ports, then starts the parts in order; resolves when the listeners accept.
    * @param begin called once the ports are bound
-   * @throws whatever keeps a part from starting; nothing stays open then
+   * @throws the error of a part; everything is closed then
    */
   async start(begin: () => Promise<void> = () => Promise.resolve()): Promise<void> {
     try {
@@ -32,11 +31,7 @@ export class Lifecycle {
     }
   }
 
-  /**
-   * Checks that a new configuration can be used, with what it names.
-   *
-   * @throws whatever is wrong with it; nothing has changed then
-   */
+  /** Checks that a new configuration is usable. @throws the problem; nothing has changed then */
   async prepare(config: Config, material: Material): Promise<Prepared> {
     const log = this.#log;
     const { live, cas } = this.#assembly;
@@ -62,8 +57,8 @@ export class Lifecycle {
   }
 
   /**
-   * Stops accepting, lets requests in flight finish within `server.shutdown_grace`, closes all but the store, which its
-   * opener closes.
+   * Stops accepting, waits for requests in flight up to `server.shutdown_grace`, closes everything but the store, which
+   * its opener closes.
    */
   async stop(): Promise<void> {
     this.#log.info('stopping');

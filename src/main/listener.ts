@@ -1,4 +1,4 @@
-/** One listener of the service, from the first connection to the last. */
+/** One listener of the service, from bind to close. */
 import { lookup } from 'node:dns/promises';
 import type { Server as HttpServer } from 'node:http';
 import { isIP } from 'node:net';
@@ -10,7 +10,7 @@ import type { Logger } from '../log.ts';
 
 export type ListenerName = 'est' | 'admin' | 'publication';
 
-/** A Fastify instance, as far as it matters here. */
+/** The relevant part of a Fastify instance. */
 interface App<S extends HttpServer> {
   readonly server: S;
   readonly listen: (binding: Binding) => Promise<unknown>;
@@ -22,7 +22,7 @@ interface ListenerContext {
   readonly log: Pick<Logger, 'info' | 'warn'>;
 }
 
-/** What all listeners share; says so when the system allows fewer connections than the configuration. */
+/** Shared by all listeners; warns if the system allows fewer connections than the configuration. */
 export function listenerContext(
   { server, publication }: Pick<Config, 'server' | 'publication'>,
   log: ListenerContext['log'],
@@ -38,10 +38,9 @@ export function listenerContext(
   return { limits, log };
 }
 
-/** Milliseconds between looks for connections that have become idle while stopping. */
+/** Milliseconds between checks for idle connections while stopping. */
 const IDLE_CHECK = 100;
 
-/** Where a listener is bound. */
 export interface Binding {
   readonly host: string;
   readonly port: number;
@@ -75,14 +74,14 @@ export class Listener<S extends HttpServer = HttpServer> {
   }
 
   /**
-   * Takes the port. Connections wait until {@link open}.
-   *
+   * Binds the port. Connections wait until {@link open}.
    * @throws Error that names the listener, its address and port, and what to do
    */
   async bind(): Promise<void> {
     const { host, port } = this.#binding;
     try {
-      // Of `localhost`, Fastify makes further servers for its other addresses, which know no limits, no reload and no end.
+      // For `localhost`, Fastify creates further servers for its other addresses, which would bypass limits, reload and
+      // close.
       const address = isIP(host) === 0 ? (await lookup(host)).address : host;
       await this.#app.listen({ ...this.#binding, host: address });
     } catch (error) {
@@ -95,7 +94,6 @@ export class Listener<S extends HttpServer = HttpServer> {
     }
   }
 
-  /** Begins to serve. */
   open(): void {
     this.#connections.open();
     const address = this.server.address();
@@ -103,14 +101,10 @@ export class Listener<S extends HttpServer = HttpServer> {
     this.#log.info({ listener: this.#name, address: address.address, port: address.port }, 'listening');
   }
 
-  /**
-   * Stops accepting and waits for the requests in flight.
-   *
-   * @param grace milliseconds; what is still open then is cut
-   */
+  /** Stops accepting and waits for requests in flight. @param grace milliseconds; then open connections are closed */
   async close(grace: number): Promise<void> {
     const cut = setTimeout(() => this.#connections.closeAll(), grace);
-    // A connection whose last request has just been answered is kept alive for a next one that must not come.
+    // A connection is kept alive after its last response, so close it when idle.
     const idle = setInterval(() => this.server.closeIdleConnections(), IDLE_CHECK);
     const closed = this.#app.close();
     this.#connections.closeSilent();
@@ -127,11 +121,7 @@ const HINTS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'The host name is unknown: change NAME.host',
 };
 
-/**
- * Takes the ports of all listeners, before any of them serves.
- *
- * @throws Error that names every listener whose port cannot be taken
- */
+/** Binds the ports of all listeners before any of them serves. @throws Error that names every listener that failed */
 export async function bindAll(listeners: readonly Listener[]): Promise<void> {
   const failures: string[] = [];
   for (const listener of listeners)

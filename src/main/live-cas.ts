@@ -1,6 +1,6 @@
 /**
- * The CAs in force, with the services that are asked about their requests, and how a reload replaces them: others are made and started beside
- * them, take their place in one step, and what nobody stands on any more is closed once the requests that began before have ended.
+ * The CAs in force, the services that use them, and their replacement by a reload: new CAs start next to the old ones,
+ * replace them in one step, and the old ones close once earlier requests have ended.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRouter, footingOf, type CaContext, type CasInForce } from '../ca/create-router.ts';
@@ -19,34 +19,33 @@ export interface LiveCasOptions {
   readonly authorization: ExternalAuthorization;
   readonly context: CaContext;
   readonly log: Pick<Logger, 'error'>;
-  /** Resolves once whatever is at work at the moment of the call has ended. */
+  /** Resolves once all work in progress at the time of the call has ended. */
   readonly endOfWork: () => Promise<unknown>;
-  /** Milliseconds after which nobody is waited for any more. */
+  /** Maximum wait in milliseconds. */
   readonly patience?: number;
 }
 
-/** A request takes no longer; what does, such as a stream of events to an administrator, stands on no CA. */
+/** Requests take less. Longer work, such as an administrator's event stream, uses no CA. */
 const PATIENCE = 300_000;
 
-/** CAs that are started and not in force. One of the two is called, once. */
+/** Started CAs that are not in force. Call exactly one of the two, once. */
 interface NextCas {
   readonly router: CaRouter;
-  /** Brings them into force; cannot fail. */
+  /** Puts them in force; cannot fail. */
   apply(): void;
   drop(): Promise<void>;
 }
 
 export class LiveCas implements Part {
-  /** The CAs in force, whichever they are. */
+  /** Always the CAs in force. */
   readonly router: CaRouter;
   readonly #options: LiveCasOptions;
   #material: Material;
   /** Called after a change. */
   readonly #listeners: (() => void)[] = [];
-  /** What a reload has replaced and is not closed yet. */
+  /** Replaced CAs that are not closed yet. */
   readonly #retired = new Set<() => Promise<void>>();
 
-  /** Starts nothing. @throws as {@link createRouter} */
   constructor(config: Config, material: Material, options: LiveCasOptions) {
     this.router = createRouter(config, material, options.context);
     this.#options = options;
@@ -54,7 +53,6 @@ export class LiveCas implements Part {
     options.authorization.take(AuthorizationServices.of(material));
   }
 
-  /** @param listener called after each change */
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
   }
@@ -69,9 +67,8 @@ export class LiveCas implements Part {
   }
 
   /**
-   * Makes the CAs of a new configuration and starts what they need beside what is open already.
-   *
-   * @throws whatever is wrong with them; nothing has changed, and nothing new is open then
+   * Creates and starts the CAs of a new configuration, reusing open backends.
+   * @throws the problem; nothing has changed and nothing new is open then
    */
   async prepare(config: Config, material: Material): Promise<NextCas> {
     const { authorization, context } = this.#options;
@@ -118,7 +115,7 @@ export class LiveCas implements Part {
 
 type Driver = CasInForce['router']['issuers'][number]['driver'];
 
-/** The drivers of some CAs that stand on nothing of the others'. */
+/** The drivers that share no backend with the other CAs. */
 function without({ issuers }: CaRouter, others: CaRouter): Driver[] {
   const shared = new Set(others.issuers.map(({ driver }) => footingOf(driver)));
   return issuers.map(({ driver }) => driver).filter((driver) => !shared.has(footingOf(driver)));

@@ -1,6 +1,6 @@
 /**
- * What SIGHUP replaces as a whole: certificates, keys, trust anchors, CRLs, bearer tokens, how generated keys are
- * protected, the parties of CMC.
+ * Settings that SIGHUP replaces as a whole: certificates, keys, trust anchors, CRLs, bearer tokens, key protection, CMC
+ * signers.
  */
 import type { Server } from 'node:https';
 import { createSecureContext, type TlsOptions } from 'node:tls';
@@ -29,7 +29,7 @@ import {
 } from '../http/tls.ts';
 import { type Certificate, parseCertificate } from '../pki/x509/certificate.ts';
 
-/** Our end of the TLS connections of one listener. */
+/** The TLS settings of one listener. */
 export class TlsEnd {
   readonly #listener: TlsListener;
 
@@ -42,12 +42,12 @@ export class TlsEnd {
     };
   }
 
-  /** For making the server. */
+  /** For creating the server. */
   get options(): TlsOptions {
     return handshakeOptions(this.#listener);
   }
 
-  /** @throws Error when TLS cannot be spoken with it */
+  /** @throws Error if TLS cannot use it */
   check(material: TlsMaterial): void {
     createSecureContext(secureContext(material, this.#listener));
   }
@@ -57,7 +57,7 @@ export class TlsEnd {
     present(server, material, this.#listener);
   }
 
-  /** From time to time: the keys of session tickets are those of a period. */
+  /** Call periodically: session ticket keys change with each period. */
   renewTicketKeys(server: Server, material: TlsMaterial): void {
     renewTicketKeys(server, material, this.#listener);
   }
@@ -65,42 +65,44 @@ export class TlsEnd {
 
 interface LiveState {
   readonly configuration: Config;
-  /** undefined: no client certificate is verified (`none`). */
+  /** undefined if client certificates are not verified (`none`). */
   readonly estTrust: ClientTrust | undefined;
   readonly estTls: TlsMaterial;
   readonly adminTls: TlsMaterial;
-  /** Whom the admin listener lets in. */
+  /** Administrator authentication. */
   readonly admin: AdminAuthSettings;
-  /** How long who has signed in there stays so. */
+  /** Session lifetimes of administrators. */
   readonly sessions: SessionTimes;
-  /** How generated keys leave. */
+  /** How generated keys are protected. */
   readonly keyProtection: KeyProtectionSettings;
   /** `[cmc]`. */
   readonly cmc: CmcParties;
-  /** When what is configured as files ends. */
+  /** Expiry of configured files. */
   readonly certificateEnds: readonly CertificateEnd[];
   /** What the configuration names. */
   readonly named: Material;
 }
 
-/** A server whose certificate, key and anchors are replaced. */
+/** A server with replaceable TLS material. */
 interface TlsUse {
   readonly end: TlsEnd;
   readonly server: Server;
   readonly material: (state: LiveState) => TlsMaterial;
 }
 
-/** Milliseconds. All nodes do it at about the same time. */
+/** Milliseconds. All nodes switch at about the same time. */
 const TICKET_KEYS_INTERVAL = 60_000;
 
-/** What is in force of it. There is nothing before the first {@link replace}: what a CA elsewhere is, it tells when it is started. */
+/**
+ * The settings in force. Empty before the first {@link replace}, because a remote CA reports its certificate on start.
+ */
 export class LiveSettings {
   readonly #cas: CaRouter;
   readonly #own: ServerCertificate | undefined;
   readonly #uses: TlsUse[] = [];
   #current: LiveState | undefined;
 
-  /** @param own where the configuration names no certificate of the server */
+  /** @param own used if the configuration names no server certificate */
   constructor(cas: CaRouter, own?: ServerCertificate) {
     this.#cas = cas;
     this.#own = own;
@@ -115,7 +117,7 @@ export class LiveSettings {
     return this.#current;
   }
 
-  /** Of the EST listener, where client certificates are verified. */
+  /** For the EST listener if it verifies client certificates. */
   get clientTrust(): ClientTrust {
     const { estTrust } = this.current;
     if (estTrust === undefined) throw new Error('no client certificate is verified');
@@ -123,10 +125,9 @@ export class LiveSettings {
   }
 
   /**
-   * Makes it of a configuration and what that names, and checks that it can be used.
-   *
-   * @param cas those that are in force with it
-   * @throws whatever is wrong with it; nothing has changed then
+   * Creates settings from a configuration and checks them.
+   * @param cas in force with them
+   * @throws the problem; nothing has changed then
    */
   async make(config: Config, material: Material, cas = this.#cas): Promise<LiveState> {
     if (material.tls === undefined) await this.#own?.refresh();
@@ -135,13 +136,13 @@ export class LiveSettings {
     return state;
   }
 
-  /** Brings into force what {@link make} gave. */
+  /** Puts the result of {@link make} in force. */
   replace(state: LiveState): void {
     for (const { end, server, material } of this.#uses) end.present(server, material(state));
     this.#current = state;
   }
 
-  /** Has the listeners take the present keys of session tickets from time to time. @returns what ends it */
+  /** Updates session ticket keys periodically. @returns a function that stops it */
   renewTicketKeys(interval = TICKET_KEYS_INTERVAL): () => void {
     const timer = setInterval(() => {
       for (const { end, server, material } of this.#uses) end.renewTicketKeys(server, material(this.current));
@@ -151,9 +152,8 @@ export class LiveSettings {
   }
 
   /**
-   * Looks after the server's own certificate, and presents it from now on where it is another one than before.
-   *
-   * @throws as {@link ServerCertificate.refresh}; the former stays in force
+   * Renews the server's own certificate if due, and presents a changed one.
+   * @throws as {@link ServerCertificate.refresh}; the old one stays in force
    */
   async renewOwn(): Promise<void> {
     const { named } = this.current;
@@ -172,7 +172,7 @@ export class LiveSettings {
   }
 }
 
-/** What the configuration names, with the server's own certificate where it names none. */
+/** The configured material, with the server's own certificate if none is configured. */
 type Resolved = Material & Readonly<Record<'tls' | 'adminTls', KeyPair>> & { readonly named: Material };
 
 function resolve(named: Material, own: ServerCertificate | undefined): Resolved {
@@ -181,7 +181,7 @@ function resolve(named: Material, own: ServerCertificate | undefined): Resolved 
   return { ...named, tls, adminTls: named.adminTls ?? tls, named };
 }
 
-/** @throws EstuaryError, or RangeError where a key cannot sign */
+/** @throws EstuaryError, or RangeError if a key cannot sign */
 async function makeState(config: Config, material: Resolved, cas: CaRouter): Promise<LiveState> {
   const { clientTrust, adminTrust: adminMaterial, tls, adminTls } = material;
   const intermediates = [...ownCertificates(cas), ...(material.proxies?.intermediates ?? []).map(({ der }) => der)];
@@ -209,7 +209,7 @@ async function makeState(config: Config, material: Resolved, cas: CaRouter): Pro
   };
 }
 
-/** The configuration's check knows the files; here is also what a CA elsewhere says its chain is. */
+/** The configuration check knows the files; this also knows the chains of remote CAs. */
 async function refuseOwnAnchors(anchors: readonly Certificate[], cas: CaRouter): Promise<void> {
   const own = ownCertificates(cas).map((der) => parseCertificate(der));
   const [anchor] = await ownAnchors(anchors, own);
@@ -219,12 +219,12 @@ async function refuseOwnAnchors(anchors: readonly Certificate[], cas: CaRouter):
   });
 }
 
-/** As they are now: an upstream may name its chain only when it issues. */
+/** Current chains: an upstream may report its chain only on issuance. */
 function chainsOfRemoteCas({ all }: CaRouter): Certificate[] {
   return all.flatMap((ca) => (ca.ownIsRecorded && ca.driver.chain().length > 0 ? ca.certificates : []));
 }
 
-/** Our devices send their certificate alone; what lies between it and the trust anchor is ours to know. */
+/** Devices send only their own certificate, so the server supplies the intermediates. */
 function ownCertificates({ all }: CaRouter): Buffer[] {
   return all.flatMap((ca) => [...ca.driver.chain(), ...ca.renewalIssuers.map(({ der }) => der)]);
 }

@@ -1,4 +1,6 @@
-/** One service beside others on a database, or alone on a file: who it is, what it does for all, and what it shares with them. */
+/**
+ * This node, alone on a file or next to others on a database: its name, its tasks for all nodes, and shared secrets.
+ */
 import { hostname } from 'node:os';
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
@@ -15,38 +17,37 @@ import { turnsOfNodes } from '../store/postgres/nodes/turns.ts';
 import { lockStore } from '../store/sqlite/service-lock.ts';
 import type { Store } from '../store/store.ts';
 
-/** What a node is at a moment. */
+/** The node's state. */
 export interface NodeStanding {
-  /** The others take it for alive, for certain: what it begins can come to its end. */
+  /** Other nodes certainly consider it alive, so work that it begins can complete. */
   readonly held: boolean;
-  /** It is the one that does what one of them does for all. */
+  /** It performs the tasks that only one node performs. */
   readonly onDuty: boolean;
 }
 
 export interface Nodes {
   readonly standing: NodeStanding;
   readonly clock: NodeClock;
-  /** Of the TLS sessions that all nodes resume. */
+  /** For TLS sessions that all nodes resume. */
   readonly ticketSecret: TicketSecret;
-  /** Closes what was left open by those who died, now and from then on. */
+  /** Closes what dead nodes left open, now and later. */
   begin(store: Store): Promise<void>;
-  /** Lets others have the name, or the store. */
+  /** Releases the name or the store. */
   release(): Promise<void>;
 }
 
-/** The time that this node shares with the other nodes. */
+/** The clock that the nodes share. */
 export interface NodeClock {
   readonly now: () => number;
-  /** Milliseconds that this machine's clock is ahead; absent: the node is alone. */
+  /** Milliseconds that this machine's clock is ahead; absent on a single node. */
   readonly skew?: () => number;
 }
 
-/** The name of this node in audit records and leases. */
+/** This node's name in audit records and leases. */
 export const nodeName = ({ store }: Pick<Config, 'store'>): string => store.node_name ?? hostname();
 
 /**
- * Takes the store, alone or as one of its nodes. Nothing of it is changed before.
- *
+ * Takes the store exclusively or joins its nodes, before any change.
  * @param instance the owner of this process's reservations
  * @throws EstuaryError 500 `STORE_IN_USE` or `NODE_NAME_IN_USE`; 503 `STORE_UNAVAILABLE`
  */
@@ -54,7 +55,7 @@ export async function joinNodes(config: Config, material: Material, instance: st
   return config.store.driver === 'sqlite' ? alone(config, log) : SharedNode.join(config, material, instance, log);
 }
 
-/** Turns over all nodes; undefined: the service is alone. */
+/** Mutexes across nodes; undefined on a single node. */
 export function turnsOver(config: Config, material: Material): MakeMutex | undefined {
   return config.store.driver === 'sqlite'
     ? undefined
@@ -78,7 +79,7 @@ function alone({ store: { path } }: Config, log: Logger): Nodes {
 }
 
 const TICKETS = 'tls session tickets';
-/** Milliseconds between two looks at whether the period of the shared secret is over. */
+/** Milliseconds between checks of the shared secret's period. */
 const ADVANCE = 600_000;
 
 class SharedNode implements Nodes {
@@ -148,7 +149,7 @@ interface Tickets {
   readonly advance?: () => Promise<void>;
 }
 
-/** Without a key for what lies in the database, sessions are resumed where they began, and nowhere else. */
+/** Without a key for the secret in the database, a session resumes only at the node where it began. */
 async function sharedTickets(
   { store }: Config,
   connect: ReturnType<typeof connector>,
@@ -193,8 +194,8 @@ const leaseLost = (detail: string, cause?: unknown): EstuaryError =>
   unavailable('NODE_LEASE_LOST', 'the store is unavailable', { detail, cause });
 
 /**
- * The same store for one node of several: while it may be dead to the others, nothing is begun that they would close, and what they have
- * closed may be repeated.
+ * Wraps the store for a node among several. While others may consider it dead, it begins nothing that they would close,
+ * and work that they closed may be repeated.
  */
 export function amongNodes(store: Store, isHeld: () => boolean): Store {
   const guarded =

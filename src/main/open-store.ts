@@ -1,4 +1,4 @@
-/** The store of a configuration, whichever driver keeps it. */
+/** Opens the configured store. */
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { migrateDatabase } from '../store/postgres/migrate.ts';
@@ -9,8 +9,8 @@ import { nodeName } from './nodes.ts';
 import { postgresServer } from './postgres-server.ts';
 
 /**
- * @param on called with the events of requests, certificates and rejected credentials once they are committed, and when the database is
- *   found to be older than the audit file
+ * @param on receives the events of requests, certificates and rejected credentials after commit, and the finding that
+ * the database is older than the audit file
  * @throws as the driver
  */
 export function openConfiguredStore(
@@ -23,7 +23,7 @@ export function openConfiguredStore(
     : openStore({ ...sqliteOptions(config), ...on });
 }
 
-/** Migrates a shared database to this program's schema, which includes the table of live nodes. @throws as the driver */
+/** Migrates a shared database to this version's schema, including the table of live nodes. @throws as the driver */
 export async function prepareStore(config: Config, material: Material): Promise<void> {
   if (config.store.driver === 'postgres') await migrateDatabase(postgresServer(config, material));
 }

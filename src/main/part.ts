@@ -1,14 +1,14 @@
-/** A part of the service that has something to start or to stop. */
+/** A part of the service that starts or stops. */
 export interface Part {
-  /** Called once, before any part starts: takes what another program may have taken. */
+  /** Called once, before any part starts: acquires resources that another program may hold. */
   bind?(): Promise<void>;
-  /** Called once, after the parts before it have started. */
+  /** Called once, after the earlier parts have started. */
   start?(): void | Promise<void>;
-  /** Called at most once, also where its start failed, or was not reached. */
+  /** Called at most once, even if its start failed or was not reached. */
   stop?(): void | Promise<void>;
 }
 
-/** Something that is done at the start and every so often, one at a time: what takes longer than its interval goes on. */
+/** Work that runs at start and periodically, never concurrently; a long run delays the next. */
 export abstract class Recurring implements Part {
   readonly #interval: number;
   #timer: NodeJS.Timeout | undefined;
@@ -19,7 +19,6 @@ export abstract class Recurring implements Part {
     this.#interval = interval;
   }
 
-  /** Never rejects. */
   protected abstract work(isFirst: boolean): Promise<void>;
 
   start(): Promise<void> {
@@ -28,7 +27,7 @@ export abstract class Recurring implements Part {
     return Promise.resolve();
   }
 
-  /** Waits for what is under way. */
+  /** Waits for a run in progress. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.#underWay;

@@ -4,7 +4,7 @@ import type { Config } from '../config/schema.ts';
 import { encodePem } from '../pki/der/pem.ts';
 import type { PostgresServer } from '../store/calls/database-options.ts';
 
-/** Where the database is, and how TLS is spoken with it. */
+/** The address of the database and its TLS settings. */
 export function postgresServer({ store }: Config, { storeTls }: Pick<Material, 'storeTls'>): PostgresServer {
   const url = store.url?.reveal().toString('utf8') ?? '';
   if (storeTls === undefined) return { url };

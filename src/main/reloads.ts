@@ -1,4 +1,4 @@
-/** SIGHUP and `POST /admin/reload`: reads the configuration again and brings it into force, wholly or not at all. */
+/** SIGHUP and `POST /admin/reload`: reads the configuration again and applies it completely or not at all. */
 import {
   planReload,
   type ReloadOrder,
@@ -18,14 +18,13 @@ import type { ServiceCondition } from '../http/admin/dependencies.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store/store.ts';
 
-/** A new configuration that is read and checked, and changes nothing yet. One of the two is called, once. */
+/** A checked configuration that is not in force. Call exactly one of the two, once. */
 export interface Prepared {
-  /** Brings it into force; cannot fail. */
+  /** Puts it in force; cannot fail. */
   apply(): void;
   drop(): void;
 }
 
-/** Checks that the service can use a new configuration. */
 type Prepare = (config: Config, material: Material) => Promise<Prepared>;
 
 interface ReloadsOptions {
@@ -38,10 +37,10 @@ interface ReloadsOptions {
   readonly prepare: Prepare;
 }
 
-/** A signal's. */
+/** For a signal. */
 export const BY_SIGNAL: ReloadOrder = { dryRun: false };
 
-/** A configuration that was read, with what it names. */
+/** A configuration with its files. */
 interface Wanted {
   readonly plan: ReloadPlan;
   readonly material: Material;
@@ -61,17 +60,17 @@ export class Reloads {
     this.#material = options.material;
   }
 
-  /** Whether the last one failed, so that what is in force is not what the file says. */
+  /** Whether the last reload failed, so that the settings in force differ from the file. */
   get failed(): boolean {
     return this.#last?.ok === false;
   }
 
-  /** What `/readyz` and the metrics tell of it. */
+  /** For `/readyz` and the metrics. */
   get condition(): Pick<ServiceCondition, 'reloadFailed' | 'lastReload'> {
     return { reloadFailed: this.failed, ...(this.#last === undefined ? {} : { lastReload: this.#last }) };
   }
 
-  /** One reload: one outcome, one audit record. Those that come meanwhile wait for their turn. Never rejects. */
+  /** Runs one reload, with one outcome and one audit record. Concurrent calls wait. Never rejects. */
   reload(order: ReloadOrder): Promise<ReloadOutcome> {
     const turn = this.#turn.then(() => (order.dryRun ? this.#try() : this.#reload(order)));
     this.#turn = turn;
@@ -95,7 +94,7 @@ export class Reloads {
     }
   }
 
-  /** A dry run: makes everything that a reload would bring into force, and drops it. */
+  /** A dry run: prepares the reload and drops it. */
   async #try(): Promise<ReloadOutcome> {
     try {
       const { plan, material, report } = await this.#read();
@@ -136,7 +135,7 @@ export class Reloads {
     const { configFile } = this.#options;
     const { config, material, warnings } = await loadConfig(configFile, process.env);
     const plan = planReload(this.#config, config);
-    // Where keys stay as they were, so do the files that they name.
+    // If a restart is needed, the configured files stay as they were.
     const live = plan.restart.length === 0 ? material : await readMaterial(plan.config);
     const before = new Set(inForce(this.#material).map(identify));
     const certificates = inForce(live).map((one) => ({ ...one, isNew: !before.has(identify(one)) }));
@@ -152,7 +151,7 @@ export class Reloads {
     };
   }
 
-  /** Queued requests of labels that are gone: nobody can approve or collect them until the label comes back. */
+  /** Queued requests of removed labels: they cannot be approved or collected until the label returns. */
   async #orphans(next: Config): Promise<Warning[]> {
     const kept = new Set(labelsOf(next).map(({ table }) => table.label));
     const gone = new Set(labelsOf(this.#config).flatMap(({ table: { label } }) => (kept.has(label) ? [] : label)));
@@ -167,7 +166,7 @@ export class Reloads {
   }
 }
 
-/** With the CAs' own, as far as files name them. */
+/** Including the CAs' own files. */
 function inForce(material: Material): CertificateEnd[] {
   const own = material.cas.flatMap(({ table: { label: ca }, certificates }) =>
     certificates === undefined

@@ -1,4 +1,4 @@
-/** What leaves the store for its age: certificates, tokens, devices and audit records, at start and every hour. */
+/** Deletes old data from the store at start and hourly: certificates, tokens, devices and audit records. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ArchiveFile } from '../audit/archive.ts';
 import type { Config } from '../config/schema.ts';
@@ -20,18 +20,18 @@ export interface RetentionOptions {
 
 interface Run {
   readonly signal?: AbortSignal;
-  /** Milliseconds by which the oldest audit record has to be too old before any is archived. */
+  /** Milliseconds beyond the limit that the oldest audit record must have before any is archived. */
   readonly slack?: number;
 }
 
 const HOUR = 3_600_000;
 const DAY = 86_400_000;
-/** Milliseconds between two batches, in which the store is everybody else's. */
+/** Milliseconds between two batches, for other users of the store. */
 const BREATH = 20;
-/** Records in one file of the archive at most. */
+/** Maximum records per archive file. */
 const MAX_FILE = 100_000;
 
-/** Purges as a part of the service: now, and every hour. Stopping waits for the batch under way. */
+/** Runs the purge at start and hourly. Stopping waits for the batch in progress. */
 export class Retention extends Recurring {
   readonly #stopped = new AbortController();
   readonly #options: RetentionOptions;
@@ -42,7 +42,7 @@ export class Retention extends Recurring {
   }
 
   protected work(isFirst: boolean): Promise<void> {
-    // A file of audit records a day, not one an hour.
+    // One archive file per day, not per hour.
     return purge(this.#options, { signal: this.#stopped.signal, slack: isFirst ? 0 : DAY }).catch((error: unknown) =>
       this.#options.log.error({ detail: describe(error) }, 'what is over could not be purged'),
     );
@@ -54,11 +54,7 @@ export class Retention extends Recurring {
   }
 }
 
-/**
- * Purges everything that is over now, once.
- *
- * @throws what the store throws, and errors of the archive's file system; what was not purged stays
- */
+/** Deletes all expired data once. @throws errors of the store or the archive's file system; the rest stays */
 export async function purge(options: RetentionOptions, { signal, slack = 0 }: Run = {}): Promise<void> {
   const { config, store, log, now } = options;
   const { certificates, tokens, devices, audit } = config.retention;
@@ -93,7 +89,7 @@ const isAborted = (signal: AbortSignal | undefined): boolean => signal?.aborted 
 async function purgeTokens({ config, store, now }: RetentionOptions, signal?: AbortSignal): Promise<number> {
   const days = config.retention.tokens * DAY;
   const ended = now() - days;
-  // A used token is known by its request as long as that may be repeated (§9).
+  // A used token must be known while its request may be repeated (`otp.retry_window`).
   const since = { ended, used: now() - Math.max(days, config.otp.retry_window * 1000) };
   let all = 0;
   for (let after: number | null = 0; after !== null && !isAborted(signal);) {
@@ -108,8 +104,8 @@ async function purgeTokens({ config, store, now }: RetentionOptions, signal?: Ab
 }
 
 /**
- * Exports the records before a time that stand at the beginning of the log: a file of them is on disk before a record says so, and
- * that before any of them leaves the store. What a crash interrupts is done again.
+ * Archives the records before a time. The file is on disk before a record says so, and only then are records deleted.
+ * After a crash it repeats.
  */
 async function archiveAudit(
   { store, log }: RetentionOptions,
@@ -135,8 +131,8 @@ async function archiveAudit(
 
 /**
  * @param start the record before the first
- * @returns the last record of the file; undefined: there is none to export
- * @throws EstuaryError 503 `AUDIT_TAMPERED` where the records are not one chain: those stay where they are
+ * @returns the file's last record; undefined if there is none to export
+ * @throws EstuaryError 503 `AUDIT_TAMPERED` if the records are not a chain; they stay
  */
 async function exportRun(
   store: RetentionStore,
@@ -160,7 +156,7 @@ async function exportRun(
   }
 }
 
-/** The records behind one that are older than a time, up to the first that is not. */
+/** The records after one, up to the first that is too young. */
 async function old(store: RetentionStore, after: number, before: number): Promise<readonly AuditLine[]> {
   const lines = await store.auditLines(after, PURGED_AT_ONCE);
   const young = lines.findIndex(({ time }) => time >= before);

@@ -1,11 +1,11 @@
-/** Keeps what parts of names are found by up with what is recorded. */
+/** Updates the index for substring searches in the background. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { SearchStore } from '../store/store.ts';
 import type { Part } from './part.ts';
 
-/** Milliseconds between two looks, and between two batches, in which the store is everybody else's. */
+/** Milliseconds between runs, and between batches, for other users of the store. */
 const INTERVAL = 2000;
 const BREATH = 20;
 
@@ -16,7 +16,7 @@ export class SearchIndex implements Part {
   readonly #stopped = new AbortController();
   #running: Promise<void> | undefined;
 
-  /** @param isOnDuty whether it is for this process to do: of several nodes, one does */
+  /** @param isOnDuty whether this node performs the task */
   constructor(store: SearchStore, log: Pick<Logger, 'warn'>, isOnDuty: () => boolean = () => true) {
     this.#isOnDuty = isOnDuty;
     this.#store = store;

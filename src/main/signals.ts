@@ -1,23 +1,23 @@
-/** What the signals of the process do, from its first moment on. */
+/** Handles the signals of the process. */
 import { describe } from '../errors.ts';
 import type { RunningService } from './start.ts';
 
 export type Signal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
 
-/** The signals as server.ts holds them back until somebody knows what to do with them. */
+/** Signals that server.ts holds until a handler is set. */
 export interface Signals {
-  /** Hands over those that came so far, and from now on each that comes. */
+  /** Delivers held signals and all later ones. */
   pass(to: (signal: Signal) => void): void;
-  /** Leaves them to the system again, also one that came already. */
+  /** Restores the default action, also for held signals. */
   release(): void;
 }
 
-/** How a service that was told to stop came to its end. */
+/** Called when the service has stopped. */
 export type StopOutcome = (error?: unknown) => void;
 
 /**
- * SIGTERM and SIGINT stop the service, once; SIGHUP reloads it. One that comes while it starts waits for the start, any
- * number of SIGHUPs as one.
+ * SIGTERM and SIGINT stop the service once; SIGHUP reloads it. During the start they wait; several SIGHUPs count as
+ * one.
  */
 export class ServiceSignals {
   readonly #service: Promise<RunningService>;
@@ -27,8 +27,8 @@ export class ServiceSignals {
   #reloading: Promise<void> | undefined;
 
   /**
-   * @param service resolves when it is up; its failure is the caller's matter
-   * @param stopped told once the service was asked to stop and has
+   * @param service resolves when it is up; the caller handles its failure
+   * @param stopped called after a requested stop
    */
   constructor(signals: Signals, service: Promise<RunningService>, stopped: StopOutcome) {
     this.#service = service;
@@ -40,7 +40,7 @@ export class ServiceSignals {
     });
   }
 
-  /** Whether a signal asked for the end. */
+  /** Whether a signal requested the stop. */
   get stopping(): boolean {
     return this.#stopping;
   }
@@ -58,11 +58,11 @@ export class ServiceSignals {
         await service.reload();
       }
     } catch {
-      // It never came up, which its starter tells.
+      // The start failed; the caller reports it.
     }
   }
 
-  /** Stops the service because it cannot go on. @param reason passed on once it has stopped */
+  /** Stops the service because it cannot continue. @param reason passed on after the stop */
   async fail(reason: Error): Promise<void> {
     await this.#stop(reason);
   }

@@ -1,4 +1,4 @@
-/** Starts the service of a configuration: the store's lock, the store, the parts, and the tasks of the node. */
+/** Starts a configured service: the store's lock, the store, the parts, and the node's tasks. */
 import { randomUUID } from 'node:crypto';
 import type { Warning } from '../config/problem.ts';
 import type { Material } from '../config/material/material.ts';
@@ -20,35 +20,29 @@ import { SearchIndex } from './search-index.ts';
 export interface ServiceOptions {
   readonly config: Config;
   readonly material: Material;
-  /** For SIGHUP, which reads it again. */
+  /** SIGHUP reads it again. */
   readonly configFile: string;
   readonly warnings: readonly Warning[];
 }
 
-/** A started service. */
 export interface RunningService {
   /** Applies what can change live. After a failure the old configuration stays in force. Never throws. */
   reload(): Promise<void>;
-  /** Stops accepting, lets requests in flight finish within `server.shutdown_grace`, and closes everything. */
+  /** Stops accepting, waits for requests in flight up to `server.shutdown_grace`, and closes everything. */
   stop(): Promise<void>;
-  /** Resolves with the reason if the service cannot go on: its database is older than its audit file. */
+  /** Resolves with the reason if the service cannot continue: its database is older than its audit file. */
   readonly failure: Promise<Error>;
 }
 
-/** What the parts are made on. */
 type Base = Pick<Foundation, 'log' | 'metrics' | 'store' | 'instance'>;
 
-/**
- * Starts everything; resolves when the listeners answer.
- *
- * @throws whatever keeps it from starting; nothing stays open then
- */
+/** Starts everything; resolves when the listeners accept. @throws the problem; everything is closed then */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const { config, material } = options;
   const log = createLogger(config.log.level);
   const instance = randomUUID();
   await prepareStore(config, material);
-  // First: a start on a store that is in use changes nothing.
+  // First: a start on a store in use must change nothing.
   const nodes = await joinNodes(config, material, instance, log);
   try {
     const metrics = new Metrics();
@@ -90,7 +84,7 @@ async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promi
   });
   const foundation: Foundation = {
     ...base,
-    // A store in a file belongs to this process alone.
+    // A file store belongs to this process alone.
     store: config.store.driver === 'sqlite' ? store : amongNodes(store, () => nodes.standing.held),
     clock: nodes.clock,
     ticketSecret: nodes.ticketSecret,
@@ -119,7 +113,7 @@ async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promi
   };
 }
 
-/** What each node does regularly, in addition to the parts that answer requests. */
+/** Periodic tasks of each node. */
 function nodeTasks({ log, store }: Base, { config, material }: ServiceOptions, nodes: Nodes): Part[] {
   const { checkpointKey: privateKey } = material;
   const interval = config.audit.checkpoint_interval * 1000;

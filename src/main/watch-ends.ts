@@ -1,4 +1,4 @@
-/** Warns before anything ends that the service depends on; the CAs have a watch of their own (ca/expiry.ts). */
+/** Warns before files that the service depends on expire; ca/expiry.ts does so for CAs. */
 import type { CertificateEnd } from '../config/material/certificate-ends.ts';
 import type { Config } from '../config/schema.ts';
 import type { Logger } from '../log.ts';
@@ -12,14 +12,14 @@ interface EndsOptions {
 }
 
 const DAY = 86_400_000;
-/** Days before the end in which somebody has to do something. */
+/** Days before expiry for a manual renewal. */
 const NEAR_END = 30;
-/** Of what the service renews by itself, a month before its end: if it is not renewed. */
+/** The same for certificates that the service renews automatically a month before expiry. */
 const NOT_RENEWED = 20;
-/** The CA's word is expiry.ts. */
+/** Reported by expiry.ts. */
 const WATCHED_ELSEWHERE = ['ca', 'ocsp'];
 
-/** Looks now and once a day. Returns what stops it. */
+/** Checks now and daily. Returns a function that stops it. */
 export function watchEnds({ ends, config, log, now }: EndsOptions): () => void {
   return every(DAY, () => {
     for (const { use, ca, subject, serial, notAfter } of ends()) {

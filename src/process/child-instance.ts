@@ -6,15 +6,15 @@ import { fileURLToPath } from 'node:url';
 import type { EstuaryError } from '../errors.ts';
 import { INIT, IsolatedError, parseReply } from './protocol.ts';
 
-/** What became of calls that got no answer. */
+/** How a call without a result ended. */
 type Loss = 'FAILED' | 'TIMEOUT';
 
 interface ChildInstanceOptions {
   readonly module: URL;
   readonly env: Readonly<Record<string, string>>;
-  /** Makes the error of a call that got no answer; `detail` is for the log. */
+  /** Creates the error of a call without a result; `detail` is for the log. */
   lost(kind: Loss, detail: string): EstuaryError;
-  /** Called once, when the process has ended or has been given up. */
+  /** Called once, when the process has ended or was abandoned. */
   onEnd(reason: string): void;
 }
 
@@ -28,7 +28,7 @@ interface Pending {
 const STDERR_TAIL = 2048;
 const STDERR_WAIT_MS = 100;
 
-/** One life of an isolated child: from fork to exit, with the calls that it owes an answer. */
+/** One isolated child process, from fork to exit, with its pending calls. */
 export class ChildInstance {
   readonly #child: ChildProcess;
   readonly #options: ChildInstanceOptions;
@@ -41,12 +41,12 @@ export class ChildInstance {
   constructor(options: ChildInstanceOptions) {
     this.#options = options;
     this.#child = fork(fileURLToPath(options.module), [], {
-      // Nothing of the parent's command line, NODE_OPTIONS or environment leaks into the child.
+      // The child inherits neither the command line, nor NODE_OPTIONS, nor the environment.
       execArgv: [],
       env: { ...options.env },
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-      // A session of the child's: signals of a terminal to the process group do not end it before it handles them.
+      // Its own session: terminal signals to the process group do not end the child before its parent handles them.
       detached: true,
     });
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -55,7 +55,7 @@ export class ChildInstance {
     this.#child.on('message', (message) => this.#receive(message));
     this.#child.on('error', (error) => this.#finish('FAILED', `cannot run the process: ${error.message}`));
     this.#exited = new Promise((resolve) => {
-      // Not the child's `close` event: it never comes when the parent disconnected first.
+      // Not the child's `close` event: it does not fire if the parent disconnected first.
       this.#child.once('error', () => resolve());
       this.#child.once('exit', (exitCode, signal) => {
         void this.#stderrRead().then(() => {
@@ -66,7 +66,7 @@ export class ChildInstance {
     });
   }
 
-  /** Waits until stderr has been read to its end, for a moment: something else may hold its other end. */
+  /** Waits briefly for the end of stderr: another process may hold it open. */
   async #stderrRead(): Promise<void> {
     const { stderr } = this.#child;
     if (stderr === null || stderr.closed) return;
@@ -77,7 +77,7 @@ export class ChildInstance {
     return this.#child.pid;
   }
 
-  /** Sends the start payload and waits until the child has taken it. */
+  /** Sends the start payload and waits for its acknowledgment. */
   async init(payload: unknown, deadlineMs: number): Promise<void> {
     await this.call(INIT, payload, deadlineMs);
   }
@@ -96,13 +96,13 @@ export class ChildInstance {
     });
   }
 
-  /** Ends the process at once; calls in flight fail. */
+  /** Kills the process at once; calls in flight fail. */
   kill(reason: string, loss: Loss = 'FAILED'): void {
     this.#child.kill('SIGKILL');
     this.#finish(loss, reason);
   }
 
-  /** Asks the process to end, and makes it end after `graceMs`; calls in flight fail. */
+  /** Asks the process to end, and kills it after `graceMs`; calls in flight fail. */
   async end(graceMs: number): Promise<void> {
     this.#finish('FAILED', 'stopped');
     if (this.#child.connected) this.#child.disconnect();
@@ -112,7 +112,7 @@ export class ChildInstance {
   }
 
   #overdue(id: number, method: string): void {
-    // If this process itself was held up, the answer may lie in the channel already: read that first.
+    // If this process was blocked, the reply may already be in the channel: read it first.
     setImmediate(() =>
       setImmediate(() => {
         if (this.#pending.has(id)) this.kill(`no answer to ${method} within its deadline`, 'TIMEOUT');

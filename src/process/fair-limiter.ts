@@ -1,7 +1,7 @@
-/** Bounds how many do something at once, and shares the turns fairly between those for whom it is done. */
+/** Limits concurrency and shares it fairly between keys. */
 import { currentParty } from '../request-context.ts';
 
-/** A caller got no permit: too many wait, or the wait was too long. */
+/** No permit: too many callers wait, or the wait was too long. */
 export class NoPermitError extends Error {
   constructor(message: string) {
     super(message);
@@ -9,38 +9,34 @@ export class NoPermitError extends Error {
   }
 }
 
-/** Gives a permit back. A second call does nothing. */
+/** Releases a permit; idempotent. */
 export type Release = () => void;
 
 interface AcquireOptions {
-  /** Milliseconds to wait at most; undefined: no limit. */
+  /** Maximum wait in milliseconds; default: unlimited. */
   readonly waitMs?: number;
-  /** Whose turn it takes; the party of the current request unless given. */
+  /** The key that shares its turns; default: the party of the current request. */
   readonly key?: string;
-  /** Goes before all who wait, and is never rejected. */
+  /** Precedes all waiting callers and is never rejected. */
   readonly urgent?: boolean;
 }
 
 export interface Limiter {
-  /**
-   * Waits for a permit.
-   *
-   * @throws NoPermitError when too many wait, or the wait is too long
-   */
+  /** @throws NoPermitError if too many callers wait, or the wait is too long */
   acquire(options: { readonly waitMs: number }): Promise<Release>;
 }
 
-/** Makes a {@link Limiter} of one holder at a time: the same name is the same mutex, on all nodes of the service. */
+/** Creates a {@link Limiter} with one permit: the same name is the same mutex on all nodes. */
 export type MakeMutex = (name: string, queueLimit: number) => Limiter;
 
 export interface FairLimiterOptions {
-  /** Permits in all. */
+  /** Total permits. */
   readonly concurrency: number;
-  /** Callers that may wait in all. */
+  /** Total waiting callers. */
   readonly queue: number;
-  /** The same for the callers of one key. Absent: limited by the totals only. */
+  /** Limits per key; default: only the totals. */
   readonly perKey?: { readonly concurrency: number; readonly queue: number };
-  /** Makes the error of a caller that gets no permit; a {@link NoPermitError} unless given. */
+  /** Creates the error of a rejected caller; default: {@link NoPermitError}. */
   readonly busy?: (detail: string) => Error;
 }
 
@@ -49,25 +45,24 @@ interface Waiter {
   reject(error: Error): void;
 }
 
-/** The callers of one key. */
 interface Party {
   readonly key: string;
   held: number;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly waiting: Waiter[];
 }
 
 /**
- * Permits go round-robin to the keys that wait, so many callers of one key do not delay another key's first. When the queue is
- * full, a caller of a key with few waiting takes the place of the newest caller of the key with the most.
+ * Grants permits round-robin across keys, so many callers of one key do not delay another key's first. If the queue is
+ * full, a caller of a key with few waiting callers displaces the latest caller of the key with the most.
  *
- * Libraries such as p-queue bound neither the queue nor the wait, and release when the function that they call ends; a
- * generated key holds its permit until it is disposed of.
+ * Libraries such as p-queue bound neither the queue nor the wait, and they release with the called function; a
+ * generated key holds its permit until it is disposed.
  */
 export class FairLimiter implements Limiter {
   readonly #options: FairLimiterOptions;
   readonly #parties = new Map<string, Party>();
-  /** Parties that wait and may have another permit, in the order of their turns. */
+  /** Waiting parties below their limit, in turn order. */
   readonly #turns = new Set<Party>();
   readonly #urgent: Waiter[] = [];
   #held = 0;
@@ -77,25 +72,22 @@ export class FairLimiter implements Limiter {
     this.#options = options;
   }
 
-  /** How many wait. */
   get waiting(): number {
     return this.#waiting + this.#urgent.length;
   }
 
-  /** Keys with holders, or with callers that wait. */
   get keys(): number {
     return this.#parties.size;
   }
 
-  /** @throws what {@link FairLimiterOptions.busy} makes of the reason */
+  /** @throws the error of {@link FairLimiterOptions.busy} */
   async acquire(options: AcquireOptions = {}): Promise<Release> {
     return this.#take(options) ?? this.#wait(options);
   }
 
   /**
-   * Runs `work` with a permit; its argument says whether the caller had to wait.
-   *
-   * @throws as {@link acquire}; otherwise what `work` throws
+   * Runs `work` with a permit; its argument says whether the caller waited.
+   * @throws as {@link acquire}; otherwise the error of `work`
    */
   async run<T>(work: (waited: boolean) => Promise<T>, options: AcquireOptions = {}): Promise<T> {
     const free = this.#take(options);
@@ -107,7 +99,7 @@ export class FairLimiter implements Limiter {
     }
   }
 
-  /** Rejects all who wait; holders keep their permits. */
+  /** Rejects all waiting callers; holders keep their permits. */
   rejectWaiting(error: Error): void {
     const waiting = [...this.#parties.values()].flatMap((party) => party.waiting);
     for (const waiter of [...this.#urgent, ...waiting]) waiter.reject(error);
@@ -127,7 +119,6 @@ export class FairLimiter implements Limiter {
     return held < (this.#options.perKey?.concurrency ?? Infinity);
   }
 
-  /** A permit, if one is free. */
   #take({ key, urgent = false }: AcquireOptions): Release | undefined {
     if (this.#held >= this.#options.concurrency) return undefined;
     const party = this.#party(key);
@@ -150,7 +141,7 @@ export class FairLimiter implements Limiter {
     };
   }
 
-  /** A party that is in the round keeps its place there. */
+  /** A party in the round keeps its place. */
   #updateTurn(party: Party): void {
     if (party.waiting.length > 0 && this.#mayHoldMore(party)) this.#turns.add(party);
     else this.#turns.delete(party);

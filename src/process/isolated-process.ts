@@ -5,7 +5,7 @@ import { ChildInstance } from './child-instance.ts';
 import { IsolatedError } from './protocol.ts';
 import { FairLimiter } from './fair-limiter.ts';
 
-/** Where lifecycle events go; pino's loggers fit. */
+/** Log for lifecycle events, such as pino's. */
 export interface IsolatedLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -14,7 +14,7 @@ export interface IsolatedLog {
 
 type IsolatedState = 'stopped' | 'starting' | 'up' | 'down';
 
-/** As the metrics name them. */
+/** Names in the metrics. */
 const DEPENDENCIES = { PKCS11: 'hsm', GSSAPI: 'gssapi' } as const;
 
 export interface IsolatedProcessOptions {
@@ -22,35 +22,35 @@ export interface IsolatedProcessOptions {
   readonly module: URL;
   /** Prefix of the error codes: `PKCS11` → `PKCS11_DOWN`, `PKCS11_BUSY`, `PKCS11_FAILED`, `PKCS11_TIMEOUT`. */
   readonly code: 'GSSAPI' | 'PKCS11';
-  /** The subject of the public error sentences, e.g. `the hardware security module`. */
+  /** Subject of the public error messages, such as `the hardware security module`. */
   readonly subject: string;
-  /** The child's whole environment. Secrets belong into `init`. */
+  /** The child's whole environment. Pass secrets in `init`. */
   readonly env: Readonly<Record<string, string>>;
-  /** Sent over IPC on every start, the first one and each restart. */
+  /** Sent over IPC on every start. */
   readonly init: unknown;
-  /** Milliseconds a start (fork and init) may take. */
+  /** Maximum milliseconds for a start (fork and init). */
   readonly startTimeoutMs: number;
-  /** Calls in the child at a time; more wait in the parent. */
+  /** Concurrent calls in the child; further ones wait in the parent. */
   readonly concurrency: number;
-  /** Calls that may wait; further ones are refused with 503. */
+  /** Calls that may wait; further ones get 503. */
   readonly queueLimit: number;
-  /** Seconds in the 503s. */
+  /** Seconds, for 503 responses. */
   readonly retryAfter: number;
   readonly log: IsolatedLog;
-  /** Milliseconds before the first restart (100); doubles up to `maxBackoffMs` (5000). */
+  /** Milliseconds before the first restart (100), doubled up to `maxBackoffMs` (5000). */
   readonly minBackoffMs?: number;
   readonly maxBackoffMs?: number;
 }
 
-/** How long the child may take to end by itself after `stop()`. */
+/** Milliseconds for an orderly end after `stop()`. */
 const STOP_GRACE_MS = 2000;
-/** An instance that lived this long ends the doubling of the back-off. */
+/** An instance that lived this long resets the back-off. */
 const STABLE_AFTER_MS = 10_000;
 
 /**
- * A library that can block, crash or lose its state, in a child process of its own. A call past its deadline means
- * that the library hangs: the child is killed and started anew, as it is after a crash. That costs the calls in flight
- * (500) and the calls until it is up again (503), and nothing else.
+ * Runs a library that can block, crash or lose its state in a child process. If a call exceeds its deadline, the child
+ * is killed and restarted, as after a crash. That costs only the calls in flight (500) and the calls until it is up
+ * again (503).
  */
 export class IsolatedProcess {
   readonly #options: IsolatedProcessOptions;
@@ -82,12 +82,12 @@ export class IsolatedProcess {
     return this.#reason;
   }
 
-  /** It is down, and would fail for good if it were started again. */
+  /** Down permanently: another start would fail. */
   get hasGivenUp(): boolean {
     return this.#hasGivenUp;
   }
 
-  /** The child's process id while there is one. */
+  /** The child's process ID, if running. */
   get pid(): number | undefined {
     return this.#current?.pid;
   }
@@ -97,9 +97,8 @@ export class IsolatedProcess {
   }
 
   /**
-   * The first start. Unlike a restart it is not retried, so that a server can refuse to start.
-   *
-   * @throws IsolatedError what the child's `init` reported; EstuaryError when the child crashed or hung
+   * The first start, which is not retried, so that a server can refuse to start.
+   * @throws IsolatedError from the child's `init`; EstuaryError if the child crashed or hung
    */
   async start(): Promise<void> {
     try {
@@ -111,17 +110,16 @@ export class IsolatedProcess {
   }
 
   /**
-   * Calls a method of the child. `args` and the result are structured clones; the result is the child's word and is
-   * to be checked by the caller. `deadlineMs` bounds the wait for a permit and, separately, the call itself.
-   *
-   * @throws IsolatedError thrown by the method; EstuaryError 503 while down or busy, 500 when a crash or a hang hit the call
+   * Calls a method of the child. `args` and the result are structured clones; the caller checks the result.
+   * `deadlineMs` bounds the wait for a permit and, separately, the call.
+   * @throws IsolatedError from the method; EstuaryError 503 while down or busy, 500 if the child crashed or hung
    */
   async call(method: string, args: unknown, limits: { readonly deadlineMs: number }): Promise<unknown> {
     this.#requireUp();
     const work = (): Promise<unknown> => {
       const instance = this.#requireUp();
       const call = (): Promise<unknown> => instance.call(method, args, limits.deadlineMs);
-      // A method that throws has answered.
+      // A method that throws has responded.
       return measured(
         { dependency: DEPENDENCIES[this.#options.code] },
         call,
@@ -131,12 +129,12 @@ export class IsolatedProcess {
     return this.#limiter.run(work, { waitMs: limits.deadlineMs });
   }
 
-  /** Ends the child and starts another: for state inside the library that only a new process cures. */
+  /** Replaces the child: for library state that only a new process fixes. */
   restart(reason: string): void {
     this.#current?.kill(reason);
   }
 
-  /** Ends the child for good; calls in flight and later ones are refused. Never throws. */
+  /** Ends the child permanently; pending and later calls are rejected. Never throws. */
   async stop(): Promise<void> {
     clearTimeout(this.#restartTimer);
     const current = this.#current;
@@ -189,7 +187,7 @@ export class IsolatedProcess {
     const wasUp = this.#state === 'up';
     this.#current = undefined;
     this.#enterState('down', reason);
-    // A start that failed is handled where it was awaited: it may be the first one, or one not to be repeated.
+    // A failed start is handled by its caller: it may be the first one, or one that must not be repeated.
     if (!wasUp) return;
     log.error({ process: code, reason }, `${subject}: process ended, starting it again`);
     if (performance.now() - this.#upSince > STABLE_AFTER_MS) this.#backoffMs = this.#minBackoffMs;

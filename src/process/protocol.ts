@@ -1,16 +1,16 @@
-/** What parent and child of an isolated process say to each other over the IPC channel (structured clone). */
+/** Messages between parent and child of an isolated process over IPC (structured clone). */
 
-/** Parent → child: the first is always {@link INIT}. */
+/** Parent → child; the first is always {@link INIT}. */
 interface Request {
   readonly id: number;
   readonly method: string;
   readonly args: unknown;
 }
 
-/** The method name of the start payload; no service method may use it. */
+/** Method name of the start payload; reserved. */
 export const INIT = '#init';
 
-/** Child → parent: exactly one for each request. */
+/** Child → parent; exactly one per request. */
 export type Reply =
   | { readonly id: number; readonly ok: true; readonly value: unknown }
   | { readonly id: number; readonly ok: false; readonly error: RemoteFailure };
@@ -22,9 +22,9 @@ interface RemoteFailure {
 }
 
 /**
- * A failure that the isolated code reports itself (as opposed to a crash or a hang): thrown in the child, rethrown in
- * the parent with the same fields. `permanent` on a failed start means that trying again cannot help and may harm (a
- * wrong PIN locks the token), so the process then stays down.
+ * A failure reported by the isolated code, as opposed to a crash or a hang: thrown in the child, rethrown in the parent
+ * with the same fields. `permanent` on a failed start means that a retry cannot help and may harm (a wrong PIN locks
+ * the token), so the process stays down.
  */
 export class IsolatedError extends Error {
   readonly code: string;
@@ -38,7 +38,7 @@ export class IsolatedError extends Error {
   }
 }
 
-/** Anything thrown in the child, as it travels; only messages, never objects or stacks. */
+/** Serializes an error of the child: only the message, no object or stack. */
 export function toFailure(error: unknown): RemoteFailure {
   if (error instanceof IsolatedError) return { message: error.message, code: error.code, permanent: error.permanent };
   const message = error instanceof Error ? error.message : String(error);
@@ -49,14 +49,12 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-/** The request in a message, or undefined for anything else. */
 export function parseRequest(message: unknown): Request | undefined {
   if (!isObject(message)) return undefined;
   const { id, method, args } = message;
   return typeof id === 'number' && typeof method === 'string' ? { id, method, args } : undefined;
 }
 
-/** The reply in a message, or undefined for anything else. */
 export function parseReply(message: unknown): Reply | undefined {
   if (!isObject(message)) return undefined;
   const { id, ok, value, error } = message;
@@ -69,11 +67,9 @@ export function parseReply(message: unknown): Reply | undefined {
 }
 
 /**
- * The URL of a module beside the caller's, for a worker thread or a child process: `.ts` when running from source
- * (tests, Node's type stripping), `.js` from `dist/`.
- *
+ * URL of a sibling module for a worker thread or a child process: `.ts` when running from source, `.js` from `dist/`.
  * @param from the caller's `import.meta.url`
- * @param module relative path without extension, e.g. `./worker`
+ * @param module relative path without extension, such as `./worker`
  */
 export function siblingModule(from: string, module: string): URL {
   return new URL(`${module}${from.endsWith('.ts') ? '.ts' : '.js'}`, from);

@@ -1,15 +1,14 @@
-/** One run of a program of the operator's: no shell, a clean environment, bounded in time and output. */
+/** Runs one of the operator's programs: no shell, a clean environment, limited time and output. */
 import { spawn } from 'node:child_process';
 
 interface ProgramRun {
-  /** The program and its arguments. */
   readonly command: readonly [string, ...string[]];
   /** The whole environment, except PATH. */
   readonly env: Readonly<Record<string, string>>;
   readonly input?: string | Buffer;
-  /** Milliseconds after which it is killed. */
+  /** Milliseconds until it is killed. */
   readonly timeout: number;
-  /** Bytes of output and of errors, each. */
+  /** Bytes, for each of stdout and stderr. */
   readonly maxOutput: number;
 }
 
@@ -19,9 +18,9 @@ export interface ProgramResult {
   readonly stderr: Buffer;
 }
 
-/** The program was not started, was killed, or wrote too much. */
+/** The program did not start, was killed, or wrote too much. */
 export class ProgramError extends Error {
-  /** False: not a line of it was run. */
+  /** False: it certainly did not run. */
   readonly started: boolean;
 
   constructor(message: string, started: boolean, cause?: unknown) {
@@ -31,13 +30,12 @@ export class ProgramError extends Error {
   }
 }
 
-/** @throws ProgramError */
 export function runProgram({ command, env, input, timeout, maxOutput }: ProgramRun): Promise<ProgramResult> {
   const [program, ...args] = command;
   return new Promise((resolve, reject) => {
     let started = false;
     let problem: string | undefined;
-    // A process group, so that what the program started is killed with it.
+    // A process group, so that its children are killed with it.
     const child = spawn(program, args, {
       env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', ...env },
       stdio: 'pipe',

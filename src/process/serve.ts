@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { INIT, IsolatedError, parseRequest, type Reply, siblingModule, toFailure } from './protocol.ts';
 
 interface Service {
-  /** Takes the start payload; a rejection is reported to the parent and no call follows. */
+  /** Receives the start payload; a rejection is reported to the parent, and no call follows. */
   init(payload: unknown): Promise<void> | void;
   readonly methods: Readonly<Record<string, (args: unknown) => unknown>>;
   /** Called once before an orderly end. */
@@ -10,7 +10,7 @@ interface Service {
 }
 
 function send(reply: Reply): void {
-  // The parent may have gone in between; `disconnect` then ends this process.
+  // The parent may be gone; `disconnect` then ends this process.
   if (process.connected) process.send?.(reply, () => undefined);
 }
 
@@ -25,9 +25,9 @@ async function answer(service: Service, method: string, args: unknown): Promise<
 }
 
 /**
- * The child side of an {@link IsolatedProcess}: call it once, at the end of the child's module. The process ends when
- * the parent disconnects or dies, and not before: the terminal's and the service manager's signals go to the whole
- * process group, and requests in flight in the parent still need this child.
+ * The child side of an {@link IsolatedProcess}; call it once, at the end of the child's module. The process ends only
+ * when the parent disconnects or dies: signals to the process group are ignored, since the parent's requests in flight
+ * still need this child.
  */
 export function serve(service: Service): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);

@@ -1,22 +1,25 @@
-/** When work runs on the event loop of this process or thread: a fair share for each caller, and work that repeats. */
+/** Schedules work on the event loop: in turns, and periodically. */
 
-/** Pieces of work begun in one turn. */
+/** Pieces of work per iteration. */
 const IN_A_TURN = 16;
 
 let begun = 0;
 const waiting: (() => void)[] = [];
 
 /**
- * Begins a piece of work of up to half a millisecond in this turn of the event loop, or, once so many have begun in it, in a later one, in the order
- * of the calls. So what all come at once with (a crowd of requests, the replies to a commit that many shared) does not keep timers and other
- * connections waiting until all of it is done.
+ * Runs a piece of work of up to half a millisecond in this event-loop iteration or, after a number of pieces, in a
+ * later one, in order. Bursts (a crowd of requests, replies to a shared commit) then do not delay timers and other
+ * connections.
  */
 export function inTurn(work: () => void): void {
   if (begun >= IN_A_TURN) waiting.push(work);
   else begin(work);
 }
 
-/** Does the work now, and again after each interval (in milliseconds) while the process has other work. Returns what stops it. */
+/**
+ * Runs the work now and after each interval (milliseconds) while the process has other work. Returns a function that
+ * stops it.
+ */
 export function every(interval: number, work: () => void): () => void {
   const timer = setInterval(work, interval).unref();
   work();

@@ -1,4 +1,4 @@
-/** Keeps a CRL of each CA at hand: signed on time, numbered without a gap backwards, shared by all nodes. */
+/** Maintains a CRL for each CA: signed on time, with increasing numbers, shared by all nodes. */
 import { crlIssued } from '../audit/applied-events.ts';
 import type { Ca } from '../ca/router.ts';
 import type { StatusSigner } from '../ca/driver.ts';
@@ -10,22 +10,23 @@ import type { CrlRow, CrlStore } from '../store/crl-store.ts';
 
 export interface CrlPublisherOptions {
   readonly store: CrlStore;
-  /** Those in force. */
   readonly cas: () => readonly Ca[];
-  /** How long a CRL is valid, seconds; a new one is signed when half of it has passed. */
+  /** Validity of a CRL in seconds; a new one is signed after half of it. */
   readonly interval: number;
   readonly log: Pick<Logger, 'info' | 'error'>;
-  /** Whether lists are signed here that nobody asks for: of several nodes, one does. Absent: yes. */
+  /** Whether this node signs lists without a request; default: yes. */
   readonly isOnDuty?: () => boolean;
   readonly now: () => number;
 }
 
-/** Entries of one read: few enough that other reads do not wait long. */
+/** Entries per read, small enough not to delay other reads. */
 const PAGE = 500;
 
 export class CrlPublisher {
   readonly #options: CrlPublisherOptions;
-  /** The latest list of each CA, with the key that signed it; the store's number says whether another node has a later one. */
+  /**
+   * The latest list of each CA, with the signing key; the store's number shows whether another node has a later one.
+   */
   readonly #latest = new Map<string, { readonly row: CrlRow; readonly spki: Buffer }>();
   readonly #underWay = new Map<string, Promise<CrlRow>>();
   #timer: NodeJS.Timeout | undefined;
@@ -34,15 +35,15 @@ export class CrlPublisher {
     this.#options = options;
   }
 
-  /** Signs what is due now and from then on, whether or not somebody asks. */
+  /** Signs due lists now and later, without requests. */
   start(): void {
-    // Looked at twice in the half of the interval after which a list is due.
+    // Twice within the half interval after which a list is due.
     this.#timer = setInterval(() => this.#refresh(), (this.#options.interval * 1000) / 4);
     this.#timer.unref();
     this.#refresh();
   }
 
-  /** After a change of the CAs: the new ones' lists are due at once, where lists are signed whether or not somebody asks. */
+  /** After a change of the CAs, lists of new CAs are due at once. */
   casChanged(): void {
     if (this.#timer !== undefined) this.#refresh();
   }
@@ -56,12 +57,12 @@ export class CrlPublisher {
         });
   }
 
-  /** Waits for what is being signed now. */
+  /** Waits for signatures in progress. */
   async idle(): Promise<void> {
     await Promise.allSettled(this.#underWay.values());
   }
 
-  /** Ends the timer and waits for what is being signed. */
+  /** Stops the timer and waits for signatures in progress. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#timer = undefined;
@@ -69,8 +70,8 @@ export class CrlPublisher {
   }
 
   /**
-   * The CA's CRL. One that is due but cannot be renewed is still given out until its nextUpdate.
-   * @throws EstuaryError when there is none that is valid and none can be signed
+   * The CA's CRL. A due list that cannot be renewed is still served until its nextUpdate.
+   * @throws EstuaryError if there is no valid list and none can be signed
    */
   async current(ca: Ca, signer: StatusSigner): Promise<CrlRow> {
     const known = await this.#load(ca);
@@ -84,12 +85,12 @@ export class CrlPublisher {
     }
   }
 
-  /** When the next list is due, ms. */
+  /** When the next list is due. */
   dueAt({ this_update, next_update }: CrlRow): number {
     return this_update + (next_update - this_update) / 2;
   }
 
-  /** Also when the clock was set back, or the interval in the configuration made shorter. */
+  /** Includes a clock set back, or a shorter interval in the configuration. */
   #isDue(row: CrlRow): boolean {
     const now = this.#options.now();
     const age = now - row.this_update;
@@ -102,14 +103,14 @@ export class CrlPublisher {
     const known = this.#known(ca);
     if (number === undefined || known?.number === number) return known;
     const row = await store.getCrl(ca.label);
-    // After a change of the CA's key under the same label the old list is no longer the CA's.
+    // After a key change under the same label, the old list no longer belongs to the CA.
     if (row === undefined || !(await isListSignedBy(parseCertificateList(row.der), ca.certificate.publicKey)))
       return undefined;
     this.#keep(ca, row);
     return row;
   }
 
-  /** Of the CA as it is now: a reload may have given the label another key. */
+  /** For the CA's current key, which a reload may have changed. */
   #known(ca: Ca): CrlRow | undefined {
     const known = this.#latest.get(ca.label);
     return known?.spki.equals(ca.certificate.spki) === true ? known.row : undefined;
@@ -119,7 +120,7 @@ export class CrlPublisher {
     this.#latest.set(ca.label, { row, spki: ca.certificate.spki });
   }
 
-  /** One at a time for each CA, however many ask. */
+  /** One renewal at a time per CA. */
   #renew(ca: Ca, signer: StatusSigner, before: CrlRow | undefined): Promise<CrlRow> {
     const key = `${ca.label} ${ca.certificate.fingerprint}`;
     const already = this.#underWay.get(key);
@@ -142,12 +143,12 @@ export class CrlPublisher {
       nextUpdate: new Date(next_update),
       authorityKeyIdentifier: certificate.subjectKeyIdentifier ?? subjectKeyIdentifier(certificate.spki),
       number,
-      // RFC 5280 §3.3: an entry stays until one list that was issued after the certificate's expiry has had it.
+      // RFC 5280 §3.3: an entry stays until one CRL issued after the certificate's expiry has contained it.
       entries: await this.#entries(ca.label, now(), before?.this_update ?? 0),
     });
     const row: CrlRow = { ca: ca.label, number, this_update, next_update, der: await signer.sign(tbs) };
     const saved = await store.saveCrl(row, [crlIssued(ca.label, number, row.der.length)]);
-    // Another node was faster with a later list, which may have been given out already: numbers never fall.
+    // Another node stored a later list, which may already be published: numbers never decrease.
     if (!saved) return (await this.#load(ca)) ?? row;
     if ((this.#known(ca)?.number ?? 0) < number) this.#keep(ca, row);
     log.info({ ca: ca.label, number, bytes: row.der.length }, 'CRL signed');

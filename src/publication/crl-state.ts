@@ -1,12 +1,15 @@
-/** What there is to know of a CA's latest CRL, for whoever looks after it. */
+/** The state of a CA's latest CRL, for monitoring. */
 import type { Ca } from '../ca/router.ts';
 import { isListSignedBy, parseCertificateList, revokedCount } from '../pki/x509/crl.ts';
 import type { CrlRow, CrlStore } from '../store/crl-store.ts';
 
-/** Of its time after which a list is late: one is signed at half of it, and tried again at three quarters (crl-publisher.ts). */
+/**
+ * Fraction of its validity after which a list is late: renewal is due at half, and retried at three quarters
+ * (crl-publisher.ts).
+ */
 const LATE = 0.8;
 
-/** `overdue`: a newer one should be there by now. `expired`: nobody takes it any more. */
+/** `overdue`: a newer one should exist. `expired`: relying parties reject it. */
 type CrlAge = 'current' | 'overdue' | 'expired';
 
 interface CrlState {
@@ -17,7 +20,7 @@ interface CrlState {
   readonly entries: number;
 }
 
-/** @param now milliseconds since the epoch; @param isPublished whether lists are signed that nobody asks for */
+/** @param isPublished whether lists are signed without a request */
 export function crlAge(
   { thisUpdate, nextUpdate }: Pick<CrlState, 'thisUpdate' | 'nextUpdate'>,
   now: number,
@@ -27,17 +30,17 @@ export function crlAge(
   return isPublished && now >= thisUpdate + (nextUpdate - thisUpdate) * LATE ? 'overdue' : 'current';
 }
 
-/** Reads each list once: one of a hundred thousand entries has megabytes. */
+/** Parses each list once: one with a hundred thousand entries has megabytes. */
 export class CrlStates {
   readonly #store: Pick<CrlStore, 'crlNumber' | 'getCrl'>;
-  /** By CA; of its certificate, as a reload may have given the label another key. */
+  /** By CA and certificate, since a reload may have changed the label's key. */
   readonly #known = new Map<string, { readonly fingerprint: string; readonly state: CrlState }>();
 
   constructor(store: Pick<CrlStore, 'crlNumber' | 'getCrl'>) {
     this.#store = store;
   }
 
-  /** Of the list that the CA's present key has signed last; undefined: of none. @throws EstuaryError 500, 503 from the store */
+  /** The latest list signed with the CA's current key, if any. @throws EstuaryError 500, 503 from the store */
   async of({ label, certificate }: Pick<Ca, 'label' | 'certificate'>): Promise<CrlState | undefined> {
     const number = await this.#store.crlNumber(label);
     if (number === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Answers OCSP requests from the store, signed by the CA's own key or by a responder that it delegated (RFC 6960 §2.2). */
+/** Answers OCSP requests from the store, signed by the CA or by its delegated responder (RFC 6960 §2.2). */
 import type { OcspDelegate, StatusSigner } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
 import { CountedLines } from '../counted-repeats.ts';
@@ -19,22 +19,21 @@ import { isCrlReason } from '../pki/x509/crl.ts';
 import { FairLimiter } from '../process/fair-limiter.ts';
 import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
 
-/** Who may have an OCSP response signed when: less weight than enrollment, and no asker before the others. */
+/** Schedules OCSP signatures: behind enrollment, and fairly between clients. */
 
-/** One in so many of the signatures that a key makes at a time; the others are for certificates. */
+/** One in this many of a key's concurrent signatures; the others are for certificates. */
 const SHARE = 4;
 /** Responses that may wait. */
 const SHARED_WAITING = 64;
 const PRIVATE_WAITING = 16;
-/** Milliseconds that a request waits for each of its permits: less than clients wait for an answer. */
+/** Milliseconds to wait for each permit: less than clients' timeouts. */
 const LONGEST_WAIT = 3000;
 
 const BUSY = 'OCSP_BUSY';
 
-/** Whether a permit was refused because there are too many requests. */
+/** Whether a permit was refused because of too many requests. */
 const isBusy = (error: unknown): boolean => error instanceof EstuaryError && error.code === BUSY;
 
-/** A limiter of OCSP requests. */
 class OcspLimiter {
   readonly #limiter: FairLimiter;
 
@@ -46,32 +45,32 @@ class OcspLimiter {
     });
   }
 
-  /** @throws EstuaryError 503 {@link BUSY} when too many wait, or too long; otherwise what `work` throws */
+  /** @throws EstuaryError 503 {@link BUSY} after too many or too long waits; otherwise the error of `work` */
   run<T>(work: () => Promise<T>): Promise<T> {
     return this.#limiter.run(work, { waitMs: LONGEST_WAIT });
   }
 }
 
 /**
- * Limits the signatures of one key. Only a few responses at a time stand in the key's own queue, where certificates stand
- * too: so however many are asked for, a certificate waits behind no more than those.
+ * Limits the signatures of one key. Only a few responses at a time enter the key's queue, so they delay certificates
+ * little.
  */
 export class SigningLimiter {
   readonly #all: OcspLimiter;
-  /** Of the responses that only one asker can use (a nonce), one at a time stands in the queue of all. */
+  /** Of responses for a single client (with a nonce), one at a time enters the common queue. */
   readonly #private = new OcspLimiter(1, PRIVATE_WAITING);
 
-  /** @param concurrency how many signatures the key makes at a time */
+  /** @param concurrency of the key's signatures */
   constructor(concurrency: number) {
     this.#all = new OcspLimiter(Math.max(1, Math.floor(concurrency / SHARE)), SHARED_WAITING);
   }
 
-  /** Signs what everybody may be given who asks the same. @throws as {@link OcspLimiter.run} */
+  /** Signs a response that any client may receive. @throws as {@link OcspLimiter.run} */
   shared<T>(sign: () => Promise<T>): Promise<T> {
     return this.#all.run(sign);
   }
 
-  /** Signs what is for one asker. @throws as {@link OcspLimiter.run} */
+  /** Signs a response for one client. @throws as {@link OcspLimiter.run} */
   private<T>(sign: () => Promise<T>): Promise<T> {
     return this.#private.run(() => this.#all.run(sign));
   }
@@ -79,16 +78,15 @@ export class SigningLimiter {
 
 interface OcspResponderOptions {
   readonly store: Pick<CertificateStore, 'getCertificates'>;
-  /** How long a response is valid, seconds. */
+  /** Validity of a response, in seconds. */
   readonly validity: number;
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly now: () => number;
 }
 
 export interface OcspAnswer {
-  /** DER OCSPResponse. */
   readonly der: Buffer;
-  /** Times of a successful response that another may be given too, ms; undefined: not to be cached. */
+  /** Validity of a response that other clients may receive; undefined: do not cache. */
   readonly cacheable: { readonly thisUpdate: number; readonly nextUpdate: number } | undefined;
 }
 
@@ -101,29 +99,29 @@ interface Signed {
 interface Finding {
   readonly certId: CertId;
   readonly status: OcspStatus;
-  /** When the status was that, ms: the response says so, however long it waits for its signature. */
+  /** Time of the status, which becomes thisUpdate even if the signature has to wait. */
   readonly asOf: number;
 }
 
-/** Responses without a nonce that are kept. */
+/** Cached responses without a nonce. */
 const MAX_KEPT = 10_000;
-/** Requests that the store is asked for at a time, so that enrollments find it free; and how many more may wait. */
+/** Concurrent store lookups, few enough to leave the store to enrollments, and lookups that may wait. */
 const LOOKED_UP = 2;
 const LOOKUPS_WAITING = 256;
-/** A serial number has at most 20 octets (RFC 5280 §4.1.2.2); hex digits. */
+/** Maximum hex digits of a serial number: 20 octets (RFC 5280 §4.1.2.2). */
 const LONGEST_SERIAL = 40;
-/** Milliseconds between two lines of the log about too many requests. */
+/** Milliseconds between log entries about too many requests. */
 const BUSY_LOGGED_EVERY = 10_000;
 
 export class OcspResponder {
   readonly #options: OcspResponderOptions;
-  /** By CA, CertID and status: a revocation makes another key, so a kept response is never wrong. */
+  /** By CA, CertID and status: a revocation changes the key, so a cached response is never wrong. */
   readonly #kept = new Map<string, Signed>();
   readonly #underWay = new Map<string, Promise<Signed>>();
   readonly #lookups = new OcspLimiter(LOOKED_UP, LOOKUPS_WAITING);
   /** By the fingerprint of the key's certificate. */
   readonly #signing = new Map<string, SigningLimiter>();
-  /** Anybody can send them. */
+  /** Anyone can cause these. */
   readonly #malformed: CountedLines;
   #busyLogged = -Infinity;
 
@@ -132,12 +130,12 @@ export class OcspResponder {
     this.#malformed = new CountedLines(options.log);
   }
 
-  /** The response to a DER OCSPRequest. Never throws: what goes wrong is an OCSP error response. */
+  /** The response to a DER OCSPRequest. Never throws: errors become OCSP error responses. */
   async answer(ca: Ca, signer: StatusSigner, request: Buffer): Promise<OcspAnswer> {
     try {
       const parsed = parseOcspRequest(request);
       const findings = await this.#lookups.run(() => this.#look(ca, parsed.certIds));
-      // Anyone can make up serial numbers without end: what nobody issued is not worth a signature (RFC 5019 §2.2.3).
+      // Anyone can invent serial numbers: unknown ones are not worth a signature (RFC 5019 §2.2.3).
       if (findings.every(({ status }) => status.status === 'unknown'))
         return { der: failureResponse('unauthorized'), cacheable: undefined };
       const signed = await this.#respond(ca, signer, findings, parsed);
@@ -164,7 +162,7 @@ export class OcspResponder {
     this.#options.log.warn({ ca: ca.label, detail: describe(error) }, 'OCSP requests are told to try later');
   }
 
-  /** One after the other: a request about many certificates takes no more of the store at a time than one about one. */
+  /** Sequential: a request about many certificates uses the store no more than one about one. */
   async #look(ca: Ca, certIds: readonly CertId[]): Promise<Finding[]> {
     const findings: Finding[] = [];
     const asOf = Math.floor(this.#options.now() / 1000) * 1000;
@@ -172,7 +170,7 @@ export class OcspResponder {
     return findings;
   }
 
-  /** `unknown`: of another issuer, or a serial number that this CA never issued. */
+  /** `unknown`: another issuer, or a serial number that this CA never issued. */
   async #status(ca: Ca, certId: CertId): Promise<OcspStatus> {
     const { subject, spki } = ca.certificate;
     if (!isOfIssuer(certId, { name: subject.der, spki })) return { status: 'unknown' };
@@ -188,13 +186,13 @@ export class OcspResponder {
     try {
       return await this.#limiter(signer, ca).private(() => this.#sign(ca, signer, findings, nonce));
     } catch (error) {
-      // Better an answer without the nonce, which a responder may leave out, than none.
+      // A response without the nonce, which responders may omit, is better than none.
       if (only === undefined || !isBusy(error)) throw error;
       return await this.#shared(ca, signer, only);
     }
   }
 
-  /** The response about one certificate for everybody: signed once for all who ask while it is young. */
+  /** The cached response about one certificate, signed once for all clients. */
   async #shared(ca: Ca, signer: StatusSigner, finding: Finding): Promise<Signed> {
     const key = keyOf(ca, finding);
     const kept = this.#kept.get(key);
@@ -243,7 +241,7 @@ export class OcspResponder {
   }
 }
 
-/** Small Buffers are cut from shared ones of 64 KiB: each of thousands that are kept would keep such a one. */
+/** Small Buffers share pools of 64 KiB, which thousands of cached slices would retain. */
 function withMemoryOfItsOwn(bytes: Buffer): Buffer {
   const own = Buffer.allocUnsafeSlow(bytes.length);
   bytes.copy(own);
@@ -255,7 +253,7 @@ function keyOf({ certificate }: Ca, { certId, status }: Finding): string {
   return `${certificate.fingerprint} ${status.status} ${revoked} ${certId.der.toString('latin1')}`;
 }
 
-/** No response outlives the responder's certificate; then the CA answers itself. */
+/** No response outlives the responder's certificate; then the CA signs. */
 function usable(delegate: OcspDelegate | undefined, from: number, until: number): OcspDelegate | undefined {
   if (delegate === undefined) return undefined;
   const { notBefore, notAfter } = delegate.certificate;

@@ -18,7 +18,6 @@ const CLOCK_SKEW = 300_000;
 
 /**
  * All requests and certificates at the CA that may result from the request.
- *
  * @param requestor as named in the submission
  * @throws EstuaryError 500 if it cannot be searched (too many, or the agent lacks permission); 503
  */
@@ -129,7 +128,6 @@ const REASONS: Readonly<Record<CrlReason, string>> = {
 /**
  * Revokes a certificate; succeeds if it is already revoked (an earlier response was lost). It is idempotent, so a
  * failing replica is followed by the next.
- *
  * @throws EstuaryError 404 if the CA does not know the certificate; 500; 503
  */
 export async function revokeCertificate(replicas: Replicas, { serial, reason }: RevocationRequest): Promise<void> {

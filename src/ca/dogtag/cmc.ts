@@ -77,7 +77,6 @@ export class CmcService {
 
   /**
    * Submits one request once, under the mutex.
-   *
    * @throws EstuaryError 500 if the CA cannot process it, 503 if it certainly did not arrive; SubmissionUnanswered,
    * also if the CA queued it without returning an ID
    */

@@ -237,7 +237,6 @@ const requestorOf = (requestId: string): string => `estuary ${requestId}`;
 /**
  * Whether a profile decides immediately: profiles with an authenticator do; others queue requests for agents. Not
  * cached, since an administrator may change it at any time.
- *
  * @throws EstuaryError 500 `CA_PROFILE_UNREADABLE` if the agent lacks permission; 503
  */
 export async function issuesAtOnce(replicas: Replicas, profile: string): Promise<boolean> {

@@ -49,7 +49,6 @@ function classWith(inputs: readonly JsonObject[], attribute: string): string | u
 
 /**
  * Submits a request once.
- *
  * @throws EstuaryError 500 if the CA cannot process it; 503 if it certainly did not arrive; SubmissionUnanswered
  */
 export function submitRequest(replicas: Replicas, submission: Submission): Promise<RequestInfo> {
@@ -100,7 +99,6 @@ function submitted(answer: HttpAnswer): RequestInfo {
 
 /**
  * The request's status; undefined if no replica knows it, or the directory is down.
- *
  * @throws EstuaryError 503 if no replica answers
  */
 export async function findRequestInfo(replicas: Replicas, id: string): Promise<RequestInfo | undefined> {

@@ -25,7 +25,6 @@ type DogtagSettings = Pick<DogtagCaConfig, 'label' | 'dogtag'> & {
 
 /**
  * A CA behind Dogtag, not started. The server may be down at start.
- *
  * @throws EstuaryError 500 `CA_UNUSABLE` if the agent's key cannot sign
  */
 export function createDogtagCa(

@@ -95,7 +95,6 @@ function archivalRequest(name: string, wrapped: SealedKey['parts']): JsonObject 
 
 /**
  * Archives at one replica, unless a previous attempt succeeded despite an error. Reads the key back to confirm.
- *
  * @returns the archive's key ID
  */
 async function archiveAt(replica: Attempt, name: string, body: Buffer): Promise<string> {

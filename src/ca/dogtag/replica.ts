@@ -74,7 +74,6 @@ export class Replica {
   /**
    * Runs `work` exclusively in the agent's session: nonces are bound to it, and concurrent first calls would open two
    * sessions.
-   *
    * @throws ReplicaFault; NotHere if the session is not free before the deadline
    */
   session<T>(deadline: number, work: (call: SessionCall) => Promise<T>): Promise<T> {

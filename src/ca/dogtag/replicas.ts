@@ -56,7 +56,6 @@ export class Replicas {
 
   /**
    * Runs `work` with one replica after another until one succeeds.
-   *
    * @throws EstuaryError 503 if none can; any other error of `work`
    */
   read<T>(work: (replica: Attempt) => Promise<T>): Promise<T> {
@@ -65,7 +64,6 @@ export class Replicas {
 
   /**
    * As {@link read}, for work that must not run twice.
-   *
    * @throws EstuaryError 503 if it certainly arrived nowhere; SubmissionUnanswered
    */
   submit<T>(work: (replica: Attempt) => Promise<T>): Promise<T> {

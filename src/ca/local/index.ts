@@ -26,10 +26,7 @@ interface SignerStart {
   readonly start?: () => Promise<void>;
 }
 
-/**
- * A CA with any signer.
- * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and the problem
- */
+/** A CA with any signer. @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and the problem */
 export function createLocalCa(
   { label, profile }: LocalCaConfig,
   { certificates, ocsp }: Pick<OwnCaMaterial, 'certificates' | 'ocsp'>,

@@ -27,11 +27,7 @@ export interface LintContext {
   readonly publicKey?: PublicKeyInfo;
 }
 
-/**
- * Runs every rule.
- * @param der TBSCertificate to be signed
- * @returns findings; empty if it may be signed
- */
+/** Runs every rule. @param der TBSCertificate to be signed @returns findings; empty if it may be signed */
 export function lint(der: Buffer, context: LintContext): readonly LintFinding[] {
   return readAndLint(der, context).findings;
 }

@@ -32,7 +32,6 @@ export class VerifiedSigner {
 
   /**
    * DER SEQUENCE of `tbs`, the algorithm, the signature, and `following`.
-   *
    * @param what is signed, for the public message
    * @throws EstuaryError of the signer, or 500 `CA_SIGNATURE_FAILED`
    */

@@ -44,7 +44,6 @@ const DAY = 86_400_000;
 
 /**
  * The validity period per profile, backdated a little, within the CA certificate's validity.
- *
  * @param time milliseconds since the epoch @param days overrides the profile
  * @throws EstuaryError 500 `CA_NOT_VALID`
  */

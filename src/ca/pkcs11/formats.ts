@@ -120,7 +120,6 @@ export const Mechanism = {
 
 /**
  * How to create a key's default signature with the token's mechanisms.
- *
  * @param offered the token's mechanisms
  * @throws IsolatedError if no mechanism is suitable
  */

@@ -13,7 +13,6 @@ import { type KeyGeneration, type NewKeyNames, TokenFault, type TokenKeyType } f
 /**
  * Generates a key pair that never leaves the token: a private, sensitive, non-extractable token object for signing
  * only.
- *
  * @throws IsolatedError with a {@link TokenFault} code, also if the name is in use
  */
 async function generateKey({ access, reference, type, label }: KeyGeneration): Promise<NewKeyNames> {

@@ -8,7 +8,6 @@ const GENERATION_MS = 600_000;
 
 /**
  * Generates a key pair that never leaves the token.
- *
  * @param env the module's environment, which may name its configuration
  * @throws IsolatedError with a TokenFault code, also if the name is in use; EstuaryError if the module crashed or hung
  */

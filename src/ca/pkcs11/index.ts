@@ -34,7 +34,6 @@ class TokenProblem extends EstuaryError {
 
 /**
  * A local CA with a key in a token, not started. Its start fails unless the key exists and matches the certificate.
- *
  * @param opened a running signer for the same key in the same token
  * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and the problem
  */
@@ -52,10 +51,7 @@ export function createPkcs11Ca(
 
 type TokenSettings = Pick<LocalCaConfig, 'label'> & Pick<Pkcs11CaConfig, 'pkcs11'>;
 
-/**
- * The running signer of a `[[ca]]` table.
- * @throws TokenProblem that names the label, the key and the problem
- */
+/** The running signer of a `[[ca]]` table. @throws TokenProblem that names the label, the key and the problem */
 export async function openSigner(settings: TokenSettings, context: Pkcs11Context): Promise<Pkcs11Signer> {
   const signer = createSigner(settings, context);
   await startSigner(signer, settings);

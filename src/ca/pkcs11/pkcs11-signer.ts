@@ -85,7 +85,6 @@ export class Pkcs11Signer implements Signer {
 
   /**
    * Starts the token's process, finds the key and proves it with a signature. Logs warnings.
-   *
    * @throws IsolatedError with a {@link TokenFault} code; EstuaryError if the module crashed or hung. Leaves nothing
    * running
    */

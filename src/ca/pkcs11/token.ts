@@ -32,10 +32,7 @@ export function failureName(error: unknown): string {
   return /CKR_[A-Z0-9_]+/.exec(message)?.[0] ?? message;
 }
 
-/**
- * Loads the module and finds the token.
- * @throws IsolatedError that says what is missing
- */
+/** Loads the module and finds the token. @throws IsolatedError that says what is missing */
 export async function findToken(access: TokenAccess): Promise<Token> {
   const loaded = await loadGraphene();
   let module: graphene.Module;
@@ -93,10 +90,7 @@ function slotId(slot: graphene.Slot): number {
   return slot.handle.readUIntLE(0, Math.min(slot.handle.length, 6));
 }
 
-/**
- * Opens a session and logs in.
- * @throws IsolatedError; permanent if a retry could lock the token
- */
+/** Opens a session and logs in. @throws IsolatedError; permanent if a retry could lock the token */
 export function openSession(token: Token, pin: string, mode: 'read-only' | 'read-write'): graphene.Session {
   const { SERIAL_SESSION, RW_SESSION } = token.graphene.SessionFlag;
   const { slot } = token;

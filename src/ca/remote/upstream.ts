@@ -38,14 +38,12 @@ export interface Upstream {
   check?(request: Pick<UpstreamRequest, 'subject' | 'subjectAltNames'>): void;
   /**
    * Submits the request once.
-   *
    * @param waits a pending result will be stored and polled
    * @throws EstuaryError; {@link Unanswered}
    */
   submit(request: UpstreamRequest, waits: boolean): Promise<UpstreamAnswer>;
   /**
    * Continues a pending request.
-   *
    * @param reference undefined: the submission got no response; only with {@link canRecover}
    * @returns `unknown`: the upstream does not know the request
    * @throws EstuaryError; {@link Unanswered}

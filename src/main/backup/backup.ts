@@ -1,4 +1,4 @@
-/** A copy of the store, made beside a running server: it takes no lock and writes nothing of the store. */
+/** Copies the store of a running server, without a lock and without changes to the store. */
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -27,7 +27,7 @@ import { lookupKeyFile } from '../../store/lookup-key-file.ts';
 import { openReadOnly } from '../../store/sqlite/database.ts';
 import { VERSION } from '../../version.ts';
 
-/** Files of a backup and of a store that is restored: written for their owner only, and on disk before anything depends on them. */
+/** Files of a backup or a restored store: owner-only, and synced before anything depends on them. */
 const CHUNK = 1 << 20;
 
 export function sync(path: string): void {
@@ -36,7 +36,7 @@ export function sync(path: string): void {
   closeSync(fd);
 }
 
-/** Copies without holding it in memory; the copy is 0600. */
+/** Copies a file in chunks; the copy has mode 0600. */
 export function copyPrivately(from: string, to: string): void {
   copyFileSync(from, to, constants.COPYFILE_FICLONE);
   chmodSync(to, 0o600);
@@ -53,7 +53,7 @@ export function writePrivately(path: string, text: string): void {
   }
 }
 
-/** @returns lower-case hex SHA-256 */
+/** @returns hex SHA-256 */
 export function digestOf(path: string): string {
   const digest = createHash('sha256');
   const fd = openSync(path, 'r');
@@ -66,12 +66,7 @@ export function digestOf(path: string): string {
   return digest.digest('hex');
 }
 
-/**
- * Renames a file out of the way.
- *
- * @param mark says when
- * @returns its new name; undefined: there was none
- */
+/** Renames a file out of the way. @param mark a time stamp @returns its new name; undefined if it did not exist */
 export function moveAside(path: string, mark: string): string | undefined {
   if (!existsSync(path)) return undefined;
   const aside = `${path}.replaced-${mark}`;
@@ -79,7 +74,7 @@ export function moveAside(path: string, mark: string): string | undefined {
   return aside;
 }
 
-/** The time, as part of a name that {@link moveAside} can give to a file. */
+/** A time stamp that is unused as a suffix for {@link moveAside}. */
 export function freeMark(path: string, now: number): string {
   const when = new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '');
   let mark = when;
@@ -87,7 +82,10 @@ export function freeMark(path: string, now: number): string {
   return mark;
 }
 
-/** `backup.json`: what a backup is, and the digests of its files. It is written last, so a folder without it holds no backup. */
+/**
+ * `backup.json`: describes a backup, with digests of its files. It is written last, so a folder without it is not a
+ * backup.
+ */
 export const MANIFEST = 'backup.json';
 export const DATABASE = 'est.db';
 export const LOOKUP_KEY = 'otp-lookup.key';
@@ -96,9 +94,8 @@ const Manifest = Type.Object({
   format: Type.Literal(1),
   /** ISO 8601 UTC. */
   made_at: Type.String(),
-  /** Of Estuary. */
   version: Type.String(),
-  /** The end of the audit log in it. */
+  /** The end of the audit log in the backup. */
   audit: Type.Object({ seq: Type.Integer(), hash: Type.String() }),
   files: Type.Record(Type.String(), Type.Object({ bytes: Type.Integer(), sha256: Type.String() })),
 });
@@ -114,11 +111,7 @@ export function describeFiles(folder: string, names: readonly string[]): Manifes
   );
 }
 
-/**
- * Reads it and checks the files that it names.
- *
- * @throws EstuaryError 500 `BACKUP_DAMAGED`
- */
+/** Reads the manifest and checks its files. @throws EstuaryError 500 `BACKUP_DAMAGED` */
 export function readBackup(folder: string): Manifest {
   let manifest: unknown;
   try {
@@ -129,7 +122,7 @@ export function readBackup(folder: string): Manifest {
   if (!Check(Manifest, manifest)) throw damaged(`${join(folder, MANIFEST)} is none of a backup`);
   if (manifest.files[DATABASE] === undefined) throw damaged(`${join(folder, MANIFEST)} names no ${DATABASE}`);
   for (const [name, { bytes, sha256 }] of Object.entries(manifest.files)) {
-    // The key may be kept elsewhere.
+    // The key may be stored elsewhere.
     if (name === LOOKUP_KEY && statSync(join(folder, name), { throwIfNoEntry: false }) === undefined) continue;
     if (![DATABASE, LOOKUP_KEY].includes(name)) throw damaged(`${join(folder, MANIFEST)} names ${name}`);
     const path = join(folder, name);
@@ -142,7 +135,7 @@ export function readBackup(folder: string): Manifest {
 const damaged = (detail: string): EstuaryError =>
   failed('BACKUP_DAMAGED', 'the backup is incomplete or damaged', { detail });
 
-/** @throws EstuaryError 500 `STORE_NOT_A_FILE` where the store is in a database that has means of its own for it */
+/** @throws EstuaryError 500 `STORE_NOT_A_FILE` for PostgreSQL, which has its own tools */
 export function requireFile(driver: Config['store']['driver']): void {
   if (driver === 'sqlite') return;
   throw failed(
@@ -153,17 +146,17 @@ export function requireFile(driver: Config['store']['driver']): void {
 
 export interface BackupOptions {
   readonly storePath: string;
-  /** Whether the key of the tokens' lookups is one that the server made beside the store. */
+  /** Whether the server generated the lookup key of the tokens next to the store. */
   readonly ownLookupKey: boolean;
-  /** A folder that is not there, or empty. */
+  /** A missing or empty folder. */
   readonly to: string;
   readonly now: () => number;
   readonly progress: (text: string) => void;
 }
 
 /**
- * @returns what stands in `backup.json`
- * @throws EstuaryError 500 `BACKUP_EXISTS`, and whatever keeps the store from being read; errors of the file system
+ * @returns the content of `backup.json`
+ * @throws EstuaryError 500 `BACKUP_EXISTS`, or an error that prevents reading the store; file system errors
  */
 export function backUp({ storePath, ownLookupKey, to, now, progress }: BackupOptions): Manifest {
   if (!existsSync(storePath))
@@ -192,15 +185,15 @@ export function backUp({ storePath, ownLookupKey, to, now, progress }: BackupOpt
   }
 }
 
-/** The size of a store in bytes, with what a server has written but not taken over into the database yet: of a young one that is all. 0 where there is none. */
+/** Bytes of the store including its WAL, which in a new store holds everything. 0 if it does not exist. */
 export function bytesOf(storePath: string): number {
   const sizes = ['', '-wal'].map((suffix) => statSync(`${storePath}${suffix}`, { throwIfNoEntry: false })?.size ?? 0);
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-/** One read transaction, however much is written meanwhile; the copy has no free pages. */
+/** Copies in one read transaction, unaffected by writes; the copy has no free pages. */
 function copyDatabase(from: string, to: string): ChainHead {
-  // SQLite would make it readable for all.
+  // Create it first: SQLite would make it world-readable.
   closeSync(openSync(to, 'wx', 0o600));
   const db = openReadOnly(from);
   try {

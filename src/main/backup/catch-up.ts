@@ -1,4 +1,7 @@
-/** Brings a store that is behind its audit log up to date: a restored backup, or an older database that the operator accepts. */
+/**
+ * Replays the audit log into a store that is behind it: a restored backup, or an older database that the operator
+ * accepts.
+ */
 import { readAuditFile, recordsSince } from '../../audit/since.ts';
 import { tokenEvent } from '../../audit/applied-events.ts';
 import type { Anchor, AuditEvent } from '../../audit/event.ts';
@@ -14,37 +17,38 @@ export interface CatchUpOptions {
   readonly auditFile: string;
   /** `[audit] archive`. */
   readonly archive: string | undefined;
-  /** The labels of the CAs. */
+  /** Labels of the CAs. */
   readonly cas: readonly string[];
-  /** How far CRL numbers advance if it is not known which ones were used. */
+  /** Increment of the CRL numbers if the used ones are unknown. */
   readonly crlNumbersSkipped: number;
   readonly now: number;
-  /** Shows the progress of work on audit records. */
   readonly bar: (what: string) => Bar;
-  /** Renames an audit file that does not lead on from the store. @returns its new name */
+  /** Renames an audit file that does not continue the store's chain. @returns its new name */
   readonly moveAside: (path: string) => string | undefined;
-  /** The event that records what was done. */
+  /** The event that records the outcome. */
   readonly event: (done: CaughtUp) => AuditEvent;
 }
 
 export interface CaughtUp extends Replayed {
-  /** The last audit record that the store had before. */
+  /** The store's last audit record before the replay. */
   readonly from: number;
-  /** The last audit record that was applied; `from`: none. */
+  /** The last replayed record; `from` if none. */
   readonly upTo: number;
-  /** Whether the audit file has everything since. */
+  /** Whether the audit file was complete. */
   readonly whole: boolean;
-  /** Unused tokens that were revoked, because they may have been used. */
+  /** Unused tokens that were revoked because they may have been used. */
   readonly revokedTokens: number;
   readonly moved: readonly string[];
-  /** The ends of other nodes' chains that the applied records note, and that the store does not have. */
+  /** Ends of other nodes' chains in the replayed records that the store lacks. */
   readonly otherNodes: readonly Anchor[];
 }
 
-/** Records that are stored at once. */
 const BATCH = 500;
 
-/** @throws EstuaryError 503 `AUDIT_TAMPERED`: the audit file is broken, of another store or of an earlier version; nothing has changed then */
+/**
+ * @throws EstuaryError 503 `AUDIT_TAMPERED` if the audit file is broken, from another store or from an earlier version;
+ * nothing has changed then
+ */
 export async function catchUp(session: ReplaySession, options: CatchUpOptions): Promise<CaughtUp> {
   const { auditFile, archive, now, cas, crlNumbersSkipped } = options;
   const { head, db } = session;

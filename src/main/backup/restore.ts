@@ -19,7 +19,7 @@ export interface RestoreOptions extends Pick<CatchUpOptions, 'auditFile' | 'arch
   readonly ownLookupKey: boolean;
   readonly node: string;
   readonly progress: (text: string) => void;
-  /** Shows how far the file is that is written, of so many bytes, until what it gives is called. */
+  /** Shows the progress of writing a file, until the returned function is called. */
   readonly watch: (file: string, bytes: number) => () => void;
 }
 
@@ -27,20 +27,20 @@ export interface Restored extends CaughtUp {
   readonly manifest: Manifest;
 }
 
-/** How far CRL numbers advance if it is not known which ones were used. */
+/** Increment of the CRL numbers if the used ones are unknown. */
 const CRL_NUMBERS_SKIPPED = 1_000_000;
 
 /**
  * The caller holds the store's lock.
- *
- * @throws EstuaryError 500 `BACKUP_DAMAGED`; 503 `AUDIT_TAMPERED` where the audit file is broken or another store's; errors of the file system
+ * @throws EstuaryError 500 `BACKUP_DAMAGED`; 503 `AUDIT_TAMPERED` if the audit file is broken or from another store;
+ * file system errors
  */
 export async function restore(options: RestoreOptions): Promise<Restored> {
   const { from, storePath, progress } = options;
   const copy = `${storePath}.restoring`;
   removeDatabase(copy);
   const mark = freeMark(storePath, options.now);
-  // Its digest and the check of what is in it take their time as well.
+  // Computing the digest and checking the content take time too.
   const copied = options.watch(copy, statSync(join(from, DATABASE), { throwIfNoEntry: false })?.size ?? 0);
   let manifest: Manifest;
   try {
@@ -93,11 +93,11 @@ function summary({ made_at, audit }: Manifest, { whole, upTo }: CaughtUp): strin
   return `a backup of ${made_at}, up to record ${audit.seq}, was restored; ${since}`;
 }
 
-/** The former database keeps its name until the new one has it, in one step. */
+/** The old database keeps its name until the new one replaces it atomically. */
 function takePlace(copy: string, storePath: string, mark: string): string[] {
   const aside = `${storePath}.replaced-${mark}`;
   const moved: string[] = [];
-  // Without its log, which would be taken for that of the new one.
+  // Remove the WAL files, which would be applied to the new database.
   for (const end of ['-wal', '-shm'])
     if (existsSync(`${storePath}${end}`)) renameSync(`${storePath}${end}`, `${aside}${end}`);
   if (existsSync(storePath)) {
@@ -108,7 +108,7 @@ function takePlace(copy: string, storePath: string, mark: string): string[] {
   return moved;
 }
 
-/** @returns the new name of another key that was in its place */
+/** @returns the new name of a different key that was in its place */
 function restoreLookupKey(from: string, storePath: string, mark: string): string | undefined {
   const kept = join(from, LOOKUP_KEY);
   const place = lookupKeyFile(storePath);

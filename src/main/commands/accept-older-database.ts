@@ -18,10 +18,10 @@ import { replayReport } from './backup.ts';
 import { EXIT, type CommandContext } from './command.ts';
 import { progress } from './progress.ts';
 
-/** How far CRL numbers advance without the audit file. */
+/** Increment of the CRL numbers without the audit file. */
 const CRL_NUMBERS_SKIPPED = 1000;
 
-/** @throws ConfigError; EstuaryError, e.g. `STORE_IN_USE`: nothing has changed then */
+/** @throws ConfigError; EstuaryError such as `STORE_IN_USE`: nothing has changed then */
 export async function run({ config: file }: { readonly config: string }, context: CommandContext): Promise<number> {
   const { config } = await loadConfigOnly(file, context.env);
   const lock = config.store.driver === 'sqlite' ? lockStore(config.store.path) : undefined;

@@ -1,4 +1,4 @@
-/** The nodes that share a PostgreSQL store, for a command that reads it. */
+/** The nodes of a PostgreSQL store, for a command that reads it. */
 import { createPublicKey } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { cefLine } from '../../audit/cef.ts';
@@ -23,7 +23,7 @@ import { postgresServer } from '../postgres-server.ts';
 import { type CommandContext, EXIT, UsageError } from './command.ts';
 import { progress } from './progress.ts';
 
-/** Where their database is, and which of them is this one. @param file of the configuration @throws ConfigError */
+/** The database and this node's name. @param file of the configuration @throws ConfigError */
 export async function nodesOf(
   config: Config,
   file: string,
@@ -33,7 +33,7 @@ export async function nodesOf(
   return { server: postgresServer(config, { storeTls }), node: nodeName(config) };
 }
 
-/** `audit export`: the audit records of the store for other programs, one a line, streamed. */
+/** `audit export`: streams the store's audit records, one per line. */
 interface Options {
   readonly config: string;
   readonly format: string | undefined;
@@ -43,7 +43,7 @@ interface Options {
 
 interface Format {
   readonly header: string;
-  /** @param line the record as the store has it */
+  /** Formats a record. */
   readonly line: (line: string) => string;
 }
 
@@ -53,7 +53,7 @@ const FORMATS: Readonly<Record<string, Format>> = {
   cef: { header: '', line: (line) => `${cefLine(readRecord(line), VERSION)}\n` },
 };
 
-/** Characters that are written at once. */
+/** Characters per write. */
 const CHUNK = 65_536;
 
 /** @throws ConfigError; UsageError */
@@ -94,16 +94,15 @@ function readRecord(line: string): AuditRecord {
   return record;
 }
 
-/** As the table of commands has them. */
 export interface AuditVerifyOptions {
   readonly config: string;
   readonly checkpoint: string | undefined;
   readonly 'checkpoint-key': string | undefined;
 }
 
-/** @throws ConfigError; UsageError on a file that an option names */
+/** @throws ConfigError; UsageError for a file of an option */
 export async function verifyAuditLog(options: AuditVerifyOptions, context: CommandContext): Promise<number> {
-  // The audit log has to be verifiable on a machine that holds none of the keys.
+  // The audit log must be verifiable on a machine without the keys.
   const { config } = await loadConfigOnly(options.config, context.env);
   const { store, audit } = config;
   const shown = progress(context, { what: 'verifying', unit: 'records' });
@@ -136,7 +135,7 @@ function more({ archived, checkpoints, kept }: Extract<AuditVerdict, { ok: true 
   ].join('');
 }
 
-/** The one that the option names has to be there; that of the configuration may be on the server alone. */
+/** A key file of an option must exist; the configured one may exist only on the server. */
 async function readKey(wanted: string | undefined, configured: string | undefined): Promise<CheckpointKey | undefined> {
   const file = wanted ?? configured;
   if (file === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** `backup`, a copy of the store of a running server, and `restore`, which puts it in the place of the store. */
+/** `backup` copies the store of a running server; `restore` replaces the store with a backup. */
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { loadConfigOnly } from '../../config/load.ts';
@@ -16,7 +16,7 @@ interface BackupValues {
   readonly to: string;
 }
 
-/** @throws ConfigError; EstuaryError where there is no store, or the folder holds something */
+/** @throws ConfigError; EstuaryError if there is no store, or the folder is not empty */
 export async function runBackup({ config: file, to }: BackupValues, context: CommandContext): Promise<number> {
   const { config } = await loadConfigOnly(file, context.env);
   requireFile(config.store.driver);
@@ -46,7 +46,7 @@ async function copy(config: Config, folder: string, context: CommandContext): Pr
   }
 }
 
-/** What a store cannot go without on another machine. */
+/** Files outside the store that another machine needs. */
 function notInIt(file: string, { audit, otp, ca }: Config): string[] {
   return [
     `the audit file ${audit.file}, which tells of everything after the backup: send it to another machine as it is written`,
@@ -64,7 +64,7 @@ interface RestoreValues {
   readonly from: string;
 }
 
-/** @throws ConfigError; EstuaryError, e.g. `STORE_IN_USE`; nothing has changed then */
+/** @throws ConfigError; EstuaryError such as `STORE_IN_USE`; nothing has changed then */
 export async function runRestore({ config: file, from }: RestoreValues, context: CommandContext): Promise<number> {
   const { config } = await loadConfigOnly(file, context.env);
   requireFile(config.store.driver);
@@ -96,7 +96,7 @@ export async function runRestore({ config: file, from }: RestoreValues, context:
   return EXIT.ok;
 }
 
-/** What a replay of the audit log has changed. */
+/** Reports the changes of a replay. */
 export function* replayReport({ applied, lost, whole, upTo, revokedTokens, moved }: CaughtUp): Generator<string> {
   for (const [what, count] of applied) yield `applied: ${count} ${what}`;
   for (const [what, count] of lost) yield `lost: ${count} ${what}`;
@@ -107,7 +107,7 @@ export function* replayReport({ applied, lost, whole, upTo, revokedTokens, moved
   for (const path of moved) yield `kept: ${path}`;
 }
 
-/** Certificates that the restored store may not know, or knows in part. */
+/** Warns of certificates that the restored store lacks or knows only in part. */
 function* warnings({ applied, whole, manifest }: Restored): Generator<string> {
   const issued = (applied.get('certificates issued') ?? 0) + (applied.get('certificates imported') ?? 0);
   const since = `after the backup of ${manifest.made_at}`;

@@ -1,6 +1,6 @@
 /**
- * CAs in folders, for a PKI of two tiers: `ca init --root DIR --issuing DIR`, `ca sign` and `ca renew`. A folder holds one CA: NAME.key (0600),
- * NAME.pem, and for a CA below another one chain.pem, the certificates above it, root last.
+ * CAs in folders for a two-tier PKI: `ca init --root DIR --issuing DIR`, `ca sign` and `ca renew`. Each folder has one
+ * CA: NAME.key (0600), NAME.pem and, for a subordinate CA, chain.pem with the certificates above it, root last.
  */
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -21,7 +21,7 @@ import { encodeNameConstraints } from '../../pki/x509/name-constraints.ts';
 import { formatName, parseDistinguishedName, type Name } from '../../pki/x509/name.ts';
 import { CommandError, EXIT, UsageError, type CommandContext } from './command.ts';
 
-/** The options that decide what a CA below another one may do. */
+/** Options that constrain a subordinate CA. */
 export interface SubordinateOptions {
   readonly 'path-length': string | undefined;
   readonly 'permitted-dns': readonly string[];
@@ -40,7 +40,7 @@ interface CaFolder {
 const ISSUING_DAYS = 1825;
 const ROOT_DAYS = 7300;
 
-/** A whole number within bounds. @throws UsageError that names the option */
+/** An integer within bounds. @throws UsageError that names the option */
 export function wholeNumber(
   option: string,
   text: string | undefined,
@@ -53,7 +53,6 @@ export function wholeNumber(
   throw new UsageError(`--${option} "${text ?? ''}" is not a whole number from ${least} to ${most}`);
 }
 
-/** @throws UsageError that names the option */
 export function subjectOf(option: string, text: string): Name {
   try {
     const name = parseDistinguishedName(text);
@@ -64,7 +63,6 @@ export function subjectOf(option: string, text: string): Name {
   throw new UsageError(`--${option} is empty`);
 }
 
-/** @throws UsageError */
 export function keyTypeOf(text: string | undefined): string {
   const keyType = text ?? 'ec:P-256';
   if (isKeyMade(keyType)) return keyType;
@@ -96,7 +94,7 @@ export interface TwoTierOptions extends SubordinateOptions {
   readonly 'root-days': string | undefined;
 }
 
-/** A root and an issuing CA that the root signs. @throws UsageError; CommandError */
+/** Creates a root and an issuing CA. @throws UsageError; CommandError */
 export async function initTwoTiers(options: TwoTierOptions, context: CommandContext): Promise<number> {
   const below = subordinate(options);
   const keyType = keyTypeOf(options['key-type']);
@@ -136,7 +134,7 @@ export interface CaSignOptions extends SubordinateOptions {
   readonly out: string;
 }
 
-/** `ca sign`: certifies the CSR of an issuing CA with the key of a CA in a folder. */
+/** `ca sign`: signs an issuing CA's CSR with the key of a CA in a folder. */
 export async function sign(options: CaSignOptions, context: CommandContext): Promise<number> {
   const below = subordinate(options);
   if (existsSync(options.out)) throw new CommandError(`${options.out} already exists. Move it away first.`);
@@ -157,7 +155,10 @@ export interface CaRenewOptions {
   readonly days: string | undefined;
 }
 
-/** `ca renew`: a new certificate for a CA in a folder, with the same name, path length and constraints. The former files are kept. */
+/**
+ * `ca renew`: a new certificate for a CA in a folder, with the same name, path length and constraints. Keeps the old
+ * files.
+ */
 export async function renew(options: CaRenewOptions, context: CommandContext): Promise<number> {
   const days = wholeNumber('days', options.days, ISSUING_DAYS, 1, 36_500);
   const issuer = await readFolder('issuer', options.issuer);
@@ -180,7 +181,7 @@ export async function renew(options: CaRenewOptions, context: CommandContext): P
       nameConstraints: findExtension(former.extensions, OID.nameConstraints)?.value,
     },
   );
-  // Each rename is atomic. A crash between two of them leaves every file under one of its names.
+  // Each rename is atomic, so after a crash every file still has one of its names.
   await writeFile(file('pem.new'), pemOf([certificate]), { mode: 0o644 });
   await writeFile(join(options.ca, 'chain.pem'), pemOf([issuer.certificate, ...issuer.chain]));
   await rename(file('pem'), kept('pem'));
@@ -194,7 +195,7 @@ export async function renew(options: CaRenewOptions, context: CommandContext): P
   return EXIT.ok;
 }
 
-/** @throws CommandError where the issuer may not sign this CA */
+/** @throws CommandError if the issuer may not sign this CA */
 async function certify(
   issuer: { readonly certificate: Certificate; readonly signer: FileSigner },
   ca: NewCa,
@@ -223,7 +224,7 @@ async function readFolder(option: string, folder: string): Promise<CaFolder> {
   const entries = await readdir(folder).catch((error: unknown) => {
     throw new CommandError(`--${option}: cannot read ${folder}: ${describe(error)}`);
   });
-  // Former keys have the serial number of their certificate in the name.
+  // Names of old keys contain their certificate's serial number.
   const names = entries.filter((entry) => /^[^.]+\.key$/.test(entry)).map((entry) => entry.slice(0, -'.key'.length));
   const [name, ...others] = names;
   if (name === undefined || others.length > 0)

@@ -22,7 +22,6 @@ import { parsePublicKey } from '../../pki/x509/public-key.ts';
 import { initTwoTiers, keyTypeOf, subjectOf, wholeNumber, type TwoTierOptions } from './ca-folder.ts';
 import { EXIT, UsageError, type CommandContext } from './command.ts';
 
-/** As the table of commands has them. */
 export interface CaInitOptions extends Omit<TwoTierOptions, 'root' | 'issuing'> {
   readonly config: string | undefined;
   readonly ca: string | undefined;
@@ -42,7 +41,7 @@ interface Order {
   readonly useExistingKey: boolean;
 }
 
-/** @throws UsageError; ConfigError; Error with what went wrong at the token or on disk */
+/** @throws UsageError; ConfigError; Error of the token or the file system */
 export async function run(options: CaInitOptions, context: CommandContext): Promise<number> {
   const { root, issuing, config, ca } = options;
   const inFolders = [root, issuing].filter((one) => one !== undefined);
@@ -76,7 +75,7 @@ function readOrder(options: CaInitOptions): Order {
 }
 
 async function makeCa(order: Order, context: CommandContext): Promise<void> {
-  // The CA's certificate need not exist yet: making it is what this command is for.
+  // The CA's certificate need not exist yet.
   const { config } = await loadConfigOnly(order.config, context.env);
   const ca = ownCa(config, order.label);
   refuseToOverwrite(order, ca);
@@ -92,7 +91,7 @@ async function makeCa(order: Order, context: CommandContext): Promise<void> {
   }
 }
 
-/** A CA with a key of ours. */
+/** A CA with a local key. */
 type OwnCa = FileCaConfig | Pkcs11CaConfig;
 
 function ownCa({ ca }: Config, label: string): OwnCa {
@@ -107,7 +106,7 @@ function ownCa({ ca }: Config, label: string): OwnCa {
   );
 }
 
-/** The key goes into its file before anything is signed with it; a file that is there is never written over. */
+/** Writes the key before signing with it; never overwrites a file. */
 async function fileSigner(order: Order, { file, label }: FileCaConfig, context: CommandContext): Promise<Signer> {
   if (order.useExistingKey) return new FileSigner(await readPrivateKey(file.private_key));
   const { privateKey: der } = await newKeyPair(order.keyType);
@@ -132,7 +131,7 @@ async function tokenSigner(order: Order, ca: Pkcs11CaConfig, context: CommandCon
 
 function refuseToOverwrite({ csr, useExistingKey }: Order, { certificate }: OwnCa): void {
   if (csr !== undefined && existsSync(csr)) throw new Error(`${csr} already exists. Move it away first.`);
-  // Asking for a new certificate of the key in use is how a subordinate is renewed; a new key would not fit it.
+  // A subordinate is renewed by requesting a new certificate for its existing key; a new key would not match.
   if (existsSync(certificate) && !(csr !== undefined && useExistingKey))
     throw new Error(`${certificate} already exists, so this CA exists. Move the file away to create another one.`);
 }
@@ -174,7 +173,7 @@ async function writeRequest(order: Order, file: string, signer: Signer, context:
   context.out('and the certificates above it where it says `chain`.\n');
 }
 
-/** What an operator should know goes to the terminal; the process's ups and downs do not. */
+/** Prints warnings for the operator, but not the process's lifecycle. */
 function warningsTo(context: CommandContext) {
   return {
     info: () => undefined,

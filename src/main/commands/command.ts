@@ -1,40 +1,40 @@
-/** What a command is to the table of all: its words, its options, and where it is found when somebody wants it. */
+/** Command definitions: names, options, and the module to load on demand. */
 import type { Signals } from '../signals.ts';
 
-/** What a command needs from the process that runs it. */
+/** The process environment of a command. */
 export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly out: (text: string | Uint8Array) => void;
   readonly err: (text: string) => void;
   now(): number;
-  /** Held back until a command takes them; of all others, the process is ended by them. */
+  /** Held until a command takes them; otherwise they end the process. */
   readonly signals: Signals;
-  /** Absent: nobody sits before it. */
+  /** Absent without a terminal. */
   readonly terminal?: Terminal;
-  /** Resolves once all that `out` was given is on its way, so that nothing piles up before a slow reader. */
+  /** Resolves once the output is flushed, so that a slow reader does not fill memory. */
   readonly drained?: () => Promise<void>;
 }
 
-/** What the process's streams are connected with. */
+/** The terminal at the process's streams. */
 export interface Terminal {
-  /** Columns of the terminal that `out` writes to; undefined: it writes to a file or a pipe. */
+  /** Columns of the terminal behind `out`; undefined for a file or a pipe. */
   readonly outColumns: number | undefined;
-  /** Likewise of `err`. */
+  /** The same for `err`. */
   readonly errColumns: number | undefined;
-  /** Asks the person at the keyboard for a line; undefined: there is none. */
+  /** Asks for a line; undefined without a keyboard. */
   readonly ask: ((question: string) => Promise<string>) | undefined;
 }
 
 /**
- * Done, or a clean stop · failed, refused by a server, or could not start · the configuration or the command line is refused ·
- * a server cannot be reached, or cannot answer for now.
+ * 0: success or a clean stop; 1: failure, rejection by a server, or failed start; 2: invalid configuration or command
+ * line; 3: a server is unreachable or temporarily unavailable.
  */
 export const EXIT = { ok: 0, failed: 1, refused: 2, unavailable: 3 } as const;
 
-/** The command line is wrong; the message says what of it. */
+/** The command line is invalid; the message says why. */
 export class UsageError extends Error {}
 
-/** It failed for a reason that a sentence says in full. */
+/** An expected failure; the message is complete. */
 export class CommandError extends Error {
   readonly exitCode: number;
 
@@ -54,28 +54,28 @@ interface Value<R extends boolean> {
   readonly placeholder: string;
   readonly about: string;
   readonly required: R;
-  /** The words that it may be, where there are few; for the help and completion, the command checks. */
+  /** Allowed words, for help and completion; the command checks them. */
   readonly choices: readonly string[] | undefined;
 }
 
-/** A value that may be given more than once. */
+/** A repeatable option. */
 interface ManyValues {
   readonly kind: 'values';
   readonly placeholder: string;
   readonly about: string;
 }
 
-/** A word after those of the command. */
+/** A positional argument. */
 interface Argument {
   readonly kind: 'argument';
   readonly about: string;
   readonly choices: readonly string[] | undefined;
 }
 
-/** By name: `--NAME`, and for an argument what stands for it in the help. Arguments come in this order. */
+/** By name: `--NAME`, or the argument's placeholder in the help. Arguments are in this order. */
 export type Options = Readonly<Record<string, Flag | Value<boolean> | ManyValues | Argument>>;
 
-/** What stands for the options of a command line. */
+/** The parsed values of a command's options. */
 export type Values<O extends Options> = {
   readonly [K in keyof O]: O[K] extends Flag
     ? boolean
@@ -86,7 +86,7 @@ export type Values<O extends Options> = {
         : string;
 };
 
-/** @param about for the help, as its beginning */
+/** @param about first part of the help text */
 export const flag = (about: string): Flag => ({ kind: 'flag', about });
 export const value = (placeholder: string, about: string, choices?: readonly string[]): Value<false> => ({
   kind: 'value',
@@ -111,39 +111,38 @@ export const argument = (about: string, choices?: readonly string[]): Argument =
 
 /**
  * Resolves with the exit code.
- *
  * @throws UsageError; CommandError; ConfigError; any other error is a failure with its text
  */
 export type Run<V> = (values: V, context: CommandContext) => Promise<number>;
 
 export interface Command {
   readonly kind: 'command';
-  /** E.g. `audit verify`. */
+  /** Such as `audit verify`. */
   readonly name: string;
-  /** One line for the list of all. */
+  /** One line for the list of commands. */
   readonly summary: string;
-  /** More, for its own help. */
+  /** Further text for the command's help. */
   readonly about: string | undefined;
   readonly options: Options;
-  /** The exit code of a wrong command line. */
+  /** Exit code for an invalid command line. */
   readonly misuse: number;
-  /** Whether it takes the signals of the process. */
+  /** Whether it handles the process's signals. */
   readonly takesSignals: boolean;
-  /** The calls of the admin API that it makes, as `GET /admin/otp/{id}`. */
+  /** Its admin API calls, as `GET /admin/otp/{id}`. */
   readonly calls: readonly string[];
-  /** One of which the first of them needs; none: whoever is known may make it. */
+  /** Roles for the first call, any of which suffices; empty: any authenticated caller. */
   readonly roles: readonly string[];
   readonly run: Run<Readonly<Record<string, unknown>>>;
 }
 
-/** Commands in a table of their own, below one word. */
+/** A group of commands with a common prefix. */
 interface Group {
   readonly kind: 'group';
   readonly name: string;
   readonly summary: string;
-  /** The exit code where none of its commands, or no option of any, is meant. */
+  /** Exit code for an unknown command or option. */
   readonly misuse: number;
-  /** What its help ends with. */
+  /** Text at the end of its help. */
   readonly notes: string | undefined;
   readonly load: () => Promise<readonly Entry[]>;
 }
@@ -159,7 +158,7 @@ interface CommandExtras {
   readonly notes?: string;
 }
 
-/** @param load its file, which is not loaded before it is run */
+/** @param load loads the module on first use */
 export function command<const O extends Options>(
   name: string,
   summary: string,
@@ -174,7 +173,7 @@ export function command<const O extends Options>(
   return { kind: 'command', name, summary, about, options, misuse, takesSignals, calls, roles, run };
 }
 
-/** @param load the table of its commands, whose names come without the group's */
+/** @param load its commands, with names relative to the group */
 export const group = (
   name: string,
   summary: string,

@@ -1,4 +1,4 @@
-/** `completion`: what completes the commands in a shell, made of their tables. */
+/** `completion`: shell completion, generated from the command tables. */
 import { EXIT, UsageError, type CommandContext, type Entry, type Options } from './command.ts';
 import { bashCompletion, type CompletedCommand, fishCompletion, zshCompletion } from './shells.ts';
 
@@ -8,7 +8,7 @@ const SHELLS: Readonly<Record<string, (commands: readonly CompletedCommand[]) =>
   fish: fishCompletion,
 };
 
-/** @param commands all of the program. @returns the command. It throws UsageError. */
+/** @param commands of the whole program. @returns the command, which throws UsageError */
 export const completing =
   (commands: readonly Entry[]) =>
   async ({ shell }: { readonly shell: string }, { out }: CommandContext): Promise<number> => {
@@ -18,7 +18,7 @@ export const completing =
     return EXIT.ok;
   };
 
-/** All commands, those of families too. */
+/** All commands, including groups. */
 async function completedCommands(
   entries: readonly Entry[],
   before: readonly string[] = [],

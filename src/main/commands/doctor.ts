@@ -1,4 +1,4 @@
-/** `doctor`: checks what an operator would check, also while the server runs. Apart from a test file, it changes nothing. */
+/** `doctor`: runs an operator's checks, even while the server runs. Changes nothing except a test file. */
 import { closeSync, existsSync, fsyncSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -20,27 +20,23 @@ import { postgresServer } from '../postgres-server.ts';
 import { type CommandContext, EXIT } from './command.ts';
 import { loadService } from './serve.ts';
 
-/** Whether the disks below the store and the audit log have room, and can be written. */
+/** Whether the disks of the store and the audit log have space and are writable. */
 export interface DiskFinding {
   readonly status: 'ok' | 'warning' | 'failed';
   readonly detail: string;
 }
 
-/** What `statfs` says of a file system. */
+/** Result of `statfs`. */
 export type ReadSpace = (path: string) => Readonly<Record<'bsize' | 'blocks' | 'bavail' | 'files' | 'ffree', number>>;
 
 const MIB = 2 ** 20;
-/** Nearly full: less than both. */
+/** Nearly full: below both. */
 const NEARLY_FULL = { bytes: 64 * MIB, share: 0.1 };
 const LOW = { bytes: 1024 * MIB, share: 0.05 };
 /** Bytes of a test file. */
 const PROBE = 65_536;
 
-/**
- * One finding for each folder that the server writes to.
- *
- * @param readSpace for tests
- */
+/** One finding per folder that the server writes to. @param readSpace for tests */
 export function checkDisks(config: Pick<Config, 'store' | 'audit'>, readSpace: ReadSpace = statfsSync): DiskFinding[] {
   const folders = new Map<string, { uses: string[]; files: string[] }>();
   const add = (use: string, folder: string, ...files: string[]): void => {
@@ -76,11 +72,11 @@ function check(folder: string, uses: string, files: readonly string[], readSpace
   }
 }
 
-/** The folder, or that above it in which the server would create it. */
+/** The folder, or its nearest existing parent. */
 const nearest = (folder: string): string =>
   existsSync(folder) || dirname(folder) === folder ? folder : nearest(dirname(folder));
 
-/** Writes and deletes a test file, and opens the server's own files without a change. */
+/** Writes and deletes a test file; opens the server's files without changing them. */
 function writeProblem(folder: string, files: readonly string[]): string | undefined {
   if (!existsSync(folder)) return undefined;
   const probe = join(folder, `.estuary-doctor-${process.pid}`);
@@ -114,7 +110,7 @@ interface Finding {
 const DAY = 86_400_000;
 const NEAR_END = 30;
 
-/** Exit code 0: nothing failed · 1: something did · 2: the configuration is refused. */
+/** Exit code 0: nothing failed; 1: something failed; 2: invalid configuration. */
 export async function run({ config: file, json }: DoctorValues, context: CommandContext): Promise<number> {
   const findings: Finding[] = [];
   let refused = false;
@@ -154,7 +150,7 @@ async function examine(loaded: LoadedService, now: number): Promise<Finding[]> {
   ];
 }
 
-/** What several nodes share is verified as far as this one reaches; the database itself is for its own tools to look at. */
+/** For several nodes, checks only what this node can access; the database has its own tools. */
 async function sharedStore({ config, material }: LoadedService): Promise<Finding[]> {
   try {
     const server = postgresServer(config, material);
@@ -184,7 +180,7 @@ async function cas({ config, material }: LoadedService, now: number): Promise<Fi
     env: process.env,
     log,
     makeMutex: (_name, queue) => new FairLimiter({ concurrency: 1, queue }),
-    // Nothing is asked for here.
+    // No certificates are looked up here.
     store: {
       getCertificates: () => Promise.resolve([]),
       hasOtherLabels: () => Promise.resolve(false),
@@ -206,7 +202,7 @@ async function cas({ config, material }: LoadedService, now: number): Promise<Fi
   return findings;
 }
 
-/** What the database says of itself, of the clock and of its CRLs. */
+/** Checks the database, the clock and the CRLs. */
 function store(path: string, now: number): Finding[] {
   if (!existsSync(path)) return [{ check: 'store', status: 'warning', detail: `${path}: not there yet` }];
   const findings: Finding[] = [];

@@ -1,4 +1,4 @@
-/** Thread that shows how a file grows while the thread that has it written blocks (growth.ts). */
+/** Worker thread that shows a file's growth while the main thread blocks (growth.ts). */
 import { statSync, writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 import { isGrowth } from './growth.ts';
@@ -19,7 +19,7 @@ const shown = progress(
   { what, unit: 'MB' },
 );
 
-// The main thread ends this one.
+// The main thread terminates this one.
 setInterval(() => {
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   shown.update(Math.round(size / MEGABYTE), Math.ceil(total / MEGABYTE));

@@ -1,15 +1,18 @@
-/** How far a file is that something writes which blocks this thread, as SQLite's VACUUM INTO does: a thread of its own looks at its size. */
+/**
+ * Shows the progress of work that blocks this thread, such as SQLite's VACUUM INTO: a worker thread polls the file's
+ * size.
+ */
 import { Worker } from 'node:worker_threads';
 import { siblingModule } from '../../process/protocol.ts';
 import type { CommandContext } from './command.ts';
 
-/** What the thread is told. */
+/** workerData of the thread. */
 interface Growth {
   readonly file: string;
-  /** Bytes that it will have, more or less. */
+  /** Expected bytes. */
   readonly total: number;
   readonly what: string;
-  /** Of the terminal; undefined: there is none. */
+  /** Terminal columns; undefined without a terminal. */
   readonly columns: number | undefined;
 }
 
@@ -25,7 +28,7 @@ export const isGrowth = (value: unknown): value is Growth =>
   'columns' in value &&
   (typeof value.columns === 'number' || value.columns === undefined);
 
-/** @returns what ends it, and takes the bar away */
+/** @returns a function that stops it and clears the bar */
 export function showGrowth(
   growth: Omit<Growth, 'columns'>,
   { err, terminal }: Pick<CommandContext, 'err' | 'terminal'>,

@@ -1,7 +1,7 @@
-/** The help texts, made of the table of commands. */
+/** Help texts, generated from the command tables. */
 import type { Command, Entry, Options } from './command.ts';
 
-/** Columns of a terminal. */
+/** Columns. */
 const WIDTH = 100;
 
 interface HelpOf {
@@ -10,14 +10,13 @@ interface HelpOf {
   readonly notes?: string;
 }
 
-/** What there is. */
 export function helpOfAll({ name, commands, notes }: HelpOf): string {
   const list = commands.map(({ name: command, summary }) => [command, summary] as const);
   const parts = [`usage: ${name} COMMAND [options]`, columns(list), `${name} COMMAND --help tells more of one.`];
   return `${[...parts, ...(notes === undefined ? [] : [notes])].join('\n\n')}\n`;
 }
 
-/** @param program what the operator types before the command's words */
+/** @param program the words before the command's name */
 export function helpOfCommand(program: string, { name, summary, about, options }: Command): string {
   const list = Object.entries(options).map(([option, { kind, about: text, ...more }]) => {
     const value = 'placeholder' in more ? ` ${more.placeholder}` : '';
@@ -28,7 +27,7 @@ export function helpOfCommand(program: string, { name, summary, about, options }
   return `usage: ${program} ${name}${usage(options)}\n\n${texts}\n\n${columns([...list, ['--help', 'this text']])}\n`;
 }
 
-/** What has to be given, and that there is more. */
+/** Required options and arguments, and whether there are more. */
 function usage(options: Options): string {
   const entries = Object.entries(options);
   const needed = entries.flatMap(([name, option]) => {
@@ -43,7 +42,7 @@ function columns(rows: readonly (readonly [string, string])[]): string {
   return rows.map(([left, right]) => `  ${left.padEnd(width)}${wrapped(right, width + 2)}`).join('\n');
 }
 
-/** Broken between words, further lines indented. */
+/** Wraps at words and indents further lines. */
 function wrapped(text: string, indent: number): string {
   const lines = [''];
   for (const word of text.split(' ')) {
@@ -54,7 +53,7 @@ function wrapped(text: string, indent: number): string {
   return lines.join(`\n${' '.repeat(indent)}`);
 }
 
-/** The manual pages, made of the tables of commands as the help is: `estuary.1`, and one for each family of commands. */
+/** Manual pages, generated from the command tables: `estuary.1` and one per group. */
 interface ManualOf {
   readonly name: string;
   readonly summary: string;
@@ -63,7 +62,7 @@ interface ManualOf {
   readonly notes?: string | undefined;
 }
 
-/** By file name, in man(7)'s macros. */
+/** By file name, with man(7) macros. */
 export async function manualPages(program: ManualOf): Promise<ReadonlyMap<string, string>> {
   const pages = new Map<string, string>();
   const others: string[] = [];
@@ -112,7 +111,7 @@ function page({ name, summary, version, commands, notes }: ManualOf, others: rea
 
 type Option = Options[string];
 
-/** The options that stand in most commands alike: they are told of once. */
+/** Options that most commands share are described once. */
 function sharedOptions(commands: readonly Command[]): Map<string, { readonly name: string; readonly option: Option }> {
   const counts = new Map<string, { name: string; option: Option; count: number }>();
   for (const { options } of commands)
@@ -149,10 +148,10 @@ function item(name: string, option: Option): string[] {
   return ['.TP', head, text(`${option.about}${option.kind === 'values' ? '; may be given more than once' : ''}`)];
 }
 
-/** An argument of a macro. */
+/** A macro argument. */
 const macro = (words: string): string => `"${text(words).replaceAll('"', '\\(dq')}"`;
 
-/** As text of its own: a hyphen that can be copied, and no line that begins like a macro. */
+/** Running text: escapes hyphens and lines that would start a macro. */
 const text = (words: string): string =>
   words
     .replaceAll('\\', '\\e')

@@ -1,6 +1,6 @@
 /**
- * How far a long work is: on a terminal a bar with an estimate, drawn over itself; elsewhere a plain line from time to time. Nothing of
- * either within the first two seconds: what is done by then needs none. On the standard error, so that what is printed stays as it is.
+ * Progress of long work on standard error: a bar with an estimate on a terminal, otherwise an occasional line. Silent
+ * for the first two seconds.
  */
 import type { CommandContext } from './command.ts';
 
@@ -8,22 +8,18 @@ import type { CommandContext } from './command.ts';
 const QUIET = 2000;
 const REDRAW = 200;
 const BETWEEN_LINES = 10_000;
-/** An estimate from less than this part of the work, and fewer units, would only jump about. */
+/** Minimum progress for a stable estimate. */
 const ENOUGH = { part: 0.02, units: 32 };
 const BAR = 24;
 
 export interface Progress {
-  /** @param total as far as it is known by now */
+  /** @param total current estimate */
   readonly update: (done: number, total?: number) => void;
-  /** Takes the bar away; to be called whatever became of the work. */
+  /** Clears the bar; always call it at the end. */
   readonly end: () => void;
 }
 
-/**
- * @param what the work, as `importing devices`
- * @param unit what is counted, as `rows`
- * @param total how many there are, if that is known
- */
+/** @param what the work, such as `importing devices` @param unit such as `rows` @param total if known */
 export function progress(
   { err, now, terminal }: Pick<CommandContext, 'err' | 'now' | 'terminal'>,
   { what, unit, total: known }: { readonly what: string; readonly unit: string; readonly total?: number },
@@ -43,7 +39,7 @@ export function progress(
     );
     [last, drawn] = [at, true];
   };
-  // What waits for somebody else's answer is seen to go on.
+  // Shows activity while waiting for a response.
   const timer = setInterval(show, 1000);
   timer.unref();
   return {

@@ -1,20 +1,20 @@
-/** From a command line to the command that it names. */
+/** Finds and runs the command of a command line. */
 import { parseArgs } from 'node:util';
 import { nearest } from '../../config/nearest.ts';
 import { CommandError, EXIT, UsageError, type Command, type CommandContext, type Entry } from './command.ts';
 import { helpOfAll, helpOfCommand } from './help.ts';
 
 interface Program {
-  /** What the operator types before the words of a command. */
+  /** The words before the command's name. */
   readonly name: string;
   readonly commands: readonly Entry[];
-  /** The command where no word is given; undefined: the help is printed. */
+  /** The command without a word; undefined: print the help. */
   readonly unnamed?: string;
-  /** What `--version` prints. */
+  /** Output of `--version`. */
   readonly version?: () => Promise<string>;
-  /** What the help ends with. */
+  /** Text at the end of the help. */
   readonly notes?: string;
-  /** The exit code where no command is meant; 1 unless told. */
+  /** Exit code for an unknown command; default 1. */
   readonly misuse?: number;
 }
 
@@ -70,15 +70,15 @@ export async function runCommand(program: Program, args: readonly string[], cont
 }
 
 interface Line {
-  /** What is no option, nor the value of one. */
+  /** Words that are not options or their values. */
   readonly words: readonly { readonly value: string; readonly index: number }[];
   readonly has: (option: string) => boolean;
-  /** Options that some command has; as they were given, those that none has, whose values were taken for words. */
+  /** Known options, and unknown ones as given, whose values count as words. */
   readonly known: readonly string[];
   readonly unknown: readonly string[];
 }
 
-/** Every option that any command has, so that the value of one is not taken for a word. */
+/** Parses with the options of all commands, so that an option's value is not taken for a word. */
 function read(commands: readonly Entry[], args: readonly string[]): Line {
   const options = Object.fromEntries(
     commands.flatMap((entry) => (entry.kind === 'command' ? Object.entries(flagsOf(entry)) : [])),
@@ -103,7 +103,7 @@ function read(commands: readonly Entry[], args: readonly string[]): Line {
 
 const COMMON = { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean' } } as const;
 
-/** As `parseArgs` takes it. */
+/** As in `parseArgs`. */
 interface OptionType {
   readonly type: 'boolean' | 'string';
   readonly short?: string;
@@ -120,7 +120,7 @@ function flagsOf({ options }: Command): Record<string, OptionType> {
   );
 }
 
-/** The one whose words come first; of several, the one with the most. */
+/** The command with the longest matching name. */
 function findCommand({ commands, unnamed }: Program, words: readonly string[]): Command | undefined {
   const fitting = commands
     .filter((entry) => entry.kind === 'command')
@@ -138,10 +138,9 @@ function unknownCommand(commands: readonly Entry[], words: readonly string[]): s
   return `there is no command "${asked}" (${near})`;
 }
 
-/** @throws UsageError */
 function readValues({ commands }: Program, command: Command, args: readonly string[]) {
   const options: Record<string, OptionType> = { ...flagsOf(command), ...COMMON };
-  // Node puts U+FFFD in the place of bytes that are not UTF-8: a name would become another name.
+  // Node.js replaces invalid UTF-8 with U+FFFD, which would change a name.
   if (args.some((arg) => arg.includes('\ufffd'))) throw new UsageError('an argument is not UTF-8 text');
   const { tokens } = parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true });
   for (const token of tokens)

@@ -1,4 +1,4 @@
-/** `serve`: the server itself. */
+/** `serve`: the server. */
 import { execFile } from 'node:child_process';
 import { checkGssapi } from '../../auth/gssapi/gssapi.ts';
 import { tokenProblems } from '../../ca/pkcs11/index.ts';
@@ -14,14 +14,14 @@ import { ServiceSignals } from '../signals.ts';
 import { type RunningService, startService } from '../start.ts';
 import { type CommandContext, EXIT } from './command.ts';
 
-/** @throws ConfigError with everything that keeps it from starting */
+/** @throws ConfigError with every problem that prevents a start */
 export async function loadService(
   file: string,
   { env, now }: Pick<CommandContext, 'env' | 'now'>,
 ): Promise<LoadedService> {
   const loaded = await loadConfig(file, env, now());
   const { config, material } = loaded;
-  // What only the libraries that the configuration needs can tell about it.
+  // Checks that need the optional libraries of the configuration.
   const problems = [
     ...(await checkGssapi({ config: config.gssapi, environment: env })),
     ...(await tokenProblems(config, material.cas, { env, now })),
@@ -31,9 +31,9 @@ export async function loadService(
   return loaded;
 }
 
-/** The key of the tokens' lookups belongs to the store, whose database says which it is. */
+/** The tokens' lookup key belongs to the store, whose database identifies it. */
 function lookupKeyProblems({ otp, store }: Config, now: number): Problem[] {
-  // A database elsewhere says so when the server starts.
+  // A remote database is checked at start.
   if (!otp.enabled || store.driver === 'postgres') return [];
   const key = 'otp.lookup_key';
   try {
@@ -46,7 +46,7 @@ function lookupKeyProblems({ otp, store }: Config, now: number): Problem[] {
   }
 }
 
-/** @throws ConfigError with every problem there is */
+/** @throws ConfigError with every problem */
 export async function checkConfiguration(
   { config: file, offline }: Pick<ServeOptions, 'config' | 'offline'>,
   context: CommandContext,
@@ -66,13 +66,12 @@ export async function checkConfiguration(
   return EXIT.ok;
 }
 
-/** Tells systemd that the service is up (`Type=notify`): nothing that depends on it starts before the listeners answer. */
+/** Notifies systemd that the service is ready (`Type=notify`), so that dependent units start after the listeners. */
 
 /**
- * Resolves once the service manager knows, or could not be told; where none has asked, at once. Node.js has no datagram sockets of the Unix
- * domain, so systemd's own program sends the message.
- *
- * @param warn gets the reason why it could not be told
+ * Resolves once the service manager was notified or that failed; immediately without one. Node.js has no Unix datagram
+ * sockets, so systemd-notify sends the message.
+ * @param warn receives the reason of a failure
  */
 export function notifyReady(env: Environment, warn: (reason: string) => void): Promise<void> {
   const { NOTIFY_SOCKET, PATH } = env;
@@ -89,15 +88,11 @@ export function notifyReady(env: Environment, warn: (reason: string) => void): P
 interface ServeOptions {
   readonly config: string;
   readonly check: boolean;
-  /** Checks without asking the database. */
+  /** Skips checks that need the database. */
   readonly offline: boolean;
 }
 
-/**
- * Resolves with the exit code when the server is up, or will not be.
- *
- * @throws ConfigError
- */
+/** Resolves with the exit code when the server is up or failed to start. @throws ConfigError */
 export async function serve(
   { config: configFile, check: checkOnly, offline }: ServeOptions,
   context: CommandContext,

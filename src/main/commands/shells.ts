@@ -1,13 +1,13 @@
-/** The commands as a shell completes them. */
+/** Shell completion scripts. */
 
-/** What follows an option or stands for an argument: a file, a text that nobody can guess, or one of these words. */
+/** The value of an option or argument: a file, free text, or one of these words. */
 type CompletedValue = 'file' | 'text' | readonly string[];
 
 interface CompletedOption {
-  /** Without its hyphens. */
+  /** Without hyphens. */
   readonly name: string;
   readonly about: string;
-  /** undefined: it takes none. */
+  /** undefined for a flag. */
   readonly value: CompletedValue | undefined;
 }
 
@@ -19,7 +19,7 @@ export interface CompletedCommand {
   readonly argument: CompletedValue | undefined;
 }
 
-/** The words that follow some of a command's own, by those before: `admin otp` → `create`, `list` … */
+/** Next words by prefix: `admin otp` → `create`, `list` … */
 function wordsBy(commands: readonly CompletedCommand[]): ReadonlyMap<string, ReadonlyMap<string, string>> {
   const found = new Map<string, Map<string, string>>();
   for (const { words, summary } of commands)
@@ -31,17 +31,16 @@ function wordsBy(commands: readonly CompletedCommand[]): ReadonlyMap<string, Rea
   return found;
 }
 
-/** Every option that takes a value, in any command: what follows it is no word of a command. */
+/** All options with a value: the word after them is not part of a command's name. */
 const takingValues = (commands: readonly CompletedCommand[]): string[] => [
   ...new Set(
     commands.flatMap(({ options }) => options.flatMap(({ name, value }) => (value === undefined ? [] : [`--${name}`]))),
   ),
 ];
 
-/** For a shell, in single quotes. */
+/** Single-quoted for a shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-/** Completion in bash. */
 export function bashCompletion(commands: readonly CompletedCommand[]): string {
   return `# bash completion of estuary, made by "estuary completion bash"
 _estuary() {
@@ -108,13 +107,12 @@ complete -F _estuary estuary
 
 const reply = (value: CompletedValue): string => (typeof value === 'string' ? `@${value}` : value.join(' '));
 
-/** A function that sets REPLY by its arguments. */
+/** A shell function that sets REPLY by its arguments. */
 function cases(name: string, subject: string, entries: readonly (readonly [string, string])[]): string {
   const lines = entries.map(([pattern, words]) => `    ${pattern}) REPLY=${quoted(words)} ;;`);
   return `${name}() {\n  REPLY=\n  case "${subject}" in\n${lines.join('\n')}\n  esac\n}`;
 }
 
-/** Completion in fish. */
 export function fishCompletion(commands: readonly CompletedCommand[]): string {
   const words = [...wordsBy(commands)];
   const lines = words.flatMap(([before, next]) =>
@@ -167,14 +165,14 @@ const taking = (value: CompletedValue | undefined): string => {
   return value === 'text' ? ' -x' : ` -x -a ${fishQuoted(value.join(' '))}`;
 };
 
-/** Everything that is a command, or the beginning of one. */
+/** Every command name and prefix. */
 const prefixes = (words: readonly (readonly [string, ReadonlyMap<string, string>])[]): string[] =>
   words.flatMap(([before, next]) => [...next.keys()].map((word) => (before === '' ? word : `${before} ${word}`)));
 
-/** fish knows two escapes inside of single quotes. */
+/** fish knows two escapes in single quotes. */
 const fishQuoted = (text: string): string => `'${text.replaceAll(/[\\']/g, String.raw`\$&`)}'`;
 
-/** Completion in zsh: works as a file `_estuary` in the function path, and when it is sourced after compinit. */
+/** Completion in zsh, as a file `_estuary` in the function path or sourced after compinit. */
 export function zshCompletion(commands: readonly CompletedCommand[]): string {
   const words = [...wordsBy(commands)].map(
     ([before, next]) =>
@@ -237,7 +235,7 @@ if [[ $funcstack[1] == _estuary ]]; then _estuary "$@"; else compdef _estuary es
 
 const HELP: CompletedOption = { name: 'help', about: 'tells of the command', value: undefined };
 
-/** As _describe has them: a colon ends the word. */
+/** For _describe: a colon ends the word. */
 const described = (word: string, about: string): string => quoted(`${word}:${about}`);
 
 function valueCase(pattern: string, value: CompletedValue | undefined): string[] {

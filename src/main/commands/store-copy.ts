@@ -1,4 +1,4 @@
-/** `store copy`: a store from one driver to the other, as a whole or not at all. */
+/** `store copy`: copies a store between drivers, atomically. */
 import { existsSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readMaterial } from '../../config/material/load-material.ts';
@@ -25,7 +25,7 @@ interface Options {
   readonly path: string | undefined;
 }
 
-/** @throws ConfigError; UsageError; EstuaryError, e.g. `STORE_IN_USE`: nothing has changed then */
+/** @throws ConfigError; UsageError; EstuaryError such as `STORE_IN_USE`: nothing has changed then */
 export async function run({ config: file, from, to, path }: Options, context: CommandContext): Promise<number> {
   if (![from, to].includes('sqlite') || ![from, to].includes('postgres'))
     throw new UsageError('--from and --to are sqlite and postgres, one each');
@@ -50,9 +50,9 @@ type Client = Awaited<ReturnType<ReturnType<typeof connector>>>;
 
 interface Direction {
   readonly from: 'sqlite' | 'postgres';
-  /** The file of the SQLite store. */
+  /** File of the SQLite store. */
   readonly sqlite: string;
-  /** Where it is shown how far the copy is. */
+  /** Shows the progress. */
   readonly context: CommandContext;
 }
 
@@ -63,7 +63,7 @@ async function copied(config: Config, direction: Direction): Promise<CopiedCount
   try {
     await client.query('SET statement_timeout = 0');
     await client.query('BEGIN');
-    // Whoever starts now waits for its name until this has ended.
+    // A node that starts now waits for its name until the copy ends.
     await client.query('LOCK TABLE node IN ACCESS EXCLUSIVE MODE');
     await refuseUsed(client);
     return await copiedBeside(client, nodeName(config), direction);
@@ -92,13 +92,13 @@ async function copiedBeside(client: Client, node: string, direction: Direction):
   } finally {
     if (db.inTransaction) db.exec('ROLLBACK');
     db.close();
-    // What was made for the copy goes with it.
+    // Remove the partial copy.
     if (!done && from === 'postgres')
       for (const end of ['', '-wal', '-shm']) rmSync(`${sqlite}${end}`, { force: true });
   }
 }
 
-/** A work on all rows, and how far it is. */
+/** Runs work on all rows and shows its progress. */
 async function shown<T>(
   context: CommandContext,
   what: string,

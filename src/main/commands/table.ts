@@ -1,18 +1,18 @@
-/** Every command of `estuary`, a line each, of which the help is made. A command's file is loaded when it is run. */
+/** All `estuary` commands, from which the help is generated. A command's module is loaded on use. */
 import { MADE_KEY_TYPES } from '../../pki/x509/key-pair.ts';
 import { argument, command, EXIT, flag, group, required, value, values, type Entry } from './command.ts';
 
 const config = required('FILE', 'the configuration');
 const offline = flag('check without asking the database');
 
-/** What a CA below another one may do. */
+/** Constraints on a subordinate CA. */
 const subordinateCa = {
   'path-length': value('N', 'number of CAs that may stand below the issuing CA (default 0)'),
   'permitted-dns': values('HOST', 'name constraint: the CA may certify this host and the hosts below it; repeatable'),
   'permitted-ip': values('NETWORK', 'name constraint: the CA may certify addresses of this network; repeatable'),
 };
 
-/** What the help ends with. */
+/** Text at the end of the help. */
 export const NOTES = `estuary --config FILE [--check] is "estuary serve", estuary --version tells the version.
 
 exit codes: 0 stopped cleanly or nothing found, 1 could not start, died or found a broken audit log,

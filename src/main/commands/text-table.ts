@@ -1,4 +1,4 @@
-/** Tables for people: aligned, no wider than the terminal, and nothing in them that the terminal would obey. */
+/** Tables for people: aligned, no wider than the terminal, with terminal control characters escaped. */
 import type { CommandContext } from './command.ts';
 
 /** ANSI codes. */
@@ -7,29 +7,29 @@ export type Color = keyof typeof COLORS;
 
 export interface Column {
   readonly head: string;
-  /** May be cut where the terminal is too narrow; what somebody copies must not. */
+  /** May be truncated on a narrow terminal; values that people copy may not. */
   readonly shrinks?: boolean;
-  /** By what stands in the cell. */
+  /** Color by cell content. */
   readonly color?: (text: string) => Color | undefined;
 }
 
 interface Look {
-  /** Columns of the terminal; undefined: as wide as it comes. */
+  /** Terminal columns; undefined: unlimited. */
   readonly width: number | undefined;
   readonly colored: boolean;
 }
 
-/** How a command's output may look: colored on a terminal alone, and not with NO_COLOR (no-color.org). */
+/** Colors only on a terminal and without NO_COLOR (no-color.org). */
 export function lookOf({ env, terminal }: Pick<CommandContext, 'env' | 'terminal'>): Look {
   const width = terminal?.outColumns;
   return { width, colored: width !== undefined && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb' };
 }
 
 const GAP = '  ';
-/** What a column that shrinks keeps. */
+/** Minimum width of a shrunk column. */
 const LEAST = 8;
 
-/** @param rows a text for each column. @returns lines, the header first, each with its end */
+/** @param rows a text per column. @returns lines with line ends, the header first */
 export function textTable(columns: readonly Column[], rows: readonly (readonly string[])[], look: Look): string {
   const cells = rows.map((row) => columns.map((_, n) => printable(row[n] ?? '')));
   const widths = fitting(
@@ -56,12 +56,11 @@ export function textTable(columns: readonly Column[], rows: readonly (readonly s
   return [head, ...body].map((text) => `${text}\n`).join('');
 }
 
-/** @param color undefined: as it is */
 export function painted(text: string, color: Color | undefined, { colored }: Pick<Look, 'colored'>): string {
   return colored && color !== undefined ? `\x1b[${COLORS[color]}m${text}\x1b[0m` : text;
 }
 
-/** A text with everything spelt out that a terminal would obey, or that would put its letters in another order: much of it comes from anybody. */
+/** Escapes control and bidirectional characters: much of the text comes from untrusted sources. */
 export function printable(text: string): string {
   return text.replaceAll(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu,
@@ -76,7 +75,7 @@ function fitting(
   const widths = columns.map(({ width }) => width);
   if (most === undefined) return widths;
   let over = widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1)) - most;
-  // The widest first, down to the next, until the rest fits.
+  // Shrink the widest column to the next widest until the rest fits.
   while (over > 0) {
     const open = columns.flatMap(({ shrinks }, n) => (shrinks && (widths[n] ?? 0) > LEAST ? [n] : []));
     const [widest, ...others] = open.toSorted((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0));
@@ -103,9 +102,9 @@ function cut(text: string, width: number): string {
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 
-/** Columns of a terminal that a text takes. */
+/** Terminal columns of a text. */
 function widthOf(text: string): number {
-  // Most are plain.
+  // Fast path.
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   return Array.from(text).reduce((sum, one) => sum + (/\p{M}/u.test(one) ? 0 : WIDE.test(one) ? 2 : 1), 0);
 }

@@ -4,7 +4,7 @@ import { searchColumns } from '../../store/operations/audit.ts';
 import { storable, type Side } from './side.ts';
 import { BATCH, type CopiedTable, type Row, type Value } from './tables.ts';
 
-/** What a table has here beside what both drivers keep. */
+/** Columns that only this driver has. */
 const MORE: Readonly<Record<string, (row: Row, node: string) => Row>> = {
   certificate: ({ subject, sans }) => ({ subject_folded: fold(subject), sans_folded: fold(namesOf(sans).join('\n')) }),
   audit: ({ line }, node) => ({ node, ...(typeof line === 'string' ? searchColumns(line) : {}) }),
@@ -12,11 +12,7 @@ const MORE: Readonly<Record<string, (row: Row, node: string) => Row>> = {
   statistic: (_, node) => ({ node }),
 };
 
-/**
- * A PostgreSQL store, with the chain of audit records of one node.
- *
- * @param client in a transaction
- */
+/** A PostgreSQL store with one node's audit chain. @param client in a transaction */
 export function postgresSide(client: pg.Client, node: string): Side {
   const kinds = new Map<string, Promise<ReadonlyMap<string, string>>>();
   const kindsIn = (table: string) => {
@@ -55,7 +51,7 @@ export function postgresSide(client: pg.Client, node: string): Side {
         `INSERT INTO ${name} (${all.map(quoted).join(', ')}) OVERRIDING SYSTEM VALUE SELECT * FROM unnest(${arrays.join(', ')})`,
         all.map((column) => full.map((row) => storable((row as Row)[column] ?? null))),
       );
-      // What comes after it gets later positions.
+      // Continue the sequence after the copied rows.
       if (columns.includes('position'))
         await client.query(
           `SELECT setval(pg_get_serial_sequence($1, 'position'), (SELECT max(position) FROM ${name}))`,
@@ -65,7 +61,7 @@ export function postgresSide(client: pg.Client, node: string): Side {
   };
 }
 
-/** `bigint`, which the library gives as a text, holds times and positions, which a number holds as well. */
+/** `bigint`, which the library returns as text, holds times and positions that fit a number. */
 const INT8 = 20;
 
 function withNumbers(row: Row, fields: readonly pg.FieldDef[]): Row {
@@ -73,7 +69,7 @@ function withNumbers(row: Row, fields: readonly pg.FieldDef[]): Row {
   return { ...row, ...Object.fromEntries(numbers.map(({ name }) => [name, Number(row[name])])) };
 }
 
-/** Tables of which each node has its own rows. */
+/** Tables with separate rows per node. */
 const CHAINED = new Set(['audit', 'audit_head', 'device_event', 'statistic']);
 
 function source(name: string): string {
@@ -105,6 +101,6 @@ function namesOf(sans: Value | undefined): readonly unknown[] {
 }
 
 const quoted = (name: string): string => `"${name}"`;
-/** By the bytes, as SQLite does. */
+/** Bytewise order, as in SQLite. */
 const ordered = (name: string): string => (NUMBERS.has(name) ? quoted(name) : `${quoted(name)} COLLATE "C"`);
 const NUMBERS = new Set(['position', 'seq', 'at', 'hour']);

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { TABLES, type CopiedTable, type Row, type Value } from './tables.ts';
 
-/** A store that is copied from or to, in one transaction. */
+/** The source or target of a copy, in one transaction. */
 export interface Side {
   count(table: CopiedTable): Promise<number>;
-  /** All rows, in the table's order, some at a time: one pass, which a page after the other by its number would not be. Nothing is written meanwhile. */
+  /** All rows in the table's order, in batches and in one pass. Nothing writes meanwhile. */
   read(table: CopiedTable): AsyncIterable<readonly Row[]> | Iterable<readonly Row[]>;
-  /** Into an empty table. */
+  /** Fills an empty table. */
   write(table: CopiedTable, rows: readonly Row[]): Promise<void>;
 }
 
@@ -17,7 +17,7 @@ export interface CopiedCount {
   readonly hash: string;
 }
 
-/** Told how many rows have been read of all tables. */
+/** Receives the number of rows read so far. */
 export type OnRows = (rows: number) => void;
 
 /** Copies every table. @returns what was read */
@@ -25,7 +25,6 @@ export function copyTables(from: Side, to: Side, onRows?: OnRows): Promise<Copie
   return ofAllTables(from, onRows, (table, rows) => to.write(table, rows));
 }
 
-/** What a store holds. */
 export function countTables(side: Side, onRows?: OnRows): Promise<CopiedCount[]> {
   return ofAllTables(side, onRows, () => Promise.resolve());
 }
@@ -53,7 +52,6 @@ async function ofAllTables(
   return counts;
 }
 
-/** How many rows there are of all tables. */
 export async function rowsOf(side: Side): Promise<number> {
   let rows = 0;
   for (const table of TABLES) rows += await side.count(table);
@@ -63,6 +61,6 @@ export async function rowsOf(side: Side): Promise<number> {
 const comparable = (value: Value): unknown =>
   Buffer.isBuffer(value) ? { der: value.toString('base64') } : storable(value);
 
-/** PostgreSQL's texts take every character but U+0000; its picture stands for it there. */
+/** PostgreSQL's text cannot hold U+0000; its symbol replaces it. */
 export const storable = (value: Value): Value =>
   typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\u2400') : value;

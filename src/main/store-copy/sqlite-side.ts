@@ -3,14 +3,13 @@ import { fold } from '../../store/page.ts';
 import type { Side } from './side.ts';
 import { BATCH, type CopiedTable, type Row, type Value } from './tables.ts';
 
-/** What a table has here beside what both drivers keep. */
+/** Columns that only this driver has. */
 const MORE: Readonly<Record<string, (row: Row) => Row>> = {
   certificate: ({ subject }) => ({ subject_folded: fold(subject) }),
   audit_head: () => ({ id: 1 }),
   lookup_key: () => ({ only: 1 }),
 };
 
-/** A SQLite store. */
 export function sqliteSide(db: Db): Side {
   return {
     count: ({ name }) =>

@@ -1,19 +1,19 @@
-/** What a store is made of that both drivers keep, in the order in which it can be put in. */
+/** The tables of both drivers, in insertion order. */
 
-/** A value of a row, as either database gives it. */
+/** A value of a row in either database. */
 export type Value = number | string | Buffer | null;
 export type Row = Readonly<Record<string, Value>>;
 
 export interface CopiedTable {
   readonly name: string;
-  /** What its rows are ordered by, the same way in both. */
+  /** Sort columns, identical in both. */
   readonly order: readonly string[];
   readonly columns: readonly string[];
 }
 
 const words = (text: string): string[] => text.trim().split(/\s+/);
 
-/** What is not here is made anew: what searches go by, sessions of administrators, who holds the store. */
+/** Other tables are rebuilt or not copied: search indexes, administrator sessions, locks. */
 export const TABLES: readonly CopiedTable[] = [
   {
     name: 'otp',
@@ -61,10 +61,10 @@ export const TABLES: readonly CopiedTable[] = [
   },
   { name: 'audit', order: ['seq'], columns: words('seq time type line') },
   { name: 'audit_head', order: ['seq'], columns: words('seq hash file_start file_size') },
-  // After the records: they were counted when they came, and some have left since.
+  // After the records, which have been counted already and partly deleted.
   { name: 'statistic', order: ['hour', 'ca', 'what'], columns: words('hour ca what count') },
   { name: 'device_event', order: ['device_key', 'seq'], columns: words('device_key seq') },
 ];
 
-/** Rows that are read and written at once. */
+/** Rows per batch. */
 export const BATCH = 500;

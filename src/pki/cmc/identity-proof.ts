@@ -28,7 +28,6 @@ type IdentityProofV2 = Extract<KnownControl, { readonly name: 'identityProofV2' 
 /**
  * Verifies the witness in constant time (RFC 5272 §6.2.1, §6.2.3): the MAC over reqSequence, keyed with the hash of the
  * secret and the identification, if present.
- *
  * @param reqSequenceBytes as received, including the header
  * @throws CmcError `algorithm` (badAlg), naming the control, unless the hash is SHA-256, -384 or -512
  */
@@ -110,7 +109,6 @@ function popLinkWitness({ bodyPartID, attributes }: CmcCertificateRequest): Keye
  * Whether the request contains a popLinkWitnessV2 for this secret and the message's popLinkRandom (RFC 5272 §6.3.1.1).
  * The key is the hash of the secret. Dogtag's clients append the identification, as in §6.2.3; that form is accepted
  * too.
- *
  * @throws CmcError `request-malformed`; `algorithm` (badAlg), both naming the request
  */
 export function verifyPopLinkWitness(request: CmcCertificateRequest, random: Buffer, shared: SharedSecret): boolean {

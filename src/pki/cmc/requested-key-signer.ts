@@ -10,7 +10,6 @@ import type { CmcCertificateRequest } from './tagged-request.ts';
 /**
  * The request whose key signed the message, or undefined if the signer has a certificate. The signer's
  * subjectKeyIdentifier equals the request's Subject Key Identifier extension. The caller verifies the signature.
- *
  * @throws CmcError `malformed` (badMessageCheck) if there are further signers or two requests claim the identifier
  */
 export function requestOfSigner(

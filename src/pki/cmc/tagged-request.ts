@@ -44,9 +44,7 @@ const FAIL_INFO: ReadonlyMap<string, CmcFailInfoName> = new Map<string, CmcFailI
   ['CSR_KEY_INVALID', 'popFailed'],
 ]);
 
-/**
- * @throws CmcError naming the request's body part: `request-malformed` (badRequest), `algorithm` (badAlg)
- */
+/** @throws CmcError naming the request's body part: `request-malformed` (badRequest), `algorithm` (badAlg) */
 export function parseCertificateRequest(tagged: KnownTaggedRequest): CmcCertificateRequest {
   const { bodyPartID } = tagged;
   return naming(bodyPartID, () => {
@@ -118,7 +116,6 @@ const refused = (problem: string): EstuaryError => badRequest('CSR_MALFORMED', `
 
 /**
  * Verifies the request's proof of possession.
- *
  * @throws CmcError `proof-of-possession`: popRequired if it is missing or needs another round trip, popFailed if it is
  * wrong; `algorithm` (badAlg)
  */
@@ -145,7 +142,6 @@ export async function verifyProofOfPossession(request: CmcCertificateRequest): P
 
 /**
  * The requested key, and the algorithm of the signature that proves its possession, if any.
- *
  * @throws CmcError `algorithm` (badAlg)
  */
 export function requestKey(request: CmcCertificateRequest): RequestKey {

@@ -199,7 +199,6 @@ const derive = promisify(pbkdf2);
 /**
  * Whether the content was authenticated with this secret (RFC 5652 §9.3). The key derivation runs in the thread pool;
  * the caller bounds the concurrency.
- *
  * @param password CMC: the identification in UTF-8 followed by the shared secret (RFC 5272 §3.2)
  * @throws DerError for a malformed attribute
  */
@@ -225,7 +224,6 @@ const equal = (a: Buffer, b: Buffer): boolean => a.length === b.length && timing
 
 /**
  * Authenticates content with a secret: PBKDF2-HMAC-SHA256, id-alg-PWRI-KEK over AES-256-CBC, HMAC-SHA256.
- *
  * @param contentType dotted OID
  * @param password as for {@link verifyAuthenticatedData}
  * @returns DER ContentInfo

@@ -209,7 +209,6 @@ export function parseAttributes(value: Buffer): CmsAttribute[] {
  * Verifies a signature (RFC 5652 §5.4, §5.6): messageDigest matches the content, contentType agrees, and the key
  * verifies the signature over the signed attributes or, without them, over the content. The caller decides whether to
  * trust the key.
- *
  * @throws DerError for a malformed attribute
  */
 export async function verifySignerInfo(
@@ -231,7 +230,6 @@ export async function verifySignerInfo(
 
 /**
  * Whether messageDigest matches the content; true without signed attributes. Does not verify the signature.
- *
  * @throws DerError if the attribute is missing or malformed
  */
 export function digestMatches({ content }: Pick<SignedData, 'content'>, signer: SignerInfo): boolean {

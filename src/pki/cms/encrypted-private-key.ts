@@ -14,7 +14,6 @@ const derive = promisify(pbkdf2);
 
 /**
  * Encrypts a PrivateKeyInfo; the derivation runs in the thread pool.
- *
  * @param pkcs8 DER PrivateKeyInfo
  * @returns DER EncryptedPrivateKeyInfo
  */

@@ -162,7 +162,6 @@ function recipientIdentifier(rid: SignerIdentifier): Buffer {
 
 /**
  * ANSI X9.63 KDF over ECC-CMS-SharedInfo (RFC 5753 §7.2).
- *
  * @param ukm the user keying material: the content of its OCTET STRING
  */
 export function derive(

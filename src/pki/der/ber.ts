@@ -24,7 +24,6 @@ interface Cursor {
 /**
  * Rewrites one BER element with definite, minimal lengths and primitive strings. Values stay as they are: the order of
  * SETs, INTEGERs and times. DER input is returned unchanged.
- *
  * @throws DerError unless the input is one well-formed BER element within the limits of depth and size
  */
 export function berToDer(bytes: Buffer): Buffer {
@@ -36,7 +35,6 @@ export function berToDer(bytes: Buffer): Buffer {
 
 /**
  * The elements inside one constructed BER element, as received, with their headers.
- *
  * @throws DerError as {@link berToDer}
  */
 export function berElements(bytes: Buffer): Buffer[] {

@@ -156,10 +156,7 @@ const UNIVERSAL_CONSTRUCTED: ReadonlySet<number> = new Set([Tag.SEQUENCE, Tag.SE
 /** Enough for any extension in use. */
 const MAX_DEPTH = 16;
 
-/**
- * Checks that the input is one value, with nested values, in DER (X.690 §10).
- * @throws DerError
- */
+/** Checks that the input is one value, with nested values, in DER (X.690 §10). @throws DerError */
 export function requireDer(bytes: Buffer, what = 'element'): void {
   check(parseDer(bytes, undefined, what), what, 1);
 }

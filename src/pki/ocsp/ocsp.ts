@@ -138,7 +138,6 @@ function keyOctets(spki: Buffer): Buffer {
 
 /**
  * Whether a CertID names a certificate of this issuer; false for an unknown hash algorithm.
- *
  * @param issuer DER Name and DER SubjectPublicKeyInfo of the CA
  */
 export function isOfIssuer(certId: CertId, issuer: { readonly name: Buffer; readonly spki: Buffer }): boolean {

@@ -17,11 +17,7 @@ interface CsrSpec {
   readonly pkcs8: Buffer;
 }
 
-/**
- * Builds and signs a request.
- * @returns DER CertificationRequest
- * @throws InputError for a key that cannot sign
- */
+/** Builds and signs a request. @returns DER CertificationRequest @throws InputError for a key that cannot sign */
 export async function buildCsr({ subject, subjectAltNames, publicKey, pkcs8 }: CsrSpec): Promise<Buffer> {
   const { spki, keyType } = publicKey;
   const algorithm = defaultSignatureAlgorithm(keyType);

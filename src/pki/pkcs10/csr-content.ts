@@ -177,7 +177,6 @@ interface SubjectChange {
 /**
  * Reads both forms of subjectAlt: untagged as in the RFC, which clients send, and `[1] IMPLICIT` as in erratum 3943. In
  * the untagged form both fields are SEQUENCEs; a Name is empty or contains SETs.
- *
  * @param der the attribute's single value
  * @throws DerError, also if both fields are absent, which RFC 6402 forbids
  */

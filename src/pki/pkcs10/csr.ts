@@ -66,7 +66,6 @@ export function parseCsr(der: Buffer): Csr {
 /**
  * Parses a request for a server-generated key. Its own key and signature are ignored (RFC 7030 §4.4.1): any well-formed
  * key and any signature are accepted.
- *
  * @throws EstuaryError 400 as {@link parseCsr}, except the codes about the key and the signature
  */
 export function parseCsrWithoutProof(der: Buffer): CsrContent {

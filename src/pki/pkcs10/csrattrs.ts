@@ -83,7 +83,6 @@ function rsaBits(keyType: string): number {
 
 /**
  * The key type that an attribute requests, inverse of {@link keyTypeAttribute}; undefined if it requests no known type.
- *
  * @throws DerError
  */
 export function keyTypeOf({ oid: type, values = [] }: AttrOrOid): string | undefined {
@@ -169,12 +168,7 @@ function encodeExtensionTemplate({ oid: type, critical, value }: ExtensionTempla
   );
 }
 
-/**
- * Parses a template for a client.
- *
- * @param der CertificationRequestInfoTemplate
- * @throws DerError
- */
+/** Parses a template for a client. @param der CertificationRequestInfoTemplate @throws DerError */
 export function parseRequestTemplate(der: Buffer): RequestTemplate {
   const reader = DerReader.of(der, 'CertificationRequestInfoTemplate');
   if (readInteger(reader.next(Tag.INTEGER, 'version')) !== 0)

@@ -21,7 +21,6 @@ export interface CaChain {
 /**
  * Separates the configured certificates into path and rollover certificates. Skips duplicates. Validity dates are the
  * CA's health, which changes, and are not checked here.
- *
  * @param chain path certificates in order; rollover certificates anywhere
  */
 export async function arrangeChain(certificate: Certificate, chain: readonly Certificate[]): Promise<CaChain> {

@@ -29,7 +29,6 @@ const PARSED: ReadonlySet<string> = new Set(
 
 /**
  * Why a certificate exceeds {@link CERTIFICATE_BOUNDS}, or undefined.
- *
  * @throws DerError if the outline of the certificate is malformed
  */
 export function boundsProblem(der: Buffer): string | undefined {

@@ -115,10 +115,7 @@ export function revokedCount({ revoked }: Pick<CertificateList, 'revoked'>): num
   return count;
 }
 
-/**
- * Whether the key signed the list.
- * @throws DerError for an unsupported signature algorithm
- */
+/** Whether the key signed the list. @throws DerError for an unsupported signature algorithm */
 export async function isListSignedBy(list: CertificateList, issuerKey: PublicKeyInfo): Promise<boolean> {
   return verifySignature(parseSignatureAlgorithm(list.signatureAlgorithm), issuerKey, list.tbs, list.signature);
 }

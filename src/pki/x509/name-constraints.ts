@@ -124,7 +124,6 @@ function network(octets: Buffer): Base {
  * Why the constraints of a CA forbid the names of a certificate below it, or undefined. An unsupported kind of name is
  * forbidden if it is both constrained and present. A malformed name (a trailing dot, a percent-encoded host) is
  * forbidden, because other software may read it differently.
- *
  * @param endEntity the last certificate of the path. Without a DNS name, a CN that looks like one counts as one, as in
  * OpenSSL.
  */

@@ -62,7 +62,6 @@ export class NamePattern {
 
   /**
    * Whether the whole value matches. Any value of a placeholder may match; without one the pattern matches nothing.
-   *
    * @param lowerCase the value is in lower case
    */
   matches(value: string, values: PlaceholderValues, lowerCase = false): boolean {

@@ -194,10 +194,7 @@ function formatAttribute({ type, tag, text, value }: AttributeTypeAndValue): str
     : `${short ?? type}=#${value.toString('hex')}`;
 }
 
-/**
- * Parses RFC 4514 text; tolerates spaces around separators.
- * @throws InputError
- */
+/** Parses RFC 4514 text; tolerates spaces around separators. @throws InputError */
 export function parseDistinguishedName(text: string): Name {
   if (!text.isWellFormed()) throw new InputError('not Unicode text');
   if (trimmed(text) === '') return EMPTY_NAME;

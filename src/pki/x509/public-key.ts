@@ -55,10 +55,7 @@ class ParsedPublicKey implements PublicKeyInfo {
   }
 }
 
-/**
- * Parses the structure and the key type. {@link publicKeyProblem} checks the strength.
- * @throws DerError
- */
+/** Parses the structure and the key type. {@link publicKeyProblem} checks the strength. @throws DerError */
 export function parsePublicKey(spki: Buffer): PublicKeyInfo {
   const reader = DerReader.of(spki, 'SubjectPublicKeyInfo');
   const algorithm = reader.enter(Tag.SEQUENCE, 'algorithm');
@@ -139,7 +136,6 @@ function ecKey(spki: Buffer, dotted: string, point: Buffer): PublicKeyInfo {
 /**
  * Whether both are the same key, in any encoding. Compares only keys of the same type: otherwise OpenSSL leaves an
  * error in its queue, which fails the thread's next TLS read on an unrelated connection.
- *
  * @throws DerError if a key is unusable
  */
 export function samePublicKey(a: PublicKeyInfo, b: PublicKeyInfo): boolean {
@@ -161,7 +157,6 @@ const LEAST_EXPONENT = 65_537n;
 
 /**
  * Why a key type is not certified or too weak. Does not check that points are on their curve.
- *
  * @param leastExponent minimum RSA exponent
  */
 export function publicKeyProblem(key: PublicKeyInfo, leastExponent = LEAST_EXPONENT): PublicKeyProblem | undefined {

@@ -90,7 +90,6 @@ export const ECDSA_ARC = '1.2.840.10045.4.3.';
 /**
  * Parses the algorithm of a request's or message's signature. Unlike in a certificate, it tolerates the NULL that NSS
  * (and so Dogtag's clients) adds to ECDSA, against RFC 5758 §3.2.
- *
  * @throws as {@link parseSignatureAlgorithm}
  */
 export function parseMessageSignatureAlgorithm(der: Buffer): SignatureAlgorithm {
@@ -228,7 +227,6 @@ function isCheap(keyType: string, { length }: Buffer): boolean {
  * cases that only OpenSSL detects: a restricted RSASSA-PSS key (RFC 4055 §3.1) with another hash, or an SM2 key with
  * ECDSA. Also false for RSA exponents over 64 bits, since verifying an untrusted key's signature would cost 100 times
  * as much.
- *
  * @throws DerError if the key is unusable
  */
 export async function verifySignature(

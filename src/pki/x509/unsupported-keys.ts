@@ -38,7 +38,6 @@ const CURVES: ReadonlyMap<string, string> = new Map([
 
 /**
  * Why a key of this algorithm is not certified; continues "the public key …".
- *
  * @param algorithm dotted OID, or the placeholder for an unreadable key
  */
 export function unsupportedKey(algorithm: string): string {

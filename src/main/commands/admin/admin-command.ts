@@ -1,4 +1,4 @@
-/** A command that calls the admin API: its options beside those of the connection, the calls that it makes, and whose role they need. */
+/** Defines commands that call the admin API: their options, their calls and the required roles. */
 import {
   command,
   type Command,
@@ -16,29 +16,29 @@ import { CONNECTION, readConnection } from './connection.ts';
 import type { JsonRecord } from './json.ts';
 import { type FormatValues, printRecord } from './output.ts';
 
-/** For whoever reads it: tables unless told. */
+/** Output format; tables by default. */
 export const FORMATS = {
   json: flag('as JSON, for programs'),
   csv: flag('as CSV with a header line (RFC 4180), for programs and spreadsheets'),
 };
 
-/** Before what cannot be undone. */
+/** For irreversible actions. */
 export const YES = { yes: flag('do not ask; without a terminal it has to be given') };
 
 interface Extras {
-  /** As the API's description has them: `GET /admin/otp/{id}`. */
+  /** As in the API description: `GET /admin/otp/{id}`. */
   readonly calls: readonly string[];
-  /** One of which the calls need (`x-roles`); none: whoever is known may make them. */
+  /** Any one suffices (`x-roles`); empty: any authenticated caller. */
   readonly roles: readonly string[];
   readonly about?: string;
 }
 
-/** What a command of the admin API is run with. */
+/** The context of an admin API command. */
 export interface Session extends CommandContext {
   readonly client: AdminClient;
 }
 
-/** @param run resolves with the exit code. Throws UsageError; CommandError */
+/** @param run resolves with the exit code; throws UsageError or CommandError */
 export function adminCommand<const O extends Options>(
   name: string,
   summary: string,
@@ -71,7 +71,7 @@ interface RecordCall {
   readonly body?: JsonRecord;
 }
 
-/** A command whose call answers with a record, which it prints. @param callOf may throw UsageError */
+/** A command that prints the record in a call's response. @param callOf may throw UsageError */
 export function records<V extends FormatValues>(callOf: (values: V, now: number) => RecordCall) {
   return async (values: V, session: Session): Promise<number> => {
     const { method = 'GET', path, ...call } = callOf(values, session.now());
@@ -81,8 +81,8 @@ export function records<V extends FormatValues>(callOf: (values: V, now: number)
 }
 
 /**
- * @param what is about to be done, as a question, and above it whatever helps to decide
- * @throws UsageError: there is no terminal, and no --yes; CommandError: the answer is no
+ * @param about text above the question
+ * @throws UsageError without a terminal and --yes; CommandError if the answer is no
  */
 export async function confirm(
   { about = '', question, yes }: { readonly about?: string; readonly question: string; readonly yes: boolean },

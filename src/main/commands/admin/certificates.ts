@@ -30,7 +30,7 @@ const why = {
   'invalidity-date': value('TIME', 'since when the key is thought to be compromised; 2d: for two days'),
 };
 
-/** What certificates are found by; by what the API calls it. */
+/** Command line filters by the API's names. */
 const CERTIFICATE_FILTERS = {
   'ca-label': 'ca',
   label: 'label',
@@ -168,13 +168,12 @@ async function revokeCertificate(
   const record = await session.client.record('GET', path, { query });
   const about = inWords(record, ['serial', 'ca', 'subject', 'sans', 'status', 'not_after', 'requester']);
   await confirm({ about, question: 'Revoke this certificate?', yes: values.yes }, session);
-  // Of the CA that was shown.
+  // The CA of the certificate shown.
   const ca = textAt(record, 'ca');
   printRecord(await session.client.record('POST', `${path}/revoke`, { query: { ca }, body }), values, session);
   return EXIT.ok;
 }
 
-/** @throws UsageError */
 function whyOf({ reason, 'invalidity-date': since }: WhyValues, now: number) {
   return {
     ...(reason === undefined ? {} : { reason }),
@@ -191,7 +190,7 @@ interface RevokeAllValues extends WhyValues {
 
 const REVOKE = '/admin/certificates/revoke';
 
-/** Counts first, and asks; then revokes that many and no others. @throws UsageError; CommandError: what was revoked before stays so */
+/** Counts, asks, then revokes exactly that many. @throws UsageError; CommandError: earlier revocations remain */
 async function revokeAll(values: RevokeAllValues, session: Session): Promise<number> {
   const { client, out } = session;
   const meant = readCount('--count', values.count, 0);

@@ -1,4 +1,4 @@
-/** Calls of the admin API: TLS with the server's name checked, whatever becomes of it told in a sentence that somebody can act on. */
+/** HTTP client for the admin API over TLS with server name checks. Errors say what to do. */
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
@@ -7,9 +7,9 @@ import { printable } from '../text-table.ts';
 import type { Connection } from './connection.ts';
 import { asRecord, type JsonRecord, textAt, textsAt } from './json.ts';
 
-/** Milliseconds without a byte. A call that does much at once, or asks a CA elsewhere, may take its time. */
+/** Milliseconds without a byte; large changes and remote CAs take time. */
 const SILENCE = 600_000;
-/** Milliseconds until a connection stands. */
+/** Milliseconds to connect. */
 const CONNECTING = 15_000;
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -32,17 +32,14 @@ export class AdminClient {
   readonly #agent: Agent;
   readonly #roles: readonly string[];
 
-  /**
-   * @param roles one of which the calls need
-   * @throws UsageError: the certificate, the key or the anchors cannot be used
-   */
+  /** @param roles any one suffices @throws UsageError for an unusable certificate, key or anchor */
   constructor(connection: Connection, roles: readonly string[]) {
     this.connection = connection;
     this.#roles = roles;
     this.#agent = new Agent({ keepAlive: true, secureContext: tlsContext(connection) });
   }
 
-  /** The record that a call answers with; an empty one for 204. @throws CommandError */
+  /** The record in the response; empty for 204. @throws CommandError */
   async record(method: Method, path: string, call: Call = {}): Promise<JsonRecord> {
     const answer = await this.open(method, path, call);
     if (answer.statusCode === 204) {
@@ -52,12 +49,12 @@ export class AdminClient {
     return asRecord(await this.#read(answer)) ?? this.#strange(answer);
   }
 
-  /** Whatever it is that a call answers with. @throws CommandError */
+  /** The response body as text. @throws CommandError */
   async text(method: Method, path: string, call: Call = {}): Promise<string> {
     return this.#read(await this.open(method, path, call));
   }
 
-  /** An answer that has begun well. @throws CommandError */
+  /** A successful response, before its body. @throws CommandError */
   async open(method: Method, path: string, call: Call = {}): Promise<IncomingMessage> {
     const answer = await this.#send(method, path, call);
     const status = answer.statusCode ?? 0;
@@ -68,7 +65,7 @@ export class AdminClient {
     throw refusal(status, failure, { connection: this.connection, roles: this.#roles, caller });
   }
 
-  /** The lines of an answer, as they come. @throws CommandError */
+  /** The lines of a response as they arrive. @throws CommandError */
   async *lines(answer: IncomingMessage): AsyncGenerator<string> {
     let rest = '';
     for await (const chunk of this.chunks(answer)) {
@@ -79,7 +76,7 @@ export class AdminClient {
     if (rest !== '') yield rest;
   }
 
-  /** @throws CommandError: it ends before it is whole */
+  /** @throws CommandError if it is incomplete */
   async *chunks(answer: IncomingMessage): AsyncGenerator<string> {
     answer.setEncoding('utf8');
     try {
@@ -89,7 +86,6 @@ export class AdminClient {
     }
   }
 
-  /** Takes no more calls, and lets the process end. */
   close(): void {
     this.#agent.destroy();
   }
@@ -100,7 +96,7 @@ export class AdminClient {
     return text;
   }
 
-  /** @throws CommandError: what answers is no admin API */
+  /** @throws CommandError: the server is not the admin API */
   #strange({ statusCode = 0, headers }: IncomingMessage): never {
     throw notTheApi(statusCode, headers['content-type'], this.connection);
   }
@@ -178,15 +174,14 @@ function tlsContext({ cert, key, ca, files }: Connection): SecureContext {
   }
 }
 
-/** What went wrong between us and the server, each in a sentence that somebody can act on. */
+/** Explains failed calls: what went wrong and what to do. */
 
-/** What a failure is answered with. */
 interface Failure {
   readonly code: string;
   readonly message: string;
 }
 
-/** undefined: the text is no failure of the admin API */
+/** undefined: not an error body of the admin API */
 function readFailure(text: string): Failure | undefined {
   const record = asRecord(text);
   const [code, message] = [textAt(record, 'code'), textAt(record, 'message')];
@@ -195,13 +190,13 @@ function readFailure(text: string): Failure | undefined {
 
 interface Circumstances {
   readonly connection: Connection;
-  /** One of which the call needs; none: it needs no more than a caller who is known. */
+  /** Any one suffices; empty: any authenticated caller. */
   readonly roles: readonly string[];
-  /** Who the server takes us for. */
+  /** The caller's identity according to the server. */
   readonly caller: JsonRecord | undefined;
 }
 
-/** The server answers, and the answer is no. */
+/** Explains a rejection. */
 function refusal(status: number, { code, message }: Failure, around: Circumstances): CommandError {
   const text = `${printable(message)} (${status} ${printable(code)})${hint(status, around)}`;
   return new CommandError(text, status === 503 || status === 429 ? EXIT.unavailable : EXIT.failed);
@@ -225,7 +220,7 @@ function notTheApi(status: number, type: string | undefined, { origin }: Connect
   );
 }
 
-/** No answer, or not the whole of one. */
+/** Explains a missing or incomplete response. */
 function unreachable(error: unknown, connection: Connection): CommandError {
   if (error instanceof CommandError) return error;
   const code = codeOf(error);

@@ -1,11 +1,14 @@
-/** To which server a command speaks, and as whom: by options, environment or profile. */
+/** Server and credentials of a command, from options, environment or profile. */
 import { readFile, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { nearest } from '../../../config/nearest.ts';
 import { type CommandContext, UsageError, value, type Values } from '../command.ts';
 
-/** The options of every command. There is none that takes a token, which others would see in the list of processes, and none that trusts anybody. */
+/**
+ * Options of every command. There is no option for a token, which the process list would disclose, and none that
+ * disables verification.
+ */
 export const CONNECTION = {
   url: value('URL', 'the admin listener, as https://est.example.com:9444 (or ESTUARY_ADMIN_URL)'),
   'token-file': value(
@@ -22,21 +25,20 @@ export const CONNECTION = {
 };
 
 export interface Connection {
-  /** `https://host:port`, without a path. */
   readonly origin: string;
   readonly token: string | undefined;
-  /** How the caller proves who it is, in words; undefined: not at all. */
+  /** Describes the credential; undefined if there is none. */
   readonly credential: string | undefined;
   readonly cert: string | undefined;
   readonly key: string | undefined;
   readonly ca: string | undefined;
-  /** The files of `cert`, `key` and `ca`, to name them. */
+  /** File names of `cert`, `key` and `ca`, for messages. */
   readonly files: Pick<Profile, 'cert' | 'key' | 'ca'>;
-  /** Of the EST listener, as the profile or ESTUARY_EST_URL says. */
+  /** URL of the EST listener from the profile or ESTUARY_EST_URL. */
   readonly estUrl: string | undefined;
 }
 
-/** @throws UsageError with what is missing or cannot be read */
+/** @throws UsageError for a missing or unreadable setting */
 export async function readConnection(
   options: Values<typeof CONNECTION>,
   context: Pick<CommandContext, 'env' | 'err'>,
@@ -74,8 +76,8 @@ export async function readConnection(
 type Chosen = Profile & { readonly token?: string };
 
 /**
- * An option goes before the environment, and that before a profile. Nothing of a profile goes to a server that it does not name: unless a
- * profile is asked for by name, an address from elsewhere leaves it out.
+ * Options take precedence over the environment, and that over a profile. A profile's credentials are sent only to its
+ * own server: with a URL from elsewhere, only an explicitly named profile applies.
  */
 async function choose(options: Values<typeof CONNECTION>, env: CommandContext['env']): Promise<Chosen> {
   const fromOptions = given({
@@ -146,7 +148,7 @@ async function pem(option: string, file: string | undefined): Promise<string | u
   return text;
 }
 
-/** The text of a file that an option names. @throws UsageError */
+/** Reads the file of an option. @throws UsageError */
 export async function readInput(option: string, file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
@@ -158,10 +160,9 @@ export async function readInput(option: string, file: string): Promise<string> {
 const KEYS = ['url', 'token_file', 'cert', 'key', 'ca', 'est_url'] as const;
 const FILES: readonly string[] = ['token_file', 'cert', 'key', 'ca'];
 
-/** Files are absolute. */
+/** File names are absolute. */
 type Profile = { readonly [K in (typeof KEYS)[number]]?: string };
 
-/** Where profiles are looked for. */
 function profileFile({ env }: Pick<CommandContext, 'env'>): string {
   const config = env['XDG_CONFIG_HOME'];
   const folder = config === undefined || config === '' ? join(homeOf(env), '.config') : config;
@@ -171,8 +172,8 @@ function profileFile({ env }: Pick<CommandContext, 'env'>): string {
 const homeOf = (env: CommandContext['env']): string => env['HOME'] ?? homedir();
 
 /**
- * @param name undefined: the one that the file names as `default`, or the one of this name; none is no failure then
- * @throws UsageError: there is none of this name, or the file is wrong
+ * @param name undefined: the file's `default`, or the profile of that name, if any
+ * @throws UsageError if the named profile does not exist or the file is invalid
  */
 async function readProfile(
   name: string | undefined,
@@ -235,7 +236,7 @@ function readOne(file: string, name: string, table: unknown): Profile {
 const isTable = (value: unknown): value is Readonly<Record<string, string>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** A relative path is one from the folder of the file. */
+/** Resolves relative paths against the file's folder. */
 function absolute(profile: Profile, folder: string, home: string): Profile {
   return Object.fromEntries(
     Object.entries(profile).map(([key, value]) => [

@@ -1,4 +1,4 @@
-/** `estuary admin device …`: what may have certificates. */
+/** `estuary admin device …`: the device registry. */
 import { readFile } from 'node:fs/promises';
 import { InputError } from '../../../pki/input-error.ts';
 import { parseCertificate, parsePemCertificates } from '../../../pki/x509/certificate.ts';
@@ -146,7 +146,7 @@ interface DeviceValues extends FormatValues {
   readonly note: string | undefined;
 }
 
-/** What may be taken away, and what stands for its absence. */
+/** Fields that can be cleared, with their empty values. */
 const CLEARED: JsonRecord = { ca: null, match: null, attributes: {}, not_after: null, note: null };
 
 async function createDevice(
@@ -179,7 +179,6 @@ async function changeDevice(
   return EXIT.ok;
 }
 
-/** @throws UsageError */
 async function fieldsOf(values: DeviceValues, now: number): Promise<JsonRecord> {
   const { 'ca-label': ca, note, 'not-after': end, 'issuer-file': file } = values;
   if (file !== undefined && values['match-issuer-spki'] !== undefined)
@@ -201,7 +200,7 @@ async function fieldsOf(values: DeviceValues, now: number): Promise<JsonRecord> 
   });
 }
 
-/** The SHA-256 of the key in the file of a CA certificate, PEM or DER. @throws UsageError */
+/** SHA-256 of the public key in a CA certificate file (PEM or DER). @throws UsageError */
 async function keyOfIssuer(file: string): Promise<string> {
   try {
     const bytes = await readFile(file);

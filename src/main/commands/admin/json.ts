@@ -1,12 +1,11 @@
-/** What the admin API answers, looked at: nothing in it is taken for granted. */
+/** Checked access to JSON responses. */
 
-/** A JSON object. */
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
 export const isRecord = (value: unknown): value is JsonRecord =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The object that a text is, if it is one. */
+/** Parses a text that is a JSON object. */
 export function asRecord(text: string): JsonRecord | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -16,7 +15,7 @@ export function asRecord(text: string): JsonRecord | undefined {
   }
 }
 
-/** A text or number among the members; anything else is ''. */
+/** A string or number member as text; otherwise ''. */
 export function textAt(record: JsonRecord | undefined, name: string): string {
   const value = record?.[name];
   return typeof value === 'string' || typeof value === 'number' ? String(value) : '';

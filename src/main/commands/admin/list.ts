@@ -1,4 +1,4 @@
-/** A list of the API: page after page as a table, as JSON or as CSV, once or again and again. */
+/** Prints paginated lists as tables, JSON or CSV, once or continuously. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { CommandError, EXIT, flag, UsageError, value, type Values } from '../command.ts';
 import { progress } from '../progress.ts';
@@ -8,7 +8,7 @@ import { type JsonRecord, recordsAt, textAt } from './json.ts';
 import { csvOf, formatOf, type Kind, tableOf } from './output.ts';
 import { readCount, readTime } from './times.ts';
 
-/** The options of every list, beside its filters. */
+/** The options of every list, in addition to its filters. */
 export const LIST = {
   limit: value('N', 'how many at most (default 100)'),
   all: flag('all that there are, instead of --limit'),
@@ -24,11 +24,11 @@ export const LIST = {
 interface ListSpec {
   readonly path: string;
   readonly kind: Kind;
-  /** The options that are filters; by what the API calls them. */
+  /** Filter options by the API's names. */
   readonly filters: Readonly<Record<string, string>>;
-  /** Of the filters, times, and which way a length of time goes. */
+  /** Filters that are times, and the direction of relative times. */
   readonly times?: Readonly<Record<string, 1 | -1>>;
-  /** Whether the server makes CSV of it. */
+  /** Whether the server returns CSV. */
   readonly csv: boolean;
 }
 
@@ -37,7 +37,6 @@ type ListValues = Values<typeof LIST>;
 const MOST_A_PAGE = 1000;
 const DEFAULT_LIMIT = 100;
 
-/** A command that prints a list. */
 export const lists =
   (spec: ListSpec) =>
   (values: ListValues, session: Session): Promise<number> =>
@@ -73,7 +72,6 @@ async function list(spec: ListSpec, values: ListValues, session: Session): Promi
   return format === 'csv' ? printOwnCsv(pages, session) : printTable(spec.kind, pages, session);
 }
 
-/** @throws UsageError */
 export function readFilters(
   { filters, times = {} }: Pick<ListSpec, 'filters' | 'times'>,
   values: Readonly<Record<string, unknown>>,
@@ -91,7 +89,7 @@ export function readFilters(
 
 interface Page {
   readonly items: readonly JsonRecord[];
-  /** '' at the end. */
+  /** '' on the last page. */
   readonly next: string;
 }
 
@@ -117,7 +115,7 @@ async function* pagesOf(
 async function printTable(kind: Kind, pages: AsyncIterable<Page>, session: Session): Promise<number> {
   let [count, rest] = [0, ''];
   for await (const { items, next } of pages) {
-    // Each page is aligned for itself: the first is there before the last is read.
+    // Each page is aligned separately, so that the first prints before the last is read.
     if (items.length > 0) session.out(tableOf(kind, items, session));
     count += items.length;
     rest = next;
@@ -128,7 +126,7 @@ async function printTable(kind: Kind, pages: AsyncIterable<Page>, session: Sessi
   return EXIT.ok;
 }
 
-/** As the API answers a list, but for as many pages as it takes; each record on a line. */
+/** The API's list format across all pages, one record per line. */
 async function printJson(pages: AsyncIterable<Page>, session: Session): Promise<number> {
   let [before, rest] = ['', ''];
   session.out('{"items":[');
@@ -168,23 +166,23 @@ async function printOwnCsv(pages: AsyncIterable<Page>, session: Session): Promis
   return EXIT.ok;
 }
 
-/** A list looked at again and again, until somebody ends it. */
+/** Polls a list until interrupted. */
 interface Watched {
   readonly path: string;
   readonly kind: Kind;
   readonly filters: Query;
-  /** Of the newest. */
+  /** Number of latest records. */
   readonly limit: number;
   readonly seconds: number;
-  /** A record on a line, whatever `out` writes to. */
+  /** One JSON record per line. */
   readonly json: boolean;
 }
 
-/** What was printed is forgotten beyond so many. */
+/** Maximum remembered records. */
 const REMEMBERED = 20_000;
 const MOST = 1000;
 
-/** Goes on while the server is away; ends when it refuses. @throws CommandError */
+/** Continues while the server is down; ends if it rejects the call. @throws CommandError */
 async function watch(watched: Watched, session: Session): Promise<number> {
   const { seconds, json, kind } = watched;
   const columns = json ? undefined : session.terminal?.outColumns;
@@ -225,7 +223,7 @@ function draw(items: readonly JsonRecord[], { kind, seconds }: Watched, session:
   session.out(`\x1b[H\x1b[2J\x1b[3Jevery ${seconds} s, ${time}; Ctrl-C ends\n\n${table}`);
 }
 
-/** The oldest first, as they would have been seen. */
+/** Oldest first. */
 function printChanges(
   items: readonly JsonRecord[],
   seen: Map<string, string>,

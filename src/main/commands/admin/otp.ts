@@ -134,11 +134,7 @@ async function createToken(values: OtpCreateValues, session: Session): Promise<n
   return EXIT.ok;
 }
 
-/**
- * Where devices enroll: the admin API does not tell, so that it is a guess where nobody says it.
- *
- * @throws UsageError
- */
+/** The enrollment URL. The admin API does not know it, so by default it is a guess. @throws UsageError */
 function estUrlOf(
   option: string | undefined,
   { origin, estUrl: known }: Pick<Connection, 'origin' | 'estUrl'>,
@@ -152,15 +148,12 @@ function estUrlOf(
   return { url, isGuessed: false };
 }
 
-/** Light modules around it (ISO/IEC 18004 §5.3.8). */
+/** Quiet zone in modules (ISO/IEC 18004 §5.3.8). */
 const QUIET = 4;
 
 const BLOCKS = [' ', '▄', '▀', '█'];
 
-/**
- * A QR code for a terminal, with two rows of it in each line of text: dark on light whatever the terminal's own colors are.
- * Loads its library only when it is called.
- */
+/** A QR code for a terminal, two rows per line, dark on light in any color scheme. Loads its library on demand. */
 async function enrollmentQr(enrollment: Enrollment): Promise<string> {
   const { default: qrcode } = await import('qrcode-generator');
   const code = qrcode(0, 'M');

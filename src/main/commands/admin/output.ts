@@ -1,18 +1,17 @@
-/** What a command prints of the records that it was answered: for people, as JSON, or as CSV. */
+/** Prints records for people, as JSON or as CSV. */
 import { reportCells } from '../../../http/admin/bulk/columns.ts';
 import { csvLine } from '../../../http/admin/bulk/csv.ts';
 import { type CommandContext, UsageError } from '../command.ts';
 import { type Color, type Column, lookOf, painted, printable, textTable } from '../text-table.ts';
 import { isRecord, type JsonRecord, textAt } from './json.ts';
 
-/** The kinds of record that the API has, as tables for people show them. */
+/** The API's record types and their table columns. */
 interface Field extends Column {
   readonly of: (record: JsonRecord) => string;
 }
 
-/** What tells a record from the others of its kind. */
+/** Recognizes and displays one record type. */
 export interface Kind {
-  /** Whether a record is one. */
   readonly fits: (record: JsonRecord) => boolean;
   readonly key: (record: JsonRecord) => string;
   readonly fields: readonly Field[];
@@ -38,7 +37,7 @@ const STATES: Readonly<Record<string, Color>> = {
   refuse: 'red',
 };
 
-/** What a state means at a glance. */
+/** Highlights a state. */
 export const colorOf = (text: string): Color | undefined => (Object.hasOwn(STATES, text) ? STATES[text] : undefined);
 
 const field = (name: string, head = name.replaceAll('_', ' ').toUpperCase()): Field => ({
@@ -48,7 +47,7 @@ const field = (name: string, head = name.replaceAll('_', ' ').toUpperCase()): Fi
 const shrinking = (name: string, head?: string): Field => ({ ...field(name, head), shrinks: true });
 const state = (name: string): Field => ({ ...field(name), color: colorOf });
 
-/** A value as a person reads it; times to the second, in UTC. */
+/** Formats a value for people; times in UTC, to the second. */
 export function cell(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-';
   if (typeof value === 'string')
@@ -157,14 +156,14 @@ export const AUDIT: Kind = {
   ],
 };
 
-/** Of records of which nothing is known: a column for each field. */
+/** A record type for unknown records: one column per field. */
 export const kindOf = (records: readonly JsonRecord[]): Kind => ({
   fits: () => true,
   key: (record) => JSON.stringify(record),
   fields: [...new Set(records.flatMap((record) => Object.keys(record)))].map((name) => shrinking(name)),
 });
 
-/** The kinds of record that others hold lists of, by the name of the list. */
+/** Types of nested lists, by the list's name. */
 const INNER: Readonly<Record<string, Kind>> = {
   certificates: CERTIFICATES,
   tokens: OTPS,
@@ -172,7 +171,7 @@ const INNER: Readonly<Record<string, Kind>> = {
   events: AUDIT,
 };
 
-/** A line about a record, for a question. */
+/** Summarizes a record for a question. */
 export const inWords = (record: JsonRecord, names: readonly string[]): string =>
   names.map((name) => `  ${name.padEnd(12)} ${printable(cell(record[name]))}\n`).join('');
 
@@ -183,13 +182,13 @@ export interface FormatValues {
 
 type Format = 'table' | 'json' | 'csv';
 
-/** @throws UsageError: both */
+/** @throws UsageError if both are given */
 export function formatOf({ json, csv = false }: FormatValues): Format {
   if (json && csv) throw new UsageError('--json and --csv do not go together');
   return json ? 'json' : csv ? 'csv' : 'table';
 }
 
-/** One record. For people it is a line for each field; what is PEM comes at the end, as it is. */
+/** Prints one record. For people: one line per field, then PEM unchanged. */
 export function printRecord(record: JsonRecord, values: FormatValues, context: CommandContext): void {
   const format = formatOf(values);
   if (format === 'json') context.out(`${JSON.stringify(record, null, 2)}\n`);
@@ -221,7 +220,7 @@ function printFields(record: JsonRecord, context: CommandContext): void {
   for (const pem of pems) context.out(`\n${pem.trimEnd()}\n`);
 }
 
-/** A record that has others inside. */
+/** A nested record. */
 const isGroup = (value: unknown): value is JsonRecord =>
   isRecord(value) && Object.values(value).some((one) => isRecord(one) || isRecordList(one));
 
@@ -244,7 +243,7 @@ export function tableOf({ fields }: Kind, records: readonly JsonRecord[], contex
   );
 }
 
-/** Made here, where the server has no table of it; without what is PEM. */
+/** CSV for lists that the server returns only as JSON; omits PEM. */
 export function csvOf(records: readonly JsonRecord[]): string {
   const entries = records.flatMap((record) => Object.entries(record));
   const pems = new Set(entries.flatMap(([name, value]) => (isPem(value) ? [name] : [])));

@@ -1,4 +1,4 @@
-/** `estuary admin overview|statistics|history|configuration|events`: what is and what was, at a glance. */
+/** `estuary admin overview|statistics|history|configuration|events`. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { CommandError, type Entry, EXIT, value } from '../command.ts';
 import { printable } from '../text-table.ts';
@@ -82,11 +82,14 @@ async function statistics(values: StatisticsValues, session: Session): Promise<n
   return EXIT.ok;
 }
 
-/** Milliseconds before it is tried again. */
+/** Milliseconds before a retry. */
 const PAUSE = 3000;
 const SHOWN = ['time', 'type', 'outcome', 'subject', 'ca', 'detail'];
 
-/** Prints server-sent events, each on a line. Goes on while the server is away; ends when it refuses. @throws CommandError */
+/**
+ * Prints server-sent events, one per line. Continues while the server is down; ends if it rejects the call. @throws
+ * CommandError
+ */
 async function follow({ json }: { readonly json: boolean }, session: Session): Promise<number> {
   const { client, out, err } = session;
   let last: string | undefined;

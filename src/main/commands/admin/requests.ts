@@ -1,4 +1,4 @@
-/** `estuary admin request …` and `check`: what waits for approval, and what would become of a request. */
+/** `estuary admin request …` (approval queue) and `check` (dry run of a request). */
 import { REQUEST_STATUSES } from '../../../store/request-state.ts';
 import { argument, type Entry, EXIT, required, UsageError, value } from '../command.ts';
 import { adminCommand, confirm, FORMATS, records, type Session, YES } from './admin-command.ts';

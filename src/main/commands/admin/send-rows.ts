@@ -1,4 +1,4 @@
-/** A file of rows, sent in as many calls as it takes; each row answered, in order, in the format of the file. */
+/** Sends a file of rows in several calls; prints the result of each row, in order, in the file's format. */
 import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { csvLine, parseCsv } from '../../../http/admin/bulk/csv.ts';
 import { EXIT, UsageError } from '../command.ts';
@@ -11,23 +11,23 @@ import { asRecord, textAt } from './json.ts';
 interface RowsOrder {
   readonly path: string;
   readonly query?: Query;
-  /** `-`: the standard input. */
+  /** `-`: standard input. */
   readonly file: string;
-  /** Where the answers go; undefined: to the standard output. */
+  /** Output file; undefined: standard output. */
   readonly out: string | undefined;
-  /** Checks every row, and changes nothing. */
+  /** Checks every row, changes nothing. */
   readonly dryRun: boolean;
-  /** A dry run goes first, to estimate how long the calls take. */
+  /** Runs a dry run first to estimate the duration. */
   readonly estimates?: boolean;
-  /** For the progress, and for the end. */
+  /** For progress and summary. */
   readonly what: string;
   readonly done: string;
 }
 
-/** Of one call. A little less, so that no header makes it too much. */
+/** Per call; slightly below the limits, to leave room for headers. */
 const MOST_ROWS = 10_000;
 const MOST_BYTES = 15 << 20;
-/** Failures that are told one by one. */
+/** Failures that are printed individually. */
 const TOLD = 10;
 
 interface Part {
@@ -35,7 +35,7 @@ interface Part {
   readonly rows: number;
 }
 
-/** @returns 1 where a row failed. @throws UsageError; CommandError: what was sent before stays done */
+/** @returns 1 if a row failed. @throws UsageError; CommandError: earlier calls remain in effect */
 export async function sendRows(given: RowsOrder, session: Session): Promise<number> {
   const text = await readRows(given.file);
   const isCsv = formatOf(given.file, text) === 'csv';
@@ -70,7 +70,7 @@ function send(
   return client.open('POST', path, { query, rows, accept: rows.type });
 }
 
-/** Says before the first call how long all of them take, as the server has measured. */
+/** Estimates the total time from the server's measurement. */
 async function estimate(
   order: RowsOrder,
   { parts, total, isCsv }: { readonly parts: readonly Part[]; readonly total: number; readonly isCsv: boolean },
@@ -98,20 +98,20 @@ function report(
 }
 
 interface RowFailure {
-  /** Of the file, from 1 without the header. */
+  /** In the file, from 1 without the header. */
   readonly row: number;
   readonly code: string;
   readonly message: string;
 }
 
-/** The answers of all calls as those of one. */
+/** Combines the responses of all calls. */
 class Answers {
   readonly failures: RowFailure[] = [];
   readonly #isCsv: boolean;
   readonly #session: Session;
   readonly #target: FileHandle | undefined;
   readonly #shown: Progress;
-  /** Rows of the calls before. */
+  /** Rows of earlier calls. */
   #before = 0;
 
   constructor(isCsv: boolean, session: Session, target: FileHandle | undefined, shown: Progress) {
@@ -121,7 +121,7 @@ class Answers {
     this.#shown = shown;
   }
 
-  /** What came is kept also where the rest does not come: a token is told once. */
+  /** Keeps what arrived even if the rest fails: a token is shown only once. */
   async take(chunks: AsyncIterable<string>, rows: number): Promise<void> {
     let text = '';
     let lines = this.#isCsv ? -1 : 0;
@@ -192,14 +192,14 @@ async function standardInput(): Promise<Buffer> {
   return buffer(process.stdin);
 }
 
-/** By its name; else by its first character, which in NDJSON is a brace. */
+/** By file name, otherwise by the first character: NDJSON starts with a brace. */
 function formatOf(file: string, text: string): 'csv' | 'ndjson' {
   if (/\.csv$/i.test(file)) return 'csv';
   if (/\.(?:ndjson|jsonl)$/i.test(file)) return 'ndjson';
   return /^\s*\{/.test(text) ? 'ndjson' : 'csv';
 }
 
-/** @throws UsageError: it is there already */
+/** @throws UsageError if it exists */
 async function create(file: string): Promise<FileHandle> {
   try {
     return await open(file, 'wx', 0o600);
@@ -208,7 +208,7 @@ async function create(file: string): Promise<FileHandle> {
   }
 }
 
-/** @throws UsageError: what is broken in the first part would be found in the last only after the others were sent */
+/** @throws UsageError: checks the whole file before the first part is sent */
 function csvParts(text: string): Part[] {
   const [header, ...records] = parseCsv(text);
   if (header === undefined) throw new UsageError('FILE has no header line');
@@ -230,7 +230,7 @@ const ndjsonParts = (text: string): Part[] =>
       .map((line) => `${line}\n`),
   );
 
-/** As many lines together as a call may have. */
+/** Groups as many lines as one call may have. */
 function together(lines: readonly string[]): Part[] {
   const parts: { lines: string[]; bytes: number }[] = [];
   for (const line of lines) {

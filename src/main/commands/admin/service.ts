@@ -1,4 +1,4 @@
-/** `estuary admin ca|lockout|audit|status|reload …`: the service itself. */
+/** `estuary admin ca|lockout|audit|status|reload …`. */
 import { AUDIT_TYPES } from '../../../audit/event.ts';
 import { argument, CommandError, type Entry, EXIT, flag, value } from '../command.ts';
 import { lookOf, painted, printable } from '../text-table.ts';
@@ -137,7 +137,7 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
   ),
 ];
 
-/** @throws CommandError: nobody answers */
+/** @throws CommandError if the server is unreachable */
 async function status({ json }: { readonly json: boolean }, session: Session): Promise<number> {
   const { client, out } = session;
   const alive = await client.record('GET', '/healthz');

@@ -1,4 +1,4 @@
-/** The commands below `estuary admin`. */
+/** The `estuary admin` commands. */
 import { createHash, randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { ADMIN_ROLES, type AdminRole } from '../../../config/vocabulary.ts';
@@ -14,7 +14,6 @@ const TOKEN_BYTES = 32;
 const DAY = 86_400_000;
 const MAX_DAYS = 3650;
 
-/** As the table of commands has them. */
 export interface TokenNewOptions {
   readonly description: string;
   readonly roles: string;
@@ -22,7 +21,7 @@ export interface TokenNewOptions {
   readonly out: string | undefined;
 }
 
-/** @throws UsageError; Error: the file is there already, or cannot be written */
+/** @throws UsageError; Error if the file exists or cannot be written */
 export async function newToken(options: TokenNewOptions, context: CommandContext): Promise<number> {
   const { description, out } = options;
   if (!/^[^\p{Cc}]{1,200}$/u.test(description)) throw new UsageError('--description is a text of 1 to 200 characters');

@@ -1,15 +1,10 @@
-/** Times as people give them: `2026-11-30T12:00:00Z`, a day, or so long from now or ago. */
+/** Parses times: `2026-11-30T12:00:00Z`, a date, or a relative time. */
 import { readTimestamp } from '../../../timestamp.ts';
 import { UsageError } from '../command.ts';
 
 const UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
-/**
- * As the API takes it.
- *
- * @param towards which way a length of time goes: 1 from now on, -1 ago
- * @throws UsageError
- */
+/** Returns the API's format. @param towards direction of a relative time: 1 future, -1 past @throws UsageError */
 export function readTime(option: string, text: string, now: number, towards: 1 | -1): string {
   const [, count = '', unit = ''] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
   const length = UNITS[unit];
@@ -25,7 +20,7 @@ export function readTime(option: string, text: string, now: number, towards: 1 |
   return date.toISOString();
 }
 
-/** A count. @throws UsageError */
+/** @throws UsageError */
 export function readCount(option: string, text: string | undefined, least = 1): number | undefined {
   if (text === undefined) return undefined;
   const count = Number(text);

@@ -1,4 +1,4 @@
-/** What the commands below `estuary client` share. */
+/** Shared by the `estuary client` commands. */
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -10,7 +10,7 @@ import { type ClientContext, realContext } from '../../../client/context.ts';
 import { nearest } from '../../../config/nearest.ts';
 import { type CommandContext, UsageError } from '../command.ts';
 
-/** Lines go to the standard error, as journald and people read them. */
+/** Writes log lines to standard error, in a form for journald and people. */
 export function clientContext(context: CommandContext, attended: boolean): ClientContext {
   return realContext({
     env: context.env,
@@ -35,7 +35,7 @@ export function chosen({ certificate }: ClientConfig, names: string | undefined)
   });
 }
 
-/** The exit code of a request that the CA accepted and an administrator has to approve. */
+/** Exit code for a request that awaits approval. */
 export const NOT_YET = 3;
 const MAX_WAIT = 604_800;
 
@@ -64,7 +64,7 @@ export const resultsJson = (results: readonly StepResult[]): string => {
   return `${JSON.stringify({ certificates }, null, 2)}\n`;
 };
 
-/** Timers end at 2^31 ms. */
+/** Maximum setTimeout delay, in milliseconds. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
 export const sleep: Sleep = async (milliseconds, stop) => {
@@ -75,9 +75,9 @@ export const sleep: Sleep = async (milliseconds, stop) => {
   }
 };
 
-/** Questions to whoever sits at the terminal; what is secret is not shown while it is typed. */
+/** Asks on the terminal; secrets are not echoed. */
 
-/** undefined: nobody sits there. */
+/** undefined without a terminal. */
 function terminal(): ((question: string, options: { readonly secret: boolean }) => Promise<string>) | undefined {
   const { stdin, stderr } = process;
   if (!stdin.isTTY || !stderr.isTTY) return undefined;

@@ -1,4 +1,4 @@
-/** `client enroll`: gets a first certificate with a configuration file, or with options that become one. */
+/** `client enroll`: gets a first certificate, configured by a file or by options. */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { stringify } from 'smol-toml';
@@ -33,7 +33,7 @@ export async function enroll(options: EnrollOptions, context: CommandContext): P
   return EXIT.ok;
 }
 
-/** Repeats what can still succeed: requests that wait for approval (202), and temporary failures such as 429 and 503. */
+/** Retries what can still succeed: requests that await approval (202), and temporary failures such as 429 and 503. */
 async function untilDone(
   config: ClientConfig,
   certificates: readonly CertificateConfig[],
@@ -65,12 +65,12 @@ function onlyFile(options: EnrollOptions, file: string): string {
   return file;
 }
 
-/** A configuration that was made from options, and its `client.toml` for `renew` and `run`. */
+/** A configuration made from options, and its `client.toml` for `renew` and `run`. */
 interface MadeConfig {
   readonly config: ClientConfig;
-  /** Without a certificate, the newest settings are the best there are. */
+  /** Without a certificate, save the latest settings. */
   saveBefore(client: ClientContext): void;
-  /** Settings that got a certificate replace earlier ones. */
+  /** Save settings that obtained a certificate. */
   saveAfter(client: ClientContext, results: readonly StepResult[]): void;
 }
 
@@ -112,5 +112,5 @@ function save(file: string, content: string, client: ClientContext, name: string
   DISK.rename(fresh, file);
 }
 
-/** The URL of a proxy may contain its password. */
+/** A proxy URL may contain a password. */
 const modeOf = (content: string): number => (/^proxy = .*@/m.test(content) ? 0o600 : 0o644);

@@ -1,4 +1,4 @@
-/** What the commands share that perform a single EST operation: settings, waiting, and output. */
+/** Shared by the commands that perform one EST operation: settings, waiting, output. */
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { ClientError } from '../../../client/client-error.ts';
@@ -59,7 +59,7 @@ function oneShot(
   return { config, server, context, identity, store: memoryTrust(folder) };
 }
 
-/** Runs a command, and prints its failure. */
+/** Runs a command and prints its failure. */
 export async function reported(
   { json, out, stdout, force }: OnceOptions,
   context: CommandContext,
@@ -81,7 +81,7 @@ export async function reported(
 
 export const jsonText = (value: object): string => `${JSON.stringify(value, null, 2)}\n`;
 
-/** Writes the result to --out, or to the standard output. */
+/** Writes the result to --out or standard output. */
 export function write(content: string | Buffer, { out }: Pick<OnceOptions, 'out'>, context: CommandContext): void {
   if (out === undefined) context.out(content);
   else writeNew(out, content, 0o644);
@@ -106,7 +106,7 @@ export const certificateJson = (certificate: Certificate): object => ({
 interface Enrollment {
   readonly operation: EnrollmentOperation;
   readonly wait: string | undefined;
-  /** Makes the request, which is then repeated as it is. */
+  /** Creates the request; retries send it unchanged. */
   readonly request: (server: EstOperations) => Promise<ReadyRequest>;
   readonly open?: (
     key: ServerKey,
@@ -115,7 +115,7 @@ interface Enrollment {
   ) => Promise<{ readonly pem: string; readonly spki: Buffer }>;
 }
 
-/** Gets one certificate, and prints it. */
+/** Gets and prints one certificate. */
 export async function enrollOnce(
   shot: OneShot,
   enrollment: Enrollment,
@@ -141,7 +141,7 @@ export async function enrollOnce(
   return NOT_YET;
 }
 
-/** Seconds before another attempt after a temporary failure without Retry-After. */
+/** Seconds before a retry after a temporary failure without Retry-After. */
 const RETRY_DELAY = 15;
 
 async function untilAnswered(

@@ -1,4 +1,4 @@
-/** The commands below `estuary client` that perform one EST operation and keep nothing. */
+/** The `estuary client` commands that perform one EST operation and store nothing. */
 import { createPrivateKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { ClientError } from '../../../client/client-error.ts';
@@ -17,7 +17,7 @@ import { type CommandContext, EXIT, UsageError, type Values } from '../command.t
 import { certificateJson, enrollOnce, jsonText, type OnceOptions, openOnce, reported, write } from './once.ts';
 import type { ENROLL, REENROLL, SERVERKEYGEN } from './options.ts';
 
-/** `client cacerts`: the server's CA certificates that are trusted (RFC 7030 §4.1). @throws UsageError; ConfigError */
+/** `client cacerts`: the server's trusted CA certificates (RFC 7030 §4.1). @throws UsageError; ConfigError */
 export function cacerts(options: OnceOptions, context: CommandContext): Promise<number> {
   return reported(options, context, async () => {
     const { anchors, intermediates } = await withServer(openOnce(options, context), (_, cas) => Promise.resolve(cas));
@@ -31,7 +31,7 @@ export function cacerts(options: OnceOptions, context: CommandContext): Promise<
   });
 }
 
-/** `client csrattrs`: what the server demands of requests (RFC 7030 §4.5). @throws UsageError; ConfigError */
+/** `client csrattrs`: the server's CSR attributes (RFC 7030 §4.5). @throws UsageError; ConfigError */
 export function csrattrs(options: OnceOptions, context: CommandContext): Promise<number> {
   return reported(options, context, async () => {
     const attributes = await withServer(openOnce(options, context), (server) => server.csrAttributes(true));
@@ -57,7 +57,9 @@ function line(one: AttrOrOid): string {
   return `${oidName(one.oid)}${shown === '' ? '' : ` ${shown}`}\n`;
 }
 
-/** `client enroll --csr` and `--stdout`: one certificate for a request or a key from elsewhere. @throws UsageError; ConfigError */
+/**
+ * `client enroll --csr` and `--stdout`: one certificate for an existing request or key. @throws UsageError; ConfigError
+ */
 export function enrollFromRequest(options: Values<typeof ENROLL>, context: CommandContext): Promise<number> {
   return reported(options, context, async () => {
     const { csr, wait } = options;
@@ -114,7 +116,7 @@ export function reenroll(options: Values<typeof REENROLL>, context: CommandConte
 
 type ServerKeyGenOptions = Values<typeof SERVERKEYGEN>;
 
-/** A certificate with a key that the server generates (RFC 7030 §4.4). @throws UsageError; ConfigError */
+/** `client serverkeygen`: a certificate for a server-generated key (RFC 7030 §4.4). @throws UsageError; ConfigError */
 export function serverkeygen(options: ServerKeyGenOptions, context: CommandContext): Promise<number> {
   return reported(options, context, async () => {
     if (options.der)
@@ -155,7 +157,6 @@ export function serverkeygen(options: ServerKeyGenOptions, context: CommandConte
   });
 }
 
-/** @throws UsageError */
 function protectionOf(options: ServerKeyGenOptions): KeyProtection | undefined {
   const { 'decrypt-key': keyFile, 'decrypt-id': keyId, 'kek-file': kekFile, 'kek-id': kekId } = options;
   if (keyFile !== undefined && kekFile !== undefined)
@@ -171,7 +172,7 @@ function protectionOf(options: ServerKeyGenOptions): KeyProtection | undefined {
   return { key: sharedKey(kekFile), identifier: hex('--kek-id', kekId) };
 }
 
-/** The octets as they are, or in hex. */
+/** Raw octets or hex. */
 function sharedKey(file: string): Buffer {
   const content = readFileSync(file);
   const text = content.toString('latin1').trim();

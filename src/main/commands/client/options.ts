@@ -1,4 +1,4 @@
-/** The options that the commands below `estuary client` share, and the client.toml that they stand for. */
+/** Options shared by the `estuary client` commands, and their client.toml equivalent. */
 import { resolve } from 'node:path';
 import { MADE_KEY_TYPES } from '../../../pki/x509/key-pair.ts';
 import { flag, value, type Options, type Values } from '../command.ts';
@@ -44,7 +44,7 @@ const WAIT = value(
   'how long to wait for an approval (202) or after a temporary failure such as 429 or 503 (default 0)',
 );
 
-/** The result of a single operation. */
+/** Output of a single operation. */
 const OUTPUT = {
   out: value('FILE', 'where the result goes (default: the standard output)'),
   stdout: flag('write the result to the standard output'),
@@ -53,7 +53,7 @@ const OUTPUT = {
   force: flag('overwrite files'),
 };
 
-/** Settings from a file in place of options. */
+/** Reads settings from a file instead of options. */
 const FROM_CONFIG = {
   config: value('FILE', 'client.toml, for the server and the credentials in place of options'),
   name: value('NAME', 'the certificate in client.toml (default: the first one)'),
@@ -61,7 +61,7 @@ const FROM_CONFIG = {
 
 const CSR = value('FILE', 'a request that was made elsewhere: PEM, base64 or DER');
 
-/** Of a command that only reads. */
+/** For a command that only reads. */
 export const QUERY = { ...FROM_CONFIG, ...CONNECTION, ...CREDENTIALS, ...OUTPUT };
 
 export const ENROLL = {
@@ -109,7 +109,7 @@ const list = (text: string | undefined): string[] | undefined => text?.split(','
 const given = (values: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(values).filter(([, one]) => one !== undefined));
 
-/** The document of a client.toml with one certificate. A key without a certificate is the one to be certified. */
+/** A client.toml document with one certificate. A key without a certificate is the key to certify. */
 export function documentOf(options: SettingOptions, url: string, folder: string): Record<string, unknown> {
   const { cert, key } = options;
   const isUri = key?.startsWith('pkcs11:') === true;

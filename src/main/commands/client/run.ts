@@ -1,4 +1,4 @@
-/** The commands that keep the certificates of a configuration: `client run`, the daemon, and `renew`. */
+/** `client run` (the daemon) and `client renew`: keep the configured certificates valid. */
 import { spawn } from 'node:child_process';
 import { isSea } from 'node:sea';
 import { keepUp, stepAll, type StepElsewhere } from '../../../client/client.ts';
@@ -9,7 +9,7 @@ import { describe } from '../../../errors.ts';
 import { type CommandContext, EXIT } from '../command.ts';
 import { chosen, clientContext, resultsJson, sleep } from './client-context.ts';
 
-/** Until SIGTERM or SIGINT; SIGHUP reads the configuration again. @throws ConfigError; ClientError */
+/** Runs until SIGTERM or SIGINT; SIGHUP reloads the configuration. @throws ConfigError; ClientError */
 export async function keepRenewed(
   { config: file }: { readonly config: string },
   context: CommandContext,
@@ -31,7 +31,7 @@ export async function keepRenewed(
   return EXIT.ok;
 }
 
-/** A configuration that is refused leaves the former one in force. */
+/** An invalid configuration leaves the old one in force. */
 function again(file: string, former: ClientConfig, client: ClientContext): ClientConfig {
   try {
     const config = loadClientConfig(file);
@@ -43,10 +43,10 @@ function again(file: string, former: ClientConfig, client: ClientContext): Clien
   }
 }
 
-/** Longer than a token and a server take together; milliseconds. */
+/** Milliseconds; more than a token and a server take together. */
 const LONGEST_STEP = 900_000;
 
-/** `client renew` of one certificate. Killed at any point, it leaves what the next one goes on with. */
+/** Runs `client renew` for one certificate in a child process. If it is killed, the next run continues. */
 const renewElsewhere =
   (file: string): StepElsewhere =>
   (name, stop) =>

@@ -1,4 +1,4 @@
-/** `client status`: how the certificates are. Loads neither HTTP nor TLS, so that it starts fast. */
+/** `client status`: the state of the certificates. Loads neither HTTP nor TLS, for a fast start. */
 import { loadClientConfig } from '../../../client/config/load.ts';
 import { DISK } from '../../../client/keep/disk.ts';
 import { describeStatus, healthOf, isWell, statusOf } from '../../../client/status.ts';
@@ -9,7 +9,6 @@ interface StatusOptions {
   readonly json: boolean;
 }
 
-/** @throws ConfigError; ClientError */
 export function status({ config: file, json }: StatusOptions, context: CommandContext): Promise<number> {
   const config = loadClientConfig(file);
   const now = context.now();

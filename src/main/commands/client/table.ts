@@ -1,4 +1,4 @@
-/** The commands below `estuary client`. */
+/** The `estuary client` commands. */
 import { command, flag, required, value, type Entry } from '../command.ts';
 import { ENROLL, QUERY, REENROLL, SERVERKEYGEN } from './options.ts';
 
