@@ -15,21 +15,21 @@ import { checkNotRevokedHere } from './mtls/revocation-lists.ts';
 import { presentedCertificates } from './mtls/presented-certificates.ts';
 import { requestIdField } from '../request-context.ts';
 
-/** The settings in force; a reload replaces all of them. */
+/** The settings in force; a reload replaces them as a whole. */
 export interface AdminAuthSettings {
   readonly mode: 'required' | 'optional' | 'required_for_reenroll' | 'none';
-  /** Made from admin.tls.trust_anchors; undefined in mode `none`. */
+  /** From admin.tls.trust_anchors; undefined in mode `none`. */
   readonly trust: ClientTrust | undefined;
   readonly bearer_token: {
     readonly enabled: boolean;
     readonly tokens: readonly AdminToken[];
   };
   readonly clients?: readonly AdminClient[];
-  /** Of certificates that no client's entry names; when absent, `["admin"]` without any entry, else none. */
+  /** Roles of certificates without an entry; default: `["admin"]` if there are no entries, otherwise none. */
   readonly default_roles?: readonly AdminRole[] | undefined;
 }
 
-/** Whose session it is. */
+/** The administrator of a session. */
 type SessionOwner = Pick<SessionRow, 'administrator' | 'method' | 'certificate'>;
 
 const CODE = 'ADMIN_AUTHENTICATION_REQUIRED';
@@ -57,11 +57,11 @@ export class AdminAuthenticator {
   }
 
   /**
-   * A valid certificate suffices in every mode except `none`. A bearer token suffices if tokens are enabled and the mode
-   * is not `required`. A wrong token is a failure even with a valid certificate. `required_for_reenroll` means `optional`.
-   *
-   * @throws EstuaryError 401; a failure (not a request without credentials) is audited as `auth.admin`. 500 or 503
-   *   from the store
+   * A valid certificate suffices in every mode except `none`. A bearer token suffices if tokens are enabled and the
+   * mode is not `required`. An invalid token is a failure even with a valid certificate. `required_for_reenroll` means
+   * `optional`.
+   * @throws EstuaryError 401; a failure, unlike missing credentials, is audited as `auth.admin`. 500 or 503 from the
+   * store
    */
   async authenticate(presented: PresentedCredentials): Promise<AdminIdentity> {
     const settings = this.#settings();
@@ -84,9 +84,8 @@ export class AdminAuthenticator {
   }
 
   /**
-   * The administrator of a session, with the roles of the settings in force.
-   *
-   * @returns a text for the audit log if the session is not valid any more
+   * The administrator of a session, with the roles in force.
+   * @returns a text for the audit log if the session is no longer valid
    * @throws EstuaryError 500 or 503 from the store
    */
   async ofSession(session: SessionOwner, presented: PresentedCredentials): Promise<AdminIdentity | string> {
@@ -113,7 +112,7 @@ export class AdminAuthenticator {
       : holder;
   }
 
-  /** Parses the names of the settings once. */
+  /** Cached per settings. */
   #administrators(settings: AdminAuthSettings): Administrators {
     if (this.#known?.settings !== settings) {
       const { bearer_token, clients, default_roles, trust } = settings;
@@ -145,13 +144,13 @@ export class AdminAuthenticator {
   }
 }
 
-/** Why authentication failed. @throws every other error */
+/** Why authentication failed. @throws any other error */
 function reasonOf(error: unknown): string {
   if (!isUnauthenticated(error)) throw error;
   return describe(error);
 }
 
-/** The holder of the token that a header carries, or undefined. */
+/** The holder of the token in a header, if any. */
 function bearerHolder(authorization: string, administrators: Administrators): AdminIdentity | undefined {
   if (authorization.length > MAX_HEADER) return undefined;
   const token = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1];

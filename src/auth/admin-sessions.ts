@@ -1,6 +1,6 @@
 /**
- * Sessions of administrators who sign in with a browser. The browser keeps a random id in a cookie that no script can read, and the
- * store keeps the hash of the id. A session contains no roles.
+ * Browser sessions of administrators. A cookie that scripts cannot read contains a random ID; the store contains its
+ * hash. A session contains no roles.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import type { AuditEvent } from '../audit/event.ts';
@@ -13,18 +13,18 @@ import type { FailureRecords } from './failure-records.ts';
 import type { PresentedCredentials } from './identity.ts';
 import { presentedCertificates } from './mtls/presented-certificates.ts';
 
-/** How long a session lasts, in seconds. */
+/** Limits of a session, in seconds. */
 export interface SessionTimes {
   /** Without a call. */
   readonly idle_timeout: number;
-  /** In all. */
+  /** In total. */
   readonly lifetime: number;
 }
 
 export interface AdminSession {
   readonly id_hash: string;
   readonly created_at: number;
-  /** When it was used before. */
+  /** Time of the previous use. */
   readonly seen_at: number;
   readonly ends_at: number;
 }
@@ -32,17 +32,15 @@ export interface AdminSession {
 interface AdminSessionsOptions {
   readonly store: SessionStore;
   readonly authenticator: Pick<AdminAuthenticator, 'ofSession'>;
-  /** What is in force. */
   readonly times: () => SessionTimes;
   readonly failures: Pick<FailureRecords, 'record'>;
   readonly now: () => number;
   readonly log: { readonly warn: (fields: object, message: string) => void };
 }
 
-/** 256 bits, base64url. */
 const ID = /^[A-Za-z0-9_-]{43}$/;
 const ID_BYTES = 32;
-/** Milliseconds in which a session that is used is noted once; a tenth of the idle time where that is less. */
+/** Minimum milliseconds between recorded uses; a tenth of the idle timeout if that is less. */
 const NOTED_EVERY = 60_000;
 
 const hashOf = (id: string): string => createHash('sha256').update(id).digest('hex');
@@ -55,11 +53,10 @@ export class AdminSessions {
   }
 
   /**
-   * Begins a session for the administrator whom this call authenticates, always with a new id.
-   *
-   * @param former the id that the browser sent; its session ends
-   * @param events are committed with it
-   * @returns the id, which is stored nowhere, and the session
+   * Begins a session with a new ID.
+   * @param former the ID that the browser sent; its session ends
+   * @param events committed with it
+   * @returns the ID, which is not stored, and the session
    */
   async begin(
     admin: AdminIdentity,
@@ -83,10 +80,9 @@ export class AdminSessions {
   }
 
   /**
-   * The administrator of a session, with the roles of the configuration in force.
-   *
-   * @throws EstuaryError 401 `SESSION_ENDED`: it does not exist or has ended, the configuration no longer accepts the administrator, or the
-   *   connection has another certificate; 500 or 503 from the store
+   * The administrator of a session, with the roles in force.
+   * @throws EstuaryError 401 `SESSION_ENDED` if it is unknown or has ended, the configuration no longer accepts the
+   * administrator, or the connection has another certificate; 500 or 503 from the store
    */
   async resume(
     id: string,
@@ -96,7 +92,7 @@ export class AdminSessions {
     if (row === undefined || !this.isAlive(row)) throw ended();
     const admin = await this.#options.authenticator.ofSession(row, presented);
     if (typeof admin === 'object') return { admin, session: row };
-    // Someone else may have the cookie.
+    // The cookie may be stolen.
     const { address } = presented;
     await this.#options.failures.record({
       type: 'auth.admin',
@@ -108,7 +104,7 @@ export class AdminSessions {
     throw ended(admin);
   }
 
-  /** Records that a session is used, so that its idle time starts again. Never rejects, so that the call continues. */
+  /** Records a use, which restarts the idle timeout. Never rejects, so that the call continues. */
   async note({ id_hash, seen_at }: AdminSession): Promise<void> {
     const { store, now, log } = this.#options;
     const at = now();
@@ -118,12 +114,12 @@ export class AdminSessions {
       .catch((error: unknown) => log.warn({ detail: describe(error) }, 'the use of a session could not be noted'));
   }
 
-  /** @param events are committed with the end. `false`: the session does not exist */
+  /** @param events committed with the end. `false`: the session does not exist */
   end({ id_hash }: AdminSession, events: readonly AuditEvent[]): Promise<boolean> {
     return this.#options.store.deleteSession(id_hash, events);
   }
 
-  /** Whether it has not ended, by idle time or lifetime. */
+  /** Whether neither the idle timeout nor the lifetime is over. */
   isAlive({ seen_at, ends_at }: Pick<AdminSession, 'seen_at' | 'ends_at'>): boolean {
     const now = this.#options.now();
     return now < ends_at && now < seen_at + this.times.idle_timeout * 1000;

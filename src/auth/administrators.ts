@@ -1,4 +1,4 @@
-/** Who the administrators are, and what each of them may do. */
+/** The administrators and their roles. */
 import { createHash, hash, timingSafeEqual } from 'node:crypto';
 import {
   clientHolder,
@@ -21,27 +21,26 @@ export type { AdminClient, AdminToken };
 
 export interface AdminIdentity {
   readonly method: 'mtls' | 'bearer';
-  /** Who, for people and the audit log: the configured name, or the certificate's subject. */
+  /** For people and the audit log: the configured name, or the certificate's subject. */
   readonly display: string;
-  /** Who, for decisions: equal for all credentials of one administrator. Contains no secret. */
+  /** For decisions: equal for all credentials of one administrator. Contains no secret. */
   readonly key: string;
   /** The token, or the entry of `admin.clients`; a session belongs to it. Contains no secret. */
   readonly credential: string;
-  /** Of a certificate: the subject of the CA that issued it, RFC 4514. */
+  /** For a certificate: the issuer's subject, RFC 4514. */
   readonly issuer?: string;
-  /** false: no entry names the certificate, so it has only `admin.tls.default_roles`. */
+  /** false: the certificate has no entry, so it has only `admin.tls.default_roles`. */
   readonly hasEntry: boolean;
   readonly roles: readonly AdminRole[];
-  /** When the token or the certificate expires, milliseconds since the epoch; undefined: never. */
+  /** Expiry of the token or the certificate; undefined: never. */
   readonly notAfter: number | undefined;
 }
 
-/** Whom the configuration lets in. */
+/** The configured administrators. */
 export interface AdministratorsOptions {
   readonly tokens: readonly AdminToken[];
   readonly clients?: readonly AdminClient[] | undefined;
   readonly default_roles?: readonly AdminRole[] | undefined;
-  /** `admin.tls.trust_anchors`. */
   readonly anchors?: readonly Certificate[] | undefined;
 }
 
@@ -63,12 +62,12 @@ function holderOf(token: HashedToken): AdminIdentity {
   };
 }
 
-/** The entries of the configuration, ready to be looked up. */
+/** Looks up the configured entries. */
 export class Administrators {
   readonly #tokens: readonly HashedToken[];
   readonly #clients: readonly MatchedClient[];
   readonly #defaultRoles: readonly AdminRole[];
-  /** The anchors by name. */
+  /** By name. */
   readonly #anchors: ReadonlyMap<string, readonly Certificate[]>;
 
   constructor({ tokens, clients = [], default_roles, anchors = [] }: AdministratorsOptions) {
@@ -81,7 +80,7 @@ export class Administrators {
     this.#anchors = Map.groupBy(anchors, ({ subject }) => foldedName(subject));
   }
 
-  /** The holder of a bearer token, whether it has expired or not. All hashes are compared, each in constant time. */
+  /** The holder of a bearer token, expired or not. Compares all hashes in constant time. */
   withToken(token: string): AdminIdentity | undefined {
     const presented = createHash('sha256').update(token).digest();
     let found: AdminIdentity | undefined;
@@ -91,17 +90,16 @@ export class Administrators {
     return found;
   }
 
-  /** The holder of the token with this {@link AdminIdentity.credential}, likewise. */
   withTokenKey(key: string): AdminIdentity | undefined {
     const entry = this.#tokens.find((token) => tokenKey(token.hash) === key);
     return entry === undefined ? undefined : holderOf(entry);
   }
 
-  /** The holder of a certificate whose path was validated. */
+  /** The holder of a certificate with a validated path. */
   withCertificate(holder: CertificateHolder): AdminIdentity {
     const { certificate, issuer } = holder;
     const entry = this.#entryOf(holder);
-    // A renewed certificate without an entry is the same administrator, whatever its serial number and key.
+    // A renewed certificate without an entry belongs to the same administrator, whatever its serial number and key.
     const unlisted = `unlisted:${namesMatch(certificate.subject, issuer.subject)}`;
     return {
       method: 'mtls',
@@ -116,8 +114,8 @@ export class Administrators {
   }
 
   /**
-   * The entry of a certificate: by fingerprint, else by key, else by names. The order within the configuration decides between
-   * the fingerprints of a certificate and of its ECDSA twin, so that both forms have one entry.
+   * The entry of a certificate: by fingerprint, otherwise by key, otherwise by names. The order in the configuration
+   * decides between the fingerprints of a certificate and its ECDSA variant, so that both forms have one entry.
    */
   #entryOf({ certificate, issuer }: CertificateHolder): MatchedClient | undefined {
     const fingerprints = fingerprintsOf(certificate).map((fingerprint) => `sha256:${fingerprint}`);
@@ -130,7 +128,7 @@ export class Administrators {
     );
   }
 
-  /** Whether the issuer has the key of the anchor whose name it bears. A CA below another anchor can choose that name, too. */
+  /** Whether the issuer has the key of the anchor with its name, which a CA below another anchor could also use. */
   #isGenuine({ subject, spki }: Certificate): boolean {
     const anchors = this.#anchors.get(foldedName(subject));
     return anchors === undefined || anchors.some((anchor) => anchor.spki.equals(spki));

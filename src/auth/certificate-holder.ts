@@ -1,18 +1,18 @@
-/** Who the holder of a client certificate is, for people and for the queue (docs/names.md). */
+/** Identifies the holder of a client certificate, for people and for the queue (docs/names.md). */
 import { createHash } from 'node:crypto';
 import { isSameCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import { comparableGeneralNames, formatGeneralName, sameGeneralNames } from '../pki/x509/general-name.ts';
 import { foldedName, isIssuedBy } from '../pki/x509/name-matching.ts';
 import { comparableName, formatName, namesEqual } from '../pki/x509/name.ts';
 
-/** A certificate, and the CA that issued it according to the validated path. */
+/** A certificate, and its issuer in the validated path. */
 export interface CertificateHolder {
   readonly certificate: Certificate;
-  /** Only its name and its public key count, whichever certificate of it the path contains. */
+  /** Only its name and public key count, in whichever certificate. */
   readonly issuer: Certificate;
 }
 
-/** @param path validated; it begins with the certificate. A certificate that is an anchor is its own issuer */
+/** @param path validated, starting with the certificate. An anchor is its own issuer */
 export function holderOf({
   certificate,
   path,
@@ -56,7 +56,10 @@ export function isSameHolder(a: CertificateHolder, b: CertificateHolder): boolea
   return holderKey(a) === holderKey(b);
 }
 
-/** Whether a certificate without a validated path belongs to this holder: the same names, and a signature of its issuer's key. */
+/**
+ * Whether a certificate without a validated path belongs to this holder: the same names, and signed with the issuer's
+ * key.
+ */
 export async function isOfHolder({ certificate, issuer }: CertificateHolder, other: Certificate): Promise<boolean> {
   return (
     isSameCertificate(certificate, other) ||

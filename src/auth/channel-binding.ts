@@ -1,19 +1,17 @@
 /**
- * Linking identity and proof of possession (RFC 7030 §3.5): the CSR's estIdentityLinking (RFC 7894), or its challengePassword, holds the
- * channel binding of the TLS connection it came over, so that nobody can have it certified from elsewhere.
+ * Links identity and proof of possession (RFC 7030 §3.5): the CSR's estIdentityLinking (RFC 7894) or challengePassword
+ * contains the channel binding of its TLS connection, so that nobody can submit it on another connection.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
 import { badRequest } from '../errors.ts';
 
-/** RFC 9266 §2. */
 const EXPORTER_LABEL = 'EXPORTER-Channel-Binding';
 const EXPORTER_LENGTH = 32;
 
 /**
- * tls-unique on TLS 1.2 (RFC 5929 §3), tls-exporter on TLS 1.3 (RFC 9266); undefined where the connection has none.
- *
- * tls-unique is the first Finished message of the handshake: the client's in a full one, the server's in a resumed one.
+ * tls-unique in TLS 1.2 (RFC 5929 §3), tls-exporter in TLS 1.3 (RFC 9266); undefined if unavailable. tls-unique is the
+ * first Finished message: the client's in a full handshake, the server's in a resumed one.
  */
 export function channelBinding(socket: TLSSocket): Buffer | undefined {
   if (socket.getProtocol() === 'TLSv1.3')
@@ -22,35 +20,33 @@ export function channelBinding(socket: TLSSocket): Buffer | undefined {
 }
 
 export interface PopLinkingPolicy {
-  /** `est.challenge_password`: whether a challengePassword is taken for a channel binding at all. */
+  /** `est.challenge_password`: whether a challengePassword is a channel binding. */
   readonly challenge_password: 'binding' | 'ignore';
-  /** `est.require_pop_linking`. */
   readonly require_pop_linking: boolean;
 }
 
-/** What may tie a request's key to whoever sends it. */
+/** What links a request's key to its sender. */
 export type PopLinking =
   | {
       readonly kind: 'connection';
-      /** The channel binding of the requester's own connection; worked out only when somebody asks. */
+      /** The channel binding of the requester's own connection, computed on demand. */
       readonly binding: () => Buffer | undefined;
-      /** CMC's own way has linked them already (RFC 5272 §6.3), to which this one is the alternative. */
+      /** CMC's own mechanism has already linked them (RFC 5272 §6.3). */
       readonly linked: boolean;
     }
-  /** It came over the connection of somebody who answers for the link: a registration authority. */
+  /** It arrived over the connection of a registration authority, which vouches for the link. */
   | { readonly kind: 'carried' };
 
-/** What of a request may hold base64 of the binding (RFC 7030 §3.5). */
+/** Attributes that may contain the binding in base64 (RFC 7030 §3.5). */
 export interface LinkingAttributes {
   readonly challengePassword: string | undefined;
-  /** RFC 7894 §3.3: then the challengePassword is for other uses. */
+  /** RFC 7894 §3.3: with it, challengePassword has other uses. */
   readonly identityLinking: string | undefined;
 }
 
 /**
- * Compares what the request claims with the connection's channel binding. An estIdentityLinking is nothing else, so it counts whatever a
- * challengePassword is taken for.
- *
+ * Compares the request's attributes with the connection's channel binding. estIdentityLinking always counts, whatever
+ * `est.challenge_password` is.
  * @throws EstuaryError 400 `POP_LINKING_MISSING` or `POP_LINKING_MISMATCH`
  */
 export function checkPopLinking(

@@ -1,4 +1,4 @@
-/** Who sends an EST request: the methods in their order of precedence, and what each outcome leaves in the audit log. */
+/** Authenticates EST requests: tries the methods by precedence and audits the outcome. */
 import type { AuditEvent } from '../audit/event.ts';
 import { EstuaryError, forbidden, unauthorized, isUnauthenticated } from '../errors.ts';
 import { auditedRequester, type Identity, type PresentedCredentials } from './identity.ts';
@@ -10,7 +10,7 @@ import { presentedCertificates } from './mtls/presented-certificates.ts';
 import { noteOnRequest, requestIdField } from '../request-context.ts';
 
 interface EstAuthenticatorOptions {
-  /** The methods that are switched on, in any order. */
+  /** The enabled methods, in any order. */
   readonly plugins: readonly AuthPlugin[];
   readonly store: AuditStore;
   readonly failures: FailureRecords;
@@ -18,13 +18,12 @@ interface EstAuthenticatorOptions {
 
 export interface EstAuthenticator {
   /**
-   * The first identity in the order client certificate, GSSAPI, JWT, LDAP, OTP. A method that fails does not keep the next from
-   * succeeding.
-   *
-   * @throws EstuaryError 401. Its message is empty where nothing was presented and a password would do (the answer
-   *   only challenges), `client certificate required` where only a certificate would do, else that of the method
-   *   presented: the Authorization header's before the certificate's. 403 `CLIENT_CERTIFICATE_NOT_ACCEPTED` where a good certificate is all
-   *   that was presented, and it does not count here. 500 or 503 where a check could not be made.
+   * The first identity in the order client certificate, GSSAPI, JWT, LDAP, OTP. A failed method does not prevent the
+   * next from succeeding.
+   * @throws EstuaryError 401. Its message is empty without credentials if a password would suffice (a mere challenge),
+   * `client certificate required` if only a certificate would, otherwise that of the failed method, preferring the
+   * Authorization header to the certificate. 403 `CLIENT_CERTIFICATE_NOT_ACCEPTED` if the only credential is a valid
+   * certificate that is not accepted here. 500 or 503 if a check failed.
    */
   authenticate(presented: PresentedCredentials, context: AuthContext): Promise<Identity>;
 }
@@ -91,7 +90,7 @@ async function reportSuccess(
   else events.push(event);
 }
 
-/** Names the issuer that was refused. */
+/** Names the rejected issuer. */
 function notAcceptedEvent(
   identity: Identity,
   { message }: EstuaryError,
@@ -127,7 +126,7 @@ function failureEvent(
   };
 }
 
-/** What a rejected certificate claims to be; nothing if it is malformed. */
+/** The names in a rejected certificate; empty if it is malformed. */
 function refusedCertificate(presented: PresentedCredentials): Pick<AuditEvent, 'subject' | 'serial'> {
   try {
     const leaf = presentedCertificates(presented)?.leaf();

@@ -1,6 +1,6 @@
 /**
- * Refusals in the audit log, bounded for each address: a client that is refused a thousand times a second costs a few
- * durable records, the last of which counts the others. One-time passwords have their lockout instead.
+ * Audits rejections with a limit per address: a client that is rejected a thousand times per second causes few durable
+ * records, the last of which has a count. One-time passwords have their lockout instead.
  */
 import type { AuditEvent } from '../audit/event.ts';
 import { CountedRepeats, type Counted } from '../counted-repeats.ts';
@@ -9,7 +9,7 @@ import { cutText } from '../log.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import { lockoutAddress } from './identity.ts';
 
-/** Records of one address and type within a window, and of one and the same refusal. */
+/** Records per window of one address and type, and of identical rejections. */
 const SINGLE = 20;
 const ALIKE = 5;
 /** Characters in the audit log. */
@@ -20,7 +20,7 @@ interface FailureRecordsOptions {
   readonly store: Pick<AuditStore, 'audit'>;
   readonly log: { readonly error: (fields: object, message: string) => void };
   readonly now: () => number;
-  /** Told of the refusals that get no record of their own, for the metrics. */
+  /** Receives rejections without a record, for the metrics. */
   readonly observe?: (events: readonly AuditEvent[]) => void;
 }
 
@@ -35,8 +35,7 @@ export class FailureRecords {
   }
 
   /**
-   * Commits the refusal, or counts it for the record that its window ends with. Subject and detail are cut.
-   *
+   * Commits the rejection, or counts it for the record at the end of its window. Truncates subject and detail.
    * @throws EstuaryError 500 or 503 from the store
    */
   async record(event: AuditEvent): Promise<void> {
@@ -44,11 +43,11 @@ export class FailureRecords {
     const kind = `${event.type} ${lockoutAddress(event.address ?? '')}`;
     const counted = this.#repeats.add(kind, cut, JSON.stringify([cut.ca, cut.subject, cut.detail]));
     if (counted === 0) await this.#options.store.audit([cut]);
-    // The record that counts them is observed when it is committed, and stands for the first.
+    // The record with the count is observed on commit, and represents the first rejection.
     if (counted > 1) this.#options.observe?.([cut]);
   }
 
-  /** Commits what has been counted so far. Never throws. */
+  /** Commits the pending counts. Never throws. */
   close(): Promise<void> {
     return this.#repeats.close();
   }

@@ -1,4 +1,4 @@
-/** The rules for credentials that somebody else verifies (LDAP, JWT): the lockout, and a bound on concurrent attempts. */
+/** Lockout and concurrency limits for credentials that an external service verifies (LDAP, JWT). */
 import type { AuditEvent } from '../audit/event.ts';
 import { unauthorized, type EstuaryError } from '../errors.ts';
 import { requestIdField } from '../request-context.ts';
@@ -13,20 +13,18 @@ interface GuardOptions {
   readonly lockout: Lockout;
   /** `otp.token_length`: a name that looks like a token is not stored. */
   readonly tokenLength: number;
-  /** Seconds. */
   readonly retryAfter: number;
 }
 
 interface Attempt {
   readonly address: string;
   readonly caLabel: string;
-  /** Milliseconds. */
   readonly now: number;
 }
 
-/** Attempts of one lockout key: those under way, and those that wait. */
+/** Attempts per lockout key: running and waiting. */
 const PER_KEY = { concurrency: 4, queue: 12 };
-/** Attempts in all, so that a slow directory leaves most of the server's capacity to other methods. */
+/** Attempts in total, so that a slow directory leaves capacity for other methods. */
 const MAX_ATTEMPTS = 64;
 
 export class GuardedAttempts {
@@ -40,11 +38,10 @@ export class GuardedAttempts {
   }
 
   /**
-   * Checks the lockout, then the credential. A failure counts toward the lockout; success clears nothing, because the holder of one
-   * account could then guess others for ever.
-   *
-   * @param name that the credential claims
-   * @param check throws {@link CredentialRefused}; anything else that it throws counts nothing
+   * Checks the lockout, then the credential. A failure counts toward the lockout. A success clears nothing: otherwise
+   * the holder of one account could guess others indefinitely.
+   * @param name the claimed name
+   * @param check throws {@link CredentialRefused}; other errors do not count
    * @throws EstuaryError 401 `LDAP_INVALID`, `JWT_INVALID`, `LOCKED_OUT`; 503 `PASSWORD_CHECK_BUSY`
    */
   async run<T>(name: string, attempt: Attempt, check: (keys: readonly string[]) => Promise<T>): Promise<T> {
@@ -67,7 +64,7 @@ export class GuardedAttempts {
       return await this.#limiter.run(keys, async (waited) => {
         if (waited) await lockout.check(keys, now, event);
         const result = await settled(check(keys));
-        // Concurrent attempts may have failed since.
+        // Concurrent attempts may have failed meanwhile.
         await lockout.check(keys, now, event);
         if (!(result instanceof CredentialRefused)) return result;
         await lockout.countFailure(keys, now, { ...event, detail: result.message });
@@ -88,7 +85,7 @@ async function settled<T>(checked: Promise<T>): Promise<T | CredentialRefused> {
   }
 }
 
-/** The 401 of each method whose credentials can be wrong. */
+/** The method's 401 for a wrong credential. */
 export function credentialInvalid(method: 'otp' | 'ldap' | 'jwt', detail: string): EstuaryError {
   switch (method) {
     case 'otp':

@@ -8,35 +8,35 @@ import type { ConnectionCertificates } from './mtls/presented-certificates.ts';
 
 interface IdentityBase {
   /**
-   * Stable across connections and restarts; what a queued request belongs to: `mtls:` or `cmc:` and the holder's key, of
-   * issuer, subject and subjectAltName; `otp:<id>`; `gssapi:<principal>`; `ldap:<client_id>`; `jwt:<issuer> <subject>`;
-   * `cmc:identification:<a shared secret's>`.
+   * Stable across connections and restarts; a queued request belongs to it: `mtls:` or `cmc:` and the holder's key
+   * (issuer, subject, subjectAltName); `otp:<id>`; `gssapi:<principal>`; `ldap:<client_id>`; `jwt:<issuer> <subject>`;
+   * `cmc:identification:<identification>`.
    */
   readonly requester: string;
-  /** Who, for people: audit and admin API. */
+  /** For people: audit and admin API. */
   readonly display: string;
-  /** What the audit log adds on how it was found: e.g. that a ticket was not verified. */
+  /** A remark for the audit log, such as that a ticket was not verified. */
   readonly note?: string | undefined;
 }
 
-/** A client certificate that passed path validation, purpose, validity and revocation. */
+/** A client certificate that passed path validation, purpose, validity and revocation checks. */
 export interface MtlsIdentity extends IdentityBase, CertificateHolder {
   readonly method: 'mtls';
-  /** It is under a CA of this server, or the store has recorded it. Only enrollments find this out. */
+  /** A CA of this server issued it, or the store has recorded it. Only enrollments determine this. */
   readonly issuedHere: boolean;
 }
 
-/** A token of which a request takes a use later, with the reservation: a one-time password, or a JWT that counts once. */
+/** A one-time password or single-use JWT; a request uses it with its reservation. */
 export interface UsedToken {
   readonly otp_id: string;
   /**
-   * Whether a use was left when the password was checked. Without one, the token may only ask for what the request that
-   * it was used for came to (contract, "OTP and 202", §9); for anything else {@link OtpService.refuseUnusable} is the answer.
+   * Whether uses were left when the password was checked. Otherwise the token may only poll the request that it was
+   * used for; anything else gets {@link OtpService.refuseUnusable}.
    */
   readonly usable: boolean;
-  /** Why it is dead, where it has expired or was revoked: then even that request is refused ({@link OtpService.refuseRepeat}). */
+  /** Why an expired or revoked token is dead; then even that request is rejected ({@link OtpService.refuseRepeat}). */
   readonly dead?: string | undefined;
-  /** What a failure with this token counts on, see {@link OtpService.refuseUnusable}, and what a use of it clears. */
+  /** Lockout keys that a failure counts on, and a use clears. */
   readonly lockoutKeys: readonly string[];
 }
 
@@ -44,15 +44,15 @@ export interface UsedToken {
 export interface OtpIdentity extends IdentityBase, UsedToken {
   readonly method: 'otp';
   readonly client_id: string;
-  /** The presented password: serverkeygen encrypts with it when policy says so. Never logged. */
+  /** The presented password, with which serverkeygen may encrypt. Never logged. */
   readonly password: Buffer;
 }
 
-/** A Kerberos principal, with the subject that its certificate gets. */
+/** A Kerberos principal, with its certificate's subject. */
 export interface GssapiIdentity extends IdentityBase {
   readonly method: 'gssapi';
   readonly principal: string;
-  /** What it is called here: its primary alone, for a one-component principal of the service's realm; absent: the whole. */
+  /** Short name: the primary of a one-component principal in the service's realm. Default: the whole principal. */
   readonly name?: string;
   readonly subject: Name;
   /** base64 of the mutual-authentication token for `WWW-Authenticate: Negotiate …`, if any. */
@@ -62,73 +62,72 @@ export interface GssapiIdentity extends IdentityBase {
 /** How a client_id binds the CSR's names (`otp.bind_client_id`, `bind` of LDAP and JWT). */
 export type ClientIdBinding = 'off' | 'cn' | 'san';
 
-/** A requester that a directory or an identity provider describes. */
+/** A requester with attributes from a directory or an identity provider. */
 interface DescribedIdentity extends IdentityBase {
   readonly client_id: string;
   readonly binding: ClientIdBinding;
-  /** What placeholders take their values from; the names are in lower case for LDAP. */
+  /** Placeholder values; LDAP attribute names are in lower case. */
   readonly attributes: ReadonlyMap<string, readonly string[]>;
 }
 
-/** An entry of the directory that a bind has proven. */
+/** A directory entry proven by a bind. */
 export interface LdapIdentity extends DescribedIdentity {
   readonly method: 'ldap';
 }
 
-/** The subject of a JSON Web Token that was verified. */
+/** The subject of a verified JSON Web Token. */
 export interface JwtIdentity extends DescribedIdentity {
   readonly method: 'jwt';
   /** With `single_use`. */
   readonly token: UsedToken | undefined;
 }
 
-/** Who sent a CMC message: the holder of the certificate that signed it, or of a shared secret (RFC 5272 §6.2). */
+/** The sender of a CMC message: the holder of the signing certificate or of a shared secret (RFC 5272 §6.2). */
 export interface CmcIdentity extends IdentityBase {
   readonly method: 'cmc';
-  /** undefined: a shared secret proved it. */
+  /** undefined for a shared secret. */
   readonly certificate: Certificate | undefined;
-  /** The CA that issued the certificate; undefined also for an RA's that the configuration names and no path leads to. */
+  /** The certificate's issuer; also undefined for a configured RA certificate without a path. */
   readonly issuer: Certificate | undefined;
 }
 
 export type Identity = MtlsIdentity | OtpIdentity | GssapiIdentity | LdapIdentity | JwtIdentity | CmcIdentity;
 
-/** The token of which a request of this requester takes a use. */
+/** The token that a request of this identity uses. */
 export function tokenOf(identity: Identity): UsedToken | undefined {
   if (identity.method === 'otp') return identity;
   return identity.method === 'jwt' ? identity.token : undefined;
 }
 
-/** The method whose failure it is when the token of this requester cannot be used. */
+/** The method that failed if the identity's token is unusable. */
 export const tokenMethod = ({ method }: Identity): 'otp' | 'jwt' => (method === 'jwt' ? 'jwt' : 'otp');
 
-/** A name and a password, as HTTP Basic has them. */
+/** HTTP Basic credentials. */
 export interface PasswordCredentials {
   readonly username: string;
   readonly password: string;
 }
 
-/** What a request on the EST listener shows of its sender; no HTTP or TLS objects. */
+/** The sender's credentials on the EST listener, without HTTP or TLS objects. */
 export interface PresentedCredentials extends ConnectionCertificates {
   /** The `Authorization` header. */
   readonly authorization: string | undefined;
   readonly address: string;
-  /** A trusted proxy shows it for its client. */
+  /** A trusted proxy forwarded the certificate. */
   readonly forwarded?: boolean;
   /**
-   * A one-time password that came in the request itself (RFC 7894 §3.1), looked for once nothing else is presented.
-   *
-   * @throws EstuaryError 400: the request proves no possession of its key
+   * A one-time password in the request itself (RFC 7894 §3.1), read only without other credentials.
+   * @throws EstuaryError 400 if the request lacks proof of possession
    */
   readonly otpChallenge?: () => Promise<PasswordCredentials | undefined>;
 }
 
 type FromCertificate = Required<Pick<AuditedRequester, 'requester_issuer' | 'requester_sans'>>;
 
-/** One certificate occurs in many requests, and each request in several records. */
+/** A certificate occurs in many requests, and each request in several records. */
 const known = new WeakMap<Certificate, FromCertificate>();
 
-/** Who, by which method and, for a certificate, what distinguishes it from others with the same subject. */
+/** The requester, the method and, for a certificate, what distinguishes it from others with the same subject. */
 export function auditedRequester(identity: Identity): AuditedRequester & { readonly subject: string } {
   const { method, display: subject } = identity;
   const certificate = 'certificate' in identity ? identity.certificate : undefined;
@@ -148,8 +147,8 @@ function fromCertificate(certificate: Certificate): FromCertificate {
 }
 
 /**
- * What stands for a client's address in a lockout: an IPv4 address itself, also where it comes IPv4-mapped; of an IPv6
- * address the /64, because whoever has one address has all of that prefix. Anything else stays as it is.
+ * The lockout key of a client's address: an IPv4 address (also from its IPv4-mapped form), or the /64 of an IPv6
+ * address, because a client usually has the whole prefix. Other texts are unchanged.
  */
 export function lockoutAddress(address: string): string {
   const bare = address.replace(/%.*$/, '');

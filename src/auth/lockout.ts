@@ -1,6 +1,6 @@
 /**
- * Counting failures of shared secrets and locking out. The counts live in the store, so a restart keeps
- * them. A right password clears nothing: only what comes of its use does, in the same transaction.
+ * Counts failures of shared secrets and locks out. The counts are in the store, so they survive a restart. Only the use
+ * of a correct password clears them, in the same transaction.
  */
 import { createHash } from 'node:crypto';
 
@@ -14,14 +14,14 @@ export interface LockoutSettings extends LockoutPolicy {
   readonly lockout_scope: 'address' | 'username' | 'both';
 }
 
-/** Whoever claims to be somebody: a Basic username, or an identification of CMC (RFC 5272 §6.2.3). */
+/** The claimed name: a Basic username, or a CMC identification (RFC 5272 §6.2.3). */
 interface ClaimedName {
   readonly kind: 'username' | 'identification';
-  /** As {@link presentableName} writes it. */
+  /** In the form of {@link presentableName}. */
   readonly name: string;
 }
 
-/** How often an attempt during a lockout is audited, per key: the answer costs nothing, so neither may its record. */
+/** Milliseconds between audit records of attempts during a lockout, per key: a client causes these at no cost. */
 const REPORT_INTERVAL = 60_000;
 const MAX_REPORTS = 1000;
 
@@ -35,7 +35,7 @@ export class Lockout {
     this.#settings = settings;
   }
 
-  /** What a failure is counted on, by `lockout_scope`. */
+  /** The keys that a failure counts on, by `lockout_scope`. */
   keys(address: string, claimed: ClaimedName): string[] {
     const { lockout_scope } = this.#settings;
     const byAddress = lockout_scope === 'username' ? [] : [`address:${lockoutAddress(address)}`];
@@ -44,10 +44,8 @@ export class Lockout {
   }
 
   /**
-   * Passes unless one of the keys is locked out.
-   *
-   * @param event what to audit, once a minute per key
-   * @throws EstuaryError 401 `too many failures, locked out` with the seconds left
+   * @param event audited at most once per minute and key
+   * @throws EstuaryError 401 `too many failures, locked out` with the remaining seconds
    */
   async check(keys: readonly string[], now: number, event: AuditEvent): Promise<void> {
     const until = await this.#store.lockedUntil(keys, now);
@@ -74,14 +72,13 @@ export class Lockout {
   }
 }
 
-/** Longer names are shortened to their hash: they become keys of the store and text of the audit log. */
+/** Longer names are replaced by their hash in the store and the audit log. */
 const MAX_NAME = 128;
 
 /**
- * A claimed name as it may stand in the store and the audit log: itself, or a hash where it is very long, holds
- * control characters, or is of the form of a token (somebody mixed up the two fields).
- *
- * @param tokenLength characters of a whole token
+ * A claimed name for the store and the audit log: unchanged, or a hash if it is very long, contains control characters,
+ * or looks like a token (in the wrong field).
+ * @param tokenLength characters of a token
  */
 export function presentableName(name: string, tokenLength: number): string {
   const isTokenLike = name.length === tokenLength && /^[0-9A-Za-z]+$/.test(name);

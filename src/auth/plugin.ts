@@ -1,39 +1,38 @@
-/** One way to authenticate on the EST listener: a client certificate, Kerberos, a one-time password. */
+/** An authentication method of the EST listener. */
 import type { AuditEvent } from '../audit/event.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
 import type { Identity, PresentedCredentials } from './identity.ts';
 
-/** Which credentials count where a request is sent to. */
+/** Which credentials the requested label accepts. */
 export interface CredentialRules {
-  /** A credential of another method is not looked at; undefined: every method that is switched on counts. */
+  /** Accepted methods; undefined: all enabled ones. */
   readonly methods: readonly Identity['method'][] | undefined;
-  /** @param path of a client certificate that is good: its own first, the trust anchor last */
+  /** @param path of a valid client certificate: its own first, the trust anchor last */
   accepts(path: readonly Certificate[]): Promise<boolean>;
-  /** Whether a certificate with this path is under a CA of this server. @throws EstuaryError 503 while a CA is not known */
+  /** Whether the path leads to a CA of this server. @throws EstuaryError 503 while a CA is unknown */
   isOfThisServer(path: readonly Certificate[]): boolean;
 }
 
-/** What the sender wants, as far as authentication depends on it. */
+/** The request properties that authentication depends on. */
 export interface AuthContext {
-  /** E.g. `simpleenroll`. */
+  /** Such as `simpleenroll`. */
   readonly operation: string;
   readonly caLabel: string;
-  /** Only a client certificate is evaluated (simplereenroll, fullcmc, csrattrs by policy). */
+  /** Only a client certificate is evaluated (simplereenroll, fullcmc; csrattrs by policy). */
   readonly certificateOnly: boolean;
-  /** A client certificate may have expired this long ago: the CA's renewal_grace_days on simplereenroll, else 0. */
+  /** Accepted seconds since expiry of a client certificate: renewal_grace_days on simplereenroll, otherwise 0. */
   readonly expiredGraceSeconds: number;
-  /** Absent: every credential that is good counts. */
+  /** Default: every valid credential is accepted. */
   readonly rules?: CredentialRules;
-  /** Milliseconds. */
   readonly now: number;
   /**
-   * Where the audit events of a success go when the caller commits them with its next transaction. Without it they
-   * are committed before `authenticate` resolves.
+   * Receives the audit events of a success, if the caller commits them with its next transaction. By default they are
+   * committed before `authenticate` resolves.
    */
   readonly events?: AuditEvent[];
 }
 
-/** A credential is good, and does not count where the request is sent to: it is as if it had not been presented. */
+/** A valid credential that the label does not accept; treated as not presented. */
 export class NotAccepted extends Error {
   readonly identity: Identity;
 
@@ -45,14 +44,13 @@ export class NotAccepted extends Error {
 
 export interface AuthPlugin {
   readonly method: Identity['method'];
-  /** The plugin commits the audit event of a failure itself; otherwise the authenticator does. */
+  /** The plugin commits the audit event of a failure; by default the authenticator does. */
   readonly auditsFailures?: boolean;
-  /** What the audit log adds where a client certificate has authenticated: a claim of this method that nobody verified. */
+  /** A remark for the audit log next to a client certificate: this method's unverified claim. */
   hint?(presented: PresentedCredentials): string | undefined;
   /**
-   * The sender's identity; undefined when nothing of this method was presented.
-   *
-   * @throws EstuaryError 401 when something was presented and failed; 500 or 503 when it could not be checked; NotAccepted
+   * The sender's identity; undefined without credentials of this method.
+   * @throws EstuaryError 401 if the credentials are invalid; 500 or 503 if they could not be checked; NotAccepted
    */
   authenticate(presented: PresentedCredentials, context: AuthContext): Promise<Identity | undefined>;
 }

@@ -9,18 +9,17 @@ import { asConfig, type Config, configSchema } from './schema.ts';
 import { isSameConfig } from './secret.ts';
 
 export interface ReloadPlan {
-  /** What is in force afterwards: new values of the keys that apply live, old ones of all others. */
+  /** The settings in force after the reload: new values of live keys, old values of others. */
   readonly config: Config;
-  /** Changed keys that apply at once. Files that changed under an unchanged path are not among them. */
+  /** Changed keys that apply at once. Excludes files that changed under the same path. */
   readonly live: readonly string[];
   /** Changed keys that need a restart. */
   readonly restart: readonly string[];
 }
 
 /**
- * What a reload changes (SIGHUP).
- *
- * @throws EstuaryError 500 `CONFIG_RELOAD` when the live changes make no sense without those that need a restart
+ * Plans a reload (SIGHUP).
+ * @throws EstuaryError 500 `CONFIG_RELOAD` if the live changes are inconsistent without those that need a restart
  */
 export function planReload(before: Config, after: Config): ReloadPlan {
   const live: string[] = [];
@@ -37,7 +36,7 @@ export function planReload(before: Config, after: Config): ReloadPlan {
 
 type Changed = Readonly<Record<'live' | 'restart', string[]>>;
 
-/** What is in force afterwards of one value; the changed keys are added to `changed`. */
+/** The value in force after the reload; appends the changed keys to `changed`. */
 function merge(schema: TSchema, before: unknown, after: unknown, key: string, changed: Changed): unknown {
   if (isSameConfig(before, after)) return before;
   if (notes(schema).live === true) {
@@ -58,7 +57,7 @@ function merge(schema: TSchema, before: unknown, after: unknown, key: string, ch
   return before;
 }
 
-/** The changed keys of what applies live as a whole, as far down as one of before stands where one of now does. */
+/** The changed keys of a value that applies live as a whole, as deep as both sides have tables. */
 function changedWithin(schema: TSchema, before: unknown, after: unknown, key: string): string[] {
   if (isSameConfig(before, after)) return [];
   const table = tableOf(schema, before, after);
@@ -69,7 +68,7 @@ function changedWithin(schema: TSchema, before: unknown, after: unknown, key: st
   return [key];
 }
 
-/** The table that both values are of, if it is one. */
+/** The table schema of both values, if they are tables of one. */
 function tableOf(schema: TSchema, before: unknown, after: unknown): TObject | undefined {
   if (IsObject(schema)) return schema;
   if (!IsUnion(schema) || !isTable(before) || !isTable(after)) return undefined;
@@ -81,24 +80,24 @@ function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value);
 }
 
-/** What a reload of the configuration comes to, for whoever has asked for it. */
+/** A request to reload. */
 export interface ReloadOrder {
-  /** Says what would change, and changes nothing. */
+  /** Reports what would change without changing it. */
   readonly dryRun: boolean;
-  /** For the audit log; absent: a signal. */
+  /** For the audit log; absent for a signal. */
   readonly by?: { readonly subject: string; readonly address: string; readonly request_id: string };
 }
 
-/** A certificate that is in force afterwards. */
+/** A certificate in force after the reload. */
 interface CertificateInForce extends CertificateEnd {
-  /** It was not before. */
+  /** It was not in force before. */
   readonly isNew: boolean;
 }
 
 export interface ReloadReport {
   /** Changed keys that apply at once. */
   readonly changed: readonly string[];
-  /** Changed keys that stay as they were until the next start. */
+  /** Changed keys that apply after the next start. */
   readonly needsRestart: readonly string[];
   readonly certificates: readonly CertificateInForce[];
   readonly warnings: readonly Warning[];
@@ -109,5 +108,5 @@ export type ReloadOutcome =
   /** `reason`: why nothing has changed. */
   | { readonly ok: false; readonly reason: string };
 
-/** Carries out one reload after the other. Never rejects. */
+/** Runs reloads one at a time. Never rejects. */
 export type Reload = (order: ReloadOrder) => Promise<ReloadOutcome>;

@@ -1,17 +1,16 @@
-/** What was found in a configuration, as people read it. */
+/** Configuration problems and warnings in reported form. */
 import { isTable, type Problem, type Warning } from './problem.ts';
 
-/** The lists of tables that have labels, and the key of the label. */
+/** Lists of tables with labels, and their label keys. */
 const LABELED = [
   ['ca', 'label'],
   ['label', 'name'],
 ] as const;
 
 /**
- * Names the tables in keys by their labels: `ca[0].chain` becomes `ca[devices].chain`. A table keeps its number, counted from 0, if its
- * label is missing, malformed, or that of another table, too.
- *
- * @param tables a configuration, or a document that need not be valid
+ * Replaces table indexes in keys by labels: `ca[0].chain` becomes `ca[devices].chain`. A table keeps its index, counted
+ * from 0, if its label is missing, malformed or not unique.
+ * @param tables a configuration, or a possibly invalid document
  */
 export function keysWithLabels(tables: { readonly ca?: unknown; readonly label?: unknown }): (text: string) => string {
   const names = new Map(LABELED.map(([list, name]) => [list as string, labelsIn(tables[list], name)]));
@@ -32,9 +31,8 @@ function labelsIn(list: unknown, name: string): readonly (string | undefined)[] 
 }
 
 /**
- * What was found as it is reported: each finding once, even if several readers of a file found it, and `[[ca]]` tables by their label.
- *
- * @param tables the configuration, or a document that need not be valid
+ * Deduplicates findings, which several readers of a file may report, and replaces `[[ca]]` indexes by labels.
+ * @param tables the configuration, or a possibly invalid document
  */
 export function findings<Found extends Problem | Warning>(
   found: readonly Found[],
@@ -45,9 +43,9 @@ export function findings<Found extends Problem | Warning>(
   return [...new Map(named.map((one) => [`${one.key}: ${one.message}`, one])).values()];
 }
 
-/** A problem that several keys make together; it is dropped when one of them is wrong by itself. */
+/** A problem of several keys together; dropped if one of them is invalid on its own. */
 export interface Finding extends Problem {
-  /** The other keys it depends on. */
+  /** The other keys involved. */
   readonly about?: readonly string[];
 }
 

@@ -1,66 +1,62 @@
 /**
- * The words the schema is written in. Each makes a TypeBox schema with what the reader, the reference and the reload
- * need to know beside the type.
+ * Builders for the schema. Each creates a TypeBox schema with additional data for the reader, the reference and the
+ * reload.
  *
- * The static types are computed here and given to TypeBox as they are (`Unsafe`): its own inference takes the type
- * checker sixteen seconds on a configuration this deep (docs/configuration-schema.md).
+ * The static types are computed here and passed to TypeBox as `Unsafe`: its own inference takes the type checker
+ * sixteen seconds for a configuration this deep (docs/configuration-schema.md).
  */
 import { IsEnum, IsObject, Type } from 'typebox';
 import type { TObject, TOptional, TSchema, TUnion, TUnsafe } from 'typebox';
 import { readTimestamp } from '../timestamp.ts';
 import { Secret } from './secret.ts';
 
-/** What every builder takes beside its own. */
+/** Common options of the builders. */
 interface KeyOptions<T> {
   /** One paragraph for the reference. */
   readonly description: string;
-  /** Taken when the key is absent. */
   readonly default?: T;
-  /** For the reference, where the default is not one value. */
+  /** For the reference, if the default is not one value. */
   readonly defaultText?: string;
   /** SIGHUP applies a change of this key without a restart. */
   readonly live?: boolean;
 }
 
-/** What a schema says beside its type. */
+/** A schema's additional data. */
 interface Notes extends KeyOptions<unknown> {
-  /** What the key may hold, as a noun phrase: for messages and for the reference. */
+  /** The allowed values as a noun phrase, for messages and the reference. */
   readonly allowed: string;
   /** The value is never printed. */
   readonly sensitive?: boolean;
-  /** A text that is more than a text; `bytes` is a secret of raw bytes, any other loses one line end; `time` may be a date of TOML. */
+  /** Kind of text: `bytes` is a secret of raw bytes, other secrets lose one line end; `time` may be a TOML date. */
   readonly form?: 'path' | 'secret' | 'bytes' | 'time';
-  /** Texts that stand for themselves in place of a path. */
+  /** Keywords that are allowed instead of a path. */
   readonly words?: readonly string[];
-  /** The reason why a text is wrong, or undefined. */
+  /** Returns the reason why a text is invalid, or undefined. */
   readonly check?: (value: string) => string | undefined;
-  /** A bare text stands for a list of one item. */
+  /** A bare string is accepted as a list of one item. */
   readonly single?: boolean;
-  /** A table stands for a list of texts `key=value`. */
+  /** A table is accepted as a list of `key=value` strings. */
   readonly pairs?: boolean;
-  /** A bare string stands for a table with this one key. */
+  /** A bare string is accepted as a table with this key. */
   readonly shorthand?: string;
-  /** The key whose value chooses among several tables. */
+  /** The key that selects one of several tables. */
   readonly on?: string;
 }
 
-/** A key of the configuration whose value is a `T`. */
 type Key<T> = TUnsafe<T>;
 
-/** The static type of a key's value. */
 export type Static<K extends Key<unknown>> = K['~unsafe'];
 
 type Keys = Readonly<Record<string, Key<unknown>>>;
 type OptionalNames<P extends Keys> = { [N in keyof P]: P[N] extends TOptional ? N : never }[keyof P];
 type Flat<T> = { [N in keyof T]: T[N] };
-/** The static type of a table with these keys. */
 type TableOf<P extends Keys> = Flat<
   { readonly [N in Exclude<keyof P, OptionalNames<P>>]: Static<P[N]> } & {
     readonly [N in OptionalNames<P>]?: Static<P[N]>;
   }
 >;
 
-/** A key that may stay absent and then is `undefined`. */
+/** A key that may be absent and then is `undefined`. */
 export function optional<T>(key: Key<T>): TOptional<Key<T>> {
   return Type.Optional(key);
 }
@@ -69,7 +65,6 @@ interface TextOptions extends KeyOptions<string> {
   readonly allowed: string;
   readonly pattern?: RegExp;
   readonly check?: (value: string) => string | undefined;
-  /** The value is never printed. */
   readonly sensitive?: boolean;
 }
 
@@ -80,7 +75,7 @@ export function text({ pattern, check, sensitive = false, ...notes }: TextOption
   return Type.Unsafe(Type.String({ ...notes, sensitive, check: wrong }));
 }
 
-/** A point in time, ISO 8601 with `Z` or an offset; written as a text or as a date of TOML, a text in `Config`. */
+/** A point in time, ISO 8601 with `Z` or an offset: a string or a TOML date, a string in `Config`. */
 export function timestamp(options: KeyOptions<string>): Key<string> {
   const check = (value: string): string | undefined =>
     readTimestamp(value) === undefined ? `"${value}" is no time` : undefined;
@@ -92,7 +87,6 @@ interface IntegerOptions extends KeyOptions<number> {
   readonly minimum: number;
   readonly maximum: number;
   readonly multipleOf?: number;
-  /** `seconds`, `bytes` … */
   readonly unit?: string;
 }
 
@@ -112,7 +106,7 @@ export function choice<const V extends readonly string[]>(values: V, options: Ke
   return Type.Unsafe(Type.Enum([...values], { ...options, allowed: values.map((one) => `"${one}"`).join(', ') }));
 }
 
-/** A file or folder; absolute in `Config`, relative to the configuration file's folder in the TOML. */
+/** A file or folder; absolute in `Config`, relative to the configuration file's folder in TOML. */
 export function path({ words = [], ...options }: KeyOptions<string> & Pick<Notes, 'words'>): Key<string> {
   const check = (value: string): string | undefined =>
     value === '' || value.includes('\0') ? 'is empty or no path' : undefined;
@@ -120,7 +114,9 @@ export function path({ words = [], ...options }: KeyOptions<string> & Pick<Notes
   return Type.Unsafe(Type.String({ ...options, words, form: 'path', check, allowed }));
 }
 
-/** Given as `<key>_file` or `<key>_env`, never inline. `raw`: the file's bytes as they are, else without one line end. */
+/**
+ * Given as `<key>_file` or `<key>_env`, never inline. `raw` keeps the file's bytes; otherwise one line end is removed.
+ */
 export function secret({ raw = false, ...options }: KeyOptions<never> & { readonly raw?: boolean }): Key<Secret> {
   const allowed = 'a secret from a file or from an environment variable';
   const form = raw ? 'bytes' : 'secret';
@@ -138,7 +134,7 @@ export function list<T>(
   return Type.Unsafe(Type.Array(item, { ...options, allowed }));
 }
 
-/** A table whose keys are the operator's. */
+/** A table with arbitrary keys. */
 export function map<T>(
   value: Key<T>,
   options: KeyOptions<Readonly<Record<string, NoInfer<T>>>>,
@@ -148,7 +144,7 @@ export function map<T>(
   );
 }
 
-/** A table. Absent and not optional: as if it stood there empty. */
+/** A table. If it is absent and not optional, it counts as empty. */
 export function table<P extends Keys>(
   properties: P,
   options: KeyOptions<never> & { readonly shorthand?: string },
@@ -156,7 +152,7 @@ export function table<P extends Keys>(
   return Type.Unsafe(Type.Object(properties, { ...options, additionalProperties: false, allowed: 'a table' }));
 }
 
-/** One of several tables; in each, the key `on` is a choice of one value, which tells them apart. */
+/** One of several tables; the key `on` selects it. */
 export function variants<const K extends readonly Key<unknown>[]>(
   on: string,
   tables: K,
@@ -165,7 +161,7 @@ export function variants<const K extends readonly Key<unknown>[]>(
   return Type.Unsafe(Type.Union([...tables], { ...options, on, allowed: 'a table' }));
 }
 
-/** @throws TypeError when none of the words above made the schema */
+/** @throws TypeError unless a builder above made the schema */
 export function notes(schema: TSchema): Notes {
   if (!isNoted(schema)) throw new TypeError('the schema of a key says what it may hold');
   return schema;
@@ -175,12 +171,11 @@ function isNoted(schema: TSchema): schema is Notes {
   return 'allowed' in schema && 'description' in schema;
 }
 
-/** The keys of a table. */
 export function keysOf(schema: TObject): readonly (readonly [string, TSchema])[] {
   return Object.entries(schema.properties);
 }
 
-/** The tables of {@link variants}, by the value that chooses them. */
+/** The tables of {@link variants}, by the value that selects them. */
 export function tablesOf(schema: TUnion): ReadonlyMap<string, TObject> {
   const { on = '' } = notes(schema);
   return new Map(

@@ -1,18 +1,18 @@
-/** Every label of the configuration: each CA's own, and the further ones. */
+/** All labels of the configuration: each CA's own, and further ones. */
 import type { CaConfig, Config } from './schema.ts';
 
 export interface ConfiguredLabel {
-  /** Its table: `ca[0]`, or `label[0]`. */
+  /** Key of its table: `ca[0]`, or `label[0]`. */
   readonly key: string;
-  /** The key with its name: `ca[0].label`, or `label[0].name`. */
+  /** Key of its name: `ca[0].label`, or `label[0].name`. */
   readonly nameKey: string;
-  /** Of a further label: its own profile and rules, on the CA's key. */
+  /** For a further label: its own profile and rules, with the CA's key. */
   readonly table: CaConfig;
-  /** The CA of a further label; undefined: it is a CA's own. */
+  /** The CA of a further label; undefined for a CA's own label. */
   readonly of: CaConfig | undefined;
 }
 
-/** Those of the CAs first. A further label of a CA that is not there is left out. */
+/** The CAs' labels first. Omits further labels of unknown CAs. */
 export function labelsOf({ ca, label }: Pick<Config, 'ca' | 'label'>): ConfiguredLabel[] {
   const own = ca.map((table, index) => {
     const key = `ca[${index}]`;
@@ -27,7 +27,7 @@ export function labelsOf({ ca, label }: Pick<Config, 'ca' | 'label'>): Configure
   return [...own, ...further];
 }
 
-/** What a label says for itself; what is absent there is not the CA's. */
+/** A label's own rules, which do not default to the CA's. */
 type Rules = Pick<CaConfig, 'label'> & Omit<Config['label'][number], 'name' | 'ca'>;
 
 function withRules(of: CaConfig, rules: Rules): CaConfig {
@@ -37,5 +37,4 @@ function withRules(of: CaConfig, rules: Rules): CaConfig {
   return { ...own, ...rules };
 }
 
-/** Of each kind of CA. */
 type Mutable<T> = T extends unknown ? { -readonly [K in keyof T]: T[K] } : never;

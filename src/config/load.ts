@@ -17,7 +17,7 @@ export interface LoadedConfig {
   readonly warnings: readonly Warning[];
 }
 
-/** With what stands in the files that it names. */
+/** With the content of the files that it names. */
 export interface LoadedService extends LoadedConfig {
   readonly material: Material;
 }
@@ -25,12 +25,10 @@ export interface LoadedService extends LoadedConfig {
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads and checks a configuration file: syntax, keys, values, secrets, what concerns several keys,
- * and the certificates and keys that it names.
- *
- * @param file path as the operator gave it; it stands before every problem
- * @param now milliseconds since the epoch, for the validity of certificates
- * @throws {@link ConfigError} with every problem there is
+ * Reads and checks a configuration file: syntax, keys, values, secrets, cross-key rules, and the named certificates and
+ * keys.
+ * @param file path as the operator gave it, which prefixes every problem
+ * @throws {@link ConfigError} with every problem
  */
 export async function loadConfig(file: string, env: Environment, now = Date.now()): Promise<LoadedService> {
   const { config, problems, warnings, named } = await read(file, env);
@@ -45,9 +43,8 @@ export async function loadConfig(file: string, env: Environment, now = Date.now(
 }
 
 /**
- * As {@link loadConfig}, but for the certificates and keys that it names: they need not be there.
- *
- * @throws {@link ConfigError} with every problem there is
+ * {@link loadConfig} without the named certificates and keys, which need not exist.
+ * @throws {@link ConfigError} with every problem
  */
 export async function loadConfigOnly(file: string, env: Environment): Promise<LoadedConfig> {
   const { config, problems, warnings, named } = await read(file, env);
@@ -57,7 +54,7 @@ export async function loadConfigOnly(file: string, env: Environment): Promise<Lo
 
 interface Read extends LoadedConfig {
   readonly problems: readonly Problem[];
-  /** What was found, each once, with the labels of the tables in it. */
+  /** Deduplicates findings and adds table labels. */
   readonly named: (found: readonly Problem[]) => readonly Problem[];
 }
 
@@ -75,7 +72,7 @@ async function read(file: string, env: Environment): Promise<Read> {
   return { config, problems: [...reported, ...unreported(problems, reported)], warnings, named };
 }
 
-/** What the document alone shows, because the key has a default: a file is named that a database elsewhere has no use for. */
+/** Detects file keys that PostgreSQL does not use; only the document shows them, because they have defaults. */
 function givenInVain({ store }: Table): Problem[] {
   if (!isTable(store) || store['driver'] !== 'postgres' || store['path'] === undefined) return [];
   return [{ key: 'store.path', message: 'goes with driver = "sqlite" (driver is "postgres" here)' }];
@@ -85,7 +82,7 @@ function withDerivedDefaults(document: Table): Table {
   return withoutBackdating(withAdminMode(document));
 }
 
-/** With `profile = "niap"` no certificate is backdated; Dogtag decides for itself. */
+/** `profile = "niap"` turns backdating off, except for Dogtag, which decides itself. */
 function withoutBackdating(document: Table): Table {
   if (document['profile'] !== 'niap') return document;
   const lists = ['ca', 'label'].flatMap((name) => {
@@ -103,7 +100,7 @@ function exact(ca: Table): Table {
   return isTable(profile) ? { ...ca, profile: { backdate_seconds: 0n, ...profile } } : ca;
 }
 
-/** `admin.tls.mode` is `required` where trust anchors stand without a mode: they are there to be used. */
+/** `admin.tls.mode` defaults to `required` if trust anchors are given. */
 function withAdminMode(document: Table): Table {
   const admin = document['admin'];
   const tls = isTable(admin) ? admin['tls'] : undefined;
@@ -121,7 +118,7 @@ async function readText(file: string): Promise<string> {
   }
 }
 
-/** Checks across keys also see what stands in for a wrong value: their findings on keys already reported are dropped. */
+/** Drops cross-key findings about keys that are already reported: the checks saw default values for them. */
 function unreported(
   found: readonly (Problem & { readonly about?: readonly string[] })[],
   reported: readonly Problem[],
@@ -132,7 +129,7 @@ function unreported(
     .map(({ key, message }): Problem => ({ key, message }));
 }
 
-/** The key itself, and all that it lies in. */
+/** The key and its ancestors. */
 function around(key: string): string[] {
   return [key, ...Array.from(key.matchAll(/[.[]/g), ({ index }) => key.slice(0, index))];
 }

@@ -1,13 +1,13 @@
-/** Characters of two words that are compared; the work grows with them, and no name here is as long. */
+/** Maximum compared characters: the work grows with them, and no key is as long. */
 const COMPARED = 40;
 
-/** The candidate that a mistyped word most likely stands for: the smallest edit distance, the first of equals. */
+/** The most likely word for a mistyped one: the smallest edit distance, the first of equals. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   const mistyped = word.slice(0, COMPARED).toLowerCase();
   let best: string | undefined;
   let bestDistance = Infinity;
   for (const candidate of candidates) {
-    // The distance is no less than the difference of the lengths.
+    // The distance is at least the difference of the lengths.
     if (Math.abs(mistyped.length - candidate.length) >= bestDistance) continue;
     const distance = editDistance(mistyped, candidate.toLowerCase());
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
@@ -15,7 +15,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** Levenshtein's distance between the beginnings of two words, with a swap of neighbours counted once. */
+/** Levenshtein distance of truncated words; a swap of neighbors counts once. */
 export function editDistance(one: string, other: string): number {
   const [a, b] = [one.slice(0, COMPARED), other.slice(0, COMPARED)];
   let beforeLast: number[] = [];

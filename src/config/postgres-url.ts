@@ -1,12 +1,12 @@
-/** A libpq URL: as RFC 3986 has them, with more than one host where a database fails over. */
+/** A libpq URL: an RFC 3986 URI that may list several hosts for failover. */
 
 export interface PostgresUrl {
   readonly user: string | undefined;
   readonly password: string | undefined;
-  /** In the order in which they are tried. A host that begins with a slash is the folder of a Unix socket. */
+  /** In connection order. A host that begins with a slash is the folder of a Unix socket. */
   readonly hosts: readonly { readonly host: string; readonly port: number }[];
   readonly database: string | undefined;
-  /** What stands behind the question mark. */
+  /** The query parameters. */
   readonly parameters: ReadonlyMap<string, string>;
 }
 
@@ -14,7 +14,7 @@ const DEFAULT_PORT = 5432;
 const FORM = /^postgres(?:ql)?:\/\/(?:([^:@/?#]*)(?::([^@/?#]*))?@)?([^@/?#]*)(?:\/([^/?#]*))?(?:\?([^#]*))?$/;
 const HOST = /^(\[[0-9A-Fa-f:.]+\]|[^:[\]]*)(?::([0-9]{1,5}))?$/;
 
-/** undefined: it is none. The text is a secret, so nothing says what is wrong with it. */
+/** undefined if invalid. The text is a secret, so no message quotes it. */
 export function parsePostgresUrl(text: string): PostgresUrl | undefined {
   const found = FORM.exec(text);
   if (found === null) return undefined;
@@ -37,7 +37,7 @@ export function parsePostgresUrl(text: string): PostgresUrl | undefined {
   }
 }
 
-/** As libpq has it, `host` and `port` may be parameters, lists in parallel. */
+/** As in libpq, `host` and `port` may be parameters with parallel lists. */
 function hostsOf(parameters: ReadonlyMap<string, string>): string[] {
   const ports = parameters.get('port')?.split(',') ?? [];
   return (parameters.get('host') ?? 'localhost').split(',').map((host, index) => {
@@ -56,7 +56,7 @@ function readHost(text: string): { host: string; port: number } | undefined {
 const decoded = (text: string | undefined): string | undefined =>
   text === undefined || text === '' ? undefined : decodeURIComponent(text);
 
-/** Whether what goes to a host stays on this machine. */
+/** Whether traffic to a host stays on this machine. */
 export function isLocalHost(host: string): boolean {
   return host === 'localhost' || host === '::1' || host.startsWith('127.') || host.startsWith('/');
 }

@@ -1,7 +1,6 @@
 /**
- * Reads a parsed TOML document along the schema. Every problem it meets is reported, and a whole value always comes
- * back: in place of what was wrong stands the default or an empty value, so that the rules across keys can run too and
- * everything is said at once.
+ * Reads a parsed TOML document against the schema and reports every problem. It always returns a complete value, with
+ * defaults or empty values in place of invalid ones, so that cross-key checks can run too.
  */
 import { resolve } from 'node:path';
 import {
@@ -25,24 +24,23 @@ import { editDistance, nearest } from './nearest.ts';
 import { isTable, type Problem, type Table, typeName } from './problem.ts';
 import { Secret, secretFromEnv, secretFromFile, type Surroundings } from './secret.ts';
 
-/** Names under which an operator may try to write a secret into the file. */
+/** Names that suggest an inline secret. */
 const SECRET_NAME = /(^|_)(pin|password|passphrase|passwd|secret|hmac_key|lookup_key|symmetric_key|token)$/i;
 
-/** Keys that a former version had, with their replacements. */
+/** Keys of earlier versions and their replacements. */
 const REMOVED: Readonly<Record<string, string>> = {
   'server.workers':
     'removed in version 0.2: a server is one process (for several processes, run several nodes with store.driver = "postgres", ' +
     'on one host with server.reuse_port = true: docs/guides/nodes-on-one-host.md)',
 };
 
-/** A word that differs in more letters than this is not a typing error. */
+/** Maximum edit distance of a typing error. */
 const MISTYPED = 3;
 
 /**
- * The problems of the names in a table.
- *
- * @param root where a key of another table is looked for
- * @param also further names that the caller has dealt with
+ * Checks the key names of a table.
+ * @param root searched for the key in other tables
+ * @param also further names that the caller handles
  */
 function checkKeys(root: TObject, table: TObject, raw: Table, key: string, also: readonly string[]): Problem[] {
   const known = keysOf(table).flatMap(([name, child]) => (isSecret(child) ? [`${name}_file`, `${name}_env`] : [name]));
@@ -76,7 +74,7 @@ function suggest(root: TObject, known: readonly string[], name: string, key: str
   return elsewhere ?? (sibling === undefined || key === '' ? sibling : `${key}.${sibling}`);
 }
 
-/** The first key of that name anywhere in the schema. */
+/** The first key with this name anywhere in the schema. */
 function findKey(schema: TSchema, path: string, name: string): string | undefined {
   for (const [child, inner] of children(schema)) {
     const here = [path, child].filter((part) => part !== '').join('.');
@@ -86,7 +84,7 @@ function findKey(schema: TSchema, path: string, name: string): string | undefine
   return undefined;
 }
 
-/** What a schema holds, by name; lists and variants add no name of their own. */
+/** A schema's members by name; lists and variants add no name. */
 function children(schema: TSchema): readonly (readonly [string, TSchema])[] {
   if (IsObject(schema)) return keysOf(schema);
   if (IsArray(schema)) return [['', schema.items]];
@@ -98,7 +96,6 @@ interface Reading {
   readonly problems: readonly Problem[];
 }
 
-/** Reads the whole document. */
 export async function readDocument(schema: TObject, document: Table, where: Surroundings): Promise<Reading> {
   const reader = new Reader(schema, where);
   return { value: await reader.table(schema, document, ''), problems: reader.problems };
@@ -114,7 +111,7 @@ class Reader {
     this.#where = where;
   }
 
-  /** @param also names that the caller has dealt with */
+  /** @param also names that the caller handles */
   async table(schema: TObject, raw: Table, key: string, also: readonly string[] = []): Promise<Table> {
     this.problems.push(...checkKeys(this.#root, schema, raw, key, also));
     const values: [string, unknown][] = [];
@@ -185,7 +182,7 @@ class Reader {
     const selector = raw[on];
     const chosen = typeof selector === 'string' ? tables.get(selector) : undefined;
     if (chosen !== undefined) {
-      // Named for what it is, not merely as an unknown key.
+      // Reports it as belonging to another variant rather than as unknown.
       const foreign = names.filter((name) => name !== selector && name in raw);
       for (const name of foreign)
         this.#problem(`${key}.${name}`, `goes with ${on} = "${name}"`, `${on} is "${String(selector)}" here`);
@@ -205,7 +202,7 @@ class Reader {
     const source = file ?? variable;
     if (source === undefined) {
       if (IsOptional(schema)) return undefined;
-      // An inline secret has been reported by checkKeys.
+      // checkKeys has reported an inline secret.
       if (!(name in raw)) this.#problem(key, 'is missing', `${name}_file = "path" or ${name}_env = "VARIABLE"`);
       return Create(schema);
     }
@@ -230,7 +227,7 @@ class Reader {
     return this.#standIn(schema);
   }
 
-  /** The default, or an empty value of the right type: with it in, a configuration has a problem and is refused. */
+  /** The default, or an empty value of the right type; the configuration is refused anyway. */
   #standIn(schema: TSchema): unknown {
     const { form, default: given } = notes(schema);
     if (form === 'path' && typeof given === 'string') return resolve(this.#where.folder, given);
@@ -243,9 +240,9 @@ class Reader {
   }
 }
 
-/** Why a value is not of the schema's type, or undefined. */
+/** Why a value does not match the schema's type, or undefined. */
 function mismatch(schema: TSchema, raw: unknown): string | undefined {
-  // A fraction is none of TOML's integers, which are bigints here, even when it is 1.0.
+  // TOML integers are bigint here; 1.0 is not an integer.
   const value = typeof raw === 'bigint' && IsInteger(schema) ? Number(raw) : raw;
   if (typeof raw !== 'number' && Check(schema, value)) return undefined;
   if (IsEnum(schema) && typeof raw === 'string') return `"${raw}" is not known`;

@@ -1,7 +1,7 @@
 /**
- * The one source of the configuration: the keys, their static types, defaults and bounds, and the text of
- * docs/configuration.md. `Config` is what the service sees: checked, with absolute paths, loaded secrets and all
- * defaults, deeply frozen; names as in the TOML.
+ * The configuration schema: keys, static types, defaults, bounds, and the text of docs/configuration.md. `Config` is
+ * what the service uses: checked, deeply frozen, with absolute paths, loaded secrets and all defaults; names are those
+ * of the TOML.
  */
 import { IsObject, type TObject, type TSchema } from 'typebox';
 import { Check } from 'typebox/value';
@@ -67,12 +67,11 @@ export type DogtagCaConfig = Extract<CaConfig, { driver: 'dogtag' }>;
 export type EstCaConfig = Extract<CaConfig, { driver: 'est' }>;
 export type AcmeCaConfig = Extract<CaConfig, { driver: 'acme' }>;
 export type CommandCaConfig = Extract<CaConfig, { driver: 'command' }>;
-/** A method of `[ca.auth] methods`. */
 export type RequesterMethod = NonNullable<CaConfig['auth']['methods']>[number];
 export type ProfileConfig = CaConfig['profile'];
 export type CsrAttrsConfig = NonNullable<CaConfig['csrattrs']>;
 
-/** The schema as the reader, the reference and the reload go along it. */
+/** The schema for the reader, the reference and the reload. */
 export const configSchema: TObject = asTable(ConfigSchema);
 
 function asTable(schema: TSchema): TObject {
@@ -81,9 +80,8 @@ function asTable(schema: TSchema): TObject {
 }
 
 /**
- * A value that was made along the schema, as a `Config`; it is frozen.
- *
- * @throws TypeError when it is none, which no mistake of an operator can bring about
+ * A value that was built from the schema, as a frozen `Config`.
+ * @throws TypeError for another value (a programming error)
  */
 export function asConfig(value: unknown): Config {
   if (!Check(ConfigSchema, value)) throw new TypeError('the value does not follow the schema of the configuration');

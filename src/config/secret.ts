@@ -4,8 +4,8 @@ import { inspect, isDeepStrictEqual } from 'node:util';
 import { isTable } from './problem.ts';
 
 /**
- * A secret of the configuration, loaded from a file or an environment variable. It never shows itself: JSON, string
- * conversion and `util.inspect` all give `[secret]`. Only {@link Secret.reveal} gives the bytes.
+ * A configured secret, from a file or an environment variable. JSON, string conversion and `util.inspect` give
+ * `[secret]`; only {@link Secret.reveal} returns the bytes.
  */
 export class Secret {
   readonly #bytes: Buffer;
@@ -14,7 +14,7 @@ export class Secret {
     this.#bytes = Buffer.from(bytes);
   }
 
-  /** The bytes themselves; the caller neither changes nor logs them. */
+  /** The bytes; do not change or log them. */
   reveal(): Buffer {
     return this.#bytes;
   }
@@ -40,12 +40,15 @@ export class Secret {
   }
 }
 
-/** Whether two parts of a configuration are equal, secrets included. */
+/** Whether two parts of a configuration are equal, including secrets. */
 export function isSameConfig(one: unknown, other: unknown): boolean {
   return isDeepStrictEqual(revealed(one), revealed(other));
 }
 
-/** The same with comparable secrets. An inner table stands under `table`, so that no key of it can be mistaken for a secret. */
+/**
+ * The same with comparable secrets. An inner table is wrapped in `table`, so that none of its keys can be mistaken for
+ * a secret.
+ */
 function revealed(value: unknown): unknown {
   if (value instanceof Secret) return { secret: value.reveal() };
   if (Array.isArray(value)) return value.map(revealed);
@@ -54,17 +57,17 @@ function revealed(value: unknown): unknown {
   return { table: Object.fromEntries(given.map(([name, inner]) => [name, revealed(inner)])) };
 }
 
-/** Far above any key or password; keeps a mistaken path to a device or a disk image from filling the memory. */
+/** Far above any key or password; a mistaken path to a device or a disk image must not fill the memory. */
 const MAX_SECRET = 65536;
 
-/** Where relative paths and secrets come from. */
+/** The base of relative paths, and the source of secrets. */
 export interface Surroundings {
   /** Absolute path of the configuration file's folder. */
   readonly folder: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Loads `<key>_file`: its bytes, or its text without one line end. Returns the reason when it cannot. */
+/** Loads `<key>_file`: its bytes, or its text without one line end. Returns the reason of a failure. */
 export async function secretFromFile(
   file: string,
   form: 'secret' | 'bytes',
@@ -78,7 +81,7 @@ export async function secretFromFile(
   }
 }
 
-/** Loads `<key>_env`. Returns the reason when it cannot. */
+/** Loads `<key>_env`. Returns the reason of a failure. */
 export function secretFromEnv(name: string, where: Surroundings): Secret | string {
   const value = where.env[name];
   return value === undefined
@@ -96,7 +99,7 @@ function withoutLineEnd(bytes: Buffer): Buffer {
   return bytes.subarray(0, bytes.at(-2) === 0x0d ? -2 : -1);
 }
 
-/** `ENOENT` as words; the code itself for what is rarer. */
+/** `ENOENT` and other common codes in words; rare codes unchanged. */
 export function errorCode(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
   const words: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-/** A configuration as an administrator may see it: every key that has a value, and no secret. */
+/** A configuration for administrators: every key with a value, without secrets. */
 import { IsArray, IsObject, IsUnion } from 'typebox';
 import type { TObject, TSchema } from 'typebox';
 import { keysOf, notes, tablesOf } from './keys.ts';
@@ -7,11 +7,10 @@ import { configSchema, type Config } from './schema.ts';
 import { Secret } from './secret.ts';
 import { isTable } from './problem.ts';
 
-/** A key and what it holds. */
 export interface ShownKey {
-  /** As in messages and in what a reload says: `ca[devices].profile.validity_days`. */
+  /** As in messages and reload results: `ca[devices].profile.validity_days`. */
   readonly key: string;
-  /** A text, a number, true or false, or a list; {@link HIDDEN} for a secret. */
+  /** A string, number, boolean or list; {@link HIDDEN} for a secret. */
   readonly value: unknown;
   /** A reload applies a change. */
   readonly live: boolean;
@@ -19,7 +18,7 @@ export interface ShownKey {
 
 export const HIDDEN = '[secret]';
 
-/** In the order of the schema; keys that are absent and have no default are left out. */
+/** In the schema's order; omits absent keys without a default. */
 export function shownConfig(config: Config): ShownKey[] {
   const named = keysWithLabels(config);
   return walk(configSchema, config, '', false).map((one) => ({ ...one, key: named(one.key) }));
@@ -45,7 +44,7 @@ function tableOf(schema: TSchema, value: unknown): TObject | undefined {
   return tablesOf(schema).get(String(value[notes(schema).on ?? '']));
 }
 
-/** What stands in the value all the same: a password in a URL, a secret in a table whose keys the operator names. */
+/** Hides secrets in other values: a password in a URL, a secret in a table with arbitrary keys. */
 function withoutSecrets(value: unknown): unknown {
   if (value instanceof Secret) return HIDDEN;
   if (typeof value === 'string') return value.replace(/(\/\/[^/@\s:]*):[^/@\s]*@/g, `$1:${HIDDEN}@`);

@@ -3,10 +3,10 @@ export const ADMIN_ROLES = ['admin', 'ra', 'auditor', 'operator'] as const;
 
 export type AdminRole = (typeof ADMIN_ROLES)[number];
 
-/** Without `roles` in an entry. */
+/** Default roles of an entry. */
 export const UNSAID_ROLES: readonly AdminRole[] = ['admin'];
 
-/** The six operations of RFC 7030 §3.2.2, and RFC 8295 §4's: no CA's label may be one of them. */
+/** The six operations of RFC 7030 §3.2.2 and those of RFC 8295 §4, which are reserved as labels. */
 export const OPERATION_NAMES = [
   'cacerts',
   'simpleenroll',

@@ -12,32 +12,30 @@ import { type TicketVerifier, UnverifiedTickets } from './ticket-verifier.ts';
 
 export interface GssapiOptions {
   readonly config: Config['gssapi'];
-  /** The server's environment, of which the Kerberos libraries' variables are passed on to the child process. */
+  /** The server's environment; the variables of Kerberos libraries are passed to the child process. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly log: IsolatedLog;
 }
 
-/** `Negotiate`, switched on. */
+/** The enabled `Negotiate` method. */
 export interface Gssapi {
   readonly plugin: SpnegoPlugin;
   /**
-   * Starts the child process, if there is one. Credentials that are missing now are warned of and looked for again with
-   * every request: gssproxy may start later, and a keytab may be being replaced.
-   *
-   * @throws Error when the library cannot be loaded, as {@link checkGssapi} would have said
+   * Starts the child process, if any. Warns of missing credentials and looks for them again in each request: gssproxy
+   * may start later, and a keytab may be in replacement.
+   * @throws Error if the library cannot be loaded, as {@link checkGssapi} reports
    */
   readonly start: () => Promise<void>;
-  /** Why tickets cannot be verified now; undefined while they can. Absent where nothing is verified. */
+  /** Why tickets cannot be verified now; undefined if they can. Absent if nothing is verified. */
   readonly missingCredentials?: () => Promise<string | undefined>;
-  /** Ends the child process, if there is one. */
+  /** Ends the child process, if any. */
   readonly stop: () => Promise<void>;
 }
 
-/** GSSAPI authentication as configured, not started. */
 export function createGssapi(options: GssapiOptions): Gssapi {
   const { config, log } = options;
   const mapping = new PrincipalMapping(config);
-  // The configuration's check has warned of it, at the start too.
+  // The configuration check warns of it, also at start.
   if (!config.require_crypto_verification) return gssapi(new UnverifiedTickets(), mapping, () => Promise.resolve());
   const verifier = kerberosVerifier(options);
   return gssapi(verifier, mapping, async () => {
@@ -66,8 +64,8 @@ function kerberosVerifier({ config, environment, log }: GssapiOptions): Kerberos
 }
 
 /**
- * What is wrong with `[gssapi]` beyond its single keys: the mapping, the npm package, the keytab. A gssproxy that does
- * not answer is no mistake of the configuration.
+ * Problems of `[gssapi]` beyond single keys: the mapping, the npm package, the keytab. An unavailable gssproxy is not a
+ * configuration error.
  */
 export async function checkGssapi(options: Omit<GssapiOptions, 'log'>): Promise<Problem[]> {
   const { config } = options;
@@ -107,7 +105,7 @@ async function checkCredentials(options: GssapiOptions): Promise<Problem | undef
   }
 }
 
-/** `Authorization: Negotiate` (RFC 4559): structure, ticket, subject; the cheap checks first. */
+/** `Authorization: Negotiate` (RFC 4559): checks structure, ticket and subject, cheap checks first. */
 export class SpnegoPlugin implements AuthPlugin {
   readonly method = 'gssapi';
   readonly #verifier: TicketVerifier;
@@ -129,7 +127,7 @@ export class SpnegoPlugin implements AuthPlugin {
     }
   }
 
-  /** @throws EstuaryError 401 with the reason in its detail only, 503 when tickets cannot be verified now */
+  /** @throws EstuaryError 401 with the reason only in its detail, 503 if tickets cannot be verified now */
   async authenticate({ authorization }: PresentedCredentials): Promise<GssapiIdentity | undefined> {
     const token = negotiateToken(authorization);
     if (token === undefined) return undefined;
@@ -138,7 +136,7 @@ export class SpnegoPlugin implements AuthPlugin {
     return { ...this.identityOf(principal), note: unverified, replyToken };
   }
 
-  /** Whom a principal is here. @throws EstuaryError 401 `GSSAPI_PRINCIPAL_NOT_MAPPED` */
+  /** The identity of a principal. @throws EstuaryError 401 `GSSAPI_PRINCIPAL_NOT_MAPPED` */
   identityOf(principal: Principal): GssapiIdentity {
     const mapped = this.#mapping.map(principal);
     if ('unmapped' in mapped)
@@ -157,7 +155,7 @@ export class SpnegoPlugin implements AuthPlugin {
   }
 }
 
-/** What follows the scheme `Negotiate` (RFC 9110 §11.1: without case); undefined for other schemes. */
+/** The token of the `Negotiate` scheme (RFC 9110 §11.1: case-insensitive); undefined for other schemes. */
 function negotiateToken(authorization: string | undefined): string | undefined {
   if (authorization === undefined || !/^negotiate(?: |$)/i.test(authorization)) return undefined;
   return authorization.slice('negotiate'.length).trim();

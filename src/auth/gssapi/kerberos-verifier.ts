@@ -6,7 +6,7 @@ import { readAccepted, type StartArgs } from './spnego-protocol.ts';
 import type { TicketService } from './spnego-token.ts';
 import type { TicketVerifier, VerifiedTicket } from './ticket-verifier.ts';
 
-/** The keys of `[gssapi]` that say where the credentials come from. */
+/** The `[gssapi]` keys that select the credentials. */
 interface CredentialConfig {
   readonly keytab?: string | undefined;
   readonly gssproxy: boolean;
@@ -26,10 +26,9 @@ const PASSED_ON = [
 ] as const;
 
 /**
- * The whole environment of the GSSAPI child process. It fixes what must not depend on how the server was started: the
- * one source of credentials, and the replay cache, which KRB5RCACHETYPE or KRB5RCACHENAME could otherwise turn off.
- *
- * @param threads library calls at a time; each one takes a thread of libuv's pool
+ * The environment of the GSSAPI child process. It fixes what must not depend on how the server was started: the
+ * credentials, and the replay cache, which KRB5RCACHETYPE or KRB5RCACHENAME could turn off.
+ * @param threads concurrent library calls; each takes a thread of libuv's pool
  */
 function kerberosEnvironment(
   config: CredentialConfig,
@@ -42,7 +41,7 @@ function kerberosEnvironment(
     if (value !== undefined) env[name] = value;
   }
   if (config.gssproxy) {
-    // REMOTE_ONLY: with gssproxy down the library must not fall back to some keytab it finds by itself.
+    // REMOTE_ONLY: without gssproxy the library must not fall back to another keytab.
     return { ...env, GSS_USE_PROXY: 'yes', GSSPROXY_BEHAVIOR: 'REMOTE_ONLY', KRB5_KTNAME: 'MEMORY:none' };
   }
   if (config.keytab === undefined) throw failed('GSSAPI_MISCONFIGURED', 'gssapi: neither keytab nor gssproxy');
@@ -51,23 +50,24 @@ function kerberosEnvironment(
 
 interface KerberosVerifierOptions {
   readonly config: CredentialConfig & { readonly service_principal: string };
-  /** The server's environment, of which the Kerberos libraries' variables are passed on. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly log: IsolatedLog;
-  /** Milliseconds that a client waits at most for a permit, and again for the library. */
+  /** Maximum milliseconds to wait for a permit, and again for the library. */
   readonly deadlineMs?: number;
 }
 
-/** Public sentence of every refusal (service-spec.md, "Messages used for authentication failures"). */
+/** Public message of every rejection. */
 export const GSSAPI_FAILED = 'GSSAPI authentication failed';
 
 const DEADLINE_MS = 5000;
 const START_TIMEOUT_MS = 15_000;
 const RETRY_AFTER = 10;
-/** Library calls at a time. One takes a millisecond or two; more than the cores only matters while gssproxy is slow. */
+/**
+ * Concurrent library calls of a millisecond or two; more than the number of cores helps only while gssproxy is slow.
+ */
 const CONCURRENCY = 4;
 const QUEUE_LIMIT = 128;
-/** Characters of a client's word for a service that are worth logging. */
+/** Maximum characters of a client's service name in the log. */
 const MAX_NAME = 256;
 const SUBJECT = 'Kerberos authentication';
 
@@ -94,17 +94,15 @@ export class KerberosVerifier implements TicketVerifier {
     });
   }
 
-  /** The child's process id while it is up. */
   get pid(): number | undefined {
     return this.#process.pid;
   }
 
-  /** Why tickets cannot be verified now; undefined while they can. */
   get down(): string | undefined {
     return this.#process.state === 'up' ? undefined : this.#process.reason;
   }
 
-  /** @throws IsolatedError `NO_PACKAGE` when the npm package `kerberos` or a library of the system is missing */
+  /** @throws IsolatedError `NO_PACKAGE` if the npm package `kerberos` or a system library is missing */
   async start(): Promise<void> {
     await this.#process.start();
   }
@@ -118,14 +116,14 @@ export class KerberosVerifier implements TicketVerifier {
       await this.#process.call('probe', undefined, { deadlineMs: this.#deadlineMs });
       return undefined;
     } catch (error) {
-      // Busy is no reason to send anybody elsewhere.
+      // Being busy is no reason to direct clients elsewhere.
       return this.down ?? (error instanceof IsolatedError ? describe(error) : undefined);
     }
   }
 
   async verify(token: string, ticket: TicketService): Promise<VerifiedTicket> {
     const { principal, replyToken } = await this.#accept(token, ticket);
-    // The library takes any key of the keytab for this service and host, whatever the realm; the configuration names one.
+    // The library accepts any keytab key for this service and host in any realm; the configuration names one.
     if (ticket.realm !== this.#service.realm) throw refused('the ticket is of another realm', ticket);
     return { principal: parse(principal, ticket), replyToken: replyToken ?? undefined };
   }
@@ -136,7 +134,7 @@ export class KerberosVerifier implements TicketVerifier {
     } catch (error) {
       if (error instanceof IsolatedError && error.code === 'REFUSED') throw refused(error.message, ticket);
       if (isUnavailable(error)) throw error;
-      // Without credentials of our own, or when the library crashed or hung, the client's ticket was not judged.
+      // Without credentials, or if the library crashed or hung, the client's ticket was not checked.
       const options = { retryAfter: RETRY_AFTER, detail: describe(error), cause: error };
       throw unavailable('GSSAPI_UNAVAILABLE', `${SUBJECT} is temporarily unavailable`, options);
     }

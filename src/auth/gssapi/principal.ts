@@ -6,9 +6,12 @@ import { NoFittingValue, SubjectTemplate } from '../../pki/x509/name-template.ts
 import { type Name, parseDistinguishedName, parseName } from '../../pki/x509/name.ts';
 
 export interface Principal {
-  /** As Kerberos libraries print it, e.g. `host/a.example.com@EXAMPLE.COM`; `\` escapes `/`, `@` and `\` inside a component. */
+  /**
+   * As Kerberos libraries print it, such as `host/a.example.com@EXAMPLE.COM`; `\` escapes `/`, `@` and `\` in a
+   * component.
+   */
   readonly text: string;
-  /** Without escapes; one or more. */
+  /** At least one, without escapes. */
   readonly components: readonly string[];
   readonly realm: string;
 }
@@ -17,9 +20,8 @@ const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', b: '\b', '
 const CONTROLS: Readonly<Record<string, string>> = { '\n': '\\n', '\t': '\\t', '\b': '\\b', '\0': '\\0' };
 
 /**
- * Reads a principal in its printed form (MIT's krb5_unparse_name).
- *
- * @throws InputError when there is no realm, an empty component, or an escape without a character
+ * Parses a printed principal (MIT's krb5_unparse_name).
+ * @throws InputError without a realm, or with an empty component or an incomplete escape
  */
 export function parsePrincipal(text: string): Principal {
   const components: string[] = [];
@@ -47,44 +49,43 @@ function escape(part: string, special: RegExp): string {
   return part.replace(special, '\\$&').replace(/[\n\t\b\0]/g, (control) => CONTROLS[control] ?? control);
 }
 
-/** The principal of these components (without escapes) and realm, with its printed form. */
+/** A principal from unescaped components and a realm. */
 export function makePrincipal(components: readonly string[], realm: string): Principal {
   const name = components.map((component) => escape(component, /[\\/@]/g)).join('/');
   return { text: `${name}@${escape(realm, /[\\@]/g)}`, components, realm };
 }
 
-/** The part of the `[gssapi]` section that the mapping needs. */
+/** The `[gssapi]` keys for the mapping. */
 export interface PrincipalMappingConfig {
-  /** `HTTP/<hostname>@<REALM>`. */
   readonly service_principal?: string | undefined;
   /** Kerberos principal → RFC 4514 subject. */
   readonly principal_mapping?: Readonly<Record<string, string>> | undefined;
-  /** RFC 4514 subject with placeholders in its values. */
+  /** RFC 4514 subject with placeholders. */
   readonly default_template?: string | undefined;
 }
 
-/** Something wrong in the section, for a refused configuration. */
+/** A configuration error in the section. */
 interface MappingProblem {
-  /** Below `gssapi`, e.g. `default_template`. */
+  /** Relative to `gssapi`, such as `default_template`. */
   readonly key: string;
   readonly problem: string;
 }
 
-/** The outcome for one principal: its subject, or why it has none (for the log). */
+/** A principal's subject, or why it has none (for the log). */
 type Mapped = { readonly subject: Name } | { readonly unmapped: string };
 
 const PLACEHOLDERS: ReadonlySet<string> = new Set(['principal', 'primary', 'instance', 'realm']);
 
-/** RFC 8062 §3: whoever asks gets a ticket of this name, so it says nothing about the sender. */
+/** RFC 8062 §3: anyone can get a ticket with this name, so it identifies nobody. */
 const ANONYMOUS = 'WELLKNOWN';
 
-/** `gssapi.principal_mapping` and `gssapi.default_template`: which subject a Kerberos principal's certificate gets. */
+/** Maps Kerberos principals to subjects (`gssapi.principal_mapping`, `gssapi.default_template`). */
 export class PrincipalMapping {
   readonly #table: ReadonlyMap<string, Name>;
   readonly #template: SubjectTemplate | undefined;
   readonly #realm: string | undefined;
 
-  /** @throws EstuaryError 500 `GSSAPI_MISCONFIGURED` on the first problem that {@link checkPrincipalMapping} reports */
+  /** @throws EstuaryError 500 `GSSAPI_MISCONFIGURED` for the first problem of {@link checkPrincipalMapping} */
   constructor(config: PrincipalMappingConfig) {
     const [problem] = checkPrincipalMapping(config);
     if (problem !== undefined) throw failed('GSSAPI_MISCONFIGURED', `gssapi.${problem.key}: ${problem.problem}`);
@@ -98,7 +99,7 @@ export class PrincipalMapping {
     this.#realm = config.service_principal === undefined ? undefined : parsePrincipal(config.service_principal).realm;
   }
 
-  /** The subject of an authenticated principal: the table's entry, else the template filled in. */
+  /** The subject of an authenticated principal: the table's entry, or the filled template. */
   map(principal: Principal): Mapped {
     const entry = this.#table.get(canonical(principal));
     if (entry !== undefined) return { subject: entry };
@@ -106,7 +107,7 @@ export class PrincipalMapping {
     return this.#fill(this.#template, principal);
   }
 
-  /** What a principal is called here: its primary, where neither an instance nor another realm could make it somebody else's. */
+  /** The principal's short name: its primary, if it has no instance and no foreign realm. */
   nameOf({ components, realm, text }: Principal): string {
     const [primary, ...more] = components;
     return primary !== undefined && more.length === 0 && realm === this.#realm ? primary : text;
@@ -127,8 +128,8 @@ export class PrincipalMapping {
   }
 
   /**
-   * Why this principal could be taken for another one by a template that leaves parts of it out: `alice@PARTNER.TEST`
-   * or `alice/admin@EXAMPLE.TEST` must not become the CN=alice of alice@EXAMPLE.TEST.
+   * Why a template that omits parts of this principal could confuse it with another: `alice@PARTNER.TEST` or
+   * `alice/admin@EXAMPLE.TEST` must not become the CN=alice of alice@EXAMPLE.TEST.
    */
   #ambiguity({ placeholders }: SubjectTemplate, { components, realm }: Principal): string | undefined {
     const uses = new Set(placeholders);
@@ -144,7 +145,7 @@ export class PrincipalMapping {
   }
 }
 
-/** Every problem of the section's mapping, for the start-up check. */
+/** All problems of the mapping, for the check at start. */
 export function checkPrincipalMapping(config: PrincipalMappingConfig): MappingProblem[] {
   const problems: MappingProblem[] = [];
   const attempt = (key: string, check: () => void): void => {
@@ -183,7 +184,7 @@ function readKey(text: string): Principal {
 }
 
 function readSubject(text: string): Name {
-  // Read anew: the encoder has put the attributes of an RDN in order.
+  // Parse again: the encoder has sorted the attributes of each RDN.
   const name = parseName(parseDistinguishedName(text).der);
   if (name.rdns.length === 0) throw new InputError('an empty subject');
   const problem = subjectProblem(name);

@@ -1,6 +1,6 @@
 /**
- * The child process that talks to the Kerberos library (through the optional npm package `kerberos`). Library calls
- * block: with a stalled gssproxy for minutes. Here they cost this process and nothing else.
+ * Child process for the Kerberos library (through the optional npm package `kerberos`). Library calls block, for
+ * minutes if gssproxy stalls, so they must not run in the server.
  */
 import { IsolatedError } from '../../process/protocol.ts';
 import { serve } from '../../process/serve.ts';
@@ -25,7 +25,7 @@ function message(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** A fresh acceptor with our credentials; reading the keytab anew each time is what picks up a replaced one. */
+/** A new acceptor with our credentials; reading the keytab each time picks up a replaced one. */
 async function acceptor(): Promise<Awaited<ReturnType<Kerberos['initializeServer']>>> {
   if (kerberos === undefined) throw new IsolatedError('UNEXPECTED', 'not started');
   try {
@@ -35,7 +35,7 @@ async function acceptor(): Promise<Awaited<ReturnType<Kerberos['initializeServer
   }
 }
 
-/** gss_accept_sec_context with a client's only token. */
+/** gss_accept_sec_context with the client's only token. */
 async function accept(token: string): Promise<Accepted> {
   const server = await acceptor();
   try {
@@ -55,7 +55,7 @@ serve({
   },
   methods: {
     accept: async (args) => await accept(readAcceptArgs(args).token),
-    /** Whether credentials are at hand now. */
+    /** Whether credentials are available now. */
     probe: async () => {
       await acceptor();
     },

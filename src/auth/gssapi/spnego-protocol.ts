@@ -1,8 +1,7 @@
-/** What the server and its GSSAPI child process say to each other, checked on arrival. */
+/** Messages between the server and its GSSAPI child process, checked on arrival. */
 
-/** The start payload. */
 export interface StartArgs {
-  /** GSS-API host-based service name, e.g. `HTTP@est.example.com` (RFC 2743 §4.1). */
+  /** GSS-API host-based service name, such as `HTTP@est.example.com` (RFC 2743 §4.1). */
   readonly service: string;
 }
 
@@ -11,11 +10,11 @@ interface AcceptArgs {
   readonly token: string;
 }
 
-/** A client that has proven who it is. */
+/** An authenticated client. */
 export interface Accepted {
-  /** The principal in its printed form. */
+  /** In printed form. */
   readonly principal: string;
-  /** base64 of the token that proves the server to the client, if the client asked for that. */
+  /** base64 of the token for mutual authentication, if the client requested it. */
   readonly replyToken: string | null;
 }
 
@@ -33,7 +32,7 @@ export const readStartArgs = (value: unknown): StartArgs => ({ service: text(val
 
 export const readAcceptArgs = (value: unknown): AcceptArgs => ({ token: text(value, 'token') });
 
-/** @throws TypeError when the child's answer is none */
+/** @throws TypeError for an invalid reply */
 export function readAccepted(value: unknown): Accepted {
   const reply = field(value, 'replyToken');
   return { principal: text(value, 'principal'), replyToken: typeof reply === 'string' && reply !== '' ? reply : null };

@@ -1,12 +1,12 @@
 import { DerError, DerReader, Tag, contextConstructed, readInteger } from '../../pki/der/der.ts';
 
-/** The largest token worth looking at: Windows' MaxTokenSize, the bound of what Kerberos clients send in HTTP. */
+/** Maximum token size: Windows' MaxTokenSize, the limit of Kerberos clients in HTTP. */
 export const MAX_TOKEN_BYTES = 65_536;
 
-/** Why a token cannot lead to an authentication, told without a Kerberos library. */
+/** Why a token cannot authenticate, determined without a Kerberos library. */
 type TokenDefect = 'malformed' | 'too large' | 'NTLM' | 'not Kerberos' | 'multi-leg';
 
-/** A token refused for its form. The message is for the log only. */
+/** A token rejected by its form. The message is for the log only. */
 export class SpnegoTokenError extends Error {
   readonly defect: TokenDefect;
 
@@ -17,14 +17,14 @@ export class SpnegoTokenError extends Error {
   }
 }
 
-/** The name in a ticket's cleartext: whom the client asked the KDC for. Nothing proves it until the ticket is decrypted. */
+/** The service name in a ticket's cleartext. It is unverified until the ticket is decrypted. */
 export interface TicketService {
   readonly realm: string;
-  /** RFC 4120 §6.2 name components, e.g. `HTTP` and `est.example.com`. */
+  /** RFC 4120 §6.2 name components, such as `HTTP` and `est.example.com`. */
   readonly components: readonly string[];
 }
 
-/** Identifier octets of the APPLICATION tags involved. */
+/** Identifier octets of the APPLICATION tags. */
 const INITIAL_CONTEXT_TOKEN = 0x60;
 const TICKET = 0x61;
 const AP_REQ = 0x6e;
@@ -33,18 +33,18 @@ const GENERAL_STRING = 0x1b;
 /** DER content octets of the mechanism OIDs. */
 const SPNEGO = Buffer.from('2b0601050502', 'hex'); // 1.3.6.1.5.5.2
 const KRB5 = Buffer.from('2a864886f712010202', 'hex'); // 1.2.840.113554.1.2.2
-const MS_KRB5 = Buffer.from('2a864882f712010202', 'hex'); // 1.2.840.48018.1.2.2, Windows' misspelt krb5
+const MS_KRB5 = Buffer.from('2a864882f712010202', 'hex'); // 1.2.840.48018.1.2.2, Windows' misspelled krb5
 const NTLMSSP = Buffer.from('2b06010401823702020a', 'hex'); // 1.3.6.1.4.1.311.2.2.10
 const NTLM_SIGNATURE = Buffer.from('NTLMSSP\0', 'latin1');
-/** RFC 4121 §4.1: the token identifier of an AP-REQ. */
+/** Token identifier of an AP-REQ (RFC 4121 §4.1). */
 const AP_REQ_ID = Buffer.from([0x01, 0x00]);
 
-/** Mechanisms of one NegTokenInit that are looked at; real clients send two to five. */
+/** Maximum mechanisms read from a NegTokenInit; real clients send two to five. */
 const MECHANISMS_READ = 32;
 
 const isKerberos = (mechanism: Buffer): boolean => mechanism.equals(KRB5) || mechanism.equals(MS_KRB5);
 
-/** The bytes of the base64 in `Authorization: Negotiate <token>` (RFC 4559 §4.2). */
+/** Decodes the base64 in `Authorization: Negotiate <token>` (RFC 4559 §4.2). */
 export function decodeNegotiateToken(base64: string): Buffer {
   if (base64.length > Math.ceil(MAX_TOKEN_BYTES / 3) * 4)
     throw new SpnegoTokenError('too large', `token of ${base64.length} base64 characters`);
@@ -56,10 +56,9 @@ export function decodeNegotiateToken(base64: string): Buffer {
 }
 
 /**
- * Reads the structure of a client's first token: RFC 4178 §4.2.1 NegTokenInit (or a bare RFC 4121 token) around an
- * AP-REQ (RFC 4120 §5.5.1), down to the cleartext service name of its ticket. Nothing is verified.
- *
- * @throws SpnegoTokenError when no single-leg Kerberos authentication can come of it
+ * Parses a client's first token: NegTokenInit (RFC 4178 §4.2.1), or a bare RFC 4121 token, around an AP-REQ (RFC 4120
+ * §5.5.1), down to the cleartext service name of its ticket. Verifies nothing.
+ * @throws SpnegoTokenError if no single-leg Kerberos authentication can result
  */
 export function parseSpnegoToken(token: Buffer): TicketService {
   try {
@@ -74,7 +73,7 @@ function ntlm(): SpnegoTokenError {
   return new SpnegoTokenError('NTLM', 'the client sent an NTLM token: it has no Kerberos ticket for this service');
 }
 
-/** The unframed tokens that may stand bare in the header as well as inside SPNEGO. */
+/** Rejects tokens without framing, which may occur bare or inside SPNEGO. */
 function refuseUnframed(token: Buffer): void {
   if (token.subarray(0, NTLM_SIGNATURE.length).equals(NTLM_SIGNATURE)) throw ntlm();
   if (token[0] === AP_REQ)
@@ -103,7 +102,7 @@ function readNegTokenInit(init: DerReader): TicketService {
   return readKerberosToken(new DerReader(mechToken.value, 'mechToken').next(Tag.OCTET_STRING, 'mechToken').value);
 }
 
-/** The optimistic token belongs to the first mechanism (RFC 4178 §4.2.1), so that has to be Kerberos. */
+/** The optimistic token belongs to the first mechanism (RFC 4178 §4.2.1), which must be Kerberos. */
 function checkMechanisms(list: DerReader): void {
   const preferred = list.next(Tag.OID, 'MechType').value;
   if (isKerberos(preferred)) return;
@@ -126,7 +125,7 @@ function readKerberosToken(token: Buffer): TicketService {
   return readApReq(DerReader.of(inner.subarray(2), 'AP-REQ', AP_REQ).enter(Tag.SEQUENCE, 'AP-REQ'));
 }
 
-/** Octets of identifier and length before the content of a definite-length element. */
+/** Octets of identifier and length of a definite-length element. */
 function headerLength(element: Buffer): number {
   const length = element[1] ?? 0;
   return length < 0x80 ? 2 : 2 + (length & 0x7f);
@@ -164,7 +163,7 @@ function nameComponents(sname: DerReader): string[] {
   return components;
 }
 
-/** RFC 4120 §5.2.1: a GeneralString restricted to ASCII; in practice UTF-8, which is what the libraries send. */
+/** RFC 4120 §5.2.1: GeneralString restricted to ASCII; libraries send UTF-8. */
 function kerberosString(reader: DerReader, field: string): string {
   const { value } = reader.next(GENERAL_STRING, field);
   if (value.length > 1024) throw new DerError(`${field}: too long`);

@@ -1,47 +1,45 @@
 import { makePrincipal, type Principal } from './principal.ts';
 import type { TicketService } from './spnego-token.ts';
 
-/** Who a token says its sender is. */
+/** The sender according to a token. */
 export interface VerifiedTicket {
   readonly principal: Principal;
-  /** base64 of the token for `WWW-Authenticate: Negotiate …` (mutual authentication), if the client asked for one. */
+  /** base64 of the token for `WWW-Authenticate: Negotiate …` (mutual authentication), if requested. */
   readonly replyToken: string | undefined;
-  /** Set when nothing was verified: why, for the audit. */
+  /** If nothing was verified: the reason, for the audit log. */
   readonly unverified?: string;
 }
 
-/** What stands behind `Authorization: Negotiate`. */
+/** Verifies `Authorization: Negotiate`. */
 export interface TicketVerifier {
-  /** What an unverified ticket claims, for the audit log; absent where tickets are verified. */
+  /** The claim of an unverified ticket, for the audit log; absent if tickets are verified. */
   hint?(ticket: TicketService): string;
-  /** Why there are no credentials to verify tickets with; undefined while there are. Absent: none are needed. */
+  /** Why credentials are missing; undefined if they are available. Absent if none are needed. */
   missingCredentials?(): Promise<string | undefined>;
   start(): Promise<void>;
   stop(): Promise<void>;
   /**
-   * @param token base64 of a token whose structure has been read
-   * @param ticket what its cleartext says
-   * @throws EstuaryError 401 when the token proves nothing, 503 when it cannot be checked now
+   * @param token base64 of a token with a valid structure
+   * @param ticket its cleartext
+   * @throws EstuaryError 401 if the token proves nothing, 503 if it cannot be verified now
    */
   verify(token: string, ticket: TicketService): Promise<VerifiedTicket>;
 }
 
-/** Longer names are cut off in the audit log. */
+/** Maximum characters in the audit log. */
 const MAX_HINT = 256;
 
 /**
- * `require_crypto_verification = false`: takes the service name in the ticket's cleartext for the principal. It
- * authenticates nobody, as anybody can write such a token. For development, and for hints where client certificates
- * authenticate.
+ * `require_crypto_verification = false`: takes the service name in the ticket's cleartext as the principal. It
+ * authenticates nobody, since anyone can create such a token. For development, and for hints next to client
+ * certificates.
  */
 export class UnverifiedTickets implements TicketVerifier {
   async start(): Promise<void> {
-    // Nothing to start: no library, no key.
+    // No library and no key to load.
   }
 
-  async stop(): Promise<void> {
-    // Nothing was started.
-  }
+  async stop(): Promise<void> {}
 
   hint({ components, realm }: TicketService): string {
     return `Kerberos hint, NOT verified: ${makePrincipal(components, realm).text.slice(0, MAX_HINT)}`;

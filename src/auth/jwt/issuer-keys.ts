@@ -1,4 +1,4 @@
-/** The public keys of the token issuer (RFC 7517), from a URL or a file: cached, and fetched again when a key is unknown. */
+/** The token issuer's public keys (RFC 7517) from a URL or a file: cached, and fetched again for an unknown key. */
 import { readFile } from 'node:fs/promises';
 import { Agent, request as httpsRequest } from 'node:https';
 import { createLocalJWKSet, errors, type JWSHeaderParameters, type LocalJWKSet, type FlattenedJWSInput } from 'jose';
@@ -6,8 +6,7 @@ import { measured } from '../../dependency-calls.ts';
 import { describe, unavailable, type EstuaryError } from '../../errors.ts';
 
 interface IssuerKeysOptions {
-  readonly source: { readonly url: string; /** PEM */ readonly ca: string | undefined } | { readonly file: string };
-  /** Seconds. */
+  readonly source: { readonly url: string; readonly ca: string | undefined } | { readonly file: string };
   readonly retryAfter: number;
   readonly now: () => number;
 }
@@ -17,11 +16,11 @@ const MAX_JWKS = 256 << 10;
 const MAX_KEYS = 64;
 /** Milliseconds. */
 const TIMEOUT = 5000;
-/** After this age the keys are fetched again, while the old ones still count. */
+/** After this age, refresh the keys but keep using them. */
 const FRESH = 10 * 60_000;
-/** After this age they no longer count. */
+/** After this age, do not use them. */
 const USABLE = 60 * 60_000;
-/** Between two fetches because of an unknown key, or because of the age. */
+/** Minimum time between refreshes. */
 const PAUSE = 60_000;
 /** Requests that may wait for a fetch, so that a slow issuer does not hold many. */
 const MAX_WAITING = 32;
@@ -33,7 +32,7 @@ export class IssuerKeys {
   #keys: { readonly find: LocalJWKSet; readonly at: number } | undefined;
   #fetching: Promise<void> | undefined;
   #waiting = 0;
-  /** When a fetch of keys that are there already was last begun. */
+  /** Start of the latest refresh. */
   #again = -Infinity;
 
   constructor(options: IssuerKeysOptions) {
@@ -41,9 +40,8 @@ export class IssuerKeys {
   }
 
   /**
-   * The key of a token's header.
-   *
-   * @throws JOSEError there is no such key; EstuaryError 503 `JWKS_UNAVAILABLE`
+   * The key that a token's header names.
+   * @throws JOSEError if there is no such key; EstuaryError 503 `JWKS_UNAVAILABLE`
    */
   async find(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<Key> {
     const { now } = this.#options;
@@ -83,7 +81,6 @@ export class IssuerKeys {
     }
   }
 
-  /** One at a time, for all that wait. */
   #fetch(): Promise<void> {
     this.#fetching ??= (async () => {
       try {
@@ -114,13 +111,13 @@ export class IssuerKeys {
   }
 }
 
-/** @throws Error that says why it is not a set of public keys */
+/** @throws Error with the reason */
 function readJwks(text: string): LocalJWKSet {
   if (text.length > MAX_JWKS) throw new Error(`the JWKS is larger than ${MAX_JWKS} bytes`);
   const parsed: unknown = JSON.parse(text);
   const keys: unknown = isObject(parsed) ? Reflect.get(parsed, 'keys') : undefined;
   if (!Array.isArray(keys)) throw new Error('the JWKS has no list "keys"');
-  // A symmetric key verifies nothing here: its holders could sign, too.
+  // Reject symmetric keys: whoever verifies with them could also sign.
   const usable = keys.filter((key): key is { kty: string } => {
     const kty: unknown = isObject(key) ? Reflect.get(key, 'kty') : undefined;
     return typeof kty === 'string' && kty !== 'oct';
@@ -132,7 +129,7 @@ function readJwks(text: string): LocalJWKSet {
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-/** One GET, on a new connection. A redirect is a failure. */
+/** One GET on a new connection; does not follow redirects. */
 function download(url: string, ca: string | undefined): Promise<string> {
   return new Promise((resolve, reject) => {
     const agent = new Agent({ minVersion: 'TLSv1.2', rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }) });

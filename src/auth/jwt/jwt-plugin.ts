@@ -1,4 +1,4 @@
-/** `Authorization: Bearer` (RFC 6750) with a JSON Web Token (RFC 7519) as a way to authenticate on the EST listener. */
+/** Authenticates EST requests by `Authorization: Bearer` (RFC 6750) with a JSON Web Token (RFC 7519). */
 import { hash } from 'node:crypto';
 import { decodeJwt, errors, jwtVerify, type JWTPayload } from 'jose';
 import type { Config } from '../../config/schema.ts';
@@ -17,9 +17,9 @@ interface JwtOptions {
   readonly store: Pick<OtpStore, 'getOtp' | 'admitToken'>;
 }
 
-/** Characters of a token that is looked at. */
+/** Maximum characters of a token. */
 const MAX_TOKEN = 16_384;
-/** Of the subject, the `jti`, and the value of a claim that becomes a placeholder. */
+/** Maximum characters of the subject, the `jti`, and claims used as placeholders. */
 const MAX_VALUE = 256;
 const USABLE = /^[^\p{Cc}\u2028\u2029]+$/u;
 
@@ -76,13 +76,13 @@ export class JwtPlugin implements AuthPlugin {
       });
       return payload;
     } catch (error) {
-      // Whatever else the library throws comes of a token or a key that it cannot use.
+      // Other library errors concern an unusable token or key.
       if (error instanceof errors.JOSEError || error instanceof TypeError) throw new CredentialRefused(error.message);
       throw error;
     }
   }
 
-  /** What an unverified token says, for the lockout and the audit log. */
+  /** The name in an unverified token, for the lockout and the audit log. */
   #claimedName(token: string): string {
     try {
       const name = decodeJwt(token)[this.#options.settings.subject_claim];
@@ -92,7 +92,7 @@ export class JwtPlugin implements AuthPlugin {
     }
   }
 
-  /** The use of a token that counts once, which the request takes. */
+  /** The use of a single-use token, which the request takes. */
   async #used(claims: JWTPayload, client_id: string, lockoutKeys: readonly string[], now: number): Promise<UsedToken> {
     const { settings, store } = this.#options;
     const { jti, exp = 0 } = claims;
@@ -118,14 +118,13 @@ export class JwtPlugin implements AuthPlugin {
   }
 }
 
-/** The credentials of the Bearer scheme (RFC 9110 §11.1: without case); undefined for other schemes. Empty: they are malformed. */
+/** The Bearer token (RFC 9110 §11.1: case-insensitive); undefined for other schemes, empty if malformed. */
 function bearerToken(authorization: string | undefined): string | undefined {
   if (authorization === undefined || !/^bearer(?=[\t ]|$)/i.test(authorization)) return undefined;
   const token = authorization.slice('bearer'.length).trim();
   return token.length <= MAX_TOKEN ? token : '';
 }
 
-/** @param required `claim`, or `claim=value` */
 function checkRequired(claims: JWTPayload, required: readonly string[]): void {
   for (const one of required) {
     const [name = '', ...rest] = one.split('=');

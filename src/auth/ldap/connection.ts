@@ -1,21 +1,21 @@
-/** One connection to an LDAP server: TLS from the first operation on, never a second connection, one deadline for everything. */
+/** One connection to an LDAP server: TLS from the first operation, no reconnects, one deadline for everything. */
 import { isIP, connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import { Client, ResultCodeError, type Entry } from 'ldapts';
 
-/** The directory answered, and the answer is no. */
+/** The directory rejected the operation. */
 export class DirectoryRefusal extends Error {}
 
 interface LdapServer {
   readonly url: string;
   readonly starttls: boolean;
-  /** PEM; undefined: the CAs that Node.js knows. */
+  /** PEM; undefined: the CAs of Node.js. */
   readonly ca: string | undefined;
   /** Milliseconds for the whole connection. */
   readonly timeout: number;
 }
 
-/** Result codes (RFC 4511 appendix A) that refuse a bind; others are failures of the server. */
+/** Result codes (RFC 4511 appendix A) that reject a bind; others are server failures. */
 const BIND_REFUSED: ReadonlySet<number> = new Set([10, 19, 32, 34, 48, 49, 50, 53]);
 /** The same for a search: referral (not followed), noSuchObject, insufficientAccessRights. */
 const SEARCH_REFUSED: ReadonlySet<number> = new Set([10, 32, 50]);
@@ -26,7 +26,7 @@ export class LdapConnection {
 
   private constructor({ url, ca, timeout }: LdapServer) {
     const tls: ConnectionOptions = { ...(ca === undefined ? {} : { ca }), minVersion: 'TLSv1.2' };
-    // The library reconnects when a connection is lost, without StartTLS. The next bind would send its password in the clear.
+    // The library would reconnect without StartTLS, and the next bind would send its password in the clear.
     const only = <T extends Socket>(socket: T): T => {
       this.#sockets.push(socket);
       return socket;
@@ -51,11 +51,7 @@ export class LdapConnection {
     });
   }
 
-  /**
-   * Works with a connection to a server, and closes it.
-   *
-   * @throws DirectoryRefusal; anything else is a failure of the server
-   */
+  /** Runs work with a connection and closes it. @throws DirectoryRefusal; any other error is a server failure */
   static async use<T>(server: LdapServer, work: (connection: LdapConnection) => Promise<T>): Promise<T> {
     const connection = new LdapConnection(server);
     const { promise: late, reject } = Promise.withResolvers<never>();
@@ -73,14 +69,14 @@ export class LdapConnection {
     }
   }
 
-  /** @throws DirectoryRefusal wrong password, or nobody has this DN */
+  /** @throws DirectoryRefusal for a wrong password or an unknown DN */
   async bind(dn: string, password: string): Promise<void> {
-    // RFC 4513 §5.1.2: a bind without a password succeeds for everybody.
+    // RFC 4513 §5.1.2: a bind without a password always succeeds.
     if (dn === '' || password === '') throw new DirectoryRefusal('an empty name or password');
     await this.#asked(() => this.#client.bind(dn, password), BIND_REFUSED);
   }
 
-  /** At most two entries: more are as wrong as two. @throws DirectoryRefusal */
+  /** At most two entries, enough to detect ambiguity. @throws DirectoryRefusal */
   async search(
     base: string,
     scope: 'base' | 'sub',
@@ -107,7 +103,7 @@ export class LdapConnection {
   }
 }
 
-/** The name that the server's certificate must have. */
+/** The name required in the server's certificate. */
 function identityOf(url: string): ConnectionOptions {
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
   return { host, ...(isIP(host) === 0 ? { servername: host } : {}), rejectUnauthorized: true };

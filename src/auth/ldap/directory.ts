@@ -1,4 +1,4 @@
-/** Finds the entry of a username in the directory, and proves its password by a bind (RFC 4511, RFC 4513). */
+/** Finds a username's directory entry and verifies its password by a bind (RFC 4511, RFC 4513). */
 import { randomUUID } from 'node:crypto';
 import type { Entry } from 'ldapts';
 import type { Config } from '../../config/schema.ts';
@@ -16,33 +16,31 @@ export type LdapSettings = NonNullable<Config['auth']['ldap']>;
 
 interface DirectoryOptions {
   readonly settings: LdapSettings;
-  /** PEM; undefined: the CAs that Node.js knows. */
   readonly ca: string | undefined;
-  /** Seconds. */
   readonly retryAfter: number;
   readonly now: () => number;
 }
 
-/** What an entry says of its device. */
+/** What an entry says about its device. */
 interface DirectoryEntry {
   readonly client_id: string;
-  /** The configured attributes, by their names in lower case. */
+  /** The configured attributes, by lowercase name. */
   readonly attributes: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Connections at a time; so few may wait that a directory that is down does not hold many requests. */
+/** Concurrent connections, and waiting ones: few, so that a directory that is down does not hold many requests. */
 const CONCURRENCY = 16;
 const QUEUE = 32;
-/** Milliseconds for which a server that failed is asked after the others. */
+/** Milliseconds for which a failed server is tried last. */
 const DEMOTED = 60_000;
-/** Longer values of attributes are not used. */
+/** Longer attribute values are ignored. */
 const MAX_VALUE = 256;
 const USABLE = /^[^\p{Cc}\u2028\u2029]+$/u;
 
 export class Directory {
   readonly #options: DirectoryOptions;
   readonly #limiter: FairLimiter;
-  /** When each server failed last. */
+  /** Time of each server's latest failure. */
   readonly #failed = new Map<string, number>();
 
   constructor(options: DirectoryOptions) {
@@ -51,9 +49,9 @@ export class Directory {
   }
 
   /**
-   * The entry whose password it is.
-   *
-   * @throws CredentialRefused there is no such entry, or the password is wrong; EstuaryError 503 `LDAP_UNAVAILABLE`, `PASSWORD_CHECK_BUSY`
+   * The entry with this password.
+   * @throws CredentialRefused for an unknown entry or wrong password; EstuaryError 503 `LDAP_UNAVAILABLE`,
+   * `PASSWORD_CHECK_BUSY`
    */
   async authenticate(username: string, password: string): Promise<DirectoryEntry> {
     if (username === '' || password === '') throw new CredentialRefused('an empty name or password');
@@ -81,7 +79,7 @@ export class Directory {
         this.#failed.delete(url);
         return entry;
       } catch (error) {
-        // One server's answer is the directory's: asking the next one would count a wrong password twice there.
+        // One server's answer is final: the next one would count a wrong password twice.
         if (error instanceof DirectoryRefusal) throw new CredentialRefused(error.message);
         if (error instanceof CredentialRefused) throw error;
         this.#failed.set(url, now());
@@ -105,7 +103,7 @@ export class Directory {
     return this.#described(entry);
   }
 
-  /** Asks as much about a name that does not exist as about one that does, so that the time tells little. */
+  /** Takes the same steps for unknown names, so that timing reveals little. */
   async #bySearch(connection: LdapConnection, username: string, password: string): Promise<DirectoryEntry> {
     const { search_base: base = '', search_filter, bind_dn, bind_password } = this.#options.settings;
     if (bind_dn !== undefined && bind_password !== undefined)
@@ -152,7 +150,7 @@ export class Directory {
   }
 }
 
-/** The account that searches is ours: that it cannot bind is no failure of the requester. */
+/** A failed bind of our own search account is not the requester's failure. */
 async function asService(bind: () => Promise<void>): Promise<void> {
   try {
     await bind();
@@ -177,7 +175,7 @@ function onlyOf(entries: readonly Entry[]): Entry {
   return entry;
 }
 
-/** The texts of an attribute, whatever case the directory writes its name in. */
+/** Attribute values; the directory may use any case for the name. */
 function valuesOf(entry: Entry, name: string): readonly string[] {
   return Object.entries(entry).flatMap(([key, value]) =>
     key !== 'dn' && key.toLowerCase() === name.toLowerCase()
@@ -188,14 +186,14 @@ function valuesOf(entry: Entry, name: string): readonly string[] {
 
 const hex = (octets: Buffer): string => octets.toString('hex').replace(/../g, '\\$&');
 
-/** RFC 4514 §2.4: every octet that is not a letter or digit as its hex digits. */
+/** RFC 4514 §2.4: hex-escapes every octet except letters and digits. */
 const escapedInDn = (value: string): string =>
   value.replace(/[^A-Za-z0-9]+/g, (part) => hex(Buffer.from(part, 'utf8')));
 
 /** RFC 4515 §3. */
 const escapedInFilter = (value: string): string => value.replace(/[\0()*\\]/g, (one) => hex(Buffer.from(one)));
 
-/** Basic credentials of a directory as a way to authenticate on the EST listener. */
+/** Authenticates EST requests by HTTP Basic against a directory. */
 export class LdapPlugin implements AuthPlugin {
   readonly method = 'ldap';
   /** A failure is committed together with its count. */

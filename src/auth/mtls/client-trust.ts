@@ -1,23 +1,20 @@
-/** Whom we trust to issue client certificates: an immutable snapshot, replaced as a whole at a reload. */
+/** The trusted issuers of client certificates: an immutable snapshot, which a reload replaces. */
 import { parseCertificate, pemOf, type Certificate } from '../../pki/x509/certificate.ts';
 import { foldedName } from '../../pki/x509/name-matching.ts';
 import { findPath, type IssuerSource } from './path-building.ts';
 import { RevocationLists, type CrlSource } from './revocation-lists.ts';
 
 interface ClientTrustInput {
-  /** One or more; an intermediate CA's is an anchor too. */
+  /** One or more; intermediate CAs may be anchors too. */
   readonly anchors: readonly Certificate[];
-  /**
-   * DER of CA certificates that help to build paths: our own CAs' and their renewal_issuers. Nothing is trusted for
-   * being among them.
-   */
+  /** DER of CA certificates for path building: our CAs' and renewal_issuers. They are not trusted by themselves. */
   readonly intermediates?: readonly Buffer[];
   readonly crls?: readonly CrlSource[];
-  /** Further ones that become known while the snapshot is in use: the chains of remote CAs. */
+  /** Later additions: the chains of remote CAs. */
   readonly learned?: () => readonly Certificate[];
 }
 
-/** Paths remembered per snapshot; each holds the few kilobytes of a parsed certificate. */
+/** Cached paths per snapshot, a few kilobytes each. */
 const CACHED_PATHS = 2000;
 
 export class ClientTrust {
@@ -30,9 +27,9 @@ export class ClientTrust {
   readonly #anchorFingerprints: ReadonlySet<string>;
   readonly #fingerprints: ReadonlySet<string>;
   readonly #bySubject: ReadonlyMap<string, readonly Certificate[]>;
-  /** Signatures of one of our CA certificates on another, verified when the snapshot was made. */
+  /** Verified signatures between our CA certificates. */
   readonly #links: ReadonlySet<string>;
-  /** Validated paths by the end entity's fingerprint, the least recently used first. */
+  /** Validated paths by the end entity's fingerprint, least recently used first. */
   readonly #paths = new Map<string, readonly Certificate[]>();
   readonly #learned: () => readonly Certificate[];
 
@@ -54,11 +51,7 @@ export class ClientTrust {
     this.tlsCertificates = this.certificates.map((certificate) => pemOf([certificate]));
   }
 
-  /**
-   * Finds the paths, and checks everything.
-   *
-   * @throws EstuaryError 500 `CRL_INVALID`; the message is for the operator
-   */
+  /** Builds and checks the snapshot. @throws EstuaryError 500 `CRL_INVALID`; the message is for the operator */
   static async create(input: ClientTrustInput): Promise<ClientTrust> {
     const anchors = [...new Map(input.anchors.map((anchor) => [anchor.fingerprint, anchor])).values()];
     const known = new Set(anchors.map(({ fingerprint }) => fingerprint));
@@ -91,7 +84,7 @@ export class ClientTrust {
     return this.#fingerprints.has(fingerprint);
   }
 
-  /** Where to look for issuers: the anchors, then our intermediates, then what the client sent or a remote CA uses. */
+  /** Candidate issuers in order: anchors, our intermediates, then those from the client or a remote CA. */
   issuers(presented: readonly Certificate[]): IssuerSource {
     const sent = Map.groupBy([...presented, ...this.#learned()], ({ subject }) => foldedName(subject));
     return {
@@ -101,7 +94,7 @@ export class ClientTrust {
     };
   }
 
-  /** A path validated before. Validity in time and revocation are not part of what is remembered. */
+  /** A validated path; the caller checks validity dates and revocation. */
   cachedPath(fingerprint: string): readonly Certificate[] | undefined {
     const path = this.#paths.get(fingerprint);
     if (path === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Authentication by the client certificate of the TLS handshake. */
+/** Authenticates EST requests by the client certificate of the TLS handshake. */
 import { unauthorized } from '../../errors.ts';
 import { OID } from '../../pki/der/oids.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
@@ -17,11 +17,11 @@ import { checkNotRevokedHere, isRecorded } from './revocation-lists.ts';
 type Memory = Pick<IntermediateMemory, 'recall' | 'remember'>;
 
 interface ClientCertificateOptions {
-  /** A certificate that expired at most this long ago is accepted (a CA's renewal_grace_days). */
+  /** Accepts a certificate that expired at most this long ago (renewal_grace_days). */
   readonly expiredGraceSeconds?: number;
-  /** Extended key usages of which one will do, where the certificate has any; clientAuth unless told. */
+  /** Accepted extended key usages, if the certificate has any; default: clientAuth. */
   readonly purposes?: readonly string[];
-  /** What clients sent at earlier handshakes; absent: only what is presented counts. */
+  /** What clients sent in earlier handshakes; default: only what is presented counts. */
   readonly memory?: Memory | undefined;
 }
 
@@ -32,14 +32,12 @@ export interface ValidatedClientCertificate {
 }
 
 /**
- * Validates a client certificate: RFC 5280 §6.1 up to an anchor of the snapshot, purpose, validity, CRLs. Revocation
- * in our own store is not asked here.
+ * Validates a client certificate: path (RFC 5280 §6.1), purpose, validity and CRLs, but not revocation in our own
+ * store.
  *
- * A certificate without extKeyUsage is accepted, as OpenSSL does. A certificate that is itself an anchor is accepted
- * if it fits the purpose. Within a grace period the issuers have to have been valid when the certificate expired.
- *
- * @param presented the connection's, so that a refusal need not be worked out for each of its requests
- * @param now milliseconds
+ * Like OpenSSL, accepts a certificate without extKeyUsage. Accepts an anchor with a suitable purpose as a client
+ * certificate. In a grace period, the issuers must have been valid when the certificate expired.
+ * @param presented the connection's certificates, which cache a rejection
  * @throws EstuaryError 401
  */
 export async function validatePresented(
@@ -63,9 +61,8 @@ export async function validatePresented(
 
 /**
  * {@link validatePresented} for a certificate that did not come with a connection.
- *
- * @param leafDer the client's certificate, DER
- * @param intermediates DER of what else the client sent; what does not parse is passed over
+ * @param leafDer the client's certificate
+ * @param intermediates DER of further certificates from the client; malformed ones are skipped
  */
 export function validateClientCertificate(
   trust: ClientTrust,
@@ -86,7 +83,7 @@ async function validPath(
   const leaf = presented.leaf();
   let issuers = trust.issuers(presented.intermediates());
   let found = await findPath(leaf, issuers, at);
-  // A resumed session has the client's own certificate only.
+  // A resumed session has only the client's own certificate.
   const remembered = 'path' in found || memory === undefined ? [] : await memory.recall(leaf);
   if (remembered.length > 0) {
     issuers = trust.issuers([...presented.intermediates(), ...remembered]);
@@ -129,7 +126,7 @@ function checkEndEntity(leaf: Certificate, at: number, purposes: readonly string
   if (!isValidAt(leaf, at)) throw unauthorized('CLIENT_CERTIFICATE_EXPIRED', 'client certificate expired');
 }
 
-/** From the anchor down: a revoked CA is the reason to give, not that its own CRL is worth nothing any more. */
+/** From the anchor down: a revoked CA is a better reason than its invalid CRL. */
 function checkRevocationLists(trust: ClientTrust, path: readonly Certificate[], now: number): void {
   for (const [i, certificate] of [...path.entries()].reverse()) {
     const issuer = path[i + 1];
@@ -148,7 +145,6 @@ function checkRevocationLists(trust: ClientTrust, path: readonly Certificate[], 
   }
 }
 
-/** Client certificates as a way to authenticate on the EST listener. */
 export class MtlsPlugin implements AuthPlugin {
   readonly method = 'mtls';
   readonly #trust: () => ClientTrust;
@@ -157,7 +153,7 @@ export class MtlsPlugin implements AuthPlugin {
 
   /**
    * @param trust the snapshot in force; a reload replaces it
-   * @param remembers whether what is presented was presented by a client, and is kept for its next connection
+   * @param remembers whether to store what clients present for their next connection
    */
   constructor(trust: () => ClientTrust, store: CertificateStore & IntermediateStore, remembers = true) {
     this.#trust = trust;
@@ -179,13 +175,13 @@ export class MtlsPlugin implements AuthPlugin {
     const note = presented.forwarded === true ? 'certificate forwarded by a proxy' : undefined;
     if (rules === undefined) return { ...mtlsIdentity(holder), note };
     if (!(await rules.accepts(validated.path))) throw new NotAccepted(mtlsIdentity(holder));
-    // The store knows certificates of CAs that the configuration no longer names.
+    // The store knows certificates of CAs that are no longer configured.
     const issuedHere = rules.isOfThisServer(validated.path) || (await isRecorded(this.#store, holder));
     return { ...mtlsIdentity(holder, issuedHere), note };
   }
 }
 
-/** The identity of whom a validated client certificate names. */
+/** The identity in a validated client certificate. */
 export function mtlsIdentity(holder: CertificateHolder, issuedHere = false): MtlsIdentity {
   const display = certificateHolder(holder.certificate);
   return { method: 'mtls', requester: `mtls:${holderKey(holder)}`, display, ...holder, issuedHere };

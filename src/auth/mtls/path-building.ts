@@ -1,37 +1,37 @@
-/** Finds a certification path from an end entity to a trust anchor: depth first, bounded in work. */
+/** Builds a certification path from an end entity to a trust anchor: depth first, with bounded work. */
 import { verifyCertificateSignature, type Certificate } from '../../pki/x509/certificate.ts';
 import { foldedName } from '../../pki/x509/name-matching.ts';
 import { formatName } from '../../pki/x509/name.ts';
 import { isSelfIssued, isValidAt, issuerProblem, pathNamesProblem } from './path-validation.ts';
 
-/** Certificates in a path, the end entity and the anchor included. */
+/** Certificates in a path, including the end entity and the anchor. */
 const MAX_PATH = 10;
-/** Signatures verified for one end entity: what a hostile client may cost us. */
+/** Signature verifications per end entity, which bound the cost of a hostile client. */
 const MAX_SIGNATURES = 32;
 /** Characters of a name in the log. */
 const MAX_TEXT = 256;
 
 export interface IssuerSource {
   readonly isAnchor: (certificate: Certificate) => boolean;
-  /** CA certificates with this subject (as {@link foldedName} writes it), the preferred first. */
+  /** CA certificates with this subject (in the form of {@link foldedName}), preferred ones first. */
   readonly bySubject: (name: string) => readonly Certificate[];
-  /** Whether the issuer's signature on a CA certificate has been verified before. */
+  /** Whether the issuer's signature on a CA certificate is already verified. */
   readonly isKnownLink: (subject: Certificate, issuer: Certificate) => boolean;
 }
 
 type PathSearchResult =
-  /** The end entity first, the trust anchor last; one certificate where the end entity is an anchor itself. */
+  /** End entity first, trust anchor last; a single certificate if the end entity is an anchor. */
   | { readonly path: readonly Certificate[] }
-  /** Why there is none, as far as the search came; for the log. */
+  /** Why the search found none, for the log. */
   | {
       readonly problem: string;
-      /** An issuer was passed over because of its validity, so there may be a path at another time. */
+      /** An issuer was skipped for its validity dates, so a path may exist at another time. */
       readonly untimely: boolean;
     };
 
 /**
- * @param at milliseconds at which every issuer has to be valid; undefined: their validity does not matter
- * @param ofIssuer the path is that of a CA certificate, not of an end entity
+ * @param at time at which every issuer must be valid; undefined: any
+ * @param ofIssuer the path is that of a CA certificate
  */
 export async function findPath(
   endEntity: Certificate,
@@ -105,7 +105,7 @@ class Search {
   }
 }
 
-/** RFC 5280 §4.2.1.1: the key identifiers tell the keys of one CA apart. */
+/** RFC 5280 §4.2.1.1: key identifiers distinguish a CA's keys. */
 function keyIdentifiersMatch(subject: Certificate, issuer: Certificate): boolean {
   const wanted = subject.authorityKeyIdentifier;
   const offered = issuer.subjectKeyIdentifier;

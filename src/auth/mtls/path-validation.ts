@@ -1,9 +1,9 @@
 /**
- * Certification path validation (RFC 5280 §6.1): the rules for one certificate of a path and for the path as a whole.
- * Finding a path is {@link ./path-building.ts}'s matter.
+ * Certification path validation (RFC 5280 §6.1): rules for each certificate and for the whole path; {@link
+ * ./path-building.ts} finds paths.
  *
- * Not implemented, and therefore refused: policyConstraints (the rest of policy processing has no effect without it, as every
- * policy is acceptable here), and every extension marked critical that is not listed below.
+ * Rejects what it does not implement: policyConstraints (other policy processing is irrelevant, as every policy is
+ * acceptable) and every critical extension that is not listed below.
  */
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { DerError } from '../../pki/der/der.ts';
@@ -13,7 +13,7 @@ import { nameConstraintProblem, parseNameConstraints } from '../../pki/x509/name
 import { OID } from '../../pki/der/oids.ts';
 import { publicKeyProblem, type PublicKeyInfo } from '../../pki/x509/public-key.ts';
 
-/** Critical extensions that are processed, or that change nothing for a path where every policy is acceptable. */
+/** Critical extensions that are processed, or irrelevant if every policy is acceptable. */
 const PROCESSED: ReadonlySet<string> = new Set([
   OID.basicConstraints,
   OID.keyUsage,
@@ -29,8 +29,8 @@ const PROCESSED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The critical extension of a certificate that is not processed here, if any (RFC 5280 §4.2). policyConstraints, which
- * §4.2.1.11 has always critical, counts as such however it is marked: passed over, it would lift what a CA demands.
+ * An unprocessed critical extension, if any (RFC 5280 §4.2). policyConstraints always counts, since §4.2.1.11 requires
+ * it to be critical, and ignoring it would drop a CA's restriction.
  */
 export function unprocessedCriticalExtension(certificate: Certificate): string | undefined {
   return certificate.extensions.find(
@@ -43,9 +43,9 @@ export function isSelfIssued(certificate: Certificate): boolean {
   return namesMatch(certificate.issuer, certificate.subject);
 }
 
-/** Whether `at` (ms) lies within notBefore … notAfter, both included (RFC 5280 §4.1.2.5). */
+/** Whether `at` is within notBefore … notAfter, inclusive (RFC 5280 §4.1.2.5). */
 export function isValidAt(certificate: Certificate, at: number): boolean {
-  // notAfter names a whole second, all of which is included
+  // notAfter includes its whole second.
   return at >= certificate.notBefore.getTime() && at < certificate.notAfter.getTime() + 1000;
 }
 
@@ -58,9 +58,9 @@ export function allowsPurpose({ extKeyUsage }: Certificate, purposes: readonly s
   );
 }
 
-/** Why the key is no basis for trust: too weak, or of a kind whose strength we cannot judge. */
+/** Why the key cannot be trusted: too weak, or of unknown strength. */
 export function keyProblem(key: PublicKeyInfo): string | undefined {
-  // Certificates of others, roots among them, have exponents of 3, which weaken no signature that is verified strictly.
+  // Foreign certificates, including roots, use the exponent 3, which is safe with strict verification.
   const problem = publicKeyProblem(key, 3n);
   return problem && `the public key ${problem.reason}`;
 }
@@ -68,11 +68,11 @@ export function keyProblem(key: PublicKeyInfo): string | undefined {
 interface IssuerRole {
   /** The certificate is a trust anchor: legacy version 1 roots are accepted. */
   readonly anchor: boolean;
-  /** Certificates between it and the end entity that are not self-issued (what pathLenConstraint counts). */
+  /** Certificates between it and the end entity that are not self-issued (counted by pathLenConstraint). */
   readonly below: number;
 }
 
-/** Why a certificate may not issue at its place in a path, or undefined. Time, names and signatures are not looked at. */
+/** Why a certificate may not issue at its position in a path, or undefined. Ignores time, names and signatures. */
 export function issuerProblem(certificate: Certificate, { anchor, below }: IssuerRole): string | undefined {
   if (!mayIssue(certificate, anchor)) return 'is not a CA certificate';
   if (certificate.keyUsage !== undefined && !certificate.keyUsage.includes('keyCertSign'))
@@ -84,7 +84,7 @@ export function issuerProblem(certificate: Certificate, { anchor, below }: Issue
   return keyProblem(certificate.publicKey);
 }
 
-/** basicConstraints with cA; an anchor may also be of before that extension (a version 1 root, or keyCertSign alone). */
+/** basicConstraints with cA; an anchor may predate that extension (version 1, or keyCertSign alone). */
 function mayIssue(certificate: Certificate, anchor: boolean): boolean {
   if (certificate.isCa) return true;
   if (!anchor || findExtension(certificate.extensions, OID.basicConstraints) !== undefined) return false;
@@ -92,11 +92,10 @@ function mayIssue(certificate: Certificate, anchor: boolean): boolean {
 }
 
 /**
- * Why the name constraints within a path are not kept, or undefined (RFC 5280 §6.1.3 b–c, §6.1.4 g). Those of the
- * trust anchor count too.
- *
- * @param path the end entity first, the trust anchor last
- * @param ofIssuer the path begins with a CA certificate of which certificates below will be judged: it is no end entity
+ * Why the path violates name constraints (RFC 5280 §6.1.3 b–c, §6.1.4 g), or undefined. Includes those of the trust
+ * anchor.
+ * @param path end entity first, trust anchor last
+ * @param ofIssuer the path begins with a CA certificate instead of an end entity
  */
 export function pathNamesProblem(path: readonly Certificate[], ofIssuer = false): string | undefined {
   for (const [height, issuer] of path.entries()) {

@@ -1,4 +1,4 @@
-/** The CRLs of foreign client CAs: loading them, and asking them (RFC 5280 §6.3, complete direct lists only). */
+/** CRLs of foreign client CAs: loading and queries (RFC 5280 §6.3, complete direct lists only). */
 import { describe, EstuaryError, failed, unauthorized } from '../../errors.ts';
 import { unlessMalformed } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
@@ -17,7 +17,7 @@ import { foldedName } from '../../pki/x509/name-matching.ts';
 import { isRecordOf, type IssuedCertificate } from '../../store/certificate-issuer.ts';
 import type { CertificateStore } from '../../store/certificate-store.ts';
 
-/** A CRL as configured; `name` is for messages. */
+/** A configured CRL; `name` is for messages. */
 export interface CrlSource {
   readonly name: string;
   readonly list: CertificateList;
@@ -33,17 +33,17 @@ interface LoadedList {
   readonly scope: IssuingDistributionPoint | undefined;
   readonly scopeKey: string;
   readonly serials: ReadonlySet<string>;
-  /** Paths of the certificates that the signing key has and that may sign CRLs. */
+  /** Paths of certificates with the signing key that may sign CRLs. */
   readonly signers: readonly Path[];
 }
 
 /** A CA certificate first, a trust anchor last (the anchor alone for its own). */
 type Path = readonly Certificate[];
 
-/** Entries read before other work gets its turn. */
+/** Entries to read before yielding to other work. */
 const SLICE = 2000;
 
-/** CRL extensions that need no processing where the list is complete and direct. */
+/** CRL extensions that are irrelevant for complete direct lists. */
 const KNOWN_CRITICAL: ReadonlySet<string> = new Set([
   OID.issuingDistributionPoint,
   OID.cRLNumber,
@@ -52,7 +52,7 @@ const KNOWN_CRITICAL: ReadonlySet<string> = new Set([
 
 export class RevocationLists {
   readonly #byIssuer: ReadonlyMap<string, readonly LoadedList[]>;
-  /** Lists whose signer is revoked: what they list is revoked, and for what they leave out they are no word. */
+  /** Lists with a revoked signer: their entries count, but absence from them proves nothing. */
   readonly #void: ReadonlySet<LoadedList>;
 
   private constructor(lists: readonly LoadedList[]) {
@@ -62,11 +62,10 @@ export class RevocationLists {
   }
 
   /**
-   * Verifies and reads every list. An expired list is loaded: it makes its issuer's certificates fail.
-   *
-   * @param issuers the CA certificates that may have signed them, each with its path
-   * @throws EstuaryError 500 `CRL_INVALID` that names the list: malformed, of an unknown issuer, wrongly signed, a
-   *   delta or indirect CRL, for some reasons only, or without nextUpdate
+   * Verifies and reads every list. An expired list is loaded, and makes its issuer's certificates fail.
+   * @param issuers CA certificates that may have signed the lists, with their paths
+   * @throws EstuaryError 500 `CRL_INVALID` that names the list: malformed, unknown issuer, invalid signature, a delta
+   * or indirect CRL, limited to some reasons, or without nextUpdate
    */
   static async load(sources: readonly CrlSource[], issuers: readonly Path[]): Promise<RevocationLists> {
     const lists: LoadedList[] = [];
@@ -82,10 +81,8 @@ export class RevocationLists {
   }
 
   /**
-   * What the lists of its issuer say of a certificate. `good` where the issuer has no list at all; `unknown` where it
-   * has lists, but none of them covers the certificate, or one that does is out of date or of a revoked signer.
-   *
-   * @param now milliseconds
+   * The status of a certificate: `good` if its issuer has no list; `unknown` if no list covers it, or a covering one is
+   * expired or has a revoked signer.
    */
   status(certificate: Certificate, issuer: Certificate, now: number): RevocationStatus {
     const decisive = this.#decisive(certificate, issuer);
@@ -96,11 +93,11 @@ export class RevocationLists {
     return speaking.every((list) => now >= list.thisUpdate && now < list.nextUpdate) ? 'good' : 'unknown';
   }
 
-  /** The lists that decide about a certificate; undefined where its issuer has none at all. */
+  /** The lists that apply to a certificate; undefined if its issuer has none. */
   #decisive(certificate: Certificate, issuer: Certificate): readonly LoadedList[] | undefined {
     const named = this.#byIssuer.get(foldedName(issuer.subject));
     if (named === undefined) return undefined;
-    // Two CAs may share a name; a CA that changed its key, or signs lists with another, signs for the old one's too.
+    // CAs may share a name, and a CA with a new key signs lists for the old one's certificates too.
     const covering = named.filter((list) => covers(list, certificate));
     const sameKey = covering.filter(({ issuerSpki }) => issuerSpki.equals(issuer.spki));
     return sameKey.length > 0 ? sameKey : covering;
@@ -117,7 +114,7 @@ export class RevocationLists {
 const isListed = ({ serialNumber }: Certificate, lists: readonly LoadedList[]): boolean =>
   lists.some(({ serials }) => serials.has(serialNumber));
 
-/** Of several lists with the same issuer, key and scope only the newest counts. */
+/** The newest of the lists with the same issuer, key and scope. */
 function newest(lists: readonly LoadedList[]): LoadedList[] {
   const byScope = new Map<string, LoadedList>();
   for (const list of lists) {
@@ -137,7 +134,7 @@ function covers({ scope }: LoadedList, certificate: Certificate): boolean {
   return pointsOf(certificate).some((name) => fullName.some((own) => own.equals(name)));
 }
 
-/** A cRLDistributionPoints that does not parse names no point, so no list with a scope covers the certificate. */
+/** A malformed cRLDistributionPoints names no point, so no list with a scope covers the certificate. */
 function pointsOf(certificate: Certificate): Buffer[] {
   return unlessMalformed(() => distributionPointNames(certificate.extensions), []);
 }
@@ -172,7 +169,7 @@ function refuseUnsupported(list: CertificateList, scope: IssuingDistributionPoin
   if (critical !== undefined) throw new InputError(`its critical extension ${critical.oid} is not supported`);
 }
 
-/** The key that signed, and the paths of its certificates (a cross-certified CA has several). */
+/** The signing key and the paths of its certificates (a cross-certified CA has several). */
 async function findSigner(
   list: CertificateList,
   issuer: string,
@@ -203,9 +200,9 @@ async function readSerials(list: CertificateList): Promise<Set<string>> {
   return serials;
 }
 
-/** What the store knows about a client certificate. A revocation there always counts, regardless of any CRL. */
+/** The store's record of a client certificate. A revocation in it always counts, regardless of CRLs. */
 
-/** @throws EstuaryError 401 if the store knows the certificate as revoked; 500 or 503 if the store cannot answer */
+/** @throws EstuaryError 401 if the store knows the certificate as revoked; 500 or 503 if the store is unavailable */
 export async function checkNotRevokedHere(
   store: Pick<CertificateStore, 'findRevoked'>,
   presented: IssuedCertificate,
@@ -218,11 +215,7 @@ export async function checkNotRevokedHere(
   }
 }
 
-/**
- * Whether the store has recorded the certificate.
- *
- * @throws EstuaryError 500 or 503 if the store cannot answer
- */
+/** @throws EstuaryError 500 or 503 if the store is unavailable */
 export async function isRecorded(
   store: Pick<CertificateStore, 'getCertificates'>,
   presented: IssuedCertificate,

@@ -5,10 +5,10 @@ export interface BasicCredentials {
   readonly password: string;
 }
 
-/** A header above this length is not looked at. */
+/** Longer headers are rejected. */
 const MAX_HEADER = 4096;
 
-/** Whether an `Authorization` header is of the Basic scheme, well-formed or not. */
+/** Whether an `Authorization` header uses the Basic scheme, well-formed or not. */
 export function isBasic(authorization: string | undefined): authorization is string {
   return authorization !== undefined && /^basic(?=[\t ]|$)/i.test(authorization);
 }
@@ -16,8 +16,8 @@ export function isBasic(authorization: string | undefined): authorization is str
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * The credentials of a Basic header, or undefined where it is malformed: no base64 with its padding, not UTF-8, no
- * colon, a control character (RFC 7617 §2), or absurdly long.
+ * The credentials of a Basic header; undefined if it is too long or malformed: base64 without padding, not UTF-8, no
+ * colon, a control character (RFC 7617 §2).
  */
 export function parseBasic(authorization: string): BasicCredentials | undefined {
   if (authorization.length > MAX_HEADER) return undefined;

@@ -1,4 +1,4 @@
-/** One-time passwords by HTTP Basic, or in the request itself (RFC 7894), as a way to authenticate on the EST listener. */
+/** Authenticates EST requests by one-time password, in HTTP Basic or in the request (RFC 7894). */
 import type { OtpIdentity, PresentedCredentials } from '../identity.ts';
 import type { AuthContext, AuthPlugin } from '../plugin.ts';
 import { isBasic, parseBasic } from './basic.ts';

@@ -1,4 +1,4 @@
-/** One-time passwords: making them, checking them. Their use is taken elsewhere, with the reservation. */
+/** Creates and checks one-time passwords. Their use is recorded with the reservation. */
 import { randomUUID } from 'node:crypto';
 
 import { tokenEvent } from '../../audit/applied-events.ts';
@@ -20,29 +20,27 @@ import { requestIdField } from '../../request-context.ts';
 
 export interface OtpSettings extends HashSettings, LockoutSettings {
   readonly token_length: number;
-  /** Of the keyed hash that finds a token's row. */
+  /** Key of the HMAC that finds a token's row. */
   readonly lookupKey: Buffer;
 }
 
-/** What an administrator asked for, with defaults filled in and everything checked. */
+/** A checked order of an administrator, with defaults applied. */
 export interface OtpOrder {
   readonly client_id: string;
   readonly max_uses: number;
-  /** Milliseconds. */
   readonly expires_at: number;
   /** The label that the token is limited to. */
   readonly ca: string | null;
 }
 
-/** Where an attempt comes from and what it is for. */
+/** Origin and purpose of an attempt. */
 export interface OtpAttempt {
   readonly address: string;
   readonly caLabel: string;
-  /** Milliseconds. */
   readonly now: number;
 }
 
-/** Attempts that may wait for others of the same address or name. */
+/** Attempts that may wait per address or name. */
 const WAITING_PER_KEY = 256;
 
 export class OtpService {
@@ -50,7 +48,7 @@ export class OtpService {
   readonly #settings: OtpSettings;
   readonly #hasher: TokenHasher;
   readonly #pool: HashingPool;
-  /** New tokens that are being hashed: one place stays free for those that are checked. */
+  /** Limits hashing of new tokens, so that one permit stays free for checks. */
   readonly #making: FairLimiter;
   readonly #attempts: AttemptLimiter;
   readonly #now: () => number;
@@ -74,7 +72,6 @@ export class OtpService {
     this.lockout = new Lockout(store, settings);
   }
 
-  /** @throws EstuaryError 500 `OTP_HMAC_KEY_MISSING` */
   static async create(
     store: AuditStore & LockoutStore & OtpStore,
     settings: OtpSettings,
@@ -85,13 +82,12 @@ export class OtpService {
   }
 
   /**
-   * Makes a token. It is in the answer and nowhere else.
-   *
-   * @param events committed together with the token and its own `otp.created`; the first one's address is its too
+   * Creates a token, which only the response contains.
+   * @param events committed with the token and its `otp.created`, which takes the first one's address
    * @throws EstuaryError 500 or 503 from the store
    */
   async create(order: OtpOrder, events: readonly AuditEvent[]): Promise<{ row: OtpRow; token: string }> {
-    // Before the hash, which takes a while: the life of the token counts from when it was ordered.
+    // Before the slow hash: the token's lifetime starts with the order.
     const created_at = this.#now();
     const token = generateToken(this.#settings.token_length);
     const hash = await this.#hashNew(token);
@@ -101,7 +97,7 @@ export class OtpService {
     return { row, token };
   }
 
-  /** Milliseconds that the hashes of so many tokens take: measured with as many hashes as run at a time. */
+  /** Estimated milliseconds for hashing this many tokens, measured at full concurrency. */
   async estimate(tokens: number): Promise<number> {
     const together = Math.min(tokens, makingAtOnce(this.#pool));
     if (together === 0) return 0;
@@ -117,17 +113,15 @@ export class OtpService {
   }
 
   /**
-   * Checks a token: lockout first, then one hash, then its state. The time of a failure does not tell whether there
-   * is such a token, nor in which state it is.
+   * Checks a token: lockout first, then one hash, then its state. The time of a failure reveals neither existence nor
+   * state.
    *
-   * A consumed token, and a dead one, authenticate with `usable: false`, see {@link UsedToken.usable}, and add nothing to the count
-   * of failures here. No token clears it here: that would let the holder of one guess others for ever, with requests that
-   * take no use. Of one lockout key, a few attempts are under way at a time, and the lockout is asked
-   * again after every wait and before an answer is given: parallel attempts get no more guesses than attempts in a
-   * row, but for those few.
-   *
+   * A used-up or dead token authenticates with `usable: false` (see {@link UsedToken.usable}) and does not count as a
+   * failure here. A valid token does not clear failures here: otherwise its holder could guess others indefinitely. Few
+   * attempts per lockout key run concurrently, and the lockout is checked again after every wait and before the
+   * response, so parallel attempts gain only those few guesses.
    * @param credentials undefined: the header was malformed, which counts as a failure
-   * @throws EstuaryError 401 `invalid OTP token` or `too many failures, locked out`; 503 when too many are waiting
+   * @throws EstuaryError 401 `invalid OTP token` or `too many failures, locked out`; 503 if too many are waiting
    */
   async authenticate(credentials: BasicCredentials | undefined, attempt: OtpAttempt): Promise<OtpIdentity> {
     const username = presentableName(credentials?.username ?? '', this.#settings.token_length);
@@ -141,16 +135,12 @@ export class OtpService {
     });
   }
 
-  /**
-   * The hash of another secret than a token, as tokens are hashed: for who has to know it again.
-   *
-   * @throws EstuaryError 503 `PASSWORD_CHECK_BUSY`
-   */
+  /** Hashes another secret like a token. @throws EstuaryError 503 `PASSWORD_CHECK_BUSY` */
   hashSecret(secret: string): Promise<string> {
     return this.#pool.run(() => this.#hasher.hash(secret));
   }
 
-  /** Whether the hash is this secret's. @throws EstuaryError 503 `PASSWORD_CHECK_BUSY` */
+  /** @throws EstuaryError 503 `PASSWORD_CHECK_BUSY` */
   verifySecret(hash: string, secret: string): Promise<boolean> {
     return this.#pool.run(() => this.#hasher.verify(hash, secret));
   }
@@ -164,7 +154,7 @@ export class OtpService {
     if (!isTokenLike(password)) throw await this.#refuse(keys, attempt, event, 'not of the form of a token');
     const { lookupKey } = this.#settings;
     const check = (): Promise<void> => this.lockout.check(keys, attempt.now, event);
-    // Together, which is one message to the store; a cheap hash is no wait after which to ask again.
+    // One message to the store for both; a cheap hash does not require another lockout check.
     const [row] = await Promise.all([this.#store.findOtp(tokenLookup(lookupKey, password)), check()]);
     const matches = await this.#verify(row?.hash, password, check);
     if (this.#hasher.isExpensive(row?.hash)) await check();
@@ -192,8 +182,7 @@ export class OtpService {
   }
 
   /**
-   * The answer to a consumed or dead token that comes with another request than the one it was used for: a failure like any other.
-   *
+   * Rejects a used-up or dead token with a request other than its own; counts as a failure.
    * @throws EstuaryError 401 always; 500 or 503 from the store
    */
   async refuseUnusable(identity: Identity, attempt: OtpAttempt): Promise<never> {
@@ -204,9 +193,8 @@ export class OtpService {
   }
 
   /**
-   * The answer to one that comes with that request again, when it cannot be answered (any more): nobody guesses, so it is no failure.
-   *
-   * @param failures bounds the records of one address: no lockout ends such requests
+   * Rejects such a token with its own request if that can no longer be answered; not a failure, since nobody guesses.
+   * @param failures limits the records per address, since no lockout applies
    * @throws EstuaryError 401 always; 500 or 503 from the store
    */
   async refuseRepeat(
@@ -240,10 +228,10 @@ export class OtpService {
   }
 }
 
-/** New tokens that are hashed at a time. */
+/** New tokens hashed concurrently. */
 const makingAtOnce = ({ options }: HashingPool): number => Math.max(1, options.concurrency - 1);
 
-/** Why a token that exists authenticates nobody any more, or undefined. Having no use left is not among it. */
+/** Why an existing token no longer authenticates (expired or revoked); a used-up one is not dead. */
 function whyDead(row: OtpRow, now: number): string | undefined {
   if (row.revoked_at !== null) return 'is revoked';
   return row.expires_at <= now ? 'has expired' : undefined;

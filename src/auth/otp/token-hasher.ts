@@ -1,26 +1,26 @@
 /**
- * Tokens are stored hashed. The encoded hash names its algorithm and parameters (`$argon2id$…`, `$2b$…`,
- * `hmac-sha256:…`), so a token outlives a change of `otp.hash_algorithm`.
+ * Hashes tokens for storage. The encoded hash names its algorithm and parameters (`$argon2id$…`, `$2b$…`,
+ * `hmac-sha256:…`), so tokens remain valid if `otp.hash_algorithm` changes.
  */
 import { createHash, createHmac, randomInt, timingSafeEqual } from 'node:crypto';
 import argon2 from 'argon2';
 import bcrypt from 'bcrypt';
 import { failed } from '../../errors.ts';
 
-/** Of a token: base62, `otp.token_length` characters, all of them secret. */
+/** base62; a token has `otp.token_length` characters. */
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 const MIN_TOKEN_LENGTH = 8;
 const MAX_TOKEN_LENGTH = 128;
 
-/** A new token from a CSPRNG, each character equally likely. */
+/** A new token from a CSPRNG with uniform characters. */
 export function generateToken(length: number): string {
   if (length < MIN_TOKEN_LENGTH || length > MAX_TOKEN_LENGTH)
     throw new RangeError(`a token has ${MIN_TOKEN_LENGTH} to ${MAX_TOKEN_LENGTH} characters, not ${length}`);
   return Array.from({ length }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join('');
 }
 
-/** Whether a password can be a token at all. */
+/** Whether a password can be a token. */
 export function isTokenLike(password: string): boolean {
   return password.length >= MIN_TOKEN_LENGTH && password.length <= MAX_TOKEN_LENGTH && /^[0-9A-Za-z]+$/.test(password);
 }
@@ -29,7 +29,7 @@ export interface HashSettings {
   readonly hash_algorithm: 'argon2id' | 'bcrypt' | 'sha256-hmac';
   readonly argon2: { readonly memory_kib: number; readonly iterations: number; readonly parallelism: number };
   readonly bcrypt_cost: number;
-  /** The key of sha256-hmac, also for tokens from when that was the algorithm. */
+  /** The key of sha256-hmac; existing tokens may need it after the algorithm changed. */
   readonly hmacKey: Buffer | undefined;
 }
 
@@ -45,25 +45,21 @@ export class TokenHasher {
     this.#decoy = decoy;
   }
 
-  /** @throws EstuaryError 500 `OTP_HMAC_KEY_MISSING` */
   static async create(settings: HashSettings): Promise<TokenHasher> {
     return new TokenHasher(settings, await hashToken(settings, generateToken(32)));
   }
 
-  /** Whether a hash is work enough to be queued; an HMAC takes microseconds. */
+  /** Whether a hash needs the queue; an HMAC takes microseconds. */
   isExpensive(encoded: string | undefined): boolean {
     return !(encoded ?? this.#decoy).startsWith(HMAC_PREFIX);
   }
 
-  /** The encoded hash of a new token, by the configured algorithm. */
+  /** The encoded hash of a new token, with the configured algorithm. */
   async hash(token: string): Promise<string> {
     return hashToken(this.#settings, token);
   }
 
-  /**
-   * Whether the hash is this token's. Without a hash (no such token) the same work is done in vain, so that the time
-   * tells nothing.
-   */
+  /** Verifies a token. Without a hash (unknown token) it does the same work, so that timing reveals nothing. */
   async verify(encoded: string | undefined, token: string): Promise<boolean> {
     const matches = await this.#matches(encoded ?? this.#decoy, token);
     return encoded !== undefined && matches;
@@ -101,5 +97,5 @@ async function hashToken(settings: HashSettings, token: string): Promise<string>
 
 const hmac = (key: Buffer, token: string): Buffer => createHmac('sha256', key).update(token).digest();
 
-/** bcrypt looks at 72 bytes only: it gets a digest, which every character of the token went into. */
+/** bcrypt uses only 72 bytes, so it hashes a digest of the token. */
 const bcryptInput = (token: string): string => createHash('sha256').update(token).digest('base64');

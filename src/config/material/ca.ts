@@ -1,4 +1,4 @@
-/** The files of the `[[ca]]` tables. */
+/** Loads the files of the `[[ca]]` tables. */
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -32,9 +32,8 @@ const DAY = 86_400_000;
 const ALLOWED = 'the CA certificates above the CA, in order';
 
 /**
- * What one table names; undefined when something is missing, which has been reported.
- *
- * @param key the CA's key in the configuration, e.g. `ca[0]`
+ * The files of one table; undefined if any is missing, which has been reported.
+ * @param key the CA's key in the configuration, such as `ca[0]`
  */
 export async function loadCa(reader: MaterialReader, table: CaConfig, key: string): Promise<CaMaterial | undefined> {
   switch (table.driver) {
@@ -123,7 +122,7 @@ async function loadUpstreamCa(
   };
 }
 
-/** Of an ACME account, which the first start creates. */
+/** The ACME account key, which the first start creates. */
 async function loadAccountKey(reader: MaterialReader, key: string, file: string): Promise<KeyObject | undefined> {
   if (!existsSync(file)) {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -147,7 +146,7 @@ async function loadAccountKey(reader: MaterialReader, key: string, file: string)
   return undefined;
 }
 
-/** The files of any CA that are not about the CA itself. */
+/** Files that every kind of CA may have. */
 interface OtherFiles {
   readonly profile: Pick<CaConfig['profile'], 'renewal_issuers'>;
   readonly client_issuers: readonly string[];
@@ -160,14 +159,14 @@ interface ServiceFiles {
   readonly client_key?: string | undefined;
 }
 
-/** The files of a CA with a key of ours, but for the key. */
+/** Files of a local CA, except the key. */
 export interface OwnCaFiles extends OtherFiles {
   readonly certificate: string;
   readonly chain?: string | undefined;
   readonly ocsp?: { readonly certificate: string; readonly private_key: string } | undefined;
 }
 
-/** What a CA with a key of ours has, whatever holds the key; undefined when something is missing, which has been reported. */
+/** The material of a local CA, whatever holds its key; undefined if a file is missing, which has been reported. */
 export async function loadOwnCa(
   reader: MaterialReader,
   table: OwnCaFiles,
@@ -181,7 +180,7 @@ export async function loadOwnCa(
   return files !== undefined && ocsp === undefined ? undefined : { certificates, ocsp, ...others };
 }
 
-/** Whose certificates may be renewed and used here, beside the CA's own, and the service that is asked about requests. */
+/** Loads renewal_issuers, client_issuers and the credentials of the authorization service. */
 export async function loadOthers(
   reader: MaterialReader,
   { profile, client_issuers, authorization: service }: OtherFiles,
@@ -196,7 +195,7 @@ export async function loadOthers(
   return renewalIssuers === undefined ? undefined : { renewalIssuers, clientIssuers, authorization };
 }
 
-/** What a service is called with. */
+/** Loads the TLS credentials for a service. */
 export async function loadService(
   reader: MaterialReader,
   { trust_anchors, client_certificate, client_key }: ServiceFiles,
@@ -212,9 +211,9 @@ export async function loadService(
 }
 
 /**
- * A CA's certificate and what stands above it: each a CA certificate in its validity, each signed by the next, up to
- * a root (RFC 7030 §4.1.3: cacerts holds it). The root's own signature proves nothing and is not looked at. The
- * certificates of a rollover have to be linked to these; one that has expired is a warning: rollovers come to their end.
+ * A CA's certificate and those above it: each a valid CA certificate, signed by the next, up to a root (RFC 7030
+ * §4.1.3: cacerts includes it). A root's own signature proves nothing and is not verified. Rollover certificates must
+ * be linked to these; an expired one is only a warning, since rollovers end.
  */
 async function loadChain(
   reader: MaterialReader,
@@ -255,7 +254,7 @@ function reportMissingRoot(
   );
 }
 
-/** Nothing below an issuer is valid without it. */
+/** Certificates below an expired issuer are invalid. */
 function checkIssuerValidity(reader: MaterialReader, key: string, issuer: Certificate, certificate: Certificate): void {
   const who = `"${formatName(issuer.subject)}"`;
   reader.validity(key, issuer, who);
@@ -267,7 +266,7 @@ function checkIssuerValidity(reader: MaterialReader, key: string, issuer: Certif
     );
 }
 
-/** A delegated OCSP responder: certificate and key belong together, and relying parties will take it for the CA's. */
+/** A delegated OCSP responder: the certificate matches the key, and relying parties will accept it for the CA. */
 async function loadOcspDelegate(
   reader: MaterialReader,
   ca: string,

@@ -1,9 +1,9 @@
-/** The certificates in files that the service depends on, and when each ends. */
+/** Expiry dates of configured certificates. */
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
 import type { KeyPair, Material } from './material.ts';
 
-/** What a certificate is used for. */
+/** The use of a certificate. */
 type CertificateUse =
   | 'tls'
   | 'admin_tls'
@@ -20,7 +20,7 @@ type CertificateUse =
 
 export interface CertificateEnd {
   readonly use: CertificateUse;
-  /** The label of the CA that needs it; empty for the listeners'. */
+  /** Label of the CA that needs it; empty for listeners. */
   readonly ca: string;
   /** RFC 4514. */
   readonly subject: string;
@@ -28,7 +28,7 @@ export interface CertificateEnd {
   readonly notAfter: number;
 }
 
-/** The ends of all that the configuration names, but for the CAs' own, which their drivers know. */
+/** All configured certificates, except the CAs' own, which their drivers report. */
 export function certificateEnds(material: Material): CertificateEnd[] {
   const { tls, adminTls, clientTrust, adminTrust, cmc, cas, storeTls } = material;
   const ends = (use: CertificateUse, certificates: readonly Certificate[] = [], ca = ''): CertificateEnd[] =>
@@ -57,12 +57,12 @@ export function certificateEnds(material: Material): CertificateEnd[] {
   ];
 }
 
-/** The key's own certificate: the rest is what its issuer renews. */
+/** The key's own certificate; its issuer renews the others. */
 function firstOf(pair: KeyPair | undefined): readonly Certificate[] {
   return pair === undefined ? [] : [pair.certificates[0]];
 }
 
-/** When a certificate ends, as the metrics tell it. */
+/** A certificate's expiry for the metrics. */
 export function endOf(
   { use, ca }: Pick<CertificateEnd, 'use' | 'ca'>,
   { subject, serialNumber, notAfter }: Certificate,

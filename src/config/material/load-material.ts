@@ -1,6 +1,6 @@
 /**
- * Reads, parses and checks what the configuration points at: files exist and parse, keys belong to their certificates, CA
- * certificates are CA certificates and lead to a root, nothing that is needed has expired. The keys of problems are the configuration's.
+ * Reads, parses and checks the configured files: they exist and parse, keys match their certificates, CA certificates
+ * lead to a root, and nothing needed has expired. Problems refer to configuration keys.
  */
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { resolve } from 'node:path';
@@ -29,17 +29,13 @@ import { FileError, MaterialReader, readBytes } from './reader.ts';
 import { checkAdminAnchors, checkClients, loadTrust } from './trust.ts';
 
 export interface LoadedMaterial {
-  /** What could be read, whatever is wrong with it; undefined: something is missing, and a problem says what. */
+  /** undefined if a file is missing, which is among the problems. */
   readonly material: Material | undefined;
   readonly problems: readonly Problem[];
   readonly warnings: readonly Warning[];
 }
 
-/**
- * Reads every file that the configuration names.
- *
- * @param now milliseconds since the epoch, for the validity of certificates
- */
+/** Reads every configured file. */
 export async function loadMaterial(config: Config, now: number): Promise<LoadedMaterial> {
   const reader = new MaterialReader(now, config.profile === 'niap');
   const { tls, admin } = config;
@@ -87,8 +83,7 @@ export async function loadMaterial(config: Config, now: number): Promise<LoadedM
 }
 
 /**
- * What TLS with the database needs, alone: a command may run where none of the other keys are.
- *
+ * Only the TLS material for the database: a command may run without access to other keys.
  * @param file of the configuration, for the error @throws ConfigError
  */
 export async function readStoreTls(config: Config, file: string, now: number): Promise<ServiceMaterial | undefined> {
@@ -98,7 +93,7 @@ export async function readStoreTls(config: Config, file: string, now: number): P
   return material;
 }
 
-/** `[store.tls]`, whose anchors may be in the URL (`sslrootcert`). undefined: the URL's `sslmode` decides. */
+/** `[store.tls]`; anchors may be in the URL (`sslrootcert`). undefined: the URL's `sslmode` decides. */
 async function loadStoreTls(reader: MaterialReader, { store }: Config): Promise<ServiceMaterial | undefined> {
   const { tls, url } = store;
   const parameters = url && parsePostgresUrl(url.reveal().toString('utf8'))?.parameters;
@@ -111,10 +106,9 @@ async function loadStoreTls(reader: MaterialReader, { store }: Config): Promise<
 }
 
 /**
- * What a configuration that is in force names. It has been checked before: what has expired since does not keep a process from going
- * on with it, and what cannot work fails where it is put to work.
- *
- * @throws EstuaryError 500 `MATERIAL_UNUSABLE` where a file cannot be read; the detail has every problem
+ * The material of a configuration in force, which was checked before. Meanwhile expired certificates do not stop the
+ * process; unusable ones fail when used.
+ * @throws EstuaryError 500 `MATERIAL_UNUSABLE` for an unreadable file; the detail has every problem
  */
 export async function readMaterial(config: Config): Promise<Material> {
   const { material, problems } = await loadMaterial(config, Date.now());
@@ -126,10 +120,10 @@ export async function readMaterial(config: Config): Promise<Material> {
   });
 }
 
-/** Of keys that sign something else than certificates. */
+/** For keys that do not sign certificates. */
 const SIGNING_KEY = 'an RSA, EC, EdDSA or ML-DSA key';
 
-/** A TLS server certificate with its key; one that names other purposes only would be refused by clients. */
+/** A TLS server certificate with its key; clients would reject one without the serverAuth purpose. */
 async function loadServerCertificate(
   reader: MaterialReader,
   section: string,
@@ -138,7 +132,7 @@ async function loadServerCertificate(
 ): Promise<KeyPair | undefined> {
   const effect = 'clients that look at it refuse to connect';
   if (key === undefined) {
-    // That it is missing is found elsewhere.
+    // Missing keys are reported elsewhere.
     await reader.certificates(`${section}.certificate`, file);
     return undefined;
   }
@@ -149,7 +143,7 @@ async function loadServerCertificate(
   return pair;
 }
 
-/** The admin listener's own, or else the EST listener's. */
+/** The admin listener's own certificate, or the EST listener's. */
 function loadAdminPair(
   reader: MaterialReader,
   { admin }: Config,
@@ -198,10 +192,10 @@ function jwksProblem(text: string): string | undefined {
   }
 }
 
-/** The first bytes of a keytab: MIT's file format, version 1 or 2. */
+/** First bytes of a keytab (MIT's file format, version 1 or 2). */
 const KEYTAB_VERSIONS = ['0501', '0502'];
 
-/** The library reads it itself; what is wrong with it is better known before. */
+/** Reports problems early; the library reads the keytab later. */
 async function checkKeytab(reader: MaterialReader, { gssapi }: Config): Promise<void> {
   if (!gssapi.enabled || gssapi.keytab === undefined) return;
   await reader.look('gssapi.keytab', gssapi.keytab, async (file) => {
@@ -256,7 +250,7 @@ async function loadCmc(reader: MaterialReader, { cmc }: Config): Promise<CmcMate
   return { responder, raCertificates };
 }
 
-/** The certificate that signs PKI responses: its key may sign, and RFC 6402 §2.10 has a purpose for it. */
+/** The certificate that signs PKI responses: it may sign, and has the purpose of RFC 6402 §2.10. */
 async function loadResponder(reader: MaterialReader, file: string, keyFile: string): Promise<KeyPair | undefined> {
   const key = 'cmc.certificate';
   const pair = await reader.pair(key, file, 'cmc.private_key', keyFile);
@@ -284,9 +278,9 @@ async function loadCas(reader: MaterialReader, config: Config): Promise<Pick<Mat
   return { cas, labels };
 }
 
-/** CAs of one key in tables of their own, where further labels of one CA are meant (docs/labels.md). */
+/** Detects separate `[[ca]]` tables with the same key, where further labels are meant (docs/labels.md). */
 
-/** Warnings of CAs with a key of ours that another one has too. */
+/** Warns of local CAs that share a key. */
 export async function checkSharedKeys(reader: MaterialReader, { ca }: Config): Promise<void> {
   const seen = new Map<string, string>();
   for (const [index, table] of ca.entries()) {

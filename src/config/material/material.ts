@@ -1,6 +1,6 @@
 /**
- * What stands in the files that a configuration names: certificates, private keys, trust anchors and CRLs, read, parsed and checked
- * in one place (load-material.ts), for the start, `--check` and every reload. Nobody else reads those files.
+ * The content of configured files (certificates, private keys, trust anchors and CRLs), which load-material.ts reads,
+ * parses and checks for the start, `--check` and every reload.
  */
 import type { KeyObject } from 'node:crypto';
 import type { CaChain } from '../../pki/x509/ca-chain.ts';
@@ -20,51 +20,47 @@ export type Certificates = readonly [Certificate, ...Certificate[]];
 
 /** Certificates, and the private key of the first. */
 export interface KeyPair {
-  /** The key's own first, then those above it, as far as the file has them. */
+  /** The key's own first, then those above it in the file. */
   readonly certificates: Certificates;
   readonly privateKey: KeyObject;
 }
 
-/** A CRL, and its file's name for messages. Whose it is has not been looked at. */
+/** A CRL with its file name for messages. Its issuer is not checked yet. */
 export interface NamedCrl {
   readonly name: string;
   readonly list: CertificateList;
 }
 
-/** Whom a listener takes client certificates from. */
+/** The trust settings of a listener. */
 export interface TrustMaterial {
   readonly anchors: Certificates;
   readonly crls: readonly NamedCrl[];
 }
 
-/** A CA's own certificate, and what cacerts has beside it. */
+/** A CA's certificate, and the others of /cacerts. */
 export interface CaCertificates {
   readonly certificate: Certificate;
   /** Those above it, root last. */
   readonly issuers: readonly Certificate[];
-  /** Those of rollovers. */
   readonly rollover: readonly Certificate[];
 }
 
-/** Of any CA. */
 export interface EveryCaMaterial {
   /** `[ca.profile] renewal_issuers`. */
   readonly renewalIssuers: readonly Certificate[];
-  /** What the files in `client_issuers` hold. */
+  /** Certificates from the files in `client_issuers`. */
   readonly clientIssuers: readonly Certificate[];
   /** `[ca.authorization]`. */
   readonly authorization: ServiceMaterial | undefined;
 }
 
-/** What a service is called with. */
 export interface ServiceMaterial {
-  /** undefined: the CAs that Node.js knows. */
+  /** undefined: the CAs of Node.js. */
   readonly trustAnchors: Certificates | undefined;
-  /** What it is shown; undefined: nothing. */
   readonly client: KeyPair | undefined;
 }
 
-/** Of a CA whose key is ours, whatever holds it. */
+/** Of a local CA, whatever holds its key. */
 export interface OwnCaMaterial extends EveryCaMaterial {
   readonly certificates: CaCertificates;
   /** `[ca.ocsp]`. */
@@ -85,28 +81,28 @@ export interface Pkcs11CaMaterial extends OwnCaMaterial {
 export interface DogtagCaMaterial extends EveryCaMaterial {
   readonly driver: 'dogtag';
   readonly table: DogtagCaConfig;
-  /** What the CA has to be; undefined: what it says it is. */
+  /** The expected CA; undefined: as the server reports. */
   readonly certificates: CaCertificates | undefined;
   readonly trustAnchors: Certificates;
   /** The agent's. */
   readonly client: KeyPair;
 }
 
-/** Of a CA to which the device's CSR is submitted. */
+/** Of a CA that receives the device's CSR. */
 export interface UpstreamCaMaterial extends EveryCaMaterial {
   readonly driver: 'est' | 'acme' | 'command';
   readonly table: EstCaConfig | AcmeCaConfig | CommandCaConfig;
-  /** Not known before the upstream says so. */
+  /** Unknown until the upstream reports them. */
   readonly certificates: undefined;
   /** Its certificates must lead to one of these. */
   readonly upstreamAnchors: Certificates;
-  /** `chain`: the certificates that are known from the start. */
+  /** `chain`: certificates known at start. */
   readonly chain: readonly Certificate[];
-  /** Behind the TLS certificate of its server; undefined: the CAs that Node.js knows. */
+  /** For its server's TLS certificate; undefined: the CAs of Node.js. */
   readonly trustAnchors: Certificates | undefined;
-  /** What its server is shown. */
+  /** Our credentials at its server. */
   readonly client: KeyPair | undefined;
-  /** The key of the ACME account. */
+  /** The ACME account key. */
   readonly accountKey: KeyObject | undefined;
 }
 
@@ -115,7 +111,7 @@ export type CaMaterial = FileCaMaterial | Pkcs11CaMaterial | DogtagCaMaterial | 
 
 /** A `[[label]]` table with its files. */
 export interface LabelMaterial extends EveryCaMaterial {
-  /** Its own profile and rules, on the CA's key. */
+  /** Its own profile and rules, with the CA's key. */
   readonly table: CaConfig;
 }
 
@@ -127,35 +123,35 @@ export interface ProxyMaterial {
 }
 
 export interface CmcMaterial {
-  /** Who signs PKI responses; undefined: each CA for itself. */
+  /** Signs PKI responses; undefined: each CA its own. */
   readonly responder: KeyPair | undefined;
   readonly raCertificates: readonly Certificate[];
 }
 
 export interface Material {
-  /** Of the EST listener; undefined: the service gets one from a CA of its own (`tls.automatic`). */
+  /** Of the EST listener; undefined: issued by a CA of the service (`tls.automatic`). */
   readonly tls: KeyPair | undefined;
   /** Of the admin listener: its own, or the EST listener's. */
   readonly adminTls: KeyPair | undefined;
-  /** undefined: no client certificate is verified. */
+  /** undefined: client certificates are not verified. */
   readonly clientTrust: TrustMaterial | undefined;
   readonly adminTrust: TrustMaterial | undefined;
-  /** Of `[[serverkeygen.keys]]`, by the lower-case hex of the identifier. */
+  /** Of `[[serverkeygen.keys]]`, by hex of the identifier. */
   readonly keyEncryption: ReadonlyMap<string, Certificate>;
   readonly cmc: CmcMaterial;
   /** Of `audit.checkpoint_key`. */
   readonly checkpointKey: KeyObject | undefined;
-  /** `[store.tls]`; undefined: TLS is not spoken with the database. */
+  /** `[store.tls]`; undefined: no TLS with the database. */
   readonly storeTls: ServiceMaterial | undefined;
   /** `[est.client_certificate_header]`. */
   readonly proxies: ProxyMaterial | undefined;
-  /** `[auth.ldap]`; undefined: the method is off. */
+  /** `[auth.ldap]`; undefined: off. */
   readonly directory: ServiceMaterial | undefined;
   /** `[auth.jwt]`. */
   readonly tokenIssuer: ServiceMaterial | undefined;
   /** In the order of the configuration. */
   readonly cas: readonly CaMaterial[];
-  /** The CAs' further labels, by the label of the CA. */
+  /** Further labels by the CA's label. */
   readonly labels: ReadonlyMap<string, readonly LabelMaterial[]>;
 }
 

@@ -9,7 +9,7 @@ import type { Problem, Warning } from '../problem.ts';
 import { errorCode } from '../secret.ts';
 import type { Certificates, KeyPair } from './material.ts';
 
-/** `FILE_INVALID`: why a file is not what it should be, and what is allowed. */
+/** `FILE_INVALID`: why a file is invalid, and what is allowed. */
 export class FileError extends EstuaryError {
   readonly allowed: string;
 
@@ -19,7 +19,6 @@ export class FileError extends EstuaryError {
   }
 }
 
-/** @throws FileError */
 export async function readBytes(file: string, allowed: string): Promise<Buffer> {
   try {
     return await readFile(file);
@@ -50,7 +49,7 @@ const PRIVATE_KEY = 'a PEM file with one private key, without a passphrase';
 /** PEM labels of unencrypted private keys: PKCS #8, SEC 1, PKCS #1. */
 const KEY_BEGIN = /-----BEGIN (?:PRIVATE KEY|EC PRIVATE KEY|RSA PRIVATE KEY)-----/g;
 
-/** The private key of a PEM file. @throws FileError, which says nothing of the file's contents */
+/** The private key of a PEM file. @throws FileError, without content of the file */
 export async function readPrivateKey(file: string): Promise<KeyObject> {
   const pem = await readBytes(file, PRIVATE_KEY);
   try {
@@ -59,7 +58,7 @@ export async function readPrivateKey(file: string): Promise<KeyObject> {
       throw new FileError(`${file} is encrypted`, PRIVATE_KEY);
     const [begin, ...others] = text.matchAll(KEY_BEGIN);
     if (others.length > 0) throw new FileError(`${file} holds ${others.length + 1} private keys`, PRIVATE_KEY);
-    // An "EC PARAMETERS" block in front is what `openssl ecparam -genkey` writes.
+    // `openssl ecparam -genkey` writes an "EC PARAMETERS" block first.
     return parsePrivateKey(pem.subarray(begin?.index ?? 0), file);
   } finally {
     pem.fill(0);
@@ -74,13 +73,12 @@ function parsePrivateKey(pem: Buffer, file: string): KeyObject {
   }
 }
 
-/** Whether the certificate is the key's. */
 export function isKeyOf(key: KeyObject, certificate: Certificate): boolean {
   const spki = createPublicKey(key).export({ format: 'der', type: 'spki' });
   return spki.equals(certificate.spki);
 }
 
-/** Whether others than the owner and the group may read the file. */
+/** Whether users other than the owner and the group may read the file. */
 async function isWorldReadable(file: string): Promise<boolean> {
   try {
     return ((await stat(file)).mode & 0o004) !== 0;
@@ -89,7 +87,7 @@ async function isWorldReadable(file: string): Promise<boolean> {
   }
 }
 
-/** Reads the files of a configuration, each of certificates once, and collects what is wrong with them. */
+/** Reads the files of a configuration, each only once, and collects problems. */
 export class MaterialReader {
   readonly problems: Problem[] = [];
   readonly warnings: Warning[] = [];
@@ -98,16 +96,13 @@ export class MaterialReader {
   readonly #certificates = new Map<string, Promise<Certificates>>();
   #incomplete = false;
 
-  /**
-   * @param now milliseconds since the epoch, for validity
-   * @param strict `profile = "niap"`: what else would be a warning about expiry is a problem
-   */
+  /** @param strict `profile = "niap"`: warnings about expiry become problems */
   constructor(now: number, strict: boolean) {
     this.now = now;
     this.#strict = strict;
   }
 
-  /** Whether something that the service works with could not be read; what it is, is among the problems. */
+  /** Whether an essential file is missing; the problems name it. */
   get incomplete(): boolean {
     return this.#incomplete;
   }
@@ -120,14 +115,16 @@ export class MaterialReader {
     this.warnings.push({ key, message: `${message} (${better})` });
   }
 
-  /** The result of a reading, or undefined when it failed and has been reported. The empty path that stands in for a wrong one is not read. */
+  /**
+   * The result of `read`, or undefined after a reported failure. Ignores the empty path that replaces an invalid one.
+   */
   async reading<T>(key: string, file: string, read: (file: string) => Promise<T>): Promise<T | undefined> {
     const result = await this.look(key, file, read);
     if (result === undefined) this.#incomplete = true;
     return result;
   }
 
-  /** As {@link reading}, of a file that another reads when it is needed. */
+  /** {@link reading} for a file that another component reads when needed. */
   async look<T>(key: string, file: string, read: (file: string) => Promise<T>): Promise<T | undefined> {
     if (file === '') return undefined;
     try {
@@ -139,12 +136,12 @@ export class MaterialReader {
     }
   }
 
-  /** The certificates of a PEM file, or undefined when that has been reported. */
+  /** The certificates of a PEM file, or undefined if reported. */
   certificates(key: string, file: string): Promise<Certificates | undefined> {
     return this.reading(key, file, (path) => this.#read(path));
   }
 
-  /** As {@link certificates}; what is wrong with the file is reported by another. */
+  /** {@link certificates} without reporting; another check reports problems. */
   async knownCertificates(file: string | undefined): Promise<readonly Certificate[]> {
     if (file === undefined || file === '') return [];
     try {
@@ -170,8 +167,8 @@ export class MaterialReader {
   }
 
   /**
-   * Like {@link validity} for a certificate whose end must not keep a server from starting: one that runs would have gone
-   * on, too. `effect` says what becomes of it.
+   * {@link validity} for a certificate whose expiry must not prevent a start, since it would not stop a running server.
+   * `effect` describes the consequence.
    */
   #validityUnlessExpired(key: string, certificate: Certificate, effect: string): void {
     const { notAfter } = certificate;
@@ -179,7 +176,7 @@ export class MaterialReader {
     else this.warn(key, `the certificate expired on ${notAfter.toISOString()}: ${effect}`, 'one that is valid now');
   }
 
-  /** A private key, or undefined when what is wrong with it has been reported. */
+  /** A private key, or undefined if reported. */
   async privateKey(key: string, file: string): Promise<KeyObject | undefined> {
     const privateKey = await this.reading(key, file, readPrivateKey);
     await this.permissions(key, file);
@@ -187,10 +184,9 @@ export class MaterialReader {
   }
 
   /**
-   * A certificate and its private key: both readable, belonging together, in their validity.
-   *
-   * @param onceExpired what happens without it; given, an expired certificate is a warning (with `profile = "niap"` a
-   *   problem like any other)
+   * A certificate and its private key: readable, matching, and within validity.
+   * @param onceExpired the consequence of expiry; if given, an expired certificate is a warning (with `profile =
+   * "niap"` a problem)
    */
   async pair(
     certificateKey: string,
@@ -215,7 +211,7 @@ export class MaterialReader {
       this.warn(key, `${file} can be read by everybody on this machine`, 'mode 0600');
   }
 
-  /** A bundle of CA certificates. One that has expired is only a warning while others are left. */
+  /** A bundle of CA certificates. An expired one is a warning if others remain. */
   async anchors(key: string, file: string): Promise<Certificates | undefined> {
     const certificates = await this.certificates(key, file);
     if (certificates === undefined) return undefined;

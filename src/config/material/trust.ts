@@ -1,4 +1,4 @@
-/** Whom the listeners take client certificates from: trust anchors, and the CRLs of foreign CAs. */
+/** Client certificate trust of the listeners: trust anchors, and CRLs of foreign CAs. */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Tag } from '../../pki/der/der.ts';
@@ -19,7 +19,7 @@ import { FileError, type MaterialReader, readBytes } from './reader.ts';
 
 const ALLOWED = 'a CRL in PEM or DER, or a folder of such files';
 
-/** What a `client_auth` table names; in mode `none` only its CRLs are looked at. */
+/** The files of a `client_auth` table; in mode `none` only its CRLs are checked. */
 interface TrustFiles {
   readonly mode: string;
   readonly trust_anchors?: string | undefined;
@@ -27,8 +27,8 @@ interface TrustFiles {
 }
 
 /**
- * @param section e.g. `tls.client_auth`
- * @returns undefined where no client certificate is verified, or what is missing has been reported
+ * @param section such as `tls.client_auth`
+ * @returns undefined if client certificates are not verified, or a missing file has been reported
  */
 export async function loadTrust(
   reader: MaterialReader,
@@ -41,7 +41,7 @@ export async function loadTrust(
   return anchors === undefined ? undefined : { anchors, crls };
 }
 
-/** Readable, and of the form of a CRL. Whose they are is checked when they are put in force. */
+/** Readable and in CRL form. Issuers are checked when the CRLs come into force. */
 async function loadCrls(reader: MaterialReader, key: string, path: string): Promise<NamedCrl[]> {
   const lists: NamedCrl[] = [];
   for (const file of (await reader.reading(key, path, crlFiles)) ?? [])
@@ -66,7 +66,7 @@ async function crlFiles(path: string): Promise<string[]> {
 async function readCrls(file: string): Promise<NamedCrl[]> {
   const content = await readBytes(file, ALLOWED);
   try {
-    // DER begins with a SEQUENCE's tag, which no PEM text does.
+    // DER begins with the tag of a SEQUENCE, PEM text does not.
     const lists =
       content[0] === Tag.SEQUENCE
         ? [content]
@@ -79,9 +79,12 @@ async function readCrls(file: string): Promise<NamedCrl[]> {
   }
 }
 
-/** The anchors of administrators. No CA that issues to devices may be one: each of its devices would be an administrator. */
+/**
+ * The trust anchors for administrators must not include a CA that issues to devices: every device would be an
+ * administrator.
+ */
 
-/** Problems with `admin.tls.trust_anchors`; files that cannot be read are problems of others. */
+/** Problems of `admin.tls.trust_anchors`; unreadable files are reported elsewhere. */
 export async function checkAdminAnchors(reader: MaterialReader, { admin, ca }: Config): Promise<void> {
   if (admin.tls.mode === 'none') return;
   const anchors = await reader.knownCertificates(admin.tls.trust_anchors);
@@ -102,9 +105,8 @@ export async function checkAdminAnchors(reader: MaterialReader, { admin, ca }: C
 }
 
 /**
- * Those of the anchors that are a CA of this server, by name and key, or have signed one.
- *
- * @param own the CAs' certificates, with those above them and those whose certificates may be renewed
+ * The anchors that are a CA of this server, by name and key, or have signed one.
+ * @param own the CAs' certificates, those above them, and renewal_issuers
  */
 export async function ownAnchors(
   anchors: readonly Certificate[],
@@ -115,7 +117,7 @@ export async function ownAnchors(
   return found;
 }
 
-/** What is wrong with such an anchor. */
+/** The problem of such an anchor. */
 export function ownAnchorMessage({ subject }: Certificate): string {
   return `"${formatName(subject)}" is a CA of this server or above one, so that any device would be an administrator`;
 }
@@ -131,9 +133,12 @@ async function isOwn(anchor: Certificate, own: readonly Certificate[]): Promise<
   return false;
 }
 
-/** Who may enroll at a CA: `client_issuers` against its files and the trust anchors, `auth.methods` against what is switched on. */
+/**
+ * Warns if no client can enroll at a CA: compares `client_issuers` with its files and the trust anchors, and
+ * `auth.methods` with the enabled methods.
+ */
 
-/** Warnings of CAs where nobody, or nobody under a trust anchor, can enroll, or somebody for any name. */
+/** Warns of CAs at which no client, no client under a trust anchor, or a client with any name can enroll. */
 export async function checkClients(reader: MaterialReader, config: Config): Promise<void> {
   checkMethods(reader, config);
   const { tls, ca } = config;

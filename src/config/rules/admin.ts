@@ -1,4 +1,4 @@
-/** Who the administrators are: each entry means one certificate or token, and each of these has one entry. */
+/** Checks on administrators: each entry identifies one certificate or token, and each of these has one entry. */
 import { InputError } from '../../pki/input-error.ts';
 import { clientHolder, clientMatch, tokenHolder, type AdminClient } from '../admin-entries.ts';
 import type { AdminRole } from '../vocabulary.ts';
@@ -37,7 +37,7 @@ function* tokenChecks(tokens: Config['admin']['bearer_token']['tokens']): Genera
   for (const [index, { token_hash }] of tokens.entries()) {
     const hash = token_hash.toLowerCase();
     const key = `admin.bearer_token.tokens[${index}].token_hash`;
-    // Whose call it is could not be told.
+    // The caller would be ambiguous.
     if (seen.has(hash)) yield { key, message: 'is there twice (a token for each entry)' };
     seen.add(hash);
   }
@@ -95,7 +95,7 @@ export function* adminWarnings({ admin }: Config): Generator<Warning> {
       };
 }
 
-/** Tokens that have expired. @param now milliseconds since the epoch */
+/** Expired tokens. */
 export function* endedTokens({ admin: { bearer_token } }: Config, now: number): Generator<Warning> {
   if (!bearer_token.enabled) return;
   for (const [index, { name, description, not_after }] of bearer_token.tokens.entries()) {
@@ -108,19 +108,19 @@ export function* endedTokens({ admin: { bearer_token } }: Config, now: number): 
   }
 }
 
-/** A place of the configuration that gives roles. */
+/** A configuration key that grants roles. */
 interface RoleList {
   readonly key: string;
   readonly roles: readonly AdminRole[] | undefined;
-  /** Who has them, for messages. */
+  /** Their holder, for messages. */
   readonly who: string;
   /** Equal for the entries of one administrator. */
   readonly administrator: string;
 }
 
-/** Every place that gives somebody roles. */
+/** Every key that grants roles. */
 export function* roleLists({ admin: { tls, clients, bearer_token } }: Config): Generator<RoleList> {
-  // With an entry, default_roles defaults to nothing.
+  // If there are entries, default_roles defaults to nothing.
   if (tls.mode !== 'none' && (tls.default_roles !== undefined || clients.length === 0))
     yield {
       key: 'admin.tls.default_roles',

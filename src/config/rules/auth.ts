@@ -1,4 +1,4 @@
-/** Directories and identity providers, and the methods that exclude each other. */
+/** Checks on directories, identity providers and mutually exclusive methods. */
 import { labelsOf } from '../labels.ts';
 import type { Config } from '../schema.ts';
 import type { Finding } from '../findings.ts';

@@ -10,7 +10,7 @@ import { isRemoteDriver } from '../schema/ca.ts';
 import { checkSubjectKey, SUBJECT_KEY_ALLOWED } from '../schema/csrattrs.ts';
 import type { CaConfig, Config, CsrAttrsConfig, EstCaConfig, Pkcs11CaConfig, ProfileConfig } from '../schema.ts';
 
-/** The checks on the `[[ca]]` and `[[label]]` tables. */
+/** Checks on the `[[ca]]` and `[[label]]` tables. */
 export function* caChecks(config: Config): Generator<Finding> {
   const { ca } = config;
   if (ca.length === 0) return;
@@ -34,7 +34,7 @@ export function* caChecks(config: Config): Generator<Finding> {
   }
 }
 
-/** The checks on what is said of each label. */
+/** Checks on the rules of each label. */
 function* ruleChecks(one: CaConfig, key: string): Generator<Finding> {
   if (one.approvals > 1 && one.approval === 'auto')
     yield {
@@ -97,7 +97,7 @@ function* remoteChecks({ ocsp, profile }: CaConfig, key: string, who: string): G
     };
 }
 
-/** What a CA elsewhere decides by a profile of its own. */
+/** A remote CA decides these with its own profile. */
 function* remoteProfileChecks({ profile }: CaConfig, key: string, who: string): Generator<Finding> {
   const given = {
     backdate_seconds: profile.backdate_seconds !== undefined,
@@ -112,7 +112,7 @@ function* remoteProfileChecks({ profile }: CaConfig, key: string, who: string): 
       };
 }
 
-/** A CA that takes names from the CSR cannot be given others. */
+/** A CA that takes names from the CSR cannot use other names. */
 function* remoteNameChecks({ profile }: CaConfig, key: string, who: string): Generator<Finding> {
   const given = { 'subject.template': profile.subject.template, 'san.add': profile.san.add };
   for (const [name, value] of Object.entries(given))
@@ -123,7 +123,7 @@ function* remoteNameChecks({ profile }: CaConfig, key: string, who: string): Gen
       };
 }
 
-/** How this server authenticates at the upstream CA: by a certificate, or by a password. */
+/** Authentication at the upstream CA: a certificate or a password. */
 function* estChecks(
   { client_certificate, client_key, username, password }: EstCaConfig['est'],
   key: string,
@@ -149,7 +149,7 @@ function* estChecks(
     };
 }
 
-/** Whoever has the account may get any name that it is authorized for, so every requester must be bound to names. */
+/** The ACME account may get any name that it is authorized for, so every requester must be bound to names. */
 function* acmeChecks(config: Config, ca: Extract<CaConfig, { driver: 'acme' }>, key: string): Generator<Finding> {
   const { acme, profile } = ca;
   yield* programChecks(acme, `${key}.acme`, ['dns_hook']);
@@ -179,7 +179,7 @@ function* acmeChecks(config: Config, ca: Extract<CaConfig, { driver: 'acme' }>, 
     };
 }
 
-/** Programs are found by their path alone, whatever PATH says. */
+/** Programs need a path, since PATH is not searched. */
 function* programChecks(table: object, key: string, names: readonly string[]): Generator<Finding> {
   for (const name of names) {
     const words: unknown = Reflect.get(table, name);

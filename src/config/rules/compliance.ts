@@ -6,20 +6,20 @@ import type { Secret } from '../secret.ts';
 import type { CrossChecks, Finding } from '../findings.ts';
 import type { Config } from '../schema.ts';
 
-/** NIAP's least token length (service specification, OTP point 5); what RFC 5272 §6.2.1 has of shared secrets too. */
+/** NIAP's minimum token length; RFC 5272 §6.2.1 requires the same of shared secrets. */
 const NIAP_TOKEN_LENGTH = 16;
 
-/** A setting that is unsafe everywhere: a warning, and with `profile = "niap"` a problem. */
+/** A setting that is unsafe in any environment: a warning, with `profile = "niap"` a problem. */
 interface UnsafeSetting {
   readonly key: string;
-  /** What is unsafe of it, as a clause. */
+  /** The risk, as a clause. */
   readonly message: string;
-  /** What would be safe. */
+  /** A safe value. */
   readonly safe: string;
   readonly about?: readonly string[];
 }
 
-/** Warnings about unsafe settings; with `profile = "niap"` the same and NIAP's own points are problems. */
+/** Warnings about unsafe settings; with `profile = "niap"` these and NIAP's own requirements are problems. */
 export function complianceChecks(config: Config): CrossChecks {
   const unsafe = [...unsafeSettings(config)];
   if (config.profile !== 'niap')
@@ -105,7 +105,7 @@ function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc, serverkeygen, stor
       about,
     };
   const { memory_kib, iterations } = otp.argon2;
-  // OWASP's equivalents trade memory for passes; their product never falls below 7168 × 5.
+  // OWASP's equivalent settings trade memory for passes; their product is at least 7168 × 5.
   if (otp.hash_algorithm === 'argon2id' && memory_kib * iterations < 35840)
     yield {
       key: 'otp.argon2',
@@ -149,7 +149,7 @@ function* niapPoints(config: Config): Generator<UnsafeSetting> {
       };
 }
 
-/** FMT_SMR.2: roles are assigned explicitly, and who reviews the others is not one of them. Entries of one name count together. */
+/** FMT_SMR.2: roles are assigned explicitly, and auditors have no other role. Entries with one name count together. */
 function* separationOfRoles(config: Config): Generator<UnsafeSetting> {
   const rolesOf = new Map<string, Set<AdminRole>>();
   for (const { key, roles, who, administrator } of roleLists(config)) {

@@ -8,7 +8,7 @@ import { retentionChecks, serverCertificateChecks, storeChecks } from './server.
 import { labelsOf } from '../labels.ts';
 import type { Config } from '../schema.ts';
 
-/** The checks that concern more than one key. Reads no file. */
+/** Checks that concern more than one key. Reads no file. */
 export function crossChecks(config: Config): CrossChecks {
   const compliance = complianceChecks(config);
   const admin = config.admin.tls;
@@ -86,7 +86,7 @@ function* clientAuthChecks({ tls, est }: Config): Generator<Finding> {
     };
 }
 
-/** A certificate and a private key that are given together or not at all. */
+/** A certificate and a private key must be given together. */
 function* pair(
   certificateKey: string,
   certificate: string | undefined,
@@ -99,7 +99,7 @@ function* pair(
     yield { key: privateKey, message: `is missing, and ${certificateKey} is given (both or neither)` };
 }
 
-/** bcrypt ignores what comes after byte 72. */
+/** bcrypt ignores bytes after the 72nd. */
 const BCRYPT_LIMIT = 72;
 const KEY_MINIMUM = 32;
 

@@ -1,10 +1,10 @@
-/** What a further label may say (docs/labels.md). */
+/** Checks on further labels (docs/labels.md). */
 import { labelsOf } from '../labels.ts';
 import { isRemoteDriver } from '../schema/ca.ts';
 import type { Config } from '../schema.ts';
 import type { Finding } from '../findings.ts';
 
-/** The checks on `[[label]]` tables, and on what labels of one CA say of each other. */
+/** Checks on `[[label]]` tables, and between labels of one CA. */
 export function* furtherLabelChecks(config: Config): Generator<Finding> {
   const { ca, label } = config;
   for (const [index, { ca: wanted }] of label.entries()) {

@@ -1,9 +1,9 @@
-/** Settings that let one requester take another's name: each is a warning (docs/names.md). */
+/** Warns of settings that let one requester use another's name (docs/names.md). */
 import type { Warning } from '../problem.ts';
 import { labelsOf } from '../labels.ts';
 import type { CaConfig, Config, ProfileConfig, RequesterMethod } from '../schema.ts';
 
-/** What the keys say by themselves; what the files say is in material/clients.ts. */
+/** Warnings from the keys alone; material/clients.ts adds those from files. */
 export function* nameWarnings(config: Config): Generator<Warning> {
   const { otp, est, cmc, gssapi } = config;
   const labels = labelsOf(config);
@@ -53,7 +53,7 @@ function* certificateWarnings({ tls }: Config, ca: CaConfig, key: string): Gener
     };
 }
 
-/** Templates that are the same for everybody. */
+/** Templates that are the same for every requester. */
 function* templateWarnings({ profile }: CaConfig, key: string): Generator<Warning> {
   const { subject, san } = profile;
   const given = { 'subject.template': subject.template ?? [], 'san.add': san.add ?? [] };
@@ -65,26 +65,26 @@ function* templateWarnings({ profile }: CaConfig, key: string): Generator<Warnin
       };
 }
 
-/** `{id}`, and not the `{2}` of a regular expression. */
+/** `{id}`, but not the `{2}` of a regular expression. */
 const PLACEHOLDER = /\{[a-z]/;
 
-/** Whether the method counts at the CA's label. */
+/** Whether the CA's label accepts the method. */
 export function countsAt({ auth }: CaConfig, method: RequesterMethod): boolean {
   return auth.methods?.includes(method) ?? true;
 }
 
-/** Whether a shared secret of CMC can authenticate at the label. */
+/** Whether the label accepts a CMC shared secret. */
 export function hasSharedSecret({ est, cmc }: Pick<Config, 'est' | 'cmc'>, label: CaConfig): boolean {
   const works = cmc.shared_secrets.some(({ ca }) => ca?.includes(label.label) ?? true);
   return est.fullcmc && works && countsAt(label, 'cmc');
 }
 
-/** Whether neither a person, a service of the operator's nor the profile keeps a requester to its own names. */
+/** Whether no person, authorization service or profile restricts a requester to its own names. */
 export function leavesNamesFree({ approval, authorization, profile }: CaConfig): boolean {
   return approval === 'auto' && authorization === undefined && !followsFromRequester(profile);
 }
 
-/** Whether the profile ties the subject, and every subjectAltName that it lets in, to who asks. */
+/** Whether the profile ties the subject and every allowed subjectAltName to the requester. */
 function followsFromRequester({ subject, san }: ProfileConfig): boolean {
   const tied = (patterns: readonly string[] | undefined): boolean =>
     patterns?.every((pattern) => PLACEHOLDER.test(pattern)) ?? false;

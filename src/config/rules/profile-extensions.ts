@@ -2,7 +2,7 @@ import { firstRepeated, OID } from '../../pki/der/oids.ts';
 import type { ProfileConfig } from '../schema.ts';
 import type { Finding } from '../findings.ts';
 
-/** The checks on `policies` and `extensions` of a profile. What may never stand there the schema refuses. */
+/** Checks on a profile's `policies` and `extensions`. The schema rejects what is never allowed. */
 export function* extensionChecks({ policies, extensions }: ProfileConfig, key: string): Generator<Finding> {
   const twice = firstRepeated(policies.map(({ oid }) => oid));
   if (twice !== undefined) yield { key: `${key}.policies`, message: `${twice} is there twice (each policy once)` };

@@ -4,7 +4,7 @@ import { parsePostgresUrl } from '../postgres-url.ts';
 import type { Config } from '../schema.ts';
 import { isRemoteDriver } from '../schema/ca.ts';
 
-/** The checks on `[retention]` and `[audit]`. */
+/** Checks on `[retention]` and `[audit]`. */
 export function* retentionChecks(config: Config): Generator<Finding> {
   const { retention, audit } = config;
   if (retention.audit > 0 && audit.archive === undefined)
@@ -35,7 +35,7 @@ export function* retentionChecks(config: Config): Generator<Finding> {
 
 const PATH = 'a path, relative to the configuration file';
 
-/** The checks on where the server's own certificate comes from. */
+/** Checks on the source of the server's own certificate. */
 export function* serverCertificateChecks({ tls, ca }: Config): Generator<Finding> {
   const { certificate, private_key, automatic } = tls;
   const files = { 'tls.certificate': certificate, 'tls.private_key': private_key };
@@ -66,7 +66,7 @@ function reasonAgainst({ driver, approval }: Config['ca'][number]): string | und
 const SHARED_KEY_MINIMUM = 32;
 const SECRET_URL = 'url_file = "path" or url_env = "VARIABLE"';
 
-/** The checks on `[store]`. That `path` was given beside `driver = "postgres"` shows in the document alone (load.ts). */
+/** Checks on `[store]`. load.ts checks for `path` with `driver = "postgres"`, which only the document shows. */
 export function* storeChecks({ server, store, otp }: Config): Generator<Finding> {
   const { driver, url, tls, shared_key } = store;
   const about = ['store.driver'];

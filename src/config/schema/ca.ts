@@ -16,15 +16,15 @@ const ocsp = optional(
   ),
 );
 
-/** What `client_issuers` may name beside files. */
+/** Keywords of `client_issuers`, in addition to files. */
 const CLIENT_ISSUERS = ['own', 'anchors', 'any'] as const;
 
-/** The files that a CA's `client_issuers` names, absolute. */
+/** The files in a CA's `client_issuers`, absolute. */
 export function clientIssuerFiles({ client_issuers }: { readonly client_issuers: readonly string[] }): string[] {
   return client_issuers.filter((one) => !CLIENT_ISSUERS.some((word) => word === one));
 }
 
-/** The files with the certificates of a CA, those above it, and those whose certificates may be renewed there. */
+/** The files with a CA's certificates: its own, those above it, and renewal_issuers. */
 export function caCertificateFiles(table: {
   readonly certificate?: string | undefined;
   readonly upstream_trust_anchors?: string | undefined;
@@ -76,7 +76,7 @@ const labelText = (description: string) =>
     pattern: /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
   });
 
-/** What is said of each label, whether it is a CA's own or a further one. */
+/** Settings of every label, whether a CA's own or a further one. */
 const ofLabel = {
   default: boolean({ description: 'Serves requests without a label; exactly one CA does.', default: false }),
   approval: choice(['auto', 'manual'], {
@@ -298,7 +298,7 @@ const commandCa = table(
   { description: "A CA behind programs of the operator's." },
 );
 
-/** The drivers of CAs that have their keys elsewhere. They certify the CSR as the device signed it. */
+/** Drivers of remote CAs, which certify the CSR as the device signed it. */
 const REMOTE_DRIVERS = ['dogtag', 'est', 'acme', 'command'] as const;
 
 export const isRemoteDriver = (driver: string): boolean => REMOTE_DRIVERS.some((name) => name === driver);
@@ -310,7 +310,7 @@ export const ca = list(
   { description: 'The certificate authorities, one table each.', minItems: 1, live: true },
 );
 
-/** `[[label]]`: further ways to a CA. */
+/** `[[label]]`: further labels of a CA. */
 export const label = list(
   table(
     {

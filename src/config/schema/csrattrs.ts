@@ -2,10 +2,10 @@ import { MADE_KEY_TYPES } from '../../pki/x509/key-pair.ts';
 import { boolean, choice, list, map, optional, table, text } from '../keys.ts';
 import { ATTRIBUTE_ALLOWED, checkAttributeName, checkOid } from './formats.ts';
 
-/** The public keys that Estuary knows. */
+/** Known public key types. */
 export const KEY_TYPES = [...MADE_KEY_TYPES, 'rsa-pss:2048', 'rsa-pss:3072', 'rsa-pss:4096'] as const;
 
-/** Extensions that have a name here; any other is named by its dotted OID. */
+/** Extensions with a name; others are given as OIDs. */
 const EXTENSION_NAMES = [
   'subjectAltName',
   'keyUsage',
@@ -81,6 +81,6 @@ export const csrattrs = table(
   { description: 'What GET /csrattrs asks for, and the policy then demands. Left out, /csrattrs is answered 204.' },
 );
 
-/** For the cross checks: why a key of `subject` is wrong, or undefined. */
+/** For the cross-key checks: why a key of `subject` is invalid, or undefined. */
 export const checkSubjectKey = checkAttributeName;
 export const SUBJECT_KEY_ALLOWED = ATTRIBUTE_ALLOWED;

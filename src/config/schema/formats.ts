@@ -1,4 +1,6 @@
-/** Checks of single values that several sections share. Each returns the reason why a value is wrong, or undefined. */
+/**
+ * Checks of single values that several sections share. Each returns the reason why a value is invalid, or undefined.
+ */
 import { isIP } from 'node:net';
 import { parseDistinguishedName } from '../../pki/x509/name.ts';
 import { attributeType } from '../../pki/x509/attribute-types.ts';
@@ -37,7 +39,6 @@ export function checkExtensionValue(value: string): string | undefined {
   }
 }
 
-/** A regular expression with placeholders. */
 export function checkPattern(value: string): string | undefined {
   try {
     new NamePattern(value);
@@ -80,7 +81,7 @@ export function checkHost(value: string): string | undefined {
     : `"${value}" is neither an IP address nor a host name`;
 }
 
-/** An absolute URL of one of the schemes, without credentials, query or fragment. */
+/** An absolute URL with one of the schemes, without credentials, query or fragment. */
 export function urlCheck(...schemes: readonly string[]): (value: string) => string | undefined {
   return (value) => {
     if (!URL.canParse(value)) return `"${value}" is no URL`;
@@ -91,7 +92,7 @@ export function urlCheck(...schemes: readonly string[]): (value: string) => stri
   };
 }
 
-/** RFC 4514; an empty name identifies nobody. */
+/** RFC 4514; not empty, since an empty name identifies nobody. */
 export function checkDistinguishedName(value: string): string | undefined {
   try {
     return parseDistinguishedName(value).rdns.length === 0 ? 'it is empty' : undefined;
@@ -101,7 +102,7 @@ export function checkDistinguishedName(value: string): string | undefined {
   }
 }
 
-/** A name that a server has in its certificate. */
+/** A name in a server's certificate. */
 export function checkServerName(value: string): string | undefined {
   if (isIP(value) !== 0) return undefined;
   const problem =

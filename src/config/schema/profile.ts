@@ -14,7 +14,7 @@ import {
   urlCheck,
 } from './formats.ts';
 
-/** End-entity key usages; keyCertSign and cRLSign are the CA's alone. */
+/** End-entity key usages, without keyCertSign and cRLSign. */
 const KEY_USAGES = [
   'digitalSignature',
   'nonRepudiation',
@@ -25,7 +25,7 @@ const KEY_USAGES = [
   'decipherOnly',
 ] as const;
 
-/** Names for extKeyUsage; any other purpose is named by its dotted OID. */
+/** Names for extKeyUsage; other purposes are given as OIDs. */
 const EXTENDED_KEY_USAGES = [
   'serverAuth',
   'clientAuth',

@@ -1,4 +1,4 @@
-/** The tables of the drivers that submit the device's CSR to another CA: `[ca.est]`, `[ca.acme]`, `[ca.command]`. */
+/** Tables of the drivers that forward the device's CSR: `[ca.est]`, `[ca.acme]`, `[ca.command]`. */
 import { choice, integer, list, optional, path, secret, table, text } from '../keys.ts';
 import { urlCheck } from './formats.ts';
 

@@ -169,7 +169,7 @@ export const est = table(
   { description: 'The EST listener and its operations.' },
 );
 
-/** The key exchanges of TLS that OpenSSL knows under these names. */
+/** TLS key exchange groups by OpenSSL's names. */
 const TLS_GROUPS = [
   'X25519MLKEM768',
   'SecP256r1MLKEM768',
