@@ -208,9 +208,29 @@ export interface paths {
         put?: never;
         /**
          * Revoke a certificate: it authenticates nobody from now on
-         * @description There is no way back, also from `certificateHold`. The body may be left out.
+         * @description Only `certificateHold` can be reversed, and another call can give a held certificate a final reason. The body may be left out.
          */
         post: operations["postCertificatesBySerialRevoke"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/certificates/{serial}/release": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End the hold of a certificate: it is valid again
+         * @description Only for a certificate that was revoked with the reason `certificateHold`.
+         */
+        post: operations["postCertificatesBySerialRelease"];
         delete?: never;
         options?: never;
         head?: never;
@@ -463,6 +483,26 @@ export interface paths {
         get: operations["getCasByLabelRevocation"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/cas/{label}/crl": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign a CRL now
+         * @description The new CRL has all revocations until now. Of a further label, the CA signs its CRL.
+         */
+        post: operations["postCasByLabelCrl"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1094,7 +1134,7 @@ export interface components {
             /** @description The node that wrote it. */
             node?: string;
             /** @enum {string} */
-            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
+            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
             /** @enum {string} */
             outcome: "success" | "failure";
             /** @description Who. */
@@ -1319,7 +1359,7 @@ export interface components {
             /** @description The node that wrote it. */
             node?: string;
             /** @enum {string} */
-            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
+            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
             /** @enum {string} */
             outcome: "success" | "failure";
             /** @description Who. */
@@ -2746,6 +2786,95 @@ export interface operations {
             };
         };
     };
+    postCertificatesBySerialRelease: {
+        parameters: {
+            query?: {
+                /** @description A CA's label. */
+                ca?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Hex. */
+                serial: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description An issued certificate. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Certificate"];
+                };
+            };
+            /** @description A parameter or the body is malformed; the message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The state of things forbids it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something of ours failed; the log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log cannot be written or read for now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     postCertificatesRevoke: {
         parameters: {
             query?: never;
@@ -4069,6 +4198,91 @@ export interface operations {
             };
         };
     };
+    postCasByLabelCrl: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                label: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description CRL and OCSP of a CA. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CaRevocation"];
+                };
+            };
+            /** @description A parameter or the body is malformed; the message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The state of things forbids it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something of ours failed; the log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log cannot be written or read for now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     getLockouts: {
         parameters: {
             query?: {
@@ -4227,7 +4441,7 @@ export interface operations {
                 since?: string;
                 /** @description Records of this time and before. */
                 until?: string;
-                type?: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
+                type?: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
                 /** @description A part of the subject, who it was; upper and lower case alike. */
                 subject?: string;
                 /** @description A label. */

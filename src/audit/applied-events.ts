@@ -98,12 +98,16 @@ export function certificateRevoked(
   return {
     ...by,
     ...certificateFacts(row),
-    type: 'certificate.revoked',
+    type: reason === 'certificateHold' ? 'certificate.held' : 'certificate.revoked',
     outcome: 'success',
     revocation_reason: reason,
     ...(since === undefined ? {} : { invalidity_date: since }),
     detail: `${row.subject}: ${reason}${since === undefined ? '' : `, invalid since ${since}`}`,
   };
+}
+
+export function certificateReleased(by: By, row: CertificateNames): AuditEvent {
+  return { ...by, ...certificateFacts(row), type: 'certificate.released', outcome: 'success', detail: row.subject };
 }
 
 interface AuditedToken {

@@ -26,6 +26,8 @@ export const AUDIT_TYPES = [
   'certificate.denied',
   'certificate.failed',
   'certificate.revoked',
+  'certificate.held',
+  'certificate.released',
   'certificate.accepted',
   'certificate.imported',
   'device.created',
@@ -105,7 +107,7 @@ export interface AuditEvent extends AuditedRequester {
   readonly certificate_sans?: readonly string[];
   /** Its expiry, ISO 8601 UTC. */
   readonly certificate_not_after?: string;
-  /** For `certificate.revoked`: an RFC 5280 CRLReason name, and the invalidity date, ISO 8601 UTC. */
+  /** For `certificate.revoked` and `certificate.held`: an RFC 5280 CRLReason name, and the invalidity date, ISO 8601 UTC. */
   readonly revocation_reason?: string;
   readonly invalidity_date?: string;
   readonly request_id?: string;

@@ -209,6 +209,8 @@ export interface CaDriver {
   readonly remoteQueue?: RemoteQueue;
   /** Reports a revocation to the CA; a no-op if our store is authoritative. */
   revoke(request: RevocationRequest): Promise<void>;
+  /** Revocations are final at the CA, which cannot end a hold. */
+  readonly cannotHold?: true | undefined;
   health(): Promise<HealthReport>;
   readonly dependency?: CaDependency;
   close(): Promise<void>;

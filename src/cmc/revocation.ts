@@ -56,7 +56,6 @@ export class CertificateActions {
     const row = await this.#find(request, base.ca);
     const by = await this.#revoker(bodyPartID, request, identification ?? identificationOf(row), row, sender, base);
     if (row === undefined) throw unknownCertificate(bodyPartID);
-    if (row.revoked_at !== null) throw alreadyRevoked();
     const result = await revoke(this.#options, row, order, { ...eventBase(base), subject: by });
     if (result !== 'revoked') throw alreadyRevoked();
     return done(bodyPartID);

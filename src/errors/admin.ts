@@ -48,6 +48,11 @@ export const ADMIN_ERRORS = {
     cause: 'The filters of a bulk revocation match another number of certificates than `count` says.',
     remedy: 'Repeat the call with dry_run, check the matches, and send their count.',
   },
+  CRL_SIGNED_ELSEWHERE: {
+    status: 409,
+    cause: 'The CA is on another host and signs its CRLs there.',
+    remedy: 'Have the CA sign a CRL with its own tools.',
+  },
   CURSOR_INVALID: {
     status: 400,
     cause: 'The cursor does not belong to this list.',
@@ -74,10 +79,20 @@ export const ADMIN_ERRORS = {
     cause: 'The first line of the CSV does not contain column names.',
     remedy: 'Add the header line.',
   },
+  HOLD_UNSUPPORTED: {
+    status: 409,
+    cause: 'The CA is on another host, which is informed of revocations and cannot end a hold.',
+    remedy: 'Revoke the certificate with a final reason.',
+  },
   LOCKOUT_NOT_FOUND: {
     status: 404,
     cause: 'No lockout has this key.',
     remedy: 'List the lockouts. It may have expired.',
+  },
+  NOT_HELD: {
+    status: 409,
+    cause: 'The certificate is valid, or revoked with a final reason.',
+    remedy: 'No action is needed. A certificate with a final reason must be replaced.',
   },
   NOT_READY: {
     status: 503,

@@ -6,18 +6,25 @@ import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { buildTbsCertList, isListSignedBy, parseCertificateList } from '../pki/x509/crl.ts';
 import { subjectKeyIdentifier } from '../pki/x509/public-key.ts';
-import type { CrlRow, CrlStore } from '../store/crl-store.ts';
+import type { CrlHead, CrlRow, CrlStore } from '../store/crl-store.ts';
 
 export interface CrlPublisherOptions {
   readonly store: CrlStore;
   readonly cas: () => readonly Ca[];
   /** Validity of a CRL in seconds; a new one is signed after half of it. */
   readonly interval: number;
+  /** Seconds from a revocation to a new list. 0, the default: revocations wait for the next one. */
+  readonly afterRevocation?: number;
   readonly log: Pick<Logger, 'info' | 'error'>;
   /** Whether this node signs lists without a request; default: yes. */
   readonly isOnDuty?: () => boolean;
   readonly now: () => number;
 }
+
+/** Milliseconds between checks for revocations. */
+const LOOK = 1000;
+/** Milliseconds until a CRL that could not be signed is tried again. */
+const RETRY = 10_000;
 
 /** Entries per read, small enough not to delay other reads. */
 const PAGE = 500;
@@ -29,6 +36,8 @@ export class CrlPublisher {
    */
   readonly #latest = new Map<string, { readonly row: CrlRow; readonly spki: Buffer }>();
   readonly #underWay = new Map<string, Promise<CrlRow>>();
+  /** When the list of a CA could not be signed, ms. */
+  readonly #failedAt = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: CrlPublisherOptions) {
@@ -37,8 +46,9 @@ export class CrlPublisher {
 
   /** Signs due lists now and later, without requests. */
   start(): void {
+    const { interval, afterRevocation = 0 } = this.#options;
     // Twice within the half interval after which a list is due.
-    this.#timer = setInterval(() => this.#refresh(), (this.#options.interval * 1000) / 4);
+    this.#timer = setInterval(() => this.#refresh(), afterRevocation > 0 ? LOOK : (interval * 1000) / 4);
     this.#timer.unref();
     this.#refresh();
   }
@@ -51,7 +61,7 @@ export class CrlPublisher {
   #refresh(): void {
     if (this.#options.isOnDuty?.() === false) return;
     for (const ca of this.#options.cas())
-      if (ca.driver.statusSigner !== undefined)
+      if (ca.driver.statusSigner !== undefined && !this.#failedLately(ca.label))
         this.current(ca, ca.driver.statusSigner).catch((error: unknown) => {
           this.#options.log.error({ ca: ca.label, detail: describe(error) }, 'no CRL could be signed');
         });
@@ -74,32 +84,51 @@ export class CrlPublisher {
    * @throws EstuaryError if there is no valid list and none can be signed
    */
   async current(ca: Ca, signer: StatusSigner): Promise<CrlRow> {
-    const known = await this.#load(ca);
-    if (known !== undefined && !this.#isDue(known)) return known;
+    const head = await this.#options.store.crlHead(ca.label);
+    const known = await this.#load(ca, head);
+    if (known !== undefined && !this.#isDue(known, head)) return known;
     try {
-      return await this.#renew(ca, signer, known);
+      return await this.#renew(ca, signer);
     } catch (error) {
+      this.#failedAt.set(ca.label, this.#options.now());
       if (known === undefined || this.#options.now() >= known.next_update) throw error;
       this.#options.log.error({ ca: ca.label, detail: describe(error) }, 'a CRL is due and could not be signed');
       return known;
     }
   }
 
-  /** When the next list is due. */
-  dueAt({ this_update, next_update }: CrlRow): number {
-    return this_update + (next_update - this_update) / 2;
+  /**
+   * Signs a CRL that has every revocation until now.
+   * @throws EstuaryError when it cannot be signed
+   */
+  async signNow(ca: Ca, signer: StatusSigner): Promise<CrlRow> {
+    // It may have read its entries before the last revocation.
+    await this.#underWay.get(keyOf(ca))?.catch(() => undefined);
+    return this.#renew(ca, signer);
+  }
+
+  /** Milliseconds for which caches may keep a list. */
+  maxAge(row: CrlRow): number {
+    const { afterRevocation = 0, now } = this.#options;
+    const left = dueAt(row) - now();
+    return afterRevocation > 0 ? Math.min(left, afterRevocation * 1000) : left;
   }
 
   /** Includes a clock set back, or a shorter interval in the configuration. */
-  #isDue(row: CrlRow): boolean {
-    const now = this.#options.now();
+  #isDue(row: CrlRow, { changed_at: changed }: CrlHead): boolean {
+    const { now: clock, interval, afterRevocation = 0 } = this.#options;
+    const now = clock();
     const age = now - row.this_update;
-    return now >= this.dueAt(row) || age < -1000 || age >= this.#options.interval * 500;
+    if (now >= dueAt(row) || age < -1000 || age >= interval * 500) return true;
+    return afterRevocation > 0 && changed !== null && now - changed >= afterRevocation * 1000;
   }
 
-  async #load(ca: Ca): Promise<CrlRow | undefined> {
+  #failedLately(label: string): boolean {
+    return this.#options.now() - (this.#failedAt.get(label) ?? -Infinity) < RETRY;
+  }
+
+  async #load(ca: Ca, { number }: CrlHead): Promise<CrlRow | undefined> {
     const { store } = this.#options;
-    const number = await store.crlNumber(ca.label);
     const known = this.#known(ca);
     if (number === undefined || known?.number === number) return known;
     const row = await store.getCrl(ca.label);
@@ -120,18 +149,20 @@ export class CrlPublisher {
     this.#latest.set(ca.label, { row, spki: ca.certificate.spki });
   }
 
-  /** One renewal at a time per CA. */
-  #renew(ca: Ca, signer: StatusSigner, before: CrlRow | undefined): Promise<CrlRow> {
-    const key = `${ca.label} ${ca.certificate.fingerprint}`;
+  /** One at a time for each CA, however many ask. */
+  #renew(ca: Ca, signer: StatusSigner): Promise<CrlRow> {
+    const key = keyOf(ca);
     const already = this.#underWay.get(key);
     if (already !== undefined) return already;
-    const renewal = this.#sign(ca, signer, before).finally(() => this.#underWay.delete(key));
+    const renewal = this.#sign(ca, signer).finally(() => this.#underWay.delete(key));
     this.#underWay.set(key, renewal);
     return renewal;
   }
 
-  async #sign(ca: Ca, signer: StatusSigner, before: CrlRow | undefined): Promise<CrlRow> {
+  async #sign(ca: Ca, signer: StatusSigner): Promise<CrlRow> {
     const { store, interval, now, log } = this.#options;
+    const head = await store.crlHead(ca.label);
+    const before = await this.#load(ca, head);
     const number = await store.takeCrlNumber(ca.label);
     const this_update = Math.floor(now() / 1000) * 1000;
     const next_update = this_update + interval * 1000;
@@ -147,9 +178,10 @@ export class CrlPublisher {
       entries: await this.#entries(ca.label, now(), before?.this_update ?? 0),
     });
     const row: CrlRow = { ca: ca.label, number, this_update, next_update, der: await signer.sign(tbs) };
-    const saved = await store.saveCrl(row, [crlIssued(ca.label, number, row.der.length)]);
-    // Another node stored a later list, which may already be published: numbers never decrease.
-    if (!saved) return (await this.#load(ca)) ?? row;
+    const saved = await store.saveCrl(row, head.changes, [crlIssued(ca.label, number, row.der.length)]);
+    // Another node was faster with a later list, which may have been given out already: numbers never fall.
+    if (!saved) return (await this.#load(ca, await store.crlHead(ca.label))) ?? row;
+    this.#failedAt.delete(ca.label);
     if ((this.#known(ca)?.number ?? 0) < number) this.#keep(ca, row);
     log.info({ ca: ca.label, number, bytes: row.der.length }, 'CRL signed');
     return row;
@@ -166,3 +198,8 @@ export class CrlPublisher {
     }
   }
 }
+
+const keyOf = ({ label, certificate }: Ca): string => `${label} ${certificate.fingerprint}`;
+
+/** When the next list is due, ms. */
+const dueAt = ({ this_update, next_update }: CrlRow): number => this_update + (next_update - this_update) / 2;

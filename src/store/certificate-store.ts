@@ -75,6 +75,7 @@ export interface Revocation {
 export type RevokedCertificate = Pick<CertificateRow, 'ca' | 'serial' | 'der'>;
 
 export type RevokeResult = 'revoked' | 'already-revoked' | 'unknown';
+export type ReleaseResult = 'released' | 'not-held' | 'unknown';
 
 /** The certificates that were issued. */
 export interface CertificateStore {
@@ -91,6 +92,15 @@ export interface CertificateStore {
   listCertificates(filter: CertificateFilter, now: number): Promise<Page<ListedCertificate>>;
   /** Takes in a certificate that was issued before, or elsewhere, without a reservation. `known`: the store has its serial number of this CA. */
   importCertificate(row: CertificateRow, events: readonly AuditEvent[]): Promise<'imported' | 'known'>;
-  /** Marks a certificate revoked; the events are committed with `revoked` only. */
+  /**
+   * Marks a certificate revoked; the events are committed with `revoked` only. A held certificate gets the final reason, and keeps the time
+   * of the hold as its revocation date.
+   */
   revokeCertificate(revocation: Revocation, events: readonly AuditEvent[]): Promise<RevokeResult>;
+  /** Ends a hold; the events are committed with `released` only. */
+  releaseCertificate(
+    held: Pick<Revocation, 'ca' | 'serial'>,
+    now: number,
+    events: readonly AuditEvent[],
+  ): Promise<ReleaseResult>;
 }

@@ -29,15 +29,29 @@ export interface RevokedEntries {
   readonly der: Buffer;
 }
 
+/** How current a CA's latest CRL is. */
+export interface CrlHead {
+  /** undefined: there is no CRL yet. */
+  readonly number: number | undefined;
+  /** How many revocations and releases there were. */
+  readonly changes: number;
+  /** When the first of them came that is not in the CRL, ms; null: it has all. */
+  readonly changed_at: number | null;
+}
+
 /** The revocation lists, and what goes into them. */
 export interface CrlStore {
   /** The number of the CA's latest CRL; undefined before the first. */
   crlNumber(ca: string): Promise<number | undefined>;
+  crlHead(ca: string): Promise<CrlHead>;
   getCrl(ca: string): Promise<CrlRow | undefined>;
   /** Revoked certificates in the order of their issuance. @throws EstuaryError 500 `STORE_FAILED` for a reason that is none */
   revokedEntries(filter: RevokedFilter): Promise<RevokedEntries>;
   /** A number for a CRL to come: higher than every one before, also those of lists that never came to be. */
   takeCrlNumber(ca: string): Promise<number>;
-  /** `false`: there is a list with a higher number already; nothing changed. */
-  saveCrl(row: CrlRow, events: readonly AuditEvent[]): Promise<boolean>;
+  /**
+   * @param changes as {@link crlHead} returned it before the entries were read
+   * @returns `false`: there is a list with a higher number already; nothing changed
+   */
+  saveCrl(row: CrlRow, changes: number, events: readonly AuditEvent[]): Promise<boolean>;
 }

@@ -12,6 +12,7 @@ if (possible) {
   // Their tests become this file's: every file has a process of its own, so the variable reaches no other.
   await import('./publication.test.ts');
   await import('./crls.test.ts');
+  await import('./revocation-at-once.test.ts');
 }
 
 describe.skipIf(!possible)('published for CAs with their keys in SoftHSM2', () => {

@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from 'vitest';
 import type { StatusSigner } from '../../src/ca/driver.ts';
 import { Ca } from '../../src/ca/router.ts';
-import { isListSignedBy, parseCertificateList } from '../../src/pki/x509/crl.ts';
+import { isListSignedBy, parseCertificateList, revokedEntries } from '../../src/pki/x509/crl.ts';
 import { CrlPublisher } from '../../src/publication/crl-publisher.ts';
 import { OcspResponder } from '../../src/publication/ocsp-responder.ts';
 import { issueFrom } from '../http/admin/support.ts';
@@ -90,6 +90,50 @@ test('while the key is away the old list is given out until it ends, and 503 aft
   await expect(publisher.current(ca, signer)).rejects.toMatchObject({ status: 503 });
   key.works = true;
   expect((await publisher.current(ca, signer)).number).toBeGreaterThan(list.number);
+});
+
+test('revocations within crl_after_revocation share one CRL, also thousands of them', async () => {
+  const { store, ca, signer, clock, key } = await fixture(folder);
+  const options = { store, cas: () => [ca], interval: INTERVAL, afterRevocation: 10, log, now: () => clock.now };
+  const publisher = new CrlPublisher(options);
+  await publisher.current(ca, signer);
+  const { serial } = await issueFrom(ca, store, 'CN=lost');
+  const one = { ca: ca.label, serial, reason: 'certificateHold', invalidity_date: null };
+  for (let second = 0; second < 60; second++) {
+    // Each of them changes the list.
+    for (let n = 0; n < 5; n++) {
+      await store.revokeCertificate({ ...one, revoked_at: clock.now }, []);
+      await store.releaseCertificate(one, clock.now, []);
+    }
+    await publisher.current(ca, signer);
+    clock.now += 1000;
+  }
+  await store.revokeCertificate({ ...one, revoked_at: clock.now }, []);
+  clock.now += 10_000;
+  const { der } = await publisher.current(ca, signer);
+  expect([...revokedEntries(parseCertificateList(der))].map(({ serialNumber }) => serialNumber)).toEqual([serial]);
+  expect(key.used, 'one in 10 seconds').toBeLessThanOrEqual(8);
+  clock.now += 60_000;
+  const before = key.used;
+  await publisher.current(ca, signer);
+  expect(key.used, 'nothing changed since').toBe(before);
+});
+
+test('a list that could not be signed after a revocation is signed once the key is back', async () => {
+  const { store, ca, signer, clock, key } = await fixture(folder);
+  const options = { store, cas: () => [ca], interval: INTERVAL, afterRevocation: 10, log, now: () => clock.now };
+  const publisher = new CrlPublisher(options);
+  const before = await publisher.current(ca, signer);
+  const { serial } = await issueFrom(ca, store, 'CN=lost');
+  const revoked_at = clock.now;
+  await store.revokeCertificate({ ca: ca.label, serial, revoked_at, reason: 'superseded', invalidity_date: null }, []);
+  clock.now += 10_000;
+  key.works = false;
+  expect(await publisher.current(ca, signer)).toEqual(before);
+  key.works = true;
+  // Another process: what is missing in the list is in the store.
+  const { der } = await new CrlPublisher(options).current(ca, signer);
+  expect([...revokedEntries(parseCertificateList(der))].map(({ serialNumber }) => serialNumber)).toEqual([serial]);
 });
 
 test('RFC 5280 §3.3: an entry stays until a list signed after the expiry has had it', async () => {

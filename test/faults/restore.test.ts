@@ -20,6 +20,8 @@ const key = makeKey();
 /** What was there before the backup, and came after it. */
 interface Made {
   readonly kept: ClientIdentity;
+  readonly heldSince: ClientIdentity;
+  readonly releasedSince: ClientIdentity;
   readonly revokedSince: ClientIdentity;
   readonly issuedSince: ClientIdentity;
   readonly issuedAndRevokedSince: ClientIdentity;
@@ -80,6 +82,10 @@ beforeAll(async () => {
   });
   const token = async (client_id: string, max_uses = 1) => estuary.otp({ client_id, max_uses });
   const kept = await estuary.enrolled(key, 'kept');
+  const [heldSince, releasedSince] = [await estuary.enrolled(key, 'held'), await estuary.enrolled(key, 'released')];
+  const hold = (who: ClientIdentity) =>
+    estuary.admin('POST', `/admin/certificates/${serialOf(who)}/revoke`, { reason: 'certificateHold' });
+  await hold(releasedSince);
   const revokedSince = await estuary.enrolled(key, 'revoked-since');
   const [used, revokedToken] = [await token('used', 2), await token('revoked')];
   const unused = [(await token('unused-1')).token, (await token('unused-2')).token];
@@ -95,6 +101,8 @@ beforeAll(async () => {
   const issuedSince = await estuary.enrolled(key, 'issued-since');
   const issuedAndRevokedSince = await estuary.enrolled(key, 'issued-and-revoked-since');
   expect([(await revoke(revokedSince)).status, await revokeByCmc(issuedAndRevokedSince)]).toEqual([200, 200]);
+  await hold(heldSince);
+  expect((await estuary.admin('POST', `/admin/certificates/${serialOf(releasedSince)}/release`)).status).toBe(200);
   expect((await estuary.admin('DELETE', `/admin/otp/${revokedToken.id}`)).status).toBe(204);
   expect((await estuary.admin('PATCH', '/admin/devices/tag%3A%201', { enabled: false })).status).toBe(200);
   const { token: madeSince } = await token('made-since');
@@ -102,6 +110,8 @@ beforeAll(async () => {
   refused = await command('restore', '--from', join(estuary.dir, 'backup'));
   made = {
     kept,
+    heldSince,
+    releasedSince,
     revokedSince,
     issuedSince,
     issuedAndRevokedSince,
@@ -136,7 +146,8 @@ describe.skipIf(!requires('storeInFile'))('backup and restore', () => {
   });
 
   test('it says what was applied and what was lost, and keeps the former store', () => {
-    expect(restored.output).toContain('applied: 2 revocations\n');
+    expect(restored.output).toContain('applied: 3 revocations\n');
+    expect(restored.output).toContain('applied: 1 releases of held certificates\n');
     expect(restored.output).toContain('applied: 3 certificates issued\n');
     expect(restored.output).toContain('applied: 1 revocations of tokens\n');
     expect(restored.output).toContain('applied: 1 devices disabled\n');
@@ -155,6 +166,10 @@ describe.skipIf(!requires('storeInFile'))('backup and restore', () => {
     const { json } = await estuary.admin('GET', `/admin/certificates/${serialOf(made.issuedAndRevokedSince)}`);
     expect(json).toMatchObject({ status: 'revoked', reason: 'keyCompromise', subject: 'CN=issued-and-revoked-since' });
     expect((await revoke(made.revokedSince)).status).toBe(409);
+    expect(await renew(made.heldSince, 'held')).toBe(401);
+    expect(await renew(made.releasedSince, 'released')).toBe(200);
+    expect((await estuary.admin('POST', `/admin/certificates/${serialOf(made.heldSince)}/release`)).status).toBe(200);
+    expect(await renew(made.heldSince, 'held')).toBe(200);
   });
 
   test('a certificate issued since is known: it renews under its own name, can ask for no other, and can be revoked', async () => {

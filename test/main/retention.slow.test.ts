@@ -44,7 +44,7 @@ test('over eight years of virtual time the database stops growing in steady stat
         }),
       );
       const [number, this_update] = [await store.takeCrlNumber('devices'), now];
-      await store.saveCrl({ ca: 'devices', number, this_update, next_update: now + DAY, der: Buffer.alloc(99) }, []);
+      await store.saveCrl({ ca: 'devices', number, this_update, next_update: now + DAY, der: Buffer.alloc(99) }, 0, []);
       now += MONTH;
       await purge(options);
       if (month % 12 === 11) pages.push(database.pragma('page_count', { simple: true }));

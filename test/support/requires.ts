@@ -104,7 +104,7 @@ const PROBES = {
   pki: commands('Debian package strongswan-pki', 'pki'),
   estclient: files("libest's client: scripts/fetch-estclient, or scripts/test", ESTCLIENT),
   openssl35: files('OpenSSL 3.5: scripts/fetch-estclient, or scripts/test', OPENSSL_35),
-  gnutls: commands('Debian package gnutls-bin', 'certtool'),
+  gnutls: commands('Debian package gnutls-bin', 'certtool', 'ocsptool'),
   certutil: commands('Debian package libnss3-tools', 'certutil'),
   nss: all(
     files("Debian testing's NSS: scripts/fetch-nss, or scripts/test", join(NSS_LIBRARIES, 'libsoftokn3.so')),

@@ -11,14 +11,14 @@ import { Show } from '../ui/states.tsx';
 import { readCertificate, type ReadCertificate } from '../x509/certificate.ts';
 import { Chain } from './chain.tsx';
 import { History } from './history.tsx';
-import { RevokeCertificate } from './revoke.tsx';
+import { ReleaseCertificate, RevokeCertificate } from './revoke.tsx';
 
 export function CertificateDetails({ serial }: { readonly serial: string }) {
   const { ca } = route.value.query;
   const { loaded, again } = useLoad(`certificate ${serial} ${ca ?? ''}`, (signal) =>
     call<CertificatePage>(adminPath('certificates', serial), { query: { ca }, signal }),
   );
-  useEvents(['certificate.revoked'], again);
+  useEvents(['certificate.revoked', 'certificate.held', 'certificate.released'], again);
   return (
     <>
       {loaded.state !== 'ready' && <Heading title="Certificate" />}
@@ -31,13 +31,19 @@ export function CertificateDetails({ serial }: { readonly serial: string }) {
 
 function Details({ certificate, changed }: { readonly certificate: CertificatePage; readonly changed: () => void }) {
   const [isRevoking, setRevoking] = useState(false);
+  const [isReleasing, setReleasing] = useState(false);
   const read = readCertificate(certificate.pem);
   const { serial, subject, sans, pem } = certificate;
   return (
     <>
       <Heading title={subject === '' ? 'No subject' : subject} lead={<Badge of={certificate.status} />}>
         {pem !== '' && <Downloads name={serial} pem={pem} der={read?.der} />}
-        {certificate.status !== 'revoked' && may('ra') && (
+        {certificate.reason === 'certificateHold' && may('ra') && (
+          <button type="button" onClick={() => setReleasing(true)}>
+            Release …
+          </button>
+        )}
+        {(certificate.status !== 'revoked' || certificate.reason === 'certificateHold') && may('ra') && (
           <button type="button" class="danger" onClick={() => setRevoking(true)}>
             Revoke …
           </button>
@@ -87,6 +93,9 @@ function Details({ certificate, changed }: { readonly certificate: CertificatePa
       <IssuerChain certificate={certificate} />
       <History request={certificate.request_id} />
       {isRevoking && <RevokeCertificate certificate={certificate} onClose={() => setRevoking(false)} done={changed} />}
+      {isReleasing && (
+        <ReleaseCertificate certificate={certificate} onClose={() => setReleasing(false)} done={changed} />
+      )}
     </>
   );
 }

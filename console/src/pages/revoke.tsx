@@ -13,7 +13,7 @@ const REASONS: readonly (readonly [name: string, words: string])[] = [
   ['cessationOfOperation', 'the device is out of use'],
   ['affiliationChanged', 'its name is not right any more'],
   ['privilegeWithdrawn', 'it may not have it any more'],
-  ['certificateHold', 'on hold (for good, too)'],
+  ['certificateHold', 'on hold until it is released'],
   ['cACompromise', 'the CA’s key is known to others'],
   ['aACompromise', 'the attribute authority’s key is known to others'],
 ];
@@ -22,6 +22,24 @@ interface RevokeProps {
   readonly certificate: Certificate;
   readonly onClose: () => void;
   readonly done: () => void;
+}
+
+export function ReleaseCertificate({ certificate: { serial, ca, subject }, onClose, done }: RevokeProps) {
+  const run = async () => {
+    await order(`${adminPath('certificates', serial, 'release')}?${new URLSearchParams({ ca }).toString()}`, {
+      method: 'POST',
+    });
+    notify(`The certificate of ${subject} is valid again.`);
+    done();
+  };
+  return (
+    <Confirm title="Release this certificate?" verb="Release the certificate" onClose={onClose} run={run}>
+      <p>
+        The hold of the certificate of <strong>{subject === '' ? 'no subject' : subject}</strong> ends. The certificate
+        is valid again at once.
+      </p>
+    </Confirm>
+  );
 }
 
 export function RevokeCertificate({ certificate, onClose, done }: RevokeProps) {
@@ -41,8 +59,8 @@ export function RevokeCertificate({ certificate, onClose, done }: RevokeProps) {
     <Confirm title="Revoke this certificate?" verb="Revoke the certificate" danger onClose={onClose} run={run}>
       <p>
         The certificate of <strong>{subject === '' ? 'no subject' : subject}</strong> (serial number{' '}
-        <code>{serial}</code>) authenticates nobody from now on and stands on the CA’s next list of revoked ones. There
-        is no way back.
+        <code>{serial}</code>) authenticates nobody from now on and will be in the CA’s next CRL. Only a hold can be
+        reversed.
       </p>
       <Field label="Reason" name="reason">
         {(attributes) => (

@@ -209,6 +209,8 @@ export class DogtagCa implements CaDriver {
     }
   }
 
+  readonly cannotHold = true;
+
   revoke(request: RevocationRequest): Promise<void> {
     return revokeCertificate(this.#options.replicas, request);
   }

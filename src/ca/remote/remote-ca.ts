@@ -271,6 +271,10 @@ export class RemoteCa implements CaDriver {
     if (!this.#closed) this.#chainTimer = setTimeout(() => void this.#refreshChain(), wait).unref();
   }
 
+  get cannotHold(): true | undefined {
+    return this.#options.upstream.revoke === undefined ? undefined : true;
+  }
+
   async revoke({ certificate, reason }: RevocationRequest): Promise<void> {
     const { upstream } = this.#options;
     if (upstream.revoke === undefined || certificate === undefined || certificate.length === 0) return;

@@ -119,6 +119,14 @@ export const publication = table(
       maximum: 2592000,
       unit: 'seconds',
     }),
+    crl_after_revocation: integer({
+      description:
+        'How long after a revocation or the end of a hold a new CRL is signed. Revocations within this time share a CRL. 0: they wait for the next regular one.',
+      default: 10,
+      minimum: 0,
+      maximum: 2592000,
+      unit: 'seconds',
+    }),
   },
   { description: 'The plain-HTTP listener for relying parties.' },
 );

@@ -2,10 +2,12 @@ import { type Static, Type } from '@fastify/type-provider-typebox';
 import { daysLeft } from '../../ca/expiry.ts';
 import { publicationUrls } from '../../ca/local/tbs.ts';
 import type { Ca } from '../../ca/router.ts';
+import { conflict } from '../../errors.ts';
 import { encodePem } from '../../pki/der/pem.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
 import { crlAge, CrlStates } from '../../publication/crl-state.ts';
+import { accessEvent } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health-monitor.ts';
 import { listQuery, pageOf, pageRequest } from './list.ts';
@@ -162,6 +164,30 @@ export function registerCaRevocation(app: AdminApp, deps: AdminDependencies): vo
       },
     },
     (request) => revocationOf(deps.cas.find(request.params.label).issuer, deps, states),
+  );
+
+  app.post(
+    '/admin/cas/:label/crl',
+    {
+      config: { access: ['operator'] },
+      schema: {
+        summary: 'Sign a CRL now',
+        description: 'The new CRL has all revocations until now. Of a further label, the CA signs its CRL.',
+        tags: ['cas'],
+        params: Type.Object({ label: Type.String() }),
+        querystring: strictObject({}),
+        response: { 200: Revocation, ...errorResponses(400, 404, 409) },
+      },
+    },
+    async (request) => {
+      const { issuer: ca } = deps.cas.find(request.params.label);
+      const signer = ca.driver.statusSigner;
+      if (signer === undefined)
+        throw conflict('CRL_SIGNED_ELSEWHERE', `CA ${ca.label} is elsewhere and signs its CRLs there`);
+      await deps.store.audit([accessEvent(request, 'success', `CRL of ${ca.label}`)]);
+      await deps.crls.signNow(ca, signer);
+      return revocationOf(ca, deps, states);
+    },
   );
 }
 

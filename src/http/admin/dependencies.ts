@@ -16,6 +16,7 @@ import type { Logger } from '../../log.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { Reload } from '../../config/diff.ts';
+import type { CrlPublisher } from '../../publication/crl-publisher.ts';
 import type { Store } from '../../store/store.ts';
 import type { EventStreamOptions } from './event-stream.ts';
 import type { Access } from './roles.ts';
@@ -41,6 +42,7 @@ export interface AdminDependencies {
   readonly cas: Pick<CaRouter, 'all' | 'issuers' | 'find'>;
   /** Trust anchors of the EST listener, and CA certificates between them and clients. */
   readonly issuers: () => readonly Certificate[];
+  readonly crls: Pick<CrlPublisher, 'signNow'>;
   readonly dryRun: Pick<DryRun, 'run' | 'queued'>;
   readonly settings: AdminSettings;
   readonly metrics: Metrics;

@@ -24,6 +24,7 @@ import {
 import { OtpRecord, otpRecord } from './otp.ts';
 import { everything, listQuery, mapPage, pageRequest } from './list.ts';
 import { RequestRecord, requestRecord } from './requests.ts';
+import { isFinal } from '../../administration/revoke.ts';
 import { revokeByCall } from './revocation.ts';
 import { errorResponses, flag, listOf, oneOf, strictObject } from './schemas.ts';
 
@@ -253,12 +254,13 @@ async function revokeAll(deps: AdminDependencies, request: FastifyRequest, row: 
     await deps.store.changeDevice(row.id, { enabled: false }, now, [
       deviceEvent('device.changed', row, actor(request), { enabled: false }),
     ]);
-  let left: boolean;
+  let cursor: string | undefined;
   do {
-    const page = await deps.store.listCertificates({ device_key: row.key, status: 'valid', limit: PAGE }, now);
-    for (const certificate of page.items) await revokeByCall(deps, request, certificate, order);
-    left = page.next_cursor !== null;
-  } while (left);
+    const page = await deps.store.listCertificates({ device_key: row.key, limit: PAGE, cursor }, now);
+    for (const certificate of page.items)
+      if (certificate.not_after >= now && !isFinal(certificate)) await revokeByCall(deps, request, certificate, order);
+    cursor = page.next_cursor ?? undefined;
+  } while (cursor !== undefined);
 }
 
 async function findDevice({ store }: AdminDependencies, id: string): Promise<DeviceRow> {

@@ -9,7 +9,7 @@ import { accessEvent, isChanging } from './access.ts';
 import { registerAudit } from './audit.ts';
 import { checkOwnPage, checkSameSite, letIn } from './caller.ts';
 import { registerBulkParsers } from './bulk/bulk.ts';
-import { registerBulkRevocation, registerRevocation } from './revocation.ts';
+import { registerBulkRevocation, registerRelease, registerRevocation } from './revocation.ts';
 import { registerCaRevocation, registerCas } from './cas.ts';
 import { registerCertificateChain, registerCertificates } from './certificates.ts';
 import { registerCertificateImport } from './certificate-import.ts';
@@ -108,6 +108,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerCertificateChain(routes, deps);
     registerCertificateImport(routes, deps);
     registerRevocation(routes, deps);
+    registerRelease(routes, deps);
     registerBulkRevocation(routes, deps);
     registerRequests(routes, deps);
     registerRequestCheck(routes, deps);

@@ -1,11 +1,11 @@
 import { type Static, Type } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import { alreadyRevoked, checkOrder, type RevocationOrder, revoke } from '../../administration/revoke.ts';
+import { alreadyRevoked, checkOrder, release, type RevocationOrder, revoke } from '../../administration/revoke.ts';
 import { badRequest, conflict } from '../../errors.ts';
 import { REVOCATION_REASONS } from '../../pki/x509/crl.ts';
 import type { CertificateSelection, ListedCertificate, RevokeResult } from '../../store/certificate-store.ts';
 import { accessEvent, actor } from './access.ts';
-import { CertificateFilter, readCertificateFilter } from './certificate-filter.ts';
+import { caQuery, CertificateFilter, readCertificateFilter } from './certificate-filter.ts';
 import { certificateNotFound, CertificateRecord, certificateRecord, findCertificate } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { errorResponses, oneOf, parseTimestamp, strictObject, Timestamp } from './schemas.ts';
@@ -21,6 +21,37 @@ const revocationOrder = {
 };
 const Order = strictObject(revocationOrder, { title: 'Revocation' });
 
+/** `POST /admin/certificates/{serial}/release`. */
+export function registerRelease(app: AdminApp, deps: AdminDependencies): void {
+  app.post(
+    '/admin/certificates/:serial/release',
+    {
+      config: { access: ['ra'] },
+      schema: {
+        summary: 'End the hold of a certificate: it is valid again',
+        description: 'Only for a certificate that was revoked with the reason `certificateHold`.',
+        tags: ['certificates'],
+        params: Type.Object({ serial: Type.String({ description: 'Hex.' }) }),
+        querystring: strictObject({ ca: caQuery }),
+        response: { 200: CertificateRecord, ...errorResponses(400, 404, 409) },
+      },
+    },
+    async (request) => {
+      const now = deps.now();
+      const row = await findCertificate(deps.store, request.params.serial, request.query.ca);
+      const access = accessEvent(request, 'success', `certificate ${row.serial} of ${row.ca} released`);
+      switch (await release(deps, row, now, actor(request), [access])) {
+        case 'released':
+          return certificateRecord({ ...row, revoked_at: null, reason: null }, now);
+        case 'not-held':
+          throw conflict('NOT_HELD', 'the certificate is not held: only the reason certificateHold can be reversed');
+        case 'unknown':
+          throw certificateNotFound();
+      }
+    },
+  );
+}
+
 /** `POST /admin/certificates/{serial}/revoke`. */
 export function registerRevocation(app: AdminApp, deps: AdminDependencies): void {
   app.post(
@@ -29,12 +60,11 @@ export function registerRevocation(app: AdminApp, deps: AdminDependencies): void
       config: { access: ['ra'] },
       schema: {
         summary: 'Revoke a certificate: it authenticates nobody from now on',
-        description: 'There is no way back, also from `certificateHold`. The body may be left out.',
+        description:
+          'Only `certificateHold` can be reversed, and another call can give a held certificate a final reason. The body may be left out.',
         tags: ['certificates'],
         params: Type.Object({ serial: Type.String({ description: 'Hex.' }) }),
-        querystring: strictObject({
-          ca: Type.Optional(Type.String({ maxLength: 255, description: "A CA's label." })),
-        }),
+        querystring: strictObject({ ca: caQuery }),
         body: Order,
         response: { 200: CertificateRecord, ...errorResponses(400, 404, 409, 413, 415) },
       },
@@ -48,10 +78,9 @@ export function registerRevocation(app: AdminApp, deps: AdminDependencies): void
       const now = deps.now();
       const order = readRevocationOrder(request.body, now);
       const row = await findCertificate(deps.store, request.params.serial, request.query.ca);
-      if (row.revoked_at !== null) throw alreadyRevoked();
       switch (await revokeByCall(deps, request, row, order)) {
         case 'revoked':
-          return certificateRecord({ ...row, ...order }, now);
+          return certificateRecord({ ...row, ...order, revoked_at: row.revoked_at ?? order.revoked_at }, now);
         case 'already-revoked':
           throw alreadyRevoked();
         case 'unknown':

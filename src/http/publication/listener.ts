@@ -18,7 +18,7 @@ import { boundAnswers, checkingInterval } from '../time-limits.ts';
 
 interface PublicationListenerOptions {
   readonly router: Pick<CaRouter, 'find'>;
-  readonly crls: Pick<CrlPublisher, 'current' | 'dueAt'>;
+  readonly crls: Pick<CrlPublisher, 'current' | 'maxAge'>;
   readonly ocsp: Pick<OcspResponder, 'answer'>;
   readonly log: Logger;
   readonly metrics: RequestCounts;
@@ -124,7 +124,7 @@ function registerFiles(app: PublicationListener, { router, crls, now }: Publicat
       type: 'application/pkix-crl',
       body: crl.der,
       lastModified: crl.this_update,
-      maxAge: (crls.dueAt(crl) - now()) / 1000,
+      maxAge: crls.maxAge(crl) / 1000,
       now: now(),
     });
   });

@@ -52,6 +52,7 @@ export const TABLES: readonly CopiedTable[] = [
     columns: words('position key id transaction_key instance created_at nonce status answer'),
   },
   { name: 'crl', order: ['ca'], columns: words('ca last_number number this_update next_update der') },
+  { name: 'crl_change', order: ['ca'], columns: words('ca changes changed_at') },
   { name: 'presented_intermediate', order: ['fingerprint'], columns: words('fingerprint der used_at') },
   { name: 'presented_path', order: ['leaf'], columns: words('leaf intermediates used_at') },
   {

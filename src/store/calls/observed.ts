@@ -7,6 +7,7 @@ type Observed =
   | 'claimRequest'
   | 'queueRequest'
   | 'revokeCertificate'
+  | 'releaseCertificate'
   | 'recordFailure'
   | 'audit'
   | 'auditDevice';
@@ -42,6 +43,11 @@ export function observed(
     async revokeCertificate(...args) {
       const result = await writes.revokeCertificate(...args);
       if (result === 'revoked') onCommit(args[1]);
+      return result;
+    },
+    async releaseCertificate(...args) {
+      const result = await writes.releaseCertificate(...args);
+      if (result === 'released') onCommit(args[2]);
       return result;
     },
     async recordFailure(...args) {

@@ -1,7 +1,13 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import { storeFailed } from '../calls/errors.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
-import type { CertificateRow, Revocation, RevokedCertificate, RevokeResult } from '../certificate-store.ts';
+import type {
+  CertificateRow,
+  Revocation,
+  ReleaseResult,
+  RevokedCertificate,
+  RevokeResult,
+} from '../certificate-store.ts';
 import type { Database, Operation } from './port.ts';
 
 export const CERTIFICATE_COLUMNS =
@@ -85,11 +91,22 @@ export function insertCertificate(db: Database): (row: CertificateRow, issued_at
   };
 }
 
+/** Revokes; of a held certificate, the hold becomes final (X.509 §9.5.3.1: the revocation date is that of the hold). */
+export const REVOKE = `UPDATE certificate SET revoked_at = coalesce(revoked_at, @revoked_at), reason = @reason,
+  invalidity_date = coalesce(@invalidity_date, invalidity_date) WHERE ca = @ca AND serial = @serial
+  AND (revoked_at IS NULL OR (reason = 'certificateHold' AND @reason <> 'certificateHold'))`;
+
+/** Ends a hold. */
+export const RELEASE = `UPDATE certificate SET revoked_at = NULL, reason = NULL, invalidity_date = NULL
+  WHERE ca = ? AND serial = ? AND reason = 'certificateHold'`;
+
 /** The writes of certificates after their issuance. */
 export function certificateWrites(db: Database) {
-  const revoke = db.prepare<Revocation, { device_key: string | null }>(
-    `UPDATE certificate SET revoked_at = @revoked_at, reason = @reason, invalidity_date = @invalidity_date
-     WHERE ca = @ca AND serial = @serial AND revoked_at IS NULL RETURNING device_key`,
+  const revoke = db.prepare<Revocation, { device_key: string | null }>(`${REVOKE} RETURNING device_key`);
+  const release = db.prepare<[string, string], { device_key: string | null }>(`${RELEASE} RETURNING device_key`);
+  const change = db.prepare<[string, number]>(
+    `INSERT INTO crl_change (ca, changes, changed_at) VALUES (?, 1, ?) ON CONFLICT (ca) DO UPDATE
+     SET changes = crl_change.changes + 1, changed_at = coalesce(crl_change.changed_at, excluded.changed_at)`,
   );
   const exists = db.prepare<[string, string], { serial: string }>(
     'SELECT serial FROM certificate WHERE serial = ? AND ca = ?',
@@ -111,9 +128,24 @@ export function certificateWrites(db: Database) {
     },
     *revokeCertificate(revocation: Revocation, events: readonly AuditEvent[]): Operation<Outcome<RevokeResult>> {
       const revoked = yield* revoke.get(revocation);
-      if (revoked !== undefined) return done('revoked', events, revoked.device_key);
+      if (revoked !== undefined) {
+        yield* change.run(revocation.ca, revocation.revoked_at);
+        return done('revoked', events, revoked.device_key);
+      }
       const known = yield* exists.get(revocation.serial, revocation.ca);
       return undone(known === undefined ? 'unknown' : 'already-revoked');
+    },
+    *releaseCertificate(
+      { ca, serial }: Pick<Revocation, 'ca' | 'serial'>,
+      now: number,
+      events: readonly AuditEvent[],
+    ): Operation<Outcome<ReleaseResult>> {
+      const released = yield* release.get(ca, serial);
+      if (released !== undefined) {
+        yield* change.run(ca, now);
+        return done('released', events, released.device_key);
+      }
+      return undone((yield* exists.get(serial, ca)) === undefined ? 'unknown' : 'not-held');
     },
   };
 }

@@ -2,7 +2,7 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import { storeFailed } from '../calls/errors.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
-import type { CrlRow, RevokedEntries, RevokedFilter } from '../crl-store.ts';
+import type { CrlHead, CrlRow, RevokedEntries, RevokedFilter } from '../crl-store.ts';
 import { encodeCrlEntry, isCrlReason } from '../../pki/x509/crl.ts';
 import type { Database, Operation } from './port.ts';
 
@@ -28,6 +28,9 @@ function encodeRow({ serial, revoked_at, reason, invalidity_date }: RevokedRow):
 
 export function crlReads(db: Database) {
   const numberOf = db.prepare<[string], { number: number | null }>('SELECT number FROM crl WHERE ca = ?');
+  const changesOf = db.prepare<[string], Pick<CrlHead, 'changes' | 'changed_at'>>(
+    'SELECT changes, changed_at FROM crl_change WHERE ca = ?',
+  );
   const latest = db.prepare<[string], CrlRow>(
     'SELECT ca, number, this_update, next_update, der FROM crl WHERE ca = ? AND number IS NOT NULL',
   );
@@ -36,9 +39,15 @@ export function crlReads(db: Database) {
      WHERE ca = @ca AND revoked_at IS NOT NULL AND revoked_at <= @revoked_until AND not_after >= @valid_at AND position > @after
      ORDER BY position LIMIT @limit`,
   );
+  function* crlNumber(ca: string): Operation<number | undefined> {
+    return (yield* numberOf.get(ca))?.number ?? undefined;
+  }
   return {
-    *crlNumber(ca: string): Operation<number | undefined> {
-      return (yield* numberOf.get(ca))?.number ?? undefined;
+    crlNumber,
+    *crlHead(ca: string): Operation<CrlHead> {
+      // First: a list that is saved in between makes the CRL look older than it is, not newer.
+      const { changes = 0, changed_at = null } = (yield* changesOf.get(ca)) ?? {};
+      return { number: yield* crlNumber(ca), changes, changed_at };
     },
     getCrl: (ca: string): Operation<CrlRow | undefined> => latest.get(ca),
     *revokedEntries(filter: RevokedFilter): Operation<RevokedEntries> {
@@ -57,14 +66,20 @@ export function crlWrites(db: Database) {
     `UPDATE crl SET number = @number, this_update = @this_update, next_update = @next_update, der = @der
      WHERE ca = @ca AND (number IS NULL OR number < @number)`,
   );
+  const covered = db.prepare<{ ca: string; changes: number; this_update: number }>(
+    `UPDATE crl_change SET changed_at = CASE WHEN changes = @changes THEN NULL ELSE CAST(@this_update AS bigint) END
+     WHERE ca = @ca AND changed_at IS NOT NULL`,
+  );
   return {
     *takeCrlNumber(ca: string): Operation<Outcome<number>> {
       const row = yield* take.get(ca);
       if (row === undefined) throw new Error('no CRL number came back');
       return done(row.last_number, []);
     },
-    *saveCrl(row: CrlRow, events: readonly AuditEvent[]): Operation<Outcome<boolean>> {
-      return (yield* save.run(row)) === 1 ? done(true, events) : undone(false);
+    *saveCrl(row: CrlRow, changes: number, events: readonly AuditEvent[]): Operation<Outcome<boolean>> {
+      if ((yield* save.run(row)) === 0) return undone(false);
+      yield* covered.run({ ca: row.ca, changes, this_update: row.this_update });
+      return done(true, events);
     },
   };
 }

@@ -3,7 +3,7 @@ import type { AuditEvent, AuditRecord, AuditType } from '../../audit/event.ts';
 import type { ChainedRecord, ParsedRecord } from '../../audit/record.ts';
 import { isCrlReason } from '../../pki/x509/crl.ts';
 import type { AuditHead } from '../audit-chain.ts';
-import { insertCertificate } from './certificates.ts';
+import { insertCertificate, RELEASE, REVOKE } from './certificates.ts';
 import type { Database, Operation } from './port.ts';
 
 /** Per kind, how many records were applied, and how many contain facts that are lost. */
@@ -54,10 +54,8 @@ export function replayer(db: Database): {
 
 function certificateHandlers(db: Database): Handlers {
   const insert = insertCertificate(db);
-  const revoke = db.prepare<object>(
-    `UPDATE certificate SET revoked_at = @time, reason = @reason, invalidity_date = @invalidity_date
-     WHERE ca = @ca AND serial = @serial AND revoked_at IS NULL`,
-  );
+  const revoke = db.prepare<object>(REVOKE);
+  const release = db.prepare<[string, string]>(RELEASE);
   const close = closeReservation(db);
   const endRequest = db.prepare<{ id: string; time: number; reason: string }>(
     `UPDATE request SET status = 'failed', reason = @reason, changed_at = @time
@@ -91,6 +89,18 @@ function certificateHandlers(db: Database): Handlers {
     };
     return yield* insert(row, issued_at);
   }
+  const revoked: Handler = function* (record, time) {
+    yield* know(record, time, null);
+    const { ca, serial, revocation_reason: reason = '', invalidity_date: since } = record;
+    const revocation = {
+      ca,
+      serial,
+      revoked_at: time,
+      reason: isCrlReason(reason) ? reason : 'unspecified',
+      invalidity_date: since === undefined ? null : Date.parse(since),
+    };
+    return (yield* revoke.run(revocation)) === 1 ? 'revocations' : undefined;
+  };
   return {
     *'certificate.issued'(record, time) {
       const isNew = yield* know(record, time, time);
@@ -111,17 +121,13 @@ function certificateHandlers(db: Database): Handlers {
       yield* close(record.request_id ?? '');
       return undefined;
     },
-    *'certificate.revoked'(record, time) {
+    'certificate.revoked': revoked,
+    'certificate.held': revoked,
+    *'certificate.released'(record, time) {
       yield* know(record, time, null);
-      const { ca, serial, revocation_reason: reason = '', invalidity_date: since } = record;
-      const revocation = {
-        ca,
-        serial,
-        time,
-        reason: isCrlReason(reason) ? reason : 'unspecified',
-        invalidity_date: since === undefined ? null : Date.parse(since),
-      };
-      return (yield* revoke.run(revocation)) === 1 ? 'revocations' : undefined;
+      return (yield* release.run(record.ca ?? '', record.serial ?? '')) === 1
+        ? 'releases of held certificates'
+        : undefined;
     },
   };
 }

@@ -58,7 +58,8 @@ const KEYS: { readonly [Name in keyof WriteOperations]?: Keys<WriteOperations[Na
   ],
   releaseReservation: (id) => [request(id), concerning(id)],
   importCertificate: ({ ca, serial }) => [serialNumber(ca, serial)],
-  revokeCertificate: ({ ca, serial }) => [serialNumber(ca, serial)],
+  revokeCertificate: ({ ca, serial }) => [serialNumber(ca, serial), list(ca)],
+  releaseCertificate: ({ ca, serial }) => [serialNumber(ca, serial), list(ca)],
   queueRequest: (row, _, _events, succeeded = []) => [
     request(row.id),
     recognition(row.recognition),

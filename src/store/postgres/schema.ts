@@ -210,6 +210,12 @@ CREATE TABLE crl (
   next_update bigint,
   der         bytea
 );
+-- Changes that a CRL must contain: how many there were, and when the first came that is in no list yet.
+CREATE TABLE crl_change (
+  ca         text PRIMARY KEY,
+  changes    bigint NOT NULL,
+  changed_at bigint -- null: the latest CRL has all
+);
 
 -- The CA certificates that clients sent with theirs. They are not trusted.
 CREATE TABLE presented_path (

@@ -184,6 +184,14 @@ CREATE TABLE crl (
   der         BLOB
 ) STRICT;
 
+-- Changes that a CRL must contain: how many there were, and when the first came that is in no list yet. It is not in table crl, where
+-- each change would write the list again.
+CREATE TABLE crl_change (
+  ca         TEXT PRIMARY KEY,
+  changes    INTEGER NOT NULL,
+  changed_at INTEGER -- null: the latest CRL has all
+) STRICT, WITHOUT ROWID;
+
 -- The CA certificates that clients sent with theirs, for TLS sessions that are resumed without them. They are not trusted.
 CREATE TABLE presented_path (
   leaf          TEXT PRIMARY KEY, -- hex SHA-256 of the client's certificate

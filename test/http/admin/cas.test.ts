@@ -101,6 +101,26 @@ async function sign(ca: Ca, store: Store): Promise<void> {
   await publisher.current(ca, signer);
 }
 
+describe('POST /admin/cas/{label}/crl', () => {
+  test('signs a CRL that has every revocation until now, also of a hold and its end', async () => {
+    const api = await adminFixture({ cas: [devices, lab], start });
+    const { serial } = await issueFrom(devices, api.store, 'CN=lost');
+    const hold = { ca: 'devices', serial, reason: 'certificateHold', invalidity_date: null, revoked_at: start };
+    const sign = () => ask(api, 'post', '/admin/cas/{label}/crl', 200, { path: { label: 'devices' } });
+    expect((await sign()).crl).toMatchObject({ number: 1, entries: 0 });
+    await api.store.revokeCertificate(hold, []);
+    expect((await sign()).crl).toMatchObject({ number: 2, entries: 1 });
+    await api.store.releaseCertificate(hold, start, []);
+    expect((await sign()).crl).toMatchObject({ number: 3, entries: 0 });
+  });
+
+  test('409 CRL_SIGNED_ELSEWHERE for a CA elsewhere, 404 for a label that does not exist', async () => {
+    const api = await adminFixture({ cas: [devices, ailingCa('remote', () => Promise.resolve({ health: 'ok' }))] });
+    expect(failure(await api.call('POST', '/admin/cas/remote/crl'))).toMatchObject({ code: 'CRL_SIGNED_ELSEWHERE' });
+    expect(failure(await api.call('POST', '/admin/cas/nowhere/crl')).statusCode).toBe(404);
+  });
+});
+
 describe('GET /admin/cas/{label}/revocation', () => {
   test('the latest CRL, its size and entries; late, and then past its end', async () => {
     const api = await adminFixture({ cas: [devices, lab], start, settings: { publication } });

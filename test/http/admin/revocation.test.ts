@@ -27,7 +27,9 @@ describe('POST /admin/certificates/{serial}/revoke', () => {
         return Promise.resolve();
       },
     });
-    api = await adminFixture({ cas: [devices, remote], start, onEnd: (cleanUp) => (close = cleanUp) });
+    const other = ailingCa('final', () => Promise.resolve({ health: 'ok' }));
+    const final = new Ca(other.config, { ...other.driver, cannotHold: true, revoke: () => Promise.resolve() });
+    api = await adminFixture({ cas: [devices, remote, final], start, onEnd: (cleanUp) => (close = cleanUp) });
   });
   afterAll(async () => {
     await close();
@@ -74,6 +76,31 @@ describe('POST /admin/certificates/{serial}/revoke', () => {
       code: 'ALREADY_REVOKED',
     });
     expect((await api.store.getCertificates(serial))[0]).toMatchObject({ reason: 'superseded' });
+  });
+
+  it('a hold ends with a release, or becomes final with another reason', async () => {
+    const { serial } = await fresh();
+    const release = () => api.call('POST', `/admin/certificates/${serial}/release?ca=devices`);
+    expect(failure(await release())).toMatchObject({ statusCode: 409, code: 'NOT_HELD' });
+    await revoke(serial, { reason: 'certificateHold' });
+    expect(failure(await revoke(serial, { reason: 'certificateHold' })).code).toBe('ALREADY_REVOKED');
+    expectBody(await release(), { status: 'valid', revoked_at: null, reason: null });
+    await revoke(serial, { reason: 'certificateHold' });
+    expectBody(await revoke(serial, { reason: 'keyCompromise' }), { status: 'revoked', reason: 'keyCompromise' });
+    expect(failure(await release()).code).toBe('NOT_HELD');
+    expect(failure(await api.call('POST', '/admin/certificates/00/release')).statusCode).toBe(404);
+    const { items } = await api.store.listAudit({ serial, limit: 100 });
+    expect(items.filter(({ type }) => type !== 'admin.access').map(({ type }) => type)).toEqual([
+      ...['certificate.held', 'certificate.released', 'certificate.held', 'certificate.revoked'],
+    ]);
+    expect(items.at(-1)).toMatchObject({ certificate_subject: 'CN=sensor', revocation_reason: 'keyCompromise' });
+  });
+
+  it('409 HOLD_UNSUPPORTED: a CA elsewhere that could not end the hold is not asked for one', async () => {
+    const { serial } = await issue(api.store, { ca: 'final' });
+    expect(failure(await revoke(serial, { reason: 'certificateHold' }))).toMatchObject({ code: 'HOLD_UNSUPPORTED' });
+    expect(told).not.toContainEqual(expect.objectContaining({ serial }));
+    expectBody(await revoke(serial), { status: 'revoked' });
   });
 
   it('of two calls at once one succeeds', async () => {

@@ -16,7 +16,7 @@ const MAY: Readonly<Record<Exclude<AdminRole, 'admin'>, readonly RegExp[]>> = {
     /^\w+ \/admin\/requests/,
     /^post \/admin\/check$/,
     /^get \/admin\/certificates/,
-    /^post \/admin\/certificates\/(\{serial\}\/)?revoke$/,
+    /^post \/admin\/certificates\/((\{serial\}\/)?revoke|\{serial\}\/release)$/,
     /^get \/admin\/(overview|statistics|events|history)$/,
   ],
   auditor: [/^get \/admin\/(audit|certificates|requests|devices|overview|statistics|events|history)/],
@@ -25,7 +25,7 @@ const MAY: Readonly<Record<Exclude<AdminRole, 'admin'>, readonly RegExp[]>> = {
     /^get \/metrics$/,
     /^get \/admin\/cas/,
     /^\w+ \/admin\/lockouts/,
-    /^post \/admin\/reload$/,
+    /^post \/admin\/(reload|cas\/\{label\}\/crl)$/,
   ],
 };
 const EVERYBODY = ['get /admin/openapi.json', 'get /admin/session', 'post /admin/session', 'delete /admin/session'];

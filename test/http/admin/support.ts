@@ -22,6 +22,7 @@ import { Metrics } from '../../../src/metrics.ts';
 import { parseCertificate, type Certificate } from '../../../src/pki/x509/certificate.ts';
 import { formatGeneralName, type GeneralName } from '../../../src/pki/x509/general-name.ts';
 import { formatName, parseDistinguishedName } from '../../../src/pki/x509/name.ts';
+import { CrlPublisher } from '../../../src/publication/crl-publisher.ts';
 import type { CertificateRow } from '../../../src/store/certificate-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { openStore, type StoreOptions } from '../../../src/store/sqlite/open.ts';
@@ -150,6 +151,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
     }),
     configuration: () => options.configuration ?? [],
     eventTimes: { lookEvery: 20, beatEvery: 100 },
+    crls: new CrlPublisher({ store: used, cas: () => options.cas ?? [], interval: 3600, log, now }),
     dryRun: {
       run: () => Promise.reject(new Error('nothing to ask')),
       queued: () => Promise.reject(new Error('nothing to ask')),

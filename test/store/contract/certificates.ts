@@ -39,6 +39,30 @@ export function certificateStoreContract(newDatabase: NewDatabase): void {
       expect(await subjects(store, { ca: 'lab', label: 'guests' })).toEqual([]);
     });
 
+    test('a hold ends or becomes final, once; every other reason is final', async () => {
+      const store = await newDatabase().open();
+      const { ca, serial } = await issue(store, { ca: 'devices' });
+      const revoke = (reason: string, revoked_at: number) =>
+        store.revokeCertificate({ ca, serial, revoked_at, reason, invalidity_date: null }, [event('certificate.held')]);
+      const release = () => store.releaseCertificate({ ca, serial }, NOW, [event('certificate.released')]);
+      const row = async () => (await store.getCertificates(serial))[0];
+      expect(await release()).toBe('not-held');
+      expect(await revoke('certificateHold', T0 + 1)).toBe('revoked');
+      expect(await revoke('certificateHold', T0 + 2)).toBe('already-revoked');
+      expect(await store.findRevoked(serial)).toHaveLength(1);
+      expect([await release(), await release()]).toEqual(['released', 'not-held']);
+      expect(await row()).toMatchObject({ revoked_at: null, reason: null });
+      expect(await store.findRevoked(serial)).toEqual([]);
+      await revoke('certificateHold', T0 + 3);
+      expect(await revoke('keyCompromise', T0 + 4)).toBe('revoked');
+      expect(await row(), 'revoked since the hold').toMatchObject({ revoked_at: T0 + 3, reason: 'keyCompromise' });
+      expect([await revoke('superseded', NOW), await release()]).toEqual(['already-revoked', 'not-held']);
+      expect(await store.releaseCertificate({ ca: 'lab', serial }, NOW, [])).toBe('unknown');
+      expect((await auditTypes(store)).filter((type) => type.startsWith('certificate.'))).toEqual([
+        ...['certificate.held', 'certificate.released', 'certificate.held', 'certificate.held'],
+      ]);
+    });
+
     test('GET /admin/certificates: each filter, alone and together', async () => {
       const store = await newDatabase().open();
       await issue(store, { ca: 'devices', serial: '01', subject: 'CN=Müller-1,O=Example', not_after: T0 + 10 * DAY });

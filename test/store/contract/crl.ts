@@ -27,13 +27,33 @@ export function crlStoreContract(newDatabase: NewDatabase): void {
     test('the latest list is kept with its audit event; one with a lower number changes nothing', async () => {
       const store = await newDatabase().open();
       for (let n = 0; n < 3; n++) await store.takeCrlNumber('devices');
-      expect(await store.saveCrl(list(2), [event('crl.issued')])).toBe(true);
-      expect(await store.saveCrl(list(1), [event('crl.issued')])).toBe(false);
-      expect(await store.saveCrl(list(2, 'again'), [event('crl.issued')])).toBe(false);
+      expect(await store.saveCrl(list(2), 0, [event('crl.issued')])).toBe(true);
+      expect(await store.saveCrl(list(1), 0, [event('crl.issued')])).toBe(false);
+      expect(await store.saveCrl(list(2, 'again'), 0, [event('crl.issued')])).toBe(false);
       expect(await store.crlNumber('devices')).toBe(2);
       expect(await store.getCrl('devices')).toEqual(list(2));
       expect(await store.getCrl('lab')).toBeUndefined();
       expect((await auditTypes(store)).filter((type) => type === 'crl.issued')).toHaveLength(1);
+    });
+
+    test('revocations and releases make the CRL of their CA incomplete until one that contains them is saved', async () => {
+      const store = await newDatabase().open();
+      const { serial } = await issue(store, { ca: 'devices' });
+      const head = () => store.crlHead('devices');
+      expect(await head()).toEqual({ number: undefined, changes: 0, changed_at: null });
+      const hold = { ca: 'devices', serial, revoked_at: T0 + 5, reason: 'certificateHold', invalidity_date: null };
+      await store.revokeCertificate(hold, []);
+      await store.releaseCertificate(hold, T0 + 9, []);
+      await store.revokeCertificate({ ...hold, ca: 'lab' }, []);
+      expect(await head()).toEqual({ number: undefined, changes: 2, changed_at: T0 + 5 });
+      for (let n = 0; n < 4; n++) await store.takeCrlNumber('devices');
+      await store.saveCrl(list(2), 1, []);
+      expect(await head(), 'one came while it was signed').toEqual({ number: 2, changes: 2, changed_at: T0 });
+      await store.saveCrl(list(1), 2, []);
+      expect(await head(), 'not saved').toEqual({ number: 2, changes: 2, changed_at: T0 });
+      await store.saveCrl(list(3), 2, []);
+      expect(await head()).toEqual({ number: 3, changes: 2, changed_at: null });
+      expect(await store.crlHead('lab')).toMatchObject({ changes: 0 });
     });
 
     test('gives entries for revoked certificates in pages: of one CA, up to a time, without what had expired', async () => {

@@ -34,7 +34,7 @@ export function retentionStoreContract(newDatabase: NewDatabase): void {
       const list = async (this_update: number): Promise<void> => {
         const number = await store.takeCrlNumber('devices');
         const next_update = this_update + DAY;
-        await store.saveCrl({ ca: 'devices', number, this_update, next_update, der: Buffer.from('list') }, []);
+        await store.saveCrl({ ca: 'devices', number, this_update, next_update, der: Buffer.from('list') }, 0, []);
       };
       await list(T0);
       expect(await store.purgeCertificates(T0 + 9 * DAY)).toBe(0);

@@ -89,8 +89,19 @@ export const CERTIFICATE_COMMANDS: readonly Entry[] = [
     {
       calls: ['POST /admin/certificates/{serial}/revoke', 'GET /admin/certificates/{serial}'],
       roles: ['admin', 'ra'],
-      about: 'There is no way back, also from certificateHold.',
+      about: 'Only certificateHold can be reversed, with cert release.',
     },
+  ),
+  adminCommand(
+    'cert release',
+    'End the hold of a certificate: it is valid again.',
+    { serial, 'ca-label': caLabel, ...FORMATS },
+    records((values) => ({
+      method: 'POST',
+      path: `/admin/certificates/${encodeURIComponent(values.serial)}/release`,
+      query: { ca: values['ca-label'] },
+    })),
+    { calls: ['POST /admin/certificates/{serial}/release'], roles: ['admin', 'ra'] },
   ),
   adminCommand(
     'cert revoke-all',

@@ -62,6 +62,13 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
     { calls: ['GET /admin/cas/{label}/revocation'], roles: operating },
   ),
   adminCommand(
+    'ca crl',
+    'Sign the CRL of a CA now.',
+    { label: argument('as the list shows it'), ...FORMATS },
+    records(({ label }) => ({ method: 'POST', path: `/admin/cas/${encodeURIComponent(label)}/crl` })),
+    { calls: ['POST /admin/cas/{label}/crl'], roles: operating },
+  ),
+  adminCommand(
     'lockout list',
     'Who is locked out.',
     LIST,
