@@ -76,12 +76,12 @@ export class Lockout {
 const MAX_NAME = 128;
 
 /**
- * A claimed name for the store and the audit log: unchanged, or a hash if it is very long, contains control characters,
- * or looks like a token (in the wrong field).
+ * A claimed name for the store and the audit log: unchanged, or a hash if it is very long, contains control characters
+ * or lone surrogates, or looks like a token (in the wrong field).
  * @param tokenLength characters of a token
  */
 export function presentableName(name: string, tokenLength: number): string {
   const isTokenLike = name.length === tokenLength && /^[0-9A-Za-z]+$/.test(name);
-  if (name.length <= MAX_NAME && !/[\p{Cc}\u2028\u2029]/u.test(name) && !isTokenLike) return name;
+  if (name.length <= MAX_NAME && !/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(name) && !isTokenLike) return name;
   return `sha256-${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
 }

@@ -65,13 +65,13 @@ test('1,000 keys are remembered; one more forgets the key that was recorded long
   expect(records).toHaveLength(1003);
 });
 
-test('a claimed name is itself, or a hash if it is long, has control characters, or has the form of a token', () => {
+test('a claimed name is itself, or a hash if it is long, has control characters or lone surrogates, or has the form of a token', () => {
   const LENGTH = 26;
   const hash = /^sha256-[0-9a-f]{16}$/;
   const token = 'a1'.repeat(13);
   for (const name of ['', 'device-1', 'x'.repeat(128), `${token}x`, token.slice(1), `${token.slice(1)}-`])
     expect(presentableName(name, LENGTH)).toBe(name);
-  for (const name of [token, 'x'.repeat(129), 'a\nb', 'a\u0000b', 'a\u2028b', 'a\u2029b'])
+  for (const name of [token, 'x'.repeat(129), 'a\nb', 'a\u0000b', 'a\u2028b', 'a\u2029b', 'a\ud800'])
     expect(presentableName(name, LENGTH)).toMatch(hash);
   expect(presentableName('a\nb', LENGTH)).not.toBe(presentableName('a\nc', LENGTH));
 });

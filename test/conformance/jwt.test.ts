@@ -103,6 +103,7 @@ describe('refused', () => {
     ['of another issuer', () => issuer.signed({ iss: 'https://evil.example' })],
     ['without a subject', () => issuer.signed({ sub: undefined })],
     ['with a control character in the subject', () => issuer.signed({ sub: 'device-1\n' })],
+    ['with a lone surrogate in the subject', () => issuer.signed({ sub: 'device-1\ud800' })],
     ['alg none', () => `${unsigned({ alg: 'none' }, claims())}.`],
     [
       'signed by a key that is not in the JWKS',

@@ -21,7 +21,8 @@ interface JwtOptions {
 const MAX_TOKEN = 16_384;
 /** Maximum characters of the subject, the `jti`, and claims used as placeholders. */
 const MAX_VALUE = 256;
-const USABLE = /^[^\p{Cc}\u2028\u2029]+$/u;
+/** Without control characters and lone surrogates. */
+const USABLE = /^[^\p{Cc}\p{Cs}\u2028\u2029]+$/u;
 
 const isUsable = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= MAX_VALUE && USABLE.test(value);
