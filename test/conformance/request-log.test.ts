@@ -124,6 +124,7 @@ const REFUSED: readonly [what: string, request: string, statuses: readonly numbe
   ['an unknown path', 'GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', [404]],
   ['a path that is none', 'GET /%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', [400]],
   ['no Host', 'GET /nowhere HTTP/1.1\r\nConnection: close\r\n\r\n', [400]],
+  ['two Host headers', 'GET /nowhere HTTP/1.1\r\nHost: x\r\nhost: x\r\nConnection: close\r\n\r\n', [400]],
   ['an expectation', 'GET /nowhere HTTP/1.1\r\nHost: x\r\nExpect: tea\r\nConnection: close\r\n\r\n', [417]],
   ['no HTTP', 'nonsense\r\n\r\n', [400]],
   ['headers without end', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(120_000)}\r\n\r\n`, [431]],

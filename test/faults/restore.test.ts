@@ -145,7 +145,7 @@ describe.skipIf(!requires('storeInFile'))('backup and restore', () => {
     expect(refused.code).toBe(1);
   });
 
-  test('it says what was applied and what was lost, and keeps the former store', () => {
+  test('it prints what was applied and what was lost, warns about certificates that the store may not know, and keeps the former store', () => {
     expect(restored.output).toContain('applied: 3 revocations\n');
     expect(restored.output).toContain('applied: 1 releases of held certificates\n');
     expect(restored.output).toContain('applied: 3 certificates issued\n');
@@ -216,7 +216,7 @@ describe.skipIf(!requires('storeInFile'))('backup and restore', () => {
     expect(verified.output).toMatch(/^the audit log is whole/);
   });
 
-  test('without the audit file every unused token is revoked, and CRL numbers still grow', async () => {
+  test('without the audit file it warns about certificates that the store may not know, revokes every unused token, and CRL numbers still grow', async () => {
     const { number: before } = await crl();
     await estuary.server.stop();
     rmSync(join(estuary.dir, 'data/audit.log'));

@@ -58,8 +58,8 @@ export interface CertificateFacts {
   /** The label that the store recorded it for. */
   readonly home?: Label;
   readonly device?: DeviceRef;
-  /** The device that its record names, although its label does not require devices. Gives no right. */
-  readonly history?: string;
+  /** The registration that its record names, although its label does not require devices. Gives no right. */
+  readonly history?: DeviceRef;
   /** A registration authority, of its CA or of the configuration. */
   readonly ra?: 'own' | 'configured';
   /** The requester that it was issued to. */
@@ -86,7 +86,7 @@ export interface Expected {
   readonly outcomes: readonly OutcomeKind[];
   /** The certificate that is issued must be this one. */
   readonly certificate?: string | undefined;
-  /** The device that a new certificate is recorded with. */
+  /** The device in whose record and history a new certificate appears. */
   readonly device?: DeviceRef | undefined;
 }
 const REFUSED: Expected = { outcomes: ['refused'] };
@@ -210,8 +210,9 @@ export class Rules {
     const { who, label } = asked;
     const granted = who.kind === 'certificate' ? this.#toCertificate(asked, who) : toSecret(asked, who);
     if (granted === 'never' || (label === 'vault' && this.vault === 'absent')) return REFUSED;
-    const device = RULES[label].devices === undefined ? undefined : deviceOf(who, this.#registrations);
-    if (RULES[label].devices !== undefined && !this.#isInForce(device)) return REFUSED;
+    const isRequired = RULES[label].devices !== undefined;
+    const device = isRequired ? deviceOf(who, this.#registrations) : historyOf(who, this.#registrations);
+    if (isRequired && !this.#isInForce(device)) return REFUSED;
     const expected = RULES[label].approval === 'manual' ? this.#fromQueue(asked) : this.#atOnce(asked);
     const outcomes = granted === 'may' ? [...expected.outcomes, 'refused' as const] : expected.outcomes;
     return { ...expected, outcomes, device };
@@ -349,10 +350,11 @@ function deviceOf(who: Facts, registrations: ReadonlyMap<string, number>): Devic
   return registration === undefined ? undefined : { ...device, registration };
 }
 
-/** The devices in whose history a certificate may appear that is issued at a label without `devices = "required"`. */
-export function historyOf(who: Facts): readonly (string | undefined)[] {
-  if (who.kind === 'certificate') return [who.device?.id, who.history, who.own.subject.replace('CN=', '')];
-  return [who.kind === 'token' ? who.clientId : who.identification];
+/** The device in whose history a certificate appears that is issued at a label without `devices = "required"`. */
+function historyOf(who: Facts, registrations: ReadonlyMap<string, number>): DeviceRef | undefined {
+  const isRecorded = who.kind === 'certificate' && who.history !== undefined;
+  const device = isRecorded ? who.history : deviceOf(who, registrations);
+  return device?.registration === registrations.get(device?.id ?? '') ? device : undefined;
 }
 
 const isSecretKnown = ({ labels }: SecretFacts, label: Label): boolean =>

@@ -42,7 +42,9 @@ import { isStoreInPostgres } from '../../support/wanted-store.ts';
 import {
   LABELS,
   type AdminFacts,
+  RULES,
   type CertificateFacts,
+  type DeviceRef,
   type Label,
   type Names,
   type SecretFacts,
@@ -264,13 +266,14 @@ export class World {
     await this.#restore();
     const [one, two] = [makeKey(), makeKey()];
     const names = ownNames('device-1');
-    const home = { own: names, issuer: 'devices', home: 'devices' } as const;
+    const here = { issuer: 'devices', home: 'devices' } as const;
+    const home = { ...here, own: names, history: this.#current('device-1') };
     const recorded = await this.#enrolled('devices', one, names);
     this.#add('enrolled at devices', recorded, home);
     const renewed = await this.#sent('devices/simplereenroll', two, names, { client: recorded });
     this.#add('renewed at devices', renewed, home);
     const other = ownNames('device-2');
-    this.#add('another device', await this.#enrolled('devices', makeKey(), other), { ...home, own: other });
+    this.#add('another device', await this.#enrolled('devices', makeKey(), other), { ...here, own: other });
     const revoked = await this.#enrolled('devices', makeKey(), names);
     const { serialNumber } = parseCertificate(derOf(revoked.cert));
     await this.#expect(200, 'POST', `/admin/certificates/${serialNumber}/revoke`, {});
@@ -307,13 +310,22 @@ export class World {
   async #addRecorded(): Promise<void> {
     const own = ownNames('device-1');
     for (const home of ['lab', 'desk'] as const)
-      this.#add(`enrolled at ${home}`, await this.#enrolled(home, makeKey(), own), { own, issuer: 'lab', home });
+      this.#add(`enrolled at ${home}`, await this.#enrolled(home, makeKey(), own), {
+        own,
+        issuer: 'lab',
+        home,
+        history: this.#current('device-1'),
+      });
     for (const id of ['device-1', 'unit-off']) {
       if (id === 'unit-off') await this.enable(0, id, true);
       const names = ownNames(id);
       const made = await this.#enrolled('plant', makeKey(), names);
-      const device = { id, registration: this.registrations.get(id) ?? 0 };
-      this.#add(`enrolled at plant as ${id}`, made, { own: names, issuer: 'lab', home: 'plant', device });
+      this.#add(`enrolled at plant as ${id}`, made, {
+        own: names,
+        issuer: 'lab',
+        home: 'plant',
+        device: this.#current(id),
+      });
       if (id === 'unit-off') await this.enable(0, id, false);
     }
   }
@@ -331,16 +343,24 @@ export class World {
       ['of an untrusted CA with the name of the manufacturer', rival, 'rival', 'SN1', undefined],
     ] as const;
     const senders: Sender[] = [];
+    // Another CA may give its certificates any serial number.
+    const taken = this.senders.find(({ name }) => name === 'enrolled at plant as device-1');
+    const serial = taken !== undefined && 'certificate' in taken ? taken.certificate.serialNumber : undefined;
     const sans = [`${randomBytes(8).toString('hex')}.example`];
-    for (const [name, ca, issuer, serial, id] of rows) {
-      const own = { subject: `serialNumber=${serial},CN=idevid`, sans };
-      const { cert, key } = await clientOf(ca, own, makeKey());
+    for (const [name, ca, issuer, unit, id] of rows) {
+      const own = { subject: `serialNumber=${unit},CN=idevid`, sans };
+      const { cert, key } = await clientOf(ca, own, makeKey(), { serial: id === undefined ? serial : undefined });
       const facts = { own, issuer, ...(id === undefined ? {} : { device: { id } }) };
       senders.push(...sendersOf(name, derOf(cert), key, facts, [ca.der]));
     }
     for (const [clientId, limitedTo] of [['device-1'], ['device-2'], ['unit-off'], ['device-1', 'lab']] as const)
       senders.push(await this.token(clientId, 10_000, limitedTo));
     return senders;
+  }
+
+  /** The registration that is in force now. */
+  #current(id: string): DeviceRef {
+    return { id, registration: this.registrations.get(id) ?? 0 };
   }
 
   #add(name: string, { cert, key }: ClientIdentity, facts: Omit<CertificateFacts, 'kind' | 'id'>): void {
@@ -370,12 +390,9 @@ export class World {
     const der = derOf(file('pem'));
     const privateKey = createPrivateKey(file('key'));
     const keys = { privateKey, publicKey: createPublicKey(privateKey) };
-    return clientOf(
-      { subject: formatName(parseCertificate(der).subject), kind: 'ec:P-256', keys, der },
-      names,
-      key,
+    return clientOf({ subject: formatName(parseCertificate(der).subject), kind: 'ec:P-256', keys, der }, names, key, {
       ra,
-    );
+    });
   }
 
   /** Certificates that were issued after the backup: the store knows them again from the audit file, or not at all without it. */
@@ -398,12 +415,21 @@ export class World {
       await command('restore', '--from', folder);
       await this.estuary.restart();
       for (const { home, identity } of made) {
-        const known = audit === 'kept' ? { home } : {};
+        const known = audit === 'kept' ? { home, ...recordedWith(home, this.#current('device-1')) } : {};
         this.#add(`enrolled at ${home}, restored, audit file ${audit}`, identity, { own, issuer: 'lab', ...known });
       }
     }
   }
 }
+
+/** What the record of a new certificate says about its device. */
+export const recordedWith = (
+  label: Label,
+  device: DeviceRef | undefined,
+): Pick<CertificateFacts, 'device' | 'history'> => {
+  if (device === undefined) return {};
+  return RULES[label].devices === undefined ? { history: device } : { device };
+};
 
 /** Both encodings of a certificate. */
 export function sendersOf(
@@ -450,14 +476,22 @@ async function makeMakers(): Promise<Makers> {
   const second = await makeCa('CN=Second maker,O=Makers');
   const impostor = await makeCa(name, { issuer: second, slot: 'impostor' });
   const rival = await makeCa(name, { slot: 'rival' });
-  const configuredRa = await clientOf(rival, { subject: 'CN=RA of the configuration', sans: [] }, makeKey(), true);
+  const configuredRa = await clientOf(rival, { subject: 'CN=RA of the configuration', sans: [] }, makeKey(), {
+    ra: true,
+  });
   return { maker, impostor, rival, anchors: [maker, second], configuredRa };
 }
 
-async function clientOf(issuer: Issuer, { subject, sans }: Names, key: TestKey, ra = false): Promise<ClientIdentity> {
+async function clientOf(
+  issuer: Issuer,
+  { subject, sans }: Names,
+  key: TestKey,
+  { ra = false, serial }: { readonly ra?: boolean; readonly serial?: string | undefined } = {},
+): Promise<ClientIdentity> {
   const purposes = [OID.clientAuth, ...(ra ? [OID.cmcRA] : [])];
   const made = await makeClient(subject, issuer, {
     keys: { privateKey: key.privateKey, publicKey: key.publicKey },
+    ...(serial === undefined ? {} : { serial }),
     extensions: [
       keyUsage('digitalSignature'),
       extKeyUsage(...purposes),
