@@ -233,28 +233,51 @@ async function findReached(among: readonly string[], runner: Runner): Promise<vo
   }
 }
 
+/** Of a test file, a mutant is tried on so many tests: those that reach the fewest mutants. Others seldom notice more. */
+const TESTS_PER_FILE = 10;
+const reaches = new Map<string, ReadonlyMap<string, number>>();
+
+/** How many mutants each test of a file reaches. */
+function reachesOf(test: string): ReadonlyMap<string, number> {
+  let found = reaches.get(test);
+  if (found === undefined) {
+    const names = Object.values(reached.get(test).files).flatMap(({ mutants }) => Object.values(mutants).flat());
+    found = new Map([...Map.groupBy(names, (name) => name)].map(([name, { length }]) => [name, length]));
+    reaches.set(test, found);
+  }
+  return found;
+}
+
+function mostSpecific(test: string, names: readonly string[]): readonly string[] {
+  if (names.length <= TESTS_PER_FILE || names.includes('')) return names;
+  const counts = reachesOf(test);
+  return names.toSorted((a, b) => (counts.get(a) ?? 0) - (counts.get(b) ?? 0)).slice(0, TESTS_PER_FILE);
+}
+
 /** The tests that reach a mutant and are not known to pass with it, the fast ones first. */
 function testsOf(mutant: Tried, file: string, among: readonly string[] = tests) {
   return among
     .flatMap((test) => {
       const { time, files: of } = reached.get(test);
       const names = of[file]?.mutants[mutant.id];
-      return names === undefined || mutant.passed?.[test] === keyOf(test, file) ? [] : [{ test, names, time }];
+      return names === undefined || mutant.passed?.[test] === keyOf(test, file)
+        ? []
+        : [{ test, names: mostSpecific(test, names), time }];
     })
     .sort((a, b) => a.time - b.time);
 }
 
-const alive = (): { mutant: Tried; file: string }[] =>
-  files.flatMap((file) => mutantsOf(file).flatMap((mutant) => (isDead(mutant) ? [] : [{ mutant, file }])));
+const alive = (of: readonly string[] = files): { mutant: Tried; file: string }[] =>
+  of.flatMap((file) => mutantsOf(file).flatMap((mutant) => (isDead(mutant) ? [] : [{ mutant, file }])));
 
-/** Tries on a test file all mutants that its tests reach, one after the other in one process. */
-async function tryTogether(test: string, runner: Runner): Promise<void> {
+/** Tries on a test file all mutants of some files that its tests reach, one after the other in one process. */
+async function tryTogether(test: string, runner: Runner, of: readonly string[] = files): Promise<void> {
   const before = alive().length;
   const folder = join(OWN, 'plans');
   mkdirSync(folder, { recursive: true });
   const passed = new Set<string>();
   for (;;) {
-    const wanted = alive().flatMap(({ mutant, file }) => {
+    const wanted = alive(of).flatMap(({ mutant, file }) => {
       const [found] = testsOf(mutant, file, [test]);
       // What is reached outside of any test needs a process of its own.
       return found === undefined || found.names.includes('') ? [] : [{ mutant, file, names: found.names }];
@@ -368,12 +391,13 @@ async function run(): Promise<void> {
       tests.filter((test) => reachable(test).length > 0),
       runner,
     );
-    // Where a rule has tests of its own, those notice most.
-    const mirrors = new Set(files.map((file) => file.replace(/^src\//, 'test/').replace(/\.ts$/, '.test.ts')));
-    const [own, others] = [tests.filter((test) => mirrors.has(test)), tests.filter((test) => !mirrors.has(test))];
-    others.sort((a, b) => reached.get(a).time - reached.get(b).time);
-    for (const test of own) await tryTogether(test, runner);
-    for (const test of others) await tryTogether(test, runner);
+    // The tests named after a file notice most of its changes.
+    for (const file of files) {
+      const own = file.replace(/^src\//, 'test/').replace(/\.ts$/, '.test.ts');
+      if (tests.includes(own)) await tryTogether(own, runner, [file]);
+    }
+    for (const test of tests.toSorted((a, b) => reached.get(a).time - reached.get(b).time))
+      await tryTogether(test, runner);
     for (const { mutant, file } of alive()) {
       if (Date.now() > until) return;
       rejectByTypes(file, mutant);
