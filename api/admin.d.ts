@@ -1631,6 +1631,11 @@ export interface components {
             method: "bearer" | "mtls";
             /** @description What the caller may do. */
             roles: ("admin" | "ra" | "auditor" | "operator")[];
+            /** @description What the caller may do at which labels. */
+            grants: {
+                roles: ("admin" | "ra" | "auditor" | "operator")[];
+                labels: string[] | null;
+            }[];
             not_after: string | null;
             /** @description Of a caller who has signed in. */
             session?: {
@@ -4674,7 +4679,7 @@ export interface operations {
                 until?: string;
                 /** @description `hour` unless given; days are those of UTC. */
                 interval?: "hour" | "day";
-                /** @description A CA's label. */
+                /** @description A label. */
                 ca?: string;
             };
             header?: never;

@@ -7,7 +7,7 @@ import type { Decider, Decision, RequestRow, RequestStore } from '../store/reque
 import { accessEvent, actor, type AdminCall } from './admin-call.ts';
 
 export interface DecisionContext {
-  readonly store: RequestStore;
+  readonly store: Pick<RequestStore, 'getRequest' | 'decideRequest'>;
   readonly cas: Pick<CaRouter, 'all'>;
   readonly now: () => number;
 }
@@ -41,7 +41,10 @@ export function approvalsNeeded({ cas }: Pick<DecisionContext, 'cas'>, { ca, app
 }
 
 /** @throws EstuaryError 404 */
-export async function findRequest({ store }: Pick<DecisionContext, 'store'>, id: string): Promise<RequestRow> {
+export async function findRequest(
+  { store }: { readonly store: Pick<RequestStore, 'getRequest'> },
+  id: string,
+): Promise<RequestRow> {
   const row = await store.getRequest(id);
   if (row === undefined) throw requestNotFound();
   return row;

@@ -9,6 +9,7 @@ import {
   tokenHolder,
   type AdminClient,
   type AdminToken,
+  type Grant,
 } from '../config/admin-entries.ts';
 import { type AdminRole, UNSAID_ROLES } from '../config/vocabulary.ts';
 import { type Certificate, fingerprintsOf } from '../pki/x509/certificate.ts';
@@ -31,10 +32,18 @@ export interface AdminIdentity {
   readonly issuer?: string;
   /** false: the certificate has no entry, so it has only `admin.tls.default_roles`. */
   readonly hasEntry: boolean;
+  /** All roles, also those that are limited to labels. */
   readonly roles: readonly AdminRole[];
+  readonly grants: readonly Grant[];
   /** Expiry of the token or the certificate; undefined: never. */
   readonly notAfter: number | undefined;
 }
+
+/** The roles at a label; undefined: those for records without a label. */
+export const rolesAt = ({ grants }: Pick<AdminIdentity, 'grants'>, label: string | undefined): readonly AdminRole[] =>
+  grants.flatMap(({ roles, labels }) =>
+    labels === undefined || (label !== undefined && labels.includes(label)) ? roles : [],
+  );
 
 /** The configured administrators. */
 export interface AdministratorsOptions {
@@ -50,7 +59,7 @@ type MatchedClient = AdminClient & { readonly match: string };
 const tokenKey = (tokenHash: Buffer): string => `token:${hash('sha256', tokenHash, 'hex')}`;
 
 function holderOf(token: HashedToken): AdminIdentity {
-  const { name, description, roles = UNSAID_ROLES, not_after } = token;
+  const { name, description, roles = UNSAID_ROLES, labels, not_after } = token;
   return {
     method: 'bearer',
     display: name ?? description,
@@ -58,6 +67,7 @@ function holderOf(token: HashedToken): AdminIdentity {
     credential: tokenKey(token.hash),
     hasEntry: true,
     roles,
+    grants: [{ roles, labels }],
     notAfter: not_after === undefined ? undefined : readTimestamp(not_after),
   };
 }
@@ -99,6 +109,7 @@ export class Administrators {
   withCertificate(holder: CertificateHolder): AdminIdentity {
     const { certificate, issuer } = holder;
     const entry = this.#entryOf(holder);
+    const roles = entry === undefined ? this.#defaultRoles : (entry.roles ?? UNSAID_ROLES);
     // A renewed certificate without an entry belongs to the same administrator, whatever its serial number and key.
     const unlisted = `unlisted:${namesMatch(certificate.subject, issuer.subject)}`;
     return {
@@ -108,7 +119,8 @@ export class Administrators {
       credential: entry === undefined ? unlisted : `entry:${entry.match}`,
       issuer: formatName(issuer.subject),
       hasEntry: entry !== undefined,
-      roles: entry === undefined ? this.#defaultRoles : (entry.roles ?? UNSAID_ROLES),
+      roles,
+      grants: [{ roles, labels: entry?.labels }],
       notAfter: certificate.notAfter.getTime(),
     };
   }

@@ -3,6 +3,13 @@ import { parseDistinguishedName, type Name } from '../pki/x509/name.ts';
 import { foldedName } from '../pki/x509/name-matching.ts';
 import { type AdminRole, UNSAID_ROLES } from './vocabulary.ts';
 
+/** What an administrator may do, and at which labels. */
+export interface Grant {
+  readonly roles: readonly AdminRole[];
+  /** The labels to whose records the roles are limited; undefined: no limit. */
+  readonly labels?: readonly string[] | undefined;
+}
+
 export interface AdminToken {
   readonly token_hash: string;
   readonly description: string;
@@ -10,6 +17,7 @@ export interface AdminToken {
   readonly name?: string;
   /** Default: `["admin"]`. */
   readonly roles?: readonly AdminRole[];
+  readonly labels?: readonly string[];
   /** ISO 8601. */
   readonly not_after?: string;
 }
@@ -23,6 +31,7 @@ export interface AdminClient {
   readonly spki_sha256?: string;
   /** Default: `["admin"]`. */
   readonly roles?: readonly AdminRole[];
+  readonly labels?: readonly string[];
 }
 
 /**

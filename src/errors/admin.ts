@@ -84,6 +84,12 @@ export const ADMIN_ERRORS = {
     cause: 'The CA is on another host, which is informed of revocations and cannot end a hold.',
     remedy: 'Revoke the certificate with a final reason.',
   },
+  LABEL_NOT_PERMITTED: {
+    status: 403,
+    cause:
+      'The roles of the administrator are limited to labels, and the call is about another label or about no label.',
+    remedy: 'Name one of the labels that the response lists, or use an administrator without this limit.',
+  },
   LOCKOUT_NOT_FOUND: {
     status: 404,
     cause: 'No lockout has this key.',

@@ -15,6 +15,8 @@ export interface AuditFilter extends PageRequest {
   readonly request_id?: string | undefined;
   /** Of this node's chain; a driver that keeps one chain has no other. */
   readonly node?: string | undefined;
+  /** Records of these labels only. */
+  readonly labels?: readonly string[] | undefined;
 }
 
 /** The audit log. Events that belong to a change are committed by its call. */

@@ -1,6 +1,10 @@
 import type { AuditEvent } from '../audit/event.ts';
 import type { Page, PageRequest } from './page.ts';
 
+/** The label that a record belongs to: where it was requested, if that is another than the CA's own. undefined: none. */
+export const labelOf = ({ ca, label }: { readonly ca?: string | null; readonly label?: string | null }) =>
+  label ?? ca ?? undefined;
+
 export type CertificateStatus = 'valid' | 'revoked' | 'expired';
 
 export interface CertificateRow {
@@ -59,6 +63,8 @@ export interface CertificateSelection {
   readonly status?: CertificateStatus | undefined;
   readonly issued_after?: number | undefined;
   readonly expires_before?: number | undefined;
+  /** Only certificates that were requested at these labels. */
+  readonly labels?: readonly string[] | undefined;
 }
 
 export interface CertificateFilter extends CertificateSelection, PageRequest {}

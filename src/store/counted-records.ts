@@ -1,6 +1,7 @@
 /** Which audit records the statistics count, and as what. */
 import type { AuditEvent } from '../audit/event.ts';
 import type { ChainedRecord } from '../audit/record.ts';
+import { labelOf } from './certificate-store.ts';
 import { toRecord } from './operations/audit.ts';
 import { STATISTICS_HOUR, type Statistic } from './statistics-store.ts';
 
@@ -16,7 +17,7 @@ const OF_TYPE = new Map<string, Statistic>([
 export interface Added {
   /** Of the epoch. */
   readonly hour: number;
-  /** Empty: none. */
+  /** The label; empty: none. */
   readonly ca: string;
   readonly what: Statistic;
   count: number;
@@ -43,7 +44,7 @@ export function countRecords(records: readonly Countable[]): Added[] {
     if (what === undefined) continue;
     const hour = Math.floor(time / STATISTICS_HOUR);
     // No text of PostgreSQL's takes U+0000; its picture stands for it, as everywhere there.
-    const ca = record.ca?.replaceAll('\0', '\u2400') ?? '';
+    const ca = labelOf(record)?.replaceAll('\0', '\u2400') ?? '';
     const key = `${hour} ${what} ${ca}`;
     const known = counts.get(key);
     if (known === undefined) counts.set(key, { hour, ca, what, count: 1 });

@@ -51,6 +51,8 @@ export interface DeviceSelection {
   readonly id?: string | undefined;
   readonly ca?: string | undefined;
   readonly enabled?: boolean | undefined;
+  /** Rows of these labels only. */
+  readonly labels?: readonly string[] | undefined;
 }
 
 export interface DeviceFilter extends DeviceSelection, PageRequest {}
@@ -106,19 +108,29 @@ export type DeviceQuery =
  * expired and may come to the CA is looked at again, in their transaction, when a request is queued, approved, reserved and recorded.
  */
 export interface DeviceStore {
-  /** Enters devices independently of each other. @param mode `upsert`: changes the given fields of a known device */
-  putDevices(entries: readonly DeviceEntry[], mode: 'create' | 'upsert'): Promise<readonly EntryResult[]>;
+  /**
+   * Enters devices independently of each other.
+   *
+   * @param mode `upsert`: changes the given fields of a known device
+   * @param labels an upsert changes only devices of these labels; others are `known`
+   */
+  putDevices(
+    entries: readonly DeviceEntry[],
+    mode: 'create' | 'upsert',
+    labels?: readonly string[],
+  ): Promise<readonly EntryResult[]>;
   getDevice(id: string): Promise<DeviceRow | undefined>;
   /** In the order in which they were entered, oldest first unless told. */
   listDevices(filter: DeviceFilter): Promise<Page<DeviceRow>>;
   /** The names of the attributes that any of them has, sorted. */
   listDeviceAttributes(selection: DeviceSelection): Promise<readonly string[]>;
-  /** The device as it is then; undefined: there is none with this id. */
+  /** The device as it is then; undefined: no device of these labels has this id. @param labels absent: any */
   changeDevice(
     id: string,
     change: DeviceChange,
     now: number,
     events: readonly AuditEvent[],
+    labels?: readonly string[],
   ): Promise<DeviceRow | undefined>;
   /** Forgets a device. Its certificates, requests and tokens stay, and are nobody's. `false`: there is none with this key. */
   deleteDevice(key: string, events: readonly AuditEvent[]): Promise<boolean>;

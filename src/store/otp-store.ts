@@ -23,6 +23,8 @@ export type OtpStatus = 'active' | 'consumed' | 'expired' | 'revoked';
 export interface OtpFilter extends PageRequest {
   readonly client_id?: string | undefined;
   readonly status?: OtpStatus | undefined;
+  /** Rows of these labels only. */
+  readonly labels?: readonly string[] | undefined;
 }
 
 /** By what the request that takes a use is known when it is made again, and for how long it is answered then. */

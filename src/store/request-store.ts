@@ -85,6 +85,8 @@ export interface RequestFilter extends PageRequest {
   readonly requester?: string | undefined;
   /** A device's id, whichever entry of that id it was. */
   readonly device?: string | undefined;
+  /** Rows of these labels only. */
+  readonly labels?: readonly string[] | undefined;
 }
 
 export interface Decision {

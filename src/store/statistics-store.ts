@@ -25,7 +25,10 @@ export interface StatisticsFilter {
   readonly until: number;
   /** Milliseconds, whole hours: what happened in one of them is one number. */
   readonly interval: number;
+  /** A label. */
   readonly ca?: string | undefined;
+  /** Only what happened at these labels. */
+  readonly labels?: readonly string[] | undefined;
 }
 
 export interface Count {
@@ -47,8 +50,9 @@ export interface StatisticsStore {
    * the last on.
    *
    * @param ends milliseconds since the epoch, ascending
+   * @param labels absent: any
    */
-  countCertificatesByEnd(now: number, ends: readonly number[]): Promise<readonly number[]>;
+  countCertificatesByEnd(now: number, ends: readonly number[], labels?: readonly string[]): Promise<readonly number[]>;
 }
 
 /** Milliseconds: the shortest interval. */

@@ -1,13 +1,15 @@
 /** Checks on administrators: each entry identifies one certificate or token, and each of these has one entry. */
 import { InputError } from '../../pki/input-error.ts';
-import { clientHolder, clientMatch, tokenHolder, type AdminClient } from '../admin-entries.ts';
-import type { AdminRole } from '../vocabulary.ts';
+import { clientHolder, clientMatch, tokenHolder, type AdminClient, type Grant } from '../admin-entries.ts';
+import { labelsOf } from '../labels.ts';
+import { type AdminRole, UNSAID_ROLES } from '../vocabulary.ts';
 import type { Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
 import type { Finding } from '../findings.ts';
 import { readTimestamp } from '../../timestamp.ts';
 
-export function* adminChecks({ admin }: Config): Generator<Finding> {
+export function* adminChecks(config: Config): Generator<Finding> {
+  const { admin } = config;
   const { tls, bearer_token } = admin;
   if (tls.mode === 'none' && !bearer_token.enabled)
     yield {
@@ -30,6 +32,35 @@ export function* adminChecks({ admin }: Config): Generator<Finding> {
     };
   yield* tokenChecks(bearer_token.tokens);
   yield* clientChecks(admin.clients);
+  const known = labelsOf(config).map(({ table }) => table.label);
+  const entries = [
+    ...admin.clients.map((entry, index) => [`admin.clients[${index}]`, entry] as const),
+    ...bearer_token.tokens.map((entry, index) => [`admin.bearer_token.tokens[${index}]`, entry] as const),
+  ];
+  for (const [key, entry] of entries) yield* limitChecks(key, entry, known);
+}
+
+/** Only roles whose calls are about records of labels can be limited to labels. */
+function* limitChecks(
+  key: string,
+  { roles = UNSAID_ROLES, labels }: Partial<Grant>,
+  known: readonly string[],
+): Generator<Finding> {
+  if (labels === undefined) return;
+  const unlimited = roles.filter((role) => role === 'admin' || role === 'operator');
+  if (unlimited.length > 0)
+    yield {
+      key: `${key}.labels`,
+      message: `cannot limit ${unlimited.map((role) => `"${role}"`).join(' and ')} to labels (roles = ["ra"], ["auditor"] or both)`,
+      about: [`${key}.roles`],
+    };
+  for (const label of labels)
+    if (!known.includes(label))
+      yield {
+        key: `${key}.labels`,
+        message: `"${label}" is not a label (${known.join(', ')})`,
+        about: ['ca', 'label'],
+      };
 }
 
 function* tokenChecks(tokens: Config['admin']['bearer_token']['tokens']): Generator<Finding> {

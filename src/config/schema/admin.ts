@@ -25,6 +25,15 @@ const person = (standsFor: string) =>
     }),
   );
 
+const labels = optional(
+  list(text({ description: 'A label.', allowed: 'a label', pattern: /^.+$/su }), {
+    description:
+      'Limits the roles to the records of these labels (docs/admin-api.md). Only with the roles `ra` and `auditor`.',
+    minItems: 1,
+    defaultText: 'every label',
+  }),
+);
+
 const client = table(
   {
     name: person('none: the entry is its own administrator'),
@@ -49,6 +58,7 @@ const client = table(
     roles: optional(
       list(role, { description: 'What the administrator may do (docs/admin-api.md).', defaultText: '["admin"]' }),
     ),
+    labels,
   },
   {
     description:
@@ -166,6 +176,7 @@ export const admin = table(
               roles: optional(
                 list(role, { description: 'What its holder may do (docs/admin-api.md).', defaultText: '["admin"]' }),
               ),
+              labels,
               not_after: optional(timestamp({ description: 'When the token ends.', defaultText: 'never' })),
             },
             { description: 'One token; `estuary admin token new` makes one.' },

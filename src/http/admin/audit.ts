@@ -1,9 +1,11 @@
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { AUDIT_TYPES, type AuditRecord, REQUESTER_AUTHENTICATION } from '../../audit/event.ts';
-import type { AdminRole } from '../../config/vocabulary.ts';
+import type { AdminIdentity } from '../../auth/administrators.ts';
+import { callerOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { readSerial } from './certificate-filter.ts';
+import { limited, rolesFor } from './labels.ts';
 import { answerList, listAnswer, listQuery } from './list.ts';
 import { errorResponses, oneOf, parseOptionalTimestamp, part, strictObject, Timestamp, whole } from './schemas.ts';
 
@@ -107,11 +109,9 @@ const SEEN_BY: Readonly<Record<'ra' | 'operator', readonly string[]>> = {
   operator: ['service.', 'config.', 'lockout.', 'crl.', 'audit.', 'store.'],
 };
 
-/** What these roles show of a record; undefined: nothing. */
-export function shownAuditItem(
-  record: AuditRecord,
-  roles: readonly AdminRole[],
-): Static<typeof ShownAuditItem> | undefined {
+/** What the roles of an administrator at the label of a record show of it; undefined: nothing. */
+export function shownAuditItem(record: AuditRecord, admin: AdminIdentity): Static<typeof ShownAuditItem> | undefined {
+  const roles = rolesFor(admin, record);
   if (roles.includes('admin') || roles.includes('auditor')) return auditItem(record);
   const seen = roles.flatMap((role) => (role === 'ra' || role === 'operator' ? SEEN_BY[role] : []));
   if (!seen.some((first) => record.type.startsWith(first))) return undefined;
@@ -126,8 +126,8 @@ export function shownAuditItem(
 }
 
 /** Records for whoever makes a call. */
-export const shownAuditItems = (records: readonly AuditRecord[], { admin }: FastifyRequest) =>
-  records.flatMap((record) => shownAuditItem(record, admin?.roles ?? []) ?? []);
+export const shownAuditItems = (records: readonly AuditRecord[], request: FastifyRequest) =>
+  records.flatMap((record) => shownAuditItem(record, callerOf(request)) ?? []);
 
 /** The fields of a record, in their order: the columns of a table. */
 export const auditColumns: readonly string[] = Object.keys(AuditItem.properties);
@@ -137,7 +137,7 @@ export function registerAudit(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/audit',
     {
-      config: { access: ['auditor'] },
+      config: { access: ['auditor'], labels: 'records' },
       schema: {
         summary: 'The audit records',
         tags: ['audit'],
@@ -167,7 +167,7 @@ export function registerAudit(app: AdminApp, deps: AdminDependencies): void {
         request_id,
       };
       return answerList(request, reply, request.query, {
-        page: (page) => deps.store.listAudit({ ...selection, ...page }),
+        page: (page) => limited(deps, request).store.listAudit({ ...selection, ...page }),
         record: auditItem,
         header: auditColumns,
       });

@@ -13,6 +13,7 @@ import {
   readCertificateFilter,
 } from './certificate-filter.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { limited } from './labels.ts';
 import { answerList, listAnswer, listQuery } from './list.ts';
 import {
   errorResponses,
@@ -62,7 +63,7 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
   app.get(
     '/admin/certificates',
     {
-      config: { access: ['ra', 'auditor'] },
+      config: { access: ['ra', 'auditor'], labels: 'records' },
       schema: {
         summary: 'The certificates that were issued',
         description:
@@ -76,7 +77,7 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
       const selection = readCertificateFilter(request.query);
       const now = deps.now();
       return answerList(request, reply, request.query, {
-        page: (page) => deps.store.listCertificates({ ...selection, ...page }, now),
+        page: (page) => limited(deps, request).store.listCertificates({ ...selection, ...page }, now),
         record: (row) => certificateRecord(row, now),
         header: Object.keys(recordProperties),
       });
@@ -86,7 +87,7 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
   app.get(
     '/admin/certificates/:serial',
     {
-      config: { access: ['ra', 'auditor'] },
+      config: { access: ['ra', 'auditor'], labels: 'records' },
       schema: {
         summary: 'One certificate, with its PEM',
         tags: ['certificates'],
@@ -95,8 +96,10 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
         response: { 200: CertificatePage, ...errorResponses(400, 404) },
       },
     },
-    async (request) =>
-      certificatePage(await findCertificate(deps.store, request.params.serial, request.query.ca), deps.now()),
+    async (request) => {
+      const { store } = limited(deps, request);
+      return certificatePage(await findCertificate(store, request.params.serial, request.query.ca), deps.now());
+    },
   );
 }
 
@@ -106,7 +109,7 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
  * @throws {EstuaryError} 404 `CERTIFICATE_NOT_FOUND`; 400 `SERIAL_AMBIGUOUS` when several CAs used the number and `ca` names none
  */
 export async function findCertificate(
-  store: CertificateStore,
+  store: Pick<CertificateStore, 'getCertificates'>,
   serial: string,
   ca: string | undefined,
 ): Promise<CertificateRow> {
@@ -165,7 +168,7 @@ export function registerCertificateChain(app: AdminApp, deps: AdminDependencies)
   app.get(
     '/admin/certificates/:serial/chain',
     {
-      config: { access: ['ra', 'auditor'] },
+      config: { access: ['ra', 'auditor'], labels: 'records' },
       schema: {
         summary: 'The certificates above a certificate',
         tags: ['certificates'],
@@ -186,7 +189,7 @@ export function registerCertificateChain(app: AdminApp, deps: AdminDependencies)
       },
     },
     async (request) => {
-      const row = await findCertificate(deps.store, request.params.serial, request.query.ca);
+      const row = await findCertificate(limited(deps, request).store, request.params.serial, request.query.ca);
       const ca = deps.cas.issuers.find(({ label }) => label === row.ca);
       // A restored store may know it from the audit log alone.
       if (ca === undefined || row.der.length === 0) return { chain: [] };

@@ -11,6 +11,7 @@ import { parseCsrWithoutProof } from '../../pki/pkcs10/csr.ts';
 import { parseCertificate } from '../../pki/x509/certificate.ts';
 import { stateOf } from '../../store/request-state.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { findLabel, limited } from './labels.ts';
 import { errorResponses, formatOptionalTimestamp, nullable, oneOf, strictObject, Timestamp } from './schemas.ts';
 
 const text = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 65_536, description }));
@@ -53,7 +54,7 @@ export function registerCheck(app: AdminApp, deps: AdminDependencies): void {
   app.post(
     '/admin/check',
     {
-      config: { access: ['ra'], changes: false },
+      config: { access: ['ra'], labels: 'records', changes: false },
       schema: {
         summary: 'What would become of a request, and nothing does',
         description:
@@ -66,8 +67,7 @@ export function registerCheck(app: AdminApp, deps: AdminDependencies): void {
     },
     async (request) => {
       const { ca: label, csr: pem, as } = request.body;
-      const ca = deps.cas.all.find((one) => one.label === label);
-      if (ca === undefined) throw badRequest('FIELD_INVALID', 'ca must be the label of a configured CA');
+      const ca = findLabel(request, deps.cas, label);
       const { der, csr } = readCsr(pem);
       const { id: requestId, clientAddress: address } = request;
       return checkAnswer(await deps.dryRun.run({ requestId, address, ca, der, csr, as: readSender(as) }));
@@ -165,7 +165,7 @@ export function registerRequestCheck(app: AdminApp, deps: AdminDependencies): vo
   app.get(
     '/admin/requests/:id/check',
     {
-      config: { access: ['ra', 'auditor'] },
+      config: { access: ['ra', 'auditor'], labels: 'records' },
       schema: {
         summary: 'Check what an approval of a request would lead to, without effect',
         description:
@@ -177,8 +177,9 @@ export function registerRequestCheck(app: AdminApp, deps: AdminDependencies): vo
         response: { 200: RequestCheck, ...errorResponses(400, 404, 409) },
       },
     },
-    async ({ params, id: requestId, clientAddress: address }) => {
-      const row = await findRequest(deps, params.id);
+    async (request) => {
+      const { params, id: requestId, clientAddress: address } = request;
+      const row = await findRequest(limited(deps, request), params.id);
       const state = stateOf(row);
       if (state === 'pending at the CA')
         throw conflict('DECIDED_AT_CA', 'this request is pending at the CA; its agents decide it');

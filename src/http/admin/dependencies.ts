@@ -19,6 +19,7 @@ import type { Reload } from '../../config/diff.ts';
 import type { CrlPublisher } from '../../publication/crl-publisher.ts';
 import type { Store } from '../../store/store.ts';
 import type { EventStreamOptions } from './event-stream.ts';
+import type { LabelRule } from './labels.ts';
 import type { Access } from './roles.ts';
 
 /** The admin listener's Fastify instance, with types from the route schemas. */
@@ -87,6 +88,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Who may make the call. Every route of ours says so; Fastify's types do not let it be asked for here. */
     access?: Access;
+    /** How labels limit it; absent: limited administrators may not make the call. */
+    labels?: LabelRule;
     /** false: it changes nothing, though it is no GET. */
     changes?: false;
     /** Who makes the call signs in with it: a cookie does not count. */

@@ -6,11 +6,18 @@ import type { DeviceEntry } from '../../store/device-store.ts';
 import { accessEvent, actor } from './access.ts';
 import { answerBulk, bulkFailure, readBulk, type BulkAnswer, type BulkRow } from './bulk/bulk.ts';
 import type { AdminDependencies } from './dependencies.ts';
+import { limited } from './labels.ts';
 import { DEVICE_COLUMNS, deviceHeader, deviceRecord, readDevice } from './device-record.ts';
 
 /** 409, or the answer to one row of many. */
 export const deviceExists = (): EstuaryError =>
   conflict('DEVICE_EXISTS', 'there is a device with this id (mode=upsert changes it)');
+
+/** Whether a dry run finds a device with this id that the call could not enter: limited callers change only devices of their labels. */
+export async function isTaken(deps: AdminDependencies, request: FastifyRequest, id: string, mode: Import['mode']) {
+  if ((await deps.store.getDevice(id)) === undefined) return false;
+  return mode === 'create' || (await limited(deps, request).store.getDevice(id)) === undefined;
+}
 
 /** Rows of one transaction: others that write do not wait long. */
 const TOGETHER = 200;
@@ -72,20 +79,22 @@ async function* checkAll(call: Import, rows: readonly BulkRow[]): AsyncGenerator
       continue;
     }
     const { row } = read.entry;
-    const isKnown = seen.has(row.id) || (await call.deps.store.getDevice(row.id)) !== undefined;
+    const { deps, request, mode } = call;
+    const isRefused = (mode === 'create' && seen.has(row.id)) || (await isTaken(deps, request, row.id, mode));
     seen.add(row.id);
-    yield isKnown && call.mode === 'create' ? bulkFailure(source, 'id', deviceExists()) : deviceRecord(row);
+    yield isRefused ? bulkFailure(source, 'id', deviceExists()) : deviceRecord(row);
   }
 }
 
 /** The answers to some rows, in their order. Never rejects. */
 async function enter(call: Import, rows: readonly BulkRow[]): Promise<BulkAnswer[]> {
   if (rows.length === 0) return [];
-  const { deps, mode } = call;
+  const { mode } = call;
+  const { store } = limited(call.deps, call.request);
   const read = rows.map((source) => ({ source, ...readRow(call, source) }));
   const entries = read.flatMap((one) => ('entry' in one ? [one.entry] : []));
   try {
-    const results = await deps.store.putDevices(entries, mode);
+    const results = await store.putDevices(entries, mode);
     const resultOf = new Map(entries.map((entry, n) => [entry, results[n]]));
     return await Promise.all(
       read.map(async (one) => {
@@ -93,7 +102,7 @@ async function enter(call: Import, rows: readonly BulkRow[]): Promise<BulkAnswer
         const { row } = one.entry;
         const result = resultOf.get(one.entry);
         if (result === 'known') return bulkFailure(one.source, 'id', deviceExists());
-        return deviceRecord(result === 'changed' ? ((await deps.store.getDevice(row.id)) ?? row) : row);
+        return deviceRecord(result === 'changed' ? ((await store.getDevice(row.id)) ?? row) : row);
       }),
     );
   } catch (error) {
@@ -107,7 +116,7 @@ function readRow(
 ): { readonly entry: DeviceEntry } | { readonly failure: BulkAnswer } {
   try {
     if ('problem' in row) throw row.problem;
-    const { row: device, change } = readDevice(row.record, deps);
+    const { row: device, change } = readDevice(request, row.record, deps);
     const events = [deviceEvent('device.created', device, actor(request), change)];
     return { entry: { row: device, change, merges, events } };
   } catch (error) {

@@ -1,6 +1,7 @@
 /** Devices as the admin API shows and takes them. */
 import { randomUUID } from 'node:crypto';
 import { Type, type Static } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
 import { badRequest } from '../../errors.ts';
 import { InputError } from '../../pki/input-error.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
@@ -11,6 +12,7 @@ import { isSan } from '../../store/device-match.ts';
 import { MATCH_FIELDS, type DeviceChange, type DeviceMatch, type DeviceRow } from '../../store/device-store.ts';
 import type { Columns } from './bulk/columns.ts';
 import type { AdminDependencies } from './dependencies.ts';
+import { checkLabel, findLabel } from './labels.ts';
 import {
   formatOptionalTimestamp,
   formatTimestamp,
@@ -117,13 +119,15 @@ type Context = Pick<AdminDependencies, 'cas' | 'issuers' | 'now'>;
 
 /** A device to enter. @throws EstuaryError 400 `FIELD_INVALID` that names the field */
 export function readDevice(
+  request: FastifyRequest,
   body: unknown,
   context: Context,
 ): { readonly row: DeviceRow; readonly change: DeviceChange } {
   const { id, ...fields } = checkNew(body);
+  checkLabel(request, fields.ca);
   if (/\p{Cc}/u.test(id) || id.trim() === '')
     throw badRequest('FIELD_INVALID', 'id must not be blank or hold control characters');
-  const change = readChange(fields, context);
+  const change = readChange(request, fields, context);
   const now = context.now();
   const row: DeviceRow = {
     key: randomUUID(),
@@ -143,11 +147,12 @@ export function readDevice(
 
 /** What is to be different. @throws EstuaryError 400 `FIELD_INVALID` that names the field */
 export function readChange(
+  request: FastifyRequest,
   { ca, match, attributes, enabled, not_after, note }: Static<typeof ChangedDevice>,
   { cas, issuers, now }: Context,
 ): DeviceChange {
-  if (typeof ca === 'string' && !cas.all.some(({ label }) => label === ca))
-    throw badRequest('FIELD_INVALID', 'ca must be the label of a configured CA');
+  if (typeof ca === 'string') findLabel(request, cas, ca);
+  else if (ca === null) checkLabel(request, ca);
   return {
     ...(ca === undefined ? {} : { ca }),
     ...(match === undefined ? {} : { match: match && readMatch(match, issuers()) }),

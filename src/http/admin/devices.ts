@@ -10,7 +10,7 @@ import { ShownAuditItem, shownAuditItems } from './audit.ts';
 import { dryRun, isBulk, sendCsv, wantsCsv } from './bulk/bulk.ts';
 import { CertificateRecord, certificateRecord } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { deviceExists, importDevices } from './device-import.ts';
+import { deviceExists, importDevices, isTaken } from './device-import.ts';
 import {
   ChangedDevice,
   deviceHeader,
@@ -22,6 +22,7 @@ import {
   readDevice,
 } from './device-record.ts';
 import { OtpRecord, otpRecord } from './otp.ts';
+import { limited, type LimitedStore } from './labels.ts';
 import { everything, listQuery, mapPage, pageRequest } from './list.ts';
 import { RequestRecord, requestRecord } from './requests.ts';
 import { isFinal } from '../../administration/revoke.ts';
@@ -68,7 +69,7 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
   app.post(
     '/admin/devices',
     {
-      config: { access: ['ra'], bulk: 'too' },
+      config: { access: ['ra'], labels: 'records', bulk: 'too' },
       schema: {
         summary: 'Register a device, or many',
         description:
@@ -108,16 +109,17 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
       const mode = request.query.mode ?? 'create';
       const isDry = request.query.dry_run === 'true';
       if (isBulk(request.body)) return importDevices(deps, request, reply, { mode, isDry });
-      const { row, change } = readDevice(request.body, deps);
+      const { store } = limited(deps, request);
+      const { row, change } = readDevice(request, request.body, deps);
       if (isDry) {
-        if (mode === 'create' && (await deps.store.getDevice(row.id)) !== undefined) throw deviceExists();
+        if (await isTaken(deps, request, row.id, mode)) throw deviceExists();
         return reply.code(200).send(deviceRecord(row));
       }
       const events = [
         accessEvent(request, 'success', `device ${row.id}`),
         deviceEvent('device.created', row, actor(request), change),
       ];
-      const [result] = await deps.store.putDevices([{ row, change, events }], mode);
+      const [result] = await store.putDevices([{ row, change, events }], mode);
       if (result === 'known') throw deviceExists();
       const record = deviceRecord(result === 'changed' ? ((await deps.store.getDevice(row.id)) ?? row) : row);
       return reply.code(result === 'changed' ? 200 : 201).send(record);
@@ -129,7 +131,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/devices',
     {
-      config: { access: ['ra', 'auditor'] },
+      config: { access: ['ra', 'auditor'], labels: 'records' },
       schema: {
         summary: 'The devices that are registered',
         description: 'With `Accept: text/csv` the whole selection as a table that can be sent back.',
@@ -152,21 +154,22 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
     },
     async (request, reply) => {
       const { id, ca, enabled, order } = request.query;
+      const { store } = limited(deps, request);
       const selection: DeviceSelection = { id, ca, enabled: enabled === undefined ? undefined : enabled === 'true' };
       reply.header('vary', 'accept');
       if (wantsCsv(request)) {
-        const attributes = await deps.store.listDeviceAttributes(selection);
-        const page = (one: PageRequest) => deps.store.listDevices({ ...selection, order, ...one });
+        const attributes = await store.listDeviceAttributes(selection);
+        const page = (one: PageRequest) => store.listDevices({ ...selection, order, ...one });
         return sendCsv(reply, deviceHeader(attributes), everything(page, deviceRecord));
       }
-      return mapPage(await deps.store.listDevices({ ...selection, ...pageRequest(request.query) }), deviceRecord);
+      return mapPage(await store.listDevices({ ...selection, ...pageRequest(request.query) }), deviceRecord);
     },
   );
 
   app.get(
     '/admin/devices/:id',
     {
-      config: { access: ['ra', 'auditor'] },
+      config: { access: ['ra', 'auditor'], labels: 'records' },
       schema: {
         summary: 'One device, with its certificates, tokens, requests and last events',
         tags: ['devices'],
@@ -176,8 +179,9 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
       },
     },
     async (request) => {
-      const row = await findDevice(deps, request.params.id);
-      const history = await deps.store.deviceHistory(row, HISTORY);
+      const { store } = limited(deps, request);
+      const row = await findDevice(store, request.params.id);
+      const history = await store.deviceHistory(row, HISTORY);
       const now = deps.now();
       return {
         ...deviceRecord(row),
@@ -194,7 +198,7 @@ function registerChange(app: AdminApp, deps: AdminDependencies): void {
   app.patch(
     '/admin/devices/:id',
     {
-      config: { access: ['ra'] },
+      config: { access: ['ra'], labels: 'records' },
       schema: {
         summary: 'Change a device: disabled, it gets no certificate from now on',
         description:
@@ -208,9 +212,10 @@ function registerChange(app: AdminApp, deps: AdminDependencies): void {
     },
     async (request) => {
       const { id } = request.params;
-      const change = readChange(request.body, deps);
-      const row = await findDevice(deps, id);
-      const changed = await deps.store.changeDevice(id, change, deps.now(), [
+      const { store } = limited(deps, request);
+      const row = await findDevice(store, id);
+      const change = readChange(request, request.body, deps);
+      const changed = await store.changeDevice(id, change, deps.now(), [
         accessEvent(request, 'success', `device ${id}`),
         deviceEvent('device.changed', { ...row, ...change }, actor(request), change),
       ]);
@@ -224,7 +229,7 @@ function registerDelete(app: AdminApp, deps: AdminDependencies): void {
   app.delete(
     '/admin/devices/:id',
     {
-      config: { access: ['ra'] },
+      config: { access: ['ra'], labels: 'records' },
       schema: {
         summary: 'Forget a device; its certificates do not pass to a later one of its id',
         tags: ['devices'],
@@ -234,9 +239,10 @@ function registerDelete(app: AdminApp, deps: AdminDependencies): void {
       },
     },
     async (request, reply) => {
-      const row = await findDevice(deps, request.params.id);
+      const { store } = limited(deps, request);
+      const row = await findDevice(store, request.params.id);
       if (request.query.revoke === 'true') await revokeAll(deps, request, row);
-      const deleted = await deps.store.deleteDevice(row.key, [
+      const deleted = await store.deleteDevice(row.key, [
         accessEvent(request, 'success', `device ${row.id}`),
         deviceEvent('device.deleted', row, actor(request)),
       ]);
@@ -249,21 +255,22 @@ function registerDelete(app: AdminApp, deps: AdminDependencies): void {
 /** Disabled first: after that nothing more is recorded for it, so that none of its certificates is left out. */
 async function revokeAll(deps: AdminDependencies, request: FastifyRequest, row: DeviceRow): Promise<void> {
   const now = deps.now();
+  const { store } = limited(deps, request);
   const order = { reason: 'cessationOfOperation', invalidity_date: null, revoked_at: now };
   if (row.enabled)
-    await deps.store.changeDevice(row.id, { enabled: false }, now, [
+    await store.changeDevice(row.id, { enabled: false }, now, [
       deviceEvent('device.changed', row, actor(request), { enabled: false }),
     ]);
   let cursor: string | undefined;
   do {
-    const page = await deps.store.listCertificates({ device_key: row.key, limit: PAGE, cursor }, now);
+    const page = await store.listCertificates({ device_key: row.key, limit: PAGE, cursor }, now);
     for (const certificate of page.items)
       if (certificate.not_after >= now && !isFinal(certificate)) await revokeByCall(deps, request, certificate, order);
     cursor = page.next_cursor ?? undefined;
   } while (cursor !== undefined);
 }
 
-async function findDevice({ store }: AdminDependencies, id: string): Promise<DeviceRow> {
+async function findDevice(store: LimitedStore, id: string): Promise<DeviceRow> {
   const row = await store.getDevice(id);
   if (row === undefined) throw deviceNotFound();
   return row;

@@ -4,6 +4,7 @@ import { Type } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { unavailable } from '../../errors.ts';
 import { shownAuditItem } from './audit.ts';
+import { callerOf } from './access.ts';
 import { identify } from './caller.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { eventStream } from './event-stream.ts';
@@ -29,7 +30,7 @@ export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
     {
       // HEAD has a route of its own, which opens no stream.
       exposeHeadRoute: false,
-      config: { access },
+      config: { access, labels: 'records' },
       schema: {
         summary: 'Stream the audit records',
         description:
@@ -51,14 +52,14 @@ export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
     async (request, reply) => {
       if (streams.size >= MAX_STREAMS)
         throw unavailable('TOO_MANY_STREAMS', 'too many event streams are open', { retryAfter: 30 });
-      let roles = request.admin?.roles ?? [];
+      let admin = callerOf(request);
       const stream = eventStream({
         read: (after, limit) => deps.store.auditLines(after, limit),
         after: await startOf(request, deps),
-        show: (record) => shownAuditItem(record, roles),
+        show: (record) => shownAuditItem(record, admin),
         mayGoOn: async () => {
-          ({ roles } = (await identify(request, deps)).admin);
-          return roles.length > 0;
+          ({ admin } = await identify(request, deps));
+          return admin.roles.length > 0;
         },
         mayEnd: ({ type, operation }) => type === 'admin.access' && operation === SIGN_OUT,
         ...deps.eventTimes,
@@ -68,8 +69,10 @@ export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
       return sendEvents(reply, stream);
     },
   );
-  app.head('/admin/events', { config: { access }, schema: { hide: true, querystring: strictObject({}) } }, (_, reply) =>
-    sendEvents(reply, Readable.from([])),
+  app.head(
+    '/admin/events',
+    { config: { access, labels: 'records' }, schema: { hide: true, querystring: strictObject({}) } },
+    (_, reply) => sendEvents(reply, Readable.from([])),
   );
 }
 

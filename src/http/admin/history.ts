@@ -6,10 +6,10 @@ import type { ListedCertificate } from '../../store/certificate-store.ts';
 import type { OtpRow } from '../../store/otp-store.ts';
 import type { PageRequest } from '../../store/page.ts';
 import type { RequestRow } from '../../store/request-store.ts';
-import type { Store } from '../../store/store.ts';
 import { ShownAuditItem, shownAuditItems } from './audit.ts';
 import { CertificateRecord, certificateRecord } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { limited, type LimitedStore } from './labels.ts';
 import { OtpRecord, otpRecord } from './otp.ts';
 import { RequestRecord, requestRecord } from './requests.ts';
 import { errorResponses, strictObject, whole } from './schemas.ts';
@@ -44,7 +44,7 @@ export function registerHistory(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/history',
     {
-      config: { access: ['ra', 'auditor'] },
+      config: { access: ['ra', 'auditor'], labels: 'records' },
       schema: {
         summary: 'Everything about one device, requester or request',
         description: `Exactly one of the three parameters. A deleted device is found, too, but without its events. The events of a requester come from the newest ${LOOKED_AT} records whose subject contains its name.`,
@@ -59,7 +59,7 @@ export function registerHistory(app: AdminApp, deps: AdminDependencies): void {
     },
     async (request) => {
       const now = deps.now();
-      const { certificates, tokens, requests, events } = await find(request.query, deps.store, now);
+      const { certificates, tokens, requests, events } = await find(request.query, limited(deps, request).store, now);
       return {
         certificates: certificates.map((one) => certificateRecord(one, now)),
         tokens: tokens.map((one) => otpRecord(one, now)),
@@ -76,14 +76,14 @@ interface Question {
   readonly request_id?: string | undefined;
 }
 
-function find({ device, requester, request_id }: Question, store: Store, now: number): Promise<Found> {
+function find({ device, requester, request_id }: Question, store: LimitedStore, now: number): Promise<Found> {
   const asked = [device, requester, request_id].filter((one) => one !== undefined);
   if (asked.length !== 1) throw badRequest('FIELD_INVALID', 'one of device, requester and request_id is required');
   if (device !== undefined) return ofDevice(device, store, now);
   return requester === undefined ? ofRequest(asked[0] ?? '', store) : ofRequester(requester, store, now);
 }
 
-async function ofDevice(id: string, store: Store, now: number): Promise<Found> {
+async function ofDevice(id: string, store: LimitedStore, now: number): Promise<Found> {
   const row = await store.getDevice(id);
   if (row !== undefined) return store.deviceHistory(row, SHOWN);
   const [certificates, tokens, requests] = await Promise.all([
@@ -94,7 +94,7 @@ async function ofDevice(id: string, store: Store, now: number): Promise<Found> {
   return { certificates: certificates.items, tokens: tokens.items, requests: requests.items, events: [] };
 }
 
-async function ofRequester(requester: string, store: Store, now: number): Promise<Found> {
+async function ofRequester(requester: string, store: LimitedStore, now: number): Promise<Found> {
   const [certificates, tokens, requests, events] = await Promise.all([
     store.listCertificates({ ...NEWEST, requester }, now),
     store.listOtps({ ...NEWEST, client_id: requester }, now),
@@ -104,7 +104,7 @@ async function ofRequester(requester: string, store: Store, now: number): Promis
   return { certificates: certificates.items, tokens: tokens.items, requests: requests.items, events };
 }
 
-async function eventsOf(requester: string, store: Store): Promise<readonly AuditRecord[]> {
+async function eventsOf(requester: string, store: LimitedStore): Promise<readonly AuditRecord[]> {
   const found: AuditRecord[] = [];
   let cursor: string | undefined;
   for (let seen = 0; seen < LOOKED_AT && found.length < SHOWN;) {
@@ -117,7 +117,7 @@ async function eventsOf(requester: string, store: Store): Promise<readonly Audit
   return found.slice(0, SHOWN);
 }
 
-async function ofRequest(id: string, store: Store): Promise<Found> {
+async function ofRequest(id: string, store: LimitedStore): Promise<Found> {
   const [queued, certificate, ownEvents] = await Promise.all([
     store.getRequest(id),
     store.findCertificateByRequest(id),
@@ -136,7 +136,7 @@ async function ofRequest(id: string, store: Store): Promise<Found> {
 async function withLaterOnes(
   own: readonly AuditRecord[],
   certificate: Pick<ListedCertificate, 'ca' | 'serial'> | undefined,
-  store: Store,
+  store: LimitedStore,
 ): Promise<readonly AuditRecord[]> {
   if (certificate === undefined) return own;
   const { ca, serial } = certificate;

@@ -40,6 +40,7 @@ import {
   registerSwagger,
   type RouteTable,
 } from './openapi.ts';
+import { checkLabelRule } from './labels.ts';
 import { accessOf, checkRole } from './roles.ts';
 import { registerSession } from './session.ts';
 import { registerOverview } from './overview.ts';
@@ -166,7 +167,10 @@ function registerGate(app: AdminApp, deps: AdminDependencies): void {
       await deps.sessions.note(request.adminSession);
     }
     if (request.is404) refuseUnknown(request, reply, routes);
-    if (request.admin !== null) checkRole(request.admin, request);
+    if (request.admin !== null) {
+      checkRole(request.admin, request);
+      checkLabelRule(request);
+    }
     if (announcesBody(request)) checkBodyHead(request, deps.settings.server.body_limit, request.routeOptions.config);
     if (expectsContinue(request.raw)) reply.raw.writeContinue();
   });
@@ -206,7 +210,7 @@ function registerErrorHandling(app: AdminApp, deps: AdminDependencies, exchanges
         },
         answer.message,
       );
-    const isAttempt = isChanging(request) || answer.code === 'ROLE_MISSING';
+    const isAttempt = isChanging(request) || answer.code === 'ROLE_MISSING' || answer.code === 'LABEL_NOT_PERMITTED';
     if (request.admin !== null && !request.is404 && isAttempt) await auditRefusal(deps, request, answer.code);
     if (hasUnreadBody(request)) reply.header('connection', 'close');
     return sendError(reply, error);

@@ -84,6 +84,7 @@ export function registerSwagger(app: AdminApp, deps: AdminDependencies): void {
           description: `${summary}.`,
           ...schema,
           ...(roles === undefined ? {} : { 'x-roles': roles }),
+          ...(route.config?.labels === undefined ? {} : { 'x-labels': route.config.labels }),
         },
         url,
       };
@@ -93,7 +94,8 @@ export function registerSwagger(app: AdminApp, deps: AdminDependencies): void {
       info: {
         title: 'Estuary admin API',
         description:
-          'One-time passwords, certificates, requests for approval, devices, CAs, lockouts and the audit log of an EST (RFC 7030) server. `x-roles` of a call: the roles of which the caller needs one.',
+          'One-time passwords, certificates, requests for approval, devices, CAs, lockouts and the audit log of an EST (RFC 7030) server. `x-roles` of a call: the roles of which the caller needs one. ' +
+          '`x-labels`: `records`, if a caller whose roles are limited to labels sees and changes only records of these labels; `none`, if labels do not matter. Such a caller may not make other calls.',
         contact: { name: 'Whoever runs this server' },
         version: deps.version,
       },
@@ -159,7 +161,7 @@ export function registerOpenApi(app: AdminApp): void {
   app.get(
     '/admin/openapi.json',
     {
-      config: { access: 'everybody' },
+      config: { access: 'everybody', labels: 'none' },
       schema: {
         summary: 'This description',
         tags: ['api'],

@@ -23,7 +23,7 @@ export function registerOtpBulk(app: AdminApp, deps: AdminDependencies): void {
   app.post(
     '/admin/otp/bulk',
     {
-      config: { access: ['ra'], bulk: 'only' },
+      config: { access: ['ra'], labels: 'records', bulk: 'only' },
       schema: {
         summary: 'Make many one-time passwords',
         description:
@@ -50,7 +50,7 @@ export function registerOtpBulk(app: AdminApp, deps: AdminDependencies): void {
       const { format, rows } = readBulk(request.body, COLUMNS);
       if (request.query.dry_run === 'true') {
         reply.header('estimated-seconds', Math.ceil((await deps.otp.estimate(rows.length)) / 1000));
-        return answerBulk(reply, format, ORDERED, checkAll(deps, rows));
+        return answerBulk(reply, format, ORDERED, checkAll(deps, request, rows));
       }
       return answerBulk(reply, format, ANSWERED, makeAll(deps, request, rows));
     },
@@ -58,12 +58,16 @@ export function registerOtpBulk(app: AdminApp, deps: AdminDependencies): void {
 }
 
 /** The orders of the rows, without their tokens. */
-async function* checkAll(deps: AdminDependencies, rows: readonly BulkRow[]): AsyncGenerator<BulkAnswer> {
+async function* checkAll(
+  deps: AdminDependencies,
+  request: FastifyRequest,
+  rows: readonly BulkRow[],
+): AsyncGenerator<BulkAnswer> {
   for (const row of rows) {
     // The stream takes answers as they come.
     await Promise.resolve();
     try {
-      const { expires_at, ...order } = readRow(row, deps);
+      const { expires_at, ...order } = readRow(deps, request, row);
       yield { ...order, expires_at: formatTimestamp(expires_at) };
     } catch (error) {
       yield bulkFailure(row, 'client_id', error);
@@ -72,9 +76,9 @@ async function* checkAll(deps: AdminDependencies, rows: readonly BulkRow[]): Asy
 }
 
 /** @throws EstuaryError 400 */
-function readRow(row: BulkRow, deps: AdminDependencies) {
+function readRow(deps: AdminDependencies, request: FastifyRequest, row: BulkRow) {
   if ('problem' in row) throw row.problem;
-  return readOrder(checkNew(row.record), deps);
+  return readOrder(request, checkNew(row.record), deps);
 }
 
 async function* makeAll(
@@ -94,7 +98,7 @@ async function* makeAll(
 /** Never rejects. */
 async function make(deps: AdminDependencies, request: FastifyRequest, row: BulkRow): Promise<BulkAnswer> {
   try {
-    const order = readRow(row, deps);
+    const order = readRow(deps, request, row);
     const made = await deps.otp.create(order, [accessEvent(request, 'success', `token for ${order.client_id}`)]);
     return { ...otpRecord(made.row, deps.now()), token: made.token };
   } catch (error) {

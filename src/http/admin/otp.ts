@@ -1,9 +1,11 @@
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import { tokenEvent } from '../../audit/applied-events.ts';
+import type { FastifyRequest } from 'fastify';
 import { badRequest, conflict, notFound } from '../../errors.ts';
 import type { OtpRow } from '../../store/otp-store.ts';
 import { accessEvent, actor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { checkLabel, findLabel, limited } from './labels.ts';
 import { answerList, listAnswer, listQuery } from './list.ts';
 import {
   errorResponses,
@@ -88,7 +90,7 @@ export function registerOtp(app: AdminApp, deps: AdminDependencies): void {
   app.delete(
     '/admin/otp/:id',
     {
-      config: { access: ['ra'] },
+      config: { access: ['ra'], labels: 'records' },
       schema: {
         summary: 'Revoke a token: it is dead at once',
         tags: ['otp'],
@@ -98,11 +100,12 @@ export function registerOtp(app: AdminApp, deps: AdminDependencies): void {
       },
     },
     async (request, reply) => {
-      const row = await deps.store.getOtp(request.params.id);
+      const { store } = limited(deps, request);
+      const row = await store.getOtp(request.params.id);
       const { address, request_id } = actor(request);
       const revoked =
         row !== undefined &&
-        (await deps.store.revokeOtp(row.id, deps.now(), [
+        (await store.revokeOtp(row.id, deps.now(), [
           accessEvent(request, 'success', `token ${row.id} revoked`),
           tokenEvent({ type: 'otp.revoked', token: row }, { address, request_id }),
         ]));
@@ -116,7 +119,7 @@ function registerChange(app: AdminApp, deps: AdminDependencies): void {
   app.patch(
     '/admin/otp/:id',
     {
-      config: { access: ['ra'] },
+      config: { access: ['ra'], labels: 'records' },
       schema: {
         summary: 'Change when a token ends',
         description: 'One that has expired lives again; one that was revoked does not.',
@@ -129,11 +132,12 @@ function registerChange(app: AdminApp, deps: AdminDependencies): void {
     },
     async (request) => {
       const expires_at = readExpiry(request.body.expires_at, deps.now());
-      const row = await deps.store.getOtp(request.params.id);
+      const { store } = limited(deps, request);
+      const row = await store.getOtp(request.params.id);
       if (row === undefined) throw otpNotFound();
       const { address, request_id } = actor(request);
       const until = formatTimestamp(expires_at);
-      const result = await deps.store.changeOtp(row.id, expires_at, [
+      const result = await store.changeOtp(row.id, expires_at, [
         accessEvent(request, 'success', `token ${row.id} until ${until}`),
         tokenEvent({ type: 'otp.changed', token: { ...row, expires_at } }, { address, request_id }, ` until ${until}`),
       ]);
@@ -148,7 +152,7 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
   app.post(
     '/admin/otp',
     {
-      config: { access: ['ra'] },
+      config: { access: ['ra'], labels: 'records' },
       schema: {
         summary: 'Make a one-time password',
         tags: ['otp'],
@@ -159,7 +163,7 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
     },
     async (request, reply) => {
       checkOtpEnabled(deps);
-      const order = readOrder(request.body, deps);
+      const order = readOrder(request, request.body, deps);
       const { row, token } = await deps.otp.create(order, [
         accessEvent(request, 'success', `token for ${order.client_id}`),
       ]);
@@ -179,7 +183,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/otp',
     {
-      config: { access: ['ra'] },
+      config: { access: ['ra'], labels: 'records' },
       schema: {
         summary: 'The tokens, without the tokens',
         tags: ['otp'],
@@ -196,7 +200,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
       const { client_id, status } = request.query;
       const now = deps.now();
       return answerList(request, reply, request.query, {
-        page: (page) => deps.store.listOtps({ client_id, status, ...page }, now),
+        page: (page) => limited(deps, request).store.listOtps({ client_id, status, ...page }, now),
         record: (row) => otpRecord(row, now),
         header: Object.keys(OtpRecord.properties),
       });
@@ -206,7 +210,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/otp/:id',
     {
-      config: { access: ['ra'] },
+      config: { access: ['ra'], labels: 'records' },
       schema: {
         summary: 'One token, without the token',
         tags: ['otp'],
@@ -216,7 +220,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
       },
     },
     async (request) => {
-      const row = await deps.store.getOtp(request.params.id);
+      const row = await limited(deps, request).store.getOtp(request.params.id);
       if (row === undefined) throw otpNotFound();
       return otpRecord(row, deps.now());
     },
@@ -237,11 +241,15 @@ function readExpiry(text: string, now: number): number {
 }
 
 /** The checks that a schema cannot make, and the defaults. */
-export function readOrder(body: Static<typeof NewOtp>, { settings, cas, now }: AdminDependencies) {
+export function readOrder(
+  request: FastifyRequest,
+  body: Static<typeof NewOtp>,
+  { settings, cas, now }: AdminDependencies,
+) {
+  checkLabel(request, body.ca);
   if (/\p{Cc}/u.test(body.client_id) || body.client_id.trim() === '')
     throw badRequest('FIELD_INVALID', 'client_id must not be blank or hold control characters');
-  if (body.ca !== undefined && !cas.all.some(({ label }) => label === body.ca))
-    throw badRequest('FIELD_INVALID', 'ca must be the label of a configured CA');
+  if (body.ca !== undefined) findLabel(request, cas, body.ca);
   const expires_at =
     body.expires_at === undefined ? now() + settings.otp.default_ttl * 1000 : readExpiry(body.expires_at, now());
   return {

@@ -1,10 +1,13 @@
 /** `GET /admin/overview`: the state of the service on one page, as far as the caller's roles let it see. */
 import { hostname } from 'node:os';
+import type { FastifyRequest } from 'fastify';
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import type { AdminRole } from '../../config/vocabulary.ts';
 import { daysLeft } from '../../ca/expiry.ts';
+import { callerOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health-monitor.ts';
+import { labelsOf, limited, type LimitedStore } from './labels.ts';
 import {
   errorResponses,
   formatOptionalTimestamp,
@@ -120,13 +123,14 @@ const Overview = Type.Object(
 );
 
 type Overview = Static<typeof Overview>;
+type Endings = NonNullable<Overview['certificates']>;
 
 export function registerOverview(app: AdminApp, deps: AdminDependencies, monitor: HealthMonitor): void {
   const endings = countedEndings(deps);
   app.get(
     '/admin/overview',
     {
-      config: { access: ['ra', 'auditor', 'operator'] },
+      config: { access: ['ra', 'auditor', 'operator'], labels: 'records' },
       schema: {
         summary: 'The state of the service on one page',
         description: "Each part is there for whom it is: a part beyond the caller's roles is absent.",
@@ -135,13 +139,14 @@ export function registerOverview(app: AdminApp, deps: AdminDependencies, monitor
         response: { 200: Overview, ...errorResponses(400) },
       },
     },
-    async ({ admin }) => {
-      const roles = admin?.roles ?? [];
+    async (request) => {
+      const { roles } = callerOf(request);
+      const { store } = limited(deps, request);
       const may = (...needed: AdminRole[]): boolean => ['admin' as const, ...needed].some((one) => roles.includes(one));
       const now = deps.now();
       const [certificates, waiting, ownHealth] = await Promise.all([
-        may('ra', 'auditor') ? endings() : undefined,
-        deps.store.countWaiting(now),
+        may('ra', 'auditor') ? endings(request, store) : undefined,
+        store.countWaiting(now),
         may('operator') ? healthOf(deps, monitor) : undefined,
       ]);
       return {
@@ -156,30 +161,32 @@ export function registerOverview(app: AdminApp, deps: AdminDependencies, monitor
   );
 }
 
-/** Counts them, or tells what was counted a moment ago: whoever keeps the page open does not keep the store busy. */
-function countedEndings({ store, now }: AdminDependencies): () => Promise<Overview['certificates']> {
-  let known: { readonly at: number; readonly counts: Promise<Overview['certificates']> } | undefined;
-  return () => {
+/** Counts them, or returns the counts of a moment ago, so that an open page does not keep the store busy. */
+function countedEndings({
+  now,
+}: AdminDependencies): (request: FastifyRequest, store: LimitedStore) => Promise<Endings> {
+  // By the labels that a caller may see: as many as the configuration has sets of them.
+  const known = new Map<string, { readonly at: number; readonly counts: Promise<Endings> }>();
+  return (request, store) => {
+    const key = JSON.stringify(labelsOf(request) ?? null);
     const at = now();
-    if (known === undefined || at < known.at || at - known.at >= COUNTED_FOR) {
-      const fresh = { at, counts: count(at) };
-      fresh.counts.catch(() => (known = undefined));
-      known = fresh;
-    }
-    return known.counts;
+    const before = known.get(key);
+    if (before !== undefined && at >= before.at && at - before.at < COUNTED_FOR) return before.counts;
+    const counts = countEndings(store, at);
+    counts.catch(() => known.delete(key));
+    known.set(key, { at, counts });
+    return counts;
   };
+}
 
-  async function count(at: number): Promise<Overview['certificates']> {
-    const counts = await store.countCertificatesByEnd(
-      at,
-      PERIODS.map((days) => at + days * DAY),
-    );
-    const sum = (some: readonly number[]): number => some.reduce((total, one) => total + one, 0);
-    return {
-      valid: sum(counts),
-      ending: PERIODS.map((days, index) => ({ days, count: sum(counts.slice(0, index + 1)) })),
-    };
-  }
+async function countEndings(store: LimitedStore, at: number): Promise<Endings> {
+  const ends = PERIODS.map((days) => at + days * DAY);
+  const counts = await store.countCertificatesByEnd(at, ends);
+  const sum = (some: readonly number[]): number => some.reduce((total, one) => total + one, 0);
+  return {
+    valid: sum(counts),
+    ending: PERIODS.map((days, index) => ({ days, count: sum(counts.slice(0, index + 1)) })),
+  };
 }
 
 async function healthOf(deps: AdminDependencies, monitor: HealthMonitor): Promise<NonNullable<Overview['health']>> {

@@ -6,6 +6,7 @@ import { REQUEST_STATUSES } from '../../store/request-state.ts';
 import type { RequestRow } from '../../store/request-store.ts';
 import { callOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { limited } from './labels.ts';
 import { answerList, listAnswer, listQuery } from './list.ts';
 import {
   errorResponses,
@@ -88,7 +89,7 @@ export function registerRequests(app: AdminApp, deps: AdminDependencies): void {
   app.post(
     '/admin/requests/:id/approve',
     {
-      config: { access: ['ra'] },
+      config: { access: ['ra'], labels: 'records' },
       schema: {
         summary: 'Approve a request: the next poll gets the certificate',
         description:
@@ -105,13 +106,13 @@ export function registerRequests(app: AdminApp, deps: AdminDependencies): void {
         done();
       },
     },
-    async (request) => requestPage(await approve(deps, callOf(request), request.params.id)),
+    async (request) => requestPage(await approve(limited(deps, request), callOf(request), request.params.id)),
   );
 
   app.post(
     '/admin/requests/:id/reject',
     {
-      config: { access: ['ra'] },
+      config: { access: ['ra'], labels: 'records' },
       schema: {
         summary: 'Reject a request: polls get 403 with the reason',
         tags: ['requests'],
@@ -125,7 +126,7 @@ export function registerRequests(app: AdminApp, deps: AdminDependencies): void {
       const { reason } = request.body;
       if (/\p{Cc}/u.test(reason) || reason.trim() === '')
         throw badRequest('FIELD_INVALID', 'reason must not be blank or hold control characters');
-      return requestPage(await reject(deps, callOf(request), request.params.id, reason));
+      return requestPage(await reject(limited(deps, request), callOf(request), request.params.id, reason));
     },
   );
 }
@@ -134,7 +135,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/requests',
     {
-      config: { access: ['ra', 'auditor'] },
+      config: { access: ['ra', 'auditor'], labels: 'records' },
       schema: {
         summary: 'List the queued requests',
         tags: ['requests'],
@@ -152,7 +153,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
     (request, reply) => {
       const { status, ca, requester, device } = request.query;
       return answerList(request, reply, request.query, {
-        page: (page) => deps.store.listRequests({ status, ca, requester, device, ...page }),
+        page: (page) => limited(deps, request).store.listRequests({ status, ca, requester, device, ...page }),
         record: requestRecord,
         header: Object.keys(recordProperties),
       });
@@ -162,7 +163,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/requests/:id',
     {
-      config: { access: ['ra', 'auditor'] },
+      config: { access: ['ra', 'auditor'], labels: 'records' },
       schema: {
         summary: 'Get one request with its CSR',
         tags: ['requests'],
@@ -171,7 +172,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
         response: { 200: RequestPage, ...errorResponses(400, 404) },
       },
     },
-    async (request) => requestPage(await findRequest(deps, request.params.id)),
+    async (request) => requestPage(await findRequest(limited(deps, request), request.params.id)),
   );
 }
 

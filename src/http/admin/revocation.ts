@@ -8,6 +8,7 @@ import { accessEvent, actor } from './access.ts';
 import { caQuery, CertificateFilter, readCertificateFilter } from './certificate-filter.ts';
 import { certificateNotFound, CertificateRecord, certificateRecord, findCertificate } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { limited, type LimitedStore } from './labels.ts';
 import { errorResponses, oneOf, parseTimestamp, strictObject, Timestamp } from './schemas.ts';
 
 /** Why, and since when. */
@@ -26,7 +27,7 @@ export function registerRelease(app: AdminApp, deps: AdminDependencies): void {
   app.post(
     '/admin/certificates/:serial/release',
     {
-      config: { access: ['ra'] },
+      config: { access: ['ra'], labels: 'records' },
       schema: {
         summary: 'End the hold of a certificate: it is valid again',
         description: 'Only for a certificate that was revoked with the reason `certificateHold`.',
@@ -38,7 +39,7 @@ export function registerRelease(app: AdminApp, deps: AdminDependencies): void {
     },
     async (request) => {
       const now = deps.now();
-      const row = await findCertificate(deps.store, request.params.serial, request.query.ca);
+      const row = await findCertificate(limited(deps, request).store, request.params.serial, request.query.ca);
       const access = accessEvent(request, 'success', `certificate ${row.serial} of ${row.ca} released`);
       switch (await release(deps, row, now, actor(request), [access])) {
         case 'released':
@@ -57,7 +58,7 @@ export function registerRevocation(app: AdminApp, deps: AdminDependencies): void
   app.post(
     '/admin/certificates/:serial/revoke',
     {
-      config: { access: ['ra'] },
+      config: { access: ['ra'], labels: 'records' },
       schema: {
         summary: 'Revoke a certificate: it authenticates nobody from now on',
         description:
@@ -77,7 +78,7 @@ export function registerRevocation(app: AdminApp, deps: AdminDependencies): void
     async (request) => {
       const now = deps.now();
       const order = readRevocationOrder(request.body, now);
-      const row = await findCertificate(deps.store, request.params.serial, request.query.ca);
+      const row = await findCertificate(limited(deps, request).store, request.params.serial, request.query.ca);
       switch (await revokeByCall(deps, request, row, order)) {
         case 'revoked':
           return certificateRecord({ ...row, ...order, revoked_at: row.revoked_at ?? order.revoked_at }, now);
@@ -149,7 +150,7 @@ export function registerBulkRevocation(app: AdminApp, deps: AdminDependencies): 
   app.post(
     '/admin/certificates/revoke',
     {
-      config: { access: ['ra'] },
+      config: { access: ['ra'], labels: 'records' },
       schema: {
         summary: 'Revoke the valid certificates that filters find',
         description: `\`filter\` has the filters of \`GET /admin/certificates\`, at least one beside \`status\`; without \`status\` those that are valid. First with \`dry_run\`, then with the \`count\` that it told: where there are more or fewer by then, 409 and nothing is revoked. The oldest first, at most ${MAX_REVOKED} in a call.`,
@@ -166,7 +167,7 @@ export function registerBulkRevocation(app: AdminApp, deps: AdminDependencies): 
       const selection = readSelection(readCertificateFilter(request.body.filter));
       if (!isDry && meant === undefined)
         throw badRequest('FIELD_INVALID', 'count is required; a call with dry_run returns it');
-      const count = await countAll(deps, selection, now);
+      const count = await countAll(limited(deps, request), selection, now);
       if (isDry) return { count, revoked: 0, remaining: count };
       if (count !== meant)
         throw conflict(
@@ -195,7 +196,7 @@ function readSelection(filter: CertificateSelection): CertificateSelection {
 }
 
 async function* pages(
-  { store }: AdminDependencies,
+  { store }: { readonly store: LimitedStore },
   selection: CertificateSelection,
   now: number,
 ): AsyncGenerator<readonly ListedCertificate[]> {
@@ -210,7 +211,7 @@ async function* pages(
 /** An expired one may be revoked, so that those that are revoked do not count again. */
 const isOpen = ({ revoked_at }: ListedCertificate): boolean => revoked_at === null;
 
-async function countAll(deps: AdminDependencies, selection: CertificateSelection, now: number): Promise<number> {
+async function countAll(deps: { readonly store: LimitedStore }, selection: CertificateSelection, now: number) {
   let count = 0;
   for await (const items of pages(deps, selection, now)) count += items.filter(isOpen).length;
   return count;
@@ -230,7 +231,7 @@ async function revokeFirst(
   { order, most }: BulkOrder,
 ): Promise<number> {
   let [taken, revoked] = [0, 0];
-  for await (const items of pages(deps, selection, order.revoked_at)) {
+  for await (const items of pages(limited(deps, request), selection, order.revoked_at)) {
     const wanted = items.filter(isOpen).slice(0, most - taken);
     taken += wanted.length;
     for (let start = 0; start < wanted.length; start += AT_ONCE) {

@@ -25,6 +25,15 @@ const Session = Type.Object(
     }),
     method: oneOf(['bearer', 'mtls'], { description: 'What it has proved, or had when it signed in.' }),
     roles: Type.Array(oneOf(ADMIN_ROLES), { description: 'What the caller may do.' }),
+    grants: Type.Array(
+      Type.Object({
+        roles: Type.Array(oneOf(ADMIN_ROLES)),
+        labels: nullable(
+          Type.Array(Type.String(), { description: 'The labels to which the roles are limited; null: no limit.' }),
+        ),
+      }),
+      { description: 'What the caller may do at which labels.' },
+    ),
     not_after: nullable(Timestamp('When the token or the certificate ends; null: never.')),
     session: Type.Optional(
       Type.Object(
@@ -50,6 +59,10 @@ export function registerSession(app: AdminApp, deps: AdminDependencies): void {
     subject: admin.display,
     method: admin.method,
     roles: [...admin.roles],
+    grants: admin.grants.map(({ roles, labels }) => ({
+      roles: [...roles],
+      labels: labels === undefined ? null : [...labels],
+    })),
     not_after: formatOptionalTimestamp(admin.notAfter ?? null),
     ...(session === null
       ? {}
@@ -65,7 +78,7 @@ export function registerSession(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/session',
     {
-      config: { access: 'everybody' },
+      config: { access: 'everybody', labels: 'none' },
       schema: {
         summary: 'Who is calling, and what the caller may do',
         tags: ['api'],
@@ -79,7 +92,7 @@ export function registerSession(app: AdminApp, deps: AdminDependencies): void {
   app.post(
     '/admin/session',
     {
-      config: { access: 'everybody', signsIn: true },
+      config: { access: 'everybody', labels: 'none', signsIn: true },
       schema: {
         summary: 'Sign in with a bearer token or a client certificate',
         description:
@@ -110,7 +123,7 @@ export function registerSession(app: AdminApp, deps: AdminDependencies): void {
   app.delete(
     '/admin/session',
     {
-      config: { access: 'everybody' },
+      config: { access: 'everybody', labels: 'none' },
       schema: {
         summary: 'Sign out',
         description: 'Ends the session that the call came with; its cookie is worth nothing from then on.',

@@ -2,6 +2,7 @@ import { Type } from '@fastify/type-provider-typebox';
 import { badRequest } from '../../errors.ts';
 import { STATISTICS, STATISTICS_HOUR, type Count, type Statistic } from '../../store/statistics-store.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { limited } from './labels.ts';
 import {
   errorResponses,
   formatTimestamp,
@@ -50,7 +51,7 @@ export function registerStatistics(app: AdminApp, deps: AdminDependencies): void
   app.get(
     '/admin/statistics',
     {
-      config: { access: ['ra', 'auditor', 'operator'] },
+      config: { access: ['ra', 'auditor', 'operator'], labels: 'records' },
       schema: {
         summary: 'Issuance, renewals and refusals over time',
         description:
@@ -63,7 +64,7 @@ export function registerStatistics(app: AdminApp, deps: AdminDependencies): void
           interval: Type.Optional(
             oneOf(['hour', 'day'], { description: '`hour` unless given; days are those of UTC.' }),
           ),
-          ca: whole("A CA's label."),
+          ca: whole('A label.'),
         }),
         response: { 200: Statistics, ...errorResponses(400) },
       },
@@ -81,7 +82,7 @@ export function registerStatistics(app: AdminApp, deps: AdminDependencies): void
           'FIELD_INVALID',
           `since and until must not be more than ${MAX_INTERVALS[interval]} intervals apart`,
         );
-      const counts = await deps.store.countEvents({ since, until, interval: step, ca });
+      const counts = await limited(deps, request).store.countEvents({ since, until, interval: step, ca });
       return {
         interval,
         since: formatTimestamp(since),

@@ -10,15 +10,16 @@ export function toRecord(row: { line: string }): AuditRecord {
   return record;
 }
 
-const COLUMNS = ['subject', 'ca', 'serial', 'request_id'] as const;
+const COLUMNS = ['subject', 'ca', 'label', 'serial', 'request_id'] as const;
 export type SearchColumns = Readonly<Record<(typeof COLUMNS)[number], string | null>>;
 
 /** The columns of PostgreSQL that lists search. They repeat fields of the line, and `audit verify` compares them with it. */
 export function searchColumns(line: string): SearchColumns {
-  const { subject, ca, serial, request_id } = toRecord({ line });
+  const { subject, ca, label, serial, request_id } = toRecord({ line });
   return {
     subject: subject === undefined ? null : storable(fold(subject)),
     ca: storable(ca),
+    label: storable(label),
     serial: storable(serial),
     request_id: storable(request_id),
   };

@@ -20,7 +20,7 @@ import type { Page } from '../page.ts';
 import { toRecord } from './audit.ts';
 import { CERTIFICATE_COLUMNS, type StoredCertificate, toCertificateRow } from './certificates.ts';
 import { OTP_COLUMNS } from './otp.ts';
-import { type Condition, type Database, given, type Operation, result } from './port.ts';
+import { atLabels, type Condition, type Database, given, type Operation, result } from './port.ts';
 import { REQUEST_COLUMNS, type StoredRequest, toRequestRow } from './requests.ts';
 
 const DEVICE_COLUMNS = 'key, id, ca, enabled, not_after, note, match, attributes, created_at, changed_at';
@@ -70,7 +70,8 @@ function readTexts(json: string, id: string): Record<string, string> {
 }
 
 /** What a selection requires of a row. */
-const conditions = ({ id, ca, enabled }: DeviceSelection): readonly Condition[] => [
+const conditions = ({ id, ca, enabled, labels }: DeviceSelection): readonly Condition[] => [
+  ...atLabels('ca', labels).conditions,
   ...given([
     { value: id, sql: 'id = @id', index: 'sqlite_autoindex_device_2' },
     { value: ca, sql: 'ca = @ca', index: 'device_by_ca' },
@@ -79,6 +80,9 @@ const conditions = ({ id, ca, enabled }: DeviceSelection): readonly Condition[] 
     ? []
     : [enabled ? { sql: 'enabled = 1' } : { sql: 'enabled = 0', index: 'device_disabled' }]),
 ];
+
+const isAtLabels = ({ ca }: Pick<DeviceRow, 'ca'>, labels: readonly string[] | undefined): boolean =>
+  labels === undefined || (ca !== null && labels.includes(ca));
 
 export function deviceReads(db: Database) {
   const list = db.list<StoredDevice>({ name: 'device', table: 'device', columns: DEVICE_COLUMNS });
@@ -113,7 +117,7 @@ export function deviceReads(db: Database) {
       return (yield* byMatch.all({ keys: query.match_keys, ca })).map(toDeviceRow);
     },
     listDevices: (filter: DeviceFilter): Operation<Page<DeviceRow>> =>
-      list(conditions(filter), filter, filter, toDeviceRow),
+      list(conditions(filter), { ...filter, ...atLabels('ca', filter.labels).parameters }, filter, toDeviceRow),
     *listDeviceAttributes(selection: DeviceSelection): Operation<readonly string[]> {
       const where = conditions(selection).map(({ sql }) => `device.${sql}`);
       const names = yield* db
@@ -121,7 +125,7 @@ export function deviceReads(db: Database) {
           `SELECT DISTINCT attribute.key AS name FROM device, ${db.dialect.keysOf('device.attributes')}
            ${where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`}`,
         )
-        .all({ id: selection.id ?? null, ca: selection.ca ?? null });
+        .all({ ...atLabels('ca', selection.labels).parameters, id: selection.id ?? null, ca: selection.ca ?? null });
       return names.map(({ name }) => name).sort();
     },
     *deviceHistory({ id, key }: Pick<DeviceRow, 'id' | 'key'>, limit: number): Operation<DeviceHistory> {
@@ -162,12 +166,12 @@ export function deviceWrites(db: Database) {
   const remove = db.prepare<[string], { id: string }>('DELETE FROM device WHERE key = ? RETURNING id');
   const forget = db.prepare<[string]>('DELETE FROM device_event WHERE device_key = ?');
 
-  function* put(entry: DeviceEntry, mode: 'create' | 'upsert'): Operation<Entered> {
+  function* put(entry: DeviceEntry, mode: 'create' | 'upsert', labels?: readonly string[]): Operation<Entered> {
     const { row, events } = entry;
     if ((yield* insert.run(toWrittenDevice(row))) === 1)
       return { result: 'created', events: events.map((event) => ({ event, device: row.key })) };
     const before = mode === 'create' ? undefined : yield* byId.get(row.id);
-    if (before === undefined) return { result: 'known', events: [] };
+    if (before === undefined || !isAtLabels(before, labels)) return { result: 'known', events: [] };
     const changed = upserted(before, entry);
     yield* update.run(toWrittenDevice(changed));
     return { result: 'changed', events: upsertedEvents(entry, changed) };
@@ -177,10 +181,11 @@ export function deviceWrites(db: Database) {
     *putDevices(
       entries: readonly DeviceEntry[],
       mode: 'create' | 'upsert',
+      labels?: readonly string[],
     ): Operation<Outcome<readonly EntryResult[]>> {
       // One after the other: a device that is given twice has to find the first.
       const entered: Entered[] = [];
-      for (const entry of entries) entered.push(yield* put(entry, mode));
+      for (const entry of entries) entered.push(yield* put(entry, mode, labels));
       return {
         value: entered.map((one) => one.result),
         events: [],
@@ -192,9 +197,10 @@ export function deviceWrites(db: Database) {
       change: DeviceChange,
       now: number,
       events: readonly AuditEvent[],
+      labels?: readonly string[],
     ): Operation<Outcome<DeviceRow | undefined>> {
       const before = yield* byId.get(id);
-      if (before === undefined) return undone(undefined);
+      if (before === undefined || !isAtLabels(before, labels)) return undone(undefined);
       const row: DeviceRow = { ...toDeviceRow(before), ...change, changed_at: now };
       yield* update.run(toWrittenDevice(row));
       return done(row, events, row.key);

@@ -62,6 +62,20 @@ export function given(all: readonly (Condition & { readonly value: unknown })[])
   return all.filter(({ value }) => value !== undefined);
 }
 
+/** The condition that a row belongs to one of these labels, with its parameters; absent: no condition. */
+export function atLabels(expression: string, labels: readonly string[] | undefined) {
+  const names = labels?.map((_, n) => `label_${n}`) ?? [];
+  // Nothing equals NULL.
+  const values = names.length === 0 ? 'NULL' : names.map((name) => `@${name}`).join(', ');
+  return {
+    conditions: labels === undefined ? [] : [{ sql: `${expression} IN (${values})` }],
+    parameters: Object.fromEntries(names.map((name, n) => [name, labels?.[n]])),
+  };
+}
+
+/** The label of a certificate or an audit record. */
+export const LABEL = 'coalesce(label, ca)';
+
 /** The differences between the drivers' SQL. */
 export interface Dialect {
   /** Follows a SELECT of rows that are changed later in the transaction. Empty where there is one writer. */

@@ -46,9 +46,9 @@ export class AuditLog {
        WHERE node = @node`,
     );
     this.#insert = db.prepare<object>(
-      `INSERT INTO audit (node, seq, time, type, line, subject, ca, serial, request_id)
+      `INSERT INTO audit (node, seq, time, type, line, subject, ca, label, serial, request_id)
        SELECT @node, * FROM unnest(@seq::bigint[], @time::bigint[], @type::text[], @line::text[], @subject::text[],
-         @ca::text[], @serial::text[], @request_id::text[]) AS record (seq) ORDER BY seq`,
+         @ca::text[], @label::text[], @serial::text[], @request_id::text[]) AS record (seq) ORDER BY seq`,
     );
     this.#noteDevices = db.prepare<object>(
       `INSERT INTO device_event (device_key, position)
@@ -164,6 +164,7 @@ export class AuditLog {
         line: rows.map((row) => row.line),
         subject: rows.map((row) => row.subject),
         ca: rows.map((row) => row.ca),
+        label: rows.map((row) => row.label),
         serial: rows.map((row) => row.serial),
         request_id: rows.map((row) => row.request_id),
       }),

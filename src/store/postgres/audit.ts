@@ -4,7 +4,7 @@ import { parseLine } from '../../audit/record.ts';
 import type { AuditFilter } from '../audit-store.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
 import { toRecord } from '../operations/audit.ts';
-import { type Database, given, type Operation, result } from '../operations/port.ts';
+import { atLabels, type Database, given, LABEL, type Operation, result } from '../operations/port.ts';
 import { NEWEST, type Page } from '../page.ts';
 import { type AuditLine, PURGED_AT_ONCE } from '../retention-store.ts';
 import { partPattern } from './port.ts';
@@ -33,7 +33,8 @@ export function auditReads(db: Database, node: string) {
   );
   return {
     listAudit(filter: AuditFilter): Operation<Page<AuditRecord>> {
-      const { request_id, serial, type, ca, subject, since, until, order = 'asc' } = filter;
+      const { request_id, serial, type, ca, subject, since, until, labels, order = 'asc' } = filter;
+      const permitted = atLabels(LABEL, labels);
       const isNarrow = (request_id ?? serial) !== undefined;
       const conditions = given([
         { value: filter.node, sql: 'node = @node' },
@@ -45,8 +46,12 @@ export function auditReads(db: Database, node: string) {
         { value: until, sql: order === 'desc' && !isNarrow ? `time <= @until AND ${UNTIL}` : 'time <= @until' },
         { value: subject, sql: 'subject LIKE @subject' },
       ]);
-      const parameters = { ...filter, ...(subject === undefined ? {} : { subject: partPattern(subject) }) };
-      return list(conditions, parameters, filter, toRecord);
+      const parameters = {
+        ...filter,
+        ...permitted.parameters,
+        ...(subject === undefined ? {} : { subject: partPattern(subject) }),
+      };
+      return list([...conditions, ...permitted.conditions], parameters, filter, toRecord);
     },
     auditLines: (after: number, limit: number): Operation<readonly AuditLine[]> => lines.all(node, after, limit),
     lastArchived: newestArchived(db, node),

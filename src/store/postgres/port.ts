@@ -3,7 +3,7 @@ import type { CertificateFilter, CertificateStatus, ListedCertificate } from '..
 import { fold, type Page, readPosition, toPage, withoutPosition } from '../page.ts';
 import { LISTED_COLUMNS, type StoredCertificate, toCertificateRow } from '../operations/certificates.ts';
 import type { Database, Dialect, List, Listed, Operation, Results, Statement } from '../operations/port.ts';
-import { given, run } from '../operations/port.ts';
+import { atLabels, given, LABEL, run } from '../operations/port.ts';
 import type { Queries } from './queries.ts';
 
 const DIALECT: Dialect = {
@@ -87,7 +87,9 @@ export function certificateList(db: Database) {
     listCertificates(filter: CertificateFilter, now: number): Operation<Page<ListedCertificate>> {
       const { device_key, device, requester, ca, label, status, subject, san, serial, issued_after, expires_before } =
         filter;
+      const permitted = atLabels(LABEL, filter.labels);
       const conditions = [
+        ...permitted.conditions,
         ...given([
           { value: serial, sql: 'serial = @serial' },
           { value: device_key, sql: 'device_key = @device_key' },
@@ -105,6 +107,7 @@ export function certificateList(db: Database) {
       ];
       const parameters = {
         ...filter,
+        ...permitted.parameters,
         now,
         ...(subject === undefined ? {} : { subject: partPattern(subject) }),
         ...(san === undefined ? {} : { san: partPattern(san) }),

@@ -124,7 +124,7 @@ CREATE TABLE certificate (
   invalidity_date      bigint,
   UNIQUE (serial, ca)
 );
-CREATE INDEX certificate_by_end ON certificate (not_after, revoked_at);
+CREATE INDEX certificate_by_end ON certificate (not_after, revoked_at) INCLUDE (ca, label);
 CREATE INDEX certificate_by_revocation ON certificate (ca, position) WHERE revoked_at IS NOT NULL;
 CREATE INDEX certificate_revoked ON certificate (position) WHERE revoked_at IS NOT NULL;
 CREATE INDEX certificate_by_ca ON certificate (ca, position);
@@ -271,8 +271,9 @@ CREATE TABLE audit (
   time       bigint NOT NULL,
   type       text NOT NULL,
   line       text NOT NULL, -- the record, as the node's audit file has it
-  subject    text, -- of the record, in lower case, as are the next three: the lists search them
+  subject    text, -- of the record, in lower case, as are the next four: the lists search them
   ca         text,
+  label      text,
   serial     text,
   request_id text,
   UNIQUE (node, seq)

@@ -79,6 +79,7 @@ const INDEXED = "seq <= (SELECT upto FROM search_progress WHERE list = 'audit')"
 const SEARCHED = `SELECT seq, time, type, line, iif(${INDEXED}, subject, NULL) AS subject, CASE
     WHEN subject IS NOT line ->> '$.subject' THEN 'subject'
     WHEN ca IS NOT line ->> '$.ca' THEN 'ca'
+    WHEN label IS NOT line ->> '$.label' THEN 'label'
     WHEN serial IS NOT line ->> '$.serial' THEN 'serial'
     WHEN request_id IS NOT line ->> '$.request_id' THEN 'request_id'
     WHEN indexed <> 1 AND ${INDEXED} THEN 'indexed'

@@ -96,7 +96,7 @@ CREATE TABLE certificate (
   der                  BLOB NOT NULL,
   UNIQUE (serial, ca)
 ) STRICT;
-CREATE INDEX certificate_by_end ON certificate (not_after, revoked_at);
+CREATE INDEX certificate_by_end ON certificate (not_after, revoked_at, ca, label);
 CREATE INDEX certificate_by_ca ON certificate (ca);
 CREATE INDEX certificate_by_label ON certificate (label) WHERE label IS NOT NULL;
 CREATE INDEX certificate_of_other_label ON certificate (ca) WHERE label IS NOT NULL;
@@ -248,6 +248,7 @@ CREATE TABLE audit (
   line       TEXT NOT NULL, -- the record, as the audit file has it
   subject    TEXT GENERATED ALWAYS AS (line ->> '$.subject') VIRTUAL,
   ca         TEXT GENERATED ALWAYS AS (line ->> '$.ca') VIRTUAL,
+  label      TEXT GENERATED ALWAYS AS (line ->> '$.label') VIRTUAL,
   serial     TEXT GENERATED ALWAYS AS (line ->> '$.serial') VIRTUAL,
   request_id TEXT GENERATED ALWAYS AS (line ->> '$.request_id') VIRTUAL,
   indexed    INTEGER NOT NULL DEFAULT 1 -- 0 or 1

@@ -36,3 +36,30 @@ test('roles for every certificate, although entries exist, are a warning', async
   expect(await warnings(entry, PARTS.admin.replace('["admin"]', '[]'))).toEqual([]);
   expect(await warnings('', PARTS.admin)).toEqual([]);
 });
+
+test('labels limit the roles ra and auditor to labels that exist; other roles cannot be limited', async () => {
+  const problems = async (...entries: readonly string[]): Promise<string[]> =>
+    (await folder.problems(toml(entries.join(''), { admin: withoutDefault }))).map((one) =>
+      one.replace('est.toml: ', ''),
+    );
+  const key = (letter: string): string => `spki_sha256 = "${letter.repeat(64)}"`;
+  const further = '[[label]]\nname = "guests"\nca = "devices"\n';
+  const limited = (roles: string, letter = 'a'): string => client(`${key(letter)}\n${roles}\nlabels = ["devices"]`);
+  expect(
+    await problems(limited('roles = ["ra"]'), limited('roles = ["auditor", "ra"]', 'b'), limited('roles = []', 'c')),
+  ).toEqual([]);
+  expect(await problems(further, client(`${key('a')}\nroles = ["ra"]\nlabels = ["guests"]`))).toEqual([]);
+  const cannot = (roles: string): string =>
+    `admin.clients[0].labels: cannot limit ${roles} to labels (roles = ["ra"], ["auditor"] or both)`;
+  expect(await problems(limited(''))).toEqual([cannot('"admin"')]);
+  expect(await problems(limited('roles = ["ra", "operator", "admin"]'))).toEqual([cannot('"operator" and "admin"')]);
+  expect(await problems(client(`${key('a')}\nroles = ["ra"]\nlabels = ["nothing"]`))).toEqual([
+    'admin.clients[0].labels: "nothing" is not a label (devices)',
+  ]);
+  expect(await problems(client(`${key('a')}\nroles = ["ra"]\nlabels = []`))).toEqual([
+    expect.stringContaining('admin.clients[0].labels:'),
+  ]);
+  const token = `[admin.bearer_token]\nenabled = true\ntokens = [{ token_hash = "sha256:${HEX}", description = "x", labels = ["devices"] }]\n`;
+  expect(await problems(token)).toEqual([cannot('"admin"').replace('clients', 'bearer_token.tokens')]);
+  expect(await problems(token.replace('labels', 'roles = ["auditor"], labels'))).toEqual([]);
+});

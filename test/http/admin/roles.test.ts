@@ -183,6 +183,7 @@ describe('GET /admin/session', () => {
       subject: 'auditor',
       method: 'bearer',
       roles: ['auditor'],
+      grants: [{ roles: ['auditor'], labels: null }],
       not_after: null,
     });
   });

@@ -54,6 +54,7 @@ describe('signing in', () => {
       subject: 'test admin',
       method: 'bearer',
       roles: ['admin'],
+      grants: [{ roles: ['admin'], labels: null }],
       not_after: null,
       session: { created_at: '2026-11-21T12:00:00.000Z', ends_at: '2026-11-21T20:00:00.000Z', idle_timeout: 900 },
     });

@@ -108,6 +108,8 @@ export interface FixtureOptions {
   readonly reload?: Reload;
   /** Why Kerberos tickets cannot be verified; nobody verifies any unless told. */
   readonly missingCredentials?: () => Promise<string | undefined>;
+  /** Adds routes. */
+  readonly addRoutes?: (app: AdminApp) => void;
   /** Where the console is built. */
   readonly consoleFolder?: string;
   /** What the clock says at first, milliseconds; {@link NOW} unless told. */
@@ -185,6 +187,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
     log,
   };
   const app = createAdminApp(deps, options.tls);
+  if (options.addRoutes !== undefined) app.after(() => options.addRoutes?.(app));
   (options.onEnd ?? onTestFinished)(async () => {
     await app.close();
     await store.close();
@@ -269,9 +272,10 @@ export function ailingCa(
   health: () => Promise<HealthReport>,
   chain: readonly Buffer[] = [],
   isDefault = false,
+  revoke?: CaDriver['revoke'],
 ): Ca {
   const no = () => Promise.reject(new Error('this CA has its health only'));
   const close = () => Promise.resolve();
-  const driver: CaDriver = { chain: () => chain, health, prepare: no, revoke: no, close };
+  const driver: CaDriver = { chain: () => chain, health, prepare: no, revoke: revoke ?? no, close };
   return new Ca(fileCaConfig(label, isDefault, { certificate: '', chain: '', key: '' }), driver);
 }

@@ -6,6 +6,7 @@ import { crlStoreContract } from './crl.ts';
 import { deviceStoreContract } from './devices.ts';
 import { intermediateStoreContract } from './intermediates.ts';
 import { issuanceStoreContract } from './issuance.ts';
+import { labelContract } from './labels.ts';
 import { lockoutStoreContract } from './lockout.ts';
 import { waitingContract } from './waiting.ts';
 import { otpStoreContract } from './otp.ts';
@@ -25,6 +26,7 @@ export function storeContract(newDatabase: NewDatabase): void {
   deviceStoreContract(newDatabase);
   intermediateStoreContract(newDatabase);
   issuanceStoreContract(newDatabase);
+  labelContract(newDatabase);
   lockoutStoreContract(newDatabase);
   waitingContract(newDatabase);
   otpStoreContract(newDatabase);

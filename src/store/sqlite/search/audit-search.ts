@@ -3,7 +3,7 @@ import type { AuditFilter } from '../../audit-store.ts';
 import { fold, NEWEST, type Order } from '../../page.ts';
 import type { Db } from '../database.ts';
 import { searchProgress } from './index-rows.ts';
-import { type Condition, given } from '../../operations/port.ts';
+import { atLabels, type Condition, given, LABEL } from '../../operations/port.ts';
 import { ListSearch, type Parameters } from './table-search.ts';
 import { hasTrigrams, trigramMatches, windowEnd, withTail } from './trigrams.ts';
 import { type SearchLimits, type Source, walk, type Walked, zoneReads } from './walk.ts';
@@ -22,8 +22,8 @@ const OF_SUBJECT = 'instr(estuary_fold(subject), @subject) > 0';
 const INDEXED = 'indexed = 1 AND';
 
 function conditions(filter: AuditFilter): readonly Condition[] {
-  const { request_id, serial, type, ca, subject, since, until } = filter;
-  return given([
+  const { request_id, serial, type, ca, subject, since, until, labels } = filter;
+  const asked = given([
     { value: request_id, sql: 'request_id = @request_id', index: 'audit_by_request' },
     { value: serial, sql: 'serial = @serial', index: 'audit_by_serial' },
     { value: type, sql: 'type = @type', index: 'audit_by_type' },
@@ -32,6 +32,7 @@ function conditions(filter: AuditFilter): readonly Condition[] {
     { value: until, sql: 'time <= @until' },
     { value: subject, sql: OF_SUBJECT },
   ]);
+  return [...asked, ...atLabels(LABEL, labels).conditions];
 }
 
 /** A condition as an index has it. */
@@ -64,8 +65,9 @@ export class AuditSearch {
 
   /** Those behind a place, in order. */
   find(filter: AuditFilter, after: number): Walked<Row> {
-    const { order = 'asc', limit, subject, since, until } = filter;
-    const parameters = { ...filter, ...(subject === undefined ? {} : { subject: fold(subject) }) };
+    const { order = 'asc', limit, subject, since, until, labels } = filter;
+    const { parameters: permitted } = atLabels(LABEL, labels);
+    const parameters = { ...filter, ...permitted, ...(subject === undefined ? {} : { subject: fold(subject) }) };
     return walk(this.#source(conditions(filter), parameters, order), {
       after,
       order,

@@ -4,7 +4,7 @@ import { fold, NEWEST, type Order, type Page, readPosition, toPage, withoutPosit
 import { LISTED_COLUMNS, type StoredCertificate, toCertificateRow } from '../../operations/certificates.ts';
 import type { Db } from '../database.ts';
 import { searchProgress } from './index-rows.ts';
-import { type Condition, given } from '../../operations/port.ts';
+import { atLabels, type Condition, given, LABEL } from '../../operations/port.ts';
 import { ListSearch, type Parameters } from './table-search.ts';
 import { hasTrigrams, trigramMatches, withTail } from './trigrams.ts';
 import { SEARCH_LIMITS, type SearchLimits, type Source, type Stretch, walk, type Walked, zoneReads } from './walk.ts';
@@ -17,8 +17,10 @@ const STATUSES: Readonly<Record<CertificateStatus, Condition>> = {
 
 /** What each filter asks of a row; first those that mostly leave the least. */
 function conditions(filter: CertificateFilter): readonly Condition[] {
-  const { device_key, device, requester, ca, label, status, subject, san, issued_after, expires_before } = filter;
+  const { device_key, device, requester, ca, label, status, subject, san, issued_after, expires_before, labels } =
+    filter;
   return [
+    ...atLabels(LABEL, labels).conditions,
     ...given([
       { value: device_key, sql: 'device_key = @device_key', index: 'certificate_by_device' },
       { value: device, sql: 'device = @device', index: 'certificate_by_device_id' },
@@ -65,6 +67,7 @@ export class CertificateSearch<Row> {
     const { order = 'asc', limit, subject, san } = filter;
     const parameters = {
       ...filter,
+      ...atLabels(LABEL, filter.labels).parameters,
       now,
       ...(subject === undefined ? {} : { subject: fold(subject) }),
       ...(san === undefined ? {} : { san: fold(san) }),
