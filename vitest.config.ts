@@ -32,12 +32,12 @@ if (process.env['TMPDIR'] === undefined && memoryServes()) process.env['TMPDIR']
 const SHARED =
   'test/{audit,auth,ca,client,cmc,config,enrollment,http,pki,publication,store}/**/!(*.slow|verified-signatures).test.ts';
 
-/** What `scripts/test --fast` leaves out; docs/testing.md says why. */
+/** What `scripts/test --fast` leaves out; docs/internals/testing.md says why. */
 const SLOW = ['test/{conformance,interop,faults,dogtag}/**/*.test.ts', 'test/**/*.slow.test.ts'];
 
 /**
  * What is run once more with the servers' stores in PostgreSQL each time: the core of what a store has to do for a client. All of conformance and
- * faults is run there nightly (docs/testing.md).
+ * faults is run there nightly (docs/internals/testing.md).
  */
 const ON_POSTGRES = [
   'test/conformance/{admin-roles,enrollment,every-way-in,fleet,fullcmc,lost-answers,otp-lockout,revocation,who-gets-what}.test.ts',

@@ -12,10 +12,10 @@ const PAGES = [
 
 const action = generatorAction('config-reference.ts');
 for (const [name, render] of PAGES) {
-  const page = join(import.meta.dirname, '..', 'docs', name);
+  const page = join(import.meta.dirname, '..', 'docs/reference', name);
   if (action === 'write') await writeFile(page, render());
   else if ((await readFile(page, 'utf8').catch(() => '')) !== render()) {
-    process.stderr.write(`docs/${name} is stale: run "npm run docs:config" and commit it\n`);
+    process.stderr.write(`docs/reference/${name} is stale: run "npm run docs:config" and commit it\n`);
     process.exitCode = 1;
   }
 }

@@ -25,7 +25,7 @@ function kindOf(status: ErrorStatus): ErrorKind {
 }
 
 /**
- * The one error family of Estuary. `code` is stable (docs/errors.md lists them all), `status` is the HTTP
+ * The one error family of Estuary. `code` is stable (docs/reference/errors.md lists them all), `status` is the HTTP
  * status it maps to, `message` is public: one sentence a person can act on. Everything private goes into `detail`.
  */
 export class EstuaryError extends Error {

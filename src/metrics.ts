@@ -1,4 +1,4 @@
-/** What the process counts, in Prometheus' text format. docs/metrics.md lists it. */
+/** What the process counts, in Prometheus' text format. docs/reference/metrics.md lists it. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { AuditEvent } from './audit/event.ts';
@@ -42,7 +42,7 @@ export class Metrics {
   );
   readonly #refusals = this.#counter(
     'estuary_refusals_total',
-    'Answers that are errors, by their code (docs/errors.md).',
+    'Answers that are errors, by their code (docs/reference/errors.md).',
     ...(['listener', 'code'] as const),
   );
   readonly #handshakes = this.#counter('estuary_tls_handshake_failures_total', 'Handshakes that failed.', 'listener');

@@ -1,6 +1,6 @@
 /** The docs of day two are held to what they speak of: alerts, configuration keys, codes, files and sections. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { IsArray, IsObject, IsUnion } from 'typebox';
 import type { TSchema } from 'typebox';
@@ -10,7 +10,16 @@ import { configSchema } from '../src/config/schema.ts';
 import { ROOT } from './support/root.ts';
 
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
-const PAGES = ['install', 'disaster-recovery', 'renewal', 'capacity', 'alerts', 'troubleshooting', 'hardening', 'niap'];
+const PAGES = [
+  'get-started/install',
+  'guides/disaster-recovery',
+  'guides/renewal',
+  'guides/capacity',
+  'guides/troubleshooting',
+  'guides/hardening',
+  'reference/alerts',
+  'reference/niap',
+];
 
 /** `ca.profile.validity_days`, and of a secret `ca.pkcs11.pin`. */
 function* keysIn(schema: TSchema, path: string): Generator<string> {
@@ -41,15 +50,18 @@ describe('the docs of day two', () => {
 
   test.each(PAGES)('docs/%s.md names codes that there are', (page) => {
     const codes = new Set(
-      [...read('docs/errors.md').matchAll(/`([A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+)`/g)].map(([, code]) => code),
+      [...read('docs/reference/errors.md').matchAll(/`([A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+)`/g)].map(([, code]) => code),
     );
     const named = [...read(`docs/${page}.md`).matchAll(/`([A-Z][A-Z0-9]+_[A-Z0-9_]+)`/g)].map(([, code = '']) => code);
     expect(named.filter((code) => !codes.has(code))).toEqual([]);
   });
 
   test.each(PAGES)('the sections that docs/%s.md links to are there', (page) => {
-    const links = [...read(`docs/${page}.md`).matchAll(/\]\(([a-z-]*\.md)?#([^)]+)\)/g)];
-    const missing = links.filter(([, file = `${page}.md`, anchor = '']) => !anchorsOf(`docs/${file}`).includes(anchor));
+    const links = [...read(`docs/${page}.md`).matchAll(/\]\(([a-z./-]*\.md)?#([^)]+)\)/g)];
+    const missing = links.filter(
+      ([, file, anchor = '']) =>
+        !anchorsOf(file === undefined ? `docs/${page}.md` : join('docs', dirname(page), file)).includes(anchor),
+    );
     expect(missing.map(([link]) => link)).toEqual([]);
   });
 });
@@ -73,7 +85,7 @@ test.each(PROSE)('the files under test, fixtures and scripts that %s names exist
 describe('alerts', () => {
   const alerts = [...read('config/alerts.yml').matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name);
   const sections = new Map(
-    read('docs/alerts.md')
+    read('docs/reference/alerts.md')
       .split(/^## /m)
       .slice(1)
       .map((section) => [section.split('\n', 1)[0] ?? '', section] as const),
@@ -91,7 +103,7 @@ describe('alerts', () => {
 });
 
 describe('the NIAP mapping', () => {
-  const rows = read('docs/niap.md')
+  const rows = read('docs/reference/niap.md')
     .split('\n')
     .filter((line) => /^\| F[A-Z]{2}_/.test(line))
     .map((line) =>
@@ -107,7 +119,8 @@ describe('the NIAP mapping', () => {
 
   test.each(rows)('%s', (_requirement, configuration = '', code = '', proof = '') => {
     expect(configuration).not.toBe('');
-    const files = (cell: string): string[] => [...cell.matchAll(/\]\(\.\.\/([^)]+)\)/g)].map(([, file = '']) => file);
+    const files = (cell: string): string[] =>
+      [...cell.matchAll(/\]\(\.\.\/\.\.\/([^)]+)\)/g)].map(([, file = '']) => file);
     expect(files(code).length).toBeGreaterThan(0);
     expect(files(code).filter((file) => !/^(src|scripts)\//.test(file) || !existsSync(join(ROOT, file)))).toEqual([]);
     const tests = files(proof);

@@ -45,14 +45,14 @@ describe('every error code', () => {
     expect(names.toSorted()).toEqual(Object.keys(ERRORS).toSorted());
   });
 
-  test('has the public text in its row of docs/errors.md', () => {
+  test('has the public text in its row of docs/reference/errors.md', () => {
     for (const [code] of entries)
       expect(page).toMatch(new RegExp(`^\\| \`${code}\` \\| [0-9, ]+ \\| .+ \\| .+ \\| .+ \\|$`, 'm'));
   });
 });
 
-test('docs/errors.md is what the source says (npm run docs:errors)', () => {
-  expect(readFileSync(join(ROOT, 'docs', 'errors.md'), 'utf8')).toBe(page);
+test('docs/reference/errors.md is what the source says (npm run docs:errors)', () => {
+  expect(readFileSync(join(ROOT, 'docs/reference/errors.md'), 'utf8')).toBe(page);
 });
 
 test('an unknown code, and a known one with a status that is not its own, do not compile', () => {

@@ -44,7 +44,7 @@ describe.skipIf(!requires('dpkg'))('the Debian package', { timeout: 600_000 }, (
       'usr/share/man/man1/estuary.1.gz',
       'usr/share/man/man1/estuary-admin.1.gz',
       'usr/share/bash-completion/completions/estuary',
-      'usr/share/doc/estuary/manual/configuration.md',
+      'usr/share/doc/estuary/manual/reference/configuration.md',
       'usr/share/doc/estuary/sbom.cdx.json',
       'usr/lib/estuary/dist/server.js',
       'usr/lib/estuary/dist/console/index.html',
@@ -186,7 +186,12 @@ describe('npm pack', () => {
     const [first = '', second = ''] = files;
     expect(digest(second)).toBe(digest(first));
     const names = run('tar', ['--list', '--file', first]).split('\n');
-    for (const name of ['dist/server.js', 'dist/console/index.html', 'config/estuary.service', 'docs/configuration.md'])
+    for (const name of [
+      'dist/server.js',
+      'dist/console/index.html',
+      'config/estuary.service',
+      'docs/reference/configuration.md',
+    ])
       expect(names).toContain(`package/${name}`);
     expect(names.filter((name) => /^package\/(src|test|node_modules)\//.test(name))).toEqual([]);
   });

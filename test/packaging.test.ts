@@ -107,9 +107,9 @@ describe('dependencies', () => {
   });
 
   test.each(['@fastify/basic-auth', '@peculiar/webcrypto', 'pkijs', 'asn1js', '@peculiar/x509'])(
-    'docs/architecture.md says what production code uses instead of %s, and whether it is installed',
+    'docs/internals/architecture.md says what production code uses instead of %s, and whether it is installed',
     (name) => {
-      const row = read('docs/architecture.md')
+      const row = read('docs/internals/architecture.md')
         .split('\n')
         .find((line) => line.startsWith(`| \`${name}\``));
       const [, , instead = '', why = '', installed = ''] = (row ?? '').split('|').map((cell) => cell.trim());

@@ -1,11 +1,11 @@
-/** Renders docs/client-configuration.md from the schema of client.toml. */
+/** Renders docs/reference/client-configuration.md from the schema of client.toml. */
 import { CLIENT_SCHEMA } from '../../src/client/config/schema.ts';
 import type { Key } from '../../src/client/config/words.ts';
 
 export function clientConfigReference(): string {
   const parts = [
     '# client.toml, key by key',
-    'Made by `npm run docs:config` from `src/client/config/schema.ts`; [client.md](client.md) tells what it is for. Paths are relative to the file. An unknown key is refused, with the nearest known one.',
+    'Made by `npm run docs:config` from `src/client/config/schema.ts`; [client.md](../guides/client.md) tells what it is for. Paths are relative to the file. An unknown key is refused, with the nearest known one.',
     ...section('', CLIENT_SCHEMA),
   ];
   return `${parts.join('\n\n')}\n`;

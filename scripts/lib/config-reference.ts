@@ -1,4 +1,4 @@
-/** Renders docs/configuration.md from the schema: one table of keys for each TOML table. */
+/** Renders docs/reference/configuration.md from the schema: one table of keys for each TOML table. */
 import { IsArray, IsEnum, IsObject, IsOptional, IsRecord, IsUnion, RecordValue, Type } from 'typebox';
 import type { TObject, TSchema, TUnion } from 'typebox';
 import { keysOf, notes, tablesOf } from '../../src/config/keys.ts';

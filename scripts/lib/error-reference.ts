@@ -1,4 +1,4 @@
-/** Renders docs/errors.md from src/errors and from what the source throws. */
+/** Renders docs/reference/errors.md from src/errors and from what the source throws. */
 import { join } from 'node:path';
 import { ADMIN_ERRORS } from '../../src/errors/admin.ts';
 import { AUTHENTICATION_ERRORS } from '../../src/errors/authentication.ts';

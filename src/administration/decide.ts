@@ -1,4 +1,4 @@
-/** Approves and rejects queued requests: the rules for every way in (docs/approval.md). */
+/** Approves and rejects queued requests: the rules for every way in (docs/guides/approval.md). */
 import { requestEnded } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import type { CaRouter } from '../ca/router.ts';

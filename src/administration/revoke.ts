@@ -1,4 +1,4 @@
-/** Revokes certificates: the rules for every way in (docs/revocation.md). */
+/** Revokes certificates: the rules for every way in (docs/guides/revocation.md). */
 import { type By, certificateReleased, certificateRevoked } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import type { CaRouter } from '../ca/router.ts';

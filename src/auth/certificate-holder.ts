@@ -1,4 +1,4 @@
-/** Identifies the holder of a client certificate, for people and for the queue (docs/names.md). */
+/** Identifies the holder of a client certificate, for people and for the queue (docs/guides/names.md). */
 import { createHash } from 'node:crypto';
 import { isSameCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import { comparableGeneralNames, formatGeneralName, sameGeneralNames } from '../pki/x509/general-name.ts';

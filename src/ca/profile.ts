@@ -185,7 +185,7 @@ function checkSubject(
   }
 }
 
-/** A name that the SAN policy rejects must not be in the subject either (docs/names.md). */
+/** A name that the SAN policy rejects must not be in the subject either (docs/guides/names.md). */
 function checkNamesInSubject(profile: CompiledProfile, { subject, added = [], values }: RequestedContent): void {
   for (const attribute of subject.rdns.flat()) {
     const name = asAltName(attribute);

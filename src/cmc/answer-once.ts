@@ -1,4 +1,4 @@
-/** Each message is answered once, by one process: whoever sends it again gets that answer (RFC 5272 §6.6; docs/cmc.md). */
+/** Each message is answered once, by one process: whoever sends it again gets that answer (RFC 5272 §6.6; docs/guides/cmc.md). */
 import { createHash } from 'node:crypto';
 import type { CmcMessage, CmcStore } from '../store/cmc-store.ts';
 import { control, type Message } from './message.ts';

@@ -1,4 +1,4 @@
-/** From a received message to its sender: signature or MAC, identity proof, TLS identity (docs/cmc.md). */
+/** From a received message to its sender: signature or MAC, identity proof, TLS identity (docs/guides/cmc.md). */
 import { isSameHolder } from '../auth/certificate-holder.ts';
 import { countsAt } from '../config/rules/names.ts';
 import { EstuaryError, unavailable } from '../errors.ts';

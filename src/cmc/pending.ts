@@ -1,4 +1,4 @@
-/** Certification requests that wait for an administrator, and their queries (RFC 5272 §6.13). docs/approval.md */
+/** Certification requests that wait for an administrator, and their queries (RFC 5272 §6.13). docs/guides/approval.md */
 import type { Ca } from '../ca/router.ts';
 import { Authenticated } from '../enrollment/authenticated.ts';
 import type { Enrollment } from '../enrollment/enrollment.ts';

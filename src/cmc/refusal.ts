@@ -1,4 +1,4 @@
-/** Why a message, or a part of it, is not done: as HTTP and as CMC say it (docs/cmc.md has the table). */
+/** Why a message, or a part of it, is not done: as HTTP and as CMC say it (docs/guides/cmc.md has the table). */
 import { describe, EstuaryError, type ErrorKind } from '../errors.ts';
 import { DerError } from '../pki/der/der.ts';
 import type { BodyPartReference } from '../pki/cmc/body-part.ts';

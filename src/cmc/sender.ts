@@ -1,4 +1,4 @@
-/** Who sent a message, and in which role: its signature, its shared secret, the TLS connection (docs/cmc.md). */
+/** Who sent a message, and in which role: its signature, its shared secret, the TLS connection (docs/guides/cmc.md). */
 import { hash } from 'node:crypto';
 import { certificateHolder, holderKey } from '../auth/certificate-holder.ts';
 import type { CmcIdentity, MtlsIdentity } from '../auth/identity.ts';

@@ -1,4 +1,4 @@
-/** The CMC server of the CAs whose keys are here: from a received message to its answer (RFC 5272; docs/cmc.md). */
+/** The CMC server of the CAs whose keys are here: from a received message to its answer (RFC 5272; docs/guides/cmc.md). */
 import type { AuditEvent } from '../audit/event.ts';
 import { auditedRequester } from '../auth/identity.ts';
 import type { Enrollment } from '../enrollment/enrollment.ts';

@@ -1,4 +1,4 @@
-/** The entries of `admin.clients` and `admin.bearer_token.tokens` (docs/admin-api.md, "Roles"). */
+/** The entries of `admin.clients` and `admin.bearer_token.tokens` (docs/reference/admin-api.md, "Roles"). */
 import { parseDistinguishedName, type Name } from '../pki/x509/name.ts';
 import { foldedName } from '../pki/x509/name-matching.ts';
 import { type AdminRole, UNSAID_ROLES } from './vocabulary.ts';

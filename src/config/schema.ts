@@ -1,5 +1,5 @@
 /**
- * The configuration schema: keys, static types, defaults, bounds, and the text of docs/configuration.md. `Config` is
+ * The configuration schema: keys, static types, defaults, bounds, and the text of docs/reference/configuration.md. `Config` is
  * what the service uses: checked, deeply frozen, with absolute paths, loaded secrets and all defaults; names are those
  * of the TOML.
  */

@@ -1,4 +1,4 @@
-/** The roles of administrators (docs/admin-api.md, "Roles"). Each call of the admin API names the roles that may make it. */
+/** The roles of administrators (docs/reference/admin-api.md, "Roles"). Each call of the admin API names the roles that may make it. */
 export const ADMIN_ROLES = ['admin', 'ra', 'auditor', 'operator'] as const;
 
 export type AdminRole = (typeof ADMIN_ROLES)[number];

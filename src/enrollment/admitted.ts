@@ -1,6 +1,6 @@
 /**
  * The stage after the authentication: this CA issues to the requester. With `devices = "required"`, the requester must be a registered
- * device (docs/devices.md).
+ * device (docs/guides/devices.md).
  */
 import type { Identity } from '../auth/identity.ts';
 import { forbidden, type EstuaryError } from '../errors.ts';

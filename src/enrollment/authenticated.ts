@@ -131,7 +131,7 @@ export class Authenticated {
     return new Authenticated(received, identity, events, rules.right(identity));
   }
 
-  /** By a message of CMC, which its service has authenticated (docs/cmc.md) and audited. */
+  /** By a message of CMC, which its service has authenticated (docs/guides/cmc.md) and audited. */
   static bySender(received: Received, identity: CmcIdentity, right: NameRight): Authenticated {
     return new Authenticated(received, identity, [], right);
   }

@@ -1,4 +1,4 @@
-/** Names that a requester is bound to, and the others that it may not ask for (docs/names.md). */
+/** Names that a requester is bound to, and the others that it may not ask for (docs/guides/names.md). */
 import type { ClientIdBinding, Identity } from '../auth/identity.ts';
 import { allowedByPlaceholder } from '../ca/profile.ts';
 import type { Ca } from '../ca/router.ts';

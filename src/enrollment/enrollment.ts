@@ -1,5 +1,5 @@
 /**
- * The pipeline: every way in walks the same stages (docs/architecture.md), each of which takes what the one before returns. Knows no HTTP.
+ * The pipeline: every way in walks the same stages (docs/internals/architecture.md), each of which takes what the one before returns. Knows no HTTP.
  *
  *   Received → Authenticated → Admitted → Proven → Authorized → Keyed → Checked → Allowed → Queued | Submitted | Reserved → Signed → Recorded → answer
  *
@@ -96,7 +96,7 @@ export class Enrollment {
   }
 
   /**
-   * The whole way of a request to simpleenroll, simplereenroll or serverkeygen, in the order of checks of docs/architecture.md. A refusal of an
+   * The whole way of a request to simpleenroll, simplereenroll or serverkeygen, in the order of checks of docs/internals/architecture.md. A refusal of an
    * authenticated requester is audited before it is answered.
    *
    * @throws EstuaryError 401; 403 requester or names; 400 body, link, csrattrs, policy, lint; 403 rejected, or a key that was sent; 500 or

@@ -1,6 +1,6 @@
 /**
  * The two phases of an issuance. The intent (CA, serial, requester, one OTP use) is committed before the CA signs, the certificate before
- * it is answered; a crash between the two leaves a reservation that start-up reconciles (docs/issuance.md).
+ * it is answered; a crash between the two leaves a reservation that start-up reconciles (docs/internals/issuance.md).
  */
 import { auditedCertificate, certificateFailed, certificateIssued } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';

@@ -1,4 +1,4 @@
-/** How a generated private key is protected, decided before a key is generated or a token is used (docs/serverkeygen.md). */
+/** How a generated private key is protected, decided before a key is generated or a token is used (docs/guides/serverkeygen.md). */
 import type { Identity } from '../auth/identity.ts';
 import type { Config } from '../config/schema.ts';
 import { badRequest, type EstuaryError } from '../errors.ts';

@@ -1,7 +1,7 @@
 /**
  * Requests that an administrator has to approve (`approval = "manual"`), or that wait at a remote CA. A request is queued once and
  * recognized when it is made again; once approved it is issued by the poll that comes next, through the same stages as every other.
- * docs/approval.md tells why.
+ * docs/guides/approval.md tells why.
  */
 import { certificateFailed } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';

@@ -1,4 +1,4 @@
-/** By what a request is known again when it is sent once more: never by its bytes, which a channel binding changes (docs/approval.md). */
+/** By what a request is known again when it is sent once more: never by its bytes, which a channel binding changes (docs/guides/approval.md). */
 import { hash } from 'node:crypto';
 import { copiedExtensions } from '../ca/profile.ts';
 import type { ProfileConfig } from '../config/schema.ts';

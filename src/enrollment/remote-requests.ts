@@ -1,7 +1,7 @@
 /**
  * Requests at a CA elsewhere. The request is in the store before it is submitted, and its reservation is held for as
  * long as its submission is under way: whatever happens in between, a request is submitted once, and what became of it is found out
- * before it can be made again. docs/dogtag.md tells why.
+ * before it can be made again. docs/guides/dogtag.md tells why.
  */
 import { certificateFailed, requestEnded } from '../audit/applied-events.ts';
 import type { Found, RemoteQueue } from '../ca/driver.ts';

@@ -105,7 +105,7 @@ export const AUTHENTICATION_ERRORS = {
   DEVICE_NOT_REGISTERED: {
     status: [403, 409],
     cause: 'The CA issues only to registered devices, and the device is unregistered, disabled or expired.',
-    remedy: 'Register or enable the device. Its match, id and label must fit the requester (docs/devices.md).',
+    remedy: 'Register or enable the device. Its match, id and label must fit the requester (docs/guides/devices.md).',
   },
   FORWARDED_CLIENT: {
     status: 400,

@@ -20,7 +20,7 @@ export const CA_ERRORS = {
   CA_NOT_VALID: {
     status: 500,
     cause: 'The CA certificate has expired or is not yet valid.',
-    remedy: 'Renew it (docs/rollover.md).',
+    remedy: 'Renew it (docs/guides/rollover.md).',
   },
   CA_PROFILE_UNREADABLE: {
     status: 500,

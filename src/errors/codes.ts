@@ -1,4 +1,4 @@
-/** Every error code there is: nothing else compiles. docs/errors.md is made of this. */
+/** Every error code there is: nothing else compiles. docs/reference/errors.md is made of this. */
 import { ADMIN_ERRORS } from './admin.ts';
 import { AUTHENTICATION_ERRORS } from './authentication.ts';
 import { CA_ERRORS } from './ca.ts';

@@ -42,7 +42,7 @@ export const SERVICE_ERRORS = {
     status: 500,
     cause:
       'The configuration file is invalid. At startup the server exits with code 2. At a reload the previous configuration stays in force.',
-    remedy: 'Correct what each line names. docs/configuration.md lists every key.',
+    remedy: 'Correct what each line names. docs/reference/configuration.md lists every key.',
     text: '`FILE: KEY: what is wrong (what is allowed)`, a line for each problem',
   },
   CONFIG_RELOAD: {
@@ -125,7 +125,7 @@ export const SERVICE_ERRORS = {
     cause:
       'The database is older than the audit file of this node: a snapshot was restored, or the node reached an old primary after a failover. The detail names the missing records.',
     remedy:
-      'Connect to the current database. If it is lost, stop every node and run "estuary store accept-older-database" (docs/disaster-recovery.md).',
+      'Connect to the current database. If it is lost, stop every node and run "estuary store accept-older-database" (docs/guides/disaster-recovery.md).',
   },
   STORE_FAILED: {
     status: 500,
@@ -156,7 +156,7 @@ export const SERVICE_ERRORS = {
     status: 500,
     cause: 'The commands "backup" and "restore" copy the file of a SQLite store, and store.driver is "postgres".',
     remedy:
-      "Use PostgreSQL's own means: continuous archiving with point-in-time recovery, or pg_dump (docs/postgresql.md).",
+      "Use PostgreSQL's own means: continuous archiving with point-in-time recovery, or pg_dump (docs/guides/postgresql.md).",
   },
   STORE_TOO_NEW: {
     status: 500,
@@ -166,7 +166,8 @@ export const SERVICE_ERRORS = {
   STORE_TOO_OLD: {
     status: 500,
     cause: 'Estuary 0.1 created the store.',
-    remedy: 'Start with a new store and import the certificates with "estuary admin cert import" (docs/install.md).',
+    remedy:
+      'Start with a new store and import the certificates with "estuary admin cert import" (docs/get-started/install.md).',
   },
   STORE_UNAVAILABLE: {
     status: 503,

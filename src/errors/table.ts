@@ -1,4 +1,4 @@
-/** What docs/errors.md says of a code. */
+/** What docs/reference/errors.md says of a code. */
 export interface ErrorEntry {
   /** The HTTP status; the code's statuses where what happened tells them apart. */
   readonly status: number | readonly number[];

@@ -1,6 +1,6 @@
 /**
  * The states of a queued request, and the ways from one to the next: the one table that the store's guards, the queue, remote CAs and
- * docs/approval.md follow.
+ * docs/guides/approval.md follow.
  */
 
 export const REQUEST_STATUSES = ['pending', 'approved', 'issued', 'rejected', 'failed', 'expired'] as const;

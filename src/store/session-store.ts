@@ -1,6 +1,6 @@
 import type { AuditEvent } from '../audit/event.ts';
 
-/** An administrator who has signed in with a browser (docs/admin-api.md). */
+/** An administrator who has signed in with a browser (docs/reference/admin-api.md). */
 export interface SessionRow {
   /** Hex SHA-256 of the session's id, which the store does not have. */
   readonly id_hash: string;

@@ -1,4 +1,4 @@
-/** Who may approve a queued request, and how many must (docs/approval.md). */
+/** Who may approve a queued request, and how many must (docs/guides/approval.md). */
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -278,7 +278,7 @@ const RECOGNIZED: Readonly<Record<Exclude<Form, 'token'>, readonly (readonly Way
   'new key': [['names']],
 };
 
-/** Who it is, by the rules of docs/admin-api.md; undefined: no entry. */
+/** Who it is, by the rules of docs/reference/admin-api.md; undefined: no entry. */
 function whoIs(entries: readonly Entry[], { person: who, form }: Attempt): string | undefined {
   if (form === 'token') return who;
   for (const ways of RECOGNIZED[form]) {

@@ -1,4 +1,4 @@
-/** What a revocation has to say, whoever orders it (docs/revocation.md). */
+/** What a revocation has to say, whoever orders it (docs/guides/revocation.md). */
 import { expect, test } from 'vitest';
 import { checkOrder, revoke, type RevocationOrder } from '../../src/administration/revoke.ts';
 import type { AuditEvent } from '../../src/audit/event.ts';

@@ -1,4 +1,4 @@
-/** Which certificates are one holder's (docs/names.md). */
+/** Which certificates are one holder's (docs/guides/names.md). */
 import { expect, test } from 'vitest';
 import {
   certificateHolder,

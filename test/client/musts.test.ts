@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ROOT } from '../support/root.ts';
 
-const page = readFileSync(join(ROOT, 'docs/client.md'), 'utf8');
+const page = readFileSync(join(ROOT, 'docs/guides/client.md'), 'utf8');
 const section = page.split(/^## /m).find((part) => part.startsWith("RFC 7030's MUSTs")) ?? '';
 const rows = section
   .split('\n')

@@ -1,4 +1,4 @@
-/** Nginx and HAProxy serve a renewed certificate without a dropped connection; the hook reloads them, as in docs/client.md. */
+/** Nginx and HAProxy serve a renewed certificate without a dropped connection; the hook reloads them, as in docs/guides/client.md. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';

@@ -5,11 +5,11 @@ import { configReference } from '../../scripts/lib/config-reference.ts';
 import { configFolder } from './support.ts';
 import { ROOT } from '../support/root.ts';
 
-test('docs/configuration.md is what the schema says (npm run docs:config)', async () => {
-  expect(await readFile(join(ROOT, 'docs', 'configuration.md'), 'utf8')).toBe(configReference());
+test('docs/reference/configuration.md is what the schema says (npm run docs:config)', async () => {
+  expect(await readFile(join(ROOT, 'docs/reference/configuration.md'), 'utf8')).toBe(configReference());
 });
 
-test('the small configuration of docs/configuration.md is accepted', async () => {
+test('the small configuration of docs/reference/configuration.md is accepted', async () => {
   const example = /```toml\n([^]*?)```/.exec(configReference())?.[1] ?? '';
   const folder = await configFolder();
   try {

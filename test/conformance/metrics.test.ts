@@ -40,9 +40,11 @@ test('requests, issued certificates and refused passwords are counted', async ()
     expect(lines).toContain(line);
 });
 
-test('docs/metrics.md lists what is there, and nothing else', async () => {
+test('docs/reference/metrics.md lists what is there, and nothing else', async () => {
   estuary.server.signal('SIGHUP');
-  const documented = [...readFileSync(join(ROOT, 'docs/metrics.md'), 'utf8').matchAll(/^\| `([a-z_]+)` \| (\w+) \|/gm)];
+  const documented = [
+    ...readFileSync(join(ROOT, 'docs/reference/metrics.md'), 'utf8').matchAll(/^\| `([a-z_]+)` \| (\w+) \|/gm),
+  ];
   const listed = documented.map(([, name, type]) => `${name} ${type}`).toSorted();
   await vi.waitFor(
     async () => {

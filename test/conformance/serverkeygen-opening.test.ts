@@ -1,4 +1,4 @@
-/** docs/serverkeygen.md, "Opening each form": its command lines open what the server sends, as they are printed. */
+/** docs/guides/serverkeygen.md, "Opening each form": its command lines open what the server sends, as they are printed. */
 import { createPrivateKey, randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
@@ -61,7 +61,7 @@ function keygen(attributes: readonly Buffer[], call: EstCall & { path?: string; 
 
 /** The code blocks of the section, in their order. */
 function documented(): { plain: string; password: string; symmetric: string; asymmetric: string; package: string } {
-  const text = readFileSync(join(ROOT, 'docs/serverkeygen.md'), 'utf8');
+  const text = readFileSync(join(ROOT, 'docs/guides/serverkeygen.md'), 'utf8');
   const [, after = ''] = text.split('## Opening each form\n');
   const [part = ''] = after.split('\n## ');
   const [plain = '', password = '', decrypt = '', inside = '', ...more] = [...part.matchAll(/```\n([^]*?)```/g)].map(
@@ -92,7 +92,7 @@ async function opens(
   expectMatch(answer, createPrivateKey(readFileSync(file('device.key'))));
 }
 
-describe('docs/serverkeygen.md: the printed lines', () => {
+describe('docs/guides/serverkeygen.md: the printed lines', () => {
   test('PrivateKeyInfo', async () => {
     const { token } = await estuary.otp();
     await opens(readServerKey(await keygen([], { password: token })), [documented().plain]);
@@ -107,7 +107,7 @@ describe('docs/serverkeygen.md: the printed lines', () => {
   });
 
   test('the printed lines make a request with a key identifier', async () => {
-    const [, after = ''] = readFileSync(join(ROOT, 'docs/serverkeygen.md'), 'utf8').split('## Making a request');
+    const [, after = ''] = readFileSync(join(ROOT, 'docs/guides/serverkeygen.md'), 'utf8').split('## Making a request');
     const making = (/```\n([^]*?)```/.exec(after)?.[1] ?? '').replaceAll('ID_HEX', KEK_ID);
     const PATH = `${dirname(process.execPath)}${delimiter}${process.env['PATH'] ?? ''}`;
     await run('bash', ['-euo', 'pipefail', '-c', making], { cwd: estuary.dir, env: { PATH } });

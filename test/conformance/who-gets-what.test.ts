@@ -1,7 +1,7 @@
 /**
  * Random steps on every way in, at every label and node, with certificates in both encodings, re-issued, renewed, restored and unknown to
  * the store. After each step, the server did what the rules of `who-gets-what/oracle.ts` say: nobody has a name, a device, a certificate, a
- * role or an approval that they do not give. A failure prints the seed and the shortest list of steps. docs/testing.md
+ * role or an approval that they do not give. A failure prints the seed and the shortest list of steps. docs/internals/testing.md
  */
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';

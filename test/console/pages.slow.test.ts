@@ -1,4 +1,4 @@
-/** Each page of the console, as each role, in both color schemes. `CONSOLE_PICTURES=1` takes the pictures of docs/console.md, too. */
+/** Each page of the console, as each role, in both color schemes. `CONSOLE_PICTURES=1` takes the pictures of docs/guides/console.md, too. */
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

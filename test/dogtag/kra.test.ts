@@ -40,7 +40,7 @@ describe.skipIf(!requires('dogtag'))('keys that the server generates, with the r
     return { answer, otp: otp.id, token: otp.token };
   }
 
-  /** docs/dogtag.md, "Recovering a key": with a folder of the operator's own inside Dogtag's tree. */
+  /** docs/guides/dogtag.md, "Recovering a key": with a folder of the operator's own inside Dogtag's tree. */
   async function recover(keyId: string): Promise<Buffer> {
     const folder = mkdtempSync(join(dogtag.tree, 'root', 'recovery-'));
     try {

@@ -57,7 +57,7 @@ function idOf({ requester, devices }: Row): string {
   return (devices === 'registered' ? UNITS[requester] : undefined) ?? OWN;
 }
 
-/** The rules of docs/names.md for this requester, whose names are a.example's. */
+/** The rules of docs/guides/names.md for this requester, whose names are a.example's. */
 function oracle(row: Row): string {
   const { requester, label, methods, binding, mtlsSubject, template, devices, asked } = row;
   const byCertificate = isByCertificate(requester);

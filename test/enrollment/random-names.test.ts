@@ -113,7 +113,7 @@ interface Names {
   readonly sans: readonly { readonly kind: string; readonly text: string }[];
 }
 
-/** Whether a certificate may hold these names, whatever was asked (docs/names.md). */
+/** Whether a certificate may hold these names, whatever was asked (docs/guides/names.md). */
 function mayHold(one: Asked, { subject, sans }: Names): boolean {
   const { requester, label, operation, binding, mtlsSubject, template, added, allowed, pattern, wildcards } = one;
   const byCertificate = isByCertificate(requester);

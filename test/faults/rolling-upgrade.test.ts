@@ -1,6 +1,6 @@
 /**
  * Three nodes behind HAProxy are replaced one by one, under load, by a release that expands the schema, and then by one that
- * contracts it; docs/postgresql.md has the procedure. The releases are made for the test (test/support/releases.ts).
+ * contracts it; docs/guides/postgresql.md has the procedure. The releases are made for the test (test/support/releases.ts).
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** The lines of docs/clients.md and docs/rollover.md, as they are printed, each block in a folder of its own. */
+/** The lines of docs/guides/clients.md and docs/guides/rollover.md, as they are printed, each block in a folder of its own. */
 import { copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -35,16 +35,16 @@ const CLIENTS: readonly Client[] = [
   { heading: 'Bouncy Castle', needs: ['bouncycastle', 'bouncycastleTls'], results: [['device', 'next']] },
 ];
 
-describe.skipIf(!requires('curl', 'openssl'))('docs/clients.md', { timeout: 120_000 }, () => {
+describe.skipIf(!requires('curl', 'openssl'))('docs/guides/clients.md', { timeout: 120_000 }, () => {
   let server: Quickstart;
   beforeAll(async () => {
-    // As docs/clients.md says of libest.
+    // As docs/guides/clients.md says of libest.
     server = await startQuickstart({ sections: '[serverkeygen]\nencryption = "optional"' });
   });
   afterAll(() => server.stop());
 
   describe.each(CLIENTS)('$heading', ({ heading, needs, results }) => {
-    const blocks = documented('docs/clients.md', heading);
+    const blocks = documented('docs/guides/clients.md', heading);
     test('has as many blocks as are run here', () => {
       expect(blocks).toHaveLength(results.length);
     });
@@ -67,7 +67,7 @@ describe.skipIf(!requires('curl', 'openssl'))('docs/clients.md', { timeout: 120_
   });
 });
 
-describe.skipIf(!requires('openssl'))('docs/rollover.md', () => {
+describe.skipIf(!requires('openssl'))('docs/guides/rollover.md', () => {
   const folder = temporaryFolder();
   afterAll(() => folder.remove());
 
@@ -79,7 +79,7 @@ describe.skipIf(!requires('openssl'))('docs/rollover.md', () => {
     const own = ['-CA', file('root.pem'), '-CAkey', file('root.key')];
     const issuing = ['req', '-x509', ...ec, '-subj', '/O=Example/CN=Issuing', '-days', '20', ...own];
     openssl([...issuing, '-keyout', file('issuing.key'), '-out', file('issuing.pem')]);
-    const [lines = '', ...more] = documented('docs/rollover.md', 'A new root');
+    const [lines = '', ...more] = documented('docs/guides/rollover.md', 'A new root');
     expect(more).toEqual([]);
     await shell(folder.path, lines, {});
     await run('openssl', ['verify', '-x509_strict', '-CAfile', file('new-root.pem'), file('new-issuing.pem')]);

@@ -205,7 +205,7 @@ describe.skipIf(!requires('openssl35')).each(ML_DSA)('a PKI of $name', ({ name, 
 });
 
 describe.skipIf(!requires('openssl35'))(
-  'a fleet of ECDSA moves to ML-DSA under a new label (docs/post-quantum.md)',
+  'a fleet of ECDSA moves to ML-DSA under a new label (docs/guides/post-quantum.md)',
   () => {
     let estuary: Estuary;
     let device: ClientIdentity;

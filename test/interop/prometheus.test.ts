@@ -32,7 +32,7 @@ describe.skipIf(!requires('promtool'))('config/alerts.yml', () => {
 
   test('each alert has a unit test, is silent on a server that is well, and is explained', () => {
     const tests = readFileSync(TESTS, 'utf8');
-    const explained = readFileSync(join(ROOT, 'docs/alerts.md'), 'utf8');
+    const explained = readFileSync(join(ROOT, 'docs/reference/alerts.md'), 'utf8');
     for (const alert of alerts) {
       expect(tests).toContain(`- alertname: ${alert}\n`);
       expect(tests).toContain(`{ alertname: ${alert}, eval_time: 50m, exp_alerts: [] }`);

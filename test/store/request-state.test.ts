@@ -1,12 +1,12 @@
-/** One table of request states, which docs/approval.md follows. */
+/** One table of request states, which docs/guides/approval.md follows. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ENDED, mayGo, REQUEST_STATUSES, TRANSITIONS, type Transition } from '../../src/store/request-state.ts';
 import { ROOT } from '../support/root.ts';
 
-test('docs/approval.md has every way from one state to the next', () => {
-  const rows = readFileSync(join(ROOT, 'docs/approval.md'), 'utf8')
+test('docs/guides/approval.md has every way from one state to the next', () => {
+  const rows = readFileSync(join(ROOT, 'docs/guides/approval.md'), 'utf8')
     .split('\n')
     .map((line) => line.split('|').map((cell) => cell.trim()));
   for (const { from, to, use, when } of Object.values<Transition>(TRANSITIONS)) {

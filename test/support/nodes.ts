@@ -126,7 +126,7 @@ export class Nodes {
     node.server = await this.#launch(node);
   }
 
-  /** As docs/postgresql.md has it: drained, stopped, another release in its place, and taken in again once it is ready. */
+  /** As docs/guides/postgresql.md has it: drained, stopped, another release in its place, and taken in again once it is ready. */
   async replace(node: Node, program: string | undefined): Promise<void> {
     await this.balancer.drain(node);
     await node.server.stop();

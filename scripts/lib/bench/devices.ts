@@ -3,7 +3,7 @@
  *
  * The devices are registered over the admin API of the built server, 10,000 rows a call, as an operator does. Then devices are looked for
  * by each kind of match, as an enrollment does: the hashes of a certificate that was just read, the query, the comparison. A look-up counts
- * what this process spends; what it costs to hand it to the store's thread is the same for every call of the store (docs/performance.md).
+ * what this process spends; what it costs to hand it to the store's thread is the same for every call of the store (docs/internals/performance.md).
  */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

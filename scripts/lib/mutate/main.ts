@@ -437,7 +437,7 @@ const oneLine = (text: string): string => text.replace(/\s+/g, ' ');
 const inWords = (file: string, { line, original, replacement, status }: Tried): string =>
   `${file}:${line} ${status}: ${oneLine(original)} → ${replacement === '' ? '(nothing)' : oneLine(replacement)}`;
 
-/** A row of the table in docs/testing.md. */
+/** A row of the table in docs/internals/testing.md. */
 const row = (name: string, mutants: readonly Tried[]): string => {
   const of = (...statuses: readonly (Status | undefined)[]): number =>
     mutants.filter(({ status }) => statuses.includes(status)).length;

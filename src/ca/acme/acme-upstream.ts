@@ -1,5 +1,5 @@
 /**
- * `driver = "acme"`: submits CSRs to an ACME server (RFC 8555, docs/upstream.md). Stores the order's URL before it
+ * `driver = "acme"`: submits CSRs to an ACME server (RFC 8555, docs/guides/upstream.md). Stores the order's URL before it
  * sends the CSR, so any later poll can continue the order.
  */
 import type { KeyObject } from 'node:crypto';

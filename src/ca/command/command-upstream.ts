@@ -1,4 +1,4 @@
-/** `driver = "command"`: the operator's programs submit, poll and revoke (docs/upstream.md). */
+/** `driver = "command"`: the operator's programs submit, poll and revoke (docs/guides/upstream.md). */
 import { existsSync } from 'node:fs';
 import { failed, forbidden, unavailable } from '../../errors.ts';
 import { encodePem, parsePem } from '../../pki/der/pem.ts';

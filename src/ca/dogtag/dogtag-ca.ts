@@ -1,4 +1,4 @@
-/** A CA in Dogtag PKI, which Estuary uses as an agent (docs/dogtag.md). */
+/** A CA in Dogtag PKI, which Estuary uses as an agent (docs/guides/dogtag.md). */
 import { describe, EstuaryError, failed, forbidden, isUnavailable, unavailable } from '../../errors.ts';
 import type { CmsSigner } from '../../pki/cms/signed-data.ts';
 import { type Certificate, parseCertificate } from '../../pki/x509/certificate.ts';

@@ -1,5 +1,5 @@
 /**
- * `driver = "est"`: enrolls at another EST server (RFC 7030, RFC 8951) as a registration authority (docs/upstream.md).
+ * `driver = "est"`: enrolls at another EST server (RFC 7030, RFC 8951) as a registration authority (docs/guides/upstream.md).
  */
 import { EstuaryError, failed, isRefusal, unavailable } from '../../errors.ts';
 import { parseCertsOnly } from '../../pki/cms/signed-data.ts';

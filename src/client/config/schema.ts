@@ -1,4 +1,4 @@
-/** The keys of `client.toml`: the one source of what it may say, and of docs/client-configuration.md. */
+/** The keys of `client.toml`: the one source of what it may say, and of docs/reference/client-configuration.md. */
 import { basename } from 'node:path';
 import { oidByName } from '../../pki/der/oids.ts';
 import { InputError } from '../../pki/input-error.ts';

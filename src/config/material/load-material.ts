@@ -278,7 +278,7 @@ async function loadCas(reader: MaterialReader, config: Config): Promise<Pick<Mat
   return { cas, labels };
 }
 
-/** Detects separate `[[ca]]` tables with the same key, where further labels are meant (docs/labels.md). */
+/** Detects separate `[[ca]]` tables with the same key, where further labels are meant (docs/guides/labels.md). */
 
 /** Warns of local CAs that share a key. */
 export async function checkSharedKeys(reader: MaterialReader, { ca }: Config): Promise<void> {

@@ -1,4 +1,4 @@
-/** Warns of settings that let one requester use another's name (docs/names.md). */
+/** Warns of settings that let one requester use another's name (docs/guides/names.md). */
 import type { Warning } from '../problem.ts';
 import { labelsOf } from '../labels.ts';
 import type { CaConfig, Config, ProfileConfig, RequesterMethod } from '../schema.ts';

@@ -28,7 +28,7 @@ const person = (standsFor: string) =>
 const labels = optional(
   list(text({ description: 'A label.', allowed: 'a label', pattern: /^.+$/su }), {
     description:
-      'Limits the roles to the records of these labels (docs/admin-api.md). Only with the roles `ra` and `auditor`.',
+      'Limits the roles to the records of these labels (docs/reference/admin-api.md). Only with the roles `ra` and `auditor`.',
     minItems: 1,
     defaultText: 'every label',
   }),
@@ -56,7 +56,10 @@ const client = table(
       }),
     ),
     roles: optional(
-      list(role, { description: 'What the administrator may do (docs/admin-api.md).', defaultText: '["admin"]' }),
+      list(role, {
+        description: 'What the administrator may do (docs/reference/admin-api.md).',
+        defaultText: '["admin"]',
+      }),
     ),
     labels,
   },
@@ -81,7 +84,10 @@ export const admin = table(
       maximum: 65535,
     }),
     public_metrics: boolean({ description: 'Serves /metrics without authentication.', default: false }),
-    console: boolean({ description: 'Serves the console for browsers at `/` (docs/console.md).', default: true }),
+    console: boolean({
+      description: 'Serves the console for browsers at `/` (docs/guides/console.md).',
+      default: true,
+    }),
     tls: table(
       {
         mode: choice(['required', 'optional', 'required_for_reenroll', 'none'], {
@@ -174,7 +180,10 @@ export const admin = table(
               }),
               name: person('`description`'),
               roles: optional(
-                list(role, { description: 'What its holder may do (docs/admin-api.md).', defaultText: '["admin"]' }),
+                list(role, {
+                  description: 'What its holder may do (docs/reference/admin-api.md).',
+                  defaultText: '["admin"]',
+                }),
               ),
               labels,
               not_after: optional(timestamp({ description: 'When the token ends.', defaultText: 'never' })),

@@ -236,7 +236,7 @@ const ldap = table(
       default: 'uid',
     }),
     attributes: list(text({ ...ATTRIBUTE_NAME, description: 'An attribute.' }), {
-      description: 'Further attributes to read; each is a placeholder `{ldap.NAME}` ([names.md](names.md)).',
+      description: 'Further attributes to read; each is a placeholder `{ldap.NAME}` ([names.md](../guides/names.md)).',
       default: [],
     }),
     bind,
@@ -248,7 +248,7 @@ const ldap = table(
       unit: 'seconds',
     }),
   },
-  { description: 'Basic credentials, checked by a bind at an LDAP directory ([guides/ldap.md](guides/ldap.md)).' },
+  { description: 'Basic credentials, checked by a bind at an LDAP directory ([guides/ldap.md](../guides/ldap.md)).' },
 );
 
 const JWT_ALGORITHMS = [
@@ -335,7 +335,7 @@ const jwt = table(
       default: false,
     }),
   },
-  { description: 'Bearer tokens: JSON Web Tokens of an identity provider ([guides/jwt.md](guides/jwt.md)).' },
+  { description: 'Bearer tokens: JSON Web Tokens of an identity provider ([guides/jwt.md](../guides/jwt.md)).' },
 );
 
 export const auth = table(

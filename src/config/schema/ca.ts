@@ -38,7 +38,7 @@ const authorization = optional(
   table(
     {
       url: text({
-        description: 'Where each request is POSTed before anything is reserved (docs/authorization.md).',
+        description: 'Where each request is POSTed before anything is reserved (docs/guides/authorization.md).',
         allowed: 'an https URL such as "https://inventory.example.com/authorize"',
         check: urlCheck('https'),
       }),
@@ -91,7 +91,7 @@ const ofLabel = {
     maximum: 10,
   }),
   devices: choice(['off', 'required'], {
-    description: 'Whether only registered devices get certificates here (docs/devices.md).',
+    description: 'Whether only registered devices get certificates here (docs/guides/devices.md).',
     default: 'off',
   }),
   client_issuers: list(
@@ -101,7 +101,7 @@ const ofLabel = {
     }),
     {
       description:
-        "Whose certificates authenticate at this label for simpleenroll, serverkeygen and fullcmc: `own` (certificates directly from this CA or one of its `renewal_issuers`, if they are this label's; of a CA elsewhere, only those that the store has recorded for this label), `anchors` (everything under a trust anchor that is neither a CA of this server nor above one), `any`, or paths of PEM files with CA certificates, direct or indirect issuers. It filters and never adds trust; the RA certificates of `[cmc]` are not filtered. A certificate that is not accepted counts as none (docs/names.md).",
+        "Whose certificates authenticate at this label for simpleenroll, serverkeygen and fullcmc: `own` (certificates directly from this CA or one of its `renewal_issuers`, if they are this label's; of a CA elsewhere, only those that the store has recorded for this label), `anchors` (everything under a trust anchor that is neither a CA of this server nor above one), `any`, or paths of PEM files with CA certificates, direct or indirect issuers. It filters and never adds trust; the RA certificates of `[cmc]` are not filtered. A certificate that is not accepted counts as none (docs/guides/names.md).",
       default: ['own', 'anchors'],
     },
   ),
@@ -128,7 +128,7 @@ const common = {
   chain: optional(
     path({
       description:
-        'PEM file with the certificates above the CA certificate, root last, and those of rollovers (docs/rollover.md). A self-signed CA needs none.',
+        'PEM file with the certificates above the CA certificate, root last, and those of rollovers (docs/guides/rollover.md). A self-signed CA needs none.',
     }),
   ),
   ocsp,
@@ -322,7 +322,7 @@ export const label = list(
   ),
   {
     description:
-      'Further labels of the CAs (docs/labels.md): one key, serial numbers, CRL and OCSP, and for each label a profile and rules of its own. A certificate of one label neither authenticates nor is renewed at another.',
+      'Further labels of the CAs (docs/guides/labels.md): one key, serial numbers, CRL and OCSP, and for each label a profile and rules of its own. A certificate of one label neither authenticates nor is renewed at another.',
     default: [],
     live: true,
   },

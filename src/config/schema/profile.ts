@@ -62,7 +62,7 @@ const subject = table(
     ),
     patterns: map(pattern(), {
       description:
-        'A regular expression for each named attribute type; every value of that type has to match it as a whole, e.g. `{ CN = "dev-[0-9]+" }`, or `{ CN = "{id}" }` with a placeholder (docs/names.md).',
+        'A regular expression for each named attribute type; every value of that type has to match it as a whole, e.g. `{ CN = "dev-[0-9]+" }`, or `{ CN = "{id}" }` with a placeholder (docs/guides/names.md).',
       default: {},
     }),
     template: optional(
@@ -179,7 +179,7 @@ const extensions = list(
   ),
   {
     description:
-      'Further extensions of issued certificates (docs/issuance.md); what a CSR asks for beside these is not copied.',
+      'Further extensions of issued certificates (docs/internals/issuance.md); what a CSR asks for beside these is not copied.',
     default: [],
   },
 );
@@ -275,7 +275,7 @@ export const profile = table(
     renewal_labels: optional(
       list(text({ description: 'A label.', allowed: 'a label of the same CA', pattern: /^.+$/su }), {
         description:
-          'Further labels of the same CA (docs/labels.md) whose certificates count as those of this one: they may be renewed here, and are `own` in `client_issuers`.',
+          'Further labels of the same CA (docs/guides/labels.md) whose certificates count as those of this one: they may be renewed here, and are `own` in `client_issuers`.',
         defaultText: 'none',
       }),
     ),

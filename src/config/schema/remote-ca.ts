@@ -42,7 +42,8 @@ const program = (description: string) =>
 
 export const upstreamTrustAnchors = () =>
   path({
-    description: 'PEM file with the roots to which every certificate of the upstream CA must lead (docs/upstream.md).',
+    description:
+      'PEM file with the roots to which every certificate of the upstream CA must lead (docs/guides/upstream.md).',
   });
 
 export const est = table(

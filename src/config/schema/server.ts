@@ -90,7 +90,7 @@ export const est = table(
       }),
       {
         description:
-          "Balancers that tell each client's address in a PROXY protocol header (version 1 or 2) before TLS; they must send one, and from elsewhere it is refused. Name balancers only: whoever is listed can claim any address (docs/operations.md).",
+          "Balancers that tell each client's address in a PROXY protocol header (version 1 or 2) before TLS; they must send one, and from elsewhere it is refused. Name balancers only: whoever is listed can claim any address (docs/guides/operations.md).",
         default: [],
       },
     ),
@@ -151,7 +151,7 @@ export const est = table(
         },
         {
           description:
-            'Client certificates that a TLS-terminating proxy forwards in `Client-Cert` and `Client-Cert-Chain` (RFC 9440; [guides/client-certificate-header.md](guides/client-certificate-header.md)).',
+            'Client certificates that a TLS-terminating proxy forwards in `Client-Cert` and `Client-Cert-Chain` (RFC 9440; [guides/client-certificate-header.md](../guides/client-certificate-header.md)).',
         },
       ),
     ),
@@ -214,7 +214,7 @@ export const tls = table(
         },
         {
           description:
-            'In place of `certificate` and `private_key`: the server gets its certificate from one of its own CAs, outside of that one’s profile, and renews it by itself (docs/operations.md).',
+            'In place of `certificate` and `private_key`: the server gets its certificate from one of its own CAs, outside of that one’s profile, and renews it by itself (docs/guides/operations.md).',
         },
       ),
     ),

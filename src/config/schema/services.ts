@@ -5,7 +5,7 @@ export const serverkeygen = table(
   {
     encryption: choice(['password', 'required', 'optional'], {
       description:
-        'How a generated key is encrypted if the CSR names no key for it: `password` uses the one-time password of the request, otherwise the pre-shared secret; `required` rejects the request; `optional` sends the key protected by TLS alone, for clients that cannot open an encrypted PKCS #8 ([serverkeygen.md](serverkeygen.md)).',
+        'How a generated key is encrypted if the CSR names no key for it: `password` uses the one-time password of the request, otherwise the pre-shared secret; `required` rejects the request; `optional` sends the key protected by TLS alone, for clients that cannot open an encrypted PKCS #8 ([serverkeygen.md](../guides/serverkeygen.md)).',
       default: 'password',
       live: true,
     }),
@@ -155,7 +155,7 @@ export const store = table(
   {
     driver: choice(['sqlite', 'postgres'], {
       description:
-        'The database: `sqlite` in a file of this machine, or a `postgres` that any number of servers share (docs/postgresql.md).',
+        'The database: `sqlite` in a file of this machine, or a `postgres` that any number of servers share (docs/guides/postgresql.md).',
       default: 'sqlite',
     }),
     path: path({
@@ -261,7 +261,7 @@ export const retention = table(
   },
   {
     description:
-      'What leaves the store, and when: looked at when the server starts and every hour (docs/operations.md).',
+      'What leaves the store, and when: looked at when the server starts and every hour (docs/guides/operations.md).',
   },
 );
 

@@ -1,4 +1,4 @@
-/** `/admin/devices`: the inventory of what may have certificates (docs/devices.md). */
+/** `/admin/devices`: the inventory of what may have certificates (docs/guides/devices.md). */
 import { Type } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { deviceEvent } from '../../audit/applied-events.ts';

@@ -1,4 +1,4 @@
-/** How labels limit administrators: the rule for every route (docs/admin-api.md, "Labels"). */
+/** How labels limit administrators: the rule for every route (docs/reference/admin-api.md, "Labels"). */
 import type { FastifyRequest } from 'fastify';
 import { type AdminIdentity, rolesAt } from '../../auth/administrators.ts';
 import type { Ca, CaRouter } from '../../ca/router.ts';

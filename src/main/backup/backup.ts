@@ -140,7 +140,7 @@ export function requireFile(driver: Config['store']['driver']): void {
   if (driver === 'sqlite') return;
   throw failed(
     'STORE_NOT_A_FILE',
-    'store.driver is "postgres": back the database up and restore it with PostgreSQL\'s own means, continuous archiving with point-in-time recovery (pg_basebackup) or pg_dump and pg_restore (docs/postgresql.md).',
+    'store.driver is "postgres": back the database up and restore it with PostgreSQL\'s own means, continuous archiving with point-in-time recovery (pg_basebackup) or pg_dump and pg_restore (docs/guides/postgresql.md).',
   );
 }
 

@@ -338,7 +338,7 @@ export interface Migration {
  * In order: the first creates the schema, each other upgrades a database by one version. Do not change a released migration.
  *
  * Nodes of the previous version continue to work on the database. So a migration that expands the schema only adds, keeps what it doubles
- * in step by triggers, and locks no table for longer than a second (docs/postgresql.md). A migration that removes something `serves` only
+ * in step by triggers, and locks no table for longer than a second (docs/guides/postgresql.md). A migration that removes something `serves` only
  * versions that no longer use it.
  */
 export const MIGRATIONS: readonly Migration[] = [{ sql: SCHEMA, serves: FIRST_VERSION }];

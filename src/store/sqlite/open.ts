@@ -39,7 +39,7 @@ export interface StoreOptions {
 
 /**
  * Opens the SQLite store: creates or migrates the database, and reconciles the audit file with it. Writes and quick reads run in the
- * main thread, which never waits for the disk (group-commit.ts); slow reads run in a thread (docs/performance.md).
+ * main thread, which never waits for the disk (group-commit.ts); slow reads run in a thread (docs/internals/performance.md).
  *
  * The calls are the operations of operations.ts. This function does not compile if {@link Store} declares one that no table has.
  *

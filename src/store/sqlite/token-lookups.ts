@@ -1,4 +1,4 @@
-/** Makes sure that the lookup key is the one with which the lookups of the database were made. docs/authentication.md says why. */
+/** Makes sure that the lookup key is the one with which the lookups of the database were made. docs/guides/authentication.md says why. */
 import Database from 'better-sqlite3';
 import { existsSync } from 'node:fs';
 import { failed } from '../../errors.ts';

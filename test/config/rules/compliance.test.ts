@@ -98,7 +98,7 @@ test('the docs say of unverified tickets what the start and --check say', () => 
   });
   expect(warnings[0]?.message).toContain('tickets are NOT VERIFIED');
   expect(warnings[0]?.message).toContain('so anybody can enroll with a made-up one');
-  for (const page of ['docs/gssapi.md', 'docs/configuration.md'])
+  for (const page of ['docs/guides/gssapi.md', 'docs/reference/configuration.md'])
     expect(readFileSync(join(ROOT, page), 'utf8')).toMatch(
       /tickets are NOT VERIFIED(?: then)?, so anybody can enroll with a made-up one/,
     );
