@@ -1,11 +1,11 @@
-/** What anybody can cause without end: some of one kind are told of by themselves, the others together, with their number. */
+/** Limits repeated log entries: the first few of a kind are reported individually, the rest as a count per window. */
 
-/** Lines of log that anybody can cause without end: some of one kind have a line of their own, the others share one that counts them. */
+/** Limits log entries that anyone can cause: the first few of a kind are logged individually, the rest as a count. */
 interface CountedLog {
   readonly info: (fields: object, message: string) => void;
 }
 
-/** Lines of one kind within a window. */
+/** Individual entries per kind and window. */
 const SINGLE = 5;
 
 interface Line {
@@ -21,40 +21,40 @@ export class CountedLines {
     this.#log = log;
   }
 
-  /** @param kind what lines have in common that may share one: the message and the client's address, for example */
+  /** @param kind what entries that may share a count have in common, such as the message and the client's address */
   info(kind: string, fields: object, message: string): void {
     if (this.#repeats.add(kind, { fields, message }) === 0) this.#log.info(fields, message);
   }
 
-  /** Tells what has been counted so far. */
+  /** Reports the pending counts. */
   close(): void {
     void this.#repeats.close();
   }
 
-  /** The fields are those of the last one. */
+  /** With the fields of the last entry. */
   #tell({ count, last: { fields, message }, since }: Counted<Line>): void {
     this.#log.info({ ...fields, repeated: count, since: new Date(since).toISOString() }, message);
   }
 }
 
-/** Milliseconds after the first of a kind after which the others are told of. */
+/** Milliseconds from the first entry of a kind to the report of its count. */
 const WINDOW = 10_000;
-/** Kinds counted at a time; beyond, the oldest one's count is told early. */
+/** Kinds counted concurrently; beyond that, the oldest one's count is reported early. */
 const MAX_KINDS = 1000;
 
-/** Those of one kind that were not told of by themselves. */
+/** The entries of one kind that were not reported individually. */
 export interface Counted<T> {
   readonly count: number;
   readonly last: T;
-  /** Milliseconds since the epoch: the first of the kind, told of by itself. */
+  /** When the first entry of the kind was reported. */
   readonly since: number;
 }
 
 interface CountedRepeatsOptions<T> {
-  /** How many of a kind stand for themselves in a window; and of those, how many that are alike. */
+  /** Individual items per window; and among these, maximum items that are alike. */
   readonly single: number;
   readonly alike?: number;
-  /** Called at the end of a window in which some were counted. Never throws, or rejects. */
+  /** Called at the end of a window with a count. Must not throw or reject. */
   readonly tell: (counted: Counted<T>) => void | Promise<void>;
   readonly now?: () => number;
 }
@@ -63,7 +63,7 @@ interface Window<T> {
   readonly since: number;
   readonly timer: NodeJS.Timeout;
   single: number;
-  /** By what an item says. */
+  /** By content. */
   readonly alike: Map<string, number>;
   counted: number;
   last: T | undefined;
@@ -71,7 +71,7 @@ interface Window<T> {
 
 export class CountedRepeats<T extends object> {
   readonly #options: CountedRepeatsOptions<T>;
-  /** By kind, the oldest first. */
+  /** By kind, oldest first. */
   readonly #windows = new Map<string, Window<T>>();
 
   constructor(options: CountedRepeatsOptions<T>) {
@@ -79,9 +79,9 @@ export class CountedRepeats<T extends object> {
   }
 
   /**
-   * @param kind what those have in common that are counted together
-   * @param same what it says, for those that are alike
-   * @returns 0 where it stands for itself; else how many of its window are counted by now
+   * @param kind items that share a count
+   * @param same content, to detect items that are alike
+   * @returns 0 if the item is reported individually; otherwise the count of its window so far
    */
   add(kind: string, item: T, same = ''): number {
     const { single, alike: limit = single } = this.#options;
@@ -96,7 +96,7 @@ export class CountedRepeats<T extends object> {
     return ++window.counted;
   }
 
-  /** Tells what has been counted so far; at once, where telling does not wait. */
+  /** Reports the pending counts; synchronously if `tell` is. */
   async close(): Promise<void> {
     await Promise.all([...this.#windows.keys()].map((kind) => this.#end(kind)));
   }

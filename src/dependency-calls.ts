@@ -1,13 +1,13 @@
-/** Calls to what the service depends on, told to whoever measures them; nobody in between has to pass a meter on. */
+/** Publishes calls to external dependencies for the metrics, so that no layer in between passes a meter on. */
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
 
 export interface DependencyCall {
-  /** `ca`: a signature, whoever makes it; the others are behind a CA or a method of authentication. */
+  /** `ca`: a signature by any driver; the others belong to a CA or an authentication method. */
   readonly dependency:
     'ca' | 'hsm' | 'gssapi' | 'ldap' | 'jwks' | 'dogtag' | 'est' | 'acme' | 'command' | 'store_write' | 'store_read';
   /** The label, for `ca`. */
   readonly ca: string;
-  /** `refused`: it answered, and said no. */
+  /** `refused`: the dependency answered with a rejection. */
   readonly outcome: 'ok' | 'refused' | 'failed';
   readonly seconds: number;
 }
@@ -15,7 +15,7 @@ export interface DependencyCall {
 const NAME = 'estuary:dependency-call';
 const calls = channel(NAME);
 
-/** Carries a call out and tells how it went. @param isRefusal whether an error is an answer */
+/** Makes a call and publishes its outcome. @param isRefusal whether an error is an answer */
 export async function measured<T>(
   { dependency, ca = '' }: { readonly dependency: DependencyCall['dependency']; readonly ca?: string },
   work: () => Promise<T>,
@@ -34,9 +34,9 @@ export async function measured<T>(
   }
 }
 
-/** @returns what ends it */
+/** @returns a function that unsubscribes */
 export function onDependencyCall(listener: (call: DependencyCall) => void): () => void {
-  // Nobody but `measured` publishes here.
+  // Only `measured` publishes here.
   const onMessage = (message: unknown): void => listener(message as DependencyCall);
   subscribe(NAME, onMessage);
   return () => void unsubscribe(NAME, onMessage);

@@ -2,18 +2,17 @@ import type { CodeOf, ErrorCode, ErrorStatus } from './errors/codes.ts';
 
 export type { ErrorCode, ErrorStatus } from './errors/codes.ts';
 
-/** What an error needs beside its public sentence. */
+/** An error's data in addition to its public message. */
 export interface ErrorOptions {
-  /** For the log only: may name paths, library messages, identifiers. Never a secret. */
+  /** For the log only: may contain paths, library messages, identifiers. Never a secret. */
   readonly detail?: string;
-  /** Seconds for a Retry-After header. */
   readonly retryAfter?: number;
   readonly cause?: unknown;
 }
 
 /**
- * What an error means to the code that catches it; statuses are for the answer alone. The first three are refusals:
- * the same request is refused again.
+ * What an error means to the code that catches it; statuses are only for responses. The first three are rejections: the
+ * same request would be rejected again.
  */
 export type ErrorKind = 'bad-request' | 'unauthenticated' | 'forbidden' | 'unavailable' | 'failure';
 
@@ -46,7 +45,7 @@ export class EstuaryError extends Error {
   }
 }
 
-/** An error of a status that has no function of its own below. */
+/** An error with a status that has no function below. */
 export function errorWith<Status extends ErrorStatus>(
   status: Status,
   code: CodeOf<Status>,
@@ -56,17 +55,17 @@ export function errorWith<Status extends ErrorStatus>(
   return new EstuaryError(status, code, message, options);
 }
 
-/** 400: the request is malformed or refused by policy. */
+/** 400: malformed, or rejected by policy. */
 export function badRequest(code: CodeOf<400>, message: string, options?: ErrorOptions): EstuaryError {
   return new EstuaryError(400, code, message, options);
 }
 
-/** 401: nobody authenticated, with the message of the method that was tried. */
+/** 401: not authenticated, with the message of the attempted method. */
 export function unauthorized(code: CodeOf<401>, message: string, options?: ErrorOptions): EstuaryError {
   return new EstuaryError(401, code, message, options);
 }
 
-/** 403: authenticated, but not allowed to do this. */
+/** 403: authenticated but not permitted. */
 export function forbidden(code: CodeOf<403>, message: string, options?: ErrorOptions): EstuaryError {
   return new EstuaryError(403, code, message, options);
 }
@@ -76,39 +75,38 @@ export function notFound(code: CodeOf<404>, message: string, options?: ErrorOpti
   return new EstuaryError(404, code, message, options);
 }
 
-/** 409: the thing is already in the state asked for, or in one that forbids it. */
+/** 409: the object's current state forbids the operation. */
 export function conflict(code: CodeOf<409>, message: string, options?: ErrorOptions): EstuaryError {
   return new EstuaryError(409, code, message, options);
 }
 
-/** 500: something of ours failed; the reason goes to the log only. */
+/** 500: an internal failure; the reason is only logged. */
 export function failed(code: CodeOf<500>, message: string, options?: ErrorOptions): EstuaryError {
   return new EstuaryError(500, code, message, options);
 }
 
-/** 503: known to be down or at its bound for now; carries Retry-After where the caller knows the seconds. */
+/** 503: temporarily down or over a limit; with Retry-After if the caller knows it. */
 export function unavailable(code: CodeOf<503>, message: string, options?: ErrorOptions): EstuaryError {
   return new EstuaryError(503, code, message, options);
 }
 
 type OfKind<Kind extends ErrorKind> = EstuaryError & { readonly kind: Kind };
 
-/** Whether the request itself was refused, so that it would be again: not a failure, and nothing that passes. */
+/** Whether the request itself was rejected and would be again; not a failure, and not temporary. */
 export function isRefusal(error: unknown): error is OfKind<'bad-request' | 'unauthenticated' | 'forbidden'> {
   return error instanceof EstuaryError && error.kind !== 'unavailable' && error.kind !== 'failure';
 }
 
-/** Whether nobody was authenticated. */
 export function isUnauthenticated(error: unknown): error is OfKind<'unauthenticated'> {
   return error instanceof EstuaryError && error.kind === 'unauthenticated';
 }
 
-/** Whether it passes: something is down or at its bound for now. */
+/** Whether the error is temporary. */
 export function isUnavailable(error: unknown): error is OfKind<'unavailable'> {
   return error instanceof EstuaryError && error.kind === 'unavailable';
 }
 
-/** The message of anything thrown, for a log's detail. */
+/** The message of any thrown value, for a log's detail. */
 export function describe(error: unknown): string {
   if (error instanceof EstuaryError)
     return error.detail === undefined ? error.message : `${error.message}: ${error.detail}`;

@@ -2,10 +2,9 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Makes a folder and those above it, for the owner only, where they are missing. (`mkdirSync`'s `recursive` never
- * returns below a folder that takes no new ones and says ENOENT, as /proc does.)
- *
- * @throws the file system's error
+ * Creates a folder and its parents for the owner only. (`mkdirSync` with `recursive` never returns below a folder that
+ * reports ENOENT for new entries, such as /proc.)
+ * @throws a file system error
  */
 export function makeFolder(path: string): void {
   if (statSync(path, { throwIfNoEntry: false }) !== undefined) return;

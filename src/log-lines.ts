@@ -1,25 +1,25 @@
-/** Where the lines of the log go: standard output, several in one write. */
+/** Writes log lines to standard output, several per write. */
 import { writeSync } from 'node:fs';
 import { pino } from 'pino';
 import type { DestinationStream } from 'pino';
 
 /** Milliseconds that a line may wait for others. */
 const PATIENCE = 10;
-/** Bytes of a write: as many as a pipe that several processes share takes in one piece. */
+/** Bytes per write: the maximum that a pipe shared by several processes takes atomically. */
 const PIECE = 4096;
 const STDOUT = 1;
-/** Milliseconds that a thread gets at the end of the process for what it is writing. */
+/** Milliseconds for a write in progress at process exit. */
 const LAST_WRITE = 100;
 
 interface LineSink {
   write(text: string): void;
-  /** The process ends: what is not written when it returns never is. */
+  /** Writes synchronously at process exit. */
   writeLast(text: string): void;
 }
 
 /**
- * Gathers lines for a few milliseconds, because each write costs more than the making of its line. A line at `warn` and above goes at
- * once, with those before it, and so does everything when the process ends.
+ * Buffers lines for a few milliseconds, because each write costs more than formatting its line. A line at `warn` or
+ * above flushes the buffer at once, and so does process exit.
  */
 export class LineBuffer implements DestinationStream {
   readonly #sink: LineSink;
@@ -40,7 +40,7 @@ export class LineBuffer implements DestinationStream {
     else this.#timer ??= setTimeout(() => this.#flush(), PATIENCE);
   }
 
-  /** To be called when the process ends. */
+  /** Call at process exit. */
   end(): void {
     const text = this.#take();
     if (text !== '') this.#sink.writeLast(text);
@@ -64,7 +64,7 @@ export class LineBuffer implements DestinationStream {
 /** Lines of pino's levels below `warn`. */
 const CALM = /^\{"level":[123]0,/;
 
-/** Standard output, by a thread of the pool: whoever reads it slowly does not hold up the service. */
+/** Standard output through a pool thread, so that a slow reader does not delay the service. */
 function standardOutput(): LineSink {
   const stream = pino.destination({ dest: STDOUT, sync: false, maxWrite: PIECE });
   let isBusy = false;
@@ -75,13 +75,13 @@ function standardOutput(): LineSink {
       stream.write(text);
     },
     writeLast(text) {
-      // Otherwise what the thread has in hand would stand behind what is written here.
+      // Otherwise the thread's pending data would follow what is written here.
       if (isBusy) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LAST_WRITE);
       try {
         stream.flushSync();
         writeSync(STDOUT, text);
       } catch {
-        // Nobody reads it any more, or not fast enough.
+        // The reader is gone or too slow.
       }
     },
   };

@@ -5,7 +5,7 @@ import { requestIdField } from './request-context.ts';
 
 export type { Logger } from 'pino';
 
-/** Names under which a secret could come along in a logged object, in lower case; each is cut out at every level. */
+/** Lowercase field names that may hold a secret; redacted at every level. */
 const SECRET_NAMES: ReadonlySet<string> = new Set([
   'authorization',
   'proxy-authorization',
@@ -20,16 +20,15 @@ const SECRET_NAMES: ReadonlySet<string> = new Set([
   'private_key_pem',
 ]);
 const CENSOR = '[secret]';
-/** Characters of a text in the log; what a client sends may be much longer. */
+/** Maximum characters of a text in the log; client data may be much longer. */
 const MAX_TEXT = 4096;
-/** Levels of an object that are logged. */
+/** Maximum depth of a logged object. */
 const MAX_DEPTH = 5;
 
 /**
- * The log of the service: one JSON object a line, named `estuary`, times in ISO 8601. Secrets never belong into a log
- * call; what slips in under a telling name is replaced by `[secret]`.
- *
- * @param destination standard output unless given
+ * The service's log: one JSON object per line, named `estuary`, times in ISO 8601. Secrets must not be logged; fields
+ * with a telltale name are replaced with `[secret]`.
+ * @param destination default: standard output
  */
 export function createLogger(level: LevelWithSilent, destination?: DestinationStream): Logger {
   return pino(
@@ -37,11 +36,11 @@ export function createLogger(level: LevelWithSilent, destination?: DestinationSt
       name: 'estuary',
       level,
       timestamp: pino.stdTimeFunctions.isoTime,
-      // Whatever is logged for a request has its id.
+      // Adds the ID of the current request.
       mixin: requestIdField,
       // Not pino's own redaction, which cost a request more than the rest of its line.
       formatters: { log: (fields) => presentable(fields, 1) },
-      // An error has been made presentable like everything else.
+      // formatters.log has already converted errors.
       serializers: { err: (error: unknown) => error },
     },
     destination ?? toStandardOutput(),
@@ -50,7 +49,7 @@ export function createLogger(level: LevelWithSilent, destination?: DestinationSt
 
 let standardOutput: LineBuffer | undefined;
 
-/** One for all loggers of the process, so that their lines keep their order. */
+/** Shared by all loggers of the process, so that lines keep their order. */
 function toStandardOutput(): LineBuffer {
   if (standardOutput !== undefined) return standardOutput;
   const lines = new LineBuffer();
@@ -58,10 +57,10 @@ function toStandardOutput(): LineBuffer {
   return (standardOutput = lines);
 }
 
-/** What the lines of requests are written with. */
+/** Logs request lines. */
 export type RequestLines = Readonly<Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>>;
 
-/** The fields without secrets and with long texts cut: themselves where nothing had to be done, which is nearly always. */
+/** Redacts secrets and truncates long texts; returns the same object if nothing changes, the usual case. */
 function presentable(fields: Record<string, unknown>, depth: number): Record<string, unknown> {
   let copy: Record<string, unknown> | undefined;
   for (const [name, value] of Object.entries(fields)) {
@@ -76,13 +75,13 @@ function shownValue(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (depth > MAX_DEPTH) return '[object]';
   if (Array.isArray(value)) return value.map((item: unknown) => shownValue(item, depth + 1));
-  // What says itself how it is shown: a Secret, a Date.
+  // Serializes itself: a Secret, a Date.
   if ('toJSON' in value) return value;
   const fields = value instanceof Error ? pino.stdSerializers.err(value) : value;
   return presentable({ ...fields }, depth + 1);
 }
 
-/** The text, or its beginning and how much of it there was. */
+/** The text, or its beginning and its length. */
 export function cutText(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length)}… (${text.length} characters)`;
 }

@@ -5,29 +5,28 @@ import type { AuditEvent } from './audit/event.ts';
 import { onDependencyCall, type DependencyCall } from './dependency-calls.ts';
 import { renderState, type ServiceState } from './service-state-metrics.ts';
 
-/** How often the event loop is asked whether it is late, in milliseconds. */
+/** Milliseconds between samples of the event loop delay. */
 const RESOLUTION = 20;
 
-/** A request as it is counted. */
+/** A request to be counted. */
 interface AnsweredRequest {
-  /** One of a fixed few, never what a client made up. */
+  /** From a fixed set, never client text. */
   readonly operation: string | undefined;
-  /** A label of the configuration. */
+  /** A configured label. */
   readonly ca?: string | undefined;
   /** An error's code. */
   readonly code?: string | undefined;
   readonly ms: number;
 }
 
-/** Seconds. */
 const REQUEST_BUCKETS = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const CALL_BUCKETS = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5];
 
-/** How a child of this family of metrics is called where it is not the authentication of a device. */
+/** Label value for administrators' authentication. */
 const ADMIN = 'admin';
 
 export class Metrics {
-  /** Its own, not prom-client's global one: a test has many in a process. */
+  /** Not prom-client's global registry: a test has several in a process. */
   readonly #registry = new Registry();
   readonly #requests = this.#counter(
     'estuary_requests_total',
@@ -78,13 +77,13 @@ export class Metrics {
     observeProcess(this.#registry, () => this.#eventLoopDelay());
   }
 
-  /** Begins to measure the event loop, and the calls to what the service depends on. */
+  /** Starts measuring the event loop, and calls to dependencies. */
   start(): void {
     this.#delay.enable();
     this.#endCalls = onDependencyCall((call) => this.#countCall(call));
   }
 
-  /** Counts an answer, or a request that nobody was there to be answered any more. */
+  /** Counts a response, or a request whose client disconnected first. */
   countRequest(listener: string, request: AnsweredRequest, status: number | undefined): void {
     const { operation = 'unknown', ca = '', code, ms } = request;
     const labels = { listener, operation, ca, status: status ?? 'none' };
@@ -97,24 +96,24 @@ export class Metrics {
     this.#handshakes.inc({ listener });
   }
 
-  /** Counts a call of an external service, and how long it took. */
+  /** Counts a call of an external service, and its duration. */
   countAuthorization(ca: string, outcome: 'allowed' | 'denied' | 'failed', seconds: number): void {
     this.#authorizations.observe({ ca, outcome }, seconds);
   }
 
-  /** Counts what these committed events tell of. */
+  /** Counts committed events. */
   observe(events: readonly AuditEvent[]): void {
     for (const { type, outcome, ca = '', label = ca } of events) {
       if (type === 'certificate.issued') this.#issued.inc({ ca: label });
       else if (type === 'certificate.revoked') this.#revoked.inc({ ca: label });
       else if (type === 'request.queued') this.#queued.inc({ ca });
-      // An administrator's is counted with each call.
+      // Administrators are counted per call.
       else if (type === 'auth.admin' && outcome === 'success') continue;
       else if (type.startsWith('auth.')) this.#countAuthentication(type.slice('auth.'.length), outcome);
     }
   }
 
-  /** Counts an administrator's good credential, of which nothing is audited by itself. */
+  /** Counts an administrator's valid credential, which has no audit event. */
   countAdmin(): void {
     this.#countAuthentication(ADMIN, 'success');
   }
@@ -128,7 +127,7 @@ export class Metrics {
     this.#calls.observe({ dependency, ca, outcome }, seconds);
   }
 
-  /** Prometheus' text format 0.0.4: the counts of this process, and the state of the service. */
+  /** Prometheus' text format 0.0.4: counters of this process, and the state of the service. */
   async render(state: ServiceState): Promise<string> {
     const counts = await this.#registry.metrics();
     return counts + (await renderState(state));
@@ -139,9 +138,9 @@ export class Metrics {
     this.#endCalls();
   }
 
-  /** The delay of timers since the last call, in seconds by percentile; 0 if nothing was measured. */
+  /** The timer delay since the last call, in seconds by percentile; 0 without samples. */
   #eventLoopDelay(): [percentile: number, seconds: number][] {
-    // What is measured is the whole time between two questions.
+    // Samples include the whole interval.
     const seconds = (nanoseconds: number): number =>
       this.#delay.count === 0 ? 0 : Math.max(0, nanoseconds / 1e9 - RESOLUTION / 1000);
     const delays: [number, number][] = [50, 99].map((percentile) => [
@@ -166,7 +165,7 @@ export class Metrics {
     return new Histogram({ name, help, buckets, labelNames, registers: [this.#registry] });
   }
 }
-/** Figures of the process itself, read at each scrape. */
+/** Process metrics, read at each scrape. */
 function observeProcess(registry: Registry, eventLoopDelay: () => [percentile: number, seconds: number][]): void {
   const registers = [registry];
   new Gauge({

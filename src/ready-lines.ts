@@ -1,21 +1,24 @@
-/** What a device enrolls with a one-time password by: lines to paste into a shell, and a code to scan. Without Node, as the console shows them, too. */
+/**
+ * Instructions for enrolling a device with a one-time password: shell lines to paste, and a QR code. Free of Node.js,
+ * since the console shows them too.
+ */
 
 export interface Enrollment {
-  /** Of the EST listener: `https://est.example.com:9443/.well-known/est`. */
+  /** URL of the EST listener: `https://est.example.com:9443/.well-known/est`. */
   readonly est: string;
-  /** The token's, where it is for one CA alone. */
+  /** The token's label, if it is limited to one. */
   readonly label: string | undefined;
   readonly clientId: string;
   readonly token: string;
-  /** PEM file of whom the server's certificate comes from; undefined: whom the device's machine trusts. */
+  /** PEM file of the server's trust anchors; undefined: the device's system store. */
   readonly anchors: string | undefined;
 }
 
 export const WELL_KNOWN = '/.well-known/est';
-/** `est.port`, unless it is told. */
+/** Default of `est.port`. */
 export const EST_PORT = 9443;
 
-/** @param address with the path or without; undefined: it is none */
+/** @param address with or without the path; undefined if it is invalid */
 export function estUrl(address: string): string | undefined {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url?.protocol !== 'https:' || url.search !== '' || url.hash !== '' || url.username !== '') return undefined;
@@ -23,13 +26,13 @@ export function estUrl(address: string): string | undefined {
   return `${url.origin}${path === '' ? WELL_KNOWN : path}`;
 }
 
-/** With the server's own client, and with openssl and curl. */
+/** Lines for Estuary's client, and for openssl and curl. */
 export function readyLines({ est, label, clientId, token, anchors }: Enrollment): {
   readonly client: string;
   readonly curl: string;
 } {
   const file = fileNameOf(clientId);
-  // A colon ends the user name of HTTP Basic; the server goes by the password alone.
+  // A colon would end the user name of HTTP Basic; the server uses only the password.
   const user = /[:\p{Cc}]/u.test(clientId) ? 'device' : clientId;
   const options = [
     `--url ${quoted(est.replace(/\/\.well-known\/est$/, ''))}`,
@@ -41,7 +44,7 @@ export function readyLines({ est, label, clientId, token, anchors }: Enrollment)
   ];
   const trust = anchors === undefined ? '' : ` --cacert ${quoted(anchors)}`;
   const path = label === undefined ? est : `${est}/${encodeURIComponent(label)}`;
-  // As `openssl req -subj` reads it, a backslash takes away what a character means.
+  // `openssl req -subj` uses the backslash as escape.
   const subject = `/CN=${clientId.replaceAll(/[\\/+=,]/g, '\\$&')}`;
   return {
     client: `EST_OTP=${quoted(token)} estuary client enroll ${options.join(' ')}`,
@@ -52,18 +55,18 @@ export function readyLines({ est, label, clientId, token, anchors }: Enrollment)
   };
 }
 
-/** What the code says: JSON, so that whatever reads it finds its parts apart. */
+/** Content of the QR code, in JSON. */
 export const qrText = ({ est, label, clientId, token }: Enrollment): string =>
   JSON.stringify({ est, label, client_id: clientId, token });
 
-/** For a POSIX shell. */
+/** Quotes for a POSIX shell. */
 const quoted = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 /** A value of a distinguished name (RFC 4514 §2.4). */
 const nameValue = (text: string): string => text.replaceAll(/[\\,+"<>;=#]/g, '\\$&').replaceAll(/^ | $/g, '\\ ');
 
-/** Of a client's name, what a file may be called on any system. */
+/** A safe file name from a client's name. */
 function fileNameOf(clientId: string): string {
   const name = clientId
     .replaceAll(/[^A-Za-z0-9._-]+/g, '_')

@@ -1,44 +1,44 @@
-/** Which request the code runs for, wherever it runs: its id for log lines and audit records, and what its own line of log tells. */
+/** The request for which the current code runs: its ID for logs and audit records, and facts for its log entry. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** What becomes known of a request on its way through the layers. */
+/** Facts that the layers learn about a request. */
 interface RequestFacts {
-  /** Who it is from, once somebody was authenticated. */
+  /** The authenticated requester. */
   requester?: string | undefined;
-  /** How: `mtls`, `otp` … */
+  /** `mtls`, `otp` … */
   method?: string | undefined;
-  /** Of the certificate that was issued. */
+  /** Serial number of the issued certificate. */
   serial?: string | undefined;
-  /** Why it was refused: an error's code. */
+  /** Code of the error that ended it. */
   code?: string | undefined;
 }
 
-/** A request as all layers know it. */
+/** The part of a request that all layers know. */
 export interface RequestContext extends RequestFacts {
-  /** `X-Request-Id` of its answer. */
+  /** `X-Request-Id` of its response. */
   readonly requestId: string;
-  /** Whose turn it takes in shared queues: the requester's once authenticated, until then the client address's. */
+  /** Key for fair queues: the requester once authenticated, before that the client's address. */
   readonly party: string;
 }
 
 const storage = new AsyncLocalStorage<RequestContext>();
 
-/** Runs `work`, and whatever it begins, for this request. */
+/** Runs `work`, and everything that it starts, for this request. */
 export const runForRequest = <T>(context: RequestContext, work: () => T): T => storage.run(context, work);
 
-/** undefined: nobody asked for what runs. */
+/** undefined outside a request. */
 const currentRequestId = (): string | undefined => storage.getStore()?.requestId;
 
-/** The party of the request that runs; empty: the server runs for itself. */
+/** The current request's party; empty for the server's own work. */
 export const currentParty = (): string => storage.getStore()?.party ?? '';
 
-/** The id as a field of an audit event; none where nobody asked. */
+/** The ID as a field of an audit event; empty outside a request. */
 export function requestIdField(): { readonly request_id?: string } {
   const id = currentRequestId();
   return id === undefined ? {} : { request_id: id };
 }
 
-/** Adds to the line of log of the request under way. */
+/** Adds facts to the current request's log entry. */
 export function noteOnRequest(facts: RequestFacts): void {
   const context = storage.getStore();
   if (context !== undefined) Object.assign(context, facts);

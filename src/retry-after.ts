@@ -1,16 +1,13 @@
 /** Retry-After (RFC 9110 §10.2.3). */
 
-/** Longer waits are cut to a week. */
+/** Maximum: a week. */
 const LONGEST = 7 * 86_400;
 /** RFC 9110 §5.6.7: IMF-fixdate and the obsolete RFC 850 form. */
 const DATE = /^[A-Z][a-z]{2,8}, \d{2}[ -][A-Z][a-z]{2}[ -](?:\d{4}|\d{2}) \d{2}:\d{2}:\d{2} GMT$/;
 /** The obsolete form of C's asctime, which has no time zone and means UTC. */
 const ASCTIME = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/;
 
-/**
- * @param now milliseconds since the epoch
- * @returns seconds, at least 1; undefined for a header that is missing or invalid
- */
+/** @returns seconds, at least 1; undefined for a missing or invalid header */
 export function parseRetryAfter(header: string | undefined, now: number): number | undefined {
   const text = header?.trim() ?? '';
   const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((parseDate(text) - now) / 1000);

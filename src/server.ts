@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 /**
- * The program's entry. It handles signals from its first statement on: until then, Node ends the process at a SIGHUP. So it imports
- * nothing before that. On an older Node than Estuary needs, it runs the Node that npm has installed with it: same arguments, standard
- * streams, signals and exit code. So this file imports only Node's own modules until that is decided.
+ * Program entry. It holds signals from its first statement on, since Node's default action for SIGHUP ends the process,
+ * and therefore imports nothing before. On an older Node.js it starts the newer one that npm installed with it, with
+ * the same arguments, standard streams, signals and exit code. Until that is decided, it imports only Node's own
+ * modules.
  */
 import type { Signal, Signals } from './main/signals.ts';
 
@@ -13,10 +14,10 @@ if (Number.parseInt(process.versions.node, 10) >= NEEDED) await run();
 else await handOver();
 
 async function run(): Promise<void> {
-  // Set by the launcher: this runtime lives and dies with its launcher.
+  // Set by the launcher: this process ends with its launcher.
   if (process.env['ESTUARY_LAUNCHED'] !== undefined && process.channel !== undefined) {
     delete process.env['ESTUARY_LAUNCHED'];
-    // A launcher that was killed cannot pass that on; without this its ports would stay taken.
+    // A killed launcher cannot forward the signal; without this its ports would stay in use.
     process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
     process.send?.('takes signals');
     process.channel.unref();
@@ -25,7 +26,7 @@ async function run(): Promise<void> {
   await main(process.argv.slice(2), signals);
 }
 
-/** Handles the signals, and keeps them until `pass` names a receiver. */
+/** Holds the signals until `pass` sets a receiver. */
 function holdSignals(names: readonly Signal[]): Signals {
   const held: Signal[] = [];
   let taker: ((signal: Signal) => void) | undefined;
@@ -83,7 +84,8 @@ function launch(spawn: Spawn, runtime: string, early?: Signal): void {
   });
   child.on('exit', (code, signal) => {
     if (signal === null) process.exit(code ?? 1);
-    // A terminal signals the whole process group. The command decides what a signal does, so it is started again to do so.
+    // A terminal signals the whole process group. The command decides about signals, so start it again to handle this
+    // one.
     if (!handlesSignals && (signal === 'SIGHUP' || signal === 'SIGTERM' || signal === 'SIGINT')) {
       launch(spawn, runtime, signal);
       return;
@@ -93,7 +95,7 @@ function launch(spawn: Spawn, runtime: string, early?: Signal): void {
   });
 }
 
-/** The newer runtime that npm has installed with this package, or with the package that depends on it. */
+/** The newer runtime that npm installed with this package, or with a package that depends on it. */
 async function findRuntime(): Promise<string | undefined> {
   const { existsSync, realpathSync } = await import('node:fs');
   const { dirname, join } = await import('node:path');

@@ -1,16 +1,15 @@
-/** Metrics of the state at the moment of the scrape. They are made anew each time, so that no label of an earlier scrape stays. */
+/** Metrics of the state at the time of the scrape. They are rebuilt each time, so that no stale label remains. */
 import { Gauge, Registry } from 'prom-client';
 import { VERSION } from './version.ts';
 
-/** What is known of a CA when somebody asks for the metrics. */
+/** The metrics of a CA. */
 interface CaGauge {
   readonly label: string;
   readonly up: boolean;
-  /** Milliseconds since the epoch; undefined while it is not known. */
+  /** undefined while unknown. */
   readonly not_after: number | undefined;
 }
 
-/** A certificate that the service needs. */
 interface CertificateGauge {
   readonly use: string;
   readonly ca: string;
@@ -19,10 +18,10 @@ interface CertificateGauge {
   readonly notAfter: number;
 }
 
-/** What the service needs beside its CAs and its store. */
+/** A dependency of the service other than its CAs and its store. */
 interface DependencyGauge {
   readonly name: 'hsm' | 'dogtag' | 'est' | 'acme' | 'command' | 'gssapi';
-  /** The CA behind which it stands; empty: none. */
+  /** The CA that uses it; empty: none. */
   readonly ca: string;
   readonly up: boolean;
 }
@@ -31,7 +30,7 @@ export interface ServiceState {
   readonly cas: readonly CaGauge[];
   readonly dependencies: readonly DependencyGauge[];
   readonly certificates: readonly CertificateGauge[];
-  /** undefined: the store does not tell. */
+  /** undefined if the store does not respond. */
   readonly waiting:
     { readonly pending: readonly { ca: string; count: number }[]; readonly lockouts: number } | undefined;
   readonly storeUp: boolean;

@@ -1,9 +1,8 @@
 const ISO_8601 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:Z|[+-](\d\d):(\d\d))$/;
 
 /**
- * Reads an ISO 8601 timestamp with `Z` or a numeric offset.
- *
- * @returns milliseconds since the epoch; undefined when it is none, has no offset, or names a day that does not exist
+ * Parses an ISO 8601 timestamp with `Z` or a numeric offset.
+ * @returns undefined if it is malformed, has no offset, or names a day that does not exist
  */
 export function readTimestamp(text: string): number | undefined {
   const match = ISO_8601.exec(text);
@@ -11,7 +10,7 @@ export function readTimestamp(text: string): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** `Date.parse` takes 30 February for 2 March, and hour 24. */
+/** `Date.parse` accepts 30 February as 2 March, and hour 24. */
 function isCalendarDate(match: RegExpExecArray): boolean {
   const [year = 0, month = 0, day = 0, hour = 0, , , offsetHour = 0, offsetMinute = 0] = match
     .slice(1)

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The version of this package, e.g. `0.1.0`. */
+/** The version of this package, such as `0.1.0`. */
 export const VERSION: string = readVersion();
 
 function readVersion(): string {

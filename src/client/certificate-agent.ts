@@ -1,6 +1,6 @@
 /**
- * One certificate, from nothing to its renewal and on: each step looks at what is on the disk, does what is due, and says when the next is.
- * It keeps nothing in memory, so that being killed and being started again is nothing special.
+ * Manages one certificate from enrollment through renewals. Each step reads the disk, does what is due, and returns
+ * when the next step is due. It keeps nothing in memory, so it can be killed and restarted at any time.
  */
 import { join } from 'node:path';
 import { InputError } from '../pki/input-error.ts';
@@ -15,24 +15,24 @@ import { clockProblem, renewalTime, retryDelay } from './status.ts';
 import { removeOldTokenKeys } from './token/keys.ts';
 
 export interface StepOptions {
-  /** `enroll`: a new enrollment with the first credentials; `renew`: a renewal before it is due. */
+  /** `enroll`: a new enrollment with the initial credentials; `renew`: an early renewal. */
   readonly force?: 'enroll' | 'renew' | undefined;
-  /** A person asked for the step: it does not wait for the delay after a failure. */
+  /** Requested by a person: ignores the delay after a failure. */
   readonly explicit?: boolean;
 }
 
 export interface StepResult {
   readonly name: string;
-  /** `valid`: nothing to do now · `changed`: there is a new one · `pending`: accepted, not issued yet · `failed`. */
+  /** `valid`: nothing to do now; `changed`: a new certificate; `pending`: accepted, not issued yet; `failed`. */
   readonly outcome: 'valid' | 'changed' | 'pending' | 'failed';
-  /** Milliseconds since the epoch: nothing is due before. */
+  /** Nothing is due before. */
   readonly next: number;
   readonly error: ClientError | undefined;
-  /** Why the step sent nothing, for a person who asked for it. */
+  /** Why the step sent nothing, for a person who requested it. */
   readonly note?: string;
 }
 
-/** A machine whose clock is not set yet gets it soon. */
+/** The clock of a starting machine is usually set soon. */
 const CLOCK_RETRY = 60_000;
 
 export class CertificateAgent {
@@ -52,7 +52,7 @@ export class CertificateAgent {
     return this.#config.name;
   }
 
-  /** Never throws: what goes wrong is in the result, on the disk and in the log. */
+  /** Never throws: errors are in the result, on disk and in the log. */
   async step(options: StepOptions = {}): Promise<StepResult> {
     try {
       this.#folder.recover(this.#context.now());
@@ -64,14 +64,14 @@ export class CertificateAgent {
       }
       return { ...result, next: Math.min(result.next, hook.next), error: result.error ?? hook.error };
     } catch (error) {
-      // The disk: full, not writable, not ours.
+      // The disk is full, not writable, or not ours.
       const failure = asClientError(error);
       this.#context.log('error', this.name, failure.message);
       return { name: this.name, outcome: 'failed', next: this.#context.now() + CLOCK_RETRY, error: failure };
     }
   }
 
-  /** When there is something to do, in milliseconds since the epoch; reads, and changes nothing. */
+  /** When something is due. Reads only. */
   due(): number {
     const now = this.#context.now();
     try {
@@ -87,7 +87,7 @@ export class CertificateAgent {
       const isTold = live === undefined || announced === changeOf(live.version, this.#folder.caPem());
       return Math.min(certificate, isTold ? Infinity : nextHook);
     } catch {
-      // A step tells what is wrong.
+      // The step reports the problem.
       return now;
     }
   }
@@ -121,7 +121,7 @@ export class CertificateAgent {
       const note = `${reason}; next attempt ${isoTime(next)}${accepted ? '' : ', or now with --force'}`;
       return { name, outcome: accepted ? 'pending' : 'failed', next, error: undefined, note };
     }
-    // A new enrollment that was forced goes on until a renewal is due.
+    // A forced new enrollment continues until a renewal is due.
     const anew = force === 'enroll' || (force === undefined && pending?.operation === 'simpleenroll' && now < due);
     return this.#attempt(live, state, anew);
   }
@@ -154,7 +154,7 @@ export class CertificateAgent {
   }
 
   #failed(error: ClientError, live: LiveCertificate | undefined, state: State, anew: boolean): StepResult {
-    // The server would reject the same request again, and wrong credentials for a second certificate help nobody.
+    // The server would reject the same request again; invalid credentials for a second certificate are useless.
     if (error.kind === 'refused' || (error.kind === 'unauthenticated' && anew && live !== undefined))
       this.#folder.dropPending();
     const now = this.#context.now();
@@ -168,9 +168,7 @@ export class CertificateAgent {
     return { name: this.name, outcome: 'failed', next: now + delay, error };
   }
 
-  /**
-   * Runs the hook once for each change, and repeats it until it succeeds. A hook that was running when the process was killed runs again.
-   */
+  /** Runs the hook once per change, and repeats it until it succeeds. A hook interrupted by a kill runs again. */
   async #announce({
     force,
     explicit = force !== undefined,

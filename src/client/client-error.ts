@@ -1,8 +1,9 @@
-/** What goes wrong for an EST client, and what it means for the next attempt. */
+/** Errors of an EST client, and their consequence for the next attempt. */
 
 /**
- * `refused`: the same request is refused again, so a new one is made at the next attempt · `unauthenticated`: the credentials were
- * · `later`: it passes · `local`: something here (configuration, files, hook) · `untrusted`: the server is not whom it has to be.
+ * `refused`: the same request would be rejected again, so the next attempt makes a new one; `unauthenticated`: the
+ * credentials were rejected; `later`: temporary; `local`: configuration, files or hook; `untrusted`: the server is not
+ * authenticated.
  */
 type ClientErrorKind = 'refused' | 'unauthenticated' | 'later' | 'local' | 'untrusted';
 
@@ -22,13 +23,13 @@ export type ClientErrorCode =
   | 'SERVER_UNREACHABLE'
   | 'SERVER_UNTRUSTED';
 
-/** The message is a sentence for whoever runs the client; it holds no secret. */
+/** The message is for the client's operator and contains no secret. */
 export class ClientError extends Error {
   readonly kind: ClientErrorKind;
   readonly code: ClientErrorCode;
-  /** Seconds that the server wants to be left alone. */
+  /** Seconds. */
   readonly retryAfter: number | undefined;
-  /** Of the answer, where there was one. */
+  /** Of the response, if any. */
   readonly status: number | undefined;
 
   constructor(

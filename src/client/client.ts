@@ -1,4 +1,4 @@
-/** All certificates of a configuration: once through, or kept up as long as the process runs. */
+/** Processes all certificates of a configuration, once or continuously. */
 import { createHash } from 'node:crypto';
 import { mkdirSync, realpathSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -9,15 +9,15 @@ import type { CertificateConfig, ClientConfig } from './config/client-config.ts'
 import type { ClientContext } from './context.ts';
 import { writeReports } from './status.ts';
 
-/** Waits; ends early when it is told to stop. */
+/** Waits; ends early when stopped. */
 export type Sleep = (milliseconds: number, stop: AbortSignal) => Promise<void>;
 
-/** A clock that is set, or a machine that slept, is noticed after so long. */
+/** Maximum sleep, so that a changed clock or a suspend is noticed. */
 const LONGEST_SLEEP = 60_000;
-/** A process that ended without a word is not started again at once. */
+/** Delay before restarting a process that crashed. */
 const AFTER_ELSEWHERE = 5000;
 
-/** One step of each certificate. @throws ClientError if another process uses one of the folders */
+/** One step per certificate. @throws ClientError if another process uses one of the folders */
 export async function stepAll(
   config: ClientConfig,
   chosen: readonly CertificateConfig[],
@@ -29,7 +29,7 @@ export async function stepAll(
     for (const one of chosen) {
       const result = await new CertificateAgent(one, config.server, context).step(options);
       const { outcome, note } = result;
-      // A timer that finds nothing to do is silent.
+      // A timer run with nothing to do is silent.
       if (note !== undefined && (outcome !== 'valid' || options.explicit === true)) context.log('info', one.name, note);
       results.push(result);
     }
@@ -38,14 +38,13 @@ export async function stepAll(
   });
 }
 
-/** A step of one certificate in a process of its own. */
+/** Runs a step of one certificate in a separate process. */
 export type StepElsewhere = (certificate: string, stop: AbortSignal) => Promise<void>;
 
 /**
- * Steps whenever something is due, until it is stopped.
- *
- * @param elsewhere for certificates with a token, whose library can hang, crash, or go on with a session that a token has forgotten
- * @throws ClientError where another process has one of the folders
+ * Runs steps when due, until stopped.
+ * @param elsewhere for certificates with a token, whose library may hang, crash, or keep using a lost session
+ * @throws ClientError if another process uses one of the folders
  */
 export async function keepUp(
   config: ClientConfig,
@@ -54,7 +53,7 @@ export async function keepUp(
   sleep: Sleep,
   stop: AbortSignal,
 ): Promise<void> {
-  // The other process has the lock while it is at work.
+  // The other process has the lock while it runs.
   const here = config.certificate.filter(({ token }) => token === undefined);
   await locked(here, async () => {
     await Promise.all(
@@ -76,7 +75,7 @@ export async function keepUp(
   });
 }
 
-/** A file for a monitor that cannot be written is no reason to renew nothing. */
+/** An unwritable monitoring file must not stop renewals. */
 function report(config: ClientConfig, context: ClientContext): void {
   try {
     writeReports(config, context.disk, context.now());
@@ -107,14 +106,14 @@ function makeFolder(folder: string): void {
 }
 
 /**
- * One process for a folder at a time: a timer's `renew` beside a daemon would make two keys. On Linux the lock is a socket in the abstract
- * namespace, which the kernel lets go of with the process, however that ends.
+ * One process per folder: a timer's `renew` next to a daemon would create two keys. On Linux the lock is a socket in
+ * the abstract namespace, which the kernel releases with the process.
  */
 interface Lock {
   release(): void;
 }
 
-/** @throws ClientError `FILES_UNUSABLE`: another process has it */
+/** @throws ClientError `FILES_UNUSABLE` if another process has it */
 async function lockFolder(folder: string): Promise<Lock> {
   if (process.platform !== 'linux') return { release: () => undefined };
   const name = createHash('sha256').update(realpathSync(folder)).digest('hex').slice(0, 32);

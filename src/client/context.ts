@@ -1,4 +1,4 @@
-/** What a client needs of the world: time, chance, network, disk and hooks, so that a test can have its own of each. */
+/** The client's environment (time, randomness, network, disk, hooks), which tests can replace. */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import type { AttrOrOid } from '../pki/pkcs10/csrattrs.ts';
@@ -16,7 +16,7 @@ import {
 import { DISK, type Disk } from './keep/disk.ts';
 import { openToken, type TokenKeys } from './token/token.ts';
 
-/** An EST server's operations, as {@link EstServer} has them. */
+/** The operations of {@link EstServer}. */
 export interface EstOperations {
   readonly base: URL;
   readonly serverCertificate: Buffer | undefined;
@@ -41,11 +41,11 @@ export interface ClientContext {
   log(level: LogLevel, certificate: string, message: string): void;
   server(settings: EstServerSettings, trust: ServerTrust, identity: ClientIdentity | undefined): EstOperations;
   token(config: TokenConfig): TokenKeys;
-  /** A question to whoever sits there; undefined: nobody does. */
+  /** Asks a question; undefined without a terminal. */
   readonly ask: ((question: string, options: { readonly secret: boolean }) => Promise<string>) | undefined;
 }
 
-/** Everything as it is. */
+/** The real environment. */
 export function realContext(more: Pick<ClientContext, 'env' | 'log' | 'ask' | 'now'>): ClientContext {
   const context: ClientContext = {
     random: Math.random,
@@ -59,12 +59,12 @@ export function realContext(more: Pick<ClientContext, 'env' | 'log' | 'ask' | 'n
   return context;
 }
 
-/** What is run after a change: a shell's command line, with what has changed in its environment. */
+/** The hook after a change: a shell command line, with the change in its environment. */
 
-/** Its last words are told when it fails. */
+/** Maximum output in an error message. */
 const MAX_OUTPUT = 4096;
 
-/** @returns when it has ended well. @throws ClientError `HOOK_FAILED` */
+/** @returns when it succeeded. @throws ClientError `HOOK_FAILED` */
 type RunHook = (command: string, environment: Readonly<Record<string, string>>, timeout: number) => Promise<void>;
 
 const runHook: RunHook = (command, environment, timeout) =>

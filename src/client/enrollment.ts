@@ -1,4 +1,4 @@
-/** One attempt at a certificate: trust, what the CA wants, the request, its answer, and the files that come of it. */
+/** One attempt at a certificate: trust, CSR attributes, request, response and files. */
 import { OID, oidName } from '../pki/der/oids.ts';
 import { parseCsr, type Csr } from '../pki/pkcs10/csr.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
@@ -39,13 +39,12 @@ import { findPath } from './trust/path.ts';
 import type { CaCertificates } from './trust/anchors.ts';
 
 interface AttemptOptions {
-  /** Enrolls with the first credentials and the names of the configuration, even if there is a certificate. */
+  /** Enrolls with the initial credentials and the configured names, even if there is a certificate. */
   readonly anew: boolean;
-  /** Milliseconds since the epoch: RFC 7030 §4.2.3 forbids to repeat the pending request before. */
+  /** RFC 7030 §4.2.3 forbids repeating the pending request before. */
   readonly notBefore: number;
 }
 
-/** @throws ClientError */
 export async function enrolOnce(
   config: CertificateConfig,
   serverConfig: ServerConfig,
@@ -65,7 +64,7 @@ export async function enrolOnce(
   };
   const isRepeated = findPending() !== undefined;
   if (isRepeated && now < notBefore) return { kind: 'pending', retryAfter: Math.ceil((notBefore - now) / 1000) };
-  // A repeated request was paid for with its password.
+  // The password of a repeated request is already used.
   const mayRepeat = anew || (isRepeated && operation === 'simpleenroll');
   const password = mayRepeat ? passwordOf(config, context) : freshPassword(config, context, folder.spentPassword());
   const isFirst =
@@ -102,7 +101,7 @@ export async function enrolOnce(
       const key = await openPrivateKey(pending.privateKey, 'the pending request', tokenOf(config, context));
       const answer = await server.enroll(operation, (binding) => csrFor(pending, key, binding));
       if (answer.kind === 'issued') {
-        // A client that is killed in between repeats the pending request, with the same password.
+        // A client killed in between repeats the pending request, with the same password.
         if (sent !== undefined && !config.otp_reusable)
           folder.saveSpentPassword(spentRecord(sent, context.randomBytes(16)));
         await install(config, folder, context, cas, { key, csr: pending.csr, former: live }, answer.certificate);
@@ -169,7 +168,7 @@ interface NewRequest {
   readonly operation: PendingRequest['operation'];
   readonly request: string;
   readonly wanted: ReturnType<typeof wantedOf>;
-  /** Of the certificate that is renewed: PEM, or a URI. */
+  /** Of the certificate to renew: PEM, or a URI. */
   readonly formerKey: string | undefined;
 }
 
@@ -196,11 +195,10 @@ async function makePending(
   });
 }
 
-/** @throws ClientError `KEY_UNUSABLE` */
 export const givenKey = (file: string, { disk }: ClientContext): PrivateKey =>
   readPrivateKey(disk.read(file) ?? '', file);
 
-/** The type of a given key is not open to the CA's choice. */
+/** A given key determines its type, whatever the CA prefers. */
 export const forKey = (wanted: Wanted, key: PrivateKey | undefined): Wanted =>
   key === undefined ? wanted : { ...wanted, keyType: key.publicKey.keyType };
 
@@ -212,7 +210,7 @@ export function bindingOf({ binding }: RequestPlan, config: CertificateConfig): 
 const tokenOf = ({ token }: CertificateConfig, context: ClientContext): TokenKeys | undefined =>
   token && context.token(token);
 
-/** Where the certificate will live. */
+/** Generates the key where the certificate will be stored. */
 async function makeKey(
   keyType: string,
   { key_store: store, token, name }: CertificateConfig,
@@ -221,10 +219,10 @@ async function makeKey(
 ): Promise<PrivateKey> {
   if (store === 'file' || token === undefined) return makePrivateKey(keyType);
   const keys = context.token(token);
-  // One that is not there, or refuses the PIN, is told of before anything is noted.
+  // Reports a missing token or a refused PIN before anything is saved.
   await keys.list();
   const id = context.randomBytes(16).toString('hex');
-  // Noted first: a process that is killed in between leaves a key that is found again.
+  // Save the ID first, so that a killed process leaves no orphaned key.
   folder.saveTokenKeys([...folder.tokenKeys(), id]);
   return makeTokenKey(keys, token.label, keyType, id, name);
 }
@@ -247,14 +245,13 @@ export async function csrFor(
 
 interface AnsweredRequest {
   readonly key: PrivateKey;
-  /** DER, base64. */
+  /** DER in base64. */
   readonly csr: string;
   readonly former: LiveCertificate | undefined;
 }
 
 /**
  * Checks an issued certificate.
- *
  * @param spki DER of the requested key
  * @param mayBeCa whether a CA certificate was requested
  * @returns the intermediates from its issuer up
@@ -303,7 +300,7 @@ async function install(
     context.log('warning', config.name, difference);
 }
 
-/** What programs or the next renewal may trip over. */
+/** Differences that may affect programs or the next renewal. */
 function differences(certificate: Certificate, csr: Csr, former: Certificate | undefined): readonly string[] {
   const { subject, subjectAltNames, extKeyUsage } = certificate;
   const requested = csr.extensions.find(({ oid }) => oid === OID.subjectAltName);

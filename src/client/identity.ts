@@ -1,4 +1,4 @@
-/** Chooses the certificate that authenticates a request, and whether the request renews it (RFC 7030 §3.3.2). */
+/** Chooses the certificate that authenticates a request, and whether the request is a renewal (RFC 7030 §3.3.2). */
 import { parsePemCertificates, type Certificate } from '../pki/x509/certificate.ts';
 import { InputError } from '../pki/input-error.ts';
 import { ClientError } from './client-error.ts';
@@ -13,15 +13,15 @@ import type { TokenTlsKey } from './token/tls-key.ts';
 import { isCurrent } from './trust/path.ts';
 
 interface ChosenIdentity {
-  /** undefined: a password or Kerberos has to authenticate the request. */
+  /** undefined: a password or Kerberos must authenticate the request. */
   readonly identity: ClientIdentity | undefined;
   /** The certificate that authenticates its own renewal; undefined: a first enrollment. */
   readonly renews: Certificate | undefined;
 }
 
 /**
- * The present certificate, which a renewal must use, if it is valid and can authenticate a TLS client. Otherwise, the first one (an IDevID).
- *
+ * The current certificate, which a renewal must use, if it is valid for TLS client authentication; otherwise the
+ * initial one (an IDevID).
  * @throws ClientError
  */
 export function chooseIdentity(

@@ -1,4 +1,4 @@
-/** Single EST operations that keep nothing: for people, scripts, and keys that live elsewhere. */
+/** Single EST operations that store nothing: for people, scripts, and keys stored elsewhere. */
 import { InputError } from '../pki/input-error.ts';
 import { parsePem } from '../pki/der/pem.ts';
 import { OID } from '../pki/der/oids.ts';
@@ -34,17 +34,12 @@ export type IssuedAnswer =
       readonly kind: 'issued';
       readonly certificate: Certificate;
       readonly chain: readonly Certificate[];
-      /** PKCS #8, PEM: the key that the server generated. */
+      /** PKCS #8 PEM of a server-generated key. */
       readonly privateKey: string | undefined;
     }
   | { readonly kind: 'pending'; readonly retryAfter: number };
 
-/**
- * Connects to the authenticated server.
- *
- * @param work gets the passwords that were sent, too
- * @throws ClientError
- */
+/** Connects to the authenticated server. @param work also receives the passwords that were sent @throws ClientError */
 export async function withServer<T>(
   { config, server: serverConfig, context, identity, store }: OneShot,
   work: (server: EstOperations, cas: CaCertificates, sent: readonly string[]) => Promise<T>,
@@ -69,19 +64,18 @@ export async function withServer<T>(
   });
 }
 
-/** A request that is ready to be sent, as often as it takes. */
+/** A request that can be sent repeatedly. */
 export interface ReadyRequest {
   readonly csr: MakeCsr;
-  /** DER of the key that the certificate has to have. */
+  /** DER of the key that the certificate must have. */
   readonly spki: Buffer;
   readonly isForCa: boolean;
 }
 
 /**
- * Makes a request as /csrattrs demands.
- *
- * @param keyOf the key, given the type that the CA prefers
- * @param attributes DER, more of them
+ * Creates a request per /csrattrs.
+ * @param keyOf the key, given the CA's preferred type
+ * @param attributes DER of additional attributes
  * @throws ClientError
  */
 export async function requestWith(
@@ -99,7 +93,7 @@ export async function requestWith(
   return { csr: (value) => csrFor({ csr, binding }, key, value), spki: key.publicKey.spki, isForCa: false };
 }
 
-/** @param content PEM, base64 or DER of a request that was made elsewhere. @throws ClientError */
+/** @param content PEM, base64 or DER of an existing request. @throws ClientError */
 export function requestFrom(content: Buffer, where: string): ReadyRequest {
   try {
     const der = content[0] === 0x30 ? content : derOf(content.toString('latin1'));
@@ -121,7 +115,9 @@ function derOf(text: string): Buffer {
   return block.der;
 }
 
-/** Sends the request. @param open makes PKCS #8, PEM, of the key part of a serverkeygen response. @throws ClientError */
+/**
+ * Sends the request. @param open converts the key part of a serverkeygen response to PKCS #8 PEM. @throws ClientError
+ */
 export async function send(
   operation: EnrollmentOperation,
   { csr, spki, isForCa }: ReadyRequest,

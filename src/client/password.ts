@@ -1,11 +1,14 @@
-/** The password of a first enrollment: from a file, the environment, or the terminal. It is read when a server asks for it. */
+/**
+ * The password of a first enrollment: from a file, the environment or the terminal. It is read when a server requests
+ * it.
+ */
 import { scryptSync, timingSafeEqual } from 'node:crypto';
 import { ClientError } from './client-error.ts';
 import type { CertificateConfig } from './config/client-config.ts';
 import type { ClientContext } from './context.ts';
 import type { ReadPassword } from './http/authentication.ts';
 
-/** @returns undefined if neither a password nor a terminal is available */
+/** @returns undefined without a password or a terminal */
 export function passwordOf(config: CertificateConfig, context: ClientContext): ReadPassword | undefined {
   const { ask } = context;
   if (isStored(config)) return () => Promise.resolve(storedPassword(config, context));
@@ -14,10 +17,9 @@ export function passwordOf(config: CertificateConfig, context: ClientContext): R
 }
 
 /**
- * Like {@link passwordOf}, but without a password that already got a certificate, unless `otp_reusable` is set: the server rejects a used
- * one-time password, and rejections lock out the client's address.
- *
- * @param spent what {@link spentRecord} made of the password that got the last certificate
+ * {@link passwordOf} without a password that already got a certificate, unless `otp_reusable` is set: the server
+ * rejects a used one-time password, and rejections lock out the client's address.
+ * @param spent {@link spentRecord} of the password that got the last certificate
  */
 export function freshPassword(
   config: CertificateConfig,

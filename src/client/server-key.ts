@@ -1,4 +1,4 @@
-/** Private keys that an EST server generated (RFC 7030 §4.4): which protection a request asks for, and how to open each. */
+/** Server-generated private keys (RFC 7030 §4.4): requesting protection, and decryption. */
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { InputError } from '../pki/input-error.ts';
 import { berToDer } from '../pki/der/ber.ts';
@@ -24,7 +24,7 @@ export interface KeyProtection {
 
 const CAPABILITIES = [OID.aes256CBC, OID.aes128CBC, OID.aes256Wrap, OID.aes192Wrap, OID.aes128Wrap, OID.rsaOAEP];
 
-/** The attributes that request the protection (RFC 7030 §4.4.1.1, §4.4.1.2): DER. */
+/** DER attributes that request the protection (RFC 7030 §4.4.1.1, §4.4.1.2). */
 export const protectionAttributes = ({ key, identifier }: KeyProtection): readonly Buffer[] => [
   attribute(OID.smimeCapabilities, sequence(...CAPABILITIES.map((one) => sequence(oid(one))))),
   attribute(
@@ -35,13 +35,13 @@ export const protectionAttributes = ({ key, identifier }: KeyProtection): readon
 
 interface OpenOptions {
   readonly protection: KeyProtection | undefined;
-  /** Passwords of an encrypted PKCS #8. */
+  /** For an encrypted PKCS #8. */
   readonly passwords: readonly string[];
   readonly cas: CaCertificates;
   readonly now: number;
 }
 
-/** @returns PKCS #8, and the SubjectPublicKeyInfo of its key. @throws ClientError `KEY_UNUSABLE` */
+/** @returns PKCS #8 and SubjectPublicKeyInfo. @throws ClientError `KEY_UNUSABLE` */
 export async function openServerKey(
   { isEnveloped, der }: ServerKey,
   options: OpenOptions,
@@ -75,7 +75,7 @@ function fromPkcs8(der: Buffer, passwords: readonly string[]): KeyObject {
     try {
       return createPrivateKey({ ...key, passphrase });
     } catch {
-      // Another password may open it.
+      // Try the next password.
     }
   throw new InputError(
     passwords.length === 0
@@ -90,7 +90,7 @@ async function fromEnvelope(der: Buffer, { protection, cas, now }: OpenOptions):
   if (contentType !== OID.signedData) return fromPackage(content);
   const inner = berToDer(content);
   const [first] = children(parseDer(inner, Tag.SEQUENCE, 'SignedData').value);
-  // RFC 5652 §6.1 puts the bare type here; some servers put a ContentInfo.
+  // RFC 5652 §6.1 requires the bare type; some servers send a ContentInfo.
   const signed = parseSignedData(first?.tag === Tag.OID ? inner : contentInfo(OID.signedData, inner));
   if (!(await isSignedByCa(signed, cas, now)))
     throw new InputError('its signature is not that of a certificate under a trusted CA');
@@ -111,7 +111,7 @@ async function isSignedByCa(
   return false;
 }
 
-/** AsymmetricKeyPackage (RFC 5958 §2) of one key, or a bare PrivateKeyInfo. */
+/** AsymmetricKeyPackage (RFC 5958 §2) with one key, or a bare PrivateKeyInfo. */
 function fromPackage(der: Buffer): KeyObject {
   const [first] = children(parseDer(der, Tag.SEQUENCE, 'AsymmetricKeyPackage').value);
   return fromPkcs8(first?.tag === Tag.SEQUENCE ? first.raw : der, []);

@@ -1,8 +1,8 @@
-/** Several servers, tried in order. */
+/** Tries several servers in order. */
 import { ClientError, type ClientErrorCode } from './client-error.ts';
 import type { ClientContext } from './context.ts';
 
-/** Another server may succeed after these. */
+/** Errors after which another server may succeed. */
 const SERVER_ERRORS: ReadonlySet<ClientErrorCode> = new Set([
   'PROXY_FAILED',
   'SERVER_UNAVAILABLE',
@@ -28,5 +28,5 @@ export async function atFirstServer<T>(
   return atFirstServer(others, { log }, certificate, work);
 }
 
-/** Whether another server may do better: 429 limits the client, whichever server it asks. */
+/** Whether another server may succeed; 429 limits the client at every server. */
 const concernsServer = ({ code, status }: ClientError): boolean => SERVER_ERRORS.has(code) && status !== 429;

@@ -1,4 +1,4 @@
-/** How each certificate is: for people, for a health file and for Prometheus. Reads and changes nothing. */
+/** The state of each certificate, for people, a health file and Prometheus. Reads only. */
 import { basename, dirname, join } from 'node:path';
 import type { Certificate } from '../pki/x509/certificate.ts';
 import { formatGeneralName } from '../pki/x509/general-name.ts';
@@ -9,13 +9,15 @@ import { CertificateFolder } from './keep/certificate-folder.ts';
 import type { Disk } from './keep/disk.ts';
 import type { LastError } from './keep/state.ts';
 
-/** At two thirds of the lifetime, give or take a twentieth of it: a fleet that was enrolled in one hour does not come back in one. */
+/**
+ * Renewal at two thirds of the lifetime, spread by a tenth of it, so that a fleet enrolled within an hour does not
+ * renew within one.
+ */
 const RENEWAL_POINT = 2 / 3;
 const SPREAD = 0.1;
 
 /**
- * Milliseconds since the epoch. The spread is drawn from the certificate itself: as random as its signature, and the same after a restart.
- *
+ * The time of renewal. The certificate's hash determines the spread, so it is random but stable across restarts.
  * @param point of the lifetime, 0 to 1
  */
 export function renewalTime({ notBefore, notAfter, fingerprint }: Certificate, point = RENEWAL_POINT): number {
@@ -29,16 +31,15 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** After temporary failures, and after those that a person has to fix: a wrong password that is sent often locks the address out. */
+/** For temporary failures, and for those that a person must fix: repeated wrong passwords lock out the address. */
 const TEMPORARY = { first: 15 * SECOND, longest: HOUR };
 const LASTING = { first: 5 * MINUTE, longest: 6 * HOUR };
 
 /**
- * Milliseconds until the next attempt. The delay starts at the server's Retry-After if there is one, doubles with each failure, and is never
- * less than Retry-After. Half of it is random. For short-lived certificates, it is proportional to the lifetime.
- *
+ * Milliseconds until the next attempt. The delay starts at the server's Retry-After, if any, doubles with each failure,
+ * and is at least Retry-After. Half of it is random. For short-lived certificates it is proportional to the lifetime.
  * @param failures consecutive, at least 1
- * @param lifetime milliseconds, of the present certificate
+ * @param lifetime milliseconds, of the current certificate
  * @param random 0 to 1
  */
 export function retryDelay(error: ClientError, failures: number, lifetime: number | undefined, random: number): number {
@@ -51,12 +52,12 @@ export function retryDelay(error: ClientError, failures: number, lifetime: numbe
   return Math.round(Math.max(delay * (0.5 + random / 2), least));
 }
 
-/** A clock that stands before this was never set: no certificate can be judged by it. Estuary's client did not exist then. */
+/** An earlier clock is unset: this client did not exist then. */
 const EARLIEST = Date.UTC(2026, 0, 1);
-/** As certificates are backdated for. */
+/** Tolerated clock difference, as for backdated certificates. */
 const TOLERATED = 5 * MINUTE;
 
-/** Why the time of this machine cannot be; undefined: it can. */
+/** Why this machine's time must be wrong, or undefined. */
 export function clockProblem(now: number, live: Certificate | undefined): string | undefined {
   const earliest = Math.max(EARLIEST, (live?.notBefore.getTime() ?? 0) - TOLERATED);
   if (now >= earliest) return undefined;
@@ -65,7 +66,7 @@ export function clockProblem(now: number, live: Certificate | undefined): string
 
 interface CertificateStatus {
   readonly name: string;
-  /** `due`: it should have been renewed by now · `pending`: the first one was asked for, and accepted. */
+  /** `due`: renewal is due; `pending`: the first request was accepted. */
   readonly state: 'valid' | 'due' | 'expired' | 'pending' | 'missing';
   readonly folder: string;
   readonly subject: string | undefined;
@@ -132,7 +133,6 @@ export function statusOf(config: CertificateConfig, disk: Disk, now: number): Ce
 
 export const isWell = ({ state, hook_pending }: CertificateStatus): boolean => state === 'valid' && !hook_pending;
 
-/** `key value` lines for a terminal. */
 export function describeStatus(status: CertificateStatus): string {
   const { name, state, subject, names, not_after: end, renew_at: renewal, last_error: error } = status;
   const lines = [
@@ -148,7 +148,7 @@ export function describeStatus(status: CertificateStatus): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** The files that tell a monitor how the certificates are: written anew as a whole after each change. */
+/** Writes the monitoring files atomically after each change. */
 
 export function writeReports(config: ClientConfig, disk: Disk, now: number): void {
   const { health_file: health, prometheus_file: prometheus } = config;
@@ -174,7 +174,7 @@ export const healthOf = (certificates: readonly CertificateStatus[], now: number
 interface Metric {
   readonly name: string;
   readonly help: string;
-  /** undefined: of this certificate there is none. */
+  /** undefined: not applicable to this certificate. */
   readonly of: (status: CertificateStatus) => number | undefined;
 }
 

@@ -6,21 +6,21 @@ import { badMessage, CmcRefusal } from './refusal.ts';
 import type { PkiResponseMessage } from './response.ts';
 import type { Sender } from './sender.ts';
 
-/** A message that comes again gets the answer that it got (RFC 5272 §6.6); nonces belong to their transaction. */
+/** A repeated message gets its first response (RFC 5272 §6.6); nonces belong to their transaction. */
 interface Transaction {
-  /** Recognizes this very message; undefined: it may come again and be processed again. */
+  /** Identifies this message; undefined: it may be repeated and processed again. */
   readonly key: string | undefined;
-  /** Recognizes the messages of one transaction. */
+  /** Identifies the messages of one transaction. */
   readonly transactionKey: string;
 }
 
-/** What a message is recognized by, of its sender at this CA. */
+/** Identifies a message by its sender at this CA. */
 export function transactionOf(message: Message, { identity }: Sender, caLabel: string): Transaction {
   const transactionId = control(message, 'transactionId')?.value;
   const nonce = control(message, 'senderNonce')?.value.toString('hex');
   const scope = [caLabel, identity.requester, transactionId ?? null];
   const content = createHash('sha256').update(message.content).digest('hex');
-  // Without either, only what would issue once more is recognized; a CRL, say, may well be asked for again.
+  // Without either, only a message that would issue again is recognized; a CRL may be requested repeatedly.
   const recognized =
     transactionId !== undefined ||
     nonce !== undefined ||
@@ -35,7 +35,7 @@ export function transactionOf(message: Message, { identity }: Sender, caLabel: s
 const hash = (parts: readonly (string | null)[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 
-/** A recipientNonce is one that we sent in this transaction. @throws CmcRefusal 400 badRequest */
+/** The recipientNonce must be one that we sent in this transaction. @throws CmcRefusal 400 badRequest */
 export async function checkRecipientNonce(
   message: Message,
   { transactionKey }: Transaction,
@@ -48,30 +48,29 @@ export async function checkRecipientNonce(
 
 export type CmcAnswerMessage = Pick<PkiResponseMessage, 'httpStatus' | 'retryAfter' | 'der'>;
 
-/** `final`: it stands for good, and is kept. */
+/** `final`: the response is definitive and stored. */
 export type NewAnswer = PkiResponseMessage & { readonly final: boolean };
 
-/** @param messageId what requests made of it are named after. @param retaken another process had begun with it */
+/** @param messageId basis of the IDs of its requests. @param retaken another process had begun it */
 type Work = (messageId: string, retaken: boolean) => Promise<NewAnswer>;
 
 interface AnswerOnceOptions {
   readonly store: Pick<CmcStore, 'claimCmcMessage' | 'concludeCmcMessage'>;
-  /** This process, as the one at work on a message. */
+  /** This process, as the one that processes a message. */
   readonly instance: string;
-  /** Seconds. */
   readonly retryAfter: number;
 }
 
 export class AnswerOnce {
   readonly #options: AnswerOnceOptions;
-  /** Messages that this process is at work on. */
+  /** Messages in progress in this process. */
   readonly #underWay = new Set<string>();
 
   constructor(options: AnswerOnceOptions) {
     this.#options = options;
   }
 
-  /** @throws CmcRefusal 503 tryLater while it is being answered; what `work` throws */
+  /** @throws CmcRefusal 503 tryLater while it is in progress; the error of `work` */
   async answer(
     transaction: Transaction,
     received: { readonly requestId: string; readonly now: number },

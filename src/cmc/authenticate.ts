@@ -23,16 +23,16 @@ import {
 import type { SharedSecrets } from './shared-secrets.ts';
 import { isSignedBy, type Signers } from './signers.ts';
 
-/** An RA's word for a message inside of its own (RFC 6402 §2.5). */
+/** An RA's statement about a message inside its own (RFC 6402 §2.5). */
 export interface Voucher {
   readonly ra: Sender;
-  /** The RA proved the identity of the whole message's sender, or checked this control in it. */
+  /** The RA proved the identity of the message's sender, or checked this control in it. */
   readonly covers: (control: BodyPartID | undefined) => boolean;
 }
 
 type SignedEnvelope = Extract<Envelope, { readonly kind: 'signed' }>;
 
-/** Who the key behind the signature or the MAC belongs to. */
+/** The holder of the key of the signature or the MAC. */
 type KeyHolder =
   | { readonly kind: 'certificate'; readonly certificate: Certificate }
   /** A request of the message, by its public key. */
@@ -41,7 +41,7 @@ type KeyHolder =
   | { readonly kind: 'secret'; readonly secret: SharedSecret }
   | { readonly kind: 'nobody' };
 
-/** Deriving keys from passwords for AuthenticatedData takes up to 0.1 s of a thread of the pool that all share. */
+/** Deriving a key from a password for AuthenticatedData takes up to 0.1 s of a shared pool thread. */
 const DERIVATIONS_AT_A_TIME = 1;
 const DERIVATIONS_WAITING = 64;
 const LONGEST_WAIT = 10_000;
@@ -63,16 +63,16 @@ export class Authenticator {
   }
 
   /**
-   * The server ignores credentials of methods that do not count at the label: a shared secret is the method `cmc`, a certificate the
-   * method `mtls`. A shared secret authenticates the sender whatever is wrong with the certificate of the signature.
-   *
+   * Ignores credentials of methods that the label does not accept: a shared secret is the method `cmc`, a certificate
+   * the method `mtls`. A shared secret authenticates the sender even if the signer's certificate is invalid.
    * @param voucher of the RA whose message contains this one
-   * @throws CmcRefusal 400 badMessageCheck: the signature is wrong; 401 badIdentity: nothing authenticates the sender; 403 badIdentity:
-   *   the certificate does not count here, or is not that of the TLS connection; EstuaryError 401 `LOCKED_OUT`, 503
+   * @throws CmcRefusal 400 badMessageCheck for an invalid signature; 401 badIdentity without an authenticated sender;
+   * 403 badIdentity if the certificate is not accepted here or is not that of the TLS connection; EstuaryError 401
+   * `LOCKED_OUT`, 503
    */
   async authenticate(message: Message, origin: Origin, voucher?: Voucher): Promise<Sender> {
     const holder = await this.#keyHolder(message, origin);
-    // A proof in the message must be right even if the MAC has already shown the secret.
+    // A proof in the message must be valid even if the MAC has already shown the secret.
     const proven = await this.#provenSecret(message, origin, voucher);
     const secret = holder.kind === 'secret' ? holder.secret : proven;
     switch (holder.kind) {
@@ -133,7 +133,10 @@ export class Authenticator {
     });
   }
 
-  /** The secret that an identity proof shows; undefined if there is no proof, an RA has checked it, or the label ignores secrets. */
+  /**
+   * The secret that an identity proof shows; undefined without a proof, if an RA has checked it, or if the label
+   * ignores secrets.
+   */
   async #provenSecret(message: Message, origin: Origin, voucher?: Voucher): Promise<SharedSecret | undefined> {
     if (!countsAt(origin.ca.config, 'cmc')) return undefined;
     const outdated = control(message, 'identityProof');
@@ -206,7 +209,10 @@ export class Authenticator {
     return role === 'subscriber' ? {} : { carried: true };
   }
 
-  /** Signed with a requested key alone: an RA or the TLS connection must show who the sender is, or an older certificate of the key. */
+  /**
+   * Signed only with a requested key: an RA, the TLS connection or an older certificate of the key must identify the
+   * sender.
+   */
   async #byRequest(message: Message, spki: Buffer, origin: Origin, voucher: Voucher | undefined): Promise<Sender> {
     if (voucher?.covers(undefined) === true)
       return { ...plain(voucher.ra.identity), vouchedFor: true, signingKey: spki };
@@ -220,7 +226,7 @@ export class Authenticator {
     if (tls instanceof EstuaryError) throw tls;
     if (client === undefined) throw unauthenticated(0, 'Nothing in the message proves who its sender is.');
     const { certificate, issuer, issuedHere } = client;
-    // Never as an RA: it may be carrying what somebody else wrote, and has signed none of it.
+    // Not as an RA: it may carry another author's message, of which it has signed nothing.
     const sender = plain(certificateIdentity(certificate, issuer));
     return { ...sender, certificate, issuer, issuedHere, signingKey: spki };
   }

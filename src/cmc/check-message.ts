@@ -1,4 +1,4 @@
-/** What keeps a message as a whole from being processed, whatever else is in it. */
+/** Checks that reject a message as a whole. */
 import { type BodyPartID, type BodyPartReference, CURRENT_MESSAGE } from '../pki/cmc/body-part.ts';
 import { type ControlName, controlsNamed } from '../pki/cmc/controls.ts';
 import type { Voucher } from './authenticate.ts';
@@ -7,12 +7,12 @@ import { badMessage, CmcRefusal, notAllowed } from './refusal.ts';
 import type { PopWitness } from './requests.ts';
 import { isRa, type Sender } from './sender.ts';
 
-/** What an RA says of its message and of those inside of it (RFC 5272 §6.8, §6.19; RFC 6402 §2.5). */
+/** An RA's statements about its message and the messages inside it (RFC 5272 §6.8, §6.19; RFC 6402 §2.5). */
 
 /** Controls that only a registration authority may send. */
 const RA_ONLY: readonly ControlName[] = ['lraPOPWitness', 'raIdentityWitness', 'controlProcessed', 'batchRequests'];
 
-/** RFC 6402 §2.12: whoever is not authorized as an RA makes none of its statements. @throws CmcRefusal 403 badIdentity */
+/** RFC 6402 §2.12: only an authorized RA may make these statements. @throws CmcRefusal 403 badIdentity */
 function checkRaControls({ controls }: Message, sender: Sender): void {
   if (isRa(sender)) return;
   const found = controls.find(({ name }) => RA_ONLY.some((one) => one === name));
@@ -20,7 +20,7 @@ function checkRaControls({ controls }: Message, sender: Sender): void {
     throw notAllowed(found.bodyPartID, `Only a registration authority may send the control ${found.name}.`);
 }
 
-/** The controls of a message (or of one inside, `within`) that the RA has processed already. */
+/** The controls of a message (or of one inside it, `within`) that the RA has already processed. */
 export function processedControls(ra: Message, within?: BodyPartID): ReadonlySet<BodyPartID> {
   return referenced(
     controlsNamed(ra.controls, 'controlProcessed').flatMap(({ value }) => value),
@@ -28,7 +28,7 @@ export function processedControls(ra: Message, within?: BodyPartID): ReadonlySet
   );
 }
 
-/** @param within the message inside that contains the requests; undefined: the RA's own */
+/** @param within the inner message with the requests; undefined: the RA's own */
 export function popWitness(ra: Message, { role }: Sender, within?: BodyPartID): PopWitness {
   const witnesses = controlsNamed(ra.controls, 'lraPOPWitness').filter(
     ({ value }) => value.pkiDataBodyid === (within ?? CURRENT_MESSAGE),
@@ -36,19 +36,19 @@ export function popWitness(ra: Message, { role }: Sender, within?: BodyPartID): 
   return { bodyIds: new Set(witnesses.flatMap(({ value }) => value.bodyIds)), trusted: role === 'configured-ra' };
 }
 
-/** The RA's word on the identity of the sender of a message inside of its own. */
+/** The RA's statement about the identity of an inner message's sender. */
 export function voucherFor(ra: Message, sender: Sender, within: BodyPartID): Voucher {
   const witnesses = controlsNamed(ra.controls, 'raIdentityWitness').map(({ value }) => value);
   const whole = witnesses.some((path) => path.length === 1 && path[0] === within);
   const parts = referenced(witnesses, within);
   return {
     ra: sender,
-    // Where the RA checked an identity proof, it vouches for who sent it.
+    // By checking an identity proof, the RA vouches for the sender.
     covers: (control) => whole || (control === undefined ? parts.size > 0 : parts.has(control)),
   };
 }
 
-/** The parts that the references name: of the current message, or of the one that `within` names. */
+/** The parts that the references name: of the current message, or of the inner one named by `within`. */
 function referenced(references: readonly BodyPartReference[], within: BodyPartID | undefined): Set<BodyPartID> {
   const paths = references.map((reference) => (typeof reference === 'number' ? [reference] : reference));
   return new Set(
@@ -60,10 +60,10 @@ function referenced(references: readonly BodyPartReference[], within: BodyPartID
   );
 }
 
-/** Certification requests in one message, those of a batch included. */
+/** Certification requests in one message, including those of a batch. */
 export const MAX_REQUESTS = 100;
 
-/** Controls that are acted on, or that say something about the message. */
+/** Controls that have an effect or describe the message. */
 const PROCESSED: readonly ControlName[] = [
   'transactionId',
   'senderNonce',
@@ -88,10 +88,9 @@ const PROCESSED: readonly ControlName[] = [
 ];
 
 /**
- * RFC 5272 §3.2.1: unknown controls and unknown kinds of requests, and with them nothing of the message is processed.
- *
- * @param processed controls that an RA has processed already
- * @throws CmcRefusal 400 badRequest or noSupport; 403 badIdentity for an RA's controls from somebody else
+ * RFC 5272 §3.2.1: an unknown control or kind of request rejects the whole message.
+ * @param processed controls that an RA has already processed
+ * @throws CmcRefusal 400 badRequest or noSupport; 403 badIdentity for an RA's controls from another sender
  */
 export function checkMessage(message: Message, sender: Sender, processed: ReadonlySet<BodyPartID>): void {
   const { controls, data, requests } = message;

@@ -1,4 +1,4 @@
-/** Makes the CMC server of a configuration. */
+/** Creates the CMC server from the configuration. */
 import type { ClientTrust } from '../auth/mtls/client-trust.ts';
 import type { OtpService } from '../auth/otp/otp-service.ts';
 import type { CaRouter } from '../ca/router.ts';

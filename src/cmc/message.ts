@@ -1,4 +1,4 @@
-/** A full PKI request as it is received: the CMS around it, and the PKIData inside with its controls read. */
+/** A full PKI request as received: the CMS layer, and the PKIData with parsed controls. */
 import { parseAuthenticatedData, type AuthenticatedData } from '../pki/cms/authenticated-data.ts';
 import { berToDer } from '../pki/der/ber.ts';
 import { digestMatches, parseContentInfo, parseSignedData, type SignedData, type SignerInfo } from '../pki/cms/cms.ts';
@@ -16,15 +16,15 @@ import { parsePkiData, type PkiData, type TaggedRequest } from '../pki/cmc/pki-d
 import { parseCertificateRequest, type CmcCertificateRequest } from '../pki/cmc/tagged-request.ts';
 import { asRefusal, badMessage, badMessageCheck, CmcRefusal } from './refusal.ts';
 
-/** The CMS layer of a request (RFC 5272 §3.2). Nothing of it is verified but that the content is what was signed. */
+/** The CMS layer of a request (RFC 5272 §3.2). Only the digest of the content has been verified. */
 export type Envelope =
   | { readonly kind: 'signed'; readonly signedData: SignedData; readonly signer: SignerInfo }
-  /** RFC 5272 §6.11: a revocation request that a shared secret alone authenticates. */
+  /** RFC 5272 §6.11: a revocation request authenticated only by a shared secret. */
   | { readonly kind: 'unsigned'; readonly signedData: SignedData }
-  /** RFC 5272 §3.2: a shared secret in the place of a key. */
+  /** RFC 5272 §3.2: a shared secret instead of a key. */
   | { readonly kind: 'authenticated'; readonly data: AuthenticatedData };
 
-/** A certification request of the message, or what is wrong with it. */
+/** A certification request of the message, or its error. */
 export type RequestPart =
   | { readonly bodyPartID: BodyPartID; readonly request: CmcCertificateRequest }
   | { readonly bodyPartID: BodyPartID; readonly refusal: CmcRefusal };
@@ -35,16 +35,15 @@ export interface Message {
   readonly content: Buffer;
   readonly data: PkiData;
   readonly controls: readonly CmcControl[];
-  /** PKCS #10 and CRMF; other kinds stand in `data` only. */
+  /** PKCS #10 and CRMF; other kinds are only in `data`. */
   readonly requests: readonly RequestPart[];
 }
 
 /**
  * Reads the CMS layer.
- *
  * @param body BER ContentInfo
- * @throws DerError; CmcRefusal badMessageCheck where the content is not what was signed, or is encrypted; badRequest
- *   where there is more than one signature
+ * @throws DerError; CmcRefusal badMessageCheck for a digest mismatch or encrypted content; badRequest for more than one
+ * signature
  */
 export function readEnvelope(body: Buffer): Envelope {
   const der = berToDer(body);
@@ -64,8 +63,8 @@ export function readEnvelope(body: Buffer): Envelope {
 }
 
 /**
- * RFC 5272 §6.11 leaves the form of an unsigned revocation request to implementations: Dogtag's CMCRequest puts the
- * PKIData into id-data in the place of a SignedData without signatures.
+ * RFC 5272 §6.11 leaves the form of an unsigned revocation request open: Dogtag's CMCRequest puts the PKIData into
+ * id-data instead of a SignedData without signatures.
  */
 function unsignedData(data: Buffer): SignedData {
   const content = parseDer(data, Tag.OCTET_STRING, 'Data').value;
@@ -88,12 +87,11 @@ function authenticatedEnvelope(data: AuthenticatedData): Envelope {
   return { kind: 'authenticated', data };
 }
 
-/** The PKIData as received. */
 function contentOf(envelope: Envelope): Buffer {
   return envelope.kind === 'authenticated' ? envelope.data.content : (envelope.signedData.content ?? Buffer.alloc(0));
 }
 
-/** Controls that stand in a message at most once. */
+/** Controls that may occur only once. */
 const SINGLE: readonly ControlName[] = [
   'transactionId',
   'senderNonce',
@@ -105,7 +103,7 @@ const SINGLE: readonly ControlName[] = [
   'batchRequests',
 ];
 
-/** Reads the content. @throws CmcError; CmcRefusal badRequest that names a control which is there twice */
+/** Parses the content. @throws CmcError; CmcRefusal badRequest that names a repeated control */
 export function readContent(envelope: Envelope): Message {
   const content = contentOf(envelope);
   const data = parsePkiData(content);
@@ -127,12 +125,12 @@ function readRequest(tagged: TaggedRequest): RequestPart[] {
   }
 }
 
-/** The requests that could be read. */
+/** The requests that were parsed. */
 export function readableRequests({ requests }: Pick<Message, 'requests'>): CmcCertificateRequest[] {
   return requests.flatMap((part) => ('request' in part ? [part.request] : []));
 }
 
-/** The control of a name that stands in a message at most once. */
+/** A control that may occur only once. */
 export function control<N extends ControlName>(
   { controls }: Pick<Message, 'controls'>,
   name: N,
@@ -141,7 +139,7 @@ export function control<N extends ControlName>(
   return first;
 }
 
-/** Refuses a message that the envelope cannot carry: only revocation goes without a signature. */
+/** Rejects a message that the envelope does not allow: only a revocation may be unsigned. */
 export function checkUnsigned({ envelope, data, controls }: Message): void {
   if (envelope.kind !== 'unsigned') return;
   const harmless: readonly string[] = [

@@ -1,4 +1,4 @@
-/** What became of the parts of a message. */
+/** The outcomes of a message's parts. */
 import type { AuditEvent } from '../audit/event.ts';
 import { deniedEvent } from '../enrollment/request.ts';
 import type { BodyPartID, BodyPartReference } from '../pki/cmc/body-part.ts';
@@ -10,12 +10,12 @@ export type PartOutcome =
   | {
       readonly kind: 'done';
       readonly bodyPart: BodyPartReference;
-      /** DER of what goes into the SignedData beside the response. */
+      /** DER of certificates for the response's SignedData. */
       readonly certificates?: readonly Buffer[];
       readonly crls?: readonly Buffer[];
-      /** Responses to the messages of a batch, in its order. */
+      /** Responses to the messages of a batch, in order. */
       readonly responses?: readonly TaggedContentInfo[];
-      /** Something in it may go better when the message comes again. */
+      /** A repeated message may have another outcome. */
       readonly unsettled?: boolean;
     }
   | { readonly kind: 'pending'; readonly bodyPart: BodyPartReference; readonly requestId: string }
@@ -26,7 +26,7 @@ export const done = (
   more: Omit<Extract<PartOutcome, { kind: 'done' }>, 'kind' | 'bodyPart'> = {},
 ): PartOutcome => ({ kind: 'done', bodyPart, ...more });
 
-/** Runs the work on one part: what it throws is that part's refusal. */
+/** Runs the work on one part; an error becomes that part's rejection. */
 export async function outcomeOf(bodyPart: BodyPartID, work: () => Promise<PartOutcome>): Promise<PartOutcome> {
   try {
     return await work();
@@ -35,7 +35,7 @@ export async function outcomeOf(bodyPart: BodyPartID, work: () => Promise<PartOu
   }
 }
 
-/** The audit events of what was refused to a sender who is known; failures of our own are audited where they happen. */
+/** Audit events of rejections to a known sender; internal failures are audited where they occur. */
 export function denials(
   outcomes: readonly PartOutcome[],
   { identity }: Pick<Sender, 'identity'>,

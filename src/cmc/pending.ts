@@ -18,23 +18,23 @@ import { badMessage, CmcRefusal, notAllowed } from './refusal.ts';
 import { isRa, type Sender } from './sender.ts';
 import { isSignedBy } from './signers.ts';
 
-/** The operation of requests that came in a CMC message. */
+/** The operation of requests in CMC messages. */
 export const OPERATION = 'fullcmc';
 
-/** A pendToken is the id of the queued request, in ASCII. */
+/** A pendToken is the ID of the queued request, in ASCII. */
 export const pendToken = (requestId: string): Buffer => Buffer.from(requestId, 'latin1');
 
-/** A query asks for no names: they were decided before the request was queued. */
+/** A query requests no names: they were decided before the request was queued. */
 const NOTHING_NEW = { kind: 'none' } as const;
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-/** Tokens of one message that a signer is looked for with. */
+/** Maximum tokens per message for finding its signer. */
 const MAX_TOKENS = 4;
 
 /** The queued request whose key signed a message. */
 export interface QueuedSigner {
   readonly id: string;
-  /** Whose it is: for people, and as the key of the requester. */
+  /** Its requester: for people, and as a key. */
   readonly requester: string;
   readonly requesterId: string;
 }
@@ -48,7 +48,7 @@ export class PendingRequests {
     this.#enrollment = enrollment;
   }
 
-  /** The queued request that a message queries and is signed with the key of: its sender has no certificate yet. */
+  /** The queued request that a message queries and whose key signs it: its sender has no certificate yet. */
   async ofSigner(
     { controls }: Message,
     signedData: SignedData,
@@ -72,9 +72,9 @@ export class PendingRequests {
   }
 
   /**
-   * The state of a queued request: pending still, its certificate, or why there is none. An approved one is issued now.
-   *
-   * @throws CmcRefusal 400 badRequest: no such token, failed or expired; 403: somebody else's, or rejected; EstuaryError
+   * The state of a queued request: pending, its certificate, or a rejection. Issues an approved one.
+   * @throws CmcRefusal 400 badRequest for an unknown token or a failed or expired request; 403 for another requester's
+   * or a rejected one; EstuaryError
    */
   async query(bodyPartID: BodyPartID, token: Buffer, sender: Sender, base: RequestBase): Promise<PartOutcome> {
     const row = await this.#find(token, base.ca);
@@ -115,7 +115,7 @@ export class PendingRequests {
   }
 }
 
-/** What a row holds; it was checked and its proof verified before it was queued. */
+/** The stored request; it was checked and its proof verified before it was queued. */
 function queued({ format, csr }: RequestRow): CmcCertificateRequest {
   return parseCertificateRequest({ kind: format === 'crmf' ? 'crm' : 'tcr', bodyPartID: 1, der: csr });
 }

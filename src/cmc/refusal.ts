@@ -5,7 +5,7 @@ import type { BodyPartReference } from '../pki/cmc/body-part.ts';
 import { CmcError } from '../pki/cmc/cmc-error.ts';
 import type { CmcFailInfoName, CmcStatusInfo } from '../pki/cmc/status-info.ts';
 
-/** The HTTP status of a message of which nothing was done. */
+/** HTTP status if no part succeeded. */
 const HTTP_STATUS = {
   'bad-request': 400,
   unauthenticated: 401,
@@ -18,16 +18,15 @@ export type RefusalStatus = (typeof HTTP_STATUS)[ErrorKind];
 interface RefusalOptions {
   /** For the log only. */
   readonly detail?: string | undefined;
-  /** Seconds. */
   readonly retryAfter?: number | undefined;
-  /** The audit log has it already. */
+  /** Already in the audit log. */
   readonly audited?: boolean;
 }
 
-/** `message` is public: it goes into the statusString. */
+/** `message` is public: it becomes the statusString. */
 export class CmcRefusal extends Error {
   readonly kind: ErrorKind;
-  /** undefined: noSupport, which has none. */
+  /** undefined for noSupport, which has none. */
   readonly failInfo: CmcFailInfoName | undefined;
   readonly bodyList: readonly BodyPartReference[];
   readonly detail: string | undefined;
@@ -55,7 +54,7 @@ export class CmcRefusal extends Error {
     return HTTP_STATUS[this.kind];
   }
 
-  /** Whether it is no fault of the message: the same one may be answered otherwise another time. */
+  /** Whether the message is not at fault: the same one may succeed later. */
   get isOurs(): boolean {
     return this.kind === 'failure' || this.kind === 'unavailable';
   }
@@ -67,21 +66,20 @@ export class CmcRefusal extends Error {
       : { status: 'failed', bodyList, statusString, otherInfo: { failInfo } };
   }
 
-  /** The same about other parts: a rule that one request breaks for all of them. */
+  /** The same rejection for other parts. */
   about(...bodyList: readonly BodyPartReference[]): CmcRefusal {
     return new CmcRefusal(this.kind, this.failInfo, bodyList, this.message, this);
   }
 }
 
-/** 401 badIdentity: nobody authenticated. */
+/** 401 badIdentity: the sender is not authenticated. */
 export const unauthenticated = (bodyPart: BodyPartReference, message: string, detail?: string): CmcRefusal =>
   new CmcRefusal('unauthenticated', 'badIdentity', [bodyPart], message, { detail });
 
-/** 403 badIdentity: authenticated, but not allowed to ask for this. */
+/** 403 badIdentity: authenticated but not permitted. */
 export const notAllowed = (bodyPart: BodyPartReference, message: string, detail?: string): CmcRefusal =>
   new CmcRefusal('forbidden', 'badIdentity', [bodyPart], message, { detail });
 
-/** 400 badRequest. */
 export const badMessage = (bodyPart: BodyPartReference, message: string): CmcRefusal =>
   new CmcRefusal('bad-request', 'badRequest', [bodyPart], message);
 
@@ -89,7 +87,7 @@ export const badMessage = (bodyPart: BodyPartReference, message: string): CmcRef
 export const badMessageCheck = (message: string): CmcRefusal =>
   new CmcRefusal('bad-request', 'badMessageCheck', [0], message);
 
-/** What policy and the CA refuse, where it is not a badRequest. */
+/** failInfo of rejections by policy and CA other than badRequest. */
 const FAIL_INFO: ReadonlyMap<string, CmcFailInfoName> = new Map<string, CmcFailInfoName>([
   ['KEY_TYPE_NOT_ALLOWED', 'badAlg'],
   ['KEY_USAGE_NOT_ALLOWED', 'unsupportedExt'],
@@ -99,15 +97,14 @@ const FAIL_INFO: ReadonlyMap<string, CmcFailInfoName> = new Map<string, CmcFailI
   ['EXTENSION_MALFORMED', 'unsupportedExt'],
   ['REQUEST_REJECTED', 'badRequest'],
   ['AUTHORIZATION_DENIED', 'badRequest'],
-  // RFC 7030 §3.5
+  // RFC 7030 §3.5.
   ['POP_LINKING_MISSING', 'popFailed'],
   ['POP_LINKING_MISMATCH', 'popFailed'],
 ]);
 
 /**
- * Anything thrown, as what the client is told of it; what nobody foresaw is an internalCAError without a word of why.
- *
- * @param bodyPart what the error is about where it does not say so itself
+ * Converts any error; unexpected ones become internalCAError without details.
+ * @param bodyPart default for errors that name no part
  */
 export function asRefusal(error: unknown, bodyPart: BodyPartReference): CmcRefusal {
   if (error instanceof CmcRefusal) return error;

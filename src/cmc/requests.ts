@@ -1,4 +1,6 @@
-/** The certification requests of a message: proof of possession, names, policy, issuance; each with its own outcome. */
+/**
+ * Processes a message's certification requests: proof of possession, names, policy, issuance. Each has its own outcome.
+ */
 import { createHash } from 'node:crypto';
 import type { PopLinking } from '../auth/channel-binding.ts';
 import type { ClientIdBinding } from '../auth/identity.ts';
@@ -31,19 +33,19 @@ interface RequestsOptions {
   readonly clientIdBinding: ClientIdBinding;
 }
 
-/** What the requests of a message share. `requestId` is the message's; each request gets one of its own from it. */
+/** Common to a message's requests. `requestId` is the message's; each request derives its own. */
 export interface MessageBase extends RequestBase, Pick<Origin, 'channelBinding'> {
-  /** The message was taken before: certificates may have been issued for it. */
+  /** The message was begun before: certificates may have been issued for it. */
   readonly retaken: boolean;
 }
 
-/** RFC 5272 §6.8: the requests whose keys an RA says it has checked, and whether its word counts. */
+/** RFC 5272 §6.8: requests whose keys an RA states that it has checked, and whether it is trusted with this. */
 export interface PopWitness {
   readonly bodyIds: ReadonlySet<BodyPartID>;
   readonly trusted: boolean;
 }
 
-/** Requests of one message that are issued at the same time: their commits share a transaction. */
+/** Concurrent requests of one message: their commits share a transaction. */
 const AT_A_TIME = 8;
 
 type Checked =
@@ -59,12 +61,12 @@ export class Requests {
     this.#options = options;
   }
 
-  /** Everything is checked before anything is issued. Never throws. */
+  /** Checks every request before issuing any. Never throws. */
   async process(message: Message, sender: Sender, witness: PopWitness, base: MessageBase): Promise<PartOutcome[]> {
     const checked: Checked[] = [];
     for (const part of message.requests) checked.push(await this.#check(part, message, sender, witness, base));
     const unproven = checked.find((one) => 'refusal' in one && one.refusal.failInfo === 'popRequired');
-    // RFC 5272 §6.7: with a proof of possession missing in one, all requests of the message are rejected.
+    // RFC 5272 §6.7: if one request lacks proof of possession, all requests of the message are rejected.
     if (unproven !== undefined && 'refusal' in unproven)
       return checked.map((one) => ({
         kind: 'refused',
@@ -117,9 +119,8 @@ export class Requests {
 }
 
 /**
- * For which names a sender may ask. The holder of a certificate that may be renewed here renews it; other certificates that count at this
- * CA enroll as by simpleenroll, for their own subject.
- *
+ * The names that a sender may request. The holder of a certificate that may be renewed here renews it; other accepted
+ * certificates enroll for their own subject, as in simpleenroll.
  * @throws CmcRefusal 403 badIdentity; EstuaryError 500 or 503
  */
 async function rightOf({ bodyPartID }: CmcCertificateRequest, sender: Sender, ca: Ca): Promise<NameRight> {
@@ -133,9 +134,8 @@ async function rightOf({ bodyPartID }: CmcCertificateRequest, sender: Sender, ca
 }
 
 /**
- * RFC 5272 §6.8: the request's own proof, or the word of an RA that the configuration names.
- *
- * @throws CmcError popFailed, popRequired, badAlg; CmcRefusal 400 popFailed where an RA is not trusted with this
+ * RFC 5272 §6.8: the request's own proof, or the statement of a configured RA.
+ * @throws CmcError popFailed, popRequired, badAlg; CmcRefusal 400 popFailed if the RA is not trusted with this
  */
 async function proofOfPossession(
   request: CmcCertificateRequest,
@@ -158,9 +158,8 @@ async function proofOfPossession(
 }
 
 /**
- * RFC 5272 §6.3: whoever knows the secret also has the key: it signed the message, or signed a witness made of the
- * secret (§6.3.1), or the names that the secret stands for (§6.3.2).
- *
+ * RFC 5272 §6.3: the holder of the secret also has the key, because it signed the message, signed a witness made from
+ * the secret (§6.3.1), or requests the secret's own names (§6.3.2).
  * @throws CmcRefusal 400 popFailed; CmcError
  */
 function checkLinked(
@@ -182,7 +181,7 @@ function checkLinked(
 const unlinked = (bodyPartID: BodyPartID, message: string): CmcRefusal =>
   new CmcRefusal('bad-request', 'popFailed', [bodyPartID], message);
 
-/** What ties the request's key to its sender, apart from what {@link checkLinked} demands. */
+/** Links the request's key to its sender, in addition to {@link checkLinked}. */
 function linkingOf(
   { publicKey }: CmcCertificateRequest,
   message: Message,
@@ -191,7 +190,7 @@ function linkingOf(
 ): PopLinking {
   const { secret, signingKey, carried, vouchedFor } = sender;
   if (binding === undefined || carried === true || vouchedFor === true || isRa(sender)) return { kind: 'carried' };
-  // RFC 5272 §6.3.3: a request for the names of the certificate that signed the message is linked by that signature.
+  // RFC 5272 §6.3.3: the message's signature links a request for the names of the signing certificate.
   const linked =
     secret === undefined
       ? signingKey === undefined
@@ -199,7 +198,7 @@ function linkingOf(
   return { kind: 'connection', binding, linked };
 }
 
-/** The id of a body part's request: the same each time that the message is taken up. */
+/** The request ID of a body part, stable when the message is processed again. */
 export function requestIdOf(messageId: string, bodyPartID: BodyPartID): string {
   const hex = createHash('sha256').update(`${messageId} ${bodyPartID}`).digest('hex');
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');

@@ -1,4 +1,4 @@
-/** PKIResponse in SignedData (RFC 5272 §4.2): the status of each part, and the certificates and CRLs beside it. */
+/** Builds PKIResponse in SignedData (RFC 5272 §4.2): the status of each part, certificates and CRLs. */
 import { randomBytes } from 'node:crypto';
 import type { Ca } from '../ca/router.ts';
 import { buildSignedData } from '../pki/cms/signed-data.ts';
@@ -22,21 +22,21 @@ import type { Responder } from './sender.ts';
 interface ResponseInput {
   readonly ca: Ca;
   readonly responder: Responder;
-  /** Of the request, as far as they could be read. */
+  /** The parsed controls of the request. */
   readonly controls: readonly CmcControl[];
   readonly outcomes: readonly PartOutcome[];
   readonly now: number;
-  /** Seconds until a pending request is worth a query. */
+  /** Seconds until a pending request may be queried. */
   readonly retryAfter: number;
 }
 
 export interface PkiResponseMessage {
   readonly httpStatus: 200 | RefusalStatus;
-  /** Seconds, where the client may come again. */
+  /** Seconds, if the client may retry. */
   readonly retryAfter: number | undefined;
   /** DER ContentInfo. */
   readonly der: Buffer;
-  /** The senderNonce; null where the request had none. */
+  /** The senderNonce; null if the request had none. */
   readonly nonce: Buffer | null;
 }
 
@@ -55,7 +55,7 @@ export async function buildResponse(input: ResponseInput): Promise<PkiResponseMe
   for (const { value } of controlsNamed(controls, 'dataReturn')) list.add('dataReturn', value);
   const finished = outcomes.flatMap((outcome) => (outcome.kind === 'done' ? [outcome] : []));
   const responses = finished.flatMap((outcome) => outcome.responses ?? []);
-  // Their identifiers must differ from the controls', so they get the next ones.
+  // Their identifiers must differ from the controls', so they follow them.
   const cmsSequence = responses.map(({ contentInfo }, i) => ({
     bodyPartID: list.controls.length + 2 + i,
     contentInfo,
@@ -85,11 +85,11 @@ class ControlList {
   }
 }
 
-/** Successes share a status; a message with nothing to do was processed as a whole. */
+/** Successes share a status; a message without work succeeds as a whole. */
 function statuses({ outcomes, now, retryAfter }: ResponseInput): CmcStatusInfo[] {
   const successes = outcomes.flatMap((one) => (one.kind === 'done' ? [one.bodyPart] : []));
   const pending = outcomes.flatMap((one) => (one.kind === 'pending' ? [one] : []));
-  // Whole seconds, as DER's GeneralizedTime has them.
+  // Whole seconds, as in DER's GeneralizedTime.
   const pendTime = new Date(Math.floor(now / 1000 + retryAfter) * 1000);
   const pendingStatus = (
     status: 'pending' | 'partial',
@@ -113,7 +113,7 @@ function statuses({ outcomes, now, retryAfter }: ResponseInput): CmcStatusInfo[]
   ];
 }
 
-/** 200 where anything was done or will be; else what kept the first part from it, our own faults first. */
+/** 200 if any part succeeded or is pending; otherwise the first rejection, internal errors first. */
 function httpStatus(outcomes: readonly PartOutcome[]): Pick<PkiResponseMessage, 'httpStatus' | 'retryAfter'> {
   const refusals = outcomes.flatMap((one) => (one.kind === 'refused' ? [one.refusal] : []));
   if (refusals.length < outcomes.length || outcomes.length === 0) return { httpStatus: 200, retryAfter: undefined };

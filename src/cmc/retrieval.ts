@@ -13,7 +13,7 @@ import type { GetCert, GetCrl } from '../pki/cmc/control-syntax.ts';
 import { done, type PartOutcome } from './outcome.ts';
 import { badMessage, CmcRefusal } from './refusal.ts';
 
-/** The CRLs that are published. */
+/** The published CRLs. */
 export interface CrlSource {
   current(ca: Ca, signer: StatusSigner): Promise<CrlRow>;
 }
@@ -27,7 +27,7 @@ export async function getCert(
 ): Promise<PartOutcome> {
   const issuer = directoryName(issuerName);
   for (const { der } of await store.getCertificates(serialNumber, ca.issuer.label))
-    // A restored row may be without its certificate.
+    // A restored row may lack its certificate.
     if (der.length > 0 && issuer !== undefined && namesMatch(parseCertificate(der).issuer, issuer))
       return done(bodyPartID, { certificates: [der] });
   throw new CmcRefusal('bad-request', 'badCertId', [bodyPartID], 'This CA has issued no such certificate.');
@@ -41,9 +41,8 @@ function directoryName(name: GeneralName): Name | undefined {
 }
 
 /**
- * The addressed CA's latest CRL: one for all reasons, at no other place.
- *
- * @throws CmcRefusal 400 badRequest: another CA's, one of the past, or none here; EstuaryError from the signer
+ * The addressed CA's latest CRL, for all reasons and without a distribution point.
+ * @throws CmcRefusal 400 badRequest for another CA's CRL, a past one, or if there is none; EstuaryError from the signer
  */
 export async function getCrl(
   bodyPartID: BodyPartID,

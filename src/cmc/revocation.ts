@@ -1,4 +1,4 @@
-/** revokeRequest (RFC 5272 §6.11) and confirmCertAcceptance (§6.14): what is done to a certificate that was issued. */
+/** revokeRequest (RFC 5272 §6.11) and confirmCertAcceptance (§6.14). */
 import { alreadyRevoked, checkOrder, revoke, type RevocationContext } from '../administration/revoke.ts';
 import { isOfHolder } from '../auth/certificate-holder.ts';
 import type { OtpService } from '../auth/otp/otp-service.ts';
@@ -36,12 +36,11 @@ export class CertificateActions {
   }
 
   /**
-   * Revokes a certificate of the addressed label for its holder, an RA, or whoever knows the shared secret that it was
-   * issued with, or the revocationChallenge of its request (RFC 7894 §3.2).
-   *
-   * @param identification the message's, for the shared secret
-   * @throws CmcRefusal 400 badCertId, badRequest (revoked already, a reason or date that cannot be); 401 and 403
-   *   badIdentity; EstuaryError
+   * Revokes a certificate of the addressed label for its holder, an RA, or a sender that knows the shared secret it was
+   * issued with or its revocationChallenge (RFC 7894 §3.2).
+   * @param identification of the message, for the shared secret
+   * @throws CmcRefusal 400 badCertId, badRequest (already revoked, invalid reason or date); 401 and 403 badIdentity;
+   * EstuaryError
    */
   async revoke(
     bodyPartID: BodyPartID,
@@ -61,11 +60,7 @@ export class CertificateActions {
     return done(bodyPartID);
   }
 
-  /**
-   * Takes note of a holder's word that a certificate is what it wanted.
-   *
-   * @throws CmcRefusal 400 badCertId; 403 badIdentity
-   */
+  /** Records that the holder accepts a certificate. @throws CmcRefusal 400 badCertId; 403 badIdentity */
   async confirm(bodyPartID: BodyPartID, id: CertificateId, sender: Sender, base: RequestBase): Promise<PartOutcome> {
     const row = await this.#find(id, base.ca);
     if (row === undefined) throw unknownCertificate(bodyPartID);
@@ -88,7 +83,7 @@ export class CertificateActions {
     return undefined;
   }
 
-  /** Who revokes, for the audit log. @throws CmcRefusal 401 or 403 badIdentity; EstuaryError 401 `LOCKED_OUT` */
+  /** The revoking party, for the audit log. @throws CmcRefusal 401 or 403 badIdentity; EstuaryError 401 `LOCKED_OUT` */
   async #revoker(
     bodyPartID: BodyPartID,
     request: RevokeRequest,
@@ -121,14 +116,14 @@ export class CertificateActions {
   }
 }
 
-/** The identification that a certificate was issued with, where it was with a shared secret. */
+/** The identification of a certificate issued with a shared secret. */
 function identificationOf(row: CertificateRow | undefined): string | undefined {
   return row?.method === 'cmc' && row.requester.startsWith(IDENTIFICATION)
     ? row.requester.slice(IDENTIFICATION.length)
     : undefined;
 }
 
-/** RFC 5272 §6.11: the certificate that signed, another one of the same names, or one got with the secret shown. */
+/** RFC 5272 §6.11: the signing certificate, one with the same names, or one obtained with the shown secret. */
 async function isHolder(
   { certificate, issuer, secret, identity, limitedTo }: Sender,
   row: CertificateRow,

@@ -10,15 +10,15 @@ import type { SharedSecret } from '../pki/cmc/identity-proof.ts';
 import { type CmsSigner, issuerAndSerialNumber, keySigner } from '../pki/cms/signed-data.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
 
-/** The parties that `[cmc]` names: who signs PKI responses, who is a registration authority, who shares a secret. */
+/** The parties configured in `[cmc]`: response signers, registration authorities, shared secrets. */
 export interface Responder {
   readonly signer: CmsSigner;
-  /** DER of what a client needs to verify its signatures, beside the CA's chain. */
+  /** DER certificates that verify its signatures, in addition to the CA's chain. */
   readonly certificates: readonly Buffer[];
 }
 
 export interface CmcParties {
-  /** `cmc.certificate`; undefined: each CA signs for itself. */
+  /** `cmc.certificate`; undefined: each CA signs its own. */
   readonly responder: Responder | undefined;
   /** `cmc.ra_certificates`. */
   readonly raCertificates: readonly Certificate[];
@@ -28,11 +28,11 @@ export interface CmcParties {
 
 interface ConfiguredSecret {
   readonly secret: Buffer;
-  /** The labels at which it works; undefined: all. */
+  /** The labels that accept it; undefined: all. */
   readonly labels: readonly string[] | undefined;
 }
 
-/** @throws EstuaryError 500 `CMC_SIGNER_UNUSABLE` where the responder's key cannot sign */
+/** @throws EstuaryError 500 `CMC_SIGNER_UNUSABLE` if the responder's key cannot sign */
 export function cmcParties({ cmc }: Pick<Config, 'cmc'>, { responder, raCertificates }: CmcMaterial): CmcParties {
   return {
     responder: responder === undefined ? undefined : responderOf(responder),
@@ -58,7 +58,7 @@ function responderOf({ certificates, privateKey }: KeyPair): Responder {
   }
 }
 
-/** The configured responder, or else the CA itself; undefined: nothing here can sign for this CA. */
+/** The configured responder, or the CA; undefined if neither can sign. */
 export function responderFor({ responder }: CmcParties, { driver }: Ca): Responder | undefined {
   if (responder !== undefined) return responder;
   const { cmsSigner: signer, cmsCertificates: certificates = [] } = driver;
@@ -66,34 +66,34 @@ export function responderFor({ responder }: CmcParties, { driver }: Ca): Respond
 }
 
 /**
- * What the sender may do beyond its own affairs. An RA asks for any names and revokes any certificate of the CA; one
- * that the configuration names may vouch for proof of possession too.
+ * The sender's rights for others. An RA requests any names and revokes any certificate of the CA; a configured RA may
+ * also vouch for proof of possession.
  */
 export type Role = 'subscriber' | 'ra' | 'configured-ra';
 
 export interface Sender {
   readonly identity: CmcIdentity;
   readonly role: Role;
-  /** The certificate whose names a subscriber may ask for; undefined: the holder of a shared secret. */
+  /** The certificate whose names a subscriber may request; undefined for a shared secret. */
   readonly certificate: Certificate | undefined;
-  /** The CA that issued that certificate, by its validated path. */
+  /** The certificate's issuer in its validated path. */
   readonly issuer: Certificate | undefined;
-  /** As of a client certificate ({@link MtlsIdentity}). */
+  /** As in {@link MtlsIdentity}. */
   readonly issuedHere?: boolean;
-  /** What proved the identity, and so has to be linked to the requests' keys (RFC 5272 §6.3). */
+  /** The secret that proved the identity and must be linked to the requests' keys (RFC 5272 §6.3). */
   readonly secret: SharedSecret | undefined;
   /**
-   * DER SubjectPublicKeyInfo of the key that signed the message, unless the sender is the holder of a certificate with it: a request
-   * for this key is linked to the sender by the signature.
+   * The key that signed the message, unless the sender has a certificate for it: the signature links a request for this
+   * key to the sender.
    */
   readonly signingKey: Buffer | undefined;
   /** A registration authority carries the message over its own TLS connection. */
   readonly carried?: true;
-  /** The names that it asks for are an RA's to answer for, who proved its identity (RFC 6402 §2.5); nothing else is. */
+  /** An RA proved the sender's identity (RFC 6402 §2.5) and answers for its requested names, but for nothing else. */
   readonly vouchedFor?: true;
   /**
-   * All that this sender has shown to be: the holder of the key of one queued request, which it may poll; or nobody,
-   * who may revoke with a shared secret in the control.
+   * Restricts a sender that proved only possession of a queued request's key (which it may poll), or nothing (it may
+   * revoke with a shared secret in the control).
    */
   readonly limitedTo?: { readonly queuedRequest: string } | 'shared-secret revocation';
 }
@@ -102,8 +102,7 @@ export const isRa = ({ role }: Pick<Sender, 'role'>): boolean => role !== 'subsc
 
 /**
  * The identity of a certificate's holder.
- *
- * @param issuer undefined: an RA's that the configuration names and no path leads to, which is the one with this very certificate
+ * @param issuer undefined for a configured RA certificate without a path, which identifies its holder itself
  */
 export function certificateIdentity(certificate: Certificate, issuer: Certificate | undefined): CmcIdentity {
   const display = certificateHolder(certificate);
@@ -114,34 +113,33 @@ export function certificateIdentity(certificate: Certificate, issuer: Certificat
   return { method: 'cmc', requester: `cmc:${key}`, display, certificate, issuer };
 }
 
-/** The identity of a shared secret's holder: its display is no distinguished name. */
+/** The identity of a shared secret's holder; its display name is not a distinguished name. */
 export function secretIdentity(identification: string): CmcIdentity {
   return namedIdentity(`identification:${identification}`);
 }
 
-/** The method by which a requester of full CMC authenticated. */
+/** How a full CMC requester authenticated. */
 export function methodOf(requester: string): 'cmc' | 'mtls' {
   return requester.startsWith(secretIdentity('').requester) ? 'cmc' : 'mtls';
 }
 
-/** The identity of whom the store or the log calls this. */
+/** The identity with this display name in the store or the log. */
 export function namedIdentity(display: string): CmcIdentity {
   return { method: 'cmc', requester: `cmc:${display}`, display, certificate: undefined, issuer: undefined };
 }
 
-/** Where a message comes from, and with what. */
+/** The origin of a message, and its credentials. */
 export interface Origin {
   readonly ca: Ca;
   readonly address: string;
-  /** Milliseconds. */
   readonly now: number;
   /**
-   * Whom the certificate of the TLS connection names, or why it does not count. undefined: there is none, the label ignores
+   * The identity in the TLS certificate, or why it is not accepted. undefined: there is none, the label ignores
    * certificates, or the message is inside another one.
    */
   readonly tls: MtlsIdentity | EstuaryError | undefined;
-  /** DER of the certificates that came with the TLS handshake. */
+  /** DER of the certificates from the TLS handshake. */
   readonly presented: readonly Buffer[];
-  /** Of the TLS connection; undefined inside of another message, whose sender carries this one. */
+  /** Of the TLS connection; undefined for an inner message, which the outer sender carries. */
   readonly channelBinding: (() => Buffer | undefined) | undefined;
 }

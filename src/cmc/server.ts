@@ -39,13 +39,12 @@ interface CmcServerOptions {
   readonly pending: PendingRequests;
   readonly actions: CertificateActions;
   readonly crls: CrlSource;
-  /** This process, as the one at work on a message. */
+  /** This process, as the one that processes a message. */
   readonly instance: string;
-  /** Seconds. */
   readonly retryAfter: number;
 }
 
-/** A message as it came. */
+/** A message as received. */
 interface Received extends Origin {
   readonly requestId: string;
   /** BER ContentInfo. */
@@ -53,7 +52,7 @@ interface Received extends Origin {
   readonly responder: Responder;
 }
 
-/** A message that was read and whose sender is known. */
+/** A parsed message with an authenticated sender. */
 interface Authenticated {
   readonly message: Message;
   readonly sender: Sender;
@@ -70,9 +69,8 @@ export class CmcServer {
   }
 
   /**
-   * Answers a message, whatever is wrong with it.
-   *
-   * @throws EstuaryError 500 or 503 where not even an answer can be signed, or the audit log cannot be written
+   * Answers any message, also an invalid one.
+   * @throws EstuaryError 500 or 503 if the response cannot be signed or the audit log cannot be written
    */
   async answer(received: Received): Promise<CmcAnswerMessage> {
     let controls: readonly CmcControl[] = [];
@@ -154,7 +152,7 @@ export class CmcServer {
     return { ...response, final: isFinal(authenticated.message, outcomes) };
   }
 
-  /** Requests first, so that a key update has its new certificate before the old one is revoked. */
+  /** Requests first, so that a key update gets its new certificate before the old one is revoked. */
   async #outcomes(authenticated: Authenticated, received: Received, base: MessageBase): Promise<PartOutcome[]> {
     const { message, sender, witness } = authenticated;
     const { requests, pending, actions, store, crls } = this.#options;
@@ -181,7 +179,7 @@ export class CmcServer {
     return outcomes;
   }
 
-  /** RFC 5272 §6.17: each message gets its own answer; what is wrong with one is told there. */
+  /** RFC 5272 §6.17: each message gets its own response, which contains its errors. */
   async #batch(
     bodyPartID: BodyPartID,
     ids: readonly BodyPartID[],
@@ -201,7 +199,7 @@ export class CmcServer {
     return done(bodyPartID, { responses, unsettled: responses.some(({ unsettled }) => unsettled) });
   }
 
-  /** The answer to a message inside of an RA's. */
+  /** The response to a message inside an RA's. */
   async #inner(
     { contentInfo, bodyPartID: id }: TaggedContentInfo,
     outer: Authenticated,
@@ -246,7 +244,7 @@ export class CmcServer {
     });
   }
 
-  /** A refusal of an authenticated sender is in the audit log before it is answered. */
+  /** Audits rejections of an authenticated sender before the response. */
   async #auditRefusals(outcomes: readonly PartOutcome[], { sender }: Authenticated, received: Received): Promise<void> {
     const events = denials(outcomes, sender, received);
     if (events.length === 0) return;
@@ -273,15 +271,15 @@ export class CmcServer {
   }
 }
 
-/** Nothing of a message was done. */
+/** Rejects a message as a whole. */
 const refusedWhole = (error: unknown): PartOutcome[] => [{ kind: 'refused', refusal: asRefusal(error, 0) }];
 
-/** Whether the answer stands for good: something was done, and the rest is settled. */
+/** Whether the response is definitive: something was done, and the rest is settled. */
 function isFinal({ controls }: Message, outcomes: readonly PartOutcome[]): boolean {
   return outcomes.some(({ kind }) => kind !== 'refused') && isSettled(controls, outcomes);
 }
 
-/** Nothing failed for a while only, and no query is open. */
+/** No temporary failure, and no open query. */
 function isSettled(controls: readonly CmcControl[], outcomes: readonly PartOutcome[]): boolean {
   const queries = new Set(controlsNamed(controls, 'queryPending').map(({ bodyPartID }) => bodyPartID));
   return outcomes.every((outcome) => {

@@ -1,7 +1,7 @@
 /**
- * The shared secrets of `[[cmc.shared_secrets]]`: whoever proves to know one is its holder. Failures count toward the
- * lockout like those of one-time passwords, on the address and on the identification (`otp.lockout_scope`). A right
- * proof clears no count: a secret has no uses to spend, so that its holder could guess others for ever.
+ * The shared secrets of `[[cmc.shared_secrets]]`. Failures count toward the lockout like those of one-time passwords,
+ * per address and identification (`otp.lockout_scope`). A valid proof does not clear the count: a secret can be used
+ * without limit, so its holder could otherwise guess others indefinitely.
  */
 import { randomBytes } from 'node:crypto';
 import type { AuditEvent } from '../audit/event.ts';
@@ -14,45 +14,43 @@ import { CmcRefusal } from './refusal.ts';
 import { requestIdField } from '../request-context.ts';
 
 interface SharedSecretsOptions {
-  /** As they are in force. */
+  /** In force. */
   readonly parties: () => Pick<CmcParties, 'secrets'>;
   readonly lockout: Lockout;
-  /** `otp.token_length`: a name that looks like a token is not kept. */
+  /** `otp.token_length`: a name that looks like a token is not stored. */
   readonly tokenLength: number;
-  /** Seconds. */
   readonly retryAfter: number;
 }
 
 interface SecretAttempt {
   readonly address: string;
   readonly caLabel: string;
-  /** Milliseconds. */
   readonly now: number;
-  /** What the failure is about. */
+  /** The part that a failure concerns. */
   readonly bodyPart: BodyPartReference;
 }
 
-/** Guesses of one key that may wait for one another. */
+/** Waiting attempts per key. */
 const WAITING_PER_KEY = 64;
 
 export class SharedSecrets {
   readonly #options: SharedSecretsOptions;
   readonly #attempts: AttemptLimiter;
-  /** In the place of a secret that does not exist, so that the time does not tell. */
+  /** Replaces a missing secret, so that timing reveals nothing. */
   readonly #nobodys = randomBytes(32);
 
   constructor(options: SharedSecretsOptions) {
     this.#options = options;
-    // One after the other: a thousand guesses at once must not all be checked before the first failure is counted.
+    // Sequential: concurrent guesses must not all be checked before the first failure counts.
     this.#attempts = new AttemptLimiter({ concurrency: 1, queue: WAITING_PER_KEY }, options.retryAfter);
   }
 
   /**
-   * Checks a proof with the secret of an identification: lockout first, then the proof. A secret for other labels counts as unknown.
-   *
-   * @param identification undefined: the message names none, so it can be nobody's
-   * @param check whether the proof is one by this secret; called also where there is no such secret
-   * @throws CmcRefusal 401 badIdentity; EstuaryError 401 `LOCKED_OUT`, 503; what `check` throws, which counts nothing
+   * Checks a proof with an identification's secret: lockout first, then the proof. A secret for other labels counts as
+   * unknown.
+   * @param identification undefined: the message names none, so no secret matches
+   * @param check whether the proof matches the secret; also called for an unknown secret
+   * @throws CmcRefusal 401 badIdentity; EstuaryError 401 `LOCKED_OUT`, 503; errors of `check`, which do not count
    */
   async verify(
     identification: string | undefined,
@@ -69,9 +67,8 @@ export class SharedSecrets {
   }
 
   /**
-   * Any other check of a secret, with the same lockout.
-   *
-   * @param name what failures are counted on beside the address
+   * Another check of a secret with the same lockout.
+   * @param name lockout key in addition to the address
    * @throws CmcRefusal and EstuaryError as {@link verify}
    */
   async guard(
@@ -94,7 +91,7 @@ export class SharedSecrets {
     });
   }
 
-  /** The event of a failure; the subject is fit for the store and the log. */
+  /** The audit event of a failure, with a safe subject. */
   failure(identification: string | undefined, { address, caLabel }: SecretAttempt): AuditEvent & { subject: string } {
     const subject = presentableName(identification ?? '', this.#options.tokenLength);
     return { type: 'auth.cmc', outcome: 'failure', subject, address, ca: caLabel, ...requestIdField() };

@@ -1,4 +1,4 @@
-/** The certificate that a message was signed with: finding it, verifying the signature, deciding whether it counts. */
+/** The certificate that signed a message: lookup, verification and acceptance. */
 import type { ClientTrust } from '../auth/mtls/client-trust.ts';
 import { holderOf } from '../auth/certificate-holder.ts';
 import { validateClientCertificate, type ValidatedClientCertificate } from '../auth/mtls/mtls.ts';
@@ -24,11 +24,11 @@ interface SignersOptions {
   readonly parties: () => Pick<CmcParties, 'raCertificates'>;
 }
 
-/** Certificates in a message that are looked at. */
+/** Maximum certificates read from a message. */
 const MAX_CERTIFICATES = 16;
-/** Keys that a signature is tried with; more than one only where certificates share an identifier. */
+/** Maximum keys tried per signature, for certificates that share an identifier. */
 const MAX_ATTEMPTS = 4;
-/** Purposes of which a signer's certificate needs one, where it names any. */
+/** Accepted purposes of a signer's certificate, if it names any. */
 const PURPOSES: readonly string[] = [OID.clientAuth, OID.cmcRA];
 
 export class Signers {
@@ -38,19 +38,19 @@ export class Signers {
     this.#options = options;
   }
 
-  /** The certificate that the signer names, from the message, the TLS connection or the configuration. */
+  /** The signer's certificate, from the message, the TLS connection or the configuration. */
   presented(signedData: SignedData, signer: SignerInfo, origin: Origin): Promise<FoundSigner | undefined> {
     const known = [...signedData.certificates.slice(0, MAX_CERTIFICATES), ...origin.presented].flatMap(parsed);
     const named = [...known, ...this.#options.parties().raCertificates].filter((one) => isNamedBy(signer.sid, one));
     return firstOf(named, signedData, signer);
   }
 
-  /** The certificate that the signer names, from the store. */
+  /** The signer's certificate, from the store. */
   async stored(signedData: SignedData, signer: SignerInfo, now: number): Promise<FoundSigner | undefined> {
     return firstOf(await this.#fromStore(signer.sid, now), signedData, signer);
   }
 
-  /** A key identifier finds certificates in force only: with others, the key may be that of a new request. */
+  /** A key identifier finds only certificates in force: a key without one may belong to a new request. */
   async #fromStore(sid: SignerIdentifier, now: number): Promise<Certificate[]> {
     const { store } = this.#options;
     const rows =
@@ -59,17 +59,16 @@ export class Signers {
             ({ revoked_at, not_after }) => revoked_at === null && not_after >= now,
           )
         : await store.getCertificates(sid.serialNumber);
-    // A restored row may be without its certificate.
+    // A restored row may lack its certificate.
     const whole = rows.filter(({ der }) => der.length > 0);
     return whole.map(({ der }) => parseCertificate(der)).filter((one) => isNamedBy(sid, one));
   }
 
   /**
-   * Decides whether the holder of a certificate whose key signed is somebody here, and who.
-   *
-   * @param intermediates DER of what else came with the message
-   * @throws CmcRefusal 401 badIdentity: unknown issuer, revoked, expired, not for this purpose; 403 badIdentity: its issuer is none whose
-   *   certificates count at this CA; EstuaryError 503
+   * Decides whether the holder of the signing certificate is accepted, and in which role.
+   * @param intermediates DER of the message's other certificates
+   * @throws CmcRefusal 401 badIdentity for an unknown issuer, a revoked, expired or unsuitable certificate; 403
+   * badIdentity if its issuer is not accepted at this CA; EstuaryError 503
    */
   async standing(certificate: Certificate, intermediates: readonly Buffer[], { ca, now }: Origin): Promise<Standing> {
     if (this.#options.parties().raCertificates.some((one) => isSameCertificate(one, certificate))) {
@@ -100,7 +99,7 @@ export class Signers {
     }
   }
 
-  /** Its place in the configuration stands for a path; where there is one all the same, so do its issuer's CRLs. */
+  /** A configured certificate needs no path; if it has one, its issuer's CRLs still apply. */
   async #checkConfigured(
     certificate: Certificate,
     intermediates: readonly Buffer[],
@@ -133,22 +132,22 @@ export class Signers {
   }
 }
 
-/** Who the holder of a certificate is here. */
+/** The role of a certificate's holder. */
 interface Standing {
   readonly role: Role;
-  /** By the path that was validated; undefined: none leads to an RA's certificate that the configuration names. */
+  /** From the validated path; undefined for a configured RA certificate without one. */
   readonly issuer: Certificate | undefined;
-  /** As of a client certificate ({@link MtlsIdentity}). */
+  /** As in {@link MtlsIdentity}. */
   readonly issuedHere: boolean;
 }
 
 interface FoundSigner {
   readonly certificate: Certificate;
-  /** Whether its key made the signature. */
+  /** Whether its key verifies the signature. */
   readonly verified: boolean;
 }
 
-/** The one whose key made the signature; else the first. */
+/** The candidate whose key verifies the signature; otherwise the first. */
 async function firstOf(
   candidates: readonly Certificate[],
   signedData: SignedData,
@@ -168,7 +167,7 @@ function asRefused(error: unknown): unknown {
   return isUnauthenticated(error) ? refused(error.message, error.detail) : error;
 }
 
-/** Whether the key made the signature; attributes that are malformed are no signature. */
+/** Whether the key verifies the signature; false for malformed attributes. */
 export async function isSignedBy(
   signedData: SignedData,
   signer: SignerInfo,
@@ -190,7 +189,7 @@ function isNamedBy(sid: SignerIdentifier, certificate: Certificate): boolean {
     : sid.serialNumber === certificate.serialNumber && namesMatch(sid.issuer, certificate.issuer);
 }
 
-/** The serial number of the certificate that the signer of a message names; undefined: the message does not contain it. */
+/** The serial number of the certificate that the signer names; undefined if the message does not contain it. */
 export function signerSerial(envelope: Envelope): string | undefined {
   if (envelope.kind !== 'signed') return undefined;
   const { sid } = envelope.signer;

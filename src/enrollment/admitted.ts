@@ -19,7 +19,7 @@ interface Admission {
   readonly now: () => number;
 }
 
-/** Only this class makes its instances: it has looked the requester up in the registered devices. */
+/** Only this class creates instances, after looking up the requester in the device registry. */
 export class Admitted {
   readonly request: RequestBase;
   readonly linking: PopLinking;
@@ -31,12 +31,11 @@ export class Admitted {
     this.#right = right;
   }
 
-  /** Which names this requester may ask for. */
+  /** The names that this requester may request. */
   get right(): NameRight {
     return this.#right;
   }
 
-  /** @throws EstuaryError 403 `DEVICE_NOT_REGISTERED`, `DEVICE_AMBIGUOUS` */
   static async of(authenticated: Authenticated, admission: Admission): Promise<Admitted> {
     const { request, right } = authenticated;
     const requester = { ...request, ...(right.kind === 'secret' && { secret: right.identification }) };
@@ -48,7 +47,7 @@ export class Admitted {
     return new Admitted(authenticated, { device: theOne(found, admission.now()) });
   }
 
-  /** A poll of a queued request is for the device that the request was queued for. @throws as {@link of} */
+  /** Only the device that queued a request may poll it. @throws as {@link of} */
   static async toQueued(poll: Authenticated, row: RequestRow, admission: Admission): Promise<Admitted> {
     const { required_device: key } = row;
     if (key === null) return Admitted.of(poll, admission);
@@ -56,7 +55,7 @@ export class Admitted {
   }
 }
 
-/** The device in whose history a request or its refusal appears; undefined: there is no such device, or more than one. */
+/** The device whose history shows a request or its rejection; undefined unless exactly one matches. */
 export async function deviceInHistory(requester: Requester, store: Admission['store']): Promise<DeviceRow | undefined> {
   const [device, ...more] = await devicesOf(requester, store, 'device_key');
   return more.length === 0 ? device : undefined;
@@ -80,16 +79,16 @@ function notRegistered(detail: string): EstuaryError {
   return forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail });
 }
 
-/** Who sends a request to a CA. */
+/** The sender of a request to a CA. */
 export interface Requester extends Pick<RequestBase, 'ca' | 'identity'> {
-  /** The identification of the shared secret that authenticated the sender of a CMC message. */
+  /** Identification of the shared secret that authenticated a CMC message. */
   readonly secret?: string | undefined;
 }
 
-/** The column of a certificate that says whose it is. */
+/** Certificate columns that name a device. */
 type DeviceColumn = keyof Pick<CertificateRow, 'device_key' | 'required_device'>;
 
-/** The devices that a requester can be: by its name, or by its certificate. */
+/** The devices that match a requester, by name or by certificate. */
 async function devicesOf(
   { ca, identity, secret }: Requester,
   store: Admission['store'],
@@ -107,7 +106,7 @@ function nameOf(identity: Identity): string | undefined {
   return identity.method === 'gssapi' ? identity.principal : undefined;
 }
 
-/** A certificate belongs to the device that it was recorded with, even if another device has its ID now. */
+/** A certificate belongs to the device that it was recorded with, even if another device has that ID now. */
 async function byCertificate(
   presented: IssuedCertificate,
   ca: string,

@@ -12,10 +12,10 @@ import type { AuthorizationRequest, Override } from './authorization/messages.ts
 import { Checked } from './checked.ts';
 import type { Keyed } from './keyed.ts';
 
-/** Made of what was checked and then allowed, and nowhere else. Nothing is reserved or queued that is not one. */
+/** Created only from a checked and allowed request; only such requests are reserved or queued. */
 export class Allowed {
   readonly #checked: Checked;
-  /** What an external service has decided of its names and validity; null: none was asked. */
+  /** The service's decision on names and validity; null without a service. */
   readonly override: Override | null;
 
   private constructor(checked: Checked, override: Override | null) {
@@ -32,15 +32,15 @@ export class Allowed {
   }
 
   /**
-   * Asks the service, once.
-   *
-   * @throws EstuaryError 403 `AUTHORIZATION_DENIED`; 503 `AUTHORIZATION_FAILED`, also where it asks for what the profile does not allow
+   * Calls the service once.
+   * @throws EstuaryError 403 `AUTHORIZATION_DENIED`; 503 `AUTHORIZATION_FAILED`, also for an override that the profile
+   * does not allow
    */
   static async of(checked: Checked, service: Authorizer): Promise<Allowed> {
     const { keyed } = checked;
     if (!service.concerns(keyed.request.ca.label)) return new Allowed(checked, null);
     const asked = requestOf(keyed);
-    // A dry run is nobody's request, and its answer nobody else's.
+    // A dry run is a separate request, which shares no cached decision.
     const { recognition, request } = keyed;
     const name = request.dryRun === true ? `dry-run ${request.requestId}` : recognition;
     const override = await service.decide(name, asked);
@@ -56,15 +56,14 @@ export class Allowed {
   }
 
   /**
-   * What was queued was allowed before, with what was decided then; where nobody was asked, the service is asked now.
-   *
+   * A queued request keeps its earlier decision; without one, the service is called now.
    * @throws as {@link of}
    */
   static async queued(checked: Checked, { override }: RequestRow, service: Authorizer): Promise<Allowed> {
     return override === null ? Allowed.of(checked, service) : new Allowed(checked, override);
   }
 
-  /** The same with another serial number, where the first one was taken. @throws EstuaryError as {@link Checked.again} */
+  /** The same with a new serial number after a collision. @throws EstuaryError as {@link Checked.again} */
   async again(): Promise<Allowed> {
     return new Allowed(await this.#checked.again(), this.override);
   }

@@ -1,4 +1,4 @@
-/** The stage after the sender has been found out: who asks, and for which names that entitles it to ask. */
+/** Stage after authentication: the sender, and the names that it may request. */
 import type { AuditEvent } from '../audit/event.ts';
 import type { PopLinking } from '../auth/channel-binding.ts';
 import type { EstAuthenticator } from '../auth/est-authenticator.ts';
@@ -23,9 +23,9 @@ import { recognizeSent } from './recognition.ts';
 import type { Repeats } from './repeats.ts';
 import { bodyOf, type EstEnrollment, type Received, type ReceivedByEst, type RequestBase } from './request.ts';
 
-/** Which credentials count at a CA's label for enrollments: one rule for simpleenroll, serverkeygen and fullcmc. */
+/** Which credentials a CA's label accepts for enrollments; shared by simpleenroll, serverkeygen and fullcmc. */
 
-/** @param exempt certificates that are not filtered: those of registration authorities that the configuration names */
+/** @param exempt certificates that are not filtered: those of configured registration authorities */
 export function credentialRules(ca: Ca, exempt: readonly Certificate[] = []): CredentialRules {
   return {
     methods: ca.config.auth.methods,
@@ -36,10 +36,10 @@ export function credentialRules(ca: Ca, exempt: readonly Certificate[] = []): Cr
   };
 }
 
-/** What becomes of a sender of each of EST's operations. */
+/** The authentication rules of each EST operation. */
 interface Rules {
   readonly certificateOnly: boolean;
-  /** A client certificate may have expired this long ago. */
+  /** Accepted seconds since expiry of a client certificate. */
   readonly expiredGraceSeconds: (ca: Ca) => number;
   /** @throws EstuaryError 401 */
   readonly right: (identity: Identity) => NameRight;
@@ -74,7 +74,7 @@ interface EstAuthentication {
   readonly now: () => number;
 }
 
-/** Made where a sender was authenticated, and nowhere else. */
+/** Created only by authentication. */
 export class Authenticated {
   readonly request: RequestBase;
   readonly linking: PopLinking;
@@ -93,15 +93,14 @@ export class Authenticated {
     this.#right = right;
   }
 
-  /** Which names this sender may ask for. */
   get right(): NameRight {
     return this.#right;
   }
 
   /**
-   * By what a request to EST's own operations presents. The events of a success are committed with what comes of the request.
-   *
-   * @throws EstuaryError 401, 500, 503; also 401 for a password without a use left, unless it comes with the request that it was used for
+   * Authenticates an EST request. The events of a success are committed with the request's outcome.
+   * @throws EstuaryError 401, 500, 503; also 401 for a used-up password, unless it comes with the request that it was
+   * used for
    */
   static async byEst(
     received: ReceivedByEst,
@@ -136,17 +135,20 @@ export class Authenticated {
     return new Authenticated(received, identity, [], right);
   }
 
-  /** As if this sender had been authenticated by one of EST's own operations: for what has no effects ({@link RequestBase.dryRun}). */
+  /** As if an EST operation had authenticated this sender, for a dry run ({@link RequestBase.dryRun}). */
   static forDryRun(received: Received & { readonly operation: EstEnrollment }, identity: Identity): Authenticated {
     return new Authenticated(received, identity, [], RULES[received.operation].right(identity), true);
   }
 }
 
-/** The one-time password in a request; what cannot be read holds none, and why is told where the body is looked at. @throws EstuaryError 400 */
+/**
+ * The one-time password in a request. An unreadable request has none; reading the body reports the error. @throws
+ * EstuaryError 400
+ */
 async function challengeOf(received: ReceivedByEst): Promise<PasswordCredentials | undefined> {
   const csr = readOr(() => parseCsrWithoutProof(bodyOf(received)), undefined);
   if (csr?.otpChallenge === undefined) return undefined;
-  // The cheap checks come before a password is looked at.
+  // The cheap checks precede the password check.
   if (received.operation !== 'serverkeygen') await Proven.byEst(received);
   const [name] = csr.subject.rdns.flat().filter(({ type }) => type === OID.commonName);
   return { username: name?.text ?? '', password: csr.otpChallenge };
@@ -161,7 +163,7 @@ function readOr<T, U>(read: () => T, otherwise: U): T | U {
   }
 }
 
-/** Whether a token without a use left comes with the request that it was used for; bad bytes are no such request. */
+/** Whether a used-up token comes with the request that it was used for; malformed data never does. */
 async function standingOf(
   received: ReceivedByEst,
   identity: Identity,
@@ -174,9 +176,8 @@ async function standingOf(
 }
 
 /**
- * What can be said of a requester before its request is read: a certificate to be renewed is the addressed CA's, by its issuer's
- * name and signature.
- *
+ * Checks a requester before its request is read: a certificate to renew must be the addressed CA's, by issuer name and
+ * signature.
  * @throws EstuaryError 403 `NOT_ISSUED_HERE`
  */
 export async function checkRequester({ request: { ca }, right }: Authenticated): Promise<void> {

@@ -1,4 +1,4 @@
-/** The stage after the names were decided: this requester may ask for this, and its key is linked to it. */
+/** Stage after the decision about names: the requester may request this, and its key is linked to it. */
 import type { ClientIdBinding } from '../auth/identity.ts';
 import { checkPopLinking, type PopLinkingPolicy } from '../auth/channel-binding.ts';
 import { changeSubject, type CsrContent } from '../pki/pkcs10/csr-content.ts';
@@ -22,24 +22,24 @@ export interface AuthorizationRules {
 
 interface Standing {
   readonly isRenewal: boolean;
-  /** As it was before somebody else has decided. */
+  /** The state before an external service decided. */
   readonly before?: Authorized;
   readonly overridden?: Overridden;
 }
 
 const isEmpty = (override: RequestOverride): boolean => Object.keys(override).length === 0;
 
-/** Made where names were decided, or of a request that waits in the queue, for which they were; and nowhere else. */
+/** Created only after a decision about names, now or before the request was queued. */
 export class Authorized {
   readonly request: RequestBase;
-  /** With the names that were decided. */
+  /** With the decided names. */
   readonly csr: CsrContent;
   /** The names that the certificate gets. */
   readonly names: CertifiedNames;
-  /** What placeholders of the policy stand for; undefined: it was judged with them before the request was queued. */
+  /** Values of the policy's placeholders; undefined: they were applied before the request was queued. */
   readonly values: PlaceholderValues | undefined;
   readonly #key: RequestedKey;
-  /** Of a certificate that is being renewed: nobody else decides on its names. */
+  /** A renewal: no service overrides its names. */
   readonly isRenewal: boolean;
   readonly #before: Authorized | undefined;
   readonly #overridden: Overridden;
@@ -64,17 +64,17 @@ export class Authorized {
     return this.#key;
   }
 
-  /** By what it is known when it is made again. */
+  /** Recognizes a repeated request. */
   get recognition(): string {
     return this.#before?.recognition ?? recognitionOf(this.request, recognize(this.csr, this.key.kind));
   }
 
-  /** How long the certificate is valid, where it is not for the profile to say. */
+  /** Validity, if it is not the profile's. */
   get validityDays(): number | undefined {
     return this.#overridden.validityDays;
   }
 
-  /** With what an external service has decided in place of what was asked for; by its recognition it stays the same request. */
+  /** With an external service's override. The recognition stays the same. */
   overridden(override: RequestOverride): Authorized {
     const overridden = readOverride(override);
     const { subject = this.names.subject, subjectAltNames = this.names.subjectAltNames } = overridden;
@@ -99,8 +99,7 @@ export class Authorized {
   }
 
   /**
-   * What was queued, asked for again by whom it belongs to: what is approved is what is issued, not what was sent now.
-   *
+   * A queued request, polled by its owner: issues what was approved, not what the poll contains.
    * @throws EstuaryError; CmcError
    */
   static async queued(poll: RequestBase, row: RequestRow): Promise<Authorized> {

@@ -11,22 +11,22 @@ import { formatGeneralName, type GeneralName, sameGeneralNames } from '../pki/x5
 import type { PlaceholderValues } from '../pki/x509/name-template.ts';
 import { type AttributeTypeAndValue, formatName, type Name, namesEqual } from '../pki/x509/name.ts';
 
-/** Which names a requester is entitled to ask for. */
+/** The names that a requester may request. */
 export type NameRight =
   /** An enrollment, by the rules of the requester's method. */
   | {
       readonly kind: 'enrollment';
       readonly identity: Identity;
-      /** A requester with a certificate must ask for its subject, whatever the profile allows (full CMC). */
+      /** The request must have the certificate's subject, whatever the profile allows (full CMC). */
       readonly ownSubject?: true;
     }
   /** The names of this certificate. */
   | { readonly kind: 'renewal'; readonly certificate: Certificate }
-  /** Those that its shared secret was made for (RFC 5272 §6.2). */
+  /** The names of its shared secret (RFC 5272 §6.2). */
   | { readonly kind: 'secret'; readonly identification: string }
-  /** Any: a registration authority, or whom one vouches for. */
+  /** Any: a registration authority, or a requester that one vouches for. */
   | { readonly kind: 'any' }
-  /** None: it asks about a request that was queued. */
+  /** None: it polls a queued request. */
   | { readonly kind: 'none' };
 
 /** What a requester is bound to. */
@@ -35,25 +35,25 @@ type Bound =
   | { readonly by: 'certificate'; readonly certificate: Certificate }
   | { readonly by: 'mapping'; readonly subject: Name };
 
-/** A request, as far as it is judged. */
+/** The checked part of a request. */
 interface Judged {
   readonly ca: Ca;
   readonly csr: Pick<CsrContent, 'subject' | 'subjectAltNames'>;
   readonly values: PlaceholderValues;
-  /** The certificate's subject is another one than the request's, which is not judged then. */
+  /** The certificate's subject replaces the request's, which is not checked. */
   readonly subjectReplaced: boolean;
-  /** SANs that the certificate gets from a template. */
+  /** SANs from a template. */
   readonly added: readonly GeneralName[];
 }
 
 /** Attributes that name the subject itself; others, such as O and DC, name what it belongs to. */
 const NAMING: ReadonlySet<string> = new Set([OID.commonName, OID.userId, OID.serialNumber, OID.emailAddress]);
-/** For names of a client_id, also the names of devices in PKCS #9 and of persons in X.520. */
+/** For client_ids, also names of devices in PKCS #9 and of persons in X.520. */
 const NAMING_A_CLIENT: ReadonlySet<string> = new Set([...NAMING, OID.unstructuredName, OID.pseudonym]);
 
 /**
- * Refuses every name that is neither the bound one nor allowed by a pattern with a placeholder; nothing where nothing is bound.
- *
+ * Rejects every name that is neither the bound one nor allowed by a pattern with a placeholder; allows all if nothing
+ * is bound.
  * @throws EstuaryError 403 `CLIENT_ID_MISMATCH`, `SUBJECT_NOT_OWN`, `NAME_NOT_OWN`
  */
 export function checkBoundNames(right: NameRight, binding: ClientIdBinding, judged: Judged): void {
@@ -96,7 +96,7 @@ function boundToClientId(value: string, where: ClientIdBinding): Bound | undefin
   return where === 'off' ? undefined : { by: 'client_id', value, where };
 }
 
-/** The bound name itself stands where it has to. @throws EstuaryError 403 */
+/** The bound name must be in its place. @throws EstuaryError 403 */
 function checkPresence(bound: Bound, judged: Judged): void {
   const { csr, subjectReplaced, added } = judged;
   if (bound.by === 'certificate' && !subjectReplaced && !isSubjectOf(bound.certificate, judged))
@@ -117,7 +117,7 @@ function isOnlyCommonName(subject: Name, value: string): boolean {
   return name?.text === value && more.length === 0;
 }
 
-/** The certificate's subject; or what is left of it beside attributes that patterns with placeholders allow. */
+/** Whether the subject is the certificate's, ignoring attributes that patterns with placeholders allow. */
 function isSubjectOf(certificate: Certificate, judged: Judged): boolean {
   const { subject } = judged.csr;
   if (namesEqual(subject, certificate.subject)) return true;

@@ -4,17 +4,15 @@ import { formatGeneralName } from '../pki/x509/general-name.ts';
 import { formatName } from '../pki/x509/name.ts';
 import type { CertificateRow } from '../store/certificate-store.ts';
 
-/** Whose certificate it is. */
 export type CertificateOwner = Pick<CertificateRow, 'ca' | 'requester' | 'method' | 'request_id'> &
   Partial<Pick<CertificateRow, 'label' | 'archived_key_id' | 'revocation_challenge' | DeviceColumn>>;
 
 type DeviceColumn = 'device' | 'device_key' | 'required_device';
 
 /**
- * The record of a certificate that was just issued.
- *
+ * The record of an issued certificate.
  * @param der of the certificate
- * @param certificate what stands in it, where its CA has read that
+ * @param certificate parsed content, if its CA has read it
  * @throws DerError
  */
 export function certificateRow(

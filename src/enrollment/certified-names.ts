@@ -1,22 +1,22 @@
-/** The names that a certificate gets: decided when its request was authorized, and kept with it while it waits. */
+/** The names that a certificate gets: decided on authorization, and stored with a queued request. */
 import { encodeGeneralNames, parseGeneralNames, type GeneralName } from '../pki/x509/general-name.ts';
 import { parseName, type Name } from '../pki/x509/name.ts';
 
 export interface CertifiedNames {
   readonly subject: Name;
   readonly subjectAltNames: readonly GeneralName[];
-  /** Those of them that `san.add` has added: the operator's own, which policy does not judge. */
+  /** Names from `san.add`: the operator's own, which policy does not check. */
   readonly added: readonly GeneralName[];
 }
 
-/** As a queued request keeps them: JSON of the DER in base64. */
+/** The stored form: JSON of base64 DER. */
 export function formatCertifiedNames({ subject, subjectAltNames, added }: CertifiedNames): string {
   const names = (list: readonly GeneralName[]): string | null =>
     list.length === 0 ? null : encodeGeneralNames(list).toString('base64');
   return JSON.stringify([subject.der.toString('base64'), names(subjectAltNames), names(added)]);
 }
 
-/** @throws TypeError, DerError, SyntaxError on what {@link formatCertifiedNames} has not written */
+/** @throws TypeError, DerError, SyntaxError for anything but the output of {@link formatCertifiedNames} */
 export function parseCertifiedNames(text: string): CertifiedNames {
   const parts: unknown = JSON.parse(text);
   const at = (index: number): string | null => {

@@ -1,4 +1,4 @@
-/** The stage after policy: what csrattrs asks for, the CA's profile, and all that the CA checks before its key is used, lints included. */
+/** Stage after policy: csrattrs, the CA's profile, and all checks of the CA before its key is used, including lints. */
 import type { PreparedIssuance } from '../ca/driver.ts';
 import { checkPolicy } from '../ca/profile.ts';
 import { badRequest, failed, type EstuaryError } from '../errors.ts';
@@ -7,7 +7,7 @@ import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
 import type { Authorized } from './authorized.ts';
 import type { Keyed } from './keyed.ts';
 
-/** Made of what passed every check, and nowhere else. Nothing is signed that is not one. */
+/** Created only from what passed every check; nothing else is signed. */
 export class Checked {
   readonly keyed: Keyed;
   readonly #prepared: PreparedIssuance;
@@ -17,7 +17,7 @@ export class Checked {
     this.#prepared = prepared;
   }
 
-  /** To be signed, with the serial number that it will carry. */
+  /** The prepared certificate, with its serial number. */
   get prepared(): PreparedIssuance {
     return this.#prepared;
   }
@@ -47,7 +47,7 @@ export class Checked {
     );
   }
 
-  /** The same with another serial number, where the first one was taken. @throws EstuaryError as {@link of} */
+  /** The same with a new serial number after a collision. @throws EstuaryError as {@link of} */
   again(): Promise<Checked> {
     return Checked.of(this.keyed);
   }
@@ -68,8 +68,7 @@ function checkContent(
 }
 
 /**
- * What can be refused before there is a key, and before anything reaches a CA elsewhere.
- *
+ * Checks that need neither a key nor a remote CA.
  * @throws EstuaryError 400 csrattrs, policy; 500 `CA_QUEUED_GENERATED_KEY`
  */
 export async function checkWithoutKey(authorized: Authorized): Promise<void> {
@@ -78,7 +77,7 @@ export async function checkWithoutKey(authorized: Authorized): Promise<void> {
   if (remoteQueue !== undefined && !(await remoteQueue.issuesAtOnce())) throw queuedGeneratedKey('its profile queues');
 }
 
-/** 500: a key that we generate is gone with its request, so nobody could use what a queue may issue later. */
+/** 500: a generated key is gone with its request, so a certificate issued later from a queue would be useless. */
 export function queuedGeneratedKey(detail: string): EstuaryError {
   return failed('CA_QUEUED_GENERATED_KEY', 'The CA queues requests, so it cannot issue for a server-generated key.', {
     detail,

@@ -1,6 +1,6 @@
 /**
- * What would become of a request: the pipeline up to the reservation, for a sender that an administrator names. Nothing is stored, audited,
- * reserved, queued or signed, and no password is used (/admin/check).
+ * Dry run of a request: the pipeline up to the reservation, for a sender that an administrator names. Stores, audits,
+ * reserves, queues and signs nothing, and uses no password (/admin/check).
  */
 import type { ClientIdBinding, GssapiIdentity, Identity, OtpIdentity } from '../auth/identity.ts';
 import { NotAccepted, type AuthPlugin } from '../auth/plugin.ts';
@@ -17,27 +17,27 @@ import { Authenticated, credentialRules } from './authenticated.ts';
 import type { Allowed } from './allowed.ts';
 import type { Enrollment } from './enrollment.ts';
 
-/** Whom to take for the sender. */
+/** The assumed sender. */
 export type AssumedSender =
   /** A requester with this client_id: of a one-time password, a directory or an identity provider. */
   | { readonly kind: 'client_id'; readonly clientId: string }
   | { readonly kind: 'principal'; readonly principal: Principal }
-  /** DER; its holder's own, and what lies between it and an anchor. */
+  /** DER of the holder's certificate and its intermediates. */
   | { readonly kind: 'certificate'; readonly der: Buffer; readonly further: readonly Buffer[] }
-  /** A registered device by its id, however it authenticates. */
+  /** A registered device by ID, however it authenticates. */
   | { readonly kind: 'device'; readonly id: string };
 
 export interface DryRunRequest {
   readonly requestId: string;
   readonly address: string;
   readonly ca: Ca;
-  /** DER, and the names in it; undefined where they cannot be read. */
+  /** DER and its names; undefined if they are unreadable. */
   readonly der: Buffer;
   readonly csr: Pick<CsrContent, 'subject' | 'subjectAltNames'> | undefined;
   readonly as: AssumedSender;
 }
 
-/** A request in the queue, of which is asked what its approval would come to. */
+/** A queued request whose approval is simulated. */
 interface DryRunRow {
   readonly requestId: string;
   readonly address: string;
@@ -49,10 +49,10 @@ export interface Verdict {
   readonly verdict: 'issue' | 'queue' | 'refuse';
   readonly code?: string;
   readonly message?: string;
-  /** RFC 4514; of a refusal those of the request, where the certificate's were not decided. */
+  /** RFC 4514; for a rejection before the decision, the request's names. */
   readonly subject: string;
   readonly sans: readonly string[];
-  /** Milliseconds since the epoch; undefined: nothing would be issued, or the CA elsewhere decides. */
+  /** undefined: nothing would be issued, or a remote CA decides. */
   readonly notAfter: number | undefined;
 }
 
@@ -60,15 +60,15 @@ export interface DryRunOptions {
   readonly enrollment: Pick<Enrollment, 'dryRun' | 'dryRunQueued'>;
   readonly store: Pick<DeviceStore, 'getDevice'>;
   readonly now: () => number;
-  /** Of what is switched on. The plugin for certificates keeps nothing. */
+  /** Enabled methods. The plugin for certificates stores nothing. */
   readonly otp: boolean;
-  /** `bind` of LDAP and of JWT. */
+  /** `bind` of LDAP and JWT. */
   readonly bindings: Readonly<Record<'ldap' | 'jwt', ClientIdBinding | undefined>>;
   readonly mtls: Pick<AuthPlugin, 'authenticate'> | undefined;
   readonly gssapi: { readonly identityOf: (principal: Principal) => GssapiIdentity } | undefined;
 }
 
-/** Failures of ours that say nothing of the request. */
+/** Internal failures, which are no verdict on the request. */
 const OURS = /^(STORE|AUDIT|INTERNAL)_/;
 
 export class DryRun {
@@ -78,7 +78,7 @@ export class DryRun {
     this.#options = options;
   }
 
-  /** @throws EstuaryError 500 or 503 from the store: nothing can be said */
+  /** @throws EstuaryError 500 or 503 from the store: no verdict */
   async run(request: DryRunRequest): Promise<Verdict> {
     const { csr } = request;
     const asked = {
@@ -105,9 +105,8 @@ export class DryRun {
   }
 
   /**
-   * What would become of a request in the queue if it was approved and asked for now. Who asked was found out before it was queued.
-   *
-   * @throws EstuaryError 409 `VERDICT_UNKNOWN`: that hangs on what the requester shows when it asks; 500 or 503 from the store
+   * The outcome if a queued request was approved and polled now. Its requester was authenticated before it was queued.
+   * @throws EstuaryError 409 `VERDICT_UNKNOWN` if it depends on what the requester presents; 500 or 503 from the store
    */
   async queued({ requestId, address, ca, row }: DryRunRow): Promise<Verdict> {
     const reason = whyUnknown(ca, row);
@@ -124,7 +123,7 @@ export class DryRun {
     }
   }
 
-  /** By the first method with a client_id that counts at the label. @throws EstuaryError 401 */
+  /** Uses the first method with a client_id that the label accepts. @throws EstuaryError 401 */
   #clientOf(client_id: string, requestId: string, { config }: Ca): Identity {
     const { otp, bindings } = this.#options;
     if (otp && countsAt(config, 'otp')) return passwordHolder(requestId, client_id);
@@ -157,13 +156,13 @@ export class DryRun {
   }
 }
 
-/** @throws what is no refusal */
+/** @throws an error that is not a rejection */
 function refused(error: unknown, { subject, sans }: Pick<Verdict, 'subject' | 'sans'>): Verdict {
   if (!(error instanceof EstuaryError) || OURS.test(error.code)) throw error;
   return { verdict: 'refuse', code: error.code, message: error.message, subject, sans, notAfter: undefined };
 }
 
-/** The queue keeps who asked, and no certificate that they showed. undefined: it is known without. */
+/** The queue stores the requester without its certificate. undefined: the outcome does not depend on it. */
 function whyUnknown({ config }: Ca, { required_device, method, override }: RequestRow): string | undefined {
   if (config.devices !== 'off' && required_device === null && !BY_NAME.includes(method))
     return 'which device asks is known when it shows its certificate again';
@@ -172,13 +171,13 @@ function whyUnknown({ config }: Ca, { required_device, method, override }: Reque
   return undefined;
 }
 
-/** Methods whose requesters are found among the devices by their name. */
+/** Methods whose requesters match devices by name. */
 const BY_NAME: readonly string[] = ['otp', 'gssapi', 'ldap', 'jwt'];
 
 const uncounted = (what: string): EstuaryError =>
   unauthorized('AUTHENTICATION_REQUIRED', `${what} do not count at this CA`);
 
-/** Of a password that nobody has: what it asks for is judged as if one was presented. */
+/** A fictitious password, so that the check proceeds as if one was presented. */
 function passwordHolder(requestId: string, clientId: string): OtpIdentity {
   return {
     method: 'otp',

@@ -46,29 +46,32 @@ interface EnrollmentOptions {
   readonly otp: Pick<OtpService, 'refuseUnusable' | 'refuseRepeat' | 'hashSecret'>;
   readonly failures: Pick<FailureRecords, 'record'>;
   readonly rules: AuthorizationRules;
-  /** Of the CAs that have somebody else decide (`[ca.authorization]`). */
+  /** For CAs with `[ca.authorization]`. */
   readonly authorization: Authorizer;
   readonly keyGenerator: Pick<KeyGenerator, 'generate' | 'sample'>;
-  /** As it is now: a reload replaces it. */
+  /** In force; a reload replaces it. */
   readonly keyProtection: () => KeyProtectionSettings;
   /** Seconds between polls of one request that reach a remote CA. */
   readonly retryAfter: number;
   /** `otp.retry_window`, in milliseconds. */
   readonly retryWindow: number;
-  /** Milliseconds that a repeat waits for the request that is under way. */
+  /** Milliseconds that a repeated request waits for the one in progress. */
   readonly patience: number;
 }
 
-/** The same request may be reserved elsewhere between a look and the reservation, and fail; more often means that the store is at odds with itself. */
+/**
+ * A concurrent identical request may be reserved between lookup and reservation, and fail; more attempts indicate an
+ * inconsistent store.
+ */
 const REPEAT_ATTEMPTS = 5;
 
-/** What became of a request, and whose it is. */
+/** A request's outcome and requester. */
 export interface Enrolled {
   readonly outcome: EnrollmentOutcome;
   readonly identity: Identity;
 }
 
-/** A poll of a request in the queue, and what a generated key would need to leave with it. */
+/** A poll of a queued request, and the delivery of a generated key. */
 interface Poll {
   readonly request: RequestBase;
   readonly delivery: Delivery | undefined;
@@ -81,7 +84,7 @@ export class Enrollment {
   readonly #releaser: ReservationReleaser;
   readonly #repeats: Repeats;
   readonly #remote: RemoteRequests;
-  /** Approved requests whose key is being generated in this process. */
+  /** Approved requests whose key this process is generating. */
   readonly #generating = new Set<string>();
 
   constructor(options: EnrollmentOptions) {
@@ -119,8 +122,7 @@ export class Enrollment {
   }
 
   /**
-   * What {@link enroll} does before anything is looked for in the queue, reserved or queued, for a sender that nobody was.
-   *
+   * {@link enroll} up to the queue and the reservation, for an assumed sender.
    * @param der of a CSR
    * @returns what would be signed, or `queued`
    * @throws EstuaryError as {@link enroll}
@@ -138,8 +140,7 @@ export class Enrollment {
   }
 
   /**
-   * What {@link resume} does with an approved request before anything is reserved, for a poll that nobody makes.
-   *
+   * {@link resume} of an approved request up to the reservation, for a simulated poll.
    * @throws EstuaryError as {@link enroll}
    */
   async dryRunQueued(poll: Authenticated, row: RequestRow): Promise<Allowed> {
@@ -149,7 +150,7 @@ export class Enrollment {
     return this.#allow(await this.#checkWaiting(approved, row.key_type), row);
   }
 
-  /** @throws EstuaryError 403 the CA issues to registered devices, and the requester is none */
+  /** @throws EstuaryError 403 if the CA issues only to registered devices, and the requester is not one */
   admit(authenticated: Authenticated): Promise<Admitted> {
     return Admitted.of(authenticated, this.#options);
   }
@@ -160,10 +161,9 @@ export class Enrollment {
   }
 
   /**
-   * From an authorized request to its certificate; where the CA's `approval` is `manual`, or it queues itself, to its place in the queue.
-   * A repeat with the same token gets what the first one got.
-   *
-   * @param isGone whether nobody is there any more to take the answer
+   * Takes an authorized request to its certificate or, with `approval = "manual"` or a queueing CA, into the queue. A
+   * repeat with the same token gets the first outcome.
+   * @param isGone whether the client has disconnected
    * @throws EstuaryError as {@link enroll}
    */
   async certify(authorized: Authorized, isGone: () => boolean = () => false): Promise<EnrollmentOutcome> {
@@ -175,7 +175,7 @@ export class Enrollment {
       try {
         return await this.#accept(authorized, delivery);
       } catch (error) {
-        // Two of the same request at once: the other one was reserved.
+        // A concurrent identical request was reserved first.
         if (!(error instanceof RequestRepeated)) throw error;
       }
     }
@@ -199,13 +199,12 @@ export class Enrollment {
       remote !== undefined && request.ca.config.approval === 'auto'
         ? await this.#submit(allowed, row, found.supersedes)
         : await this.#enqueue(allowed, row, found);
-    // Two of the same request at once: the other one was queued.
+    // A concurrent identical request was queued first.
     return 'known' in result ? this.#answerKnown({ request, delivery }, await this.#queue.known(result.known)) : result;
   }
 
   /**
-   * Goes on with a request in the queue that its requester, or somebody who may, has asked for by its id.
-   *
+   * Continues a queued request polled by its requester or an authorized party.
    * @throws EstuaryError as {@link enroll}
    */
   async resume(poll: Authenticated, row: RequestRow): Promise<EnrollmentOutcome> {
@@ -213,7 +212,7 @@ export class Enrollment {
     return this.#answerKnown({ request, delivery: undefined }, await this.#queue.known(row));
   }
 
-  /** Looks into submissions to remote CAs whose answer was lost. Never rejects. */
+  /** Looks up submissions to remote CAs whose response was lost. Never rejects. */
   lookForUnanswered(cas: readonly Ca[]): Promise<void> {
     return this.#remote.lookForUnanswered(cas.flatMap((ca) => remoteCa(ca) ?? []));
   }
@@ -223,12 +222,12 @@ export class Enrollment {
     this.#releaser.close();
   }
 
-  /** The hash of the secret with which the holder of the certificate may have it revoked (RFC 7894 §3.2). */
+  /** Hash of the secret that lets the certificate's holder revoke it (RFC 7894 §3.2). */
   async #hashedChallenge({ csr: { revocationChallenge } }: Authorized): Promise<string | undefined> {
     return revocationChallenge === undefined ? undefined : this.#options.otp.hashSecret(revocationChallenge);
   }
 
-  /** How a key that we generate would leave; undefined for the requester's own. @throws EstuaryError 400 */
+  /** How to deliver a generated key; undefined for the requester's own. @throws EstuaryError 400 */
   #delivery({ request, csr, key }: Authorized, isGone: () => boolean): Delivery | undefined {
     if (key.kind === 'own') return undefined;
     const { ca, identity } = request;
@@ -237,7 +236,7 @@ export class Enrollment {
     return { keyType: chooseKeyType(ca, key.likeKeyType), protection, isGone };
   }
 
-  /** The stages from an authorized request to its answer. @param queued where it was in the queue, its row */
+  /** The stages after authorization. @param queued the row of a queued request */
   async #issue(
     authorized: Authorized,
     delivery: Delivery | undefined,
@@ -246,7 +245,7 @@ export class Enrollment {
     const keyed = await this.#key(authorized, delivery);
     try {
       const allowed = await this.#allow(await Checked.of(keyed), queued);
-      // What waited was hashed when it was queued.
+      // A queued request was hashed before.
       const challenge = queued ? authorized.csr.revocationChallenge : await this.#hashedChallenge(authorized);
       const reserved = await Reserved.of(allowed, this.#issuance, queued !== undefined);
       const recorded = await Recorded.of(await Signed.of(reserved, this.#issuance), this.#issuance, challenge);
@@ -262,12 +261,12 @@ export class Enrollment {
     return queued === undefined ? Allowed.of(checked, authorization) : Allowed.queued(checked, queued, authorization);
   }
 
-  /** Everything that can be refused is, then a key is made. */
+  /** Runs all checks that can reject the request before it generates a key. */
   async #key(authorized: Authorized, delivery: Delivery | undefined): Promise<Keyed> {
     if (authorized.key.kind === 'own') return Keyed.own(authorized, authorized.key);
     if (delivery === undefined) throw failed('KEY_UNDELIVERABLE', 'A generated key cannot be delivered this way.');
     await checkWithoutKey(authorized);
-    // Of polls at once, one generates: a key takes up to seconds, and only one of them would be used.
+    // Of concurrent polls, one generates: a key takes up to seconds, and only one would be used.
     const { requestId } = authorized.request;
     if (this.#generating.has(requestId)) throw new RequestTaken();
     this.#generating.add(requestId);
@@ -278,7 +277,9 @@ export class Enrollment {
     }
   }
 
-  /** What an administrator sees could be issued: with a key of the same kind, where there is none yet. */
+  /**
+   * Checks that what an administrator sees could be issued, with a sample key of the same type if there is none yet.
+   */
   async #checkWaiting(authorized: Authorized, keyType?: string): Promise<Checked> {
     if (authorized.key.kind === 'own') return Checked.of(Keyed.own(authorized, authorized.key));
     await checkWithoutKey(authorized);
@@ -307,7 +308,7 @@ export class Enrollment {
   async #answerKnown(poll: Poll, { row, certificate }: Known): Promise<EnrollmentOutcome> {
     const { request } = poll;
     const { store } = this.#options;
-    // The refusals are audited, with the events of the authentication, where every refusal is.
+    // Rejections are audited with the authentication's events, like all others.
     switch (stateOf(row)) {
       case 'approved':
         return this.#issueApproved(poll, row);
@@ -337,7 +338,9 @@ export class Enrollment {
     }
   }
 
-  /** Issues what was queued, by the poll that finds it approved; how a generated key is protected, that poll says. */
+  /**
+   * Issues a queued request on the poll that finds it approved; the poll determines the protection of a generated key.
+   */
   async #issueApproved({ request, delivery }: Poll, row: RequestRow): Promise<EnrollmentOutcome> {
     try {
       const approved = await Authorized.queued(request, row);
@@ -356,7 +359,7 @@ export class Enrollment {
     }
   }
 
-  /** Another poll issues it at this moment, or has. */
+  /** Another poll is issuing it, or has issued it. */
   async #afterOther(poll: Poll, { id }: RequestRow): Promise<EnrollmentOutcome> {
     const { store } = this.#options;
     const row = await store.getRequest(id);
@@ -371,7 +374,7 @@ export class Enrollment {
     await this.recordDenial(request, [...request.events, denied]);
   }
 
-  /** Commits what a requester was denied; its device's history shows it. @throws EstuaryError 500 or 503 from the store */
+  /** Commits a denial; the device's history shows it. @throws EstuaryError 500 or 503 from the store */
   async recordDenial(
     requester: Requester & Pick<RequestBase, 'device' | 'foundDevice'>,
     events: readonly AuditEvent[],
@@ -383,12 +386,12 @@ export class Enrollment {
   }
 }
 
-/** @throws EstuaryError 400: the CA takes the CSR as it is, and it has secrets in it */
+/** @throws EstuaryError 400 if the CA receives the CSR unchanged, and it contains secrets */
 function checkSecrets({ request, csr }: Authorized): void {
   if (request.ca.driver.takesCsr === true && hasSecrets(csr)) throw secretsCannotGoOn();
 }
 
-/** @throws EstuaryError 400: the key that was approved is of a kind that the server does not make any more */
+/** @throws EstuaryError 400 if the server no longer generates the approved key type */
 function checkKeyType(ca: Ca, { spki_sha256, key_type }: RequestRow): void {
   if (spki_sha256 === null && chooseKeyType(ca, key_type) !== key_type) throw keyTypeNotGenerated();
 }
@@ -400,5 +403,5 @@ function remoteCa(ca: Ca): RemoteCa | undefined {
   return queue === undefined ? undefined : { ca, queue };
 }
 
-/** A token without a use left has only the request that it was used for, which may be queued, whatever the configuration says by now. */
+/** A used-up token may still poll the request that it was used for, whatever the configuration says now. */
 const mayBePoll = ({ identity }: RequestBase): boolean => tokenOf(identity)?.usable === false;

@@ -44,14 +44,14 @@ export interface Issuance {
 
 type Issued = Extract<IssuanceResult, { status: 'issued' }>;
 
-/** A fresh serial collides with probability 2^-100; more than one new attempt means a broken generator. */
+/** A random serial collides with probability 2^-100; repeated collisions indicate a broken generator. */
 const SERIAL_ATTEMPTS = 3;
 
 /** The intent is committed. */
 export class Reserved {
   readonly keyed: Keyed;
   readonly #prepared: PreparedIssuance;
-  /** Lockout keys that its certificate clears. */
+  /** Lockout keys that the certificate clears. */
   readonly succeeded: readonly string[];
 
   private constructor({ keyed, prepared }: Allowed, succeeded: readonly string[]) {
@@ -65,11 +65,10 @@ export class Reserved {
   }
 
   /**
-   * Takes the OTP use, too, unless that was done when the request was queued.
-   *
-   * @param waited it was in the queue, and no other process may issue it
-   * @throws EstuaryError 401 the OTP's last use went elsewhere; 403 the device was disabled; 500; 503; RequestTaken another poll issues it;
-   *   RequestRepeated the same request has the use already
+   * Also takes the OTP use, unless queuing did.
+   * @param waited it was queued, and no other process may issue it
+   * @throws EstuaryError 401 if another request took the OTP's last use; 403 if the device was disabled; 500; 503;
+   * RequestTaken if another poll issues it; RequestRepeated if the same request has the use
    */
   static async of(first: Allowed, issuance: Issuance, waited: boolean): Promise<Reserved> {
     const { request } = first.keyed;
@@ -93,7 +92,7 @@ export class Reserved {
       if (result === 'device-refused') throw deviceNotRegistered('at the reservation');
       if (result === 'repeated') throw new RequestRepeated();
       if (result === 'otp-unusable') throw tokenInvalid(request.identity, 'no use left at the reservation');
-      // Of what was queued, the use was taken when it was.
+      // A queued request took its use earlier.
       if (result === 'reserved') return new Reserved(allowed, waited ? [] : clearedBy(request));
     }
     throw failed('SERIAL_EXHAUSTED', 'The CA could not choose a serial number.');
@@ -123,11 +122,11 @@ function reservationOf({ keyed, prepared }: Allowed, { instance, now }: Issuance
   };
 }
 
-/** The CA has signed, and where it has a key archive, that has the key. */
+/** The CA has signed, and the key archive, if any, has the key. */
 export class Signed {
   readonly reserved: Reserved;
   readonly #issued: Issued;
-  /** Of the key, in the archive. */
+  /** The archived key's ID. */
   readonly archivedKeyId: string | null;
 
   private constructor(reserved: Reserved, issued: Issued, archivedKeyId: string | null) {
@@ -140,14 +139,14 @@ export class Signed {
     return this.#issued;
   }
 
-  /** @throws EstuaryError 403, 500 or 503; the reservation is closed then, and its OTP use given back */
+  /** @throws EstuaryError 403, 500 or 503; closes the reservation and returns its OTP use */
   static async of(reserved: Reserved, issuance: Issuance): Promise<Signed> {
     const archivedKeyId = await archive(reserved.keyed, issuance);
     return new Signed(reserved, await sign(reserved, issuance), archivedKeyId);
   }
 }
 
-/** Where the CA's keys are archived, nothing is signed, and no key leaves, before the archive has it. */
+/** With a key archive, nothing is signed and no key leaves before the archive has it. */
 async function archive(keyed: Keyed, issuance: Issuance): Promise<string | null> {
   const { request, key } = keyed;
   const { keyArchive } = request.ca.driver;
@@ -169,7 +168,7 @@ async function sign({ keyed, prepared }: Reserved, issuance: Issuance): Promise<
     const result = await measured({ dependency: 'ca', ca: keyed.request.ca.label }, () => prepared.issue());
     if (result.status === 'issued') return result;
     if (result.status === 'rejected') throw forbidden('CA_REJECTED', result.reason);
-    // It said that it would not queue.
+    // It had said that it would not queue.
     throw queuedGeneratedKey(result.status === 'pending' ? `waits at the CA as ${result.reference}` : result.status);
   } catch (error) {
     await release(keyed, issuance, error);
@@ -181,7 +180,7 @@ async function sign({ keyed, prepared }: Reserved, issuance: Issuance): Promise<
   }
 }
 
-/** The certificate is in the store, with its audit records: from here on it may leave. */
+/** The certificate is in the store with its audit records, and may now be delivered. */
 export class Recorded {
   readonly #outcome: EnrollmentOutcome;
 
@@ -193,7 +192,10 @@ export class Recorded {
     return this.#outcome;
   }
 
-  /** @param revocationChallenge its hash. @throws EstuaryError 500 or 503: the certificate is not handed out, its reservation is closed, its OTP use given back */
+  /**
+   * @param revocationChallenge its hash. @throws EstuaryError 500 or 503; the certificate is not delivered, its
+   * reservation is closed, its OTP use returned
+   */
   static async of(signed: Signed, issuance: Issuance, revocationChallenge?: string): Promise<Recorded> {
     const { archivedKeyId, reserved } = signed;
     const { certificate, content } = signed.issued;

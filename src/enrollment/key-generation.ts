@@ -1,4 +1,4 @@
-/** Key pairs that the server makes for clients (RFC 7030 §4.4): which kind, and how many at a time. */
+/** Generates clients' key pairs (RFC 7030 §4.4): key type and concurrency. */
 import type { Ca } from '../ca/router.ts';
 import { badRequest, unavailable, type EstuaryError } from '../errors.ts';
 import { FairLimiter, type Release } from '../process/fair-limiter.ts';
@@ -6,10 +6,9 @@ import { isKeyMade, mlDsaOf, newKeyPair } from '../pki/x509/key-pair.ts';
 import { parsePublicKey, type PublicKeyInfo } from '../pki/x509/public-key.ts';
 import { inPrivateKeyForm, type MlDsaPrivateKeyForm } from './ml-dsa-private-key.ts';
 
-/** A fresh key pair. Whoever has it generated disposes of it. */
+/** A generated key pair. The caller disposes of it. */
 export class GeneratedKey {
   readonly publicKey: PublicKeyInfo;
-  /** DER PrivateKeyInfo. */
   readonly pkcs8: Buffer;
   readonly #release: Release;
 
@@ -19,7 +18,7 @@ export class GeneratedKey {
     this.#release = release;
   }
 
-  /** Zeroes the private key, and lets the next one be generated. */
+  /** Zeroes the private key and releases the permit. */
   dispose(): void {
     this.pkcs8.fill(0);
     this.#release();
@@ -27,9 +26,8 @@ export class GeneratedKey {
 }
 
 /**
- * The kind of key to generate: what csrattrs demands, else what was asked for, else the first of the profile's.
- *
- * @param requested the kind of the CSR's own key
+ * The key type: from csrattrs, otherwise as requested, otherwise the profile's first.
+ * @param requested type of the CSR's own key
  * @throws EstuaryError 400 `KEY_TYPE_NOT_GENERATED`
  */
 export function chooseKeyType(
@@ -43,18 +41,18 @@ export function chooseKeyType(
   return chosen;
 }
 
-/** 400: neither what was asked for nor anything else that the CA certifies. */
+/** 400: the server generates neither the requested type nor another that the CA certifies. */
 export function keyTypeNotGenerated(): EstuaryError {
   return badRequest('KEY_TYPE_NOT_GENERATED', 'The server does not generate keys of a type that this CA certifies.');
 }
 
-/** An RSA key takes up to seconds of a thread of the pool that signatures and files share; so one at a time. */
+/** An RSA key takes up to seconds of a pool thread that signatures and files share, so one at a time. */
 const RSA_AT_A_TIME = 1;
 const RSA_WAITING = 32;
-/** Other keys are made in under a millisecond, but the password form derives a key for tens of them. */
+/** Other keys take less than a millisecond, but the password form takes tens of milliseconds to derive a key. */
 const OTHERS_AT_A_TIME = 2;
 const OTHERS_WAITING = 256;
-/** Milliseconds that a request waits for a permit at most. */
+/** Maximum milliseconds to wait for a permit. */
 const LONGEST_WAIT = 10_000;
 
 export class KeyGenerator {
@@ -69,8 +67,7 @@ export class KeyGenerator {
   }
 
   /**
-   * Generates a key in the thread pool when there is a permit, which is held until the key is disposed of, which zeroes it.
-   *
+   * Generates a key in the thread pool with a permit, which is held until the key is disposed of.
    * @param keyType from {@link chooseKeyType}
    * @throws EstuaryError 503 `KEY_GENERATION_BUSY`
    */
@@ -89,9 +86,8 @@ export class KeyGenerator {
   }
 
   /**
-   * A public key of this kind that belongs to nobody, since its private key was thrown away: for checks of a certificate
-   * whose key does not exist yet. Never certified.
-   *
+   * A public key of this type whose private key is discarded, for checks of a certificate before its key exists. Never
+   * certified.
    * @throws EstuaryError as {@link generate}
    */
   async sample(keyType: string): Promise<PublicKeyInfo> {

@@ -1,4 +1,4 @@
-/** A generated private key in the form in which it leaves (RFC 7030 §4.4.2). */
+/** Encodes a generated private key for delivery (RFC 7030 §4.4.2). */
 import type { Ca } from '../ca/router.ts';
 import { badRequest } from '../errors.ts';
 import { parseContentInfo } from '../pki/cms/cms.ts';
@@ -18,16 +18,16 @@ export interface KeyPart {
 const PKCS8 = 'application/pkcs8';
 const SERVER_GENERATED_KEY = 'application/pkcs7-mime; smime-type=server-generated-key';
 
-/** Refuses what {@link protectKey} could not do, before a key is generated. @throws EstuaryError 400 `KEY_FORM_UNSUPPORTED` */
+/**
+ * Rejects what {@link protectKey} does not support, before a key is generated. @throws EstuaryError 400
+ * `KEY_FORM_UNSUPPORTED`
+ */
 export function checkKeyForm(ca: Ca, { form }: KeyProtection): void {
   if (form === 'enveloped' && ca.driver.cmsSigner === undefined)
     throw badRequest('KEY_FORM_UNSUPPORTED', 'This CA cannot sign the package of an encrypted private key.');
 }
 
-/**
- * @param pkcs8 DER PrivateKeyInfo; it is copied, never kept
- * @throws EstuaryError from the CA's signer
- */
+/** @param pkcs8 DER PrivateKeyInfo; not retained @throws EstuaryError from the CA's signer */
 export async function protectKey(ca: Ca, pkcs8: Buffer, protection: KeyProtection, now: Date): Promise<KeyPart> {
   if (protection.form === 'tls') return { contentType: PKCS8, der: Buffer.from(pkcs8) };
   if (protection.form === 'password')
@@ -37,7 +37,7 @@ export async function protectKey(ca: Ca, pkcs8: Buffer, protection: KeyProtectio
   const keyPackage = sequence(pkcs8);
   const message = await signedPackage(ca, keyPackage, now);
   try {
-    // RFC 5652 §6.1: the content is of the type that is named, so SignedData without a ContentInfo around it.
+    // RFC 5652 §6.1: the content has the named type, so SignedData without ContentInfo.
     const { content } = parseContentInfo(message);
     const der = await buildEnvelopedData({ ...protection, contentType: OID.signedData, content });
     return { contentType: SERVER_GENERATED_KEY, der };

@@ -11,18 +11,18 @@ import { type CsrContent, singleValue } from '../pki/pkcs10/csr-content.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
 import { type PublicKeyInfo, publicKeyProblem, subjectKeyIdentifier } from '../pki/x509/public-key.ts';
 
-/** `[serverkeygen]` with its files: what the key identifiers of CSRs may name, and how keys are protected. */
+/** `[serverkeygen]` with its files: known key identifiers, and the protection. */
 export interface KeyProtectionSettings {
   readonly encryption: 'optional' | 'password' | 'required';
   /** The pre-shared secret of `password`. */
   readonly password: Buffer | undefined;
-  /** AES key-encryption keys by the lower-case hex of their identifier. */
+  /** AES key-encryption keys by hex of their identifier. */
   readonly symmetricKeys: ReadonlyMap<string, Buffer>;
-  /** Certificates by the lower-case hex of the identifier. */
+  /** Certificates by hex of the identifier. */
   readonly certificates: ReadonlyMap<string, Certificate>;
 }
 
-/** @param certificates those of `[[serverkeygen.keys]]`, by the lower-case hex of the identifier */
+/** @param certificates of `[[serverkeygen.keys]]`, by hex of the identifier */
 export function keyProtection(
   { serverkeygen }: Pick<Config, 'serverkeygen'>,
   certificates: ReadonlyMap<string, Certificate>,
@@ -34,7 +34,7 @@ export function keyProtection(
   return { encryption, password: password?.reveal(), symmetricKeys, certificates };
 }
 
-/** Which algorithms encrypt a generated key: the strongest of what the client's SMIMECapabilities allow. */
+/** Algorithms for encrypting a generated key: the strongest that the client's SMIMECapabilities allow. */
 interface Algorithms {
   readonly contentBits: AesBits;
   readonly wrapBits: AesBits;
@@ -46,15 +46,13 @@ const CONTENT_OIDS: Readonly<Record<AesBits, string>> = {
   192: OID.aes192CBC,
   128: OID.aes128CBC,
 };
-/** rsaEncryption and RSAES-OAEP. */
 const KEY_TRANSPORT = [OID.rsaEncryption, OID.rsaOAEP];
-/** The arcs of RFC 5753 §7.1.4's key agreement schemes: X9.63 with SHA-1, and SECG's with SHA-2. */
+/** Arcs of the key agreement schemes of RFC 5753 §7.1.4: X9.63 with SHA-1, and SECG's with SHA-2. */
 const KEY_AGREEMENT = /^1\.3\.(?:133\.16\.840\.63\.0|132\.1\.1[1-5])(?:\.|$)/;
 
 /**
- * AES-256 throughout without capabilities. With them, the content encryption must be among them; the key management is
- * held to them as far as they speak of it.
- *
+ * AES-256 without capabilities. Otherwise the content encryption must be among them, and the key management too if they
+ * list any.
  * @throws EstuaryError 400 `CAPABILITIES_WITHOUT_OVERLAP`
  */
 function chooseAlgorithms(recipient: Recipient, capabilities: readonly SMimeCapability[] | undefined): Algorithms {
@@ -99,16 +97,14 @@ export type KeyProtection =
       readonly wrapBits: AesBits;
     };
 
-/** Larger RSA keys are refused: the work with them is not bounded by 0.2 ms of the event loop. */
+/** Larger RSA keys would block the event loop for more than 0.2 ms. */
 const MAX_RSA_BITS = 4096;
 
 /**
- * The protection that the CSR requests, otherwise the one that the configuration sets. There is no fallback to a weaker form.
- *
- * @param now milliseconds since the epoch
+ * The protection that the CSR requests, otherwise the configured one. Never falls back to a weaker form.
  * @throws EstuaryError 400 `KEY_IDENTIFIER_MALFORMED`, `KEY_IDENTIFIER_AMBIGUOUS`, `KEY_IDENTIFIER_UNKNOWN`,
- *   `KEY_IDENTIFIER_UNSUITABLE`, `CAPABILITIES_MALFORMED`, `CAPABILITIES_WITHOUT_OVERLAP`, `KEY_ENCRYPTION_REQUIRED`
- *   or `KEY_PASSWORD_MISSING`
+ * `KEY_IDENTIFIER_UNSUITABLE`, `CAPABILITIES_MALFORMED`, `CAPABILITIES_WITHOUT_OVERLAP`, `KEY_ENCRYPTION_REQUIRED`,
+ * `KEY_PASSWORD_MISSING`
  */
 export function chooseProtection(
   settings: KeyProtectionSettings,
@@ -136,7 +132,7 @@ function withoutIdentifier({ encryption, password }: KeyProtectionSettings, iden
       'KEY_ENCRYPTION_REQUIRED',
       'The server sends private keys only encrypted: add a DecryptKeyIdentifier or an AsymmetricDecryptKeyIdentifier to the CSR.',
     );
-  // Only a password that this request proved: an unchecked one, or one of another request, would be somebody else's choice.
+  // Only a password that this request proved; an attacker could choose any other.
   const chosen = identity.method === 'otp' ? identity.password : password;
   if (chosen === undefined)
     throw badRequest(
@@ -201,7 +197,7 @@ function keyIdentifierOf({ subjectKeyIdentifier: own, spki }: Certificate): Buff
   return own === undefined ? subjectKeyIdentifierOf(spki) : [own, ...subjectKeyIdentifierOf(spki)];
 }
 
-/** RFC 5280 §4.2.1.2 method 1, or nothing for a key that is too odd to have one. */
+/** RFC 5280 §4.2.1.2 method 1; empty for an unusable key. */
 function subjectKeyIdentifierOf(spki: Buffer): Buffer[] {
   return unlessMalformed(() => [subjectKeyIdentifier(spki)], []);
 }
@@ -226,7 +222,7 @@ function checkKey(publicKey: PublicKeyInfo): void {
   if (!isUsable(publicKey)) throw unsuitable('is not a usable key');
 }
 
-/** Whether OpenSSL takes it for a key; the object is kept for the encryption. */
+/** Whether OpenSSL accepts the key; the key object is cached for the encryption. */
 function isUsable(publicKey: PublicKeyInfo): boolean {
   return unlessMalformed(() => publicKey.keyObject.type === 'public', false);
 }

@@ -1,4 +1,4 @@
-/** The stage with the key to certify: the requester's own, or one that was generated for it in this step. */
+/** Stage with the key to certify: the requester's own, or one generated in this step. */
 import type { AuditEvent } from '../audit/event.ts';
 import type { SealedKey } from '../ca/driver.ts';
 import { failed, unavailable, type EstuaryError } from '../errors.ts';
@@ -14,31 +14,31 @@ import type { KeyProtection } from './key-protection.ts';
 import type { OwnKey } from './proven.ts';
 import { eventBase, type RequestBase } from './request.ts';
 
-/** How, and to whom, a generated key goes. */
+/** How and to whom a generated key is delivered. */
 export interface Delivery {
   readonly keyType: string;
   readonly protection: KeyProtection;
-  /** Whether nobody is there any more to take it. */
+  /** Whether the client has disconnected. */
   readonly isGone: () => boolean;
 }
 
 interface KeyToCertify {
   readonly publicKey: PublicKeyInfo;
-  /** A PKCS #10 that proves possession of that key and asks for the certificate's names, for a CA that takes nothing else. */
+  /** A PKCS #10 that proves possession of the key and requests the certificate's names, for CAs that need one. */
   readonly proof: VerifiedCsr | undefined;
   /** Of the request's DER. */
   readonly format: RequestFormat;
-  /** What csrattrs may ask of the request's key and signature; undefined: the key is ours. */
+  /** Key and signature for the csrattrs check; undefined for a generated key. */
   readonly shown?: RequestKey;
-  /** Encrypted for the CA's key archive, where there is one. */
+  /** Encrypted for the CA's key archive, if any. */
   readonly sealed?: SealedKey | undefined;
-  /** As it leaves; undefined: nobody gets it. */
+  /** Encoded for delivery; undefined if it is not delivered. */
   readonly part?: KeyPart;
 }
 
 type KeySource = Pick<KeyGenerator, 'generate' | 'sample'>;
 
-/** Made with the key of a request that is authorized, and nowhere else. */
+/** Created only with the key of an authorized request. */
 export class Keyed {
   readonly request: RequestBase;
   readonly csr: CsrContent;
@@ -60,7 +60,7 @@ export class Keyed {
     this.#key = key;
   }
 
-  /** By what the request is known when it is made again. */
+  /** Recognizes a repeated request. */
   get recognition(): string {
     return this.#authorized.recognition;
   }
@@ -69,12 +69,12 @@ export class Keyed {
     return this.#key;
   }
 
-  /** As it was authorized, or overridden. */
+  /** As authorized, or overridden. */
   get authorized(): Authorized {
     return this.#authorized;
   }
 
-  /** With what an external service has decided of names and validity, and the same key. */
+  /** With an external service's override of names and validity, and the same key. */
   overridden(override: RequestOverride): Keyed {
     const key: KeyToCertify = { ...this.#key, proof: undefined };
     return new Keyed(this.#authorized.overridden(override), key, this.#more);
@@ -86,10 +86,9 @@ export class Keyed {
   }
 
   /**
-   * Generates the key and protects it for its way out; the private key is zeroed before this returns, and also where it fails. The caller
-   * zeroes the part.
-   *
-   * @throws EstuaryError 503 `KEY_GENERATION_BUSY`, `CLIENT_GONE`; 500 `KEY_ARCHIVE_MISSING`; 500 or 503 from archive or signer
+   * Generates and protects the key; zeroes the private key before it returns or throws. The caller zeroes the part.
+   * @throws EstuaryError 503 `KEY_GENERATION_BUSY`, `CLIENT_GONE`; 500 `KEY_ARCHIVE_MISSING`; 500 or 503 from archive
+   * or signer
    */
   static async generated(
     authorized: Authorized,
@@ -123,8 +122,7 @@ export class Keyed {
   }
 
   /**
-   * With a key of this kind that is thrown away: for what can be checked of a certificate before its key exists. Never certified.
-   *
+   * With a discarded key of this type, for checks of a certificate before its key exists. Never certified.
    * @throws EstuaryError 503 `KEY_GENERATION_BUSY`
    */
   static async sample(authorized: Authorized, keyType: string, keys: KeySource): Promise<Keyed> {
@@ -140,7 +138,7 @@ export class Keyed {
   }
 }
 
-/** A request of the generated key's own, where the CA takes nothing else. */
+/** A request signed with the generated key, if the CA needs one. */
 async function proofFor(
   { request, names }: Authorized,
   { publicKey, pkcs8 }: GeneratedKey,
@@ -149,6 +147,6 @@ async function proofFor(
   return verifyCsr(parseCsr(await buildCsr({ ...names, publicKey, pkcs8 })));
 }
 
-/** The answer with the key is the only one: without a taker, there is to be no certificate, and no use is taken. */
+/** The key is sent only once: without a client, no certificate is issued and no OTP use taken. */
 const clientGone = (): EstuaryError =>
   unavailable('CLIENT_GONE', 'The client closed its connection before its key was ready.');

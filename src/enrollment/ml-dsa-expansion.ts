@@ -1,4 +1,4 @@
-/** Thread: the expanded private key of an ML-DSA seed. */
+/** Worker thread: expands an ML-DSA seed to a private key. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { ml_dsa44, ml_dsa65, ml_dsa87 } from '@noble/post-quantum/ml-dsa.js';
 import type { MlDsaSeed } from './ml-dsa-private-key.ts';

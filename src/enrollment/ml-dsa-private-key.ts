@@ -1,4 +1,4 @@
-/** The forms of a generated ML-DSA private key (RFC 9881 §6). Node makes the seed; its expansion is made in a thread of its own. */
+/** Forms of a generated ML-DSA private key (RFC 9881 §6). Node generates the seed; a worker thread expands it. */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { contextPrimitive, DerReader, octetString, parseDer, sequence, Tag } from '../pki/der/der.ts';
@@ -8,17 +8,16 @@ import { siblingModule } from '../process/protocol.ts';
 /** `[serverkeygen] ml_dsa_key`: the CHOICE of ML-DSA-PrivateKey. */
 export type MlDsaPrivateKeyForm = 'seed' | 'expanded' | 'both';
 
-/** What the thread is given. */
+/** Input of the thread. */
 export interface MlDsaSeed {
   readonly name: MlDsaParameters['name'];
-  /** 32 octets; not kept. */
+  /** 32 octets; not retained. */
   readonly seed: Uint8Array;
 }
 
 /**
- * The key in another form.
- *
- * @param pkcs8 DER PrivateKeyInfo with the seed alone; zeroed where another form replaces it
+ * Converts the key to another form.
+ * @param pkcs8 DER PrivateKeyInfo with the seed only; zeroed if converted
  * @returns DER PrivateKeyInfo; the caller zeroes it
  */
 export async function inPrivateKeyForm(
@@ -28,7 +27,7 @@ export async function inPrivateKeyForm(
 ): Promise<Buffer> {
   if (form === 'seed') return pkcs8;
   const { head, seed } = readSeed(pkcs8);
-  // a copy of its own: a view would take the memory around it along
+  // A copy: a view would transfer its surrounding memory.
   const expanded = await expand({ name, seed: new Uint8Array(seed) });
   const expandedKey = octetString(expanded);
   const privateKey = form === 'expanded' ? expandedKey : sequence(octetString(seed), expandedKey);
@@ -49,7 +48,7 @@ function readSeed(pkcs8: Buffer): { readonly head: readonly Buffer[]; readonly s
   return { head, seed };
 }
 
-/** ML-DSA.KeyGen_internal (FIPS 204 §6.1) takes tens of milliseconds outside of OpenSSL, which gives the seed alone. */
+/** ML-DSA.KeyGen_internal (FIPS 204 §6.1) takes tens of milliseconds outside OpenSSL, which returns only the seed. */
 async function expand(workerData: MlDsaSeed): Promise<Buffer> {
   const worker = new Worker(siblingModule(import.meta.url, './ml-dsa-expansion'), { workerData });
   try {

@@ -1,4 +1,4 @@
-/** What the placeholders of patterns and templates stand for, of one requester. */
+/** Placeholder values of a requester, for patterns and templates. */
 import { parsePrincipal } from '../auth/gssapi/principal.ts';
 import type { Identity } from '../auth/identity.ts';
 import type { ProfileConfig } from '../config/schema.ts';
@@ -20,7 +20,7 @@ const DEVICE = 'device.';
 const LDAP = 'ldap.';
 const JWT = 'jwt.';
 
-/** The values for a requester: none for a placeholder that says nothing of it. */
+/** The requester's values; none for an inapplicable placeholder. */
 export function placeholderValues(
   { identity, device }: Pick<RequestBase, 'identity' | 'device'>,
   right: NameRight,
@@ -86,7 +86,7 @@ function ofCertificate(certificate: Certificate | undefined, placeholder: string
   );
 }
 
-/** The parts of `[ca.profile]` that have templates. */
+/** The parts of `[ca.profile]` with templates. */
 type TemplateProfile = Pick<ProfileConfig, 'subject' | 'san'>;
 
 interface Templates {
@@ -97,8 +97,8 @@ interface Templates {
 const parsed = new WeakMap<TemplateProfile, Templates>();
 
 /**
- * @returns the subject that stands in place of the request's, if the profile has a template for it, and the SANs that come beside the request's
- * @throws EstuaryError 403 `NAME_NOT_MADE`: no value, several where one fits, or one that is not valid there
+ * @returns the subject from the profile's template, if any, and the SANs to add
+ * @throws EstuaryError 403 `NAME_NOT_MADE` if a placeholder has no value, several values, or an invalid one
  */
 export function filledTemplates(
   profile: TemplateProfile,

@@ -1,5 +1,6 @@
 /**
- * The names of a certificate: who may ask for which (403), and which it gets. The rules between authentication and policy, for every way in.
+ * Decides names: which names a requester may request (403), and which the certificate gets. Applies to every operation,
+ * between authentication and policy.
  */
 import type { ClientIdBinding, Identity } from '../auth/identity.ts';
 import type { Ca } from '../ca/router.ts';
@@ -20,20 +21,19 @@ export type { NameRight } from './bound-names.ts';
 
 /** A request with its names decided. */
 export interface DecidedNames {
-  /** With the names of a ChangeSubjectName in place of its own. */
+  /** With the names of a ChangeSubjectName, if any. */
   readonly csr: CsrContent;
-  /** Those of the certificate. */
+  /** Names of the certificate. */
   readonly names: CertifiedNames;
-  /** What placeholders stand for, for the policy to come. */
+  /** Placeholder values for the policy. */
   readonly values: PlaceholderValues;
 }
 
 /**
- * The one place where names are decided.
- *
+ * The only place where names are decided.
  * @returns the request, and the names that its certificate gets
- * @throws EstuaryError 403 `SUBJECT_NOT_OWN`, `CLIENT_ID_MISMATCH`, `NAME_NOT_OWN`, `NAME_NOT_MADE`, `SUBJECT_MISMATCH`, `SAN_MISMATCH`,
- *   `SUBJECT_CHANGE_NOT_ALLOWED`
+ * @throws EstuaryError 403 `SUBJECT_NOT_OWN`, `CLIENT_ID_MISMATCH`, `NAME_NOT_OWN`, `NAME_NOT_MADE`,
+ * `SUBJECT_MISMATCH`, `SAN_MISMATCH`, `SUBJECT_CHANGE_NOT_ALLOWED`
  */
 export function decideNames(
   request: Pick<RequestBase, 'ca' | 'identity' | 'device'>,
@@ -66,14 +66,14 @@ function namesOf({ subject, subjectAltNames }: Pick<CsrContent, 'subject' | 'sub
   return { subject: issuedName(subject), subjectAltNames, added: [] };
 }
 
-/** The subject that the certificate gets, templates aside: a Kerberos principal's mapped one, else the request's. */
+/** The certificate's subject without templates: a Kerberos principal's mapped one, otherwise the request's. */
 export function certifiedSubject(identity: Identity, csr: Pick<CsrContent, 'subject'>): Name {
   return identity.method === 'gssapi' ? identity.subject : csr.subject;
 }
 
 /**
- * What simpleenroll and serverkeygen, and shared secrets of CMC, ask of the pair of requester and CSR; and what templates make of it.
- *
+ * Rules of simpleenroll, serverkeygen and CMC shared secrets for the requester and the CSR, and the result of
+ * templates.
  * @throws EstuaryError 403 as {@link checkBoundNames}, {@link filledTemplates} or {@link authorizeSubjectChange}
  */
 function authorizeEnroll(
@@ -100,7 +100,7 @@ function checkOwnSubject({ subject }: CsrContent, presented: Certificate | undef
     throw forbidden('SUBJECT_NOT_OWN', "The request must ask for the subject of the sender's certificate.");
 }
 
-/** 403: a certificate that is to be renewed elsewhere. */
+/** 403: the certificate must be renewed elsewhere. */
 export function notIssuedHere(): EstuaryError {
   return forbidden(
     'NOT_ISSUED_HERE',
@@ -108,7 +108,7 @@ export function notIssuedHere(): EstuaryError {
   );
 }
 
-/** Whether the addressed CA issued the certificate, or one whose certificates may be renewed there; at which label counts too. */
+/** Whether the addressed CA issued the certificate at this label, or it may be renewed there. */
 export async function isOfCa(ca: Ca, certificate: Certificate): Promise<boolean> {
   if (ca.ownIsRecorded) return ca.hasRecorded(certificate);
   for (const issuer of [ca.certificate, ...ca.renewalIssuers])
@@ -117,9 +117,8 @@ export async function isOfCa(ca: Ca, certificate: Certificate): Promise<boolean>
 }
 
 /**
- * RFC 7030 §4.2.2: subject and subjectAltName of the CSR are those of the certificate being renewed; others may be asked for
- * with a ChangeSubjectName attribute.
- *
+ * RFC 7030 §4.2.2: subject and subjectAltName of the CSR equal those of the certificate to renew; a ChangeSubjectName
+ * attribute may request others.
  * @returns the request with the names that its certificate gets
  * @throws EstuaryError 403 `SUBJECT_MISMATCH`, `SAN_MISMATCH` or as {@link authorizeSubjectChange}
  */
@@ -129,12 +128,12 @@ function authorizeReenroll(ca: Ca, certificate: Certificate, csr: CsrContent): C
 }
 
 /**
- * RFC 6402 §2.8: a ChangeSubjectName attribute has the CA certify other names than those of the request, which themselves
- * must be those of the certificate that verifies it. Without the attribute nothing is checked or changed.
- *
- * @param presented the certificate that authenticates the requester, if one does
+ * RFC 6402 §2.8: ChangeSubjectName requests other names than those of the request, which themselves must be those of
+ * the authenticating certificate. Without the attribute nothing is checked or changed.
+ * @param presented the certificate that authenticates the requester, if any
  * @returns the request with the names that its certificate gets
- * @throws EstuaryError 403 `SUBJECT_CHANGE_NOT_ALLOWED` (`ca.profile.allow_subject_change`), `SUBJECT_MISMATCH`, `SAN_MISMATCH`
+ * @throws EstuaryError 403 `SUBJECT_CHANGE_NOT_ALLOWED` (`ca.profile.allow_subject_change`), `SUBJECT_MISMATCH`,
+ * `SAN_MISMATCH`
  */
 function authorizeSubjectChange(ca: Ca, presented: Certificate | undefined, csr: CsrContent): CsrContent {
   if (csr.subjectChange === undefined) return csr;
@@ -165,12 +164,12 @@ function checkSameNames(csr: CsrContent, certificate: Certificate, which: string
 
 const list = (names: CsrContent['subjectAltNames']): string => `[${names.map(formatGeneralName).join(', ')}]`;
 
-/** String types that RFC 5280 §4.1.2.4 keeps for names of old; new ones are UTF8String. */
+/** String types that RFC 5280 §4.1.2.4 allows only for old names; new ones are UTF8String. */
 const OUTDATED: ReadonlySet<number> = new Set([Tag.TELETEX_STRING, Tag.BMP_STRING, Tag.UNIVERSAL_STRING]);
 
 const isOutdated = ({ tag }: AttributeTypeAndValue): boolean => OUTDATED.has(tag);
 
-/** A name as a new certificate has it: the same, with UTF8String in place of outdated string types. */
+/** A name for a new certificate: UTF8String replaces outdated string types. */
 export function issuedName(name: Name): Name {
   if (!name.rdns.some((rdn) => rdn.some(isOutdated))) return name;
   const encode = (attribute: AttributeTypeAndValue): Buffer =>

@@ -1,4 +1,6 @@
-/** The stage after a request was read: what it asks for, and the proof that its sender has the key (or wants one of ours). */
+/**
+ * Stage after parsing: the request's content, and the proof that its sender has the key (or requests a generated one).
+ */
 import {
   parseCertificateRequest,
   requestKey,
@@ -23,24 +25,24 @@ import { bodyOf, type ReceivedByEst } from './request.ts';
 export interface OwnKey {
   readonly kind: 'own';
   readonly publicKey: PublicKeyInfo;
-  /** What csrattrs may ask of the key and its signature. */
+  /** Key and signature for the csrattrs check. */
   readonly shown: RequestKey;
-  /** The CSR where it proves possession of that key. */
+  /** The CSR if it proves possession of the key. */
   readonly proof: VerifiedCsr | undefined;
   /** Of the request's DER. */
   readonly format: RequestFormat;
 }
 
-/** A key that we are to generate. */
+/** A key to be generated. */
 interface WantedKey {
   readonly kind: 'generated';
-  /** The kind of the CSR's own key, which says nothing else. */
+  /** Type of the CSR's own key, which is otherwise ignored. */
   readonly likeKeyType: string;
 }
 
 export type RequestedKey = OwnKey | WantedKey;
 
-/** Made of a request whose proof of possession was verified, or that needs none, and nowhere else. */
+/** Created only with a verified proof of possession, or if none is needed. */
 export class Proven {
   readonly csr: CsrContent;
   readonly #key: RequestedKey;
@@ -54,25 +56,25 @@ export class Proven {
     return this.#key;
   }
 
-  /** The CSR of one of EST's operations. @throws EstuaryError 400 */
+  /** @throws EstuaryError 400 */
   static async byEst(received: ReceivedByEst): Promise<Proven> {
     const der = bodyOf(received);
     return received.operation === 'serverkeygen' ? Proven.#withoutKey(der) : Proven.#ofCsr(der);
   }
 
-  /** The CSR of a request that nobody sent. @throws EstuaryError 400 */
+  /** @throws EstuaryError 400 */
   static forDryRun(der: Buffer): Promise<Proven> {
     return Proven.#ofCsr(der);
   }
 
-  /** A request of a CMC message, with the proof that its service has found. @throws CmcError `algorithm` */
+  /** A request of a CMC message, with the proof that its service verified. @throws CmcError `algorithm` */
   static byCmc(request: CmcCertificateRequest, proof: ProofOfPossession): Proven {
     const { publicKey, kind: format } = request;
     const csr = proof.method === 'signature' ? proof.csr : undefined;
     return new Proven(request, { kind: 'own', publicKey, shown: requestKey(request), proof: csr, format });
   }
 
-  /** What stands in the queue: it was proven before it was queued. @throws EstuaryError 400; CmcError */
+  /** A queued request, proven before it was queued. @throws EstuaryError 400; CmcError */
   static async queued({ csr: der, format, spki_sha256 }: RequestRow): Promise<Proven> {
     if (spki_sha256 === null) return Proven.#withoutKey(der);
     if (format === 'pkcs10') return Proven.#ofStored(der);
@@ -85,7 +87,7 @@ export class Proven {
     return Proven.#ofOwnKey(csr, csr);
   }
 
-  /** Secrets were taken out of it, and with them its signature. */
+  /** Secrets, and with them the signature, were removed from it. */
   static async #ofStored(der: Buffer): Promise<Proven> {
     const csr = parseCsr(der);
     return isWithoutSecrets(csr) ? Proven.#ofOwnKey(csr, undefined) : Proven.#ofCsr(der);
@@ -97,7 +99,7 @@ export class Proven {
     return new Proven(csr, { kind: 'own', publicKey, shown, proof, format: 'pkcs10' });
   }
 
-  /** RFC 7030 §4.4.1: the CSR's own key and signature say nothing. */
+  /** RFC 7030 §4.4.1: the CSR's own key and signature are ignored. */
   static #withoutKey(der: Buffer): Proven {
     const csr = parseCsrWithoutProof(der);
     return new Proven(csr, { kind: 'generated', likeKeyType: csr.publicKey.keyType });

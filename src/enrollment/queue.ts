@@ -35,20 +35,20 @@ export interface RequestQueueOptions {
   readonly now: () => number;
 }
 
-/** A request that was found, and its certificate when it has one. */
+/** A queued request, and its certificate, if any. */
 export interface Known {
   readonly row: RequestRow;
   readonly certificate: CertificateRow | undefined;
 }
 
-/** What a request is looked for by, and replaces where it is queued. */
+/** The key of a lookup, and what the request replaces in the queue. */
 export interface Place {
   readonly recognition: string;
-  /** The request whose certificate answers no more. */
+  /** The request whose certificate is no longer an answer. */
   readonly supersedes: string | null;
 }
 
-/** The request is in the queue: with its OTP use, and its audit records. */
+/** The request is queued, with its OTP use and its audit records. */
 export class Queued {
   readonly #requestId: string;
 
@@ -60,7 +60,10 @@ export class Queued {
     return { status: 'pending', requestId: this.#requestId };
   }
 
-  /** @throws EstuaryError 401 the OTP's last use went elsewhere; 500; 503. @returns the request that was found in its place */
+  /**
+   * @throws EstuaryError 401 if another request took the OTP's last use; 500; 503. @returns the request that was found
+   * instead
+   */
   static async of(
     { keyed: { request } }: Allowed,
     row: RequestRow,
@@ -88,12 +91,12 @@ export class RequestQueue {
     this.#now = now;
   }
 
-  /** Whether this request was queued before, so that a token without a use left may ask for it again. */
+  /** Whether this request is queued, so that a used-up token may poll it. */
   async isQueued(request: RequestBase, sent: Recognized): Promise<boolean> {
     return 'row' in (await this.#find(request, recognitionOf(request, sent)));
   }
 
-  /** The request that was queued before, or the place of a new one. */
+  /** The queued request, or the place for a new one. */
   find({ request, recognition }: Authorized): Promise<Known | Place> {
     return this.#find(request, recognition);
   }
@@ -111,7 +114,7 @@ export class RequestQueue {
     return { row, certificate: await this.#store.findCertificateByRequest(row.id) };
   }
 
-  /** The row of a request that is to be queued here, or submitted elsewhere. @param revocationChallenge its hash */
+  /** The row of a request to be queued here, or submitted elsewhere. @param revocationChallenge its hash */
   rowOf({ keyed, override }: Allowed, { recognition }: Place, revocationChallenge: string | undefined): RequestRow {
     const { request, csr, names, key: wanted } = keyed.authorized;
     const { ca, identity, operation, requestId } = request;
@@ -152,7 +155,7 @@ export class RequestQueue {
     };
   }
 
-  /** The CA refuses for good what an administrator approved: its policy has changed since. */
+  /** The CA permanently rejects what an administrator approved: its policy has changed since. */
   async fail(request: RequestBase, requestId: string, error: EstuaryError): Promise<void> {
     await this.#store.failRequest(requestId, error.message, this.#now(), [
       certificateFailed(eventBase({ ...request, requestId }), describe(error)),
@@ -161,8 +164,8 @@ export class RequestQueue {
 }
 
 /**
- * A certificate that is revoked, has expired, or that the requester presents for renewal answers no further request:
- * the next one is new.
+ * A certificate that is revoked, expired, or presented for renewal is no answer to further requests; the next one is
+ * new.
  */
 async function isSuperseded({ certificate: row }: Known, identity: Identity, now: number): Promise<boolean> {
   if (row === undefined) return false;

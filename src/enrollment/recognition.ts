@@ -11,16 +11,15 @@ import { spkiHash } from '../pki/x509/public-key.ts';
 import { certifiedSubject } from './names.ts';
 import { bodyOf, type ReceivedByEst, type RequestBase } from './request.ts';
 
-/** What a request is recognized by, beside its requester, CA and operation. */
+/** The compared content, in addition to requester, CA and operation. */
 export interface Recognized extends Pick<CsrContent, 'subject' | 'subjectAltNames' | 'extensions'> {
-  /** The requester's own key, or the form in which it wants the key that we generate. */
+  /** The requester's own key, or the requested form of a generated key. */
   readonly key: string;
 }
 
 /**
- * A request for a certificate of its own key is recognized by that key. One for a generated key is not, since the CSR's key may change
- * from poll to poll; but a request for an encrypted key is another one than a request for a plain one, so that approval of the first never
- * yields the second.
+ * A request for its own key is recognized by that key. One for a generated key is not, since the CSR's key may change
+ * between polls; but its protection counts, so that approval of an encrypted key never yields a plain one.
  */
 export function recognize(csr: CsrContent, kind: 'own' | 'generated'): Recognized {
   if (kind === 'own') return { ...csr, key: spkiHash(csr.publicKey) };
@@ -29,7 +28,7 @@ export function recognize(csr: CsrContent, kind: 'own' | 'generated'): Recognize
   return { ...csr, key: has(OID.asymmetricDecryptKeyIdentifier) ? 'generated, asymmetric' : 'generated' };
 }
 
-/** What a request claims to be, before anything of it is proven. @throws EstuaryError 400 */
+/** The content of an unproven request. @throws EstuaryError 400 */
 export function recognizeSent(received: ReceivedByEst): Recognized {
   const der = bodyOf(received);
   return received.operation === 'serverkeygen'
@@ -37,7 +36,7 @@ export function recognizeSent(received: ReceivedByEst): Recognized {
     : recognize(parseCsr(der), 'own');
 }
 
-/** The same for the same request of the same requester. */
+/** Equal for the same request of the same requester. */
 export function recognitionOf({ ca, operation, identity }: RequestBase, sent: Recognized): string {
   const parts = [
     identity.requester,
@@ -51,7 +50,7 @@ export function recognitionOf({ ca, operation, identity }: RequestBase, sent: Re
   return hash('sha256', JSON.stringify(parts), 'hex');
 }
 
-/** What is copied into the certificate counts: who approved one value did not approve another. None: as if there were no such thing. */
+/** Copied values count: an approval of one value is no approval of another. Undefined if nothing is copied. */
 function copiedParts(profile: ProfileConfig, { extensions }: Recognized): readonly string[] {
   return copiedExtensions(profile, extensions)
     .map(({ oid, value }) => `${oid} ${value.toString('hex')}`)

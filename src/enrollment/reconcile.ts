@@ -5,11 +5,10 @@ import type { IssuanceStore } from '../store/issuance-store.ts';
 import type { RequestStore } from '../store/request-store.ts';
 
 /**
- * Closes intents whose process ended before it recorded a certificate, so before it answered. The use of a one-time password is given back,
- * and the serial number stays unused. A request that was being submitted to a remote CA waits until its outcome there is known. Another
- * process may take up CMC messages that the dead one was processing.
- *
- * @param instance the dead process; undefined: all processes, when a service starts that has its store to itself
+ * Closes intents of processes that ended before they recorded a certificate, and so before the response. Returns OTP
+ * uses; the serial numbers stay unused. A request in submission to a remote CA waits until its outcome there is known.
+ * Another process may take over CMC messages in progress.
+ * @param instance the dead process; undefined: all, when a service starts that owns its store
  * @returns how many were closed
  */
 export async function reconcile(
@@ -34,7 +33,7 @@ export async function reconcile(
       ),
     ]);
   }
-  // After their reservations: whoever takes a message up must not find one open.
+  // After their reservations: a process that takes over a message must not find an open one.
   await store.releaseCmcMessages(instance);
   if (open.length > 0) log.warn({ reservations: open.length }, 'closed what an interrupted process left open');
   return open.length;

@@ -23,13 +23,13 @@ import {
 import { RequestTaken, type EnrollmentOutcome } from './request.ts';
 import { Submitted } from './submitted.ts';
 
-/** A CA with a queue of its own. */
+/** A CA with its own queue. */
 export interface RemoteCa {
   readonly ca: Ca;
   readonly queue: RemoteQueue;
 }
 
-/** Unanswered submissions that one sweep looks into. */
+/** Unanswered submissions per sweep. */
 const SWEEP_LIMIT = 50;
 
 export class RemoteRequests {
@@ -43,8 +43,7 @@ export class RemoteRequests {
 
   /**
    * Submits a request that passed every check.
-   *
-   * @returns the outcome, or the request that was found in its place
+   * @returns the outcome, or the request that was found instead
    * @throws as {@link Submitted.of} and {@link Submitted.issue}
    */
   async submit(
@@ -63,8 +62,7 @@ export class RemoteRequests {
   }
 
   /**
-   * What has become of a request that waits at its CA; asks the CA at most once in the interval.
-   *
+   * The state of a request at its CA; calls the CA at most once per interval.
    * @throws EstuaryError 403 rejected or canceled; 500 the CA issued something else; 503 the CA has lost it
    */
   async poll(remote: RemoteCa, row: RequestRow): Promise<EnrollmentOutcome> {
@@ -79,13 +77,13 @@ export class RemoteRequests {
       if (error instanceof RequestTaken) return waits;
       const lasting = isRefusal(error);
       if (lasting || (error instanceof EstuaryError && ENDINGS.has(error.code))) throw error;
-      // The request is where it is; that the CA cannot be asked now changes nothing.
+      // An unreachable CA does not change the request's state.
       this.#options.log.warn({ ca: row.ca, request_id: row.id, detail: describe(error) }, 'request not polled');
       return waits;
     }
   }
 
-  /** Looks into submissions that were not answered, whether or not their clients come again. Never rejects. */
+  /** Looks up unanswered submissions, even if their clients do not return. Never rejects. */
   async lookForUnanswered(remotes: readonly RemoteCa[]): Promise<void> {
     const { now, interval, log } = this.#options;
     try {
@@ -128,7 +126,7 @@ export class RemoteRequests {
     }
   }
 
-  /** The CA works, and does not know the request. Replicas lag; but a request may also have been accepted and lost. */
+  /** The CA works but does not know the request: replicas lag, or an accepted request was lost. */
   async #missing(queue: RemoteQueue, row: RequestRow): Promise<undefined> {
     const now = this.#options.now();
     const since = row.missing_since ?? now;
@@ -138,7 +136,7 @@ export class RemoteRequests {
     throw unavailable('REQUEST_LOST', 'The CA has lost this request; send it again.');
   }
 
-  /** @returns the reference under which it is found, or its outcome; undefined: not found so far */
+  /** @returns its reference or outcome at the CA; undefined: not found yet */
   async #find({ ca, queue }: RemoteCa, row: RequestRow): Promise<string | EnrollmentOutcome | undefined> {
     const request = issuanceRequestOf(row);
     const from = row.changed_at;
@@ -173,7 +171,7 @@ export class RemoteRequests {
     throw unavailable('SUBMISSION_LOST', `The CA "${ca.label}" did not take the request; send it again.`);
   }
 
-  /** Another request of the same key may have been issued in the same time. */
+  /** Another request with the same key may have been issued meanwhile. */
   async #unrecorded(row: RequestRow, found: readonly Found[]): Promise<Buffer | undefined> {
     for (const one of found) {
       if (!('certificate' in one)) continue;
@@ -183,7 +181,7 @@ export class RemoteRequests {
     return undefined;
   }
 
-  /** The second phase of what was issued while it waited. */
+  /** The second phase of a certificate issued while it waited. */
   async #claimAndRecord(row: RequestRow, certificate: Buffer): Promise<EnrollmentOutcome> {
     const claim = await orReleaseIfLost(this.#options, row.id, () =>
       this.#store.claimRequest(reservationOf(row, this.#options), []),
@@ -193,7 +191,7 @@ export class RemoteRequests {
     return { status: 'issued', certificate };
   }
 
-  /** What the CA issued is not what was asked for: that is the end of the request. */
+  /** Ends the request if the CA issued something else. */
   async #endedBy<T>(row: RequestRow, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -214,10 +212,10 @@ export class RemoteRequests {
   }
 }
 
-/** Decided at the CA: the OTP use stays taken, as after an administrator's rejection. */
+/** The CA decided: the OTP use stays taken, as after an administrator's rejection. */
 const DECIDED = { final: false, otp_use_returns: false } as const;
-/** Nobody decided: the request may be made again, with the same OTP. */
+/** No decision: the request may be repeated with the same OTP. */
 const UNDECIDED = { status: 'failed', decided_at: null, final: false, otp_use_returns: true } as const;
 
-/** The failures that end a request; others pass. */
+/** Failures that end a request; others are temporary. */
 const ENDINGS: ReadonlySet<string> = new Set(['CA_ISSUED_OTHER', 'REQUEST_LOST', 'SUBMISSION_LOST']);

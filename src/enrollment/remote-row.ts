@@ -1,4 +1,4 @@
-/** What is done with the row of a request at a CA elsewhere, whether it is being submitted or waits. */
+/** Operations on the row of a request at a remote CA. */
 import { certificateIssued } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import type { IssuanceRequest } from '../ca/driver.ts';
@@ -21,14 +21,14 @@ export interface RemoteRequestsOptions {
   readonly now: () => number;
   /** This process, as the owner of its reservations. */
   readonly instance: string;
-  /** Milliseconds between polls of one request that reach the CA, however many clients ask. */
+  /** Milliseconds between polls of one request that reach the CA, however many clients poll. */
   readonly interval: number;
-  /** Closes the reservations that the store cannot close now. */
+  /** Closes reservations that the store cannot close now. */
   readonly releaser: Pick<ReservationReleaser, 'release'>;
   readonly repeats: Pick<Repeats, 'repeatable'>;
 }
 
-/** The reservation under which one process is at work on it. */
+/** The reservation under which one process works on it. */
 export function reservationOf(
   row: RequestRow,
   { instance, now }: Pick<RemoteRequestsOptions, 'instance' | 'now'>,
@@ -45,13 +45,13 @@ export function reservationOf(
     spki_sha256: row.spki_sha256,
     otp_id: null,
     device_key: row.device_key,
-    // Checked at the submission. What the CA has issued is recorded even if the device was disabled since.
+    // Checked on submission. A certificate that the CA issued is recorded even if the device was disabled since.
     required_device: null,
     created_at: now(),
   };
 }
 
-/** The second phase of what the CA has issued. */
+/** The second phase for a certificate that the CA issued. */
 export async function recordIssued(
   store: IssuanceStore,
   row: RequestRow,
@@ -70,7 +70,7 @@ export async function recordIssued(
   noteOnRequest({ serial: certificate.serial });
 }
 
-/** When the store cannot say what became of it, it is as if no answer had come. */
+/** A store error counts as a missing response. */
 export async function orRelease(
   { releaser }: Pick<RemoteRequestsOptions, 'releaser'>,
   requestId: string,
@@ -84,12 +84,12 @@ export async function orRelease(
   }
 }
 
-/** What the audit events of a row have in common. */
+/** Common fields of a row's audit events. */
 export function rowEvent({ requester, ca, id }: RequestRow) {
   return { subject: requester, ca, request_id: id };
 }
 
-/** What was asked for, from what was submitted. */
+/** The issuance request of a submitted row. */
 export function issuanceRequestOf({ id, csr, format, requester, operation }: RequestRow): IssuanceRequest {
   const content =
     format === 'crmf' ? parseCertificateRequest({ kind: 'crm', bodyPartID: 1, der: csr }) : parseCsrWithoutProof(csr);
@@ -107,7 +107,7 @@ export function issuanceRequestOf({ id, csr, format, requester, operation }: Req
   };
 }
 
-/** For the call that commits a reservation: where the store went away over it, it may have been committed. */
+/** For a call that commits a reservation: if the store was lost meanwhile, it may have committed. */
 export async function orReleaseIfLost<T>(
   { releaser }: Pick<RemoteRequestsOptions, 'releaser'>,
   requestId: string,

@@ -30,7 +30,7 @@ interface Request {
   readonly key: { readonly kind: 'own' | 'generated' };
 }
 
-/** The first pause between looks at a request that is under way elsewhere; each is twice as long as the one before, up to the longest. */
+/** The first delay between checks of a request in progress elsewhere; doubled up to the maximum. */
 const FIRST_PAUSE = 20;
 const LONGEST_PAUSE = 1000;
 
@@ -44,14 +44,14 @@ export class Repeats {
     this.#options = options;
   }
 
-  /** What the use for this request is remembered by. */
+  /** Identifies the request of a use. */
   repeatable(recognition: string): Repeatable {
     return { recognition, retry_window: this.#options.retryWindow };
   }
 
   /**
-   * What a token that buys no certificate any more may do with what was sent: `answered`, go on to the answer of the request that it was
-   * used for; `refused`, nothing, but it is that request; `unknown`, nothing.
+   * What a used-up token permits for a request: `answered`: continue to the answer of the request that it was used for;
+   * `refused`: it is that request, but no answer is possible; `unknown`: another request.
    */
   async standing(
     request: RequestBase,
@@ -68,7 +68,7 @@ export class Repeats {
     return isValid ? 'answered' : 'refused';
   }
 
-  /** The use of a request that has failed meanwhile went back after the token was looked at. */
+  /** A failed request may have returned its use since the token was checked. */
   async #hasUse({ otp_id, dead }: UsedToken): Promise<boolean> {
     if (dead !== undefined) return false;
     const token = await this.#options.store.getOtp(otp_id);
@@ -76,11 +76,10 @@ export class Repeats {
   }
 
   /**
-   * What the same request was answered within the window; waits for it while it is under way, wherever that is.
-   *
-   * @param isGone whether nobody is there any more to take the answer
-   * @returns undefined: nothing, so the request is one of its own
-   * @throws EstuaryError 401 the certificate, or the token, is revoked; 403 `KEY_SENT_ONCE`; 503 `REQUEST_UNDER_WAY`
+   * The answer to the same request within the window; waits while it is in progress on any node.
+   * @param isGone whether the client has disconnected
+   * @returns undefined: it is a new request
+   * @throws EstuaryError 401 if the certificate or the token is revoked; 403 `KEY_SENT_ONCE`; 503 `REQUEST_UNDER_WAY`
    */
   async answer(again: Request, isGone: () => boolean): Promise<EnrollmentOutcome | undefined> {
     const { store, retryWindow, patience } = this.#options;
@@ -101,7 +100,7 @@ export class Repeats {
     return issued_at !== null && issued_at > now() - retryWindow;
   }
 
-  /** An expired certificate is no use to a device: the request is treated as new. */
+  /** An expired certificate is useless: the request counts as new. */
   async #unexpiredOf({ request_id }: OtpUse): Promise<CertificateRow | undefined> {
     const { store, now } = this.#options;
     const row = await store.findCertificateByRequest(request_id);
@@ -113,7 +112,7 @@ export class Repeats {
     const certificate = await this.#unexpiredOf(use);
     if (certificate === undefined) return undefined;
     const token = await store.getOtp(use.otp_id);
-    // Both may have ended while it waited, and the window does not outlast them.
+    // Both may have been revoked while it waited.
     if (certificate.revoked_at !== null)
       throw tokenInvalid(request.identity, `certificate ${certificate.serial} is revoked`);
     if (token === undefined || token.revoked_at !== null || token.expires_at <= now())
@@ -126,11 +125,11 @@ export class Repeats {
   }
 }
 
-/** 503: how the first request ends is not known yet. */
+/** 503: the outcome of the first request is not known yet. */
 export const underWay = (): EstuaryError =>
   unavailable('REQUEST_UNDER_WAY', 'The same request is still being answered; send it again.');
 
-/** 403: the answer that held the generated key was the only one, so whoever lost it needs another certificate. */
+/** 403: a generated key is sent only once; a client that lost it needs another certificate. */
 export function keySentOnce({ serial, ca }: { readonly serial: string | null; readonly ca: string }): EstuaryError {
   return forbidden(
     'KEY_SENT_ONCE',

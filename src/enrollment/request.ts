@@ -10,30 +10,30 @@ import type { DeviceRow } from '../store/device-store.ts';
 import type { RequestRow } from '../store/request-store.ts';
 import type { KeyPart } from './key-part.ts';
 
-/** The operations of EST that come to a certificate. */
+/** The enrollment operations of EST. */
 export type EstEnrollment = 'simpleenroll' | 'simplereenroll' | 'serverkeygen';
 
-/** A request as it came in; nothing in it is believed yet. */
+/** A request as received; unverified. */
 export interface Received {
   readonly requestId: string;
   readonly operation: EstEnrollment | 'fullcmc';
   readonly ca: Ca;
   readonly address: string;
-  /** What may tie the requested key to the sender (RFC 7030 §3.5). */
+  /** Links the requested key to the sender (RFC 7030 §3.5). */
   readonly linking: PopLinking;
 }
 
-/** The same for one of EST's own operations. */
+/** A request to an EST operation. */
 export interface ReceivedByEst extends Received {
   readonly operation: EstEnrollment;
   readonly presented: PresentedCredentials;
-  /** DER of the CSR; or why the body holds none, which is told after the authentication. */
+  /** DER of the CSR, or the body's error, which is reported after authentication. */
   readonly body: Buffer | EstuaryError;
-  /** Whether nobody is there any more to take an answer. */
+  /** Whether the client has disconnected. */
   isGone(): boolean;
 }
 
-/** A registered device, as far as a request has to know it. */
+/** The part of a registered device that requests use. */
 export type RequestDevice = Pick<DeviceRow, 'key' | 'id' | 'attributes'>;
 
 /** The device columns of a request's records. */
@@ -45,33 +45,33 @@ export function deviceOf({
   return { device: id, device_key: key, required_device: device?.key ?? null };
 }
 
-/** 403: what the store says of a device that was disabled, has expired or is gone by now. */
+/** 403: the device was disabled, expired or deleted, according to the store. */
 export function deviceNotRegistered(detail: string): EstuaryError {
   return forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail });
 }
 
-/** DER of the CSR. @throws EstuaryError 400 why there is none */
+/** DER of the CSR. @throws EstuaryError 400 with the body's error */
 export function bodyOf({ body }: Pick<ReceivedByEst, 'body'>): Buffer {
   if (body instanceof EstuaryError) throw body;
   return body;
 }
 
-/** What every stage from the authentication on says of a request's sender and aim. */
+/** A request's authenticated sender and purpose, for all later stages. */
 export interface RequestBase extends Omit<Received, 'linking'> {
   readonly identity: Identity;
-  /** Of the authentication, and what came after it; committed with the next transaction. */
+  /** Events of the authentication and later; committed with the next transaction. */
   readonly events: readonly AuditEvent[];
-  /** Whose the certificate is, where somebody else asks for it: a registration authority for what was queued. */
+  /** The certificate's owner if another party polls it: a registration authority for a queued request. */
   readonly owner?: string;
-  /** The registered device that it is for, if the label issues to registered devices only. */
+  /** The registered device, if the label issues only to registered devices. */
   readonly device?: RequestDevice;
-  /** The device in whose history it appears, if the label also issues to other requesters. No rule applies to this device. */
+  /** The device whose history shows the request, if the label also issues to others. No rule applies to it. */
   readonly foundDevice?: Pick<DeviceRow, 'key' | 'id'>;
-  /** Nobody has sent it: an administrator asks what would become of it (dry-run.ts). */
+  /** An administrator's dry run (dry-run.ts). */
   readonly dryRun?: true;
 }
 
-/** What has effects asks first. @throws EstuaryError 500 `DRY_RUN` */
+/** Called before any effect. @throws EstuaryError 500 `DRY_RUN` */
 export function refuseDryRun({ dryRun }: Pick<RequestBase, 'dryRun'>): void {
   if (dryRun === true) throw failed('DRY_RUN', 'A dry run must not have effects.');
 }
@@ -80,18 +80,18 @@ export type EnrollmentOutcome =
   | {
       readonly status: 'issued';
       readonly certificate: Buffer;
-      /** The private key that we generated; whoever answers with it zeroes it. */
+      /** The generated private key; the sender of the response zeroes it. */
       readonly key?: KeyPart | undefined;
     }
   | { readonly status: 'pending'; /** Of the queued request. */ readonly requestId: string };
 
-/** What polls at once make of an approved request: one issues, for the others this is thrown. */
+/** Thrown for all but one of concurrent polls of an approved request. */
 export class RequestTaken extends Error {}
 
-/** Who asked which CA, from where. */
+/** The requester, the CA and the address. */
 type RequestOrigin = Pick<RequestBase, 'identity' | 'address' | 'ca' | 'requestId'>;
 
-/** What the audit events of a request have in common. */
+/** Common fields of a request's audit events. */
 export function eventBase(
   request: RequestOrigin,
 ): AuditedRequester & Pick<AuditEvent, 'subject' | 'address' | 'ca'> & { readonly request_id: string } {
@@ -103,10 +103,10 @@ export function eventBase(
   };
 }
 
-/** The bound on the text of a denial; names in it come from the request. */
+/** Maximum text of a denial; it contains names from the request. */
 const MAX_DENIAL = 1000;
 
-/** What an authenticated requester was denied: the whole request, or a part of a CMC message. */
+/** A denial of a whole request, or of a part of a CMC message, to an authenticated requester. */
 export function deniedEvent(request: RequestOrigin, detail: string): AuditEvent {
   return {
     ...eventBase(request),
@@ -117,9 +117,8 @@ export function deniedEvent(request: RequestOrigin, detail: string): AuditEvent 
 }
 
 /**
- * What is committed with the intent to issue, or to queue.
- *
- * @param takesUse it costs a use of a password, where one authenticated it
+ * Events committed with the intent to issue, or to queue.
+ * @param takesUse it takes a use of a password
  */
 export function receivedEvents(request: RequestBase, takesUse: boolean): AuditEvent[] {
   const { events, identity, operation: detail } = request;
@@ -129,12 +128,12 @@ export function receivedEvents(request: RequestBase, takesUse: boolean): AuditEv
   return [...events, { ...base, type: 'request.received', outcome: 'success', detail }, ...used];
 }
 
-/** The lockout keys that the acceptance of a request clears: those of whom it costs a use of a password. */
+/** The lockout keys that an accepted request clears: those of the password that it used. */
 export function clearedBy({ identity }: Pick<RequestBase, 'identity'>): readonly string[] {
   return tokenOf(identity)?.lockoutKeys ?? [];
 }
 
-/** 401: the token of the request has no use left, or is dead. */
+/** 401: the request's token is used up or dead. */
 export function tokenInvalid(identity: Identity, detail: string): EstuaryError {
   return credentialInvalid(tokenMethod(identity), detail);
 }

@@ -3,10 +3,10 @@ import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { IssuanceStore } from '../store/issuance-store.ts';
 
-/** Milliseconds between attempts to close reservations that the store could not close. */
+/** Milliseconds between attempts to close reservations. */
 const RETRY = 2000;
 
-/** Closes reservations without a certificate; where the store cannot do it now, goes on trying in the background. */
+/** Closes reservations without a certificate; retries in the background if the store fails. */
 export class ReservationReleaser {
   readonly #store: Pick<IssuanceStore, 'releaseReservation'>;
   readonly #log: Pick<Logger, 'error'>;
@@ -46,7 +46,7 @@ export class ReservationReleaser {
     }
   }
 
-  /** Stops trying. */
+  /** Stops the retries. */
   close(): void {
     clearTimeout(this.#timer);
   }

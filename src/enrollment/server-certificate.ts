@@ -1,4 +1,4 @@
-/** The certificate of the service's own listeners, from one of its CAs (`tls.automatic`). */
+/** The certificate of the service's own listeners, issued by one of its CAs (`tls.automatic`). */
 import { createPublicKey, generateKeyPairSync, hash, randomUUID, type KeyObject } from 'node:crypto';
 import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,11 +22,11 @@ import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
 import { certificateRow } from './certificate-row.ts';
 
 export interface ServerCertificateOptions {
-  /** As it is in force now. */
+  /** In force. */
   readonly ca: () => Pick<Ca, 'label' | 'driver' | 'certificate' | 'isSubjectOfCa'>;
   /** DNS names and IP addresses. */
   readonly names: readonly string[];
-  /** Where key and certificate are kept; nobody else has a file there. */
+  /** Folder for key and certificate, not shared. */
   readonly folder: string;
   readonly store: Pick<
     CertificateStore & IssuanceStore,
@@ -36,15 +36,15 @@ export interface ServerCertificateOptions {
   readonly instance: string;
   readonly log: Pick<Logger, 'info' | 'error'>;
   readonly now: () => number;
-  /** Of all nodes: one of them renews. */
+  /** Across nodes: one of them renews. */
   readonly mutex: Limiter;
 }
 
-/** Key and certificates stand in one file, so that they change as one. */
+/** Key and certificates are in one file, so that they change together. */
 const FILE = 'server.pem';
-/** Of its life, after which it is renewed. */
+/** Fraction of the lifetime after which it is renewed. */
 const RENEWED_AFTER = 2 / 3;
-/** Milliseconds that a renewal by another node may take. */
+/** Milliseconds to wait for a renewal by another node. */
 const PATIENCE = 60_000;
 
 const WHO = 'the server itself';
@@ -57,7 +57,7 @@ export class ServerCertificate {
     this.#options = options;
   }
 
-  /** What to present. @throws EstuaryError 500 `SERVER_CERTIFICATE_MISSING` before the first {@link refresh} */
+  /** @throws EstuaryError 500 `SERVER_CERTIFICATE_MISSING` before the first {@link refresh} */
   get current(): KeyPair {
     if (this.#current === undefined)
       throw failed('SERVER_CERTIFICATE_MISSING', 'The server certificate is not yet issued.');
@@ -65,10 +65,9 @@ export class ServerCertificate {
   }
 
   /**
-   * Takes the certificate in the file, and has another one issued where it is time: near its end, revoked, of another CA or for
-   * other names.
-   *
-   * @throws whatever keeps it from being issued, where there is none that could go on being used
+   * Loads the certificate file, and renews the certificate if it expires soon, is revoked, or has another CA or other
+   * names.
+   * @throws the error of the issuance, if no usable certificate remains
    */
   async refresh(): Promise<void> {
     const { mutex, log } = this.#options;
@@ -76,7 +75,7 @@ export class ServerCertificate {
     try {
       const release = await mutex.acquire({ waitMs: PATIENCE });
       try {
-        // Another node may have been faster.
+        // Another node may have renewed it.
         if (await this.#takeGood()) return;
         const pair = await this.#issue();
         this.#keep(pair);
@@ -92,7 +91,7 @@ export class ServerCertificate {
     }
   }
 
-  /** Takes what is in the file, if it can be used at all; whether it needs no renewal. */
+  /** Loads a usable certificate. Returns whether it needs no renewal. */
   async #takeGood(): Promise<boolean> {
     const pair = await this.#read();
     if (pair === undefined || !this.#isInTime(pair.certificates[0])) return false;
@@ -134,7 +133,7 @@ export class ServerCertificate {
     );
   }
 
-  /** In two phases like every certificate: the intent, the signature, the record. */
+  /** In two phases like every certificate: intent, signature, record. */
   async #issue(): Promise<KeyPair> {
     const { names, store, instance, now } = this.#options;
     const ca = this.#options.ca();
@@ -186,7 +185,7 @@ export class ServerCertificate {
       ]);
       return { certificates: [parseCertificate(result.certificate), ...intermediates(ca)], privateKey };
     } catch (error) {
-      // What the store cannot close now, the next start does.
+      // What the store cannot close now, the next start closes.
       await store
         .releaseReservation(reservation.request_id, [certificateFailed(base, describe(error))])
         .catch(() => undefined);
@@ -215,7 +214,7 @@ export class ServerCertificate {
 
 const spkiOf = (key: KeyObject): Buffer => createPublicKey(key).export({ type: 'spki', format: 'der' });
 
-/** What clients need between the certificate and a root that they have. */
+/** The certificates between this one and a root that clients have. */
 function intermediates({ driver }: Pick<Ca, 'driver'>): Certificate[] {
   const chain = driver.chain().map((der) => parseCertificate(der));
   const root = chain.findIndex(({ subject, issuer }) => subject.der.equals(issuer.der));

@@ -1,4 +1,4 @@
-/** The stage of a request at a CA elsewhere: it is in the store, with its reservation, and may be submitted, once. */
+/** Stage of a request at a remote CA: it is stored with its reservation, and may be submitted once. */
 import { certificateFailed } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import { describe, EstuaryError, forbidden } from '../errors.ts';
@@ -18,7 +18,7 @@ import {
   type RequestBase,
 } from './request.ts';
 
-/** Whether its submission costs the use of a password: of what an administrator has approved, it was taken when it was queued. */
+/** Whether its submission takes an OTP use; an approved request took it when it was queued. */
 const takesUse = (row: RequestRow): boolean =>
   TRANSITIONS[stateOf(row) === 'approved' ? 'handOver' : 'submit'].use === 'is taken';
 
@@ -34,11 +34,11 @@ export class Submitted {
   }
 
   /**
-   * Of a request that passed every check: a new one, or one that an administrator has approved.
-   *
-   * @param row the request as it is to be queued; the approved one, if it is that
-   * @returns itself, or the request that was found in its place
-   * @throws EstuaryError 401 the OTP's last use went elsewhere; 403; 500; 503; RequestRepeated the same request has the use already
+   * From a request that passed every check, new or approved.
+   * @param row to be queued, or the approved row
+   * @returns itself, or the request that was found instead
+   * @throws EstuaryError 401 if another request took the OTP's last use; 403; 500; 503; RequestRepeated if the same
+   * request has the use
    */
   static async of(
     allowed: Allowed,
@@ -60,9 +60,8 @@ export class Submitted {
   }
 
   /**
-   * Has the CA take it, once.
-   *
-   * @throws EstuaryError 403 the CA refuses it; 500; 503. Its OTP use is not lost then
+   * Submits it to the CA once.
+   * @throws EstuaryError 403 if the CA rejects it; 500; 503. The OTP use is then not lost
    */
   async issue(): Promise<EnrollmentOutcome> {
     const row = this.#row;
@@ -99,7 +98,7 @@ export class Submitted {
     throw forbidden('CA_REJECTED', reason);
   }
 
-  /** It may have arrived: from now on the client polls, and the CA is searched for it. */
+  /** It may have arrived: the client polls, and the CA is searched for it. */
   async #unanswered(request: RequestBase, error: unknown): Promise<EnrollmentOutcome> {
     const detail = `not answered by the CA, which may have it: ${describe(error)}`;
     this.#options.log.warn({ ca: request.ca.label, request_id: request.requestId, detail }, 'submission not answered');

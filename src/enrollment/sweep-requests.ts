@@ -10,19 +10,19 @@ interface SweepOptions {
   readonly log: Logger;
   readonly now: () => number;
   readonly lifetimes: RequestLifetimes;
-  /** Whether it is for this process to do: of several nodes, one does. */
+  /** Whether this node performs the task. */
   readonly isOnDuty: () => boolean;
-  /** Looks into submissions to remote CAs whose answer was lost. Never rejects. */
+  /** Looks up submissions to remote CAs whose response was lost. Never rejects. */
   readonly lookForUnanswered: () => Promise<void>;
 }
 
-/** Milliseconds between sweeps; the lifetimes are minutes at least. */
+/** Milliseconds between sweeps; lifetimes are at least minutes. */
 const INTERVAL = 30_000;
 
-/** Ends and deletes queued requests and CMC messages whose time is over, now and from time to time. Returns what stops it. */
+/** Ends and deletes expired queued requests and CMC messages periodically. Returns a function that stops it. */
 export const sweepRequests = (options: SweepOptions): (() => void) => every(INTERVAL, () => void sweep(options));
 
-/** Never rejects: what could not be done now is done the next time. */
+/** Never rejects: failures are retried in the next sweep. */
 async function sweep({ store, log, now, lifetimes, isOnDuty, lookForUnanswered }: SweepOptions): Promise<void> {
   if (!isOnDuty()) return;
   await lookForUnanswered();

@@ -1,6 +1,6 @@
 import type { ErrorTable } from './table.ts';
 
-/** What the admin API refuses, and what becomes of requests that wait. */
+/** Errors of the admin API and of queued requests. */
 export const ADMIN_ERRORS = {
   ALREADY_REVOKED: { status: 409, cause: 'The certificate is already revoked.', remedy: 'No action is needed.' },
   APPROVED_ALREADY: {

@@ -1,6 +1,6 @@
 import type { ErrorTable } from './table.ts';
 
-/** Who sent the request cannot be told, or may not have what it asks for. */
+/** Errors of authentication and authorization. */
 export const AUTHENTICATION_ERRORS = {
   ADMIN_AUTHENTICATION_REQUIRED: {
     status: 401,

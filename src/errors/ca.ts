@@ -1,6 +1,6 @@
 import type { ErrorTable } from './table.ts';
 
-/** What the CA, its key or the hardware that holds it fails at. */
+/** Errors of a CA, its key, or the hardware that holds it. */
 export const CA_ERRORS = {
   CA_BUSY: {
     status: 503,

@@ -1,6 +1,6 @@
 import type { ErrorTable } from './table.ts';
 
-/** What is wrong with a certification request, or against the policy of the CA. */
+/** Errors of certification requests and violations of the CA's policy. */
 export const REQUEST_ERRORS = {
   AUTHORIZATION_DENIED: {
     status: 403,

@@ -19,15 +19,14 @@ export const ERRORS = {
 
 type Errors = typeof ERRORS;
 
-/** Stable: tests, the admin API, the audit log and whoever reads them rely on it. */
+/** Stable: tests, the admin API and the audit log rely on them. */
 export type ErrorCode = keyof Errors;
 
 type OneOf<T> = T extends readonly (infer Each)[] ? Each : T;
 
-/** The statuses that errors have. */
 export type ErrorStatus = OneOf<Errors[ErrorCode]['status']>;
 
-/** The codes that a status goes with. */
+/** The codes of a status. */
 export type CodeOf<Status extends number> = {
   [Code in ErrorCode]: Status extends OneOf<Errors[Code]['status']> ? Code : never;
 }[ErrorCode];

@@ -1,6 +1,6 @@
 import type { ErrorTable } from './table.ts';
 
-/** What keeps a key from being generated, protected, archived or delivered (RFC 7030 §4.4). */
+/** Errors of generating, protecting, archiving or delivering a key (RFC 7030 §4.4). */
 export const GENERATED_KEY_ERRORS = {
   CAPABILITIES_MALFORMED: {
     status: 400,

@@ -1,6 +1,6 @@
 import type { ErrorTable } from './table.ts';
 
-/** What is wrong with a request before anybody reads what it asks for. */
+/** Errors in a request's HTTP form. */
 export const HTTP_ERRORS = {
   BAD_PATH: {
     status: 400,

@@ -1,6 +1,6 @@
 import type { ErrorTable } from './table.ts';
 
-/** What the store, the audit log, the start or a reload fails at. */
+/** Errors of the store, the audit log, the start or a reload. */
 export const SERVICE_ERRORS = {
   ADMIN_ANCHOR_OWN: {
     status: 500,

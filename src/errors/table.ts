@@ -1,12 +1,12 @@
 /** What docs/reference/errors.md says of a code. */
 export interface ErrorEntry {
-  /** The HTTP status; the code's statuses where what happened tells them apart. */
+  /** The HTTP status, or the statuses that depend on the situation. */
   readonly status: number | readonly number[];
-  /** What brings it about, in one sentence. */
+  /** The cause, in one sentence. */
   readonly cause: string;
   /** What the client's or the server's operator does about it, in one sentence. */
   readonly remedy: string;
-  /** The public text, where the generator cannot read it at the place that throws. */
+  /** The public text, if the generator cannot read it where it is thrown. */
   readonly text?: string;
 }
 

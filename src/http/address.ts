@@ -2,25 +2,25 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { isObject } from '../process/protocol.ts';
 
-/** An IPv4 address in its own form also on a dual-stack socket. */
+/** The remote IPv4 address in IPv4 form, also on a dual-stack socket. */
 export function networkAddress(address: string | undefined): string {
   if (address === undefined) return 'unknown';
   return /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/.exec(address)?.[1] ?? address;
 }
 
-/** What a balancer said of a connection (proxy-connection.ts), and a proxy of a request (forwarded-client.ts). */
+/** Addresses reported by a balancer (proxy-connection.ts) or a proxy (forwarded-client.ts). */
 const told = new WeakMap<object, string>();
 
-/** From now on the connection, or the request, counts as that of the client with this address. */
+/** Sets the client's address for a connection or a request. */
 export const setClientAddress = (of: Duplex | IncomingMessage, address: string): void =>
   void told.set(of, networkAddress(address));
 
 /** The network address of the client that sent a request. */
 export const requestAddress = (request: IncomingMessage): string => told.get(request) ?? clientAddress(request.socket);
 
-/** The client's network address at the other end of a connection, also of one that is gone. */
+/** The client's network address of a connection, even if it is closed. */
 export function clientAddress(socket: Duplex): string {
-  // A destroyed TLSSocket has forgotten its peer; the TCP socket remembers, since its address was asked for.
+  // A destroyed TLSSocket forgets its peer; the TCP socket keeps it, since its address was read before.
   const addresses = [socket, transportOf(socket)];
   const said = addresses.map((one) => told.get(one)).find((address) => address !== undefined);
   return said ?? networkAddress(addresses.map(remoteAddressOf).find((address) => address !== undefined));

@@ -1,4 +1,4 @@
-/** Refuses what a listener cannot take, before anything is done for it: 503 with Retry-After. */
+/** Rejects requests over the limits before any work: 503 with Retry-After. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { lockoutAddress } from '../auth/identity.ts';
 import { type EstuaryError, unavailable } from '../errors.ts';
@@ -6,10 +6,10 @@ import { inTurn } from '../process/turns.ts';
 import { exchangeOf } from './exchange.ts';
 import { RateLimits, type RequestRates } from './rate-limits.ts';
 
-/** Answers in the listener's form. */
+/** Responds in the listener's form. */
 type Refuse = (response: ServerResponse, error: EstuaryError) => void;
 
-/** Steps in before whatever answers the server's requests; to be called after that is there. */
+/** Checks before the server's other `request` listeners; call it after those exist. */
 export function limitRequests(server: Server, rates: RequestRates, refuse: Refuse): void {
   if (rates.perAddress === undefined && rates.total === undefined) return;
   const limits = new RateLimits(rates);
@@ -23,21 +23,21 @@ export function limitRequests(server: Server, rates: RequestRates, refuse: Refus
   });
 }
 
-/** Connections whose requests are carried out at once; beyond that, a queue would only grow, and with it the delay of all. */
+/** Connections with requests in progress; beyond that, only the queue and the delay would grow. */
 const MAX_IN_HAND = 256;
-/** Places among them for addresses that have few. */
+/** Places reserved for addresses with few. */
 const RESERVED = 64;
 const FEW = 16;
 
 /**
- * Bounds what is carried out at once, and what one address may have of it. What a client is still sending does not count: slow
- * clients delay nobody. A connection counts once, however many requests it sends without waiting for the responses.
- * Bursts are spread over several event-loop iterations.
+ * Limits requests in progress, in total and per address. Requests that are still arriving do not count: slow clients
+ * delay nobody. A connection counts once, however many requests it pipelines. Bursts are spread over several event-loop
+ * iterations.
  */
 export class InHand {
-  /** The requests of each connection. */
+  /** Requests per connection. */
   readonly #connections = new Map<object, number>();
-  /** The connections of each address. */
+  /** Connections per address. */
   readonly #addresses = new Map<string, number>();
 
   /** @throws EstuaryError 503 `OVERLOADED` */
@@ -57,7 +57,7 @@ export class InHand {
   }
 }
 
-/** Adds to the number of a key, and forgets a key without any. */
+/** Changes a key's count, and removes the key at zero. */
 function count<K>(numbers: Map<K, number>, key: K, change: number): number {
   const number = (numbers.get(key) ?? 0) + change;
   if (number > 0) numbers.set(key, number);
@@ -65,12 +65,12 @@ function count<K>(numbers: Map<K, number>, key: K, change: number): number {
   return number;
 }
 
-/** Which requests are at work, on all listeners of a process: what a reload has replaced may be closed once none of them uses it. */
+/** Tracks requests in progress on all listeners: replaced CAs may be closed once no request uses them. */
 
-/** Those that came between two calls of {@link OpenRequests.endOfThese}. */
+/** Requests between two calls of {@link OpenRequests.endOfThese}. */
 interface Generation {
   open: number;
-  /** Called at the end of the last one, where nobody comes to them any more. */
+  /** Called when the last one ends and no more can join. */
   ended: (() => void) | undefined;
 }
 
@@ -78,7 +78,7 @@ export class OpenRequests {
   #current: Generation = { open: 0, ended: undefined };
   #before: Promise<unknown> = Promise.resolve();
 
-  /** Follows every request of a server. */
+  /** Tracks every request of a server. */
   follow(server: Server): void {
     server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
       const generation = this.#current;
@@ -88,7 +88,7 @@ export class OpenRequests {
         if (generation.open === 0) generation.ended?.();
       };
       response.once('close', () => {
-        // What was asked for may go on without the one who asked.
+        // The operation may continue after the client is gone.
         const { atWork } = exchangeOf(request);
         if (atWork === undefined) end();
         else void atWork.then(end);
@@ -96,7 +96,7 @@ export class OpenRequests {
     });
   }
 
-  /** Resolves once every request that has come by now is answered, or given up and what it asked for is done. */
+  /** Resolves once every request so far has been answered, or abandoned and its operation is complete. */
   endOfThese(): Promise<unknown> {
     const these = this.#current;
     this.#current = { open: 0, ended: undefined };

@@ -1,4 +1,4 @@
-/** Connections that fail before a request: the handshake, or what Node's HTTP parser gives up on. */
+/** Connections that fail before a request: in the handshake, or in Node's HTTP parser. */
 import { STATUS_CODES, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
@@ -6,7 +6,7 @@ import type { ErrorCode } from '../errors.ts';
 import { clientAddress } from './address.ts';
 import { REQUEST_ID_HEADER, type Exchanges } from './exchange.ts';
 
-/** What a broken request is answered with. */
+/** The response to a broken request. */
 export interface Refusal {
   readonly status: number;
   readonly code: ErrorCode;
@@ -21,14 +21,13 @@ const MALFORMED: Refusal = { status: 400, code: 'HTTP_INVALID', text: 'The reque
 
 const plainText = ({ text }: Refusal) => ({ type: 'text/plain; charset=utf-8', body: text });
 
-/** Milliseconds that a refused client has to read its answer and to close; a connection cut at once may lose the answer. */
+/** Milliseconds for a rejected client to read its response; a connection closed at once may lose it. */
 const LINGER = 2000;
 
 /**
- * Answers and closes; a connection that was reset, never became secure or never spoke HTTP is just dropped. None of them
- * waits for its client.
- *
- * @param form how the listener words its errors; plain text unless told
+ * Responds and closes; drops connections that were reset, never became secure or never spoke HTTP. Does not wait for
+ * clients.
+ * @param form the listener's error format; default: plain text
  */
 export function answerBrokenRequests(
   server: Server,
@@ -36,12 +35,12 @@ export function answerBrokenRequests(
   form: (refusal: Refusal) => { readonly type: string; readonly body: string } = plainText,
 ): void {
   const refused = new WeakSet<Duplex>();
-  // Fastify installs a handler of its own.
+  // Fastify installs its own handler.
   server.removeAllListeners('clientError');
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     if (refused.has(socket)) return;
     if (wasLeftBehind(error, socket)) {
-      // Or Node takes no answer on it for finished.
+      // Otherwise Node never considers a response on it finished.
       Reflect.set(socket, '_hadError', false);
       return;
     }
@@ -60,7 +59,7 @@ export function answerBrokenRequests(
     const cut = setTimeout(() => socket.destroy(), LINGER);
     socket.once('close', () => clearTimeout(cut));
   });
-  // Before Node's own, which makes a clientError of it: a socket that never became secure cannot be ended, only destroyed.
+  // Before Node's own listener, which turns it into a clientError: an insecure socket can only be destroyed.
   server.prependListener('tlsClientError', (error: Error, socket: TLSSocket) => {
     exchanges.handshakeFailed(clientAddress(socket), reasonOf(error, socket));
     socket.destroy();
@@ -68,9 +67,9 @@ export function answerBrokenRequests(
 }
 
 /**
- * OpenSSL's queue of errors belongs to the thread: what one call leaves there, the next read of any connection reports.
- * During a handshake OpenSSL verifies the signatures in the chain that a client sends, whoever is to decide about it; when
- * one of them is wrong, an error that is none of TLS stays behind. The connection itself is sound.
+ * OpenSSL's error queue belongs to the thread: the next read on any connection reports what one call leaves there.
+ * During a handshake OpenSSL verifies signatures in the client's chain even if it does not decide about it; an invalid
+ * one leaves a non-TLS error behind. The connection itself is sound.
  */
 function wasLeftBehind(error: Error, socket: Duplex): boolean {
   const library: unknown = Reflect.get(error, 'library');

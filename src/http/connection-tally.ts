@@ -1,6 +1,6 @@
 import { isObject } from '../process/protocol.ts';
 
-/** Which connections a listener has, from which addresses, and which of them makes room for another address. */
+/** Counts a listener's connections per address, and selects one to close in favor of another address. */
 
 /** `server.max_connections` and `server.max_connections_per_address`. */
 export interface ConnectionLimits {
@@ -8,17 +8,16 @@ export interface ConnectionLimits {
   readonly perAddress: number;
 }
 
-/** The keys of the limits in `[server]`. */
 export type ReachedLimit = 'max_connections' | 'max_connections_per_address';
 
-/** An address has few connections below this part of all. */
+/** Below this fraction of all connections, an address has few. */
 const FEW = 1 / 64;
 
 export class ConnectionTally<C> {
   readonly #limits: ConnectionLimits;
-  /** The connections of each address, the oldest first. */
+  /** Connections per address, oldest first. */
   readonly #byAddress = new Map<string, Set<C>>();
-  /** The addresses with so many connections. */
+  /** Addresses by number of connections. */
   readonly #bySize = new Map<number, Set<string>>();
   #largest = 0;
   #total = 0;
@@ -40,7 +39,7 @@ export class ConnectionTally<C> {
     this.#total += 1;
   }
 
-  /** A connection that was removed already changes nothing. */
+  /** Idempotent. */
   remove(address: string, connection: C): void {
     const connections = this.#byAddress.get(address);
     if (connections?.delete(connection) !== true) return;
@@ -50,10 +49,9 @@ export class ConnectionTally<C> {
   }
 
   /**
-   * The connection that makes room for an address with few connections: the oldest that may be closed, of the address with the
-   * most. An address that has hardly more than the other one keeps its connections.
-   *
-   * @param mayClose tried one after the other: what the first allows goes before what the next allows
+   * Selects a connection to close for an address with few: the oldest closable one of the address with the most. An
+   * address with hardly more than the other keeps its connections.
+   * @param mayClose in order of preference
    */
   displaced(address: string, ...mayClose: readonly ((connection: C) => boolean)[]): C | undefined {
     const own = this.#countOf(address);
@@ -74,17 +72,20 @@ export class ConnectionTally<C> {
     former?.delete(address);
     if (former?.size === 0) this.#bySize.delete(from);
     if (to > 0) this.#bySize.set(to, (this.#bySize.get(to) ?? new Set()).add(address));
-    // One more or one less at a time.
+    // Changes by one at a time.
     if (to > this.#largest || !this.#bySize.has(this.#largest)) this.#largest = to;
   }
 }
 
-/** Files that a process needs beside its connections: store, logs, modules, child processes, connections to CAs. */
+/**
+ * Files that a process needs in addition to client connections: store, logs, modules, child processes, connections to
+ * CAs.
+ */
 const OTHER_FILES = 128;
 
-/** `ulimit -n`, which Node raises to the hard limit when it starts; undefined where it is unlimited or not to be had. */
+/** `ulimit -n`, which Node raises to the hard limit at start; undefined if unlimited or unknown. */
 export function openFileLimit(): number | undefined {
-  // Otherwise every network interface is looked at, too.
+  // Otherwise the report reads every network interface.
   Reflect.set(process.report, 'excludeNetwork', true);
   const report: unknown = process.report.getReport();
   const soft = member(member(member(report, 'userLimits'), 'open_files'), 'soft');
@@ -94,10 +95,9 @@ export function openFileLimit(): number | undefined {
 const member = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined);
 
 /**
- * What of the configured limits fits into the limit of open files: a process without a file left could not even write
- * its records.
- *
- * @param listeners how many listeners have these limits each
+ * Reduces the configured limits to the limit of open files: without a free file, a process could not even write its
+ * records.
+ * @param listeners that each have these limits
  */
 export function affordable(
   { total, perAddress }: ConnectionLimits,

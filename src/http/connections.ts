@@ -1,6 +1,6 @@
 /**
- * The TCP connections of one listener, from before the TLS handshake until they are closed: no more than the limits allow,
- * and none left when the service stops. HTTP's own list knows a connection only once its handshake is done.
+ * The TCP connections of one listener, from before the TLS handshake until they close: within the limits, and none left
+ * when the service stops. HTTP's own list knows a connection only after its handshake.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';
@@ -12,16 +12,16 @@ import { type ConnectionLimits, ConnectionTally, type ReachedLimit } from './con
 import { type Balancers, takeProxyHeader } from './proxy-protocol.ts';
 
 /**
- * Overload by handshakes: they cost more than anything that follows, and have cost it before there is a request to refuse. Where a crowd of
- * them is under way and the event loop is late, new connections are closed at once, so that those that have begun come to their end.
- * Neither alone is overload: many slow clients do not make the loop late, and a busy machine does without a crowd.
+ * Detects overload by handshakes, which cost more than what follows and precede any request that could be rejected. If
+ * many are in progress and the event loop lags, new connections are closed at once, so that the others complete. One
+ * condition alone is not overload: many slow clients do not delay the loop, and a busy machine may have few handshakes.
  */
 
-/** Connections that have not become secure yet. */
+/** Handshakes in progress. */
 const CROWD = 400;
-/** Milliseconds that the event loop is late. */
+/** Milliseconds of event loop delay. */
 const LATE = 250;
-/** Milliseconds between looks. */
+/** Milliseconds between measurements. */
 const INTERVAL = 50;
 
 class Crowd {
@@ -29,12 +29,12 @@ class Crowd {
   #lateness = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** Whether one more handshake is one too many. */
+  /** Whether to refuse another handshake. */
   get isTooMuch(): boolean {
     return this.#handshakes >= CROWD && this.#lateness >= LATE;
   }
 
-  /** A connection has come. @returns what is to be called when it is secure, or gone */
+  /** Counts a connection. @returns a function to call when it is secure or gone */
   began(): () => void {
     this.#handshakes++;
     this.#watch();
@@ -46,7 +46,7 @@ class Crowd {
     };
   }
 
-  /** Looks at the clock only as long as somebody shakes hands. */
+  /** Measures only during handshakes. */
   #watch(): void {
     if (this.#timer !== undefined) return;
     let due = performance.now() + INTERVAL;
@@ -68,7 +68,7 @@ export interface ConnectionsOptions {
   readonly server: Server;
   readonly limits: ConnectionLimits;
   readonly log: Pick<Logger, 'info' | 'warn'>;
-  /** Given where balancers tell whose connections theirs are. */
+  /** Set if balancers report client addresses. */
   readonly proxies?: { readonly balancers: Balancers; /** Milliseconds. */ readonly headerTimeout: number } | undefined;
 }
 
@@ -76,7 +76,7 @@ export interface ConnectionsOptions {
 interface Connection {
   readonly socket: Socket;
   readonly address: string;
-  /** Its TLS handshake is under way; undefined where handshakes do not count. */
+  /** Ends its handshake; undefined if handshakes do not count. */
   endHandshake: (() => void) | undefined;
   /** Requests without a response. */
   readonly requests: Set<IncomingMessage>;
@@ -84,19 +84,19 @@ interface Connection {
 
 const isInHandshake = ({ endHandshake }: Connection): boolean => endHandshake !== undefined;
 const isSilent = ({ requests }: Connection): boolean => requests.size === 0;
-/** Its requests are still arriving. */
+/** Whether all its requests are still arriving. */
 const isSlow = ({ requests }: Connection): boolean => [...requests].every(({ complete }) => !complete);
 
 const ignore = (): void => undefined;
 
-/** Milliseconds between two log entries about refused connections. */
+/** Milliseconds between log entries about refused connections. */
 const QUIET = 10_000;
 
 export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #tally: ConnectionTally<Connection>;
   readonly #open = new Set<Socket>();
-  /** Those that wait for {@link open}. */
+  /** Connections that wait for {@link open}. */
   #held: Set<Socket> | undefined = new Set();
   readonly #serve: (socket: Socket) => void;
   readonly #counted = new WeakMap<object, Connection>();
@@ -109,13 +109,13 @@ export class Connections {
   #displaced = 0;
   #lastWarning = -Infinity;
 
-  /** Steps in before whatever the server does with a connection. */
+  /** Runs before the server's other connection listeners. */
   constructor(options: ConnectionsOptions) {
     this.#options = options;
     this.#lines = new CountedLines(options.log);
     this.#tally = new ConnectionTally(options.limits);
     const { server } = options;
-    // Administrators and health checks get in whatever the devices do.
+    // Administrators and health checks get in regardless of the devices.
     this.#boundsHandshakes = options.listener === 'est';
     server.on('secureConnection', (socket: object) => {
       const connection = this.#counted.get(transportOf(socket));
@@ -144,7 +144,7 @@ export class Connections {
     });
   }
 
-  /** Begins to serve: until then, connections wait. */
+  /** Starts serving; until then, connections wait. */
   open(): void {
     const held = this.#held ?? [];
     this.#held = undefined;
@@ -154,13 +154,13 @@ export class Connections {
     }
   }
 
-  /** Drops the connections on which nothing has arrived yet, and those that nobody has served. */
+  /** Closes connections without any data, and those not served yet. */
   closeSilent(): void {
     for (const socket of this.#held ?? []) socket.destroy();
     for (const socket of this.#open) if (socket.bytesRead <= (this.#headers.get(socket) ?? 0)) socket.destroy();
   }
 
-  /** Whose connection it is, its header tells; until then it counts for nobody. */
+  /** The balancer's header names the client; until then the connection counts for nobody. */
   #throughBalancer(socket: Socket, timeout: number, serve: (socket: Socket) => void): void {
     const { listener } = this.#options;
     const balancer = clientAddress(socket);
@@ -183,7 +183,7 @@ export class Connections {
   }
 
   #admit(socket: Socket): boolean {
-    // It may have been reset already.
+    // It may already be reset.
     const { remoteAddress } = socket;
     if (remoteAddress === undefined) {
       socket.destroy();
@@ -225,7 +225,7 @@ export class Connections {
     return true;
   }
 
-  /** A flood of connections does not flood the log. */
+  /** Limits log entries during a flood of connections. */
   #warn(address: string, reached: ReachedLimit | 'overload'): void {
     if (performance.now() - this.#lastWarning < QUIET) return;
     const { listener, log } = this.#options;

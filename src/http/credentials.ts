@@ -1,4 +1,4 @@
-/** What a connection and its request show of the client. */
+/** A client's credentials from its connection and request. */
 import type { X509Certificate } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
@@ -11,9 +11,8 @@ import {
 import { requestAddress } from './address.ts';
 
 /**
- * The credentials of a request as authentication takes them. A resumed TLS session still has its certificate.
- *
- * @param forwarded what a trusted proxy says of its client; the proxy's own certificate authenticates nobody
+ * The credentials for authentication. A resumed TLS session still has its certificate.
+ * @param forwarded the client that a trusted proxy reports; the proxy's own certificate authenticates nobody
  */
 export function presentedCredentials(
   request: IncomingMessage,
@@ -36,7 +35,7 @@ function forwardedCertificates(certificates: PresentedCertificates | undefined):
 
 const NONE: ConnectionCertificates = { peerCertificate: undefined, peerIntermediates: [], certificates: undefined };
 
-/** Taken from each connection once: the handshake is over when the first request comes, and there is no other. */
+/** Read once per connection: the handshake is over at the first request, and there is no other. */
 const byConnection = new WeakMap<TLSSocket, ConnectionCertificates>();
 
 export function connectionCertificates(socket: TLSSocket): ConnectionCertificates {
@@ -48,7 +47,7 @@ export function connectionCertificates(socket: TLSSocket): ConnectionCertificate
   return certificates;
 }
 
-/** @param leaf with what the client sent beside it behind it; that is gone after a resumption */
+/** @param leaf linked to the client's further certificates, which a resumption loses */
 function certificatesFrom(leaf: X509Certificate): ConnectionCertificates {
   const further: Buffer[] = [];
   for (let next = leaf.issuerCertificate; next !== undefined; next = next.issuerCertificate) {

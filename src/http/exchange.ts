@@ -1,6 +1,6 @@
 /**
- * A request and what becomes of it, on any listener: its id, which its answer carries, its line of log, and its place in the metrics
- *. Whatever answers goes by here: the operations, Fastify's own refusals, and those of Node's parser.
+ * A request and its outcome on any listener: its ID (which the response contains), its log entry, its metrics. Covers
+ * operations, Fastify's own errors, and those of Node's parser.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -23,32 +23,32 @@ interface ExchangesOptions {
   readonly metrics: RequestCounts;
 }
 
-/** Where requests are counted. */
+/** Counts requests. */
 export type RequestCounts = Pick<Metrics, 'countRequest' | 'countHandshakeFailure'>;
 
-/** Characters of a text that came from a client, in the log. */
+/** Maximum characters of client text in the log. */
 const MAX_TEXT = 256;
 const MAX_DETAIL = 4096;
 
-/** One request; filled in as it goes. */
+/** One request; filled in as it proceeds. */
 export class Exchange implements RequestContext {
-  /** Of the time, so that the store's indexes of it grow at one end: what comes in between changes a page for each. */
+  /** Time-ordered, so that the store's indexes grow at one end instead of changing a page per entry. */
   readonly requestId = randomUUIDv7();
   readonly address: string;
-  /** EST's operation, or the route: one of a fixed few, never what a client made up. */
+  /** EST's operation, or the route: from a fixed set, never client text. */
   operation: string | undefined;
   ca: string | undefined;
   requester: string | undefined;
   method: string | undefined;
   serial: string | undefined;
   code: string | undefined;
-  /** For the log only, and no more than one line of it. */
+  /** For the log only, at most one line. */
   detail: string | undefined;
-  /** Where nothing came to be routed. */
+  /** For requests that reached no route. */
   url: string | undefined;
-  /** Of an answer that Node's response knows nothing of. */
+  /** Of a response that Node's response object does not know. */
   status: number | undefined;
-  /** While the operation is at work. The line of a client that has gone waits for what comes of it. Never rejects. */
+  /** Set while the operation runs. The log entry of a client that is gone waits for its outcome. Never rejects. */
   atWork: Promise<void> | undefined;
   readonly #start = performance.now();
 
@@ -70,7 +70,7 @@ const byRequest = new WeakMap<IncomingMessage, Exchange>();
 /** The last request on a connection. */
 const onConnection = new WeakMap<Duplex, { readonly request: IncomingMessage; answered: boolean }>();
 
-/** The exchange of a request; begun where it has none. */
+/** The exchange of a request, created on first use. */
 export function exchangeOf(request: IncomingMessage): Exchange {
   const known = byRequest.get(request);
   if (known !== undefined) return known;
@@ -80,12 +80,12 @@ export function exchangeOf(request: IncomingMessage): Exchange {
 }
 
 export class Exchanges {
-  /** For lines that anybody can cause without end. */
+  /** For unbounded log entries that anyone can cause. */
   readonly shared: CountedLines;
   readonly #options: ExchangesOptions;
   readonly #followed = new WeakSet<IncomingMessage>();
 
-  /** Follows every request of a server, before whatever may answer it. */
+  /** Tracks every request of a server, before other listeners may respond. */
   constructor(server: Server, options: ExchangesOptions) {
     this.#options = options;
     this.shared = new CountedLines(options.lines);
@@ -94,7 +94,7 @@ export class Exchanges {
     for (const event of ['request', 'checkExpectation']) server.prependListener(event, follow);
   }
 
-  /** Writes the line of log when the answer is sent, or nobody is there any more to take it. */
+  /** Logs the request when the response is sent or the client is gone. */
   follow(request: IncomingMessage, response: ServerResponse): Exchange {
     const exchange = exchangeOf(request);
     if (this.#followed.has(request)) return exchange;
@@ -114,15 +114,15 @@ export class Exchanges {
     return exchange;
   }
 
-  /** Whether what is still to come on a connection is the rest of a request that has its answer. */
+  /** Whether further data on a connection belongs to a request that was already answered. */
   hasAnswered(socket: Duplex): boolean {
     const last = onConnection.get(socket);
     return last?.answered === true && !last.request.complete;
   }
 
   /**
-   * What Node's parser refused: the request that has begun on the connection, or one that never came to be. Its line of log may be
-   * shared: whoever sends nonsense without end does not fill the log.
+   * Records what Node's parser rejected: the current request of the connection, or one that never started. Its log
+   * entry may be aggregated, since anyone can cause these.
    */
   refused(socket: Duplex, status: number, code: string, detail: string | undefined): Exchange {
     const last = onConnection.get(socket);
@@ -147,13 +147,13 @@ export class Exchanges {
     const { listener, lines, metrics } = this.#options;
     metrics.countRequest(listener, exchange, status);
     const line = this.#line(exchange, status);
-    // Whoever floods the listener does not flood the log.
+    // A flood of requests must not flood the log.
     if (exchange.code === 'RATE_LIMITED' || exchange.code === 'OVERLOADED')
       this.shared.info(`${exchange.code} ${exchange.address}`, line, 'request');
     else lines[levelOf(status)](line, 'request');
   }
 
-  /** Every line has every field, so that a log can be read by column; what there is nothing of is null. */
+  /** Every entry has every field, so that a log can be read by column; missing values are null. */
   #line(exchange: Exchange, status: number | undefined): object {
     const { requestId, address, operation, ca, requester, method, code, serial, detail, url } = exchange;
     return {
@@ -164,7 +164,7 @@ export class Exchanges {
       ca: ca ?? null,
       requester: requester === undefined ? null : cutText(requester, MAX_TEXT),
       method: method ?? null,
-      // null: the connection ended before there was an answer.
+      // null: the connection ended without a response.
       status: status ?? null,
       code: code ?? null,
       serial: serial ?? null,
@@ -175,7 +175,7 @@ export class Exchanges {
   }
 }
 
-/** 503 passes by itself, any other failure is ours. */
+/** 503 is temporary; any other 5xx is our failure. */
 function levelOf(status: number | undefined): keyof RequestLines {
   if (status === undefined || status < 500 || status === 501) return 'info';
   return status === 503 ? 'warn' : 'error';

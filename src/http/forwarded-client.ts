@@ -1,4 +1,4 @@
-/** The client that a trusted proxy speaks for: its certificate (RFC 9440) and its address. */
+/** The client of a trusted proxy: its certificate (RFC 9440) and its address. */
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { TLSSocket } from 'node:tls';
@@ -11,14 +11,14 @@ import { setClientAddress } from './address.ts';
 import { connectionCertificates } from './credentials.ts';
 
 export interface Forwarding {
-  /** The proxies' certificates, as they are in force. */
+  /** The proxies' certificates in force. */
   readonly proxies: () => readonly Certificate[];
-  /** `client_address`; undefined: the address of the connection counts. */
+  /** `client_address`; undefined: the connection's address counts. */
   readonly clientAddress: 'x-forwarded-for' | 'proxy-protocol' | undefined;
   readonly now: () => number;
 }
 
-/** What a request through a proxy shows of its client; undefined: it has no certificate. */
+/** The client of a forwarded request; undefined: it has no certificate. */
 export type Forwarded = { readonly certificates: PresentedCertificates | undefined };
 
 const LEAF = 'client-cert';
@@ -29,9 +29,7 @@ const MAX_CHAIN = 64 * 1024;
 
 const read = new WeakMap<IncomingMessage, Forwarded | EstuaryError | undefined>();
 
-/**
- * Reads the headers of a request, before anything asks for its address. A mistake is kept for {@link forwardedOf}.
- */
+/** Reads the headers of a request, before its address is used. {@link forwardedOf} throws a recorded error. */
 export function readForwarded(request: IncomingMessage, forwarding: Forwarding): void {
   try {
     read.set(request, forwardedBy(request, forwarding));
@@ -41,11 +39,7 @@ export function readForwarded(request: IncomingMessage, forwarding: Forwarding):
   }
 }
 
-/**
- * What the proxy says of its client; undefined: the request did not come through a proxy.
- *
- * @throws EstuaryError 400 `FORWARDED_CLIENT`
- */
+/** The client that the proxy reports; undefined for a direct request. @throws EstuaryError 400 `FORWARDED_CLIENT` */
 export function forwardedOf(request: IncomingMessage): Forwarded | undefined {
   const found = read.get(request);
   if (found instanceof EstuaryError) throw found;
@@ -75,7 +69,7 @@ function forwardedBy(request: IncomingMessage, forwarding: Forwarding): Forwarde
   return { certificates: new PresentedCertificates(der, further) };
 }
 
-/** The handshake has proven the key of the connection's certificate. */
+/** The handshake has proved possession of the certificate's key. */
 function isProxy({ socket }: IncomingMessage, { proxies, now }: Forwarding): boolean {
   const presented = socket instanceof TLSSocket ? connectionCertificates(socket).certificates : undefined;
   if (presented === undefined) return false;
@@ -93,7 +87,7 @@ function isProxy({ socket }: IncomingMessage, { proxies, now }: Forwarding): boo
   }
 }
 
-/** The value of a header, exactly as the one line has it. */
+/** The exact value of a header that occurs once. */
 function only({ rawHeaders }: IncomingMessage, wanted: string): string | undefined {
   const [value, ...more] = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === wanted);
   if (more.length > 0) throw refused(`The request has more than one ${wanted} header; it must have one.`);
@@ -108,7 +102,7 @@ function octets(item: string, name: string): Buffer {
   return Buffer.from(base64, 'base64');
 }
 
-/** The entry that the trusted proxy itself has added. */
+/** The entry that the trusted proxy added. */
 function lastAddress({ headers }: IncomingMessage): string {
   const value = [headers['x-forwarded-for'] ?? ''].flat().join(',').split(',').at(-1)?.trim() ?? '';
   const address = value.replace(/^\[(.*)\](?::\d+)?$/, '$1').replace(/^(\d+(?:\.\d+){3}):\d+$/, '$1');

@@ -1,4 +1,4 @@
-/** The header of the PROXY protocol, versions 1 and 2, as bytes: what HAProxy's specification says, and nothing of sockets. */
+/** Parses the PROXY protocol header, versions 1 and 2, per HAProxy's specification. */
 import { BlockList, isIPv4, isIPv6, type Socket } from 'node:net';
 import { formatAddress, ipAddress } from '../pki/x509/general-name.ts';
 import { networkAddress } from './address.ts';
@@ -8,20 +8,20 @@ type ProxyHeader =
   | { readonly kind: 'incomplete' }
   | {
       readonly kind: 'header';
-      /** Octets that it takes. */
+      /** Octets of the header. */
       readonly length: number;
-      /** The client's; undefined: the connection's own counts (`LOCAL`, `UNKNOWN`). */
+      /** The client's address; undefined: the connection's own counts (`LOCAL`, `UNKNOWN`). */
       readonly address: string | undefined;
     }
   /** For the log. */
   | { readonly kind: 'invalid'; readonly reason: string };
 
 const V1 = Buffer.from('PROXY ', 'latin1');
-/** The longest line of version 1, with its end. */
+/** Maximum line of version 1, including its end. */
 const V1_LONGEST = 107;
 const V2 = Buffer.from('0d0a0d0a000d0a515549540a', 'hex');
 const V2_FIXED = 16;
-/** Octets after the fixed part of version 2: addresses, and what a balancer tells beside them (TLVs), which nobody reads here. */
+/** Octets after the fixed part of version 2: addresses and TLVs, which are ignored. */
 const V2_LONGEST = 2048;
 
 /** Octets of a version 2 address block: source and destination address, source and destination port. */
@@ -34,17 +34,17 @@ const V2_UNSPECIFIED = 0x00;
 const INCOMPLETE: ProxyHeader = { kind: 'incomplete' };
 const invalid = (reason: string): ProxyHeader => ({ kind: 'invalid', reason });
 
-/** Octets that no header is longer than. */
+/** Maximum octets of a header. */
 export const LONGEST_PROXY_HEADER = V2_FIXED + V2_LONGEST;
 
-/** Reads the header at the beginning of what has come so far. Never throws. */
+/** Parses the header at the beginning of the received data. Never throws. */
 export function readProxyHeader(bytes: Buffer): ProxyHeader {
   if (startsLike(bytes, V2)) return bytes.length < V2_FIXED ? INCOMPLETE : readV2(bytes);
   if (startsLike(bytes, V1)) return readV1(bytes);
   return invalid('there is no PROXY header');
 }
 
-/** Whether it begins with these octets, or may still come to. */
+/** Whether it begins with these octets, or may do so with more data. */
 const startsLike = (bytes: Buffer, signature: Buffer): boolean => {
   const length = Math.min(bytes.length, signature.length);
   return bytes.subarray(0, length).equals(signature.subarray(0, length));
@@ -56,7 +56,7 @@ function readV1(bytes: Buffer): ProxyHeader {
   const length = end + 2;
   const line = bytes.toString('latin1', 0, end);
   const [, family, ...rest] = line.split(' ');
-  // Whatever follows is to be ignored.
+  // The rest of the line is ignored.
   if (family === 'UNKNOWN') return { kind: 'header', length, address: undefined };
   const isAddress = family === 'TCP4' ? isIPv4 : family === 'TCP6' ? isPlainIPv6 : undefined;
   if (isAddress === undefined) return invalid('the protocol is not TCP4, TCP6 or UNKNOWN');
@@ -86,9 +86,9 @@ function readV2(bytes: Buffer): ProxyHeader {
   return { kind: 'header', length, address: formatAddress(bytes.subarray(V2_FIXED, V2_FIXED + octets)) };
 }
 
-/** Connections that come through a balancer which tells the client's address before anything else (PROXY protocol). */
+/** Connections through a balancer that reports the client's address first (PROXY protocol). */
 
-/** The balancers: address blocks. */
+/** The balancers' address blocks. */
 export class Balancers {
   readonly #blocks = new BlockList();
 
@@ -107,15 +107,15 @@ export class Balancers {
 }
 
 interface ProxyHeaderTaker {
-  /** @param address the client's; undefined: the connection's own @param length octets that the header took */
+  /** @param address the client's; undefined: the connection's own @param length octets of the header */
   readonly taken: (address: string | undefined, length: number) => void;
-  /** The connection is closed already. */
+  /** The connection is already closed. */
   readonly refused: (reason: string) => void;
 }
 
 /**
- * Takes the header off a connection, and leaves what follows it to whoever reads next. A header that is wrong, or not whole in time, ends it.
- *
+ * Removes the header from a connection and leaves the rest to the next reader. An invalid or late header closes the
+ * connection.
  * @param timeout milliseconds
  */
 export function takeProxyHeader(socket: Socket, timeout: number, { taken, refused }: ProxyHeaderTaker): void {
@@ -133,7 +133,7 @@ export function takeProxyHeader(socket: Socket, timeout: number, { taken, refuse
     refused(reason);
   };
   const read = (): void => {
-    // No more than a header may have; what is longer was refused before it could grow.
+    // Limited to a header's maximum; longer ones were rejected earlier.
     const chunk: unknown = socket.read();
     if (!Buffer.isBuffer(chunk)) {
       if (socket.readableEnded) refuse('the connection ended before the header');

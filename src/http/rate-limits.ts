@@ -1,22 +1,21 @@
-/** How many requests a second one listener of one process takes: from one address, and in all. */
+/** Limits requests per second on one listener of one process, per address and in total. */
 
 import type { Config } from '../config/schema.ts';
 
 export interface RequestRates {
-  /** Requests a second; undefined: unlimited. */
+  /** Requests per second; undefined: unlimited. */
   readonly perAddress: number | undefined;
   readonly total: number | undefined;
 }
 
-/** `[limits]`. */
 export const requestRates = (limits: Config['limits']): RequestRates => ({
   perAddress: limits.requests_per_second_per_address,
   total: limits.requests_per_second,
 });
 
-/** A bucket holds twice what runs into it in a second: so long may a burst be. */
+/** A bucket holds two seconds of its rate: the maximum burst. */
 const BURST = 2;
-/** Addresses that are remembered; beyond, the one that was seen longest ago is forgotten. */
+/** Remembered addresses; the least recently seen is dropped. */
 const MAX_ADDRESSES = 10_000;
 
 interface Bucket {
@@ -28,20 +27,19 @@ interface Bucket {
 export class RateLimits {
   readonly #rates: RequestRates;
   readonly #now: () => number;
-  /** The one seen longest ago first. */
+  /** Least recently seen first. */
   readonly #addresses = new Map<string, Bucket>();
   #all: Bucket | undefined;
 
-  /** @param now milliseconds of a clock that only goes on */
+  /** @param now milliseconds of a monotonic clock */
   constructor(rates: RequestRates, now: () => number = () => performance.now()) {
     this.#rates = rates;
     this.#now = now;
   }
 
   /**
-   * Takes one request from an address.
-   *
-   * @returns undefined when it may come in, else the whole seconds after which the next one may
+   * Counts a request of an address.
+   * @returns undefined if it is accepted, otherwise the whole seconds until the next may be
    */
   take(address: string): number | undefined {
     const { perAddress, total } = this.#rates;

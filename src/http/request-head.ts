@@ -1,21 +1,20 @@
-/** The rules of HTTP that every listener applies to a request's head and to its response. */
+/** HTTP rules that every listener applies to a request's head and to its response. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 
 import { badRequest, errorWith, EstuaryError } from '../errors.ts';
 
-/** Answers in the listener's form. */
+/** Responds in the listener's form. */
 type Refuse = (response: ServerResponse, error: EstuaryError) => void;
 
 /** The default Retry-After of each response, in seconds. */
 const retryAfterOf = new WeakMap<ServerResponse, number>();
 
 /**
- * Applies them to every request of a server; call it after the server's other `request` listeners are there.
+ * Applies the rules to every request of a server; call it after the server's other `request` listeners exist.
  *
- * A request with `Expect: 100-continue` passes on to the checks: its body is not invited before. Other expectations are refused
+ * The body of a request with `Expect: 100-continue` is invited only after the checks. Other expectations are rejected
  * (RFC 9110 §10.1.1).
- *
- * @param retryAfter seconds in the Retry-After of a 503 whose error names none
+ * @param retryAfter default for a 503
  */
 export function applyHttpRules(server: Server, retryAfter: number, refuse: Refuse): void {
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
@@ -39,13 +38,13 @@ export function applyHttpRules(server: Server, retryAfter: number, refuse: Refus
   });
 }
 
-/** What a response has unless its own headers say otherwise: every 503 carries Retry-After (RFC 9110 §15.6.4). */
+/** Default headers of a response: every 503 has Retry-After (RFC 9110 §15.6.4). */
 export function defaultHeaders(response: ServerResponse, status: number): Readonly<Record<string, string>> {
   const retryAfter = retryAfterOf.get(response);
   return status === 503 && retryAfter !== undefined ? { 'Retry-After': String(retryAfter) } : {};
 }
 
-/** RFC 9112 §3.2.2: the target may be an absolute URI, whose authority then replaces the Host header. */
+/** RFC 9112 §3.2.2: the authority of an absolute URI replaces the Host header. */
 function acceptAbsoluteForm(request: IncomingMessage): void {
   const [, authority, path = ''] = /^https?:\/\/([^/?#@]+)([/?].*)?$/is.exec(request.url ?? '') ?? [];
   if (authority === undefined) return;
@@ -53,11 +52,11 @@ function acceptAbsoluteForm(request: IncomingMessage): void {
   if (request.headers.host !== undefined) request.headers.host = authority;
 }
 
-/** Whether the client waits to be told to send its body. */
+/** Whether the client waits for an invitation to send its body. */
 export const expectsContinue = ({ headers }: IncomingMessage): boolean =>
   headers.expect?.toLowerCase() === '100-continue';
 
-/** RFC 9112 §3.2: a target that the listener can route, and one Host header; HTTP/1.0 may go without. @throws EstuaryError 400 */
+/** RFC 9112 §3.2: a routable target, and one Host header (optional in HTTP/1.0). @throws EstuaryError 400 */
 export function checkHead({ headers, httpVersion, rawHeaders, url = '' }: IncomingMessage): void {
   if (!url.startsWith('/') && url !== '*')
     throw badRequest('BAD_PATH', 'The request target must be a path, or an http or https URL without a user name.');

@@ -1,20 +1,19 @@
-/** How long a client may take, on any listener. */
+/** Time limits for clients of any listener. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 
-/** Milliseconds between Node's looks for requests that take too long to arrive; its own 30 s are longer than most limits. */
+/** Milliseconds between Node's checks for slow requests; its default of 30 s is longer than most limits. */
 export const checkingInterval = (headersTimeout: number): number => Math.min(headersTimeout, 5000);
 
-/** Octets a second that a client takes at least, once an answer is long. */
+/** Minimum octets per second for reading a long response. */
 const SLOWEST = 16 * 1024;
 
 /**
- * Cuts a client that does not take its answer. What the kernel has room for counts as taken.
- *
- * @param timeout milliseconds for a short answer
- * @param slowest octets a second that are added to it
+ * Disconnects a client that does not read its response. Data in kernel buffers counts as read.
+ * @param timeout milliseconds for a short response
+ * @param slowest additional time: octets per second
  */
 export function boundAnswers(server: Server, timeout: number, slowest = SLOWEST): void {
-  // Before whatever may answer at once.
+  // Before listeners that may respond at once.
   server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => {
     response.once('prefinish', () => {
       const { socket } = response;

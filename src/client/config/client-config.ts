@@ -1,4 +1,4 @@
-/** What `client.toml` says, checked and with absolute paths. Names as in the TOML. */
+/** The content of `client.toml`, checked and with absolute paths; names are those of the TOML. */
 import type { Format } from '../keep/formats.ts';
 
 export interface ClientConfig {
@@ -10,7 +10,7 @@ export interface ClientConfig {
 }
 
 export interface ServerConfig {
-  /** Tried in order. */
+  /** In order of preference. */
   readonly url: readonly string[];
   readonly tls_server_name: string | undefined;
   readonly proxy: string | undefined;
@@ -34,7 +34,7 @@ export interface TokenConfig {
 
 export interface CertificateConfig {
   readonly name: string;
-  /** That of the document. */
+  /** From the top level of the document. */
   readonly token: TokenConfig | undefined;
   readonly label: string | undefined;
   readonly folder: string;

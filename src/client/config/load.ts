@@ -1,4 +1,4 @@
-/** Reads `client.toml`, and says at once all that is wrong with it. */
+/** Reads `client.toml` and reports every problem. */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { ConfigError, parseToml, type Problem, type Table } from '../../config/problem.ts';
@@ -6,7 +6,7 @@ import { isKeyUri } from '../token/key-uri.ts';
 import type { CertificateConfig, ClientConfig } from './client-config.ts';
 import { CLIENT_SCHEMA, nameOf, type ReadCertificate, type ReadDocument } from './schema.ts';
 
-/** @throws ConfigError with every problem there is */
+/** @throws ConfigError with every problem */
 export function loadClientConfig(file: string): ClientConfig {
   let content: string;
   try {
@@ -20,7 +20,7 @@ export function loadClientConfig(file: string): ClientConfig {
   return readClientConfig(parsed.document, file);
 }
 
-/** @param file stands before every problem; its folder is what paths are relative to. @throws ConfigError */
+/** @param file prefixes every problem; paths are relative to its folder. @throws ConfigError */
 export function readClientConfig(document: Table, file: string): ClientConfig {
   const problems: Problem[] = [];
   const read = CLIENT_SCHEMA.read(document, '', {
@@ -91,7 +91,7 @@ function alone(one: ReadCertificate, key: string): Problem[] {
   return problems;
 }
 
-/** Two that write to one folder would take turns at destroying each other's work. */
+/** Two certificates in one folder would overwrite each other's files. */
 function repeated(all: readonly ReadCertificate[], index: number): Problem[] {
   const one = all[index];
   const before = all.slice(0, index);

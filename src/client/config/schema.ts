@@ -263,7 +263,7 @@ type Document = typeof document extends Key<infer T> ? T : never;
 export type ReadCertificate = Document['certificate'][number];
 export type ReadDocument = Document;
 
-/** The reason that a reader of texts throws. */
+/** The message of an error that `read` throws. */
 function failing(read: (value: string) => unknown): (value: string) => string | undefined {
   return (value) => {
     try {

@@ -1,28 +1,28 @@
 /**
- * The words that the schema of `client.toml` is written in: those of the server's (src/config/keys.ts), without the library beneath, whose
- * loading alone takes as long as the whole client may.
+ * Schema builders for `client.toml`, like the server's (src/config/keys.ts) but without TypeBox, whose loading alone
+ * would exceed the client's time budget.
  */
 import { resolve } from 'node:path';
 import { nearest } from '../../config/nearest.ts';
 import { isTable, type Table, typeName } from '../../config/problem.ts';
 
-/** Where what is wrong is told. */
+/** Collects problems. */
 interface Reading {
-  /** Absolute: what relative paths are relative to. */
+  /** Absolute folder of relative paths. */
   readonly folder: string;
   problem(key: string, reason: string, allowed: string): void;
 }
 
 export interface Key<T> {
   readonly description: string;
-  /** What it may hold, as a noun phrase. */
+  /** The allowed values, as a noun phrase. */
   readonly allowed: string;
-  /** Of the reference; undefined: it has to be given, or is a table. */
+  /** For the reference; undefined: required, or a table. */
   readonly defaultText: string | undefined;
-  /** Of a table, or of the tables of a list. */
+  /** Of a table, or of the tables in a list. */
   readonly keys: Readonly<Record<string, Key<unknown>>> | undefined;
   readonly isList: boolean;
-  /** @param raw as the TOML has it; undefined: the key is not there */
+  /** @param raw TOML value; undefined: the key is absent */
   read(raw: unknown, key: string, reading: Reading): T;
 }
 
@@ -33,10 +33,10 @@ interface Scalar<T> {
   readonly description: string;
   readonly allowed: string;
   readonly defaultText?: string | undefined;
-  /** What stands in for a wrong value, and for an absent one unless it is required. */
+  /** Replaces an invalid value, and an absent one unless it is required. */
   readonly otherwise: T;
   readonly required: boolean;
-  /** undefined: of another type; a text: why it is wrong. */
+  /** undefined: wrong type; a string: why it is invalid. */
   readonly take: (raw: unknown, reading: Reading) => { readonly value: T } | string | undefined;
 }
 
@@ -72,7 +72,7 @@ const textOfDefault = <T>({ default: given, defaultText }: Options<T>): string |
 
 interface TextOptions extends Options<string> {
   readonly allowed: string;
-  /** The reason why a text is wrong. */
+  /** Returns the reason why a text is invalid. */
   readonly check?: (value: string) => string | undefined;
 }
 
@@ -88,7 +88,7 @@ export function text(options: TextOptions): Key<string> {
   });
 }
 
-/** A file or folder; absolute after the reading. */
+/** A file or folder; made absolute. */
 export function path({ description }: { readonly description: string }): Key<string> {
   return scalar({
     description,
@@ -156,7 +156,7 @@ export function choice<const V extends readonly [string, ...string[]]>(
   });
 }
 
-/** A key that may stay absent. */
+/** A key that may be absent. */
 export function optional<T>(key: Key<T>, defaultText = 'none'): Key<T | undefined> {
   return {
     ...key,

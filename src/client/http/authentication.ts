@@ -1,13 +1,10 @@
-/** Answers to a server's WWW-Authenticate: Basic (RFC 7617), Digest (RFC 7616) and Negotiate (RFC 4559). */
+/** Responds to WWW-Authenticate: Basic (RFC 7617), Digest (RFC 7616) and Negotiate (RFC 4559). */
 import { createHash } from 'node:crypto';
 import { ClientError } from '../client-error.ts';
 
-/** The first token of a GSS-API client, by the optional package `kerberos`, which is loaded where a server asks for it. */
+/** The first token of a GSS-API client, by the optional package `kerberos`, loaded on demand. */
 
-/**
- * @returns base64
- * @throws ClientError `CREDENTIALS_MISSING`
- */
+/** @returns base64 @throws ClientError `CREDENTIALS_MISSING` */
 async function initialToken(host: string): Promise<string> {
   try {
     const { default: kerberos } = await import('kerberos');
@@ -21,10 +18,10 @@ async function initialToken(host: string): Promise<string> {
   }
 }
 
-/** Reads the password; undefined: there is none that the server may get. */
+/** Reads the password; undefined if there is none for the server. */
 export type ReadPassword = () => Promise<string | undefined>;
 
-/** What the client can authenticate with in addition to its certificate. It reads the password only when a server asks for it. */
+/** Credentials in addition to the certificate. The password is read only when a server requests it. */
 export interface Credentials {
   readonly username: string;
   readonly password: ReadPassword | undefined;
@@ -41,11 +38,11 @@ interface Challenge {
 interface Challenged {
   readonly method: string;
   readonly path: string;
-  /** Of the URL, without its port. */
+  /** Of the URL, without port. */
   readonly host: string;
 }
 
-/** @param header of WWW-Authenticate, several of them joined by commas */
+/** @param header WWW-Authenticate, several joined by commas */
 export function parseChallenges(header: string): Challenge[] {
   const challenges: { scheme: string; parameters: Map<string, string> }[] = [];
   const token = /\s*,?\s*([!#$%&'*+.^_`|~\w-]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+)))?/gy;
@@ -59,11 +56,10 @@ export function parseChallenges(header: string): Challenge[] {
 }
 
 /**
- * The Authorization header that answers a 401: Negotiate before Digest before Basic, of those that both sides know. To be called only for
- * a server that was authenticated and authorized (RFC 7030 §3.2.3).
- *
- * @returns undefined where nothing fits
- * @throws ClientError `CREDENTIALS_MISSING` where Kerberos is wanted and there is no ticket
+ * The Authorization header for a 401: Negotiate, Digest or Basic, in this order of preference. Call it only for an
+ * authenticated and authorized server (RFC 7030 §3.2.3).
+ * @returns undefined if no challenge is usable
+ * @throws ClientError `CREDENTIALS_MISSING` if Kerberos is required and there is no ticket
  */
 export async function authorization(
   header: string | undefined,
@@ -132,7 +128,7 @@ function digestAnswer(
   return `Digest ${fields.join(', ')}`;
 }
 
-/** @param offered the WWW-Authenticate that nothing here answers */
+/** @param offered the WWW-Authenticate without a usable challenge */
 export const noCredentials = (offered: string): ClientError =>
   new ClientError(
     'unauthenticated',

@@ -1,6 +1,6 @@
 /**
- * One TLS connection to an EST server, and the requests on it, one after the other: a channel binding holds for the connection that a
- * request goes over, so a client has to know which one that is.
+ * One TLS connection to an EST server with sequential requests. A channel binding is valid only for its connection, so
+ * the client must control which one a request uses.
  */
 import {
   Agent,
@@ -17,25 +17,25 @@ import { ClientError } from '../client-error.ts';
 import { openTunnel, type Proxy } from './proxy.ts';
 import { tokenSecureContext, type TokenTlsKey } from '../token/tls-key.ts';
 
-/** Larger than any chain or ML-DSA certificate. */
+/** Above any chain or ML-DSA certificate. */
 const MAX_ANSWER = 1024 * 1024;
 
 export interface ClientIdentity {
-  /** PEM: the certificate, then what leads to its CA. */
+  /** PEM: the certificate, then its chain. */
   readonly certificate: string;
-  /** PEM; or one in a token. */
+  /** PEM, or a key in a token. */
   readonly privateKey: string | TokenTlsKey;
 }
 
-/** Whom the server has to be. */
+/** How to authenticate the server. */
 export type ServerTrust =
-  /** Nobody in particular (RFC 7030 §4.1.1): what comes over it is believed only after it was compared with a fingerprint. */
+  /** Not at all (RFC 7030 §4.1.1): responses are trusted only after comparison with a fingerprint. */
   | { readonly kind: 'provisional' }
   | {
       readonly kind: 'anchors';
       /** The Explicit TA database: DER. */
       readonly explicit: readonly Buffer[];
-      /** The Implicit TA database, where it is used: PEM. */
+      /** The Implicit TA database, if used: PEM. */
       readonly implicit: readonly string[];
       /** Whether id-kp-cmcRA in the server certificate replaces the host name check (RFC 7030 §3.6.1). */
       readonly acceptCmcRa: boolean;
@@ -46,12 +46,12 @@ export interface ConnectionSettings {
   readonly identity: ClientIdentity | undefined;
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
   readonly maxVersion: 'TLSv1.2' | 'TLSv1.3';
-  /** Milliseconds for the connection, and for each answer. */
+  /** Milliseconds for the connection, and for each response. */
   readonly timeout: number;
   readonly proxy: Proxy | undefined;
-  /** The host name to expect in the server's certificate and to send (SNI), in place of the URL's. */
+  /** Overrides the URL's host name in SNI and the certificate check. */
   readonly serverName: string | undefined;
-  /** Of an earlier connection with the same settings, to resume. */
+  /** From an earlier connection with the same settings, to resume. */
   readonly session?: Buffer | undefined;
   readonly onSession?: (session: Buffer) => void;
 }
@@ -64,7 +64,7 @@ export interface HttpAnswer {
 
 interface HttpRequest {
   readonly method: 'GET' | 'POST';
-  /** With its query. */
+  /** Including the query. */
   readonly path: string;
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: string;
@@ -112,7 +112,7 @@ export class Connection {
     });
   }
 
-  /** Whether another request can go over it. */
+  /** Whether another request can use it. */
   get usable(): boolean {
     return !this.#socket.destroyed && this.#socket.writable && !this.#socket.readableEnded;
   }
@@ -131,8 +131,8 @@ export class Connection {
   }
 
   /**
-   * tls-unique on TLS 1.2 (RFC 5929 §3: the first Finished of the handshake, the client's in a full one, the server's in a resumed
-   * one), tls-exporter on TLS 1.3 (RFC 9266).
+   * tls-unique in TLS 1.2 (RFC 5929 §3: the handshake's first Finished message, the client's in a full and the server's
+   * in a resumed one), tls-exporter in TLS 1.3 (RFC 9266).
    */
   get channelBinding(): Buffer | undefined {
     const socket = this.#socket;
@@ -141,7 +141,7 @@ export class Connection {
     return socket.isSessionReused() ? socket.getPeerFinished() : socket.getFinished();
   }
 
-  /** @throws ClientError `SERVER_UNREACHABLE`: no whole answer came; the request may have been served nevertheless */
+  /** @throws ClientError `SERVER_UNREACHABLE` for an incomplete response; the server may have processed the request */
   send({ method, path, headers = {}, body }: HttpRequest): Promise<HttpAnswer> {
     return new Promise((resolve, reject) => {
       const request = httpRequest({
@@ -196,7 +196,7 @@ export class Connection {
   }
 }
 
-/** What follows the end of a response: the Content-Length of libest's serverkeygen responses is too small. */
+/** Data after the end of a response: the Content-Length of libest's serverkeygen responses is too small. */
 function uncounted(error: Error): Buffer {
   if (!('rawPacket' in error && Buffer.isBuffer(error.rawPacket) && 'bytesParsed' in error)) return Buffer.alloc(0);
   // The parser counts the octet that it stopped at.
@@ -237,7 +237,7 @@ function trustOptions(trust: ServerTrust, host: string): ConnectionOptions {
   };
 }
 
-/** Checks the host name (RFC 6125), or id-kp-cmcRA in its place if the configuration allows it (RFC 7030 §3.6.1). */
+/** Checks the host name (RFC 6125) or, if configured, id-kp-cmcRA instead (RFC 7030 §3.6.1). */
 function identityProblem(host: string, certificate: PeerCertificate, acceptCmcRa: boolean): Error | undefined {
   const purposes: readonly string[] = certificate.ext_key_usage ?? [];
   const problem = checkServerIdentity(host, certificate);

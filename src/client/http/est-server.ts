@@ -1,4 +1,4 @@
-/** An EST server, as a client sees it: its operations (RFC 7030 §4), authentication, redirections and what its statuses mean. */
+/** An EST server for a client: operations (RFC 7030 §4), authentication, redirects and status codes. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { berToDer } from '../../pki/der/ber.ts';
 import { parsePem } from '../../pki/der/pem.ts';
@@ -20,11 +20,10 @@ import type { Proxy } from './proxy.ts';
 import { parseRetryAfter } from '../../retry-after.ts';
 
 export interface EstServerSettings {
-  /** `https://host[:port]`, with the operations' path before them (`/.well-known/est[/label]`). */
+  /** `https://host[:port]`, with the operations' path (`/.well-known/est[/label]`). */
   readonly base: URL;
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
   readonly maxVersion: 'TLSv1.2' | 'TLSv1.3';
-  /** Milliseconds. */
   readonly timeout: number;
   readonly proxy: Proxy | undefined;
   readonly serverName: string | undefined;
@@ -35,25 +34,24 @@ export interface EstServerSettings {
 
 export type EnrollmentOperation = 'simpleenroll' | 'simplereenroll' | 'serverkeygen';
 
-/** @returns the DER of a request for a connection with this channel binding */
+/** @returns the DER of a request with this channel binding */
 export type MakeCsr = (channelBinding: Buffer | undefined) => Promise<Buffer>;
 
 /** The key part of a serverkeygen response. */
 export interface ServerKey {
-  /** Whether it is CMS; otherwise, it is a PrivateKeyInfo, encrypted or not. */
+  /** CMS; otherwise a PrivateKeyInfo, encrypted or not. */
   readonly isEnveloped: boolean;
   readonly der: Buffer;
 }
 
-/** The outcome of an enrollment. */
 export type EnrollmentAnswer =
   | { readonly kind: 'issued'; readonly certificate: Certificate; readonly serverKey?: ServerKey | undefined }
-  /** 202: the same request again after this many seconds. */
+  /** 202: repeat the request after this many seconds. */
   | { readonly kind: 'pending'; readonly retryAfter: number };
 
 const USER_AGENT = 'estuary-client';
 const MAX_REDIRECTS = 5;
-/** Seconds after a 202 without Retry-After, which RFC 7030 §4.2.3 requires. */
+/** Seconds for a 202 without Retry-After, which RFC 7030 §4.2.3 requires. */
 const DEFAULT_RETRY_AFTER = 60;
 
 export class EstServer {
@@ -74,12 +72,12 @@ export class EstServer {
     return this.#settings.base;
   }
 
-  /** DER of what the server has shown on the connection that is open. */
+  /** DER of the server's certificate on the open connection. */
   get serverCertificate(): Buffer | undefined {
     return this.#connection?.serverCertificate;
   }
 
-  /** From now on; a connection that is open is closed. */
+  /** Changes trust and identity; closes an open connection. */
   use(trust: ServerTrust, identity: ClientIdentity | undefined): void {
     this.close();
     this.#session = undefined;
@@ -98,25 +96,20 @@ export class EstServer {
 
   /**
    * RFC 7030 §4.5.
-   *
-   * @param authenticate whether to answer a 401; by default, the server's demands then show when it rejects the request
-   * @returns an empty list if the server has no demands
+   * @param authenticate whether to answer a 401; otherwise the server's requirements show when it rejects the request
+   * @returns empty if the server has no requirements
    * @throws ClientError
    */
   async csrAttributes(authenticate = false): Promise<AttrOrOid[]> {
     const answer = await this.#exchange('csrattrs', { authenticate });
-    // 501: switched off.
+    // 501: disabled.
     if ([204, 404, 501].includes(answer.status) || (answer.status === 401 && !authenticate)) return [];
     if (answer.status !== 200) throw failure('csrattrs', answer, this.#settings.now());
     if (answer.body.length === 0) return [];
     return readBody('csrattrs', () => parseCsrAttrs(decoded(answer.body)));
   }
 
-  /**
-   * RFC 7030 §4.2, §4.4. The request is made for its connection, and again for another one.
-   *
-   * @throws ClientError
-   */
+  /** RFC 7030 §4.2, §4.4. The request is created anew for each connection. @throws ClientError */
   async enroll(operation: EnrollmentOperation, csr: MakeCsr): Promise<EnrollmentAnswer> {
     const answer = await this.#exchange(operation, { csr, authenticate: true });
     if (answer.status === 202) {
@@ -129,7 +122,7 @@ export class EstServer {
         operation === 'serverkeygen'
           ? readKeyAndCertificate(contentType(answer), answer.body)
           : { certificates: certsOnlyOf(contentType(answer), answer.body), serverKey: undefined };
-      // RFC 7030 §4.2.3 allows the issued certificate only; some servers add its chain.
+      // RFC 7030 §4.2.3 allows only the issued certificate; some servers add its chain.
       const certificate = certificates.find(({ isCa }) => !isCa) ?? certificates[0];
       if (certificate === undefined) throw new InputError('it holds no certificate');
       return { kind: 'issued', certificate, serverKey };
@@ -141,7 +134,7 @@ export class EstServer {
     this.#connection = undefined;
   }
 
-  /** Over the open connection, or a new one: RFC 7030 §3.3 wants sessions resumed. */
+  /** The open connection, or a new one that resumes the session (RFC 7030 §3.3). */
   async #connected(): Promise<Connection> {
     if (this.#connection?.usable === true) return this.#connection;
     this.close();
@@ -188,7 +181,7 @@ export class EstServer {
       try {
         answer = await connection.send({ method, path, headers, ...(body && { body: body.text }) });
       } catch (error) {
-        // A server may close an idle connection just when a request begins. A GET can be repeated.
+        // A server may close an idle connection just as a request begins. A GET can be repeated.
         if (isKept && csr === undefined && error instanceof ClientError && error.code === 'SERVER_UNREACHABLE')
           continue;
         throw error;
@@ -206,7 +199,7 @@ export class EstServer {
     throw new ClientError('refused', 'REDIRECTED', `${operation}: redirected more than ${MAX_REDIRECTS} times`);
   }
 
-  /** Without a challenge: a gateway before an EST server often does not send one. */
+  /** Without a challenge, which a gateway in front of an EST server often omits. */
   async #bearer(): Promise<string | undefined> {
     const { bearer } = this.#settings.credentials;
     if (bearer === undefined || this.#trust.kind === 'provisional') return undefined;
@@ -216,7 +209,7 @@ export class EstServer {
   async #authorization(headers: IncomingHttpHeaders, method: string, path: string): Promise<string | undefined> {
     const offered = headers['www-authenticate'];
     const { credentials, base, randomBytes } = this.#settings;
-    // RFC 7030 §3.2.3, §4.1.1: never to a server that was not authenticated.
+    // RFC 7030 §3.2.3, §4.1.1: never to an unauthenticated server.
     if (this.#trust.kind === 'provisional') return undefined;
     const answer = await authorization(offered, credentials, { method, path, host: base.hostname }, randomBytes);
     if (answer === undefined && offered !== undefined && this.#identity === undefined) throw noCredentials(offered);
@@ -228,9 +221,8 @@ export class EstServer {
   }
 
   /**
-   * The path on this server that an answer points to; undefined: it does not.
-   *
-   * @throws ClientError `REDIRECTED`: to another origin, which somebody has to want (RFC 7030 §3.2.1)
+   * The path on this server to which a response redirects; undefined if it does not.
+   * @throws ClientError `REDIRECTED` to another origin, which the user must approve (RFC 7030 §3.2.1)
    */
   #redirection({ status, headers }: HttpAnswer, path: string): string | undefined {
     if (![301, 302, 303, 307, 308].includes(status) || headers.location === undefined) return undefined;
@@ -256,7 +248,7 @@ function certsOnlyOf(type: string, body: Buffer): Certificate[] {
   return parseCertsOnly(berToDer(decoded(body))).map(parseCertificate);
 }
 
-/** RFC 7030 §4.4.2: the parts may come in either order. */
+/** RFC 7030 §4.4.2: the parts may be in either order. */
 function readKeyAndCertificate(
   type: string,
   body: Buffer,
@@ -274,7 +266,10 @@ function readKeyAndCertificate(
   return { certificates: certsOnlyOf(certificate.contentType, certificate.body), serverKey };
 }
 
-/** RFC 8951 §3.1: base64 whatever Content-Transfer-Encoding says, with white space anywhere. Old servers send DER or PEM. */
+/**
+ * RFC 8951 §3.1: base64 regardless of Content-Transfer-Encoding, with white space anywhere. Old servers send DER or
+ * PEM.
+ */
 function readBody<T>(operation: string, read: () => T): T {
   try {
     return read();
@@ -300,7 +295,7 @@ function decoded(body: Buffer): Buffer {
 const invalid = (operation: string, reason: string, cause?: unknown): ClientError =>
   new ClientError('later', 'ANSWER_INVALID', `the answer to ${operation} is unusable: ${reason}`, { cause });
 
-/** What a status says of the next attempt. */
+/** What a status means for the next attempt. */
 function failure(operation: string, { status, headers, body }: HttpAnswer, now: number): ClientError {
   const text = /^text\/plain\b/i.test(headers['content-type'] ?? '') || headers['content-type'] === undefined;
   const reason = text ? oneLine(body) : '';
@@ -313,7 +308,7 @@ function failure(operation: string, { status, headers, body }: HttpAnswer, now: 
   return new ClientError('refused', 'REFUSED', message, more);
 }
 
-/** A server's text on a terminal and in a log: one line of what can be printed. */
+/** Server text for a terminal or a log: one printable line. */
 function oneLine(body: Buffer): string {
   const text = body
     .toString('utf8')

@@ -8,7 +8,7 @@ export interface BodyPart {
   readonly body: Buffer;
 }
 
-/** @throws InputError if the type names no boundary, or the body has no part */
+/** @throws InputError without a boundary or parts */
 export function parseMultipart(contentType: string, body: Buffer): readonly BodyPart[] {
   const [, quoted, plain] = /;\s*boundary\s*=\s*(?:"([^"]+)"|([^\s;"]+))/i.exec(contentType) ?? [];
   const boundary = quoted ?? plain;

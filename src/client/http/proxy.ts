@@ -1,4 +1,4 @@
-/** Tunnels through HTTP proxies (RFC 9110 §9.3.6), as HTTPS_PROXY and NO_PROXY say. */
+/** Tunnels through HTTP proxies (RFC 9110 §9.3.6), per HTTPS_PROXY and NO_PROXY. */
 import { request as httpRequest, type ClientRequest } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -12,8 +12,8 @@ export interface Proxy {
 }
 
 /**
- * @param configured a URL; `none`: no proxy, whatever the environment says; undefined: as the environment says
- * @param password for the URL's user; undefined: the one in the URL
+ * @param configured a URL; `none`: no proxy; undefined: per environment
+ * @param password for the URL's user; default: the one in the URL
  * @throws ClientError for an invalid URL
  */
 export function proxyFor(
@@ -34,7 +34,7 @@ export function proxyFor(
   return { url, authorization };
 }
 
-/** NO_PROXY lists host names with their subdomains, addresses, address ranges, each with an optional port; or `*`. */
+/** NO_PROXY lists host names (including subdomains), addresses and address ranges with optional ports, or `*`. */
 function isExcepted({ hostname, port }: URL, list: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
   const ownPort = port === '' ? '443' : port;
@@ -99,7 +99,7 @@ export async function openTunnel(target: URL, { url, authorization }: Proxy, tim
   });
 }
 
-/** Those of Node and of the operating system: a proxy has nothing to do with the EST server's CA. */
+/** The CAs of Node.js and the operating system: a proxy is unrelated to the EST server's CA. */
 async function publicCas(): Promise<string[]> {
   const { getCACertificates } = await import('node:tls');
   return [...getCACertificates('default'), ...getCACertificates('system')];

@@ -1,7 +1,7 @@
-/** The URLs of an EST server's operations, and of a proxy. */
+/** URLs of EST operations and proxies. */
 import { ClientError } from '../client-error.ts';
 
-/** @throws ClientError `REFUSED` for an invalid URL, or one without https */
+/** @throws ClientError `REFUSED` unless it is a valid https URL */
 export function estBase(url: string, label: string | undefined): URL {
   const base = URL.canParse(url) ? new URL(url) : undefined;
   if (base?.protocol !== 'https:')
@@ -14,15 +14,14 @@ export function estBase(url: string, label: string | undefined): URL {
   return base;
 }
 
-/** Why a label is not a path segment (RFC 3986 §3.3); undefined: it is one. */
+/** Why a label is not a valid path segment (RFC 3986 §3.3), or undefined. */
 export const labelProblem = (label: string): string | undefined =>
   /^\.{0,2}$|[/\p{Cc}]/u.test(label) ? `"${label}" is not a label` : undefined;
 
-/** Percent-encodes what a path segment may not contain. */
 const segment = (label: string): string =>
   encodeURIComponent(label).replace(/%(?:3A|40|24|26|2B|2C|3B|3D)/g, (encoded) => decodeURIComponent(encoded));
 
-/** Why a text is not a proxy; it may contain a password, so it is not repeated. */
+/** Why a text is not a proxy URL. It may contain a password, so the message does not repeat it. */
 export const proxyProblem = (text: string): string | undefined =>
   text === 'none' || (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
     ? undefined

@@ -26,9 +26,9 @@ import { parsePendingRequest, parseState, type PendingRequest, type State } from
 export interface LiveCertificate {
   readonly version: number;
   readonly certificate: Certificate;
-  /** PEM, as `certificate` and its chain are in fullchain.pem. */
+  /** PEM of `certificate` and its chain, as in fullchain.pem. */
   readonly fullChain: string;
-  /** PEM; or the URI of a key in a token. */
+  /** PEM, or the URI of a key in a token. */
   readonly privateKey: string;
 }
 
@@ -38,7 +38,7 @@ interface FolderAccess {
   readonly open: FileAccess;
 }
 
-/** Earlier versions that are kept, for a program that has not read the new one yet. */
+/** Old versions to keep, for programs that have not read the new one yet. */
 const KEPT_VERSIONS = 2;
 const OWN: FileAccess = { mode: 0o600 };
 const OWN_FOLDER: FileAccess = { mode: 0o700 };
@@ -55,11 +55,7 @@ export class CertificateFolder {
     this.#access = access;
   }
 
-  /**
-   * Makes the folder, finishes a change whose version is complete and whose time has come, and removes incomplete files.
-   *
-   * @param now milliseconds since the epoch
-   */
+  /** Creates the folder, activates a complete version whose validity has begun, and removes incomplete files. */
   recover(now: number): void {
     const disk = this.#disk;
     disk.makeFolder(this.path, this.#access.folder);
@@ -72,7 +68,7 @@ export class CertificateFolder {
     this.#prune();
   }
 
-  /** What is in use; undefined: nothing yet. @throws ClientError `FILES_UNUSABLE` */
+  /** The version in use, if any. @throws ClientError `FILES_UNUSABLE` */
   live(): LiveCertificate | undefined {
     const version = this.#liveVersion();
     return version === undefined ? undefined : this.#version(version);
@@ -94,7 +90,7 @@ export class CertificateFolder {
     return { version, certificate, fullChain, privateKey };
   }
 
-  /** The request that is under way. */
+  /** The pending request. */
   pending(): PendingRequest | undefined {
     const text = this.#disk.read(join(this.#at('pending'), 'request.json'));
     const key = this.#key(this.#at('pending'));
@@ -102,7 +98,7 @@ export class CertificateFolder {
     return parsePendingRequest(text, key);
   }
 
-  /** From here on the same request is sent until it is answered. */
+  /** From now on the same request is sent until it is answered. */
   savePending({ privateKey, ...request }: Omit<PendingRequest, 'version'>): PendingRequest {
     const version = this.#nextVersion();
     const fresh = this.#at('.new-pending');
@@ -120,7 +116,7 @@ export class CertificateFolder {
     this.#disk.remove(this.#at('pending'));
   }
 
-  /** Replaces key and certificate, both at once. A certificate that is not valid yet leaves the present one in place until it is. */
+  /** Replaces key and certificate atomically. A certificate that is not valid yet takes over once it is. */
   install(files: readonly VersionFile[], now: number): void {
     const disk = this.#disk;
     const version = this.#nextVersion();
@@ -145,13 +141,13 @@ export class CertificateFolder {
   /** @param given see {@link CertificateFolder.given} */
   saveTrust({ anchors, intermediates }: CaCertificates, given: readonly string[]): void {
     this.#disk.makeFolder(this.#at('trust'), OWN_FOLDER);
-    // The anchors first: ca.pem follows from them.
+    // The anchors first: ca.pem is derived from them.
     this.#replace(join(this.#at('trust'), 'anchors.pem'), pemOf(anchors), OWN);
     this.#replace(this.#at('ca.pem'), pemOf([...anchors, ...intermediates]), this.#access.open);
     this.#replace(join(this.#at('trust'), 'given'), given.map((one) => `${one}\n`).join(''), OWN);
   }
 
-  /** Fingerprints of the CAs that the user gave, from which the anchors follow. */
+  /** Fingerprints of the user's CAs, from which the anchors are derived. */
   given(): readonly string[] {
     return this.#lines(join('trust', 'given'));
   }
@@ -166,7 +162,7 @@ export class CertificateFolder {
     this.#replace(join(this.#at('trust'), 'spent-password'), `${record}\n`, OWN);
   }
 
-  /** Noted before they are made, so that none is forgotten. */
+  /** Saved before creation, so that none is orphaned. */
   tokenKeys(): readonly string[] {
     return this.#lines('token-keys');
   }
@@ -175,7 +171,7 @@ export class CertificateFolder {
     this.#replace(this.#at('token-keys'), ids.map((id) => `${id}\n`).join(''), OWN);
   }
 
-  /** PEM of the CAs, as programs see them. */
+  /** PEM of the CAs, for programs. */
   caPem(): string | undefined {
     return this.#disk.read(this.#at('ca.pem'));
   }
@@ -252,7 +248,7 @@ export class CertificateFolder {
   }
 }
 
-/** @throws ClientError `FILES_UNUSABLE` for an owner or group that is not there */
+/** @throws ClientError `FILES_UNUSABLE` for an unknown owner or group */
 export function accessOf({ owner, group, mode }: Pick<CertificateConfig, 'owner' | 'group' | 'mode'>): FolderAccess {
   const uid = owner === undefined ? undefined : idOf('/etc/passwd', owner);
   const gid = group === undefined ? undefined : idOf('/etc/group', group);

@@ -1,6 +1,6 @@
 /**
- * The few steps by which files change, each whole or not at all on a file system that keeps its word: the process may be killed before and
- * after any of them. Synchronous, so that nothing happens between them.
+ * Atomic file operations: the process may be killed before and after any of them. They are synchronous, so nothing
+ * happens in between.
  */
 import {
   chownSync,
@@ -22,7 +22,7 @@ import {
 import { dirname } from 'node:path';
 import { isKeyUri } from '../token/key-uri.ts';
 
-/** Who may read a file; numbers of the system. */
+/** Permissions of a file; numeric owner and group. */
 export interface FileAccess {
   readonly mode: number;
   readonly uid?: number | undefined;
@@ -30,19 +30,19 @@ export interface FileAccess {
 }
 
 export interface Disk {
-  /** undefined: there is none. */
+  /** undefined if it does not exist. */
   read(path: string): string | undefined;
-  /** Names, sorted; none where the folder is not there. */
+  /** Sorted names; empty if the folder does not exist. */
   list(folder: string): string[];
   linkTarget(path: string): string | undefined;
-  /** Creates a folder, and those above it. */
+  /** Creates a folder and its parents. */
   makeFolder(path: string, access: FileAccess): void;
-  /** Writes a new file and waits until it is on the disk. Not over another. */
+  /** Writes and syncs a new file. Does not overwrite. */
   write(path: string, content: string | Buffer, access: FileAccess): void;
-  /** Also over a file or an empty folder; on the disk when it returns. */
+  /** May replace a file or an empty folder; synced on return. */
   rename(from: string, to: string): void;
   makeLink(target: string, path: string): void;
-  /** A file, or a folder with all that is in it. */
+  /** Removes a file or a folder with its content. */
   remove(path: string): void;
 }
 
@@ -98,7 +98,7 @@ export const DISK: Disk = {
   remove: (path) => rmSync(path, { recursive: true, force: true }),
 };
 
-/** What stands in a folder is on the disk only after this. */
+/** Makes the entries of a folder durable. */
 function syncFolder(folder: string): void {
   const file = openSync(folder, 'r');
   try {
@@ -111,11 +111,11 @@ function syncFolder(folder: string): void {
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
 
-/** A file of a version: its name and what it holds. */
+/** A file of a version. */
 export interface VersionFile {
   readonly name: string;
   readonly content: string | Buffer;
-  /** Whether it holds the private key. */
+  /** Whether it contains the private key. */
   readonly secret: boolean;
 }
 

@@ -1,16 +1,16 @@
-/** The files of a key and its certificate, as programs want them. */
+/** Files of a key and its certificate in the formats that programs use. */
 import { pemOf, type Certificate } from '../../pki/x509/certificate.ts';
 import { keyFile, type VersionFile } from './disk.ts';
 
-/** Beside `pem`, which is always written. */
+/** In addition to `pem`, which is always written. */
 export const FORMATS = ['pem', 'combined', 'pkcs12'] as const;
 export type Format = (typeof FORMATS)[number];
 
 interface Issued {
   readonly certificate: Certificate;
-  /** From the issuer to the last below the anchor. */
+  /** From the issuer to the last one below the anchor. */
   readonly chain: readonly Certificate[];
-  /** PKCS#8, PEM; or the URI of a key in a token, of which there are PEM files alone. */
+  /** PKCS#8 PEM; or the URI of a key in a token, for PEM files only. */
   readonly privateKey: string;
 }
 
@@ -18,11 +18,11 @@ interface FormatOptions {
   readonly formats: readonly Format[];
   /** Of the PKCS#12 file. */
   readonly password: string;
-  /** Shown for the PKCS#12's entry. */
+  /** Friendly name of the PKCS#12 entry. */
   readonly name: string;
 }
 
-/** @throws ClientError, where PKCS#12 is wanted and cannot be made */
+/** @throws ClientError if PKCS#12 is configured and cannot be created */
 export async function filesOf(
   { certificate, chain, privateKey }: Issued,
   { formats, password, name }: FormatOptions,

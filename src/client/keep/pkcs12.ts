@@ -1,4 +1,4 @@
-/** PKCS #12 (RFC 7292): the key encrypted with PBES2 and AES-256, the certificates in the clear, HMAC-SHA256 over all. */
+/** PKCS #12 (RFC 7292): the key encrypted with PBES2 and AES-256, certificates unencrypted, HMAC-SHA256 over all. */
 import { createHash, createHmac, createPrivateKey, randomBytes } from 'node:crypto';
 import { explicit, integer, NULL, octetString, oid, sequence, setOf, Tag, tlv } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
@@ -24,7 +24,6 @@ const LOCAL_KEY_ID = '1.2.840.113549.1.9.21';
 const MAC_ITERATIONS = 100_000;
 const SALT_LENGTH = 16;
 
-/** DER PFX. */
 export async function encodePkcs12({ certificate, chain, privateKey, password, name }: Pkcs12Content): Promise<Buffer> {
   const id = subjectKeyIdentifier(certificate.spki);
   const attributes = setOf(
@@ -57,7 +56,7 @@ function mac(content: Buffer, password: string): Buffer {
   return sequence(info, octetString(salt), integer(MAC_ITERATIONS));
 }
 
-/** RFC 7292 appendix B.2 with SHA-256 and ID 3, of which one block is the whole key. */
+/** RFC 7292 appendix B.2 with SHA-256 and ID 3; one block is the whole key. */
 function macKey(password: string, salt: Buffer): Buffer {
   const block = 64;
   const repeated = (bytes: Buffer): Buffer => {

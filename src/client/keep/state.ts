@@ -1,4 +1,4 @@
-/** What a client remembers of a certificate between two attempts; read leniently, since losing it costs no certificate. */
+/** A client's state between attempts; parsed leniently, since its loss costs no certificate. */
 import { hash } from 'node:crypto';
 
 export interface LastError {
@@ -9,16 +9,16 @@ export interface LastError {
 }
 
 export interface State {
-  /** In a row. */
+  /** Consecutive. */
   readonly failures: number;
-  /** Milliseconds since the epoch; no attempt before. */
+  /** No attempt before. */
   readonly nextAttempt: number;
-  /** What the hooks were told of last: {@link changeOf} of it. */
+  /** The last change reported to hooks, from {@link changeOf}. */
   readonly announced: string | undefined;
   readonly hookFailures: number;
   readonly nextHook: number;
   readonly lastError: LastError | undefined;
-  /** The request was accepted (202), and waits for the CA. */
+  /** The request was accepted (202) and is pending at the CA. */
   readonly accepted: boolean;
 }
 
@@ -32,17 +32,17 @@ export const FIRST_STATE: State = {
   accepted: false,
 };
 
-/** A request that was made, and is repeated until it is answered: an answer may be lost. */
+/** A request that is repeated until it is answered, since a response may get lost. */
 export interface PendingRequest {
-  /** What its certificate will be; one that is in use already was answered. */
+  /** Version of its certificate; if that is already in use, the request was answered. */
   readonly version: number;
   readonly operation: 'simpleenroll' | 'simplereenroll';
   /** Identifies what is requested. */
   readonly request: string;
-  /** DER CertificationRequest, base64: without a channel binding, which each connection has its own of. */
+  /** DER CertificationRequest in base64, without the channel binding, which differs per connection. */
   readonly csr: string;
   readonly binding: 'challengePassword' | 'estIdentityLinking' | undefined;
-  /** PEM; or the URI of a key in a token. */
+  /** PEM, or the URI of a key in a token. */
   readonly privateKey: string;
 }
 
@@ -67,7 +67,7 @@ export function parseState(text: string | undefined): State {
   };
 }
 
-/** undefined: it is not readable, and a new one is made. */
+/** undefined if it is unreadable; a new one is then created. */
 export function parsePendingRequest(text: string, privateKey: string): PendingRequest | undefined {
   const json = readObject(text);
   const operation = OPERATIONS.find((one) => one === json['operation']);
@@ -90,7 +90,7 @@ function readObject(value: unknown): Readonly<Record<string, unknown>> {
   }
 }
 
-/** What a hook has to be told of: another version, or other CAs. @param caPem of ca.pem */
+/** Identifies a change for hooks: another version or other CAs. @param caPem content of ca.pem */
 export function changeOf(version: number, caPem: string | undefined): string {
   return `${version} ${hash('sha256', caPem ?? '', 'hex').slice(0, 16)}`;
 }

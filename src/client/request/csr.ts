@@ -1,4 +1,4 @@
-/** The requests that a client sends: made once, kept, and bound to the connection that each copy goes over. */
+/** The client's requests: created once, stored, and bound to the connection of each copy. */
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { children, contextConstructed, DerReader, printableString, Tag, utf8String } from '../../pki/der/der.ts';
 import { OID, oidByName, oidName } from '../../pki/der/oids.ts';
@@ -21,7 +21,7 @@ import { idOfKeyUri, isKeyUri, keyUri } from '../token/key-uri.ts';
 import type { TokenKeys } from '../token/token.ts';
 import type { RequestPlan, Wanted } from './demands.ts';
 
-/** @throws InputError on a name that is none */
+/** @throws InputError for an invalid name */
 export function wantedOf(config: CertificateConfig, renews: Certificate | undefined): Wanted {
   const { key_type: keyType } = config;
   const extKeyUsage = config.ext_key_usage.map((name) => oidByName(name) ?? name);
@@ -46,17 +46,17 @@ export function requestKey(
   return [...names, keyType, label, store, file, binding, ...extKeyUsage].join(' ');
 }
 
-/** Why a certificate cannot authenticate a TLS client (RFC 5280 §4.2.1.12, §4.2.1.3); undefined: it can. */
+/** Why a certificate cannot authenticate a TLS client (RFC 5280 §4.2.1.12, §4.2.1.3), or undefined. */
 export function tlsClientProblem({ extKeyUsage, keyUsage }: Certificate): string | undefined {
   if (extKeyUsage?.some((one) => one === OID.clientAuth || one === OID.anyExtendedKeyUsage) === false)
     return `its extended key usage is ${extKeyUsage.map(oidName).join(', ')}, without clientAuth`;
   return keyUsage?.includes('digitalSignature') === false ? 'its key usage lacks digitalSignature' : undefined;
 }
 
-/** Private keys of certificates, made here and kept in files, or made and kept in a token. */
+/** A certificate's private key, generated here and stored in a file, or in a token. */
 export interface PrivateKey {
   readonly publicKey: PublicKeyInfo;
-  /** PKCS#8, PEM; or the URI of a key in a token. */
+  /** PKCS#8 PEM, or the URI of a key in a token. */
   readonly text: string;
   sign(algorithm: SignatureAlgorithm, data: Buffer): Promise<Buffer>;
 }
@@ -82,7 +82,7 @@ export async function makeTokenKey(
   return tokenKey(keys, keyUri(label, id), id);
 }
 
-/** @param text of a file: PEM, or a URI. @param keys of the token, where one is configured. @throws ClientError `KEY_UNUSABLE` */
+/** @param text of a file: PEM, or a URI. @param keys of the configured token. @throws ClientError `KEY_UNUSABLE` */
 export async function openPrivateKey(text: string, where: string, keys: TokenKeys | undefined): Promise<PrivateKey> {
   if (!isKeyUri(text)) return readPrivateKey(text, where);
   const id = idOfKeyUri(text);
@@ -119,7 +119,10 @@ function privateKeyOf(key: KeyObject, spki: Buffer, pem: string): PrivateKey {
   };
 }
 
-/** @param attributes DER, more of them. @returns DER, without a channel binding. @throws ClientError `KEY_UNUSABLE` */
+/**
+ * @param attributes DER of additional attributes. @returns DER, without a channel binding. @throws ClientError
+ * `KEY_UNUSABLE`
+ */
 export async function makeCsr(plan: RequestPlan, key: PrivateKey, attributes: readonly Buffer[] = []): Promise<Buffer> {
   const { spki, keyType } = key.publicKey;
   const algorithm = plan.signatureAlgorithm ?? defaultSignatureAlgorithm(keyType);
@@ -134,7 +137,7 @@ export async function makeCsr(plan: RequestPlan, key: PrivateKey, attributes: re
   });
 }
 
-/** The same request with the channel binding of a connection in it (RFC 7030 §3.5, RFC 7894 §3.3). */
+/** Adds a connection's channel binding to a request (RFC 7030 §3.5, RFC 7894 §3.3). */
 export async function bindCsr(
   csr: Buffer,
   key: PrivateKey,
@@ -149,7 +152,7 @@ export async function bindCsr(
   const spki = info.next(Tag.SEQUENCE, 'subjectPKInfo').raw;
   const attributes = children(info.next(contextConstructed(0), 'attributes').value).map(({ raw }) => raw);
   const text = value.toString('base64');
-  // RFC 2985 §5.4.1 prefers PrintableString, which holds all of base64; RFC 7894 has UTF8String.
+  // RFC 2985 §5.4.1 prefers PrintableString, which can represent base64; RFC 7894 requires UTF8String.
   const linked =
     binding === 'challengePassword'
       ? attribute(OID.challengePassword, printableString(text))

@@ -1,4 +1,4 @@
-/** What a CA wants of a request (csrattrs: RFC 7030 §4.5.2, RFC 8951, RFC 9908), held against what the client was told to ask for. */
+/** Combines the CA's CSR attributes (RFC 7030 §4.5.2, RFC 8951, RFC 9908) with the client's configuration. */
 import { children, DerError, parseDer, Tag } from '../../pki/der/der.ts';
 import { OID, oidName } from '../../pki/der/oids.ts';
 import {
@@ -26,25 +26,25 @@ import {
 } from '../../pki/x509/signature-algorithms.ts';
 import { ClientError } from '../client-error.ts';
 
-/** What the client was told, or what the certificate has that is renewed. */
+/** The configured content, or that of the certificate to renew. */
 export interface Wanted {
   readonly subject: Name;
   readonly subjectAltNames: readonly GeneralName[];
-  /** undefined: what the CA asks for, else P-256. */
+  /** undefined: as the CA requires, otherwise P-256. */
   readonly keyType: string | undefined;
   readonly extKeyUsage: readonly string[];
-  /** Names stay as they are: RFC 7030 §4.2.2 has those of a renewal identical. */
+  /** RFC 7030 §4.2.2: a renewal keeps the names. */
   readonly isRenewal: boolean;
 }
 
-/** What the request then holds, apart from the key and the channel binding. */
+/** The content of the request, except the key and the channel binding. */
 export interface RequestPlan {
   readonly subject: Name;
   readonly extensions: readonly Extension[];
   readonly keyType: string;
-  /** undefined: the key's usual one. */
+  /** Default: the key's default algorithm. */
   readonly signatureAlgorithm: SignatureAlgorithm | undefined;
-  /** The attribute that carries the channel binding. */
+  /** The attribute for the channel binding. */
   readonly binding: 'challengePassword' | 'estIdentityLinking' | undefined;
 }
 
@@ -68,7 +68,7 @@ function plan(asked: readonly AttrOrOid[], wanted: Wanted): RequestPlan {
     template === undefined ? asked.flatMap((one) => keyTypeOf(one) ?? []) : [template.keyType],
     wanted,
   );
-  // RFC 9908 §4: whoever understands both takes the template alone, for what it can say.
+  // RFC 9908 §4: a client that supports the template uses it alone for everything that it can express.
   const extensions =
     template === undefined
       ? fromAttributes(asked, wanted)
@@ -87,7 +87,7 @@ function templateOf(asked: readonly AttrOrOid[]): RequestTemplate | undefined {
   return value && parseRequestTemplate(value);
 }
 
-/** RFC 7894 §4: a client that knows estIdentityLinking takes it instead of challengePassword. */
+/** RFC 7894 §4: a client that supports estIdentityLinking uses it instead of challengePassword. */
 function bindingAsked(asked: readonly AttrOrOid[]): RequestPlan['binding'] {
   const has = (oid: string): boolean => asked.some((one) => one.oid === oid);
   if (has(OID.estIdentityLinking)) return 'estIdentityLinking';
@@ -119,7 +119,9 @@ function signatureFor(asked: readonly AttrOrOid[], keyType: string): SignatureAl
   return known.find(({ oid }) => oid === usual?.oid) ?? known[0];
 }
 
-/** The values of an extensionReq as they are, and the extensions whose bare OID stands there; what is unknown is left alone (RFC 7030 §4.5.2). */
+/**
+ * The values of an extensionReq, and the extensions requested by a bare OID; ignores unknown ones (RFC 7030 §4.5.2).
+ */
 function fromAttributes(asked: readonly AttrOrOid[], wanted: Wanted): Extension[] {
   return asked.flatMap(({ oid, values }) => {
     if (oid === OID.extensionRequest)
@@ -133,7 +135,7 @@ function fromAttributes(asked: readonly AttrOrOid[], wanted: Wanted): Extension[
 
 const FILLED: ReadonlySet<string> = new Set([OID.subjectAltName, OID.keyUsage, OID.extKeyUsage]);
 
-/** The value of an extension that the CA leaves to the client, or leaves partly. */
+/** The value of an extension that the CA leaves wholly or partly to the client. */
 function filled(oid: string, value: Buffer | undefined, wanted: Wanted): Buffer {
   if (oid === OID.subjectAltName) return filledAltNames(value, wanted);
   if (value !== undefined) return value;
@@ -143,7 +145,7 @@ function filled(oid: string, value: Buffer | undefined, wanted: Wanted): Buffer 
   throw unmet(`the CA asks for a value of the extension ${oidName(oid)}, which is not known here`);
 }
 
-/** RFC 9908 §3.4: an empty name is filled in; names with a value stand as they are. */
+/** RFC 9908 §3.4: fills in an empty name; keeps names with a value. */
 function filledAltNames(value: Buffer | undefined, { subjectAltNames, isRenewal }: Wanted): Buffer {
   if (isRenewal && subjectAltNames.length > 0) return encodeGeneralNames(subjectAltNames);
   const templates = value === undefined ? [] : children(parseDer(value, Tag.SEQUENCE, 'GeneralNames').value);
@@ -165,7 +167,7 @@ const GENERAL_NAMES: ReadonlyMap<number, string> = new Map([
   [7, 'iPAddress'],
 ]);
 
-/** What the client was told to ask for stands in the request whether the CA names it or not. */
+/** Adds the configured extensions that the CA does not mention. */
 function complete(extensions: readonly Extension[], wanted: Wanted): Extension[] {
   const has = (oid: string): boolean => extensions.some((one) => one.oid === oid);
   return [
@@ -179,7 +181,7 @@ function complete(extensions: readonly Extension[], wanted: Wanted): Extension[]
   ];
 }
 
-/** The CA's values, and the client's own where the CA leaves them open; what the client has beyond them follows. */
+/** The CA's values, the client's own where the CA leaves them open, then the client's other attributes. */
 function fromTemplate({ subject }: RequestTemplate, own: Name): Name {
   if (subject.length === 0) return own;
   const used = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** How a key in a token is written down (RFC 7512): where a key in a file stands as PEM. */
+/** URIs of keys in tokens (RFC 7512), used in files in place of PEM. */
 
 /** @param id CKA_ID, hex */
 export function keyUri(label: string, id: string): string {
@@ -7,7 +7,7 @@ export function keyUri(label: string, id: string): string {
 
 export const isKeyUri = (text: string): boolean => text.startsWith('pkcs11:');
 
-/** CKA_ID in hex; undefined: the key is named in another way. */
+/** CKA_ID in hex; undefined if the URI identifies the key differently. */
 export function idOfKeyUri(uri: string): string | undefined {
   const id = /[:;]id=([^;?]*)/.exec(uri.trim())?.[1];
   if (id === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Finds the key of a connection in its token, and removes the keys that no certificate needs. */
+/** Finds a connection's key in its token, and removes unused keys. */
 import { describe } from '../../errors.ts';
 import { ClientError } from '../client-error.ts';
 import type { CertificateConfig } from '../config/client-config.ts';
@@ -8,9 +8,8 @@ import type { CertificateFolder } from '../keep/certificate-folder.ts';
 import { idOfKeyUri } from './key-uri.ts';
 
 /**
- * Looks for the key before OpenSSL's engine does, because the engine reports few details.
- *
- * @throws ClientError `KEY_UNUSABLE`: the token is not there, refuses the PIN, or does not have the key
+ * Checks for the key before OpenSSL's engine does, because the engine reports few details.
+ * @throws ClientError `KEY_UNUSABLE` if the token is missing, refuses the PIN, or lacks the key
  */
 export async function requireTokenKey(identity: ClientIdentity | undefined, context: ClientContext): Promise<void> {
   const key = identity?.privateKey;
@@ -25,10 +24,9 @@ export async function requireTokenKey(identity: ClientIdentity | undefined, cont
 }
 
 /**
- * Removes the keys that this folder made in its token, except those of its certificates and of the pending request. Call it only after the
- * hook ran for the certificate: until then, programs may use the former one.
- *
- * @returns whether all are gone; a token that is not there is asked again with the next step
+ * Removes keys that this folder created in its token, except those of its certificates and of the pending request. Call
+ * it only after the certificate's hook ran: until then, programs may use the old key.
+ * @returns whether all are gone; a missing token is tried again in the next step
  */
 export async function removeOldTokenKeys(
   { token, name }: CertificateConfig,

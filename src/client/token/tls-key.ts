@@ -1,6 +1,6 @@
 /**
- * TLS with a key in a token: OpenSSL's engine of libp11 signs, in the OpenSSL that Node has within it. Node has no other way to have the
- * signature of a handshake made elsewhere.
+ * TLS with a key in a token: libp11's engine signs in Node's OpenSSL. Node has no other way to delegate a handshake
+ * signature.
  */
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,11 +14,11 @@ export interface TokenTlsKey {
   /** RFC 7512, without a PIN. */
   readonly uri: string;
   readonly token: TokenConfig;
-  /** Read when it is used. */
+  /** Read on use. */
   readonly pin: () => string;
 }
 
-/** Where distributions leave libp11's engine. */
+/** Where distributions install libp11's engine. */
 const ENGINES = [
   '/usr/lib/x86_64-linux-gnu/engines-3/pkcs11.so',
   '/usr/lib/aarch64-linux-gnu/engines-3/pkcs11.so',
@@ -49,7 +49,7 @@ export function tokenSecureContext(
   );
 }
 
-/** The engine tells the whole URI of a key that it does not find: the PIN may not stand in it, but in a file that has no name any more. */
+/** The engine reports the whole URI of a missing key, so the PIN must not be in it; pass it in an unlinked file. */
 function withPin<T>(pin: string, work: (source: string) => T): T {
   const folder = mkdtempSync(join(tmpdir(), 'estuary-client-'));
   let file: number;
@@ -67,7 +67,7 @@ function withPin<T>(pin: string, work: (source: string) => T): T {
   }
 }
 
-/** The engine takes both from the environment of the process; neither is the hooks' concern. */
+/** The engine reads both from the environment, which hooks must not see. */
 function withEnvironment<T>(values: Readonly<Record<string, string>>, work: () => T): T {
   const former = Object.keys(values).map((name) => [name, process.env[name]] as const);
   Object.assign(process.env, values);

@@ -1,6 +1,6 @@
 /**
- * A PKCS#11 token that keeps the keys of certificates: a TPM through its PKCS#11 library, a smart card, an HSM. Its library runs in OpenSC's
- * `pkcs11-tool`, one process for each call: one that hangs is ended, and one that crashes takes nothing along.
+ * A PKCS#11 token for certificate keys: a TPM, a smart card, an HSM. Its library runs in OpenSC's `pkcs11-tool`, one
+ * process per call, so that a hang or crash affects only that call.
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -11,13 +11,12 @@ import { ClientError } from '../client-error.ts';
 import type { TokenConfig } from '../config/client-config.ts';
 import type { Disk } from '../keep/disk.ts';
 
-/** A token's PIN, read when it is used. */
+/** Sources of a token's PIN, read on use. */
 interface PinSources {
   readonly disk: Pick<Disk, 'read'>;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** @throws ClientError `KEY_UNUSABLE` */
 export function tokenPin({ label, pin_file: file, pin_env: variable }: TokenConfig, { disk, env }: PinSources): string {
   const given = file === undefined ? env[variable ?? ''] : disk.read(file)?.replace(/\r?\n$/, '');
   if (given !== undefined && given !== '') return given;
@@ -25,19 +24,19 @@ export function tokenPin({ label, pin_file: file, pin_env: variable }: TokenConf
   throw new ClientError('local', 'KEY_UNUSABLE', `the PIN of the token "${label}": ${where} is empty, or not there`);
 }
 
-/** What a client has a token do. A key is named by its CKA_ID, in hex. */
+/** Operations of a token. CKA_ID (hex) identifies a key. */
 export interface TokenKeys {
   /** @param keyType one of {@link TOKEN_KEY_TYPES}. @param label CKA_LABEL, for people */
   generate(keyType: string, id: string, label: string): Promise<void>;
   publicKey(id: string): Promise<Buffer>;
   sign(id: string, algorithm: SignatureAlgorithm, data: Buffer): Promise<Buffer>;
-  /** The private keys that are there. */
+  /** The existing private keys. */
   list(): Promise<ReadonlySet<string>>;
-  /** Both halves; one that is not there is left alone. */
+  /** Removes both halves; idempotent. */
   destroy(id: string): Promise<void>;
 }
 
-/** As `pkcs11-tool` names them. */
+/** Names in `pkcs11-tool`. */
 const PAIRS: Readonly<Record<string, string>> = {
   'ec:P-256': 'EC:prime256v1',
   'ec:P-384': 'EC:secp384r1',
@@ -50,7 +49,7 @@ const PAIRS: Readonly<Record<string, string>> = {
 /** A TPM may take a minute for an RSA key. */
 const TIMEOUT = 180_000;
 const PIN_VARIABLE = 'ESTUARY_TOKEN_PIN';
-/** Another attempt with a PIN like that may lock the token for good. */
+/** Another attempt with this PIN may lock the token permanently. */
 const PIN_REFUSED = /CKR_(?:PIN_\w+|USER_PIN_NOT_INITIALIZED)/;
 const LAST_ATTEMPT = /final user PIN try|user PIN locked/;
 
@@ -78,7 +77,7 @@ export function openToken(config: TokenConfig, context: PinSources): TokenKeys {
     },
     async publicKey(id) {
       if ((await list('pubkey')).has(id)) return tool(['--read-object', '--type', 'pubkey', '--id', id]);
-      // The request is made anew, with another key.
+      // The next attempt creates a request with a new key.
       throw new ClientError('refused', 'KEY_UNUSABLE', `the token "${label}" has no key with the id ${id} any more`);
     },
     async sign(id, { scheme, hash, name }, data) {
@@ -100,7 +99,7 @@ export function openToken(config: TokenConfig, context: PinSources): TokenKeys {
   };
 }
 
-/** A wrong PIN is not tried until the token locks itself: the last attempt is somebody's. */
+/** Stops before a wrong PIN locks the token, leaving the last attempt to a person. */
 async function notLastAttempt(module: string, label: string, env: PinSources['env']): Promise<void> {
   const text = (await runTool(label, ['--module', module, '--list-token-slots'], env)).toString('utf8');
   const slot = text.split(/^Slot /m).find((one) => /^ +token label +: (.*)$/m.exec(one)?.[1]?.trimEnd() === label);
@@ -147,7 +146,7 @@ function runTool(
   });
 }
 
-/** The line that says it, as a CKR_… where there is one. */
+/** The relevant output line, or its CKR_… code. */
 function reason(errors: string): string {
   const lines = errors.split('\n').filter((line) => line.trim() !== '' && line.trim() !== 'Aborting.');
   return /CKR_[A-Z0-9_]+/.exec(errors)?.[0] ?? (lines.map((line) => line.trim()).join('; ') || 'pkcs11-tool failed');

@@ -1,6 +1,6 @@
 /**
- * The Explicit TA database of a client (RFC 7030 §3.1), and how it follows what /cacerts says (§4.1.3): a new root is believed where a
- * certificate of its key leads to one that is believed already (NewWithOld, RFC 4210 §4.4), never because a server lists it.
+ * The client's Explicit TA database (RFC 7030 §3.1), and its updates from /cacerts (§4.1.3): a new root is trusted if a
+ * trusted CA certifies its key (NewWithOld, RFC 4210 §4.4), never because a server lists it.
  */
 import { createHash } from 'node:crypto';
 import { formatName } from '../../pki/x509/name.ts';
@@ -11,7 +11,7 @@ import { findPath, isCurrent, isSelfSigned } from './path.ts';
 
 export interface CaCertificates {
   readonly anchors: readonly Certificate[];
-  /** Those that lead to the anchors. */
+  /** Certificates that lead to the anchors. */
   readonly intermediates: readonly Certificate[];
 }
 
@@ -21,9 +21,8 @@ const fingerprintOf = ({ der }: Certificate, like: string): string =>
     .digest('hex');
 
 /**
- * What the first answer of /cacerts comes to (RFC 7030 §4.1.1).
- *
- * @param fingerprint as {@link readFingerprint} has it
+ * The anchors from the first /cacerts response (RFC 7030 §4.1.1).
+ * @param fingerprint from {@link readFingerprint}
  * @throws ClientError `CA_UNTRUSTED`
  */
 export async function firstAnchors(
@@ -49,14 +48,14 @@ interface Followed {
   readonly certificates: CaCertificates;
   readonly added: readonly Certificate[];
   readonly dropped: readonly Certificate[];
-  /** Roots that nothing links to what is believed. */
+  /** Roots without a link to a trusted one. */
   readonly refused: readonly Certificate[];
 }
 
 interface FollowOptions {
-  /** Not to be dropped: what somebody has put there. */
+  /** Anchors of the user, which are never dropped. */
   readonly kept?: readonly Certificate[];
-  /** What still has to lead to an anchor before another is dropped: the server's certificate, the client's own. */
+  /** Certificates that must still lead to an anchor before another is dropped: the server's, the client's own. */
   readonly needed?: readonly Certificate[];
 }
 
@@ -89,7 +88,10 @@ export async function followAnchors(
   };
 }
 
-/** Its key is certified, under its name, by what is believed: NewWithOld; of OldWithNew alone nothing follows for the new one. */
+/**
+ * Whether a trusted CA certifies the root's key under its name: NewWithOld; OldWithNew alone proves nothing for the new
+ * root.
+ */
 async function isLinked(
   root: Certificate,
   links: readonly Certificate[],
@@ -103,7 +105,7 @@ async function isLinked(
   return anchors.some(({ spki, subject }) => spki.equals(root.spki) && namesMatch(subject, root.subject));
 }
 
-/** A root that the server has given up goes when nothing that is in use needs it. */
+/** Drops roots that the server no longer lists and nothing in use needs. */
 async function withoutDropped(
   anchors: readonly Certificate[],
   listed: readonly Certificate[],

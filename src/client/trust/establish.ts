@@ -1,4 +1,7 @@
-/** From what a client was given to a server that it trusts (RFC 7030 §3.1, §4.1.1), and on through the rollovers of its CA (§4.1.3). */
+/**
+ * Establishes trust in a server from the client's initial trust information (RFC 7030 §3.1, §4.1.1), and follows CA
+ * rollovers (§4.1.3).
+ */
 import { join } from 'node:path';
 import { formatName } from '../../pki/x509/name.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
@@ -12,19 +15,18 @@ import type { CertificateFolder } from '../keep/certificate-folder.ts';
 import { firstAnchors, followAnchors, type CaCertificates } from './anchors.ts';
 import { isSelfSigned, readFingerprint } from './path.ts';
 
-/** Where the trusted CAs are kept. */
+/** Stores the trusted CAs. */
 export type TrustStore = Pick<CertificateFolder, 'given' | 'saveTrust' | 'trust'>;
 
-/** Keeps the trusted CAs for one operation. @param from what is trusted already */
+/** Stores the trusted CAs for one operation. @param from initial content */
 export function memoryTrust(from?: Pick<CertificateFolder, 'given' | 'trust'>): TrustStore {
   let [cas, given] = [from?.trust() ?? { anchors: [], intermediates: [] }, from?.given() ?? []];
   return { trust: () => cas, given: () => given, saveTrust: (...saved) => void ([cas, given] = saved) };
 }
 
 /**
- * A server to talk to, authenticated by what is believed. Without anchors, those whose fingerprint was given are fetched first, over a
- * connection that is used for nothing else.
- *
+ * Authenticates a server with the trusted CAs. Without anchors, it first fetches those with the given fingerprint, over
+ * a connection that is used for nothing else.
  * @throws ClientError
  */
 export async function establishTrust(
@@ -45,13 +47,13 @@ export async function establishTrust(
 interface KnownCas extends CaCertificates {
   /** The certificates of `trust_anchors`. */
   readonly kept: readonly Certificate[];
-  /** What the user gave: fingerprints, of these certificates too. */
+  /** Fingerprints given by the user, including those of these certificates. */
   readonly given: readonly string[];
 }
 
 /**
- * The CAs of the configuration, and those that followed from them. Those that followed from a CA that the configuration names no longer (a
- * corrected fingerprint, a removed anchor) do not count.
+ * The configured CAs and those derived from them. CAs derived from a CA that is no longer configured (a corrected
+ * fingerprint, a removed anchor) do not count.
  */
 function knownCas(config: ServerConfig, store: TrustStore, context: ClientContext): KnownCas {
   const kept = givenAnchors(config, context);
@@ -81,13 +83,13 @@ async function serverTrust(anchors: readonly Certificate[], config: ServerConfig
   return { kind: 'anchors', explicit, implicit, acceptCmcRa: config.accept_cmc_ra };
 }
 
-/** RFC 7030 calls it the Implicit TA database. */
+/** The Implicit TA database of RFC 7030. */
 async function systemAnchors(): Promise<readonly string[]> {
   const { getCACertificates } = await import('node:tls');
   return getCACertificates('system');
 }
 
-/** RFC 7030 §4.1.1: nothing but /cacerts goes over this connection, and no password is told on it. */
+/** RFC 7030 §4.1.1: only /cacerts uses this connection, and no password is sent on it. */
 async function bootstrap(
   settings: EstServerSettings,
   config: ServerConfig,
@@ -110,7 +112,7 @@ async function bootstrap(
   }
 }
 
-/** Somebody compares what the server says with what they were told otherwise; a bare yes would be given too easily. */
+/** The user enters the expected fingerprint; a mere yes would be too easy. */
 async function askForFingerprint(listed: readonly Certificate[], base: URL, { ask }: ClientContext): Promise<string> {
   const lines = listed.map((one) => `  ${formatName(one.subject)}\n    SHA-256 ${one.fingerprint}`);
   const question = `${base.host} is not known yet. It names these CAs:\n${lines.join('\n')}\nThe fingerprint that you were given for it: `;
@@ -121,9 +123,8 @@ async function askForFingerprint(listed: readonly Certificate[], base: URL, { as
 }
 
 /**
- * Asks the server for its CAs, and follows them.
- *
- * @param own the certificate that there is, whose CA is not given up before it
+ * Reads the server's CAs and updates trust.
+ * @param own the current certificate, whose CA is kept until it is replaced
  * @throws ClientError
  */
 export async function refreshTrust(

@@ -1,8 +1,8 @@
-/** Certification paths (RFC 5280 §6.1) to the anchors of a client: of what a server lists, and of what it issues. */
+/** Certification paths (RFC 5280 §6.1) to a client's anchors, for certificates that a server lists or issues. */
 import { type Certificate, verifyCertificateSignature } from '../../pki/x509/certificate.ts';
 import { isIssuedBy, namesMatch } from '../../pki/x509/name-matching.ts';
 
-/** Hex of SHA-256 or SHA-512, with colons and in any case; undefined: it is neither. */
+/** Hex of SHA-256 or SHA-512, with colons and in any case; otherwise undefined. */
 export function readFingerprint(text: string): string | undefined {
   const hex = text
     .trim()
@@ -12,14 +12,12 @@ export function readFingerprint(text: string): string | undefined {
   return /^(?:[0-9a-f]{64}|[0-9a-f]{128})$/.test(hex) ? hex : undefined;
 }
 
-/** No PKI is deeper; bounds the search. */
+/** Bounds the search; no PKI is deeper. */
 const MAX_LENGTH = 8;
 
 /**
- * The certificates from this one up to an anchor, which is the last; undefined: there is no path. Signatures, names, validity and the
- * constraints of CAs are looked at; the certificate's own validity is too.
- *
- * @param now milliseconds since the epoch
+ * The certificates from this one up to and including an anchor; undefined if there is no path. Checks signatures,
+ * names, CA constraints, and validity including the certificate's own.
  */
 export async function findPath(
   certificate: Certificate,
@@ -53,14 +51,14 @@ async function search(
 export const isCurrent = ({ notBefore, notAfter }: Certificate, now: number): boolean =>
   notBefore.getTime() <= now && now <= notAfter.getTime();
 
-/** RFC 5280 §6.1.4: a CA, allowed to sign certificates, with room for what stands below it. */
+/** RFC 5280 §6.1.4: a CA that may sign certificates, with sufficient path length. */
 function mayIssue(issuer: Certificate, below: readonly Certificate[]): boolean {
   if (!issuer.isCa || issuer.keyUsage?.includes('keyCertSign') === false) return false;
   const cas = below.slice(1).filter(({ subject, issuer: above }) => !namesMatch(subject, above));
   return issuer.pathLength === undefined || cas.length <= issuer.pathLength;
 }
 
-/** Signed with its own key, not only under its own name (as OldWithNew and NewWithOld are). */
+/** Signed with its own key, unlike OldWithNew and NewWithOld. */
 export async function isSelfSigned(certificate: Certificate): Promise<boolean> {
   return (
     namesMatch(certificate.subject, certificate.issuer) && (await verifyCertificateSignature(certificate, certificate))

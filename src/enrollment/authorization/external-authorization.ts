@@ -9,9 +9,9 @@ import { InputError } from '../../pki/input-error.ts';
 import { FairLimiter } from '../../process/fair-limiter.ts';
 import { type AuthorizationRequest, type Decision, type Override, readAnswer } from './messages.ts';
 
-/** The connection to the service that decides: verified TLS, kept alive, no redirects, bounded in time and size. */
+/** The connection to the service: verified TLS, keep-alive, no redirects, bounded time and size. */
 
-/** No answer that counts; the message is for the log. */
+/** No valid response; the message is for the log. */
 class ServiceError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause });
@@ -21,7 +21,7 @@ class ServiceError extends Error {
 
 /** Octets. */
 const MAX_ANSWER = 64 << 10;
-/** Milliseconds that an unused connection is kept: servers close theirs after five seconds or more. */
+/** Milliseconds to keep an idle connection: servers close theirs after five seconds or more. */
 const KEEP_ALIVE = 4000;
 
 class HttpsService {
@@ -29,7 +29,7 @@ class HttpsService {
   readonly #agent: Agent;
   readonly #token: string | undefined;
 
-  /** @param connections at most, at a time */
+  /** @param connections maximum */
   constructor(url: string, tls: ClientTls, token: string | undefined, connections: number) {
     this.#url = new URL(url);
     this.#token = token;
@@ -44,9 +44,8 @@ class HttpsService {
   }
 
   /**
-   * One POST, sent once.
-   *
-   * @param timeout milliseconds until the whole answer is there
+   * Sends one POST without retries.
+   * @param timeout milliseconds until the response is complete
    * @returns the body of a 200
    * @throws ServiceError
    */
@@ -99,13 +98,12 @@ interface AuthorizationContext {
   readonly log: Pick<Logger, 'warn'>;
   /** Counts a call. */
   readonly observe: (ca: string, outcome: AuthorizationOutcome, seconds: number) => void;
-  /** Seconds for Retry-After. */
   readonly retryAfter: number;
 }
 
 /** Requests that may wait, per concurrent call. */
 const WAITING_PER_CALL = 16;
-/** Of the calls, for one requester: others find a free one also while the service is slow to answer. */
+/** One requester's share of the calls, so that others find a free one even while the service is slow. */
 const SHARE_OF_ONE = 3 / 4;
 
 /** The service of one CA. */
@@ -140,7 +138,6 @@ class Service {
   }
 }
 
-/** What it takes of a CA. */
 interface AuthorizedCa {
   readonly table: Pick<CaConfig, 'label' | 'authorization'>;
   readonly authorization: ServiceMaterial | undefined;
@@ -154,7 +151,7 @@ export class AuthorizationServices {
     this.#services = services;
   }
 
-  /** Of every label's table, with what it names. Connects to nobody. */
+  /** Creates the services of all labels. Connects to none. */
   static of({ cas, labels }: AuthorizedCas): AuthorizationServices {
     const services = new Map<string, Service>();
     for (const { table, authorization: material } of [...cas, ...[...labels.values()].flat()]) {
@@ -176,48 +173,47 @@ export class AuthorizationServices {
     return this.#services.get(label);
   }
 
-  /** Calls that are under way fail. */
+  /** Calls in progress fail. */
   close(): void {
     for (const service of this.#services.values()) service.close();
   }
 }
 
-/** What has CAs and further labels. */
 interface AuthorizedCas {
   readonly cas: readonly AuthorizedCa[];
   readonly labels: ReadonlyMap<string, readonly AuthorizedCa[]>;
 }
 
-/** What a request needs of it. */
+/** The part that requests use. */
 export type Authorizer = Pick<ExternalAuthorization, 'concerns' | 'decide' | 'failure'>;
 
 export class ExternalAuthorization {
   #services: AuthorizationServices | undefined;
   readonly #context: AuthorizationContext;
-  /** What is being asked, by the request's recognition: of the same request at once, one asks. */
+  /** Calls in progress by recognition: identical concurrent requests share one. */
   readonly #underWay = new Map<string, Promise<Decision>>();
 
-  /** Nobody is asked before {@link take}. */
+  /** Calls no service before {@link take}. */
   constructor(context: AuthorizationContext) {
     this.#context = context;
   }
 
-  /** Asks these from now on. @returns the former ones, to be closed by whoever knows when nobody waits for them any more */
+  /** Puts these services in force. @returns the old ones, to be closed once no call uses them */
   take(services: AuthorizationServices): AuthorizationServices | undefined {
     const former = this.#services;
     this.#services = services;
     return former;
   }
 
-  /** Whether anybody is to be asked. */
+  /** Whether the CA has a service. */
   concerns(ca: string): boolean {
     return this.#services?.find(ca) !== undefined;
   }
 
   /**
-   * @param recognition the same for the same request
-   * @returns what the certificate gets in place of what was asked for
-   * @throws EstuaryError 403 `AUTHORIZATION_DENIED` with the reason; 503 `AUTHORIZATION_FAILED`: nobody decided
+   * @param recognition equal for identical requests
+   * @returns the override of the requested content
+   * @throws EstuaryError 403 `AUTHORIZATION_DENIED` with the reason; 503 `AUTHORIZATION_FAILED` without a decision
    */
   async decide(recognition: string, request: AuthorizationRequest): Promise<Override> {
     let decision: Promise<Decision> | undefined = this.#underWay.get(recognition);
@@ -247,7 +243,7 @@ export class ExternalAuthorization {
     }
   }
 
-  /** 503: there is no answer, or none that can be followed. */
+  /** 503: no response, or an unusable one. */
   failure({ ca, request_id }: Pick<AuthorizationRequest, 'ca' | 'request_id'>, detail: string): EstuaryError {
     const { log, retryAfter } = this.#context;
     log.warn({ ca, request_id, detail }, 'the authorization service did not decide');

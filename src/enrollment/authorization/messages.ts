@@ -69,17 +69,16 @@ export const AuthorizationAnswer = Type.Union([
 
 const answerSchema = Compile(AuthorizationAnswer);
 
-/** What a certificate gets in place of what was asked for, as it was answered; what is absent stays. */
+/** Replacement of requested content, as the service answered; absent fields stay as requested. */
 export type Override = RequestOverride;
 
-/** The same, read. */
+/** {@link Override}, parsed. */
 export interface Overridden {
   readonly subject?: Name;
   readonly subjectAltNames?: readonly GeneralName[];
   readonly validityDays?: number;
 }
 
-/** @throws InputError */
 export function readOverride({ subject, sans, validity_days }: Override): Overridden {
   return {
     ...(subject === undefined ? {} : { subject: parseDistinguishedName(subject) }),
@@ -91,7 +90,7 @@ export function readOverride({ subject, sans, validity_days }: Override): Overri
 export type Decision =
   { readonly allow: true; readonly override: Override } | { readonly allow: false; readonly reason: string };
 
-/** @throws InputError that says why it is no answer */
+/** @throws InputError that says why it is invalid */
 export function readAnswer(body: Buffer): Decision {
   const value = parseJson(body);
   if (!answerSchema.Check(value))
@@ -116,7 +115,7 @@ function parseJson(body: Buffer): unknown {
 
 const KINDS = { DNS: 'dns', email: 'email', URI: 'uri' } as const;
 
-/** A name as records write it. @throws InputError */
+/** Parses a name as records write it. @throws InputError */
 function readName(written: string): GeneralName {
   const colon = written.indexOf(':');
   const kind = written.slice(0, Math.max(0, colon));

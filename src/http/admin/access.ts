@@ -1,11 +1,11 @@
-/** The calls of administrators, as the audit log and the rules of `administration/` see them. */
+/** Administrators' calls in the form of the audit log and of `administration/`. */
 import type { FastifyRequest } from 'fastify';
 import * as administration from '../../administration/admin-call.ts';
 import type { AuditEvent, AuditOutcome } from '../../audit/event.ts';
 import type { AdminIdentity } from '../../auth/administrators.ts';
 import { failed } from '../../errors.ts';
 
-/** @throws EstuaryError 500: nobody was authenticated */
+/** @throws EstuaryError 500 without authentication */
 export function callerOf({ admin }: FastifyRequest): AdminIdentity {
   if (admin === null) throw failed('INTERNAL_ERROR', 'the request failed inside the server');
   return admin;
@@ -16,18 +16,17 @@ export function callOf(request: FastifyRequest): administration.AdminCall {
     admin: callerOf(request),
     address: request.clientAddress,
     request_id: request.id,
-    // The route's pattern, not the path: someone may have pasted a token where its id belongs.
+    // The route's pattern instead of the path, which may contain a token pasted in place of an ID.
     name: `${request.method} ${request.routeOptions.url ?? ''}`,
   };
 }
 
-/** Who makes a call, for the audit events that belong to it. */
 export const actor = (request: FastifyRequest) => administration.actor(callOf(request));
 
 /** The `admin.access` event of a call; see {@link administration.accessEvent}. */
 export const accessEvent = (request: FastifyRequest, outcome: AuditOutcome, about: string): AuditEvent =>
   administration.accessEvent(callOf(request), outcome, about);
 
-/** Whether a call is meant to change something. */
+/** Whether a call is intended to change something. */
 export const isChanging = ({ method, routeOptions }: FastifyRequest): boolean =>
   !['GET', 'HEAD'].includes(method) && routeOptions.config.changes !== false;

@@ -93,7 +93,7 @@ export const AuditItem = Type.Object(
   { title: 'AuditRecord', description: 'A record as in the audit file; what does not apply is absent.' },
 );
 
-/** What the caller's roles show of a record: all of it, or without `detail`, addresses and hashes. */
+/** A record as the caller's roles may see it: completely, or without `detail`, addresses and hashes. */
 export const ShownAuditItem = Type.Object(
   {
     ...AuditItem.properties,
@@ -103,7 +103,7 @@ export const ShownAuditItem = Type.Object(
   { title: 'ShownAuditRecord', description: 'An audit record, as far as the roles of the caller show it.' },
 );
 
-/** The types of record that a role sees, by their first part. `admin` and `auditor` see all records as they are. */
+/** Record types that a role sees, by their first part. `admin` and `auditor` see all records completely. */
 const SEEN_BY: Readonly<Record<'ra' | 'operator', readonly string[]>> = {
   ra: ['certificate.', 'request.', 'otp.', 'device.', 'key.', ...REQUESTER_AUTHENTICATION],
   operator: ['service.', 'config.', 'lockout.', 'crl.', 'audit.', 'store.'],
@@ -125,14 +125,12 @@ export function shownAuditItem(record: AuditRecord, admin: AdminIdentity): Stati
   };
 }
 
-/** Records for whoever makes a call. */
 export const shownAuditItems = (records: readonly AuditRecord[], request: FastifyRequest) =>
   records.flatMap((record) => shownAuditItem(record, callerOf(request)) ?? []);
 
-/** The fields of a record, in their order: the columns of a table. */
+/** The fields of a record in order, as columns of a table. */
 export const auditColumns: readonly string[] = Object.keys(AuditItem.properties);
 
-/** `GET /admin/audit`. */
 export function registerAudit(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/audit',
@@ -175,7 +173,6 @@ export function registerAudit(app: AdminApp, deps: AdminDependencies): void {
   );
 }
 
-/** A record as the API shows it. */
 export const auditItem = (one: AuditRecord) => {
   const { requester_sans, certificate_sans, archived, checkpoint, anchors, ...record } = one;
   return {

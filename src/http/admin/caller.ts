@@ -1,4 +1,4 @@
-/** Who makes a call: what it brings itself, or else the session that its cookie names. */
+/** Identifies the caller: by the request's own credentials, otherwise by its session cookie. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AdminSession } from '../../auth/admin-sessions.ts';
@@ -7,17 +7,19 @@ import { forbidden, isUnauthenticated } from '../../errors.ts';
 import { presentedCredentials } from '../credentials.ts';
 import type { AdminDependencies } from './dependencies.ts';
 
-/** The cookie of a session. `__Host-`: browsers take it over TLS from this very host only, for all its paths (RFC 6265bis §4.1.3.2). */
+/**
+ * The session cookie. `__Host-`: browsers accept it only over TLS from this host, for all paths (RFC 6265bis §4.1.3.2).
+ */
 export const SESSION_COOKIE = '__Host-estuary-session';
 
 const ATTRIBUTES = 'Path=/; Secure; HttpOnly; SameSite=Strict';
 
-/** Without Max-Age: it goes with the browser, where the server has not ended the session before. */
+/** Without Max-Age: the browser deletes it on exit, if the session has not ended before. */
 export const setSession = (id: string): string => `${SESSION_COOKIE}=${id}; ${ATTRIBUTES}`;
 
 export const CLEAR_SESSION = `${SESSION_COOKIE}=; ${ATTRIBUTES}; Max-Age=0`;
 
-/** The id that a request carries, whatever it is; undefined: none. */
+/** The session ID in a request, unverified. */
 export function sessionId({ cookie }: IncomingHttpHeaders): string | undefined {
   for (const pair of (cookie ?? '').split(';')) {
     const [name = '', value = ''] = pair.trim().split('=', 2);
@@ -34,9 +36,8 @@ interface Caller {
 type Authentication = Pick<AdminDependencies, 'authenticator' | 'sessions'>;
 
 /**
- * An `Authorization` header goes before a cookie. A cookie goes before the certificate of the connection, which a browser shows whether
- * its user is still signed in or not. Who signs in proves anew who it is.
- *
+ * An `Authorization` header takes precedence over a cookie. A cookie takes precedence over the connection's
+ * certificate, which a browser presents even after its user signs out. Signing in requires fresh credentials.
  * @throws EstuaryError 401
  */
 export async function identify(request: FastifyRequest, { authenticator, sessions }: Authentication): Promise<Caller> {
@@ -47,7 +48,7 @@ export async function identify(request: FastifyRequest, { authenticator, session
   return sessions.resume(id, presented);
 }
 
-/** The same of a call that is still to be answered. @throws EstuaryError 401, with which the answer takes the cookie back */
+/** {@link identify} for a call in progress. @throws EstuaryError 401; the response then clears the cookie */
 export async function letIn(request: FastifyRequest, reply: FastifyReply, deps: Authentication): Promise<Caller> {
   try {
     return await identify(request, deps);
@@ -59,16 +60,15 @@ export async function letIn(request: FastifyRequest, reply: FastifyReply, deps: 
 }
 
 /**
- * A browser adds an administrator's certificate to whatever a page of another site makes it send, and a POST without a
- * body needs no leave from us for that.
+ * Cross-site request checks: a browser adds an administrator's certificate to requests from other sites, and a POST
+ * without a body needs no CORS preflight.
  */
 
-/** What `Sec-Fetch-Site` says of requests that no other site has caused (W3C Fetch Metadata). */
+/** `Sec-Fetch-Site` values of requests without another site (W3C Fetch Metadata). */
 const OWN_SITES: ReadonlySet<string> = new Set(['same-origin', 'none']);
 
 /**
- * Refuses what a browser sends for a page of another site. Other clients send neither header.
- *
+ * Rejects what a browser sends for another site's page. Other clients send neither header.
  * @throws EstuaryError 403 `CROSS_SITE`
  */
 export function checkSameSite(headers: IncomingHttpHeaders): void {
@@ -80,9 +80,8 @@ export function checkSameSite(headers: IncomingHttpHeaders): void {
 }
 
 /**
- * Of a call that a cookie authenticates, which is meant to change something: every browser says where it comes from, so one that does not
- * is none that we know to keep the cookie from other sites. To be asked behind {@link checkSameSite}.
- *
+ * For a changing call that a cookie authenticates: browsers state its origin, so a client that does not may not protect
+ * the cookie from other sites. Call it after {@link checkSameSite}.
  * @throws EstuaryError 403 `CROSS_SITE`
  */
 export function checkOwnPage({ method, headers }: Pick<FastifyRequest, 'method' | 'headers'>): void {

@@ -77,7 +77,7 @@ export function registerCas(app: AdminApp, deps: AdminDependencies, monitor: Hea
 async function caRecord(ca: Ca, { now }: AdminDependencies, monitor: HealthMonitor): Promise<Static<typeof CaRecord>> {
   const { health } = await monitor.ca(ca.issuer);
   const chain = ca.driver.chain();
-  // A remote CA may not have told its certificate yet.
+  // The certificate of a remote CA may still be unknown.
   const own = chain[0] === undefined ? undefined : ca.certificate;
   const notAfter = own?.notAfter.getTime();
   return {

@@ -1,4 +1,4 @@
-/** Which certificates a call is about: the filters of `GET /admin/certificates`, for whatever else goes by them. */
+/** The filters of `GET /admin/certificates`, also for other calls that select certificates. */
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import { badRequest } from '../../errors.ts';
 import type { CertificateSelection } from '../../store/certificate-store.ts';
@@ -21,10 +21,10 @@ export const certificateFilter = {
   expires_before: Type.Optional(Timestamp('Certificates whose not_after is before this time.')),
 };
 
-/** The filters alone, as a body has them. */
+/** The filters as a body. */
 export const CertificateFilter = strictObject(certificateFilter);
 
-/** What the filters of a call select. @throws EstuaryError 400 `FIELD_INVALID` that names the filter */
+/** @throws EstuaryError 400 `FIELD_INVALID` that names the filter */
 export function readCertificateFilter(query: Static<typeof CertificateFilter>): CertificateSelection {
   const { ca, label, subject, san, serial, requester, device, status, issued_after, expires_before } = query;
   return {
@@ -41,7 +41,7 @@ export function readCertificateFilter(query: Static<typeof CertificateFilter>): 
   };
 }
 
-/** Serial numbers are lower-case hex; what openssl prints (upper case, colons) is read too. */
+/** Converts a serial number to lowercase hex; accepts the form of openssl (upper case, colons). */
 export function normaliseSerial(text: string): string | undefined {
   return /^[0-9a-f]{2}(?::?[0-9a-f]{2}){0,19}$/i.test(text) ? text.replaceAll(':', '').toLowerCase() : undefined;
 }

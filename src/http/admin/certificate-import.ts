@@ -1,4 +1,4 @@
-/** `POST /admin/certificates`: takes in a certificate that the store does not know, so that it can be revoked. */
+/** `POST /admin/certificates`: imports a certificate that the store does not know, so that it can be revoked. */
 import { Type } from '@fastify/type-provider-typebox';
 import { importCertificate } from '../../administration/import-certificate.ts';
 import { callOf } from './access.ts';

@@ -104,9 +104,9 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
 }
 
 /**
- * The one certificate of this serial number.
- *
- * @throws {EstuaryError} 404 `CERTIFICATE_NOT_FOUND`; 400 `SERIAL_AMBIGUOUS` when several CAs used the number and `ca` names none
+ * The certificate with this serial number.
+ * @throws {EstuaryError} 404 `CERTIFICATE_NOT_FOUND`; 400 `SERIAL_AMBIGUOUS` if several CAs used the number and `ca` is
+ * absent
  */
 export async function findCertificate(
   store: Pick<CertificateStore, 'getCertificates'>,
@@ -163,7 +163,7 @@ function certificateStatus(row: ListedCertificate, now: number): Static<typeof C
   return row.not_after < now ? 'expired' : 'valid';
 }
 
-/** `GET /admin/certificates/{serial}/chain`: what a certificate stands under. */
+/** `GET /admin/certificates/{serial}/chain`: the certificates above a certificate. */
 export function registerCertificateChain(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/certificates/:serial/chain',
@@ -191,7 +191,7 @@ export function registerCertificateChain(app: AdminApp, deps: AdminDependencies)
     async (request) => {
       const row = await findCertificate(limited(deps, request).store, request.params.serial, request.query.ca);
       const ca = deps.cas.issuers.find(({ label }) => label === row.ca);
-      // A restored store may know it from the audit log alone.
+      // A restored store may know it only from the audit log.
       if (ca === undefined || row.der.length === 0) return { chain: [] };
       const path = await pathFrom(parseCertificate(row.der), ca);
       return { chain: path.map(({ der }) => encodePem('CERTIFICATE', der)) };
@@ -199,7 +199,7 @@ export function registerCertificateChain(app: AdminApp, deps: AdminDependencies)
   );
 }
 
-/** By names and signatures: after a rollover a certificate may stand under the CA's former key. */
+/** By names and signatures: after a rollover the certificate may belong to the CA's former key. */
 async function pathFrom(certificate: Certificate, ca: Ca): Promise<readonly Certificate[]> {
   const known = [...ca.certificates, ...ca.renewalIssuers];
   const path: Certificate[] = [];

@@ -1,4 +1,4 @@
-/** `POST /admin/check`: what would become of a request, and nothing does. */
+/** `POST /admin/check`: a dry run of a request. */
 import { type Static, Type } from '@fastify/type-provider-typebox';
 import { approvalsNeeded, findRequest } from '../../administration/decide.ts';
 import { parsePrincipal } from '../../auth/gssapi/principal.ts';
@@ -82,7 +82,7 @@ function readCsr(pem: string): Pick<DryRunRequest, 'der' | 'csr'> {
   return { der: block.der, csr: namesOf(block.der) };
 }
 
-/** As far as they can be read; what is wrong with the request is for the verdict to say. @throws EstuaryError 400: it is none */
+/** The readable names; the verdict covers other problems. @throws EstuaryError 400 if it is not a request */
 function namesOf(der: Buffer): CsrContent | undefined {
   try {
     return parseCsrWithoutProof(der);

@@ -1,4 +1,4 @@
-/** The console for browsers at `/`: static files, the same for everybody. What they show comes of the API under /admin. */
+/** The browser console at `/`: static files. Its data comes from the API under /admin. */
 import fastifyStatic from '@fastify/static';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,10 +6,10 @@ import type { FastifyReply } from 'fastify';
 import { notFound } from '../../errors.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 
-/** Where `npm run build` puts it: beside the compiled server; a server that runs from its source finds the same. */
+/** Output folder of `npm run build`, next to the compiled server; also found when running from source. */
 const FOLDERS = [join(import.meta.dirname, '../../console'), join(import.meta.dirname, '../../../dist/console')];
 
-/** Nothing inline, nothing from elsewhere, no text that becomes script, and in no frame. */
+/** No inline or foreign content, no text that becomes script, no frames. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -34,10 +34,10 @@ const HEADERS = {
   'permissions-policy': 'camera=(), microphone=(), geolocation=(), payment=(), usb=()',
 };
 
-/** The names of assets hold a hash of what is in them. */
+/** The names of assets contain a hash of their content. */
 const FOREVER = 'public, max-age=31536000, immutable';
 
-/** Serves what was built; a checkout that was not built has no console, and says so. */
+/** Serves the built console; without a build, says so. */
 export function registerConsole(
   app: AdminApp,
   { log, consoleFolder }: Pick<AdminDependencies, 'log' | 'consoleFolder'>,

@@ -1,4 +1,4 @@
-/** What the admin API is made of; main/assemble.ts fills it in. */
+/** Dependencies of the admin API, provided by main/assemble.ts. */
 import type { FastifyInstance, FastifyBaseLogger } from 'fastify';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -22,51 +22,49 @@ import type { EventStreamOptions } from './event-stream.ts';
 import type { LabelRule } from './labels.ts';
 import type { Access } from './roles.ts';
 
-/** The admin listener's Fastify instance, with types from the route schemas. */
 export type AdminApp = FastifyInstance<Server, IncomingMessage, ServerResponse, FastifyBaseLogger, TypeBoxTypeProvider>;
 
 export interface AdminDependencies {
   readonly store: Store;
   readonly condition: () => ServiceCondition;
   readonly reload: Reload;
-  /** Of the files that the configuration names; the CAs' own certificates are theirs to tell. */
+  /** Of configured files; drivers report the CAs' own certificates. */
   readonly certificateEnds: () => readonly CertificateEnd[];
   readonly otp: Pick<OtpService, 'create' | 'estimate'>;
   readonly authenticator: Pick<AdminAuthenticator, 'authenticate'>;
   readonly sessions: Pick<AdminSessions, 'begin' | 'resume' | 'note' | 'end' | 'isAlive' | 'times'>;
-  /** Why Kerberos tickets cannot be verified now; undefined while they can. Absent where nobody verifies any. */
+  /** Why Kerberos tickets cannot be verified now; undefined if they can. Absent without Kerberos. */
   readonly missingCredentials?: () => Promise<string | undefined>;
-  /** What is in force. */
   readonly configuration: () => readonly ShownKey[];
-  /** How often a stream of events looks and shows that it lives, milliseconds; as it should be unless a test says otherwise. */
+  /** Intervals of event streams in milliseconds, for tests. */
   readonly eventTimes?: Pick<EventStreamOptions, 'lookEvery' | 'beatEvery'>;
   readonly cas: Pick<CaRouter, 'all' | 'issuers' | 'find'>;
-  /** Trust anchors of the EST listener, and CA certificates between them and clients. */
+  /** Trust anchors of the EST listener, and CA certificates below them. */
   readonly issuers: () => readonly Certificate[];
   readonly crls: Pick<CrlPublisher, 'signNow'>;
   readonly dryRun: Pick<DryRun, 'run' | 'queued'>;
   readonly settings: AdminSettings;
   readonly metrics: Metrics;
   readonly version: string;
-  /** What this server is called among those that share its store. */
+  /** This node's name. */
   readonly node: string;
-  /** Where the console's files are, if not where `npm run build` puts them. */
+  /** Folder of the console's files; default: the output of `npm run build`. */
   readonly consoleFolder?: string;
   readonly now: () => number;
-  /** Milliseconds that this machine's clock is ahead of the database's; absent: there is no other clock. */
+  /** Milliseconds that this machine's clock is ahead of the database's; absent without one. */
   readonly clockSkew?: () => number;
   readonly log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
 }
 
-/** What is not as it should be, though the service answers. */
+/** Problems despite which the service responds. */
 export interface ServiceCondition {
-  /** The last reload failed: what is in force is not what the file says. */
+  /** The last reload failed, so that the settings in force differ from the file. */
   readonly reloadFailed: boolean;
-  /** How the last one ended, and when, in milliseconds since the epoch. */
+  /** Result and time of the last reload. */
   readonly lastReload?: { readonly at: number; readonly ok: boolean };
 }
 
-/** The configuration that the admin API depends on. */
+/** The settings that the admin API depends on. */
 export interface AdminSettings {
   readonly est: Pick<Config['est'], 'retry_after'>;
   readonly limits: Config['limits'];
@@ -78,23 +76,23 @@ export interface AdminSettings {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who is calling; null on a public route. */
+    /** The caller; null on a public route. */
     admin: AdminIdentity | null;
-    /** That the call came with; null: it brought its own credentials, or none. */
+    /** The session of the call; null if it has other credentials or none. */
     adminSession: AdminSession | null;
     /** The client's network address. */
     clientAddress: string;
   }
   interface FastifyContextConfig {
-    /** Who may make the call. Every route of ours says so; Fastify's types do not let it be asked for here. */
+    /** The roles that may make the call. Every route sets it; Fastify's types cannot require it. */
     access?: Access;
     /** How labels limit it; absent: limited administrators may not make the call. */
     labels?: LabelRule;
-    /** false: it changes nothing, though it is no GET. */
+    /** false: changes nothing although it is not a GET. */
     changes?: false;
-    /** Who makes the call signs in with it: a cookie does not count. */
+    /** The call signs in: a cookie does not count. */
     signsIn?: true;
-    /** Takes NDJSON and CSV beside JSON, or alone. */
+    /** Accepts NDJSON and CSV in addition to JSON, or only these. */
     bulk?: 'too' | 'only';
   }
 }

@@ -1,4 +1,4 @@
-/** Many devices in one call: an answer to each row, as soon as its part of them is in the store. */
+/** Imports devices in bulk; each row's result is sent once its batch is in the store. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { deviceEvent } from '../../audit/applied-events.ts';
 import { conflict, type EstuaryError } from '../../errors.ts';
@@ -9,7 +9,7 @@ import type { AdminDependencies } from './dependencies.ts';
 import { limited } from './labels.ts';
 import { DEVICE_COLUMNS, deviceHeader, deviceRecord, readDevice } from './device-record.ts';
 
-/** 409, or the answer to one row of many. */
+/** 409, also as the result of a row. */
 export const deviceExists = (): EstuaryError =>
   conflict('DEVICE_EXISTS', 'there is a device with this id (mode=upsert changes it)');
 
@@ -19,12 +19,12 @@ export async function isTaken(deps: AdminDependencies, request: FastifyRequest, 
   return mode === 'create' || (await limited(deps, request).store.getDevice(id)) === undefined;
 }
 
-/** Rows of one transaction: others that write do not wait long. */
+/** Rows per transaction, so that other writers do not wait long. */
 const TOGETHER = 200;
 
 /**
  * @param isDry checks every row and changes nothing
- * @throws EstuaryError 400, 413, 415: nothing was done
+ * @throws EstuaryError 400, 413, 415: nothing has changed
  */
 export function importDevices(
   deps: AdminDependencies,
@@ -36,7 +36,7 @@ export function importDevices(
   const attributes = header.flatMap((name) =>
     name.startsWith('attributes.') ? [name.slice('attributes.'.length)] : [],
   );
-  // Each column of CSV is a field, also within `match` and `attributes`.
+  // Each CSV column is a field, also within `match` and `attributes`.
   const call = { deps, request, mode, isDry, merges: format === 'csv' };
   return answerBulk(reply, format, deviceHeader(attributes), isDry ? checkAll(call, rows) : enterAll(call, rows));
 }
@@ -53,7 +53,7 @@ async function* enterAll(call: Import, rows: readonly BulkRow[]): AsyncGenerator
   const { deps, request } = call;
   let refused = 0;
   const part = (at: number): Promise<BulkAnswer[]> => enter(call, rows.slice(at, at + TOGETHER));
-  // While the store commits one part, the next is read.
+  // Read the next batch while the store commits one.
   let next = part(0);
   for (let at = 0; at < rows.length; at += TOGETHER) {
     const answers = next;
@@ -69,7 +69,7 @@ async function* enterAll(call: Import, rows: readonly BulkRow[]): AsyncGenerator
     .catch((error: unknown) => deps.log.error({ detail: String(error) }, 'an import of devices could not be audited'));
 }
 
-/** The answers that the rows would get now. */
+/** The results that the rows would get now. */
 async function* checkAll(call: Import, rows: readonly BulkRow[]): AsyncGenerator<BulkAnswer> {
   const seen = new Set<string>();
   for (const source of rows) {
@@ -86,7 +86,7 @@ async function* checkAll(call: Import, rows: readonly BulkRow[]): AsyncGenerator
   }
 }
 
-/** The answers to some rows, in their order. Never rejects. */
+/** The results of some rows, in order. Never rejects. */
 async function enter(call: Import, rows: readonly BulkRow[]): Promise<BulkAnswer[]> {
   if (rows.length === 0) return [];
   const { mode } = call;

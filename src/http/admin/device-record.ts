@@ -1,4 +1,4 @@
-/** Devices as the admin API shows and takes them. */
+/** Devices in the admin API's format. */
 import { randomUUID } from 'node:crypto';
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
@@ -117,7 +117,7 @@ const checkNew = validator(NewDevice);
 
 type Context = Pick<AdminDependencies, 'cas' | 'issuers' | 'now'>;
 
-/** A device to enter. @throws EstuaryError 400 `FIELD_INVALID` that names the field */
+/** @throws EstuaryError 400 `FIELD_INVALID` that names the field */
 export function readDevice(
   request: FastifyRequest,
   body: unknown,
@@ -145,7 +145,7 @@ export function readDevice(
   return { row, change };
 }
 
-/** What is to be different. @throws EstuaryError 400 `FIELD_INVALID` that names the field */
+/** @throws EstuaryError 400 `FIELD_INVALID` that names the field */
 export function readChange(
   request: FastifyRequest,
   { ca, match, attributes, enabled, not_after, note }: Static<typeof ChangedDevice>,
@@ -205,7 +205,7 @@ function readMatch(given: Static<typeof NewMatch>, issuers: readonly Certificate
   };
 }
 
-/** The hash of the key of the only configured CA with this name. */
+/** The key hash of the only configured CA with this name. */
 function issuerKey(text: string, issuers: readonly Certificate[]): string {
   const name = foldedName(readName(text));
   const keys = new Set(issuers.filter(({ subject }) => foldedName(subject) === name).map(spkiHash));
@@ -232,7 +232,7 @@ function readName(text: string): Name {
   throw badRequest('FIELD_INVALID', 'match.issuer must not be empty');
 }
 
-/** Also as OpenSSL prints it: upper case, with colons. */
+/** Accepts OpenSSL's form (upper case, colons). */
 function readHash(field: string, text: string): string {
   const hex = text.replaceAll(':', '').toLowerCase();
   if (!/^[0-9a-f]{64}$/.test(hex)) throw badRequest('FIELD_INVALID', `match.${field} must be 64 hex digits`);

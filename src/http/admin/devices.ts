@@ -29,9 +29,9 @@ import { isFinal } from '../../administration/revoke.ts';
 import { revokeByCall } from './revocation.ts';
 import { errorResponses, flag, listOf, oneOf, strictObject } from './schemas.ts';
 
-/** Of each kind, the newest, on a device's page. */
+/** Latest items of each type on a device's page. */
 const HISTORY = 100;
-/** Certificates that are looked for at once when all of a device are revoked. */
+/** Certificates per batch when revoking all of a device. */
 const PAGE = 500;
 
 const DevicePage = Type.Object(
@@ -252,7 +252,7 @@ function registerDelete(app: AdminApp, deps: AdminDependencies): void {
   );
 }
 
-/** Disabled first: after that nothing more is recorded for it, so that none of its certificates is left out. */
+/** Disables the device first: then no further certificate can be recorded for it and missed. */
 async function revokeAll(deps: AdminDependencies, request: FastifyRequest, row: DeviceRow): Promise<void> {
   const now = deps.now();
   const { store } = limited(deps, request);

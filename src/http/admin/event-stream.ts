@@ -1,38 +1,38 @@
-/** The audit log as it grows, for one caller who stays. */
+/** Streams new audit records to one caller. */
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AuditRecord } from '../../audit/event.ts';
 import { isAuditRecord } from '../../audit/record.ts';
 import type { AuditLine } from '../../store/retention-store.ts';
 
-/** Milliseconds between two looks at the store: any process or node may have written. */
+/** Milliseconds between polls of the store, to which other nodes write too. */
 const LOOK_EVERY = 1000;
-/** Milliseconds between two signs of life, and between two looks at whether the caller may still listen. */
+/** Milliseconds between heartbeats, and between checks of the caller's permission. */
 const BEAT_EVERY = 15_000;
-/** Milliseconds after which a caller who takes nothing is let go of. */
+/** Milliseconds after which a caller that reads nothing is disconnected. */
 const PATIENCE = 60_000;
-/** Records read at a time. */
+/** Records per read. */
 const BATCH = 200;
 
 export interface EventStreamOptions {
-  /** The records behind one, in order. */
+  /** The records after one, in order. */
   readonly read: (after: number, limit: number) => Promise<readonly AuditLine[]>;
-  /** The number of the record behind which it begins. */
+  /** The stream starts after this record. */
   readonly after: number;
-  /** What the caller is shown of a record; undefined: nothing. */
+  /** The visible part of a record; undefined: none. */
   readonly show: (record: AuditRecord) => object | undefined;
-  /** Rejects, or says false, once the caller may not listen any more. */
+  /** Rejects or returns false once the caller loses permission. */
   readonly mayGoOn: () => Promise<boolean>;
-  /** Records after which that is asked at once. */
+  /** Records after which permission is checked at once. */
   readonly mayEnd: (record: AuditRecord) => boolean;
-  /** Milliseconds; those above unless a test says otherwise. */
+  /** Milliseconds, for tests. */
   readonly lookEvery?: number;
   readonly beatEvery?: number;
 }
 
 /**
- * Server-sent events (HTML, §9.2), one for each record. At most a batch of records is held: the next is read when the caller has taken the
- * one before. It ends with the caller's right to it, when the store fails, and when nobody takes what it gives.
+ * Server-sent events (HTML §9.2), one per record. Buffers at most one batch of records; reads the next when the caller
+ * has read the last. Ends when the caller loses permission, when the store fails, or when nobody reads.
  */
 export function eventStream({
   lookEvery = LOOK_EVERY,
@@ -44,7 +44,7 @@ export function eventStream({
   const stream = Readable.from(texts(), { objectMode: false });
   const beat = setInterval(() => {
     if (performance.now() - taken > PATIENCE) return void stream.destroy();
-    // What is left in it still goes out, and whoever is entitled to it comes back.
+    // Buffered data is still sent; an entitled client reconnects.
     void askAgain();
   }, beatEvery);
   stream.once('close', () => {
@@ -74,7 +74,7 @@ export function eventStream({
       if (text !== '') yield text;
       else if (taken - beaten >= beatEvery) {
         beaten = taken;
-        // With the place, so that whoever comes back does not go through what was not for it again.
+        // With the position, so that a client that reconnects skips records that it may not see.
         yield `: alive\nid: ${last}\n\n`;
       }
       if (lines.length < BATCH) await sleep(lookEvery, undefined, { signal: over.signal }).catch(() => undefined);
@@ -89,6 +89,6 @@ function recordOf(line: string): AuditRecord | undefined {
   return isAuditRecord(record) ? record : undefined;
 }
 
-/** JSON has no line end in it. */
+/** JSON contains no line end. */
 const eventOf = (seq: number, shown: object | undefined): string =>
   shown === undefined ? '' : `event: audit\nid: ${seq}\ndata: ${JSON.stringify(shown)}\n\n`;

@@ -12,9 +12,9 @@ import type { Access } from './roles.ts';
 import { errorResponses, strictObject } from './schemas.ts';
 import { SIGN_OUT } from './session.ts';
 
-/** Streams of one process. */
+/** Streams per process. */
 const MAX_STREAMS = 100;
-/** Missed records that a client gets at most when it reconnects. */
+/** Maximum missed records that a client gets when it reconnects. */
 const MAX_MISSED = 1000;
 
 const access: Access = ['ra', 'auditor', 'operator'];
@@ -28,7 +28,7 @@ export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/events',
     {
-      // HEAD has a route of its own, which opens no stream.
+      // HEAD has a separate route, which opens no stream.
       exposeHeadRoute: false,
       config: { access, labels: 'records' },
       schema: {
@@ -76,11 +76,11 @@ export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
   );
 }
 
-/** Tells proxies not to buffer the response, which has no end. */
+/** Tells proxies not to buffer the endless response. */
 const sendEvents = (reply: FastifyReply, stream: Readable): FastifyReply =>
   reply.type('text/event-stream').header('x-accel-buffering', 'no').send(stream);
 
-/** The record after which the stream begins: the last one that the client has seen, or the newest. */
+/** The stream starts after this record: the last one that the client has seen, or the latest. */
 async function startOf({ headers }: FastifyRequest, { store }: AdminDependencies): Promise<number> {
   const [newest] = (await store.listAudit({ limit: 1, order: 'desc' })).items;
   const end = newest?.seq ?? 0;

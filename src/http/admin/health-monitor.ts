@@ -4,29 +4,26 @@ import type { Ca } from '../../ca/router.ts';
 import { describe } from '../../errors.ts';
 import { CLOCK_TOLERANCE } from '../../store/node-store.ts';
 
-/** How long one part may think about its health before it counts as down. */
+/** A part that takes longer to report its health counts as down. */
 const DEADLINE_MS = 5_000;
-/** How long a report holds. The health calls are public and may not turn into work for an HSM or the disk. */
+/** Lifetime of a report. The health calls are public and must not cause work for an HSM or the disk. */
 const FRESH_MS = 1_000;
 
-/**
- * The health of the store and of the CAs: asked at most once a second however many ask, and answered in bounded time
- * whatever hangs.
- */
+/** The health of the store and the CAs: checked at most once per second, with a deadline. */
 export class HealthMonitor {
   readonly #reports = new Map<string, { readonly at: number; readonly report: Promise<HealthReport> }>();
   readonly #store: { checkWritable(): Promise<void> };
   readonly #now: () => number;
   readonly #deadline: number;
 
-  /** @param deadline milliseconds that one part may take */
+  /** @param deadline milliseconds per part */
   constructor(store: { checkWritable(): Promise<void> }, now: () => number, deadline = DEADLINE_MS) {
     this.#store = store;
     this.#now = now;
     this.#deadline = deadline;
   }
 
-  /** Whether the database and the audit log can be written. Never rejects. */
+  /** Whether the database and the audit log are writable. Never rejects. */
   store(): Promise<HealthReport> {
     return this.#fresh('store', async () => {
       await this.#store.checkWritable();
@@ -42,12 +39,12 @@ export class HealthMonitor {
     return { health: off > CLOCK_TOLERANCE.notReady ? 'down' : 'degraded', detail };
   }
 
-  /** Whether a CA can sign, and for how long. Never rejects. */
+  /** Whether a CA can sign, and until when. Never rejects. */
   ca(ca: Pick<Ca, 'label' | 'driver' | 'certificate'>): Promise<HealthReport> {
     return this.#fresh(`ca:${ca.label}`, () => healthOf(ca, this.#now()));
   }
 
-  /** Whether what stands behind a CA answers. Never rejects. */
+  /** Whether a CA's external dependency responds. Never rejects. */
   dependency(label: string, dependency: CaDependency): Promise<HealthReport> {
     return this.#fresh(`${dependency.name}:${label}`, () => dependency.health());
   }

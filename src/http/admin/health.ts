@@ -51,7 +51,7 @@ export function registerHealth(app: AdminApp, deps: AdminDependencies, monitor: 
       const parts = new Map(reports.map(([part, { health }]) => [part, health]));
       const down = [...parts].filter(([, health]) => health === 'down').map(([part]) => part);
       if (down.length > 0) throw unavailable('NOT_READY', `not ready: ${down.join(', ')}`);
-      // The former configuration stays in force: a load balancer must not take this server out.
+      // The old configuration stays in force: a load balancer must not remove this server.
       if (deps.condition().reloadFailed) parts.set('reload', 'degraded');
       const status: 'ok' | 'degraded' =
         parts.size > reports.length || [...parts.values()].includes('degraded') ? 'degraded' : 'ok';
@@ -73,8 +73,8 @@ async function partReports(
 }
 
 /**
- * Logs why a part is not ok, which is not for the public: it may name hosts and paths. Probes come every few seconds, so
- * only what differs from the last is worth a line.
+ * Logs why a part is not ok; the reason is not public, since it may name hosts and paths. Probes come every few
+ * seconds, so it logs only changes.
  */
 function changeLog(log: AdminDependencies['log']): (part: string, report: HealthReport) => void {
   const last = new Map<string, HealthReport>();

@@ -1,4 +1,4 @@
-/** `GET /admin/history`: everything about one device, requester or request. */
+/** `GET /admin/history`: the history of a device, requester or request. */
 import { Type } from '@fastify/type-provider-typebox';
 import type { AuditRecord } from '../../audit/event.ts';
 import { badRequest } from '../../errors.ts';
@@ -14,9 +14,9 @@ import { OtpRecord, otpRecord } from './otp.ts';
 import { RequestRecord, requestRecord } from './requests.ts';
 import { errorResponses, strictObject, whole } from './schemas.ts';
 
-/** Of each kind. */
+/** Per type. */
 const SHOWN = 100;
-/** Audit records to search for those of one requester: the index finds parts of names. */
+/** Candidate audit records for one requester: the index finds substrings. */
 const LOOKED_AT = 2000;
 
 const History = Type.Object(

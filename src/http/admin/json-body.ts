@@ -1,4 +1,4 @@
-/** Bodies of the admin API: JSON in UTF-8 and nothing else. */
+/** Bodies of the admin API: only JSON in UTF-8. */
 import { STATUS_CODES } from 'node:http';
 import SerializerSelector from '@fastify/fast-json-stringify-compiler';
 import type { FastifyRequest, FastifySerializerCompiler } from 'fastify';
@@ -7,7 +7,9 @@ import { badRequest, type ErrorCode, errorWith, EstuaryError } from '../../error
 import { isBulkType, MAX_BULK_BODY } from './bulk/bulk.ts';
 import type { AdminApp } from './dependencies.ts';
 
-/** Reads bodies; what is not JSON is 400. An empty body counts as none: a DELETE may name the type of a body it lacks. */
+/**
+ * Parses bodies; invalid JSON is 400. An empty body counts as absent: a DELETE may have a Content-Type without a body.
+ */
 export function registerJsonParser(app: AdminApp): void {
   const utf8 = new TextDecoder('utf-8', { fatal: true });
   app.removeAllContentTypeParsers();
@@ -21,21 +23,19 @@ export function registerJsonParser(app: AdminApp): void {
   });
 }
 
-/** Whether a request says that a body follows. */
 export const announcesBody = ({ headers }: FastifyRequest): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
-/** Which bodies a route takes; JSON alone unless told. */
+/** Which bodies a route accepts; default: only JSON. */
 interface BodyRules {
-  /** NDJSON and CSV: beside JSON, or alone. */
+  /** NDJSON and CSV, in addition to JSON or alone. */
   readonly bulk?: 'too' | 'only' | undefined;
 }
 
 /**
- * What the head says of the body, before a byte of it is read.
- *
+ * Checks the headers before the body is read.
  * @param limit of JSON, in bytes
- * @throws {EstuaryError} 415 for another type than the route takes or a compressed body, 413 for a length above the limit
+ * @throws {EstuaryError} 415 for an unsupported type or a compressed body, 413 for a length above the limit
  */
 export function checkBodyHead({ headers }: FastifyRequest, limit: number, { bulk }: BodyRules): void {
   const type = headers['content-type'] ?? '';
@@ -60,15 +60,15 @@ function typesOf(bulk: BodyRules['bulk']): string {
 const compile = SerializerSelector()();
 
 /**
- * As Fastify would compile schemas by itself, but each when it is first needed. There are some four hundred, most of them of refusals that
- * never come: compiling them all took longer than the rest of the admin listener.
+ * Compiles serializers as Fastify does, but lazily. Compiling all four hundred, mostly for unused error responses, took
+ * longer than the rest of the admin listener's start.
  */
 export const serializerCompiler: FastifySerializerCompiler<TSchema> = ({ httpStatus = '', ...route }) => {
   let serialize: ReturnType<typeof compile> | undefined;
   return (value: unknown) => (serialize ??= compile({ httpStatus, ...route }))(value);
 };
 
-/** Failures as the admin API answers them: `{statusCode, error, code, message}`. */
+/** Error responses of the admin API: `{statusCode, error, code, message}`. */
 interface ErrorAnswer {
   readonly statusCode: number;
   readonly error: string;
@@ -80,7 +80,7 @@ export function errorAnswer(statusCode: number, code: ErrorCode, message: string
   return { statusCode, error: STATUS_CODES[statusCode] ?? 'Error', code, message };
 }
 
-/** Fastify's own refusals, in our words. */
+/** Our texts for Fastify's own errors. */
 const FRAMEWORK_ERRORS: Readonly<Record<string, readonly [status: number, code: ErrorCode, message: string]>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [415, 'MEDIA_TYPE_UNSUPPORTED', 'the body must be application/json'],
   FST_ERR_CTP_BODY_TOO_LARGE: [413, 'BODY_TOO_LARGE', 'the body is larger than server.body_limit allows'],
@@ -93,7 +93,7 @@ const FRAMEWORK_ERRORS: Readonly<Record<string, readonly [status: number, code: 
   FST_ERR_MAX_PARAM_LENGTH: [414, 'URL_TOO_LONG', 'a part of the path is too long'],
 };
 
-/** What anything thrown is answered with. What is not meant for the outside becomes a bare 500. */
+/** The response for any error. Unexpected errors become a bare 500. */
 export function toErrorAnswer(thrown: unknown): ErrorAnswer {
   if (thrown instanceof EstuaryError) return errorAnswer(thrown.status, thrown.code, thrown.message);
   const code = thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : '';

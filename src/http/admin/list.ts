@@ -1,4 +1,4 @@
-/** What all lists have in common: pages in order, or the whole selection as CSV. */
+/** Common to all lists: ordered pages, or the whole selection as CSV. */
 import { type TSchema, Type } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { badRequest } from '../../errors.ts';
@@ -7,16 +7,16 @@ import { sendCsv, wantsCsv } from './bulk/bulk.ts';
 import { reportCells } from './bulk/columns.ts';
 import { DEFAULT_LIMIT, listOf, oneOf, pageQuery } from './schemas.ts';
 
-/** Rows of a page while a whole selection is gone through. */
+/** Rows per page when reading a whole selection. */
 const ROWS = 500;
 
-/** The query of every list, beside its filters. */
+/** Query parameters of every list, in addition to its filters. */
 export const listQuery = {
   order: Type.Optional(oneOf(['asc', 'desc'], { description: 'Oldest first unless `desc`.' })),
   ...pageQuery,
 };
 
-/** The answer of a list that is there as CSV too. */
+/** The response of a list that is also available as CSV. */
 export const listAnswer = <T extends TSchema>(item: T, description: string) => ({
   description,
   content: {
@@ -31,15 +31,15 @@ interface ListQuery {
   readonly cursor?: string | undefined;
 }
 
-/** A list, of which any page can be asked for. */
+/** A paginated list. */
 interface List<Row, Shown extends object> {
   readonly page: (request: PageRequest) => Promise<Page<Row>>;
   readonly record: (row: Row) => Shown;
-  /** Of the table: the fields of a record. */
+  /** Of the CSV table: the fields of a record. */
   readonly header: readonly string[];
 }
 
-/** A page, or with `Accept: text/csv` the whole selection, streamed. */
+/** A page or, with `Accept: text/csv`, the whole selection as a stream. */
 export async function answerList<Row, Shown extends object>(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -57,7 +57,7 @@ export async function answerList<Row, Shown extends object>(
   );
 }
 
-/** All records of a list, page after page. */
+/** All records of a list, page by page. */
 export async function* everything<Row, Shown>(
   page: (request: Omit<PageRequest, 'order'>) => Promise<Page<Row>>,
   record: (row: Row) => Shown,
@@ -70,7 +70,7 @@ export async function* everything<Row, Shown>(
   } while (cursor !== undefined);
 }
 
-/** What a list's query says about its page. */
+/** The page parameters of a query. */
 export function pageRequest(query: {
   limit?: number | undefined;
   cursor?: string | undefined;
@@ -79,14 +79,12 @@ export function pageRequest(query: {
   return { limit: query.limit ?? DEFAULT_LIMIT, cursor: query.cursor, order: query.order };
 }
 
-/** Turns a page of rows into a page of records. */
 export function mapPage<T, R>(page: Page<T>, record: (row: T) => R): { items: R[]; next_cursor: string | null } {
   return { items: page.items.map(record), next_cursor: page.next_cursor };
 }
 
 /**
- * A page of a list that is in memory and does not change while the process runs.
- *
+ * A page of a list in memory that does not change while the process runs.
  * @throws {EstuaryError} 400 `CURSOR_INVALID`
  */
 export function pageOf<T>(all: readonly T[], { limit, cursor, order }: PageRequest): Page<T> {

@@ -1,6 +1,5 @@
 /**
- * The admin listener's Fastify instance: authentication before anything else, errors in one form. Each resource lives
- * in a file of its own beside this one.
+ * The admin listener's Fastify instance: authentication first, uniform errors. Each resource has a file in this folder.
  */
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -59,11 +58,7 @@ import { requestAddress } from '../address.ts';
 import { applyHttpRules, checkHead, expectsContinue } from '../request-head.ts';
 import { boundAnswers, checkingInterval } from '../time-limits.ts';
 
-/**
- * Makes the admin listener; the caller listens and closes.
- *
- * @param tls the TLS options of the listener. Without them the instance speaks plain HTTP: for `inject` in tests only.
- */
+/** @param tls the TLS options of the listener; plain HTTP without them, for `inject` in tests only */
 export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): AdminApp {
   const { server } = deps.settings;
   const app: AdminApp = fastify({
@@ -72,7 +67,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
         ? null
         : {
             ...tls,
-            // Node's own answer to a missing Host has no body.
+            // Node's own response to a missing Host has no body.
             requireHostHeader: false,
             connectionsCheckingInterval: checkingInterval(server.headers_timeout * 1000),
           },
@@ -81,7 +76,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     requestTimeout: server.request_timeout * 1000,
     keepAliveTimeout: server.keep_alive_timeout * 1000,
     forceCloseConnections: 'idle',
-    // A request that came before the end of a connection is still answered while the process stops.
+    // A request in progress is still answered while the process stops.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 1024 },
     genReqId: (raw: IncomingMessage) => exchangeOf(raw).requestId,
@@ -133,14 +128,14 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
   return app;
 }
 
-/** Ids and lines of log for all of them, those too that Node's parser refuses. */
+/** Assigns IDs and log entries to all requests, also those that Node's parser rejects. */
 function followRequests(app: AdminApp, { log, metrics }: AdminDependencies): Exchanges {
   const exchanges = new Exchanges(app.server, { listener: 'admin', lines: log, metrics });
   answerBrokenRequests(app.server, exchanges, brokenRequestAnswer);
   return exchanges;
 }
 
-/** Who may come in: authentication first, then the site that a browser calls from, 404, 405, the role, 415 and 413, all before a byte of the body is read. */
+/** Checks before the body is read: authentication, the browser's origin site, 404, 405, roles, 415 and 413. */
 function registerGate(app: AdminApp, deps: AdminDependencies): void {
   const routes: RouteTable = new Map();
   app.decorateRequest('admin', null);
@@ -176,7 +171,7 @@ function registerGate(app: AdminApp, deps: AdminDependencies): void {
   });
 }
 
-/** Every route that does not say that it is public, and every unknown path under /admin. */
+/** Every route that is not public, and every unknown path under /admin. */
 function needsAuthentication(request: FastifyRequest): boolean {
   return request.is404 ? isAdminPath(request.url) : accessOf(request.routeOptions) !== 'public';
 }
@@ -189,10 +184,10 @@ function refuseUnknown(request: FastifyRequest, reply: FastifyReply, routes: Rou
 }
 
 function registerErrorHandling(app: AdminApp, deps: AdminDependencies, exchanges: Exchanges): void {
-  // Before the gate. Once the body is read, what runs is not what began here.
+  // Before the gate. After the body is read, code runs outside this context.
   app.addHook('onRequest', (request, reply, done) => {
     const exchange = exchanges.follow(request.raw, reply.raw);
-    // The route and not the path: someone may have pasted a token where its id belongs.
+    // The route instead of the path, which may contain a token pasted in place of an ID.
     if (!request.is404) exchange.operation = `${request.method} ${request.routeOptions.url ?? ''}`;
     void reply.header(REQUEST_ID_HEADER, exchange.requestId);
     runForRequest(exchange, done);
@@ -221,7 +216,7 @@ function sendError(reply: FastifyReply, error: unknown): FastifyReply {
   const answer = toErrorAnswer(error);
   const exchange = exchangeOf(reply.request.raw);
   exchange.code = answer.code;
-  // Why a 5xx came about has a line of its own.
+  // The reason of a 5xx has a separate log entry.
   if (answer.statusCode < 500 && error instanceof EstuaryError) exchange.detail = error.detail;
   void reply.header(REQUEST_ID_HEADER, exchange.requestId);
   if (answer.statusCode === 401) reply.header('www-authenticate', 'Bearer');
@@ -236,7 +231,7 @@ function brokenRequestAnswer({ status, code, text }: Refusal): { type: string; b
   return { type: JSON_TYPE, body: JSON.stringify(errorAnswer(status, code, text)) };
 }
 
-/** Before Fastify has seen the request. */
+/** Before Fastify sees the request. */
 function refuseEarly(response: ServerResponse, { status, code, message, retryAfter }: EstuaryError): void {
   const { type, body } = brokenRequestAnswer({ status, code, text: message });
   const exchange = exchangeOf(response.req);
@@ -248,7 +243,7 @@ function refuseEarly(response: ServerResponse, { status, code, message, retryAft
   response.writeHead(status, { ...id, 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) }).end(body);
 }
 
-/** An administrator's call that changed nothing is on record too, and so is one beyond the caller's roles. */
+/** Audits an administrator's call that changed nothing or exceeded the caller's roles. */
 async function auditRefusal(deps: AdminDependencies, request: FastifyRequest, code: string): Promise<void> {
   try {
     await deps.store.audit([accessEvent(request, 'failure', code)]);
@@ -257,5 +252,5 @@ async function auditRefusal(deps: AdminDependencies, request: FastifyRequest, co
   }
 }
 
-/** Whether the client is still sending what nobody reads; the connection is of no use after the answer. */
+/** Whether the client is still sending an unread body; the connection cannot be reused then. */
 const hasUnreadBody = (request: FastifyRequest): boolean => announcesBody(request) && !request.raw.complete;

@@ -15,7 +15,7 @@ const LockoutRecord = Type.Object(
   { title: 'Lockout', description: 'A lockout in force.' },
 );
 
-/** `GET /admin/lockouts` and `DELETE /admin/lockouts/{key}`: who is locked out, and a way out. */
+/** `GET /admin/lockouts` and `DELETE /admin/lockouts/{key}`. */
 export function registerLockouts(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/lockouts',

@@ -6,13 +6,13 @@ import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health-monitor.ts';
 import { errorResponses, strictObject } from './schemas.ts';
 
-/** Never rejects: what does not answer is told as such. */
+/** Never rejects: a part that does not respond is reported as such. */
 export async function serviceState(deps: AdminDependencies, monitor: HealthMonitor): Promise<ServiceState> {
   const cas = deps.cas.issuers;
   const [store, dependencies, waiting, ...reports] = await Promise.all([
     monitor.store(),
     dependenciesOf(deps, monitor),
-    // A store that does not answer is told by `estuary_store_up`.
+    // `estuary_store_up` reports a store that does not respond.
     deps.store.countWaiting(deps.now()).catch(() => undefined),
     ...cas.map((ca) => monitor.ca(ca)),
   ]);
@@ -21,7 +21,7 @@ export async function serviceState(deps: AdminDependencies, monitor: HealthMonit
     cas: cas.map((ca, index) => ({
       label: ca.label,
       up: reports[index]?.health !== 'down',
-      // Its certificate is not known before a CA elsewhere has told it.
+      // Unknown until a remote CA reports its certificate.
       not_after: ca.driver.chain().length === 0 ? undefined : ca.certificate.notAfter.getTime(),
     })),
     certificates: [
@@ -38,7 +38,7 @@ export async function serviceState(deps: AdminDependencies, monitor: HealthMonit
   };
 }
 
-/** What stands behind the CAs and Negotiate. */
+/** The dependencies of the CAs and of Negotiate. */
 async function dependenciesOf(deps: AdminDependencies, monitor: HealthMonitor): Promise<ServiceState['dependencies']> {
   const behindCas = deps.cas.issuers.flatMap(({ label, driver: { dependency } }) =>
     dependency === undefined
@@ -55,7 +55,7 @@ async function dependenciesOf(deps: AdminDependencies, monitor: HealthMonitor): 
   );
 }
 
-/** `GET /metrics` for Prometheus; public only where `admin.public_metrics` says so. */
+/** `GET /metrics` for Prometheus; public only with `admin.public_metrics`. */
 export function registerMetrics(app: AdminApp, deps: AdminDependencies, monitor: HealthMonitor): void {
   const isPublic = deps.settings.admin.public_metrics;
   app.get(

@@ -6,19 +6,19 @@ import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { accessOf, neededRoles } from './roles.ts';
 import { errorResponses, strictObject } from './schemas.ts';
 
-/** Which paths exist and what they take, for 404 and 405: Fastify answers both with 404. */
+/** Known paths and their methods, to distinguish 404 and 405: Fastify returns 404 for both. */
 
 /** The methods of each path pattern. */
 export type RouteTable = Map<string, { readonly pattern: RegExp; readonly methods: Set<string> }>;
 
-/** Notes a route as Fastify's `onRoute` hook tells of it. */
+/** Records a route from Fastify's `onRoute` hook. */
 export function recordRoute(table: RouteTable, route: { url: string; method: string | readonly string[] }): void {
   const known = table.get(route.url) ?? { pattern: toPattern(route.url), methods: new Set<string>() };
   for (const method of typeof route.method === 'string' ? [route.method] : route.method) known.methods.add(method);
   table.set(route.url, known);
 }
 
-/** The methods that a request's path takes, sorted; none when it is unknown. */
+/** The methods of a request's path, sorted; empty if it is unknown. */
 export function allowedMethods(table: RouteTable, url: string): string[] {
   const path = pathOf(url);
   const methods = [...table.values()]
@@ -27,7 +27,7 @@ export function allowedMethods(table: RouteTable, url: string): string[] {
   return [...new Set(methods)].sort();
 }
 
-/** Whether a request's path is /admin or below, however it is written. */
+/** Whether a request's path is /admin or below, in any encoding. */
 export function isAdminPath(url: string): boolean {
   return /^\/+admin(?:\/|$)/i.test(pathOf(url));
 }
@@ -39,7 +39,7 @@ function toPattern(url: string): RegExp {
   return new RegExp(`^${segments.join('/')}$`);
 }
 
-/** The path without query, each segment decoded as far as it can be; an encoded slash stays in its segment. */
+/** The path without query, with each segment decoded if possible; an encoded slash stays in its segment. */
 function pathOf(url: string): string {
   const path = url.split(/[?#]/, 1)[0] ?? '';
   return path
@@ -56,7 +56,7 @@ function decode(segment: string): string {
   }
 }
 
-/** Added to the finished description: the plugin's types stop at OpenAPI 3.0, which has no mutual TLS. */
+/** Added to the description: the plugin's types stop at OpenAPI 3.0, which lacks mutual TLS. */
 const securitySchemes = {
   bearer: { type: 'http', scheme: 'bearer', description: 'A token of admin.bearer_token.tokens.' },
   session: {
@@ -68,10 +68,10 @@ const securitySchemes = {
   },
   clientCertificate: { type: 'mutualTLS', description: 'A certificate that admin.tls.trust_anchors issued.' },
 };
-/** Any will do, as far as the configuration switches it on. Public routes say otherwise. */
+/** Any enabled scheme suffices. Public routes override this. */
 const security = [{ bearer: [] }, { clientCertificate: [] }, { session: [] }];
 
-/** Makes the OpenAPI description from the schemas of the routes that are registered after this call. */
+/** Generates the OpenAPI description from the schemas of routes that are registered after this call. */
 export function registerSwagger(app: AdminApp, deps: AdminDependencies): void {
   app.register(fastifySwagger, {
     transform: ({ schema, url, route }) => {
@@ -118,7 +118,7 @@ export function registerSwagger(app: AdminApp, deps: AdminDependencies): void {
   });
 }
 
-/** The description of a listener that is ready. */
+/** The description, once the listener is ready. */
 export function describeApi(app: AdminApp): object {
   const { paths, ...rest } = app.swagger();
   const schemas: Record<string, unknown> = {};
@@ -127,9 +127,8 @@ export function describeApi(app: AdminApp): object {
 }
 
 /**
- * Puts each object schema that has a title where it stands once, and a reference in its place.
- *
- * @throws TypeError where two have one title
+ * Moves each object schema with a title to the shared schemas and replaces it with a reference.
+ * @throws TypeError if two have the same title
  */
 function share(node: unknown, schemas: Record<string, unknown>): unknown {
   if (Array.isArray(node)) return node.map((one) => share(one, schemas));
@@ -155,7 +154,6 @@ function operationId(method: string, url: string): string {
 
 const capital = (word: string): string => `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
 
-/** `GET /admin/openapi.json`. */
 export function registerOpenApi(app: AdminApp): void {
   let description: object | undefined;
   app.get(

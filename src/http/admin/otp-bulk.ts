@@ -1,4 +1,4 @@
-/** `POST /admin/otp/bulk`: a token for each row, in the format of the rows, as soon as it is made. */
+/** `POST /admin/otp/bulk`: creates a token per row and returns each at once, in the format of the rows. */
 import { Type } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { accessEvent } from './access.ts';
@@ -14,7 +14,7 @@ const COLUMNS: Columns = { named: { client_id: 'text', max_uses: 'integer', expi
 const ANSWERED = ['id', 'client_id', 'ca', 'created_at', 'expires_at', 'max_uses', 'uses', 'status', 'token'];
 const ORDERED = ['client_id', 'ca', 'expires_at', 'max_uses'];
 
-/** Rows that are being carried out at a time: they share commits. How many of them are hashed at a time, OtpService says. */
+/** Concurrent rows, which share commits. OtpService limits the concurrent hashes. */
 const IN_HAND = 16;
 
 const checkNew = validator(NewOtp);
@@ -57,14 +57,14 @@ export function registerOtpBulk(app: AdminApp, deps: AdminDependencies): void {
   );
 }
 
-/** The orders of the rows, without their tokens. */
+/** The orders of the rows, without tokens. */
 async function* checkAll(
   deps: AdminDependencies,
   request: FastifyRequest,
   rows: readonly BulkRow[],
 ): AsyncGenerator<BulkAnswer> {
   for (const row of rows) {
-    // The stream takes answers as they come.
+    // The stream sends results as they come.
     await Promise.resolve();
     try {
       const { expires_at, ...order } = readRow(deps, request, row);
@@ -75,7 +75,6 @@ async function* checkAll(
   }
 }
 
-/** @throws EstuaryError 400 */
 function readRow(deps: AdminDependencies, request: FastifyRequest, row: BulkRow) {
   if ('problem' in row) throw row.problem;
   return readOrder(request, checkNew(row.record), deps);

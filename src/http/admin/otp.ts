@@ -19,7 +19,7 @@ import {
 } from './schemas.ts';
 
 const MAX_USES = 1_000_000;
-/** Ten years with their leap days: a token that outlives the fleet is a mistake. */
+/** Ten years with leap days: a token that outlives the fleet is a mistake. */
 const MAX_TTL_MS = 3653 * 86_400_000;
 
 export const NewOtp = strictObject(
@@ -81,7 +81,6 @@ export const OtpRecord = Type.Object(
 
 const OtpId = Type.Object({ id: Type.String() });
 
-/** `POST`, `GET` and `DELETE` of `/admin/otp`: one-time passwords for first enrollments. */
 export function registerOtp(app: AdminApp, deps: AdminDependencies): void {
   registerCreate(app, deps);
   registerRead(app, deps);
@@ -232,7 +231,7 @@ export function checkOtpEnabled({ settings }: Pick<AdminDependencies, 'settings'
   if (!settings.otp.enabled) throw conflict('OTP_DISABLED', 'one-time passwords are disabled (otp.enabled)');
 }
 
-/** @throws EstuaryError 400: in the past, or too far ahead */
+/** @throws EstuaryError 400 if it is in the past or too far ahead */
 function readExpiry(text: string, now: number): number {
   const expires_at = parseTimestamp('expires_at', text);
   if (expires_at <= now) throw badRequest('FIELD_INVALID', 'expires_at must be in the future');
@@ -240,7 +239,7 @@ function readExpiry(text: string, now: number): number {
   return expires_at;
 }
 
-/** The checks that a schema cannot make, and the defaults. */
+/** Checks beyond the schema, and defaults. */
 export function readOrder(
   request: FastifyRequest,
   body: Static<typeof NewOtp>,

@@ -1,4 +1,4 @@
-/** `GET /admin/overview`: the state of the service on one page, as far as the caller's roles let it see. */
+/** `GET /admin/overview`: the state of the service on one page, limited by the caller's roles. */
 import { hostname } from 'node:os';
 import type { FastifyRequest } from 'fastify';
 import { Type, type Static } from '@fastify/type-provider-typebox';
@@ -20,9 +20,9 @@ import {
 import { serviceState } from './metrics.ts';
 
 const DAY = 86_400_000;
-/** The periods, in days, for which expiring certificates are counted. */
+/** Periods in days for counts of expiring certificates. */
 const PERIODS = [1, 7, 14, 30, 60, 90, 180, 365] as const;
-/** Milliseconds for which the certificates of a moment are shown: a million take a few hundredths of a second to count. */
+/** Milliseconds to cache the counts: a million certificates take a few hundredths of a second. */
 const COUNTED_FOR = 10_000;
 
 const health = {
@@ -223,7 +223,7 @@ async function healthOf(deps: AdminDependencies, monitor: HealthMonitor): Promis
   };
 }
 
-/** Never rejects: that the store does not answer is told by its own health. */
+/** Never rejects: the store's own health reports a failure. */
 async function nodesOf({ store, node }: AdminDependencies): Promise<NonNullable<Overview['health']>['nodes']> {
   const known = await store.listNodes().catch(() => undefined);
   if (known?.length === 0) return [{ name: node, host: hostname(), alive: true, lease_age: null, on_duty: true }];

@@ -31,7 +31,7 @@ const Report = Type.Object(
   { title: 'ReloadReport', description: 'What a reload has changed, or would change.' },
 );
 
-/** `POST /admin/reload`: what SIGHUP does, with an answer. */
+/** `POST /admin/reload`: does what SIGHUP does, with a response. */
 export function registerReload(app: AdminApp, deps: AdminDependencies): void {
   app.post(
     '/admin/reload',
@@ -95,7 +95,6 @@ const Configuration = Type.Object(
   { title: 'Configuration', description: 'What is in force.' },
 );
 
-/** `GET /admin/configuration`. */
 export function registerConfiguration(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/configuration',

@@ -11,7 +11,7 @@ import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { limited, type LimitedStore } from './labels.ts';
 import { errorResponses, oneOf, parseTimestamp, strictObject, Timestamp } from './schemas.ts';
 
-/** Why, and since when. */
+/** Reason and date. */
 const revocationOrder = {
   reason: Type.Optional(
     oneOf(REVOCATION_REASONS, { description: 'An RFC 5280 CRLReason name; `unspecified` unless given.' }),
@@ -53,7 +53,6 @@ export function registerRelease(app: AdminApp, deps: AdminDependencies): void {
   );
 }
 
-/** `POST /admin/certificates/{serial}/revoke`. */
 export function registerRevocation(app: AdminApp, deps: AdminDependencies): void {
   app.post(
     '/admin/certificates/:serial/revoke',
@@ -91,7 +90,7 @@ export function registerRevocation(app: AdminApp, deps: AdminDependencies): void
   );
 }
 
-/** @throws EstuaryError 400: `invalidity_date` is in the future */
+/** @throws EstuaryError 400 if `invalidity_date` is in the future */
 function readRevocationOrder(
   { reason = 'unspecified', invalidity_date: since }: Static<typeof Order>,
   now: number,
@@ -113,13 +112,16 @@ export function revokeByCall(
   return revoke(deps, row, order, actor(request), [access]);
 }
 
-/** `POST /admin/certificates/revoke`: every valid certificate that the list's filters find; asked twice, so that nobody revokes more than was meant. */
+/**
+ * `POST /admin/certificates/revoke`: revokes every valid certificate that matches the filters. Requires a confirmed
+ * count, so that nobody revokes more than intended.
+ */
 
-/** A call is over in a time that somebody waits for; the next one goes on. */
+/** Maximum per call, so that a call ends in reasonable time; the next one continues. */
 const MAX_REVOKED = 10_000;
-/** Certificates looked at together. */
+/** Certificates per page. */
 const PAGE = 500;
-/** Revoked at a time: they share commits, and a CA elsewhere is not overrun. */
+/** Concurrent revocations: they share commits and do not overload a remote CA. */
 const AT_ONCE = 20;
 
 const BulkOrder = strictObject(
@@ -180,11 +182,11 @@ export function registerBulkRevocation(app: AdminApp, deps: AdminDependencies): 
   );
 }
 
-/** @throws EstuaryError 400: it would be every certificate, or such as are revoked */
+/** @throws EstuaryError 400 if it selects every certificate, or revoked ones */
 function readSelection(filter: CertificateSelection): CertificateSelection {
   const { status = 'valid', ...others } = filter;
   if (status === 'revoked') throw badRequest('FIELD_INVALID', 'filter.status must be valid or expired');
-  // An empty part of a name stands in every name.
+  // An empty substring matches every name.
   if (Object.values(others).some((value) => value === ''))
     throw badRequest('FIELD_INVALID', 'filter must not have an empty value');
   if (Object.values(others).every((value) => value === undefined))
@@ -208,7 +210,7 @@ async function* pages(
   } while (cursor !== undefined);
 }
 
-/** An expired one may be revoked, so that those that are revoked do not count again. */
+/** An expired certificate may be revoked, so that it does not count again. */
 const isOpen = ({ revoked_at }: ListedCertificate): boolean => revoked_at === null;
 
 async function countAll(deps: { readonly store: LimitedStore }, selection: CertificateSelection, now: number) {
@@ -219,11 +221,14 @@ async function countAll(deps: { readonly store: LimitedStore }, selection: Certi
 
 interface BulkOrder {
   readonly order: RevocationOrder;
-  /** What was issued since they were counted comes behind them. */
+  /** Certificates issued after the count come last. */
   readonly most: number;
 }
 
-/** @throws EstuaryError 500, 503: a CA cannot be told, or the store cannot be written; those before it are revoked, each of them audited */
+/**
+ * @throws EstuaryError 500, 503 if a CA is unreachable or the store is not writable; earlier ones are revoked and
+ * audited
+ */
 async function revokeFirst(
   deps: AdminDependencies,
   request: FastifyRequest,

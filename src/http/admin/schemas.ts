@@ -1,9 +1,9 @@
-/** The building blocks of the route schemas: what is validated is what GET /admin/openapi.json shows. */
+/** Building blocks of the route schemas, which both validate requests and generate GET /admin/openapi.json. */
 import { type TProperties, type TSchema, Type } from '@fastify/type-provider-typebox';
 import { badRequest } from '../../errors.ts';
 import { readTimestamp } from '../../timestamp.ts';
 
-/** An object that refuses what it does not know. One with a title has it as its name in the OpenAPI description. */
+/** An object that rejects unknown fields. A title becomes its name in the OpenAPI description. */
 export const strictObject = <T extends TProperties>(
   properties: T,
   options: { title?: string; description?: string } = {},
@@ -11,7 +11,6 @@ export const strictObject = <T extends TProperties>(
 
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
-/** One of a list of words. */
 export const oneOf = <const T extends readonly string[]>(values: T, options: { description?: string } = {}) =>
   Type.Unsafe<T[number]>(Type.String({ enum: [...values], ...options }));
 
@@ -21,10 +20,10 @@ export const flag = (description: string) => Type.Optional(oneOf(['true', 'false
 export const Timestamp = (description?: string) =>
   Type.String({ format: 'date-time', ...(description === undefined ? {} : { description }) });
 
-/** A filter that is compared with the whole value. */
+/** A filter for the whole value. */
 export const whole = (description: string) => Type.Optional(Type.String({ maxLength: 1024, description }));
 
-/** A filter that any part of the value satisfies. */
+/** A filter for a substring. */
 export const part = (description: string) =>
   Type.Optional(Type.String({ maxLength: 1024, description: `A part of ${description}; upper and lower case alike.` }));
 
@@ -53,7 +52,7 @@ const ERROR_MEANINGS = {
 
 type ErrorStatus = keyof typeof ERROR_MEANINGS;
 
-/** The `response` entries for these failures, beside those that every authenticated call can meet. */
+/** The `response` entries of these errors, in addition to those of every authenticated call. */
 export function errorResponses(...statuses: readonly ErrorStatus[]): Record<number, TSchema> {
   const all = new Set<ErrorStatus>([...statuses, 401, 403, 500, 503]);
   return Object.fromEntries(
@@ -79,20 +78,17 @@ export const listOf = <T extends TSchema>(item: T, description: string) =>
 
 export const DEFAULT_LIMIT = 100;
 
-/** What a timestamp has to be; completes a sentence that begins with the field's name. */
+/** The rule for a timestamp, after the field's name. */
 export const TIMESTAMP_RULE = 'must be an ISO 8601 timestamp with Z or an offset, like 2030-01-31T12:00:00Z';
 
-/** Milliseconds since the epoch as ISO 8601 UTC with `Z` and milliseconds. */
 export const formatTimestamp = (ms: number): string => new Date(ms).toISOString();
 
 export const formatOptionalTimestamp = (ms: number | null): string | null => (ms === null ? null : formatTimestamp(ms));
 
 /**
- * Reads an ISO 8601 timestamp with `Z` or a numeric offset.
- *
+ * Parses an ISO 8601 timestamp with `Z` or a numeric offset.
  * @param field the name for the error message
- * @returns milliseconds since the epoch
- * @throws {EstuaryError} 400 `FIELD_INVALID` when it is none, has no offset, or names a day that does not exist
+ * @throws {EstuaryError} 400 `FIELD_INVALID` for malformed text, without an offset, or for a day that does not exist
  */
 export function parseTimestamp(field: string, text: string): number {
   const ms = readTimestamp(text);
@@ -100,6 +96,5 @@ export function parseTimestamp(field: string, text: string): number {
   return ms;
 }
 
-/** {@link parseTimestamp} of a parameter that may be absent. */
 export const parseOptionalTimestamp = (field: string, text: string | undefined): number | undefined =>
   text === undefined ? undefined : parseTimestamp(field, text);

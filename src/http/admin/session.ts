@@ -49,10 +49,10 @@ const Session = Type.Object(
   { title: 'Session', description: 'The caller.' },
 );
 
-/** The `operation` of the audit record when an administrator signs out. Streams of events then check their session. */
+/** The `operation` of the audit record of a sign-out; event streams then check their session. */
 export const SIGN_OUT = 'DELETE /admin/session';
 
-/** `/admin/session`: signing in and out, and who am I. */
+/** `/admin/session`: signing in and out, and the current administrator. */
 export function registerSession(app: AdminApp, deps: AdminDependencies): void {
   const { sessions } = deps;
   const answer = (admin: AdminIdentity, session: AdminSession | null) => ({

@@ -14,9 +14,9 @@ import {
 } from './schemas.ts';
 
 const INTERVALS = { hour: STATISTICS_HOUR, day: 24 * STATISTICS_HOUR } as const;
-/** Intervals that are shown unless somebody says since when: a day of hours, a month of days. */
+/** Default number of intervals: a day of hours, a month of days. */
 const SHOWN = { hour: 24, day: 30 } as const;
-/** In one answer. A day is 24 rows for each kind and CA. */
+/** Maximum per response. A day is 24 rows per type and CA. */
 const MAX_INTERVALS = { hour: 1000, day: 400 } as const;
 
 const MEANINGS: Readonly<Record<Statistic, string>> = {
@@ -46,7 +46,6 @@ const Statistics = Type.Object(
   { title: 'Statistics', description: 'What happened, over time.' },
 );
 
-/** `GET /admin/statistics`. */
 export function registerStatistics(app: AdminApp, deps: AdminDependencies): void {
   app.get(
     '/admin/statistics',

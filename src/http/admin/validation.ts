@@ -1,4 +1,4 @@
-/** Validation of requests against their route schemas, with messages that name the field. */
+/** Validates requests against their route schemas; messages name the field. */
 import type { FastifySchemaCompiler } from 'fastify';
 import { IsInteger, IsObject, type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -7,8 +7,8 @@ import { badRequest, type EstuaryError } from '../../errors.ts';
 import { TIMESTAMP_RULE } from './schemas.ts';
 
 /**
- * Bodies are taken as they are: "1" is not 1. Query strings know no types, so whole numbers are read where the schema
- * asks for them, and an empty value counts as absent.
+ * Bodies are not coerced: "1" is not 1. In query strings, integers are parsed where the schema has them, and an empty
+ * value counts as absent.
  */
 export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
   const validator = Compile(schema);
@@ -23,8 +23,7 @@ export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, http
 };
 
 /**
- * What checks a value that no route has checked: a row of many, say.
- *
+ * A validator for values outside routes, such as bulk rows.
  * @returns the value. @throws EstuaryError 400 `FIELD_INVALID` that names the field
  */
 export function validator<T extends TSchema>(schema: T): (value: unknown) => Static<T> {
@@ -37,7 +36,7 @@ export function validator<T extends TSchema>(schema: T): (value: unknown) => Sta
   };
 }
 
-/** Why a text somewhere in a checked value, or the name of a field, is not Unicode: JSON can escape half of a surrogate pair. */
+/** Why a string or a field name in a value is not valid Unicode: JSON can escape half of a surrogate pair. */
 function malformedText(value: unknown, path = ''): EstuaryError | undefined {
   if (typeof value === 'string')
     return value.isWellFormed()
@@ -76,7 +75,7 @@ function readQuery(input: unknown, integers: ReadonlySet<string>): unknown {
 }
 
 function problem(errors: readonly TLocalizedValidationError[], kind: string): EstuaryError {
-  // An unknown field shows up twice; the entry for the object is the one that says what it is.
+  // An unknown field causes two errors; the one for the object says what it is.
   const error = errors.find(({ keyword }) => keyword !== 'boolean') ?? errors[0];
   return badRequest('FIELD_INVALID', error === undefined ? `a ${kind} is not valid` : sentence(error, kind));
 }
@@ -109,7 +108,7 @@ function sentence(error: TLocalizedValidationError, kind: string): string {
 }
 
 const prefixed = (parent: string, property: string): string => (parent === '' ? property : `${parent}.${property}`);
-/** A name that the client made up: shown, but neither at length nor with control characters. */
+/** A name from the client: truncated and escaped. */
 const quoted = (name: string): string => JSON.stringify(name.slice(0, 64));
 
 function article(type: string): string {

@@ -1,6 +1,6 @@
 /**
- * Bodies on the wire: base64 of DER, as RFC 8951 §3.1 clarifies RFC 7030. Liberal in what comes in (white space
- * anywhere, PEM armor), exact in what goes out.
+ * EST bodies: base64 of DER, as RFC 8951 §3.1 clarifies RFC 7030. Liberal in input (white space anywhere, PEM armor),
+ * exact in output.
  */
 import { badRequest } from '../../errors.ts';
 
@@ -9,8 +9,7 @@ const END = '-----END ';
 const DASHES = '-----';
 
 /**
- * The DER inside a request body.
- *
+ * The DER in a request body.
  * @param body base64 (RFC 4648 §4) with any white space, or one PEM block
  * @throws EstuaryError 400 `BODY_EMPTY`, `BODY_NOT_BASE64` or `BODY_BAD_PEM`
  */
@@ -27,12 +26,12 @@ export function decodeBody(body: Buffer): Buffer {
   return Buffer.from(text, 'base64');
 }
 
-/** A SEQUENCE's identifier octet is the character `0`, with which no base64 of a SEQUENCE begins. */
+/** The identifier octet of a SEQUENCE is the character `0`, with which no base64 of a SEQUENCE begins. */
 function isRawDer(body: Buffer): boolean {
   return body[0] === 0x30 && body.some((octet) => octet < 0x09 || octet > 0x7e);
 }
 
-/** The content of a PEM block, or the text itself where there is no armor. */
+/** The content of a PEM block, or the text itself without armor. */
 function unarmor(text: string): string {
   const begin = text.indexOf(BEGIN);
   if (begin < 0) return text;
@@ -46,8 +45,7 @@ function unarmor(text: string): string {
 
 /**
  * A response body: base64 of `der`, ending in a newline.
- *
- * @param lineLength columns a line, or undefined for one line
+ * @param lineLength columns per line, or undefined for one line
  */
 export function encodeBody(der: Buffer, lineLength: number | undefined): string {
   const text = der.toString('base64');
@@ -59,8 +57,7 @@ export function encodeBody(der: Buffer, lineLength: number | undefined): string 
 
 /**
  * The line length that a client can read. libest needs lines (it drops a long single one), strongSwan 5.9 needs a
- * single line; libest names itself, strongSwan sends no User-Agent.
- *
+ * single line; libest identifies itself, strongSwan sends no User-Agent.
  * @param configured `est.base64_line_length`; 0 is one line
  */
 export function lineLengthFor(userAgent: string | undefined, configured: number | undefined): number | undefined {

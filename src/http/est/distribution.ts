@@ -1,4 +1,4 @@
-/** Bodies that are the same for every request, encoded once. */
+/** Cached bodies that are the same for every request. */
 import type { EstAuthenticator } from '../../auth/est-authenticator.ts';
 import type { StatusSigner } from '../../ca/driver.ts';
 import type { Ca } from '../../ca/router.ts';
@@ -8,14 +8,11 @@ import type { CrlRow } from '../../store/crl-store.ts';
 import { encodeBody } from './codec.ts';
 import { CERTS_ONLY, derAnswer, type EstOperation } from './operation.ts';
 
-/**
- * Of each source the body that was made of it, by the columns of its lines. A source is an object that never changes; another one in its
- * place has bodies of its own.
- */
+/** Bodies by source and line length. A source is an immutable object; its replacement gets new bodies. */
 export class ReadyBodies {
   readonly #ready = new WeakMap<object, Map<number | undefined, string>>();
 
-  /** @param make the DER, where there is no body yet; what it throws is thrown */
+  /** @param make the DER, if there is no body yet; its errors propagate */
   of(source: object, lineLength: number | undefined, make: () => Buffer): string {
     let bodies = this.#ready.get(source);
     if (bodies === undefined) this.#ready.set(source, (bodies = new Map<number | undefined, string>()));
@@ -27,7 +24,7 @@ export class ReadyBodies {
 
 /**
  * `GET cacerts` (RFC 7030 §4.1): the CA's chain, issuing CA first, up to the root, then OldWithOld, OldWithNew and
- * NewWithOld (§4.1.3) where the operator has them. Needs no authentication.
+ * NewWithOld (§4.1.3) if configured. Needs no authentication.
  */
 export function cacerts(): EstOperation {
   const ready = new ReadyBodies();
@@ -55,7 +52,7 @@ export interface CsrAttrsDependencies {
   readonly now: () => number;
 }
 
-/** `GET csrattrs` (RFC 7030 §4.5, RFC 8951 §4): what the CA wants in a CSR; 204 when it wants nothing. */
+/** `GET csrattrs` (RFC 7030 §4.5, RFC 8951 §4): the CA's requirements for CSRs; 204 if there are none. */
 export function csrattrs({ authenticator, csrattrsRequireMtls, now }: CsrAttrsDependencies): EstOperation {
   const ready = new ReadyBodies();
   return {
@@ -85,19 +82,19 @@ export function csrattrs({ authenticator, csrattrsRequireMtls, now }: CsrAttrsDe
 }
 
 export interface CrlsDependencies {
-  /** The CA's CRL, signed anew where it is due. */
+  /** The CA's CRL, renewed if due. */
   readonly currentCrl: (ca: Ca, signer: StatusSigner) => Promise<CrlRow>;
 }
 
-/** RFC 8295 §4.2 has the type with crls-only in place of certs-only. */
+/** RFC 8295 §4.2: crls-only instead of certs-only. */
 const CRLS_ONLY = 'application/pkcs7-mime; smime-type=crls-only';
 
 /**
- * `GET crls` (RFC 8295 §4): the CA's current CRL in a degenerate CMS message. Needs no authentication, as the list is
- * signed. 501 for a CA that publishes its CRLs itself.
+ * `GET crls` (RFC 8295 §4): the CA's current CRL in a degenerate CMS message. Needs no authentication, since the list
+ * is signed. 501 for a CA that publishes its CRLs itself.
  */
 export function crls({ currentCrl }: CrlsDependencies): EstOperation {
-  /** Bodies by list, then by line length: a list is asked for more often than signed, and may be large. */
+  /** Bodies by list, then by line length: a list is requested more often than signed, and may be large. */
   const bodies = new WeakMap<Buffer, Map<number | undefined, string>>();
 
   function bodyOf(list: Buffer, lineLength: number | undefined): string {

@@ -1,4 +1,4 @@
-/** How simpleenroll, simplereenroll and serverkeygen read a request and answer it; what lies between is `enrollment`. */
+/** HTTP side of simpleenroll, simplereenroll and serverkeygen; `enrollment` does the rest. */
 import { randomBytes } from 'node:crypto';
 import type { Enrolled, Enrollment } from '../../enrollment/enrollment.ts';
 import type { EstEnrollment, ReceivedByEst } from '../../enrollment/request.ts';
@@ -21,8 +21,8 @@ interface Part {
 }
 
 /**
- * @param lineLength columns of a base64 line, or undefined for one line
- * @returns the value of Content-Type, and a body that ends with the closing boundary: an epilogue breaks Bouncy Castle
+ * @param lineLength columns per base64 line, or undefined for one line
+ * @returns Content-Type, and a body that ends with the closing boundary: an epilogue breaks Bouncy Castle
  */
 export function multipart(
   parts: readonly Part[],
@@ -43,7 +43,7 @@ interface EnrollmentDependencies {
   readonly retryAfter: number;
 }
 
-/** One of the operations that come to a certificate. */
+/** One of the enrollment operations. */
 function enrollment(
   name: EstEnrollment,
   shape: Pick<EstOperation, 'enabled' | 'challenges'>,
@@ -69,7 +69,7 @@ function received(operation: EstEnrollment, request: EstRequest): ReceivedByEst 
     ca,
     address: presented.address,
     presented,
-    // EST has the channel binding alone to link a key to the connection (RFC 7030 §3.5).
+    // EST links a key to the connection only by channel binding (RFC 7030 §3.5).
     linking: { kind: 'connection', binding: () => request.channelBinding(), linked: false },
     body: decodedOrWhyNot(body),
     isGone: () => request.isGone(),
@@ -85,7 +85,7 @@ function decodedOrWhyNot(body: Buffer): Buffer | EstuaryError {
   }
 }
 
-/** 202; the certificate alone; or the certificate first and its key second, which clients tell by their Content-Type. */
+/** 202; the certificate alone; or the certificate and then its key, which clients distinguish by Content-Type. */
 function answer({ outcome }: Enrolled, { lineLength }: EstRequest, retryAfter: number): EstAnswer {
   if (outcome.status === 'pending') return pendingAnswer(retryAfter);
   const certificate = certsOnly([outcome.certificate]);
@@ -98,7 +98,7 @@ function answer({ outcome }: Enrolled, { lineLength }: EstRequest, retryAfter: n
   }
 }
 
-/** RFC 4559 §5: the token of mutual authentication goes back with the success. */
+/** RFC 4559 §5: the success includes the token for mutual authentication. */
 function withNegotiate(answered: EstAnswer, { identity }: Enrolled): EstAnswer {
   if (identity.method !== 'gssapi' || identity.replyToken === undefined) return answered;
   return { ...answered, headers: { ...answered.headers, 'WWW-Authenticate': `Negotiate ${identity.replyToken}` } };
@@ -109,17 +109,17 @@ export interface ServerKeyGenDependencies extends EnrollmentDependencies {
   readonly serverKeyGen: boolean;
 }
 
-/** `POST serverkeygen` (RFC 7030 §4.4): a certificate and the private key that the server made for it. */
+/** `POST serverkeygen` (RFC 7030 §4.4): a certificate and its server-generated private key. */
 export function serverkeygen(dependencies: ServerKeyGenDependencies): EstOperation {
   return enrollment('serverkeygen', { enabled: dependencies.serverKeyGen, challenges: true }, dependencies);
 }
 
-/** `POST simpleenroll` (RFC 7030 §4.2.1): a certificate for whoever authenticates by mTLS, GSSAPI or OTP. */
+/** `POST simpleenroll` (RFC 7030 §4.2.1). */
 export function simpleenroll(dependencies: EnrollmentDependencies): EstOperation {
   return enrollment('simpleenroll', { enabled: true, challenges: true }, dependencies);
 }
 
-/** `POST simplereenroll` (RFC 7030 §4.2.2): renews, or rekeys, the certificate that the client authenticates with. */
+/** `POST simplereenroll` (RFC 7030 §4.2.2): renews or rekeys the certificate that the client authenticates with. */
 export function simplereenroll(dependencies: EnrollmentDependencies): EstOperation {
   return enrollment('simplereenroll', { enabled: true, challenges: false }, dependencies);
 }

@@ -16,7 +16,7 @@ export interface FullCmcDependencies {
   /** `est.fullcmc_require_mtls`. */
   readonly fullCmcRequireMtls: boolean;
   readonly cmcServer: CmcServer;
-  /** `[cmc]`, as it is in force. */
+  /** `[cmc]` in force. */
   readonly cmcParties: () => CmcParties;
   readonly now: () => number;
 }
@@ -53,7 +53,7 @@ export function fullcmc(dependencies: FullCmcDependencies): EstOperation {
   };
 }
 
-/** Who signs the responses. @throws EstuaryError 501 */
+/** The signer of responses. @throws EstuaryError 501 */
 function responderOf({ cmcParties }: FullCmcDependencies, ca: Ca): Responder {
   const responder = responderFor(cmcParties(), ca);
   if (responder === undefined)
@@ -62,10 +62,9 @@ function responderOf({ cmcParties }: FullCmcDependencies, ca: Ca): Responder {
 }
 
 /**
- * Whom the client certificate of the connection names, or why it does not count: then the message may authenticate its sender.
- * Where certificates are not a method of the label, one can still be required, but it authenticates nobody.
- *
- * @throws EstuaryError 401 or 403 where a certificate is required; 500 or 503
+ * The identity in the connection's client certificate, or why it does not count: then the message may authenticate its
+ * sender. If certificates are not a method of the label, one can still be required, but it authenticates nobody.
+ * @throws EstuaryError 401 or 403 if a certificate is required; 500 or 503
  */
 async function tlsIdentity(
   { authenticator, fullCmcRequireMtls, cmcParties, now }: FullCmcDependencies,

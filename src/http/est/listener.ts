@@ -1,4 +1,4 @@
-/** The EST listener: one Fastify instance over TLS, the order of the first checks, and nothing of what follows them. */
+/** The EST listener: a Fastify instance over TLS that runs the first checks in order. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from 'node:https';
 import { TLSSocket, type TlsOptions } from 'node:tls';
@@ -42,17 +42,17 @@ export interface EstListenerOptions {
   /** Milliseconds until the head, and until the whole request, must have arrived. */
   readonly headersTimeout: number;
   readonly requestTimeout: number;
-  /** Milliseconds that an idle connection is kept. */
+  /** Milliseconds to keep an idle connection. */
   readonly keepAliveTimeout: number;
   readonly errors: ErrorPolicy;
-  /** Undefined: the headers of RFC 9440 are ignored. */
+  /** undefined: ignores the headers of RFC 9440. */
   readonly forwarding:
     | (Forwarding & {
-        /** What the handshake of a direct connection has checked. @throws EstuaryError 401 */
+        /** Repeats the handshake's checks of a direct connection. @throws EstuaryError 401 */
         readonly check: (presented: PresentedCredentials) => Promise<void>;
       })
     | undefined;
-  /** Seconds in the Retry-After of a 503 whose error names none. */
+  /** Default Retry-After of a 503. */
   readonly retryAfter: number;
   /** `est.base64_line_length`. */
   readonly lineLength: number | undefined;
@@ -62,13 +62,12 @@ export interface EstListenerOptions {
 
 type EstListener = FastifyInstance<Server>;
 
-/** A SPNEGO token may need tens of KiB in one header; the default of Node is 16 KiB for all of them. */
+/** A SPNEGO token may need tens of KiB in one header; Node's default is 16 KiB for all headers. */
 const MAX_HEADER_BYTES = 96 * 1024;
 
 const nothingPresented = ({ authorization, peerCertificate }: PresentedCredentials): boolean =>
   authorization === undefined && peerCertificate === undefined;
 
-/** Makes the listener; the caller listens and closes. */
 export function createEstListener(options: EstListenerOptions): EstListener {
   const inHand = new InHand();
   const routes = new WeakMap<FastifyRequest, EstRoute>();
@@ -76,7 +75,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
     https: {
       ...options.tls,
       maxHeaderSize: MAX_HEADER_BYTES,
-      // Node's own answer to a missing Host has no text; resolveRoute gives it one.
+      // Node's own response to a missing Host has no text; resolveRoute adds one.
       requireHostHeader: false,
       connectionsCheckingInterval: checkingInterval(options.headersTimeout),
     },
@@ -146,7 +145,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
           requestId: exchange.requestId,
           ca: route.ca,
           presented,
-          // Of a proxy's connection, it says nothing about the client.
+          // On a proxy's connection it does not concern the client.
           channelBinding: () =>
             socket instanceof TLSSocket && forwarded === undefined ? channelBinding(socket) : undefined,
           // Node ends its side as soon as the client has ended its own.
@@ -187,12 +186,12 @@ function noteError(exchange: Exchange, { code, detail }: EstuaryError): void {
   Object.assign(exchange, { code, detail });
 }
 
-/** A refusal in the operation's own form is a 401 like any other. */
+/** A rejection in the operation's own form is a 401 like any other. */
 function challenging(answer: EstAnswer, policy: ErrorPolicy): EstAnswer {
   return { ...answer, headers: { ...answer.headers, 'WWW-Authenticate': challenge(policy) } };
 }
 
-/** Fastify's own errors carry codes `FST_…`; the ones a client can cause become the contract's. */
+/** Maps Fastify's own errors `FST_…` that a client can cause. */
 function mapFrameworkError(error: unknown, bodyLimit: number): EstuaryError {
   if (error instanceof Error && 'code' in error && 'statusCode' in error && !(error instanceof EstuaryError)) {
     if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge(bodyLimit);
@@ -203,7 +202,7 @@ function mapFrameworkError(error: unknown, bodyLimit: number): EstuaryError {
   return asEstuaryError(error);
 }
 
-/** Invites the body, after the cheap checks. Somebody who shows no credential at all is challenged first. */
+/** Invites the body after the cheap checks. A client without credentials is challenged first. */
 function continueIfExpected(request: FastifyRequest, reply: FastifyReply, operation: EstOperation): void {
   if (!expectsContinue(request.raw)) return;
   if (operation.challenges && nothingPresented(presentedCredentials(request.raw, forwardedOf(request.raw))))

@@ -1,4 +1,4 @@
-/** The operations that this server offers, by name. */
+/** The offered operations by name. */
 import { cacerts, crls, type CrlsDependencies, csrattrs, type CsrAttrsDependencies } from './distribution.ts';
 import { fullcmc, type FullCmcDependencies } from './fullcmc.ts';
 import type { EstOperation, OperationName } from './operation.ts';

@@ -1,4 +1,4 @@
-/** The cheap checks, in their order, from the request's head alone. */
+/** The cheap checks in order, on the request's head alone. */
 import { type IncomingHttpHeaders, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Ca, CaRouter } from '../../ca/router.ts';
 import { OPERATION_NAMES } from '../../config/vocabulary.ts';
@@ -10,7 +10,7 @@ import type { EstAnswer, EstOperation, OperationName } from './operation.ts';
 
 const PREFIX = '/.well-known/est/';
 
-/** 405, with what is allowed instead. */
+/** 405, with the allowed methods. */
 class MethodNotAllowed extends EstuaryError {
   readonly allow: string;
 
@@ -26,8 +26,7 @@ export interface EstRoute {
 }
 
 /**
- * Label → operation → switched on → method.
- *
+ * Checks label, operation, enablement and method, in this order.
  * @param url the request target: path and, ignored, a query
  * @throws EstuaryError 404, 501 or 405
  */
@@ -66,11 +65,7 @@ function decodeSegment(segment: string): string {
   }
 }
 
-/**
- * Content-Type, encodings and the announced size.
- *
- * @throws EstuaryError 400, 413 or 415
- */
+/** Checks Content-Type, encodings and the announced size. @throws EstuaryError 400, 413 or 415 */
 export function checkBodyHead(operation: EstOperation, headers: IncomingHttpHeaders, bodyLimit: number): void {
   if (operation.requestType === undefined) return;
   const contentType = headers['content-type'];
@@ -88,22 +83,21 @@ export function checkBodyHead(operation: EstOperation, headers: IncomingHttpHead
   if (Number(headers['content-length'] ?? 0) > bodyLimit) throw bodyTooLarge(bodyLimit);
 }
 
-/** 413 for a body above `server.body_limit` bytes. */
 export function bodyTooLarge(bodyLimit: number): EstuaryError {
   return errorWith(413, 'BODY_TOO_LARGE', `The request body is larger than ${bodyLimit} bytes.`);
 }
 
-/** Writes EST answers and errors. The one place where an error becomes HTTP on this listener. */
+/** Writes EST responses and errors. The only place where an error becomes HTTP on this listener. */
 export interface ErrorPolicy {
-  /** GSSAPI is on: 401 offers Negotiate as well. */
+  /** GSSAPI is on: 401 also offers Negotiate. */
   readonly negotiate: boolean;
-  /** The label accepts JSON Web Tokens: 401 offers Bearer as well. */
+  /** The label accepts JSON Web Tokens: 401 also offers Bearer. */
   readonly bearer: boolean;
 }
 
 /**
- * Header names in their usual case and header plus body in one write: libest compares names by case, strongSwan wants
- * the answer in at most two reads. That is why Fastify's own reply (lower-case names) is not used here.
+ * Writes conventional header case, and head and body in one write: libest compares names case-sensitively, and
+ * strongSwan needs the response in at most two reads. Fastify's own reply uses lowercase names.
  */
 export function writeAnswer(response: ServerResponse, answer: Omit<EstAnswer, 'status'> & { status: number }): void {
   const exchange = exchangeOf(response.req);
@@ -116,7 +110,7 @@ export function writeAnswer(response: ServerResponse, answer: Omit<EstAnswer, 's
   }
   if (answer.status !== 204) headers['Content-Length'] = String(Buffer.byteLength(answer.body, 'latin1'));
   if (response.req.httpVersion === '1.0') {
-    // Node's response does not know of it.
+    // Node's response object does not know it.
     exchange.status = answer.status;
     writeHttp10(response, answer.status, headers, answer.body);
     return;
@@ -126,9 +120,9 @@ export function writeAnswer(response: ServerResponse, answer: Omit<EstAnswer, 's
 }
 
 /**
- * An HTTP/1.0 request gets an HTTP/1.0 answer, after which the connection closes. Debian's libest asks in 1.0 and takes
- * nothing but 1.0 for an answer; RFC 9110 §2.5 allows the lower version to such clients. Node's ServerResponse can only
- * say 1.1, so this goes to the socket.
+ * An HTTP/1.0 request gets an HTTP/1.0 response, after which the connection closes. Debian's libest sends 1.0 and
+ * accepts only 1.0; RFC 9110 §2.5 allows the lower version. Node's ServerResponse can only send 1.1, so this writes to
+ * the socket.
  */
 function writeHttp10(
   response: ServerResponse,
@@ -146,7 +140,7 @@ function writeHttp10(
   socket?.destroySoon();
 }
 
-/** Anything thrown, as the error it is to the outside; what we did not foresee is a 500 without a word of why. */
+/** The public error for any thrown value; unexpected ones become a 500 without details. */
 export function asEstuaryError(error: unknown): EstuaryError {
   if (error instanceof EstuaryError) return error;
   if (error instanceof DerError) {
@@ -160,24 +154,26 @@ export function asEstuaryError(error: unknown): EstuaryError {
   });
 }
 
-/** What every 401 carries (RFC 9110 §15.5.2). libest reads only the first of these, so Basic comes first. */
+/**
+ * The WWW-Authenticate of every 401 (RFC 9110 §15.5.2). libest reads only the first challenge, so Basic comes first.
+ */
 export function challenge({ negotiate, bearer }: ErrorPolicy, code?: ErrorCode): string | readonly string[] {
   const basic = 'Basic realm="est"';
   if (!negotiate && !bearer) return basic;
-  // RFC 6750 §3: the error only where a token was presented.
+  // RFC 6750 §3: the error only if a token was presented.
   const error = code === 'JWT_INVALID' ? ', error="invalid_token"' : '';
   return [basic, ...(negotiate ? ['Negotiate'] : []), ...(bearer ? [`Bearer realm="est"${error}`] : [])];
 }
 
-/** Plain text, one sentence; a 401 that only challenges has an empty message and so an empty body. */
+/** Plain text, one sentence; a 401 that only challenges has an empty body. */
 export function errorAnswer(error: EstuaryError, policy: ErrorPolicy): Omit<EstAnswer, 'status'> & { status: number } {
   const headers: Record<string, string | readonly string[]> = {};
   if (error.message !== '') headers['Content-Type'] = 'text/plain; charset=utf-8';
   if (error.status === 401) headers['WWW-Authenticate'] = challenge(policy, error.code);
   if (error instanceof MethodNotAllowed) headers['Allow'] = error.allow;
   if (error.retryAfter !== undefined) headers['Retry-After'] = String(Math.max(1, Math.ceil(error.retryAfter)));
-  // The rest of a body that is too large is not worth reading.
+  // Do not read the rest of a body that is too large.
   if (error.status === 413) headers['Connection'] = 'close';
-  // The body is bytes in Latin-1; an administrator's reason may be in any language, and goes out as UTF-8.
+  // The body's characters are bytes (Latin-1); an administrator's reason may be in any language, so encode it as UTF-8.
   return { status: error.status, headers, body: Buffer.from(error.message, 'utf8').toString('latin1') };
 }

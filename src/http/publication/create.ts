@@ -1,4 +1,4 @@
-/** What `[publication]` turns on: the listener, with the CRLs and the OCSP responses behind it. */
+/** Creates the parts of `[publication]`: the listener, with CRLs and OCSP responses. */
 import type { CaRouter } from '../../ca/router.ts';
 import type { Config } from '../../config/schema.ts';
 import { createPublicationListener, type PublicationListener } from './listener.ts';
@@ -19,21 +19,21 @@ interface PublicationContext {
 }
 
 interface Publication {
-  /** The caller listens, which begins the signing of CRLs on time, and closes. */
+  /** The caller listens, which starts the signing of CRLs, and closes. */
   readonly app: PublicationListener;
 }
 
-/** Seconds that an OCSP response is valid at most: a relying party may hold on to it that long. */
+/** Maximum validity of an OCSP response in seconds: relying parties may cache it that long. */
 const MAX_OCSP_VALIDITY = 300;
 
-/** undefined: switched off. */
+/** undefined if disabled. */
 export function createPublication(
   { publication, server, limits, est }: Pick<Config, 'publication' | 'server' | 'limits' | 'est'>,
   { router, crls, store, log, metrics, now }: PublicationContext,
 ): Publication | undefined {
   if (!publication.enabled) return undefined;
   for (const ca of router.issuers)
-    // Who publishes elsewhere may not be known yet.
+    // A remote CA may still be unknown.
     if (ca.driver.statusSigner !== undefined && ca.certificate.keyUsage?.includes('cRLSign') === false)
       log.warn(
         { ca: ca.label },

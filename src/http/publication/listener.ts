@@ -1,4 +1,4 @@
-/** The publication listener: plain HTTP for relying parties. Everything on it is public and signed. */
+/** The publication listener: plain HTTP for relying parties. All content is public and signed. */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -23,7 +23,7 @@ interface PublicationListenerOptions {
   readonly log: Logger;
   readonly metrics: RequestCounts;
   readonly rates: RequestRates;
-  /** Seconds in the Retry-After of a 503 whose error names none. */
+  /** Default Retry-After of a 503. */
   readonly retryAfter: number;
   /** Milliseconds. */
   readonly headersTimeout: number;
@@ -34,16 +34,15 @@ interface PublicationListenerOptions {
 
 export type PublicationListener = FastifyInstance;
 
-/** An OCSP request is some hundred bytes. */
+/** An OCSP request has some hundred bytes. */
 const MAX_BODY = 16 * 1024;
-/** Seconds that a CA certificate may be kept: it changes with the CA's key only. */
+/** Seconds to cache a CA certificate: it changes only with the CA's key. */
 const CA_CERTIFICATE_AGE = 3600;
 
-/** Makes the listener; the caller listens and closes. */
 export function createPublicationListener(options: PublicationListenerOptions): PublicationListener {
   const app = fastify({
     http: {
-      // Node's own answer to a missing Host has no text.
+      // Node's own response to a missing Host has no text.
       requireHostHeader: false,
       connectionsCheckingInterval: checkingInterval(options.headersTimeout),
     },
@@ -80,7 +79,7 @@ export function createPublicationListener(options: PublicationListenerOptions): 
   return app;
 }
 
-/** Ids and lines of log for all of them, those too that Node's parser refuses. */
+/** Assigns IDs and log entries to all requests, also those that Node's parser rejects. */
 function followRequests(app: PublicationListener, { log, metrics }: PublicationListenerOptions): void {
   const exchanges = new Exchanges(app.server, { listener: 'publication', lines: log, metrics });
   answerBrokenRequests(app.server, exchanges);
@@ -96,11 +95,10 @@ function followRequests(app: PublicationListener, { log, metrics }: PublicationL
       done(asEstuaryError(error));
     }
   });
-  // Once the body is read, what runs is not what began in onRequest.
+  // After the body is read, code runs outside the context of onRequest.
   app.addHook('preHandler', (request, _reply, done) => runForRequest(exchangeOf(request.raw), done));
 }
 
-/** Before Fastify has seen the request. */
 function refuseEarly(response: ServerResponse, { status, code, message, retryAfter }: EstuaryError): void {
   const exchange = exchangeOf(response.req);
   exchange.code = code;
@@ -149,7 +147,7 @@ function registerOcsp(app: PublicationListener, { router, ocsp, now }: Publicati
     const answer = await ocsp.answer(ca, signer, request.body);
     return reply.header('Cache-Control', 'no-store').type('application/ocsp-response').send(answer.der);
   });
-  // The rest of the path: base64 has slashes, and not every client escapes them (RFC 6960 appendix A.1).
+  // The rest of the path: base64 contains slashes, and not every client escapes them (RFC 6960 appendix A.1).
   app.get<{ Params: { label: string; '*': string } }>('/ocsp/:label/*', async (request, reply) => {
     const { ca, signer } = signing(router, request, request.params.label);
     const answer = await ocsp.answer(ca, signer, fromBase64(request.params['*']));
@@ -159,7 +157,7 @@ function registerOcsp(app: PublicationListener, { router, ocsp, now }: Publicati
   refuseOthers(app, ['/ocsp/:label/*'], ['POST', 'PUT', 'PATCH', 'DELETE'], 'GET, HEAD');
 }
 
-/** What is no base64 becomes what is no request; the responder says so in OCSP's own words. */
+/** Invalid base64 becomes an invalid request, which the responder answers in OCSP. */
 function fromBase64(text: string): Buffer {
   return /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? Buffer.from(text, 'base64') : Buffer.alloc(0);
 }
@@ -188,7 +186,7 @@ interface File {
   readonly now: number;
 }
 
-/** RFC 5019 §6.2, RFC 9111: validators and a time to live; 304 to who has it already. */
+/** RFC 5019 §6.2, RFC 9111: validators and a time to live; 304 if the client's copy is current. */
 function sendFile(request: FastifyRequest, reply: FastifyReply, file: File): FastifyReply {
   const etag = `"${createHash('sha256').update(file.body).digest('base64url')}"`;
   const maxAge = Math.max(0, Math.floor(file.maxAge));
@@ -202,7 +200,7 @@ function sendFile(request: FastifyRequest, reply: FastifyReply, file: File): Fas
   return reply.type(file.type).send(file.body);
 }
 
-/** RFC 9110 §13.2.2: If-None-Match counts before If-Modified-Since. */
+/** RFC 9110 §13.2.2: If-None-Match takes precedence over If-Modified-Since. */
 function isFresh({ headers }: FastifyRequest, etag: string, lastModified: number): boolean {
   const tags = headers['if-none-match'];
   if (tags !== undefined)
@@ -247,7 +245,6 @@ function refuseOthers(app: PublicationListener, paths: readonly string[], method
 
 const wrongMediaType = () => errorWith(415, 'MEDIA_TYPE_UNSUPPORTED', 'The body must be application/ocsp-request.');
 
-/** Plain text, one sentence. */
 function sendError(reply: FastifyReply, error: unknown): FastifyReply {
   const { status, code, message, retryAfter, detail } = asEstuaryError(error);
   const exchange = exchangeOf(reply.request.raw);

@@ -1,6 +1,6 @@
 /**
- * Many records in one call, as NDJSON or CSV, in and out alike: all rows are counted before the first is applied, each is
- * answered for itself, in order, while the next ones are at work.
+ * Bulk calls in NDJSON or CSV, in both directions: all rows are counted before the first is applied; each row gets its
+ * result in order while later ones are processed.
  */
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -10,7 +10,7 @@ import { cellsOf, checkHeader, recordOf, type Columns } from './columns.ts';
 import { flag } from '../schemas.ts';
 import { csvLine, parseCsv } from './csv.ts';
 
-/** The parameter of calls that take rows. */
+/** The parameter of bulk calls. */
 export const dryRun = flag('Checks every row and answers it as far as it is known. Nothing changes.');
 
 const BULK_TYPES = { ndjson: 'application/x-ndjson', csv: 'text/csv' } as const;
@@ -20,7 +20,7 @@ export const MAX_BULK_ROWS = 10_000;
 /** Octets. */
 export const MAX_BULK_BODY = 16 << 20;
 
-/** A body of one of these types, as it came. */
+/** An undecoded body of one of these types. */
 class BulkBody {
   readonly format: BulkFormat;
   readonly bytes: Buffer;
@@ -31,14 +31,14 @@ class BulkBody {
   }
 }
 
-/** What a row says; or why it says nothing. */
+/** A row's content, or why it is malformed. */
 export type BulkRow = { readonly row: number } & ({ readonly record: unknown } | { readonly problem: EstuaryError });
 
-/** The answer to a row. */
+/** The result of a row. */
 export type BulkAnswer = object | BulkFailure;
 
 export interface BulkFailure {
-  /** From 1; a header is no row. */
+  /** From 1, without the header. */
   readonly row: number;
   readonly code: ErrorCode;
   readonly message: string;
@@ -46,12 +46,11 @@ export interface BulkFailure {
 
 export interface BulkInput {
   readonly format: BulkFormat;
-  /** Of CSV. */
   readonly header: readonly string[];
   readonly rows: readonly BulkRow[];
 }
 
-/** Makes the application take these types; which routes do, {@link takesBulk} says. */
+/** Accepts these types in the application; {@link takesBulk} says for which routes. */
 export function registerBulkParsers(app: AdminApp): void {
   for (const format of ['ndjson', 'csv'] as const)
     app.addContentTypeParser(
@@ -61,7 +60,6 @@ export function registerBulkParsers(app: AdminApp): void {
     );
 }
 
-/** Whether a request's body is of a bulk type. */
 export function isBulkType(contentType: string | undefined): boolean {
   const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
   return Object.values(BULK_TYPES).some((one) => one === type);
@@ -71,8 +69,8 @@ export const isBulk = (body: unknown): boolean => body instanceof BulkBody;
 
 /**
  * The rows of a body.
- *
- * @throws EstuaryError 400 `BODY_NOT_UTF8`, `COLUMN_UNKNOWN`, `HEADER_MISSING`; 413 more than {@link MAX_BULK_ROWS}; 415
+ * @throws EstuaryError 400 `BODY_NOT_UTF8`, `COLUMN_UNKNOWN`, `HEADER_MISSING`; 413 more than {@link MAX_BULK_ROWS};
+ * 415
  */
 export function readBulk(body: unknown, columns: Columns): BulkInput {
   if (!(body instanceof BulkBody))
@@ -124,7 +122,7 @@ function readNdjson(text: string): BulkRow[] {
   return rows;
 }
 
-/** The number of the row to come. @throws EstuaryError 413 */
+/** The number of the next row. @throws EstuaryError 413 */
 function next(rows: readonly BulkRow[]): number {
   if (rows.length >= MAX_BULK_ROWS)
     throw errorWith(413, 'BODY_TOO_LARGE', `the body has more than ${MAX_BULK_ROWS} rows; nothing was done`);
@@ -141,8 +139,8 @@ function parseLine(row: number, line: string): BulkRow {
 }
 
 /**
- * The answer to a row that failed. The message begins with what the row is about.
- * @param field the field that names it: `id`, `client_id`
+ * The result of a failed row. The message begins with the row's subject.
+ * @param field that names it: `id`, `client_id`
  */
 export function bulkFailure(row: BulkRow, field: string, error: unknown): BulkFailure {
   const record = 'record' in row && typeof row.record === 'object' && row.record !== null ? row.record : {};
@@ -155,7 +153,7 @@ export function bulkFailure(row: BulkRow, field: string, error: unknown): BulkFa
 
 const FAILURE_COLUMNS = ['row', 'code', 'message'];
 
-/** Answers in the format of the call, each row as soon as it is known. @param columns of the records, for CSV */
+/** Streams the results in the format of the call. @param columns of the records, for CSV */
 export function answerBulk(
   reply: FastifyReply,
   format: BulkFormat,
@@ -171,7 +169,7 @@ export function answerBulk(
       );
 }
 
-/** Answers a whole selection as a CSV table. */
+/** Streams a whole selection as CSV. */
 export function sendCsv(
   reply: FastifyReply,
   header: readonly string[],
@@ -200,7 +198,7 @@ async function* lines<T>(items: AsyncIterable<T>, line: (item: T) => string, fir
   if (text !== '') yield text;
 }
 
-/** Whether a list is asked for as CSV. */
+/** Whether the client accepts a list as CSV. */
 export function wantsCsv({ headers: { accept } }: Pick<FastifyRequest, 'headers'>): boolean {
   const quality = (type: string): number => {
     const found = accept?.split(',').find((range) => range.split(';', 1)[0]?.trim().toLowerCase() === type);

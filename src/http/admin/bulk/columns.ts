@@ -1,16 +1,16 @@
-/** The columns of a CSV table, and what a record's fields are as text. */
+/** Columns of CSV tables, and conversion of fields to text. */
 import { badRequest } from '../../../errors.ts';
 
 type ColumnType = 'text' | 'integer' | 'boolean';
 
-/** The columns of one kind of record: by name, or by a name that begins so (`attributes.`). */
+/** The columns of one record type: by name, or by prefix (`attributes.`). */
 export interface Columns {
   readonly named: Readonly<Record<string, ColumnType>>;
-  /** Text; what follows the prefix is the name inside of the object. */
+  /** Text columns; the rest of the name is the name in the object. */
   readonly prefixes?: readonly string[];
 }
 
-/** @throws EstuaryError 400 `COLUMN_UNKNOWN`: a column that there is not, or twice */
+/** @throws EstuaryError 400 `COLUMN_UNKNOWN` for an unknown or repeated column */
 export function checkHeader(header: readonly string[], { named, prefixes = [] }: Columns): void {
   const unknown = header.find(
     (name) => !Object.hasOwn(named, name) && !prefixes.some((prefix) => name.startsWith(prefix) && name !== prefix),
@@ -25,7 +25,7 @@ export function checkHeader(header: readonly string[], { named, prefixes = [] }:
   if (twice !== undefined) throw badRequest('COLUMN_UNKNOWN', `the column ${JSON.stringify(twice)} occurs twice`);
 }
 
-/** The record of a row: an empty cell is absent, `match.issuer` a field of the object `match`. */
+/** The record of a row: an empty cell is absent, `match.issuer` is a field of the object `match`. */
 export function recordOf(header: readonly string[], cells: readonly string[], { named }: Columns): object {
   const record = new Map<string, unknown>();
   header.forEach((name, n) => {
@@ -45,13 +45,13 @@ export function recordOf(header: readonly string[], cells: readonly string[], { 
   );
 }
 
-/** What is no number or boolean stays text, and the record's schema refuses it by its name. */
+/** Text that is not a number or boolean stays text; the record's schema rejects it by name. */
 function typed(cell: string, type: ColumnType): unknown {
   if (type === 'integer' && /^-?\d{1,15}$/.test(cell)) return Number(cell);
   return type === 'boolean' && (cell === 'true' || cell === 'false') ? cell === 'true' : cell;
 }
 
-/** The cells of a record under a header; what is null or absent is empty. */
+/** A record's cells under a header; null and absent values are empty. */
 export function cellsOf(header: readonly string[], record: object): string[] {
   return header.map((name) => {
     const direct: unknown = Reflect.get(record, name);
@@ -65,8 +65,8 @@ export function cellsOf(header: readonly string[], record: object): string[] {
 }
 
 /**
- * The cells of a record in a table for people. A list is written as one text, its members separated by spaces. What a spreadsheet would take
- * for a formula begins with an apostrophe: some texts come from whoever has tried to log in.
+ * A record's cells for a spreadsheet. Lists become one text, separated by spaces. Text that looks like a formula gets a
+ * leading apostrophe, since some of it comes from login attempts.
  */
 export function reportCells(header: readonly string[], record: object): string[] {
   return header.map((name) => {

@@ -1,14 +1,14 @@
-/** RFC 4180: fields in quotes where they have to be, CRLF between records (LF alone is read too), one header line. */
+/** RFC 4180: quotes where required, CRLF between records (LF alone is accepted), one header line. */
 
 interface CsvRecord {
   readonly fields: readonly string[];
-  /** Why it is no record. */
+  /** Why the record is malformed. */
   readonly problem?: string;
 }
 
-/** One record at a time; an empty line is none. */
+/** Parses record by record; skips empty lines. */
 export function* parseCsv(text: string): Generator<CsvRecord> {
-  // Spreadsheets begin with a byte order mark.
+  // Spreadsheets write a byte order mark.
   let at = text.startsWith('\ufeff') ? 1 : 0;
   while (at < text.length) {
     const record = readRecord(text, at);
@@ -70,13 +70,12 @@ function readQuoted(text: string, start: number): Field {
 const isLineEnd = (text: string, at: number): boolean =>
   text[at] === '\n' || (text[at] === '\r' && (text[at + 1] === '\n' || at + 1 === text.length));
 
-/** Behind the line that goes on at a place. */
+/** The offset after the current line. */
 function endOfLine(text: string, at: number): number {
   const end = text.indexOf('\n', at);
   return end < 0 ? text.length : end + 1;
 }
 
-/** A record with its line end. */
 export function csvLine(fields: readonly string[]): string {
   return `${fields.map((field) => (/[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field)).join(',')}\r\n`;
 }
