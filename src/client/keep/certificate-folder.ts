@@ -1,17 +1,17 @@
 /**
  * The folder of one certificate:
  *
- *     live -> versions/3      what programs read; key and certificate change together, by one rename of this link
- *     versions/3/             key.pem, cert.pem, chain.pem, fullchain.pem …; written whole, then never changed
- *     pending/                the key and the request that is under way
- *     token-keys              the ids of the keys that were made in a token, until they are gone from there
+ *     live -> versions/3      what programs read; renaming this link replaces key and certificate atomically
+ *     versions/3/             key.pem, cert.pem, chain.pem, fullchain.pem …; immutable
+ *     pending/                the key and the request in progress
+ *     token-keys              IDs of keys generated in a token, until they are removed there
  *     trust/anchors.pem       the trusted CAs
- *     trust/given             fingerprints of the CAs that the user gave, from which they follow
+ *     trust/given             fingerprints of the user's CAs, from which the anchors are derived
  *     trust/spent-password    a hash of the password that got the last certificate
- *     ca.pem                  the same with what leads to them, for programs
- *     state.json              when to try again, and what the hooks have been told of
+ *     ca.pem                  the anchors with their intermediates, for programs
+ *     state.json              time of the next attempt, and the last change reported to hooks
  *
- * A process may be killed between any two steps: {@link CertificateFolder.recover} goes on where they ended.
+ * A process may be killed between any two steps: {@link CertificateFolder.recover} completes or undoes a partial change.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
