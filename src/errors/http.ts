@@ -81,7 +81,7 @@ export const HTTP_ERRORS = {
   OVERLOADED: {
     status: 503,
     cause: 'The server is at its limit of concurrent requests, or this address uses most of it.',
-    remedy: 'Retry after the seconds in Retry-After. If it lasts, add nodes (docs/guides/operations.md).',
+    remedy: 'Retry after the seconds in Retry-After. If it lasts, add nodes (docs/guides/limits.md).',
   },
   RATE_LIMITED: {
     status: 503,

@@ -19,7 +19,7 @@ export interface CertificateRow {
   readonly sans: readonly string[];
   readonly not_before: number;
   readonly not_after: number;
-  /** Empty: a restored store knows it from the audit log alone (docs/guides/operations.md). */
+  /** Empty: a restored store knows it from the audit log alone (docs/guides/backup.md). */
   readonly der: Buffer;
   /** Hex SHA-256 of `der`. */
   readonly fingerprint_sha256: string;

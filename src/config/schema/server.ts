@@ -90,7 +90,7 @@ export const est = table(
       }),
       {
         description:
-          "Balancers that tell each client's address in a PROXY protocol header (version 1 or 2) before TLS; they must send one, and from elsewhere it is refused. Name balancers only: whoever is listed can claim any address (docs/guides/operations.md).",
+          "Balancers that tell each client's address in a PROXY protocol header (version 1 or 2) before TLS; they must send one, and from elsewhere it is refused. Name balancers only: whoever is listed can claim any address (docs/guides/load-balancer.md).",
         default: [],
       },
     ),
@@ -214,7 +214,7 @@ export const tls = table(
         },
         {
           description:
-            'In place of `certificate` and `private_key`: the server gets its certificate from one of its own CAs, outside of that one’s profile, and renews it by itself (docs/guides/operations.md).',
+            'In place of `certificate` and `private_key`: the server gets its certificate from one of its own CAs, outside of that one’s profile, and renews it (docs/guides/server-certificate.md).',
         },
       ),
     ),

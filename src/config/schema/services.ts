@@ -261,7 +261,7 @@ export const retention = table(
   },
   {
     description:
-      'What leaves the store, and when: looked at when the server starts and every hour (docs/guides/operations.md).',
+      'What leaves the store, and when: looked at when the server starts and every hour (docs/guides/retention.md).',
   },
 );
 

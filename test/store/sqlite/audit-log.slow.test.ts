@@ -243,7 +243,7 @@ test.each<[string, (paths: Paths) => void]>([
   await verified(paths, 7);
 });
 
-test('a backup made as docs/guides/operations.md says can be restored: start-up takes over what the file has more', async () => {
+test('a backup made as docs/guides/backup.md says can be restored: start-up takes over what the file has more', async () => {
   const paths = temporaryPaths();
   const store = await opened(paths);
   await store.audit(EVENTS);
