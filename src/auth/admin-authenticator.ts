@@ -90,7 +90,7 @@ export class AdminAuthenticator {
    */
   async ofSession(session: SessionOwner, presented: PresentedCredentials): Promise<AdminIdentity | string> {
     const settings = this.#settings();
-    const shown = presentedCertificates(presented)?.identity ?? null;
+    const shown = presentedCertificates(presented)?.identity;
     if (session.certificate !== null && session.certificate !== shown)
       return 'it began with another client certificate';
     const admin =

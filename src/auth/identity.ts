@@ -1,4 +1,4 @@
-import { isIPv4, isIPv6 } from 'node:net';
+import { isIPv6 } from 'node:net';
 import type { AuditedRequester } from '../audit/event.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
 import { formatGeneralName, ipAddress } from '../pki/x509/general-name.ts';
@@ -152,7 +152,7 @@ function fromCertificate(certificate: Certificate): FromCertificate {
  */
 export function lockoutAddress(address: string): string {
   const bare = address.replace(/%.*$/, '');
-  if (isIPv4(bare) || !isIPv6(bare)) return bare;
+  if (!isIPv6(bare)) return bare;
   const { bytes } = ipAddress(bare);
   const mapped = bytes.subarray(0, 10).every((octet) => octet === 0) && bytes.readUInt16BE(10) === 0xffff;
   if (mapped) return [...bytes.subarray(12)].join('.');

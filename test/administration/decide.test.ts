@@ -55,8 +55,11 @@ const call = (who: AdminIdentity): AdminCall => ({
 
 /** The CA as the configuration has it now; undefined: it is missing. */
 const cas = (approvals: number | undefined) => {
-  const { config, driver } = ailingCa('devices', () => Promise.resolve({ health: 'ok' }), [], true);
-  return { all: approvals === undefined ? [] : [new Ca({ ...config, approval: 'manual', approvals }, driver)] };
+  const ca = (label: string, needed: number): Ca => {
+    const { config, driver } = ailingCa(label, () => Promise.resolve({ health: 'ok' }), [], true);
+    return new Ca({ ...config, approval: 'manual', approvals: needed }, driver);
+  };
+  return { all: [ca('another', 7), ...(approvals === undefined ? [] : [ca('devices', approvals)])] };
 };
 
 interface Queue {
@@ -179,6 +182,22 @@ test('the audit log has the reason of a rejection, and no count of approvals', a
     ['admin.access', `POST /admin/requests/:id/approve: request ${row.id} rejected`],
     ['request.rejected', 'simpleenroll of device-1: unknown device'],
   ]);
+  expect(items[1]).toMatchObject({ reason: 'unknown device' });
+});
+
+test('the audit log counts the approvals where more than one is needed', async () => {
+  for (const [needed, access, approved] of [
+    [1, 'approved', 'simpleenroll of device-1'],
+    [2, 'approved, 1 of 2', 'simpleenroll of device-1: approved by Cy, 1 of 2'],
+  ] as const) {
+    const queue = await queued(needed);
+    await queue.approved(admin(NAMED, 'Cy'), needed);
+    const { items } = await queue.store.listAudit({ limit: 10 });
+    expect(items.map(({ detail }) => detail)).toEqual([
+      `POST /admin/requests/:id/approve: request ${queue.row.id} ${access}`,
+      approved,
+    ]);
+  }
 });
 
 test('a request that waits at the CA is decided there', async () => {

@@ -36,6 +36,11 @@ test('the invalidity date may be now or earlier, and not later', () => {
   }).toThrow('invalidity_date must not be in the future');
 });
 
+const another = {
+  label: 'another',
+  driver: { revoke: () => Promise.reject(new Error('not the CA of the certificate')) },
+} as unknown as Ca;
+
 /** What the CA, the store and the log learn. */
 async function revoked(order: RevocationOrder, known: Pick<Ca, 'label' | 'ownIsRecorded'> | undefined) {
   const lines: unknown[] = [];
@@ -56,7 +61,7 @@ async function revoked(order: RevocationOrder, known: Pick<Ca, 'label' | 'ownIsR
         return Promise.resolve('revoked' as const);
       },
     },
-    cas: { issuers: known === undefined ? [] : [{ ...known, driver } as unknown as Ca] },
+    cas: { issuers: [another, ...(known === undefined ? [] : [{ ...known, driver } as unknown as Ca])] },
     log,
   };
   const further: AuditEvent = { type: 'admin.access', outcome: 'success' };

@@ -126,6 +126,12 @@ describe('service-spec, Admin authentication: by mTLS, by bearer token, or both'
     expect(await setup.outcome({ authorization })).toBe(FAILED);
   });
 
+  test('with mode none, a certificate is not looked at, whatever the trust anchors', async () => {
+    const setup = await setUp('none', true);
+    setup.settings = { ...setup.settings, trust };
+    expect(await setup.outcome(certificate)).toBe(REQUIRED);
+  });
+
   test('a header of 4,096 characters is read, a longer one is not', async () => {
     for (const [length, expected] of [
       [4096, 'bearer long'],
@@ -410,11 +416,15 @@ describe('a session is valid no longer than what it began with', () => {
     readonly setup: Setup;
     readonly id: string;
     /** Resumes the session, with the settings in force. */
-    readonly resumed: (id?: string) => Promise<string>;
+    readonly resumed: (id?: string, by?: Partial<PresentedCredentials>) => Promise<string>;
     clock: number;
   }
 
-  async function begin(credentials: Partial<PresentedCredentials>, lifetime = 28_800): Promise<Begun> {
+  async function begin(
+    credentials: Partial<PresentedCredentials>,
+    lifetime = 28_800,
+    idle_timeout = 100_000_000,
+  ): Promise<Begun> {
     const setup = await setUp('optional', true);
     const [ends] = TOKENS.map((one) => ({ ...one, not_after: new Date(T0 + DAY + 60_000).toISOString() })).slice(1);
     const [first] = TOKENS;
@@ -423,15 +433,15 @@ describe('a session is valid no longer than what it began with', () => {
     const { store, failures } = setup;
     const now = () => begun.clock;
     const authenticator = new AdminAuthenticator(() => setup.settings, store, failures, now);
-    const times = () => ({ idle_timeout: 100_000_000, lifetime });
+    const times = () => ({ idle_timeout, lifetime });
     const sessions = new AdminSessions({ store, authenticator, times, failures, now, log: { warn: () => undefined } });
     const shown = { peerCertificate: undefined, peerIntermediates: [], authorization: undefined, address: '192.0.2.1' };
     const begun: Begun = {
       setup,
       id: '',
       clock: T0 + DAY,
-      resumed: (id) =>
-        sessions.resume(id ?? made.id, shown).then(
+      resumed: (id, by = {}) =>
+        sessions.resume(id ?? made.id, { ...shown, ...by }).then(
           ({ admin: { display } }) => display,
           (error: unknown) => (error instanceof EstuaryError ? (error.detail ?? error.code) : String(error)),
         ),
@@ -477,8 +487,26 @@ describe('a session is valid no longer than what it began with', () => {
   });
 
   test('a session that began without a certificate goes on with one', async () => {
-    const setup = await begin(token);
-    expect(await setup.resumed()).toBe('second');
+    const session = await begin(token);
+    expect(await session.resumed()).toBe('second');
+    expect(await session.resumed(undefined, certificate)).toBe('second');
+  });
+
+  test('it ends after the idle timeout', async () => {
+    const session = await begin(token, 28_800, 30);
+    session.clock += 29_999;
+    expect(await session.resumed()).toBe('second');
+    session.clock += 1;
+    expect(await session.resumed()).toBe('SESSION_ENDED');
+  });
+
+  test('an attempt with the session of another certificate is recorded', async () => {
+    const session = await begin(certificate);
+    expect(await session.resumed()).toBe('it began with another client certificate');
+    const { items } = await session.setup.store.listAudit({ limit: 10, type: 'auth.admin' });
+    expect(items.map(({ outcome, address, detail }) => [outcome, address, detail])).toEqual([
+      ['failure', '192.0.2.1', 'session: it began with another client certificate'],
+    ]);
   });
 
   test('an id of another form is not looked up', async () => {

@@ -49,6 +49,13 @@ test.each(Object.entries(others))('another holder: %s', async (_, [certificate, 
   expect(await isOfHolder(holder, parsed(certificate))).toBe(false);
 });
 
+test('a certificate that is a trust anchor is its own holder, although it did not sign itself', async () => {
+  const pinned = { certificate: parsed(device), issuer: parsed(device) };
+  for (const der of [device.der, ecdsaTwin(device.der)])
+    expect(await isOfHolder(pinned, parseCertificate(der))).toBe(true);
+  expect(await isOfHolder(pinned, parsed(renewed))).toBe(false);
+});
+
 test('a certificate that is asked about under two issuers belongs to each of them once', () => {
   const [certificate, one, two] = [parsed(device), parsed(ca), parsed(namesake)];
   expect(isSameHolder({ certificate, issuer: one }, { certificate, issuer: two })).toBe(false);

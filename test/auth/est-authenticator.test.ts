@@ -293,6 +293,32 @@ describe('every authentication is audited, success and failure', () => {
     expect(failed).not.toHaveProperty('requester');
   });
 
+  test('a method that the label does not accept is not tried', async () => {
+    const setup = await setUp();
+    const { token } = await setup.newToken();
+    const rules = { methods: ['mtls'], accepts: () => Promise.resolve(true), isOfThisServer: () => true } as const;
+    expect(await setup.outcome({ authorization: basic(token) }, { rules })).toBe('401 client certificate required');
+    expect(await setup.outcome({ peerCertificate: client.der }, { rules })).toBe(mtls);
+  });
+
+  test('only the success of a certificate has the hints of other methods', async () => {
+    const setup = await setUp();
+    const { token, id } = await setup.newToken();
+    const { plugins, store, failures } = setup;
+    const hinting: AuthPlugin = {
+      method: 'ldap',
+      authenticate: () => Promise.resolve(undefined),
+      hint: () => 'a hint',
+    };
+    const by = createEstAuthenticator({ plugins: [plugins.otp, plugins.mtls, hinting], store, failures });
+    expect(await setup.outcome({ authorization: basic(token) }, {}, by)).toBe(`otp:${id}`);
+    expect(await setup.outcome({ peerCertificate: client.der }, {}, by)).toBe(mtls);
+    expect(await trail(setup)).toEqual([
+      'auth.otp success device-1: simpleenroll',
+      'auth.mtls success CN=client,O=Example: simpleenroll; a hint',
+    ]);
+  });
+
   test('a refused password is recorded without the name of the certificate on its connection', async () => {
     const setup = await setUp();
     const refusing: AuthPlugin = {

@@ -233,8 +233,8 @@ async function findReached(among: readonly string[], runner: Runner): Promise<vo
   }
 }
 
-/** Of a test file, a mutant is tried on so many tests: those that reach the fewest mutants. Others seldom notice more. */
-const TESTS_PER_FILE = 10;
+/** At first, a mutant is tried on so many tests of a file: those that reach the fewest mutants. Survivors are tried on all. */
+const TESTS_AT_FIRST = 10;
 const reaches = new Map<string, ReadonlyMap<string, number>>();
 
 /** How many mutants each test of a file reaches. */
@@ -249,20 +249,24 @@ function reachesOf(test: string): ReadonlyMap<string, number> {
 }
 
 function mostSpecific(test: string, names: readonly string[]): readonly string[] {
-  if (names.length <= TESTS_PER_FILE || names.includes('')) return names;
   const counts = reachesOf(test);
-  return names.toSorted((a, b) => (counts.get(a) ?? 0) - (counts.get(b) ?? 0)).slice(0, TESTS_PER_FILE);
+  return names.toSorted((a, b) => (counts.get(a) ?? 0) - (counts.get(b) ?? 0)).slice(0, TESTS_AT_FIRST);
 }
 
+/** What a mutant passed: all tests of a file that reach it, or those it is tried on at first. */
+const passKey = (test: string, file: string, isFirst: boolean): string => keyOf(test, file) + (isFirst ? ' first' : '');
+
 /** The tests that reach a mutant and are not known to pass with it, the fast ones first. */
-function testsOf(mutant: Tried, file: string, among: readonly string[] = tests) {
+function testsOf(mutant: Tried, file: string, among: readonly string[] = tests, isFirst = false) {
   return among
     .flatMap((test) => {
       const { time, files: of } = reached.get(test);
       const names = of[file]?.mutants[mutant.id];
-      return names === undefined || mutant.passed?.[test] === keyOf(test, file)
-        ? []
-        : [{ test, names: mostSpecific(test, names), time }];
+      const passed = mutant.passed?.[test];
+      if (names === undefined || passed === passKey(test, file, false)) return [];
+      if (!isFirst || names.length <= TESTS_AT_FIRST || names.includes('')) return [{ test, names, time, isAll: true }];
+      if (passed === passKey(test, file, true)) return [];
+      return [{ test, names: mostSpecific(test, names), time, isAll: false }];
     })
     .sort((a, b) => a.time - b.time);
 }
@@ -271,16 +275,16 @@ const alive = (of: readonly string[] = files): { mutant: Tried; file: string }[]
   of.flatMap((file) => mutantsOf(file).flatMap((mutant) => (isDead(mutant) ? [] : [{ mutant, file }])));
 
 /** Tries on a test file all mutants of some files that its tests reach, one after the other in one process. */
-async function tryTogether(test: string, runner: Runner, of: readonly string[] = files): Promise<void> {
+async function tryTogether(test: string, runner: Runner, of: readonly string[], isFirst = false): Promise<void> {
   const before = alive().length;
   const folder = join(OWN, 'plans');
   mkdirSync(folder, { recursive: true });
   const passed = new Set<string>();
   for (;;) {
     const wanted = alive(of).flatMap(({ mutant, file }) => {
-      const [found] = testsOf(mutant, file, [test]);
+      const [found] = testsOf(mutant, file, [test], isFirst);
       // What is reached outside of any test needs a process of its own.
-      return found === undefined || found.names.includes('') ? [] : [{ mutant, file, names: found.names }];
+      return found === undefined || found.names.includes('') ? [] : [{ mutant, file, ...found }];
     });
     const pairs = wanted.flatMap(({ mutant: { id }, names }) =>
       names.filter((name) => !passed.has(`${id}\t${name}`)).map((name) => [name, id] as const),
@@ -314,8 +318,8 @@ async function tryTogether(test: string, runner: Runner, of: readonly string[] =
     const last = find(id);
     const isStuck = outcome === undefined && what === 'begun' && last !== undefined;
     if (isStuck) kill(last.mutant, 'no end');
-    for (const { mutant, file, names } of wanted)
-      if (names.every((name) => passed.has(`${mutant.id}\t${name}`))) pass(mutant, file, [test]);
+    for (const { mutant, file, names, isAll } of wanted)
+      if (names.every((name) => passed.has(`${mutant.id}\t${name}`))) pass(mutant, file, test, !isAll);
     for (const file of new Set(wanted.map((one) => one.file))) reports.set(file, reports.get(file));
     if (isStuck) continue;
     if (alive().length < before) console.log(`${test}: ${before} → ${alive().length}`);
@@ -326,8 +330,8 @@ async function tryTogether(test: string, runner: Runner, of: readonly string[] =
 const kill = (mutant: Tried, by: string): void => {
   [mutant.status, mutant.by] = ['killed', by];
 };
-const pass = (mutant: Tried, file: string, among: readonly string[]): void => {
-  for (const test of among) (mutant.passed ??= {})[test] = keyOf(test, file);
+const pass = (mutant: Tried, file: string, test: string, isFirst = false): void => {
+  (mutant.passed ??= {})[test] = passKey(test, file, isFirst);
 };
 
 /** What is reached outside of any test is so in all of them. */
@@ -358,7 +362,7 @@ async function tryAlone(mutant: Tried, file: string, runner: Runner): Promise<vo
     const outcome = await runner.run(order, 60_000 + 5 * time);
     const [failure] = outcome === undefined ? [{ file: 'no end' }] : outcome.failed;
     const { test: name } = failure ?? {};
-    if (failure === undefined) pass(mutant, file, [test]);
+    if (failure === undefined) pass(mutant, file, test);
     else if (name === undefined || chosen === only || (await passesAlone(test, name, runner))) {
       kill(mutant, name === undefined ? failure.file : `${test}: ${name}`);
       return;
@@ -396,14 +400,16 @@ async function run(): Promise<void> {
       const own = file.replace(/^src\//, 'test/').replace(/\.ts$/, '.test.ts');
       if (tests.includes(own)) await tryTogether(own, runner, [file]);
     }
-    for (const test of tests.toSorted((a, b) => reached.get(a).time - reached.get(b).time))
-      await tryTogether(test, runner);
+    const byTime = tests.toSorted((a, b) => reached.get(a).time - reached.get(b).time);
+    for (const test of byTime) await tryTogether(test, runner, files, true);
+    for (const test of byTime) await tryTogether(test, runner, files);
     for (const { mutant, file } of alive()) {
       if (Date.now() > until) return;
+      if (reasonFor(file, mutant) !== undefined) continue;
       rejectByTypes(file, mutant);
       if (!isDead(mutant)) await tryAlone(mutant, file, runner);
       if (!isDead(mutant)) mutant.status = mutant.passed === undefined ? 'not reached' : 'survived';
-      if (!isDead(mutant)) console.log(inWords(file, mutant));
+      if (resultOf(file, mutant) === 'open') console.log(inWords(file, mutant));
       reports.set(file, reports.get(file));
     }
   } finally {
@@ -434,30 +440,64 @@ function rejectByTypes(file: string, mutant: Tried): void {
 
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ');
 
-const inWords = (file: string, { line, original, replacement, status }: Tried): string =>
-  `${file}:${line} ${status}: ${oneLine(original)} → ${replacement === '' ? '(nothing)' : oneLine(replacement)}`;
+const changeOf = ({ original, replacement }: Mutant): string =>
+  `${oneLine(original)} → ${replacement === '' ? '(nothing)' : oneLine(replacement)}`;
+
+/** Survivors with their reasons: file and change → reason. A change that ends in `…` stands for all that begin so. */
+function explanations(): ReadonlyMap<string, string> {
+  let reason = '';
+  return new Map(
+    readFileSync(join(import.meta.dirname, 'explained.txt'), 'utf8')
+      .split('\n')
+      .flatMap((line): [string, string][] => {
+        if (line.startsWith('# ')) reason = line.slice(2);
+        return line === '' || line.startsWith('#') ? [] : [[line, reason]];
+      }),
+  );
+}
+const explained = explanations();
+
+function reasonFor(file: string, mutant: Mutant): string | undefined {
+  const change = `${file}: ${changeOf(mutant)}`;
+  const known = explained.get(change);
+  if (known !== undefined) return known;
+  const [, reason] = [...explained].find(([key]) => key.endsWith('…') && change.startsWith(key.slice(0, -1))) ?? [];
+  return reason;
+}
+
+const inWords = (file: string, mutant: Tried): string => `${file}:${mutant.line} ${mutant.status}: ${changeOf(mutant)}`;
+
+type Result = 'killed' | 'rejected' | 'explained' | 'open' | 'not run';
+const RESULTS: readonly Result[] = ['killed', 'rejected', 'explained', 'open', 'not run'];
+
+function resultOf(file: string, mutant: Tried): Result {
+  if (mutant.status === 'killed' || mutant.status === 'rejected') return mutant.status;
+  if (reasonFor(file, mutant) !== undefined) return 'explained';
+  return mutant.status === undefined && mutant.passed === undefined ? 'not run' : 'open';
+}
 
 /** A row of the table in docs/internals/testing.md. */
-const row = (name: string, mutants: readonly Tried[]): string => {
-  const of = (...statuses: readonly (Status | undefined)[]): number =>
-    mutants.filter(({ status }) => statuses.includes(status)).length;
-  const counts = [mutants.length, of('killed'), of('rejected'), of('survived', 'not reached'), of(undefined)];
-  return `| ${[name, ...counts].join(' | ')} |`;
-};
+function row(name: string, results: readonly Result[]): string {
+  const counts = RESULTS.map((wanted) => results.filter((result) => result === wanted).length);
+  return `| ${[name, results.length, ...counts].join(' | ')} |`;
+}
 
 function summary(): void {
-  console.log(
-    '| File | Mutants | Killed | Rejected by the compiler | Survived | Not tried |\n|---|--:|--:|--:|--:|--:|',
-  );
-  for (const file of files) {
-    const mutants = mutantsOf(file);
-    if (mutants.length > 0) console.log(row(`\`${file}\``, mutants));
-  }
-  console.log(row('all', files.flatMap(mutantsOf)));
+  console.log(`| File | Mutants | ${RESULTS.join(' | ')} |\n|---|${'--:|'.repeat(1 + RESULTS.length)}`);
+  const all = files.map((file) => ({ file, mutants: mutantsOf(file) })).filter(({ mutants }) => mutants.length > 0);
+  const results = ({ file, mutants }: (typeof all)[number]): Result[] =>
+    mutants.map((mutant) => resultOf(file, mutant));
+  for (const one of all) console.log(row(`\`${one.file}\``, results(one)));
+  console.log(row('all', all.flatMap(results)));
   if (!values.list) return;
-  for (const file of files)
-    for (const mutant of mutantsOf(file))
-      if (mutant.status !== undefined && !isDead(mutant)) console.log(inWords(file, mutant));
+  const reasons: string[] = [];
+  for (const { file, mutants } of all)
+    for (const mutant of mutants) {
+      const result = resultOf(file, mutant);
+      if (result === 'open') console.log(inWords(file, mutant));
+      if (result === 'explained') reasons.push(reasonFor(file, mutant) ?? '');
+    }
+  for (const [reason, { length }] of Map.groupBy(reasons, (reason) => reason)) console.log(`${length}: ${reason}`);
 }
 
 if (!values.list) {
