@@ -5,7 +5,7 @@
 import type { Identity } from '../auth/identity.ts';
 import { forbidden, type EstuaryError } from '../errors.ts';
 import { isRecordOf, type IssuedCertificate } from '../store/certificate-issuer.ts';
-import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
+import type { CertificateRow } from '../store/certificate-store.ts';
 import { certificateMatchKeys, fitsMatch } from '../store/device-match.ts';
 import type { DeviceRow, DeviceStore } from '../store/device-store.ts';
 import type { RequestRow } from '../store/request-store.ts';
@@ -15,7 +15,7 @@ import type { NameRight } from './names.ts';
 import type { RequestBase } from './request.ts';
 
 interface Admission {
-  readonly store: Pick<CertificateStore & DeviceStore, 'getCertificates' | 'findDevices'>;
+  readonly store: Pick<DeviceStore, 'findDevices' | 'findDevicesByCertificate'>;
   readonly now: () => number;
 }
 
@@ -113,9 +113,13 @@ async function byCertificate(
   store: Admission['store'],
   column: DeviceColumn,
 ): Promise<readonly DeviceRow[]> {
-  const { certificate } = presented;
-  for (const { [column]: key, der } of await store.getCertificates(certificate.serialNumber))
+  const { serialNumber } = presented.certificate;
+  const { recorded, matching } = await store.findDevicesByCertificate(
+    serialNumber,
+    certificateMatchKeys(presented),
+    ca,
+  );
+  for (const { [column]: key, der } of recorded)
     if (key !== null && (await isRecordOf({ der }, presented))) return store.findDevices({ key }, ca);
-  const found = await store.findDevices({ match_keys: certificateMatchKeys(presented) }, ca);
-  return found.filter(({ match }) => match !== null && fitsMatch(match, presented));
+  return matching.filter(({ match }) => match !== null && fitsMatch(match, presented));
 }

@@ -30,10 +30,16 @@ export function deviceMatchKey(match: DeviceMatch): string {
 }
 
 /** What the matches that a certificate may fit are found by; {@link fitsMatch} decides whether one does. */
-export function certificateMatchKeys({ certificate, issuer }: IssuedCertificate): string[] {
-  const { fingerprints, serialNumbers, commonNames, sans } = factsOf(certificate);
+export function certificateMatchKeys({ certificate, issuer }: IssuedCertificate): readonly string[] {
+  const facts = factsOf(certificate);
+  if (issuer === undefined) return facts.fingerprints.map(fingerprintKey);
+  let keys = facts.keys.get(issuer);
+  if (keys === undefined) facts.keys.set(issuer, (keys = matchKeys(facts, issuer)));
+  return keys;
+}
+
+function matchKeys({ fingerprints, serialNumbers, commonNames, sans }: Facts, issuer: Certificate): readonly string[] {
   const keys = fingerprints.map(fingerprintKey);
-  if (issuer === undefined) return keys;
   const issuerKey = spkiHash(issuer);
   for (const serialNumber of [undefined, ...serialNumbers])
     for (const commonName of [undefined, ...commonNames])
@@ -60,6 +66,8 @@ interface Facts {
   readonly serialNumbers: readonly string[];
   readonly commonNames: readonly string[];
   readonly sans: readonly string[];
+  /** {@link certificateMatchKeys} by issuer. */
+  readonly keys: WeakMap<Certificate, readonly string[]>;
 }
 
 const known = new WeakMap<Certificate, Facts>();
@@ -74,6 +82,7 @@ function factsOf(certificate: Certificate): Facts {
       serialNumbers: few(attributeValues(subject, OID.serialNumber)).slice(0, 4),
       commonNames: few(attributeValues(subject, OID.commonName)).slice(0, 4),
       sans: few(subjectAltNames.map(comparable)),
+      keys: new WeakMap(),
     };
     known.set(certificate, facts);
   }

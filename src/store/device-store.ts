@@ -100,8 +100,14 @@ export function deviceClaim({ type, outcome, subject, serial, ca }: AuditEvent):
 }
 
 /** How to find the device that a requester is: by its key, else by its id or by what its certificate matches. */
-export type DeviceQuery =
-  { readonly key: string } | { readonly id: string } | { readonly match_keys: readonly string[] };
+export type DeviceQuery = { readonly key: string } | { readonly id: string };
+
+export interface DevicesByCertificate {
+  /** The records of devices' certificates with its serial number, of any issuer. */
+  readonly recorded: readonly Pick<CertificateRow, 'der' | 'device_key' | 'required_device'>[];
+  /** Those whose match has one of the keys, with the limits of {@link DeviceStore.findDevices}. */
+  readonly matching: readonly DeviceRow[];
+}
 
 /**
  * The devices that are registered. Certificates, requests and reservations carry the key of their device: whether it is enabled, has not
@@ -136,6 +142,8 @@ export interface DeviceStore {
   deleteDevice(key: string, events: readonly AuditEvent[]): Promise<boolean>;
   /** The devices that a requester may be, enabled or not, of those that may come to this CA: at most a few. */
   findDevices(query: DeviceQuery, ca: string): Promise<readonly DeviceRow[]>;
+  /** What says which device a certificate belongs to. @param match_keys its {@link certificateMatchKeys} */
+  findDevicesByCertificate(serial: string, match_keys: readonly string[], ca: string): Promise<DevicesByCertificate>;
   /** @param limit of each kind */
   deviceHistory(device: Pick<DeviceRow, 'id' | 'key'>, limit: number): Promise<DeviceHistory>;
   /** Commits events that tell of a device and belong to no other change. */

@@ -143,8 +143,8 @@ function lookUp(path: string, certificates: ReadonlyMap<number, Buffer>): void {
   const found = (n: number, der: Buffer): string | undefined => {
     if (kindOf(n) === 'id') return reads.findDevices({ id: `device-${n}` }, 'devices')[0]?.id;
     const presented = { certificate: parseCertificate(der), issuer };
-    const rows = reads.findDevices({ match_keys: certificateMatchKeys(presented) }, 'devices');
-    return rows.find(({ match }) => match !== null && fitsMatch(match, presented))?.id;
+    const { matching } = reads.findDevicesByCertificate('00', certificateMatchKeys(presented), 'devices');
+    return matching.find(({ match }) => match !== null && fitsMatch(match, presented))?.id;
   };
   for (const kind of KINDS) {
     const mine = [...certificates].filter(([n]) => kindOf(n) === kind);

@@ -38,7 +38,7 @@ export async function besideEmpty(empty: Store, full: Store): Promise<Compared[]
     'an enrollment (reserve and record)': async (store) => last.set(store, await enroll(store)),
     'the look-up of a token': (store) => store.findOtp(OTP_ID),
     'the look-up of a device': (store) =>
-      store.findDevices({ match_keys: [deviceMatchKey(matchOf(DEVICE))] }, 'devices'),
+      store.findDevicesByCertificate('00', [deviceMatchKey(matchOf(DEVICE))], 'devices'),
     'the look-up of a certificate': (store) => store.getCertificates(last.get(store) ?? ''),
   };
   const compared: Compared[] = [];

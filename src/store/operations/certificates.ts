@@ -37,7 +37,8 @@ export function readSans(json: string, row: string): readonly string[] {
 export function certificateReads(db: Database) {
   const find = <Parameters extends readonly unknown[]>(rest: string) =>
     db.prepare<Parameters, StoredCertificate>(`SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE ${rest}`);
-  const bySerial = find<[string]>('serial = ? ORDER BY ca');
+  // SQLite would compile it again for each serial number if it ended with ORDER BY.
+  const bySerial = find<[string]>('serial = ?');
   const byCaAndSerial = find<[string, string]>('serial = ? AND ca = ?');
   const byRequest = find<[string]>('request_id = ? AND length(der) > 0');
   const byKey = find<[string]>(`key_identifier = ? ORDER BY position DESC LIMIT ${SAME_KEY}`);
@@ -51,7 +52,7 @@ export function certificateReads(db: Database) {
   return {
     *getCertificates(serial: string, ca?: string): Operation<readonly CertificateRow[]> {
       const rows = yield* ca === undefined ? bySerial.all(serial) : byCaAndSerial.all(serial, ca);
-      return rows.map(toCertificateRow);
+      return rows.map(toCertificateRow).sort((a, b) => (a.ca < b.ca ? -1 : 1));
     },
     *hasOtherLabels(ca: string): Operation<boolean> {
       return (yield* otherLabels.get(ca)) !== undefined;

@@ -12,6 +12,7 @@ import {
   type DeviceQuery,
   type DeviceRow,
   type DeviceSelection,
+  type DevicesByCertificate,
   type EntryResult,
   MATCH_FIELDS,
 } from '../device-store.ts';
@@ -94,6 +95,9 @@ export function deviceReads(db: Database) {
   const byKey = find<{ key: string }>('key = @key');
   const byIdAndCa = find<{ id: string }>('id = @id');
   const byMatch = find<{ keys: readonly string[] }>(db.dialect.oneOf('match_key', '@keys'));
+  const recorded = db.prepare<[string], DevicesByCertificate['recorded'][number]>(
+    'SELECT der, device_key, required_device FROM certificate WHERE serial = ? AND device_key IS NOT NULL',
+  );
   const newest = 'ORDER BY position DESC LIMIT ?';
   const certificates = db.prepare<[string, number], StoredCertificate>(
     `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE device_key = ? ${newest}`,
@@ -113,8 +117,15 @@ export function deviceReads(db: Database) {
     },
     *findDevices(query: DeviceQuery, ca: string): Operation<readonly DeviceRow[]> {
       if ('key' in query) return (yield* byKey.all({ key: query.key, ca })).map(toDeviceRow);
-      if ('id' in query) return (yield* byIdAndCa.all({ id: query.id, ca })).map(toDeviceRow);
-      return (yield* byMatch.all({ keys: query.match_keys, ca })).map(toDeviceRow);
+      return (yield* byIdAndCa.all({ id: query.id, ca })).map(toDeviceRow);
+    },
+    *findDevicesByCertificate(
+      serial: string,
+      match_keys: readonly string[],
+      ca: string,
+    ): Operation<DevicesByCertificate> {
+      const [rows, found] = yield* db.together([recorded.all(serial), byMatch.all({ keys: match_keys, ca })]);
+      return { recorded: rows, matching: found.map(toDeviceRow) };
     },
     listDevices: (filter: DeviceFilter): Operation<Page<DeviceRow>> =>
       list(conditions(filter), { ...filter, ...atLabels('ca', filter.labels).parameters }, filter, toDeviceRow),

@@ -37,7 +37,7 @@ const RECOVERY_PAUSE = 1000;
 export class GroupCommit implements Writer {
   /** Copies the write-ahead log into the database while no transaction is open. */
   checkpoint: () => Promise<unknown> = () => Promise.resolve();
-  readonly #db: Db;
+  readonly db: Db;
   readonly #log: AuditLog;
   readonly #operations: ReadonlyMap<string, WriteOperation>;
   readonly #lock;
@@ -61,7 +61,7 @@ export class GroupCommit implements Writer {
   #checkpointError: unknown;
 
   constructor(db: Db, log: AuditLog, operations: ReadonlyMap<string, WriteOperation>) {
-    this.#db = db;
+    this.db = db;
     this.#log = log;
     this.#operations = operations;
     // COMMIT does not wait for the disk; #finish does. SQLite still forces to disk what a checkpoint depends on.
@@ -131,7 +131,7 @@ export class GroupCommit implements Writer {
 
   close(): void {
     this.#log.close();
-    this.#db.close();
+    this.db.close();
     if (this.#wal !== undefined) closeSync(this.#wal);
   }
 
@@ -157,7 +157,7 @@ export class GroupCommit implements Writer {
     for (const deadline = performance.now() + LOCK_TIMEOUT; ;) {
       try {
         // A ROLLBACK that failed leaves its transaction open.
-        if (this.#db.inTransaction) this.#rollback.run();
+        if (this.db.inTransaction) this.#rollback.run();
         this.#lock.run();
         return;
       } catch (error) {
@@ -206,7 +206,7 @@ export class GroupCommit implements Writer {
   }
 
   #openWal(): number {
-    this.#wal ??= openSync(`${this.#db.name}-wal`, 'r');
+    this.#wal ??= openSync(`${this.db.name}-wal`, 'r');
     return this.#wal;
   }
 
@@ -220,7 +220,7 @@ export class GroupCommit implements Writer {
     this.#nextRecovery = performance.now() + RECOVERY_PAUSE;
     try {
       // 1: a reader keeps the log.
-      if (this.#db.pragma('wal_checkpoint(TRUNCATE)', { simple: true }) !== 0) throw new Error('the log is in use');
+      if (this.db.pragma('wal_checkpoint(TRUNCATE)', { simple: true }) !== 0) throw new Error('the log is in use');
       fdatasyncSync(this.#openWal());
       this.#unforced = undefined;
     } catch (error) {
@@ -256,7 +256,7 @@ export class GroupCommit implements Writer {
       outcome = operation(...call.args);
     } catch (error) {
       // Some errors make SQLite roll the whole transaction back; then no call of it can succeed.
-      if (!this.#db.inTransaction) throw error;
+      if (!this.db.inTransaction) throw error;
       this.#rollbackTo.run();
       this.#release.run();
       return { error: toEstuaryError(error) };
@@ -282,7 +282,7 @@ export class GroupCommit implements Writer {
   /** It never throws: the first error is the reason that the caller reports. */
   async #undo(): Promise<void> {
     try {
-      if (this.#db.inTransaction) this.#log.undo();
+      if (this.db.inTransaction) this.#log.undo();
       else if (this.#log.hasWritten) {
         await this.#begin();
         this.#log.undoLate();
@@ -293,7 +293,7 @@ export class GroupCommit implements Writer {
       this.#log.settle();
     }
     try {
-      if (this.#db.inTransaction) this.#rollback.run();
+      if (this.db.inTransaction) this.#rollback.run();
     } catch {
       // The next transaction tries again.
     }

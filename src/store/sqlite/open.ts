@@ -106,13 +106,18 @@ type QuickCalls = {
   readonly [Name in keyof QuickReads]: (...args: Parameters<QuickReads[Name]>) => Promise<ReturnType<QuickReads[Name]>>;
 };
 
+/**
+ * Reads by the connection that writes, which keeps its pages in memory between commits; while its transaction is open, by another.
+ */
 function quickCalls(db: Db, group: GroupCommit): QuickCalls {
-  const calls = Object.entries(quickReads(db)).map(([name, read]: [string, (...args: never[]) => unknown]) => {
+  const [between, during] = [quickReads(group.db), quickReads(db)];
+  const calls = Object.keys(between).map((name) => {
+    const reads = [between, during].map((all) => all[name as keyof QuickReads] as (...args: never[]) => unknown);
     const call = (...args: never[]): Promise<unknown> =>
       group.durable(() => {
         if (!db.open) throw unavailable('STORE_UNAVAILABLE', 'the store is closed');
         try {
-          return read(...args);
+          return reads[group.db.inTransaction ? 1 : 0]?.(...args);
         } catch (error) {
           throw toEstuaryError(error);
         }

@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { deviceMatchKey } from '../../../src/store/device-match.ts';
 import type { DeviceChange, DeviceFilter, DeviceRow } from '../../../src/store/device-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { certificateRow, deviceRow, event, otpRow, requestRow, reservation, T0 } from '../rows.ts';
-import { auditTypes, type NewDatabase } from './support.ts';
+import { auditTypes, issue, type NewDatabase } from './support.ts';
 
 const NOW = T0 + 1000;
 
@@ -72,9 +72,13 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
         attributes: { site: 'Bonn', rack: '7' },
       };
       expect(await upsert(cells, true, NOW)).toMatchObject(merged);
-      expect(await store.findDevices({ match_keys: [deviceMatchKey(merged.match)] }, 'lab')).toHaveLength(1);
+      expect((await store.findDevicesByCertificate('00', [deviceMatchKey(merged.match)], 'lab')).matching).toHaveLength(
+        1,
+      );
       expect(await upsert(cells, false, NOW)).toEqual({ ...row, ...cells, note: 'new', changed_at: NOW });
-      expect(await store.findDevices({ match_keys: [deviceMatchKey(cells.match)] }, 'lab')).toHaveLength(1);
+      expect((await store.findDevicesByCertificate('00', [deviceMatchKey(cells.match)], 'lab')).matching).toHaveLength(
+        1,
+      );
       expect(await upsert({ match: null, note: null, enabled: true }, true, NOW)).toMatchObject({
         ...{ match: null, note: null, enabled: true, key: row.key },
       });
@@ -130,9 +134,23 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
       expect(await store.findDevices({ key: a.key }, 'devices')).toEqual([a]);
       expect(await store.findDevices({ id: 'c' }, 'lab')).toEqual([c]);
       expect(await store.findDevices({ id: 'c' }, 'devices')).toEqual([]);
-      expect(await store.findDevices({ match_keys: ['k0', k1, k2] }, 'devices')).toEqual([a, b]);
-      expect(await store.findDevices({ match_keys: [k2] }, 'devices')).toEqual([]);
-      expect(await store.findDevices({ match_keys: [] }, 'devices')).toEqual([]);
+      const matching = async (keys: readonly string[]): Promise<unknown> =>
+        (await store.findDevicesByCertificate('00', keys, 'devices')).matching;
+      expect(await matching(['k0', k1, k2])).toEqual([a, b]);
+      expect(await matching([k2])).toEqual([]);
+      expect(await matching([])).toEqual([]);
+    });
+
+    test('the records of certificates that belong to a device are found by their serial number', async () => {
+      const store = await newDatabase().open();
+      const device_key = randomUUID();
+      const { serial } = await issue(store, { ca: 'devices', device_key });
+      const other = await issue(store, { ca: 'lab', device_key, required_device: device_key, serial });
+      await issue(store, { ca: 'guests', serial });
+      const { recorded, matching } = await store.findDevicesByCertificate(serial, [], 'devices');
+      expect(recorded).toHaveLength(2);
+      expect(recorded).toContainEqual({ der: other.der, device_key, required_device: device_key });
+      expect(matching).toEqual([]);
     });
 
     test('a device that is limited to a label comes to that one, and to no other of its CA', async () => {

@@ -1,10 +1,10 @@
 import Database from 'better-sqlite3';
 import { appendFileSync, readdirSync, readlinkSync, renameSync } from 'node:fs';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { openStore } from '../../../src/store/sqlite/open.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { until } from '../../support/until.ts';
-import { event, opened, otpRow, type Paths, temporaryPaths } from '../support.ts';
+import { openStore } from '../../src/store/sqlite/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { until } from '../support/until.ts';
+import { event, opened, otpRow, type Paths, temporaryPaths } from '../store/support.ts';
 
 /** What fails: writes to disk of files with this end of their names, ROLLBACK, or opening for reads. */
 const failing = vi.hoisted(() => new Set<string>());
@@ -29,8 +29,8 @@ vi.mock('node:fs', async (original) => {
   };
 });
 
-vi.mock('../../../src/store/sqlite/database.ts', async (original) => {
-  const database = await original<typeof import('../../../src/store/sqlite/database.ts')>();
+vi.mock('../../src/store/sqlite/database.ts', async (original) => {
+  const database = await original<typeof import('../../src/store/sqlite/database.ts')>();
   return {
     ...database,
     openReadOnly(path: string) {
