@@ -3,7 +3,7 @@
  * reload.
  *
  * The static types are computed here and passed to TypeBox as `Unsafe`: its own inference takes the type checker
- * sixteen seconds for a configuration this deep (docs/internals/configuration-schema.md).
+ * sixteen seconds for a configuration this deep (docs/internals/decisions.md).
  */
 import { IsEnum, IsObject, Type } from 'typebox';
 import type { TObject, TOptional, TSchema, TUnion, TUnsafe } from 'typebox';

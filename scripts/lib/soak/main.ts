@@ -12,7 +12,7 @@ const HELP = `scripts/soak [--minutes 30] [--warm-up 10] [--docs] [--plots FOLDE
   --minutes N     how long the load lasts
   --warm-up N     minutes after which memory has to be flat, within 10 % (a third of --minutes)
   --plots FOLDER  where the plots go (.cache/soak)
-  --docs          writes the figures into docs/internals/soak.md, and the plots into docs/plots
+  --docs          writes the figures into docs/internals/performance.md, and the plots into docs/plots
 
 Exit code 1 where anything was answered that should not have been, is not stored, or memory grew.`;
 
@@ -28,7 +28,7 @@ const { values } = parseArgs({
 
 /** Memory may be so much larger in the end than after the warm-up. */
 const FLAT = 1.1;
-const PAGE = join(ROOT, 'docs/internals/soak.md');
+const PAGE = join(ROOT, 'docs/internals/performance.md');
 const [BEGIN, END] = ['<!-- figures of scripts/soak --docs -->', '<!-- end of figures -->'];
 
 function minutes(option: 'minutes' | 'warm-up', fallback?: number): number {

@@ -32,7 +32,7 @@ const RECOVERY_PAUSE = 1000;
  * {@link durable} keeps what others have read until then.
  *
  * A call that fails takes only its changes back. Hardly any call fails, so they are carried out without savepoints first, for which SQLite
- * copies each page that is changed (docs/internals/performance.md), and again with a savepoint each if one has failed.
+ * copies each page that is changed (docs/internals/decisions.md), and again with a savepoint each if one has failed.
  */
 export class GroupCommit implements Writer {
   /** Copies the write-ahead log into the database while no transaction is open. */
