@@ -60,7 +60,7 @@ export async function revoke(
     if (reason === HOLD && known.driver.cannotHold === true)
       throw conflict('HOLD_UNSUPPORTED', `CA ${ca} cannot end a hold: revoke the certificate with a final reason`);
     const [recorded] = known.ownIsRecorded ? await store.getCertificates(serial, ca) : [];
-    await known.driver.revoke({ serial, reason, ...(recorded && { certificate: recorded.der }) });
+    await known.driver.revoke?.({ serial, reason, ...(recorded && { certificate: recorded.der }) });
   }
   return store.revokeCertificate({ ca, serial, ...order }, [...further, certificateRevoked(by, row, order)]);
 }

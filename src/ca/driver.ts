@@ -1,9 +1,10 @@
 /**
- * The interface of a certificate authority: a small core, and optional capabilities. Callers check for a capability,
- * never for a driver.
+ * The interface of a certificate authority. `chain` and `prepare`, whose result issues, are mandatory; everything else is
+ * a capability. Callers check for a capability, never for a driver.
  *
  * Errors are {@link EstuaryError}s: 400/403 rejected by the CA, 503 (with retryAfter) temporarily down, 500 failed.
  */
+import type { CaMaterial } from '../config/material/material.ts';
 import type { ProfileConfig } from '../config/schema.ts';
 import type { CmsSigner } from '../pki/cms/signed-data.ts';
 import type { VerifiedCsr } from '../pki/pkcs10/csr.ts';
@@ -12,8 +13,11 @@ import type { Extension } from '../pki/x509/extensions.ts';
 import type { GeneralName } from '../pki/x509/general-name.ts';
 import type { Name } from '../pki/x509/name.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
+import type { MakeMutex } from '../process/fair-limiter.ts';
 import type { IsolatedLog } from '../process/isolated-process.ts';
+import type { IntermediateStore } from '../store/intermediate-store.ts';
 import type { RequestFormat } from '../store/request-store.ts';
+import type { PublicationUrls } from './local/tbs.ts';
 
 type Health = 'ok' | 'degraded' | 'down';
 
@@ -189,46 +193,70 @@ export interface CaDependency {
 }
 
 export interface CaDriver {
+  /** DER certificates for /cacerts: the issuing CA, those above it up to the root, then rollover certificates. */
+  chain(): readonly Buffer[];
+  /** Checks what the CA would sign, before the intent is recorded. @throws EstuaryError if it would not sign */
+  prepare(request: IssuanceRequest): Promise<PreparedIssuance>;
+
   /**
    * Opens external resources (a token, connections). Call it once, before anything else; {@link close} also cleans up
    * after a failed start.
    * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and the problem
    */
   start?(): Promise<void>;
-  /** Absent if the CA itself publishes its CRLs and answers OCSP. */
-  readonly statusSigner?: StatusSigner;
-  /** DER certificates for /cacerts: the issuing CA, those above it up to the root, then rollover certificates. */
-  chain(): readonly Buffer[];
-  /** Builds and lints the certificate; throws if the CA would not sign it. */
-  prepare(request: IssuanceRequest): Promise<PreparedIssuance>;
-  /** Capability: the same CA with another profile, for a further label. It starts and closes with this one. */
-  withProfile?(profile: ProfileConfig): CaDriver;
-  /** Capability: certificates for Estuary's own listeners, outside the profile. @throws as {@link prepare} */
-  prepareServerCertificate?(request: ServerCertificateRequest): Promise<PreparedIssuance>;
-  /** Absent: `issue` decides immediately. */
-  readonly remoteQueue?: RemoteQueue;
-  /** Reports a revocation to the CA; a no-op if our store is authoritative. */
-  revoke(request: RevocationRequest): Promise<void>;
-  /** Revocations are final at the CA, which cannot end a hold. */
-  readonly cannotHold?: true | undefined;
-  health(): Promise<HealthReport>;
+  close?(): Promise<void>;
+  /** Absent: always `ok`. */
+  health?(): Promise<HealthReport>;
   readonly dependency?: CaDependency;
-  close(): Promise<void>;
   /**
    * The external backend, which {@link start} opens and {@link close} closes. Drivers before and after a reload may
    * share it. Default: the driver.
    */
   readonly footing?: object;
-  /** Capability: DER CsrAttrs of the CA, which replace the label's. @throws EstuaryError 500 or 503 */
-  csrAttributes?(): Promise<Buffer | undefined>;
-  /** Capability: present if generated keys are to be archived. */
-  readonly keyArchive?: KeyArchive;
+
+  /** The same CA with another profile, for a further label. It starts and closes with this one. */
+  withProfile?(profile: ProfileConfig): CaDriver;
+  /** Certificates for Estuary's own listeners, outside the profile. @throws as {@link prepare} */
+  prepareServerCertificate?(request: ServerCertificateRequest): Promise<PreparedIssuance>;
+  /** Absent: `issue` decides immediately. */
+  readonly remoteQueue?: RemoteQueue;
   /** The CA takes only PKCS#10, so Estuary must create one for a server-generated key. */
   readonly takesCsr?: true;
-  /** Capability: signs CMC responses for the CA. */
+  /** DER CsrAttrs of the CA, which replace the label's. @throws EstuaryError 500 or 503 */
+  csrAttributes?(): Promise<Buffer | undefined>;
+  /** Archives generated keys. */
+  readonly keyArchive?: KeyArchive;
+
+  /** Reports a revocation to the CA. Absent: the store is authoritative. */
+  revoke?(request: RevocationRequest): Promise<void>;
+  /** Revocations are final at the CA, which cannot end a hold. */
+  readonly cannotHold?: true | undefined;
+  /** Absent if the CA itself publishes its CRLs and answers OCSP. */
+  readonly statusSigner?: StatusSigner;
+  /** Signs CMC responses for the CA. */
   readonly cmsSigner?: CmsSigner;
   /** DER certificates that verify that signature, in addition to the chain. */
   readonly cmsCertificates?: readonly Buffer[];
+}
+
+/** What a driver's folder gets to create a CA. */
+export interface DriverContext {
+  readonly now: () => number;
+  /** The environment, which PKCS#11 modules read for their configuration. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly log: IsolatedLog;
+  readonly makeMutex: MakeMutex;
+  readonly store: Pick<IntermediateStore, 'rememberIntermediates'>;
+  /** Seconds: `est.retry_after`. */
+  readonly retryAfter: number;
+  /** Written into every certificate. */
+  readonly publication?: PublicationUrls | undefined;
+}
+
+/** The CA of the same label before a reload. A driver keeps what did not change, such as an open token. */
+export interface Predecessor {
+  readonly driver: CaDriver;
+  readonly material: CaMaterial;
 }
 
 /** A CA key in any key store (file, HSM …). */
@@ -240,9 +268,8 @@ export interface Signer {
   /** Concurrent signatures; default 1. */
   readonly concurrency?: number;
   /** The external key store, if any. */
-  readonly dependency?: CaDependency['name'];
-  health(): Promise<HealthReport>;
-  close(): Promise<void>;
+  readonly dependency?: CaDependency;
+  close?(): Promise<void>;
 }
 
 /** A log whose entries name the CA. */

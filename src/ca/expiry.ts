@@ -20,7 +20,7 @@ export function daysLeft(ca: Expiring, now: number): number | undefined {
 
 /** The driver's health, reduced from `ok` to `degraded` if the CA certificate expires soon. */
 export async function healthOf(ca: Expiring, now: number): Promise<HealthReport> {
-  const report = await ca.driver.health();
+  const report: HealthReport = (await ca.driver.health?.()) ?? { health: 'ok' };
   const days = daysLeft(ca, now);
   return report.health === 'ok' && days !== undefined && days < NEAR_END
     ? { health: 'degraded', detail: ending(ca, days) }

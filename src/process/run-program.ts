@@ -1,8 +1,16 @@
 /** Runs one of the operator's programs: no shell, a clean environment, limited time and output. */
 import { spawn } from 'node:child_process';
 
+/** A program and its arguments. */
+export type CommandLine = readonly [string, ...string[]];
+
+/** A configured list of words as a command line; undefined if there is none. */
+export function commandLine([program, ...args]: readonly string[] = []): CommandLine | undefined {
+  return program === undefined ? undefined : [program, ...args];
+}
+
 interface ProgramRun {
-  readonly command: readonly [string, ...string[]];
+  readonly command: CommandLine;
   /** The whole environment, except PATH. */
   readonly env: Readonly<Record<string, string>>;
   readonly input?: string | Buffer;

@@ -69,9 +69,6 @@ async function remoteCa(more: {
   return new Ca(config, {
     takesCsr: true,
     chain: () => driver.chain(),
-    revoke: (request) => driver.revoke(request),
-    health: () => driver.health(),
-    close: () => driver.close(),
     prepare: async (request) => {
       offered = request.csr;
       return signing(await driver.prepare(request));

@@ -87,9 +87,6 @@ function changed({ profile = {}, ...more }: CaChanges = {}, popLinking = false):
     {
       chain: () => driver.chain(),
       prepare: async (request) => watched(await driver.prepare(request)),
-      revoke: (request) => driver.revoke(request),
-      health: () => driver.health(),
-      close: () => driver.close(),
     },
     { popLinking },
   );

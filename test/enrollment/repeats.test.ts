@@ -61,9 +61,6 @@ function slow({ driver }: Ca): ConstructorParameters<typeof Ca>[1] {
   return {
     chain: () => driver.chain(),
     prepare: async (request) => watched(await driver.prepare(request)),
-    revoke: (request) => driver.revoke(request),
-    health: () => driver.health(),
-    close: () => driver.close(),
   };
 }
 

@@ -67,9 +67,6 @@ async function newCase(): Promise<Case> {
         chain: () => driver.chain(),
         prepare: (request) => driver.prepare(request),
         prepareServerCertificate: (request) => driver.prepareServerCertificate(request),
-        revoke: () => driver.revoke(),
-        health: () => driver.health(),
-        close: () => driver.close(),
         ...over,
       };
       return new ServerCertificate({

@@ -1,19 +1,25 @@
 /** `driver = "command"`: the operator's programs submit, poll and revoke (docs/guides/upstream.md). */
 import { existsSync } from 'node:fs';
+import type { CommandCaMaterial } from '../../config/material/material.ts';
 import { failed, forbidden, unavailable } from '../../errors.ts';
 import { encodePem, parsePem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { CRL_REASONS, isCrlReason } from '../../pki/x509/crl.ts';
-import { ProgramError, runProgram, type ProgramResult } from '../../process/run-program.ts';
+import {
+  type CommandLine,
+  commandLine,
+  ProgramError,
+  runProgram,
+  type ProgramResult,
+} from '../../process/run-program.ts';
+import type { MadeUpstream } from '../remote/create.ts';
 import { shortened, Unanswered, type Upstream, type UpstreamAnswer, type UpstreamRequest } from '../remote/upstream.ts';
-
-type Program = readonly [string, ...string[]];
 
 interface CommandOptions {
   readonly label: string;
-  readonly issue: Program;
-  readonly poll: Program | undefined;
-  readonly revoke: Program | undefined;
+  readonly issue: CommandLine;
+  readonly poll: CommandLine | undefined;
+  readonly revoke: CommandLine | undefined;
   /** Milliseconds per run. */
   readonly timeout: number;
   readonly retryAfter: number;
@@ -104,7 +110,7 @@ export class CommandUpstream implements Upstream {
     }
   }
 
-  #run(command: Program, request: UpstreamRequest, input: string): Promise<ProgramResult> {
+  #run(command: CommandLine, request: UpstreamRequest, input: string): Promise<ProgramResult> {
     const { label, timeout } = this.#options;
     const env = {
       ESTUARY_LABEL: label,
@@ -116,7 +122,7 @@ export class CommandUpstream implements Upstream {
     return runProgram({ command, env, input, timeout, maxOutput: MAX_OUTPUT });
   }
 
-  async #revoke(command: Program, certificate: Buffer, reason: string): Promise<void> {
+  async #revoke(command: CommandLine, certificate: Buffer, reason: string): Promise<void> {
     const { label, timeout } = this.#options;
     const code = isCrlReason(reason) ? CRL_REASONS[reason] : 0;
     const env = { ESTUARY_LABEL: label, ESTUARY_REASON: reason, ESTUARY_REASON_CODE: String(code) };
@@ -156,4 +162,18 @@ function issuedIn(stdout: Buffer): UpstreamAnswer | string {
     if (error instanceof InputError) return `exit code 0 with a damaged certificate: ${error.message}`;
     throw error;
   }
+}
+
+/** @throws EstuaryError 500 `CA_UNUSABLE` without a program that issues */
+export function commandUpstream({ table }: CommandCaMaterial, retryAfter: number): MadeUpstream {
+  const { label, command } = table;
+  const issue = commandLine(command.issue);
+  if (issue === undefined) throw failed('CA_UNUSABLE', `ca "${label}": command.issue is empty`);
+  const timeout = command.timeout * 1000;
+  const further = { poll: commandLine(command.poll), revoke: commandLine(command.revoke) };
+  return {
+    upstream: new CommandUpstream({ label, issue, ...further, timeout, retryAfter }),
+    maxCalls: command.max_running,
+    timeout,
+  };
 }

@@ -234,8 +234,6 @@ export class DogtagCa implements CaDriver {
 /** Marks our requests at the CA; its agents see it. */
 const requestorOf = (requestId: string): string => `estuary ${requestId}`;
 
-/** How a Dogtag profile processes requests, as Dogtag reports it to its agents. */
-
 /**
  * Whether a profile decides immediately: profiles with an authenticator do; others queue requests for agents. Not
  * cached, since an administrator may change it at any time.

@@ -1,9 +1,10 @@
 /** Creates CAs behind Dogtag PKI (`driver = "dogtag"`). */
+import { isDeepStrictEqual } from 'node:util';
 import type { DogtagCaMaterial } from '../../config/material/material.ts';
 import type { DogtagCaConfig } from '../../config/schema.ts';
-import type { MakeMutex } from '../../process/fair-limiter.ts';
-import type { IsolatedLog } from '../../process/isolated-process.ts';
-import { labelledLog } from '../driver.ts';
+import { isSameConfig } from '../../config/secret.ts';
+import type { Certificate } from '../../pki/x509/certificate.ts';
+import { labelledLog, type DriverContext, type Predecessor } from '../driver.ts';
 import { clientTls } from '../remote/http.ts';
 import { RemoteChain } from './chain.ts';
 import { CmcService } from './cmc.ts';
@@ -12,26 +13,24 @@ import { Kra } from './kra.ts';
 import { Replicas } from './replicas.ts';
 import type { AskedProfile } from './verify-issued.ts';
 
-interface DogtagContext {
-  readonly retryAfter: number;
-  readonly log: IsolatedLog;
-  readonly makeMutex: MakeMutex;
-}
-
 /** The settings that the driver uses from its `[[ca]]` table. */
 type DogtagSettings = Pick<DogtagCaConfig, 'label' | 'dogtag'> & {
   readonly profile: Pick<DogtagCaConfig['profile'], 'key_escrow'> & AskedProfile;
 };
 
 /**
- * A CA behind Dogtag, not started. The server may be down at start.
+ * A CA behind Dogtag, not started, or the one before a reload if nothing changed for it. The server may be down at
+ * start.
  * @throws EstuaryError 500 `CA_UNUSABLE` if the agent's key cannot sign
  */
 export function createDogtagCa(
   config: DogtagSettings,
   material: Pick<DogtagCaMaterial, 'certificates' | 'trustAnchors' | 'client'>,
-  { retryAfter, log, makeMutex }: DogtagContext,
+  { retryAfter, log, makeMutex }: Pick<DriverContext, 'retryAfter' | 'log' | 'makeMutex'>,
+  before?: Predecessor,
 ): DogtagCa {
+  if (before?.driver instanceof DogtagCa && isSame({ table: config, ...material }, before.material))
+    return before.driver;
   const { label, dogtag } = config;
   const chain = new RemoteChain(material.certificates);
   const timeout = dogtag.timeout * 1000;
@@ -73,3 +72,21 @@ export function createDogtagCa(
     retryAfter,
   });
 }
+
+type Compared = Pick<DogtagCaMaterial, 'certificates' | 'trustAnchors' | 'client'> & {
+  readonly table: DogtagSettings;
+};
+
+/** Compares certificates only, since a private key belongs to its certificate. */
+function isSame(now: Compared, before: Predecessor['material']): boolean {
+  if (before.driver !== 'dogtag') return false;
+  const ofDriver = ({ table }: Compared) => [table.dogtag, table.profile];
+  const certificates = ({ certificates: own, trustAnchors, client }: Compared) => [
+    own === undefined ? [] : [own.certificate, ...own.issuers, ...own.rollover].map(fingerprintOf),
+    trustAnchors.map(fingerprintOf),
+    client.certificates.map(fingerprintOf),
+  ];
+  return isSameConfig(ofDriver(now), ofDriver(before)) && isDeepStrictEqual(certificates(now), certificates(before));
+}
+
+const fingerprintOf = ({ fingerprint }: Certificate): string => fingerprint;

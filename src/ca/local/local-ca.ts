@@ -86,8 +86,7 @@ export class LocalCa implements CaDriver {
     if (!signer.spki.equals(certificate.spki)) throw new InputError("the private key is not the CA certificate's");
     this.certificate = certificate;
     this.signer = signer;
-    const { dependency } = signer;
-    if (dependency !== undefined) this.dependency = { name: dependency, health: () => signer.health() };
+    if (signer.dependency !== undefined) this.dependency = signer.dependency;
     this.#key = new VerifiedSigner(signer, certificate.publicKey);
     this.statusSigner = {
       signatureAlgorithm: signer.signatureAlgorithm,
@@ -227,20 +226,15 @@ export class LocalCa implements CaDriver {
     return usages;
   }
 
-  /** No-op: CRLs and OCSP responses come from our own store. */
-  revoke(): Promise<void> {
-    return Promise.resolve();
-  }
-
   async health(): Promise<HealthReport> {
     const now = this.#now();
     if (now < this.certificate.notBefore.getTime() || now >= this.certificate.notAfter.getTime())
       return { health: 'down', detail: `the CA certificate is ${expiry(this.certificate)}` };
-    return this.signer.health();
+    return (await this.dependency?.health()) ?? { health: 'ok' };
   }
 
-  close(): Promise<void> {
-    return this.signer.close();
+  async close(): Promise<void> {
+    await this.signer.close?.();
   }
 }
 

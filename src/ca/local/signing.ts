@@ -12,7 +12,7 @@ import {
   type SignatureAlgorithm,
   verifySignature,
 } from '../../pki/x509/signature-algorithms.ts';
-import type { HealthReport, OcspDelegate, Signer } from '../driver.ts';
+import type { OcspDelegate, Signer } from '../driver.ts';
 
 /** The public name of CRLs and OCSP responses in messages. */
 export const STATUS = 'its revocation data';
@@ -76,19 +76,12 @@ export class FileSigner implements Signer {
   sign(tbs: Buffer): Promise<Buffer> {
     return createSignature(this.#algorithm, this.#key, this.#keyType, tbs);
   }
-
-  health(): Promise<HealthReport> {
-    return Promise.resolve({ health: 'ok' });
-  }
-
-  close(): Promise<void> {
-    return Promise.resolve();
-  }
 }
 
-/** A delegated OCSP responder (RFC 6960 §2.6, §4.2.2.2) with its own key, which the CA has certified. */
-
-/** @throws InputError if the key does not match the certificate */
+/**
+ * A delegated OCSP responder (RFC 6960 §2.6, §4.2.2.2) with its own key, which the CA has certified.
+ * @throws InputError if the key does not match the certificate
+ */
 export function ocspDelegate(certificate: Certificate, signer: Signer): OcspDelegate {
   if (!signer.spki.equals(certificate.spki)) throw new InputError("the private key is not the certificate's");
   const key = new VerifiedSigner(signer, certificate.publicKey);

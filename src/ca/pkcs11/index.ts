@@ -2,11 +2,12 @@
 import type { CaMaterial, Pkcs11CaMaterial } from '../../config/material/material.ts';
 import type { Problem } from '../../config/problem.ts';
 import type { Config, Pkcs11CaConfig } from '../../config/schema.ts';
+import { isSameConfig } from '../../config/secret.ts';
 import { describe, EstuaryError } from '../../errors.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
 import { IsolatedError } from '../../process/protocol.ts';
-import { labelledLog, type Signer } from '../driver.ts';
-import { createLocalCa, type LocalCa, type LocalCaConfig, type LocalCaContext } from '../local/index.ts';
+import { labelledLog, type Predecessor, type Signer } from '../driver.ts';
+import { createLocalCa, LocalCa, type LocalCaConfig, type LocalCaContext } from '../local/index.ts';
 import { Pkcs11Signer } from './pkcs11-signer.ts';
 import { TokenFault } from './wire.ts';
 
@@ -34,19 +35,34 @@ class TokenProblem extends EstuaryError {
 
 /**
  * A local CA with a key in a token, not started. Its start fails unless the key exists and matches the certificate.
- * @param opened a running signer for the same key in the same token
+ * @param before its signer stays open if it has the same key in the same token
  * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and the problem
  */
 export function createPkcs11Ca(
   config: LocalCaConfig & Pick<Pkcs11CaConfig, 'pkcs11'>,
   material: Pick<Pkcs11CaMaterial, 'certificates' | 'ocsp'>,
   context: LocalCaContext & Pkcs11Context,
-  opened?: Signer,
+  before?: Predecessor,
 ): LocalCa {
   const { publication, now } = context;
+  const opened = before && openedSigner(config, material, before);
   if (opened !== undefined) return createLocalCa(config, material, opened, { publication, now });
   const signer = createSigner(config, { ...context, expectedSpki: material.certificates.certificate.spki });
   return createLocalCa(config, material, signer, { publication, now, start: () => startSigner(signer, config) });
+}
+
+function openedSigner(
+  { pkcs11 }: Pick<Pkcs11CaConfig, 'pkcs11'>,
+  { certificates }: Pick<Pkcs11CaMaterial, 'certificates'>,
+  { driver, material }: Predecessor,
+): Signer | undefined {
+  return driver instanceof LocalCa &&
+    material.driver === 'pkcs11' &&
+    !(driver.signer instanceof Pkcs11Signer && driver.signer.hasGivenUp) &&
+    isSameConfig(material.table.pkcs11, pkcs11) &&
+    driver.certificate.spki.equals(certificates.certificate.spki)
+    ? driver.signer
+    : undefined;
 }
 
 type TokenSettings = Pick<LocalCaConfig, 'label'> & Pick<Pkcs11CaConfig, 'pkcs11'>;

@@ -8,7 +8,7 @@ import { IsolatedError, siblingModule } from '../../process/protocol.ts';
 import { parsePublicKey } from '../../pki/x509/public-key.ts';
 import { defaultSignatureAlgorithm, verifySignature } from '../../pki/x509/signature-algorithms.ts';
 import type { SignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
-import type { HealthReport, Signer } from '../driver.ts';
+import type { CaDependency, HealthReport, Signer } from '../driver.ts';
 import { type KeyReference, moduleEnvironment, type SignerInit, type TokenAccess, TokenFault } from './wire.ts';
 
 export interface Pkcs11SignerOptions extends TokenAccess, KeyReference {
@@ -49,7 +49,7 @@ interface KnownKey {
 }
 
 export class Pkcs11Signer implements Signer {
-  readonly dependency = 'hsm';
+  readonly dependency: CaDependency = { name: 'hsm', health: () => this.health() };
   readonly concurrency: number;
   readonly #log: IsolatedLog;
   readonly #process: IsolatedProcess;

@@ -109,17 +109,15 @@ async function loadUpstreamCa(
       ? await loadAccountKey(reader, `${key}.acme.account_key_file`, table.acme.account_key_file)
       : undefined;
   if (anchors === undefined || chain === undefined || others === undefined) return undefined;
-  if (table.driver === 'acme' && accountKey === undefined) return undefined;
-  return {
-    driver: table.driver,
-    table,
-    certificates: undefined,
-    upstreamAnchors: anchors,
-    chain,
-    accountKey,
-    ...service,
-    ...others,
-  };
+  const common = { certificates: undefined, upstreamAnchors: anchors, chain, ...service, ...others };
+  switch (table.driver) {
+    case 'est':
+      return { driver: 'est', table, ...common };
+    case 'acme':
+      return accountKey && { driver: 'acme', table, accountKey, ...common };
+    case 'command':
+      return { driver: 'command', table, ...common };
+  }
 }
 
 /** The ACME account key, which the first start creates. */

@@ -89,9 +89,9 @@ export interface DogtagCaMaterial extends EveryCaMaterial {
 }
 
 /** Of a CA that receives the device's CSR. */
-export interface UpstreamCaMaterial extends EveryCaMaterial {
-  readonly driver: 'est' | 'acme' | 'command';
-  readonly table: EstCaConfig | AcmeCaConfig | CommandCaConfig;
+interface ForwardingCaMaterial<Driver extends string, Table> extends EveryCaMaterial {
+  readonly driver: Driver;
+  readonly table: Table;
   /** Unknown until the upstream reports them. */
   readonly certificates: undefined;
   /** Its certificates must lead to one of these. */
@@ -102,9 +102,14 @@ export interface UpstreamCaMaterial extends EveryCaMaterial {
   readonly trustAnchors: Certificates | undefined;
   /** Our credentials at its server. */
   readonly client: KeyPair | undefined;
-  /** The ACME account key. */
-  readonly accountKey: KeyObject | undefined;
 }
+
+export type EstCaMaterial = ForwardingCaMaterial<'est', EstCaConfig>;
+export type CommandCaMaterial = ForwardingCaMaterial<'command', CommandCaConfig>;
+export interface AcmeCaMaterial extends ForwardingCaMaterial<'acme', AcmeCaConfig> {
+  readonly accountKey: KeyObject;
+}
+export type UpstreamCaMaterial = EstCaMaterial | AcmeCaMaterial | CommandCaMaterial;
 
 /** A `[[ca]]` table with its files. */
 export type CaMaterial = FileCaMaterial | Pkcs11CaMaterial | DogtagCaMaterial | UpstreamCaMaterial;

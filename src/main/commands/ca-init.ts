@@ -87,7 +87,7 @@ async function makeCa(order: Order, context: CommandContext): Promise<void> {
     if (!order.useExistingKey) context.err('The key exists now. Pass --use-existing-key to continue with it.\n');
     throw error;
   } finally {
-    await signer.close();
+    await signer.close?.();
   }
 }
 

@@ -196,7 +196,7 @@ async function cas({ config, material }: LoadedService, now: number): Promise<Fi
     } catch (error) {
       findings.push({ check: 'ca', status: 'failed', detail: `${ca.label}: ${describe(error)}` });
     } finally {
-      await ca.driver.close();
+      await ca.driver.close?.();
     }
   }
   return findings;

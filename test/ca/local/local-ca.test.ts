@@ -298,8 +298,6 @@ describe('signing', () => {
       spki: good.signer.spki,
       signatureAlgorithm: good.signer.signatureAlgorithm,
       sign: signBytes,
-      health: () => good.signer.health(),
-      close: () => good.signer.close(),
     };
     return new LocalCa({ certificate: good.certificate, issuers: [], signer, profile, now: Date.now });
   };
