@@ -63,7 +63,7 @@ export class LiveCas implements Part {
 
   async stop(): Promise<void> {
     await Promise.all([...this.#retired].map((close) => close()));
-    await Promise.all(this.router.issuers.map(({ driver }) => driver.close?.()));
+    await Promise.all(this.router.issuers.map(async ({ driver }) => driver.close?.()));
   }
 
   /**
@@ -122,5 +122,5 @@ function without({ issuers }: CaRouter, others: CaRouter): Driver[] {
 }
 
 async function closeAll(drivers: readonly Driver[]): Promise<void> {
-  await Promise.all(drivers.map((driver) => driver.close?.()));
+  await Promise.all(drivers.map(async (driver) => driver.close?.()));
 }
