@@ -55,10 +55,7 @@ export class Allowed {
     }
   }
 
-  /**
-   * A queued request keeps its earlier decision; without one, the service is called now.
-   * @throws as {@link of}
-   */
+  /** A queued request keeps its earlier decision; without one, the service is called now. @throws as {@link of} */
   static async queued(checked: Checked, { override }: RequestRow, service: Authorizer): Promise<Allowed> {
     return override === null ? Allowed.of(checked, service) : new Allowed(checked, override);
   }

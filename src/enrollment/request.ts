@@ -116,10 +116,7 @@ export function deniedEvent(request: RequestOrigin, detail: string): AuditEvent 
   };
 }
 
-/**
- * Events committed with the intent to issue, or to queue.
- * @param takesUse it takes a use of a password
- */
+/** Events committed with the intent to issue, or to queue. @param takesUse it takes a use of a password */
 export function receivedEvents(request: RequestBase, takesUse: boolean): AuditEvent[] {
   const { events, identity, operation: detail } = request;
   const base = eventBase(request);

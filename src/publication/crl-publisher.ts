@@ -97,10 +97,7 @@ export class CrlPublisher {
     }
   }
 
-  /**
-   * Signs a CRL that has every revocation until now.
-   * @throws EstuaryError when it cannot be signed
-   */
+  /** Signs a CRL that has every revocation until now. @throws EstuaryError when it cannot be signed */
   async signNow(ca: Ca, signer: StatusSigner): Promise<CrlRow> {
     // It may have read its entries before the last revocation.
     await this.#underWay.get(keyOf(ca))?.catch(() => undefined);

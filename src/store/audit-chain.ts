@@ -6,7 +6,7 @@ import { AuditFile } from '../audit/file.ts';
 import { chain, type ChainedRecord, follows, parseLine } from '../audit/record.ts';
 import { unavailable } from '../errors.ts';
 
-/** The end of the chain as the store keeps it, and what of it stands in the present audit file. */
+/** The end of the chain in the store, and its position in the current audit file. */
 export interface AuditHead {
   readonly seq: number;
   readonly hash: string;
@@ -15,43 +15,42 @@ export interface AuditHead {
 }
 
 /**
- * A hash-chained audit log: the records of a transaction, which its driver writes into the store, and their lines in the file, written with
- * them. All calls but {@link close} need the lock that keeps others from this chain.
+ * A hash-chained audit log: the records of a transaction, which its driver stores, and their lines in the file. All
+ * calls except {@link close} require the lock on this chain.
  *
  * The lines are on disk before the COMMIT, so a crash can leave lines ahead of the store, never behind it. `begin`
- * finds them by the size and the last hash that the store keeps.
+ * finds them by the size and the last hash in the store.
  */
 export class AuditChain {
   readonly #file: AuditFile;
   readonly #node: string | undefined;
-  /** The head as the transaction found it in the store. */
+  /** The head in the store at the start of the transaction. */
   #found: AuditHead | undefined;
-  /** The head to be, with everything of this transaction. */
+  /** The new head, including this transaction. */
   #head: AuditHead = { seq: 0, hash: '', file_start: 1, file_size: 0 };
   #records: ChainedRecord[] = [];
   #lines: string[] = [];
-  /** The file's size before this transaction's lines, and with them. */
+  /** The file's size before and after this transaction's lines. */
   #before = 0;
   #after = 0;
-  /** The head after the last commit that this process knows of. */
+  /** The head after the last commit known to this process. */
   #confirmed: AuditHead | undefined;
   /** Whether the last write to the file failed. */
   #failing = false;
 
-  /** @param node the name of this node, in every record that it writes */
+  /** @param node the name of this node */
   constructor(path: string, node?: string) {
     this.#node = node;
     this.#file = new AuditFile(path);
   }
 
   /**
-   * Looks at the file at the beginning of a transaction: it must be as the store remembers it, or ahead of it by
-   * lines whose change did not commit; those are adopted.
-   *
-   * @param found the head that the store has
-   * @param time for records about what was found, ms
-   * @returns `rotated` when a new file was begun: commit the new {@link head} by itself and begin again. A crash in the first write to
-   *   the new file is then told from a file that was cut short
+   * Checks the file at the start of a transaction: it must match the store, or be ahead of it by lines of a change that
+   * did not commit, which are adopted.
+   * @param found the head in the store
+   * @param time for records about the findings
+   * @returns `rotated` if a new file was begun: commit the new {@link head} alone and begin again, so that a crash in
+   * the first write to the new file is not taken for truncation
    * @throws EstuaryError 500 `STORE_BEHIND`; 503 `AUDIT_TAMPERED`
    */
   begin(found: AuditHead | undefined, time: number): 'ready' | 'rotated' {
@@ -89,24 +88,24 @@ export class AuditChain {
     return record;
   }
 
-  /** The records of this transaction that the store does not have yet, in order; they are taken once. */
+  /** The records that the store lacks, in order; each is returned once. */
   take(): readonly ChainedRecord[] {
     const records = this.#records;
     this.#records = [];
     return records;
   }
 
-  /** What the store has to have as the head when this transaction is over. */
+  /** The head to store at the end of this transaction. */
   get head(): AuditHead {
     return this.#head;
   }
 
-  /** Whether that is another one than it has found. */
+  /** Whether the head has changed. */
   get hasMoved(): boolean {
     return this.#head.seq !== this.#found?.seq || this.#head.file_start !== this.#found.file_start;
   }
 
-  /** Puts this transaction's records into the file and forces them to disk; after it the head goes into the store, and then the COMMIT. */
+  /** Writes and syncs this transaction's records; then the head is stored, then the COMMIT. */
   async flush(): Promise<void> {
     if (this.#lines.length > 0) {
       const data = Buffer.from(`${this.#lines.join('\n')}\n`, 'utf8');
@@ -119,9 +118,8 @@ export class AuditChain {
   }
 
   /**
-   * Finds out whether the file can be written. Not by a byte that is taken away again: that makes whoever follows the
-   * file read it from the start. So: can it be opened for writing, and after a write that failed, does one succeed?
-   *
+   * Checks whether the file is writable, without a temporary byte, which would make followers read the file from the
+   * start: it opens the file for writing, and after a failed write requires a successful one.
    * @returns the record to write for that
    */
   probe(): readonly AuditEvent[] {
@@ -130,7 +128,7 @@ export class AuditChain {
     return [{ type: 'audit.recovered', outcome: 'success', detail: 'the audit file can be written again' }];
   }
 
-  /** Whether lines of this transaction were written to the file, or some of them. */
+  /** Whether lines of this transaction were written, at least partly. */
   get hasWritten(): boolean {
     return this.#after !== this.#before;
   }
@@ -141,20 +139,20 @@ export class AuditChain {
     this.settle();
   }
 
-  /** The transaction is over: there is nothing to take back any more. */
+  /** The transaction is over and cannot be undone. */
   settle(): void {
     this.#before = this.#after;
   }
 
-  /** Takes this transaction's lines out of the file again; still in the transaction, before its ROLLBACK. */
+  /** Removes this transaction's lines from the file, before its ROLLBACK. */
   undo(): void {
     if (this.hasWritten) this.#file.truncate(this.#before);
     this.#after = this.#before;
   }
 
   /**
-   * {@link undo} in a new transaction, when the former one was rolled back without us, and so dropped the lock.
-   * When another process was faster it has adopted the lines, and they stay.
+   * {@link undo} in a new transaction, after SQLite rolled back the former one and so dropped the lock. If another
+   * process has adopted the lines, they stay.
    */
   undoLate(head: AuditHead | undefined): void {
     if (head !== undefined && head.seq === this.#found?.seq && this.#file.open() === this.#after) this.undo();
@@ -169,8 +167,8 @@ export class AuditChain {
   }
 
   /**
-   * The file alone does not prove that the database lost its last transaction, since a crash before the COMMIT looks the same. This process
-   * knows, and makes the file say so for the next start.
+   * The file alone does not prove that the database lost its last transaction, since a crash before the COMMIT looks
+   * the same. This process knows, and records it in the file for the next start.
    */
   #refuseUnconfirmed(found: AuditHead, size: number, time: number): void {
     const confirmed = this.#confirmed;
@@ -191,7 +189,7 @@ export class AuditChain {
     );
   }
 
-  /** Whether the record is in the file, where the head says. */
+  /** Whether the file contains the record at the head's position. */
   #hasTail({ hash, file_size }: AuditHead): boolean {
     if (file_size === 0) return true;
     const tail = Buffer.from(`"hash":"${hash}"}\n`);
@@ -230,7 +228,7 @@ export class AuditChain {
   }
 }
 
-/** What a crash left behind, in words. */
+/** Describes what a crash left. */
 function recovery(first: number, last: number, unfinished: number): string {
   const parts: string[] = [];
   const count = last - first + 1;
@@ -241,10 +239,10 @@ function recovery(first: number, last: number, unfinished: number): string {
   return parts.join('; ');
 }
 
-/** Free bytes below which the store counts as full: room for some thousand audit records. */
+/** Minimum free bytes: room for some thousand audit records. */
 export const MIN_FREE = 4 << 20;
 
-/** @throws EstuaryError 503 `AUDIT_UNAVAILABLE` where there is no room for audit records */
+/** @throws EstuaryError 503 `AUDIT_UNAVAILABLE` if the disk has no room for audit records */
 export function refuseFullDisk(auditFile: string): void {
   const { bavail, bsize } = statfsSync(dirname(auditFile));
   if (bavail * bsize < MIN_FREE)

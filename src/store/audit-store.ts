@@ -1,35 +1,34 @@
 import type { Anchor, AuditEvent, AuditRecord, AuditType } from '../audit/event.ts';
 import type { Page, PageRequest } from './page.ts';
 
-/** Which records; all that is given holds. */
+/** All given criteria must match. */
 export interface AuditFilter extends PageRequest {
-  /** Of this time and later, in milliseconds. */
+  /** Inclusive. */
   readonly since?: number | undefined;
-  /** Of this time and before. */
+  /** Inclusive. */
   readonly until?: number | undefined;
   readonly type?: AuditType | undefined;
-  /** A part of the subject, upper and lower case alike. */
+  /** A substring of the subject, ignoring case. */
   readonly subject?: string | undefined;
   readonly ca?: string | undefined;
   readonly serial?: string | undefined;
   readonly request_id?: string | undefined;
-  /** Of this node's chain; a driver that keeps one chain has no other. */
+  /** Of this node's chain; ignored with a single chain. */
   readonly node?: string | undefined;
-  /** Records of these labels only. */
+  /** Only records of these labels. */
   readonly labels?: readonly string[] | undefined;
 }
 
-/** The audit log. Events that belong to a change are committed by its call. */
+/** The audit log. A change's call commits its events. */
 export interface AuditStore {
-  /** Commits events that belong to no other change. */
+  /** Commits events without another change. */
   audit(events: readonly AuditEvent[]): Promise<void>;
   /**
-   * Notes the ends of the other nodes' chains in this one's: what is cut off there since is missed.
-   *
-   * @param known those that were noted before
-   * @returns those that are noted now: of each chain that tells of something new
+   * Records the ends of the other nodes' chains in this one's, so that truncation is detected.
+   * @param known the ends recorded before
+   * @returns the ends recorded now: of each chain with something new
    */
   anchorAudit(known: readonly Anchor[]): Promise<readonly Anchor[]>;
-  /** In the order of the chain. */
+  /** In chain order. */
   listAudit(filter: AuditFilter): Promise<Page<AuditRecord>>;
 }

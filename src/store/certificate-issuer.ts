@@ -3,23 +3,23 @@ import { isIssuedBy, namesMatch } from '../pki/x509/name-matching.ts';
 import type { Name } from '../pki/x509/name.ts';
 import type { CertificateRow } from './certificate-store.ts';
 
-/** A certificate, and the CA that issued it according to the validated path; undefined where no path leads to it. */
+/** A certificate, and its issuer in the validated path; undefined without a path. */
 export interface IssuedCertificate {
   readonly certificate: Certificate;
   readonly issuer: Certificate | undefined;
 }
 
 /**
- * Whether a row that was found by its serial number has this issuer name. A restored row may lack its certificate; then the
- * serial number has to do. It is random and has 64 bits or more.
+ * Whether a row found by serial number has this issuer name. A restored row may lack its certificate; then the serial
+ * number suffices, which is random and has at least 64 bits.
  */
 export function isOfIssuer({ der }: Pick<CertificateRow, 'der'>, issuer: Name): boolean {
   return der.length === 0 || namesMatch(parseCertificate(der).issuer, issuer);
 }
 
 /**
- * Whether a row that was found by its serial number is the record of a certificate: both have one issuer, by its name and its
- * key. The encodings may differ, because anyone can change an ECDSA signature (r, s) to (r, n − s).
+ * Whether a row found by serial number is the record of a certificate: same issuer, by name and key. The encodings may
+ * differ, because anyone can change an ECDSA signature (r, s) to (r, n − s).
  */
 export async function isRecordOf(
   row: Pick<CertificateRow, 'der'>,

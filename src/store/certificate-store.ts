@@ -1,16 +1,16 @@
 import type { AuditEvent } from '../audit/event.ts';
 import type { Page, PageRequest } from './page.ts';
 
-/** The label that a record belongs to: where it was requested, if that is another than the CA's own. undefined: none. */
+/** The label of a record: where it was requested if that differs from the CA's own; undefined without one. */
 export const labelOf = ({ ca, label }: { readonly ca?: string | null; readonly label?: string | null }) =>
   label ?? ca ?? undefined;
 
 export type CertificateStatus = 'valid' | 'revoked' | 'expired';
 
 export interface CertificateRow {
-  /** The CA whose key signed it, by its label. */
+  /** Label of the CA whose key signed it. */
   readonly ca: string;
-  /** The label that it was asked for at, where that is another than the CA's own. */
+  /** The label of the request, if it is not the CA's own. */
   readonly label: string | null;
   readonly serial: string;
   /** RFC 4514. */
@@ -26,16 +26,16 @@ export interface CertificateRow {
   readonly requester: string;
   readonly method: string;
   readonly request_id: string;
-  /** The id of its requester's device, and the key of that entry; null: its requester is not a registered device. */
+  /** ID of its requester's device, and key of that entry; null: the requester is not a registered device. */
   readonly device: string | null;
   readonly device_key: string | null;
-  /** `device_key`, if the label issues to registered devices only: the certificate authenticates this device. */
+  /** `device_key`, if the label issues only to registered devices: the certificate authenticates this device. */
   readonly required_device: string | null;
   /** Hex of its subjectKeyIdentifier extension. */
   readonly key_identifier: string | null;
-  /** The key archive's identifier of the private key, where it was generated and archived. */
+  /** The key archive's ID of the private key, if it was generated and archived. */
   readonly archived_key_id: string | null;
-  /** The encoded hash of what its holder may have it revoked with; null: nothing. */
+  /** Encoded hash of the secret that authorizes revocation; null if there is none. */
   readonly revocation_challenge: string | null;
   readonly revoked_at: number | null;
   /** RFC 5280 CRLReason name. */
@@ -43,27 +43,27 @@ export interface CertificateRow {
   readonly invalidity_date: number | null;
 }
 
-/** Without the certificate itself: what a list shows. */
+/** Without the certificate, for lists. */
 export type ListedCertificate = Omit<CertificateRow, 'der'>;
 
-/** Which certificates; all that is given holds. */
+/** All given criteria must match. */
 export interface CertificateSelection {
   readonly ca?: string | undefined;
   /** A further label of a CA. */
   readonly label?: string | undefined;
-  /** A part of the subject, upper and lower case alike. */
+  /** A substring of the subject, ignoring case. */
   readonly subject?: string | undefined;
-  /** A part of one of the subjectAltNames, likewise. */
+  /** A substring of a subjectAltName, ignoring case. */
   readonly san?: string | undefined;
   readonly serial?: string | undefined;
   readonly requester?: string | undefined;
-  /** A device's id, whichever entry of that id it was. */
+  /** A device's ID in any of its entries. */
   readonly device?: string | undefined;
   readonly device_key?: string | undefined;
   readonly status?: CertificateStatus | undefined;
   readonly issued_after?: number | undefined;
   readonly expires_before?: number | undefined;
-  /** Only certificates that were requested at these labels. */
+  /** Only certificates requested at these labels. */
   readonly labels?: readonly string[] | undefined;
 }
 
@@ -83,27 +83,30 @@ export type RevokedCertificate = Pick<CertificateRow, 'ca' | 'serial' | 'der'>;
 export type RevokeResult = 'revoked' | 'already-revoked' | 'unknown';
 export type ReleaseResult = 'released' | 'not-held' | 'unknown';
 
-/** The certificates that were issued. */
+/** The issued certificates. */
 export interface CertificateStore {
   getCertificates(serial: string, ca?: string): Promise<readonly CertificateRow[]>;
-  /** Whether a certificate of the CA is known that was asked for at another label than its own. */
+  /** Whether a certificate of the CA was requested at a label other than its own. */
   hasOtherLabels(ca: string): Promise<boolean>;
-  /** Those of this serial that are revoked, of any CA: mostly none. Every request with a client certificate asks. */
+  /**
+   * Revoked certificates with this serial number, of any CA; usually none. Each request with a client certificate calls
+   * it.
+   */
   findRevoked(serial: string): Promise<readonly RevokedCertificate[]>;
-  /** The certificate that a request came to, if the store has it. */
+  /** The certificate of a request, if stored. */
   findCertificateByRequest(request_id: string): Promise<CertificateRow | undefined>;
-  /** By the subjectKeyIdentifier, hex; the newest first. */
+  /** By subjectKeyIdentifier (hex), newest first. */
   findCertificatesByKey(key_identifier: string): Promise<readonly CertificateRow[]>;
-  /** In the order in which they were recorded. */
+  /** In insertion order. */
   listCertificates(filter: CertificateFilter, now: number): Promise<Page<ListedCertificate>>;
-  /** Takes in a certificate that was issued before, or elsewhere, without a reservation. `known`: the store has its serial number of this CA. */
+  /** Imports an existing certificate without a reservation. `known`: the store has this serial number of this CA. */
   importCertificate(row: CertificateRow, events: readonly AuditEvent[]): Promise<'imported' | 'known'>;
   /**
-   * Marks a certificate revoked; the events are committed with `revoked` only. A held certificate gets the final reason, and keeps the time
-   * of the hold as its revocation date.
+   * Marks a certificate revoked; commits the events with `revoked` only. A held certificate gets the final reason and
+   * keeps the time of the hold as its revocation date.
    */
   revokeCertificate(revocation: Revocation, events: readonly AuditEvent[]): Promise<RevokeResult>;
-  /** Ends a hold; the events are committed with `released` only. */
+  /** Ends a hold; commits the events with `released` only. */
   releaseCertificate(
     held: Pick<Revocation, 'ca' | 'serial'>,
     now: number,

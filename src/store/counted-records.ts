@@ -1,4 +1,4 @@
-/** Which audit records the statistics count, and as what. */
+/** Maps audit records to statistics. */
 import type { AuditEvent } from '../audit/event.ts';
 import type { ChainedRecord } from '../audit/record.ts';
 import { labelOf } from './certificate-store.ts';
@@ -13,9 +13,9 @@ const OF_TYPE = new Map<string, Statistic>([
   ['request.queued', 'queued'],
 ]);
 
-/** What is added to one counter. */
+/** An addition to one counter. */
 export interface Added {
-  /** Of the epoch. */
+  /** Hours since the epoch. */
   readonly hour: number;
   /** The label; empty: none. */
   readonly ca: string;
@@ -31,10 +31,10 @@ function statisticOf({ type, outcome, operation }: AuditEvent): Statistic | unde
   return OF_TYPE.get(type);
 }
 
-/** What of a record says how it is counted. */
+/** The fields of a record that determine its counters. */
 export type Countable = Pick<ChainedRecord, 'type' | 'time' | 'line' | 'event'>;
 
-/** @param records with their lines, as the audit file has them: those are read where a record was not made just now */
+/** @param records with their lines in the audit file, which are parsed if a record is not new */
 export function countRecords(records: readonly Countable[]): Added[] {
   const counts = new Map<string, Added>();
   for (const { type, time, line, event } of records) {
@@ -43,7 +43,7 @@ export function countRecords(records: readonly Countable[]): Added[] {
     const what = statisticOf(record);
     if (what === undefined) continue;
     const hour = Math.floor(time / STATISTICS_HOUR);
-    // No text of PostgreSQL's takes U+0000; its picture stands for it, as everywhere there.
+    // PostgreSQL's text cannot hold U+0000; its symbol replaces it.
     const ca = labelOf(record)?.replaceAll('\0', '\u2400') ?? '';
     const key = `${hour} ${what} ${ca}`;
     const known = counts.get(key);

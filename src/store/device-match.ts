@@ -1,6 +1,6 @@
 /**
- * Which device a certificate belongs to. A device is found by one hash over all fields of its `match`, so a lookup costs the same
- * for every match and any number of devices. A certificate has one such hash for each combination of fields that it could fit.
+ * Matches certificates to devices. One hash over all fields of `match` finds a device, so the cost does not depend on
+ * the match or the number of devices. A certificate has one hash for each combination of fields that it could match.
  */
 import { hash } from 'node:crypto';
 import { isIP } from 'node:net';
@@ -12,7 +12,7 @@ import { spkiHash } from '../pki/x509/public-key.ts';
 import type { IssuedCertificate } from './certificate-issuer.ts';
 import type { DeviceMatch } from './device-store.ts';
 
-/** Names of a certificate that are looked at; further ones match no device. */
+/** Maximum names of a certificate; further ones match no device. */
 const MAX_NAMES = 64;
 
 type Part = string | undefined;
@@ -22,14 +22,14 @@ const keyOf = (issuer: Part, serialNumber: Part, commonName: Part, san: Part): s
 
 const fingerprintKey = (fingerprint: string): string => `sha256:${fingerprint}`;
 
-/** What a match is found by. */
+/** The lookup key of a match. */
 export function deviceMatchKey(match: DeviceMatch): string {
   const { issuer_spki_sha256, serial_number, common_name, san, fingerprint_sha256 } = match;
   if (fingerprint_sha256 !== undefined) return fingerprintKey(fingerprint_sha256);
   return keyOf(issuer_spki_sha256, serial_number, common_name, san === undefined ? undefined : comparableSan(san));
 }
 
-/** What the matches that a certificate may fit are found by; {@link fitsMatch} decides whether one does. */
+/** The lookup keys of all matches that a certificate may satisfy; {@link fitsMatch} decides. */
 export function certificateMatchKeys({ certificate, issuer }: IssuedCertificate): readonly string[] {
   const facts = factsOf(certificate);
   if (issuer === undefined) return facts.fingerprints.map(fingerprintKey);
@@ -47,7 +47,9 @@ function matchKeys({ fingerprints, serialNumbers, commonNames, sans }: Facts, is
   return keys;
 }
 
-/** Whether a certificate has everything that a match gives. A match without an issuer or a fingerprint fits nothing. */
+/**
+ * Whether a certificate satisfies all fields of a match. A match without an issuer or a fingerprint matches nothing.
+ */
 export function fitsMatch(match: DeviceMatch, { certificate, issuer }: IssuedCertificate): boolean {
   const { fingerprints, serialNumbers, commonNames, sans } = factsOf(certificate);
   const { issuer_spki_sha256, fingerprint_sha256, serial_number, common_name, san } = match;
@@ -91,14 +93,14 @@ function factsOf(certificate: Certificate): Facts {
 
 const comparable = (name: GeneralName): string => comparableSan(formatGeneralName(name));
 
-/** Whether a text is a name as records have them: `DNS:a`, `IP:192.0.2.1`, `email:a@example.com`, `URI:…`. */
+/** Whether a text has the form of names in records: `DNS:a`, `IP:192.0.2.1`, `email:a@example.com`, `URI:…`. */
 export function isSan(text: string): boolean {
   const [kind, value] = parts(text);
   if (kind === 'IP') return isIP(value) !== 0;
   return ['DNS', 'email', 'URI'].includes(kind) && /^[\x21-\x7e]+$/.test(value);
 }
 
-/** The same text for the same name: DNS names without case, addresses in one form. */
+/** A canonical form: lowercase DNS names, normalized addresses. */
 function comparableSan(text: string): string {
   const [kind, value] = parts(text);
   if (kind === 'DNS') return `DNS:${value.toLowerCase()}`;

@@ -5,19 +5,19 @@ import type { Page, PageRequest } from './page.ts';
 import type { RequestRow } from './request-store.ts';
 
 /**
- * What identifies a device's foreign certificate. All given fields must match; `issuer_spki_sha256` or `fingerprint_sha256` is
- * always given.
+ * Identifies a device's foreign certificate. All given fields must match; `issuer_spki_sha256` or `fingerprint_sha256`
+ * is always given.
  */
 export interface DeviceMatch {
-  /** Lower-case hex SHA-256 of the SubjectPublicKeyInfo of the issuer in the validated path. */
+  /** Hex SHA-256 of the SubjectPublicKeyInfo of the issuer in the validated path. */
   readonly issuer_spki_sha256?: string;
   /** The subject's attribute. */
   readonly serial_number?: string;
   /** The subject's attribute. */
   readonly common_name?: string;
-  /** As in {@link CertificateRow}: one of its names. */
+  /** One of its names, as in {@link CertificateRow}. */
   readonly san?: string;
-  /** Lower-case hex; of the certificate or its ECDSA twin. */
+  /** Hex, of the certificate or its ECDSA variant. */
   readonly fingerprint_sha256?: string;
 }
 
@@ -30,7 +30,7 @@ export const MATCH_FIELDS = [
 ] as const satisfies readonly (keyof DeviceMatch)[];
 
 export interface DeviceRow {
-  /** Of this entry alone: a later device of the same id has another one. */
+  /** Unique per entry: a later device with the same ID has another key. */
   readonly key: string;
   readonly id: string;
   /** The label that the device is limited to, or null. */
@@ -44,52 +44,58 @@ export interface DeviceRow {
   readonly changed_at: number;
 }
 
-/** What an administrator may change. */
+/** Fields that an administrator may change. */
 export type DeviceChange = Partial<Pick<DeviceRow, 'ca' | 'enabled' | 'not_after' | 'note' | 'match' | 'attributes'>>;
 
 export interface DeviceSelection {
   readonly id?: string | undefined;
   readonly ca?: string | undefined;
   readonly enabled?: boolean | undefined;
-  /** Rows of these labels only. */
+  /** Only rows of these labels. */
   readonly labels?: readonly string[] | undefined;
 }
 
 export interface DeviceFilter extends DeviceSelection, PageRequest {}
 
-/** A device to enter; its event is `device.created`, which becomes `device.changed` if an upsert changes a known device. */
+/**
+ * A device to add; its event is `device.created`, which becomes `device.changed` if an upsert changes an existing
+ * device.
+ */
 export interface DeviceEntry {
   readonly row: DeviceRow;
-  /** The given fields: all that an upsert changes of a known device. Absent: none. */
+  /** The given fields, which an upsert changes in an existing device. Absent: none. */
   readonly change?: DeviceChange;
-  /** An upsert keeps the fields of `match` and `attributes` that `change` does not name. Otherwise it replaces both as a whole. */
+  /**
+   * An upsert keeps fields of `match` and `attributes` that `change` does not name. Otherwise it replaces both as a
+   * whole.
+   */
   readonly merges?: boolean;
   readonly events: readonly AuditEvent[];
 }
 
-/** `known`: a device with this id exists, and nothing changed. */
+/** `known`: a device with this ID exists, and nothing changed. */
 export type EntryResult = 'created' | 'changed' | 'known';
 
-/** What is known of a device, the newest of each kind first. */
+/** A device's history, newest first in each list. */
 export interface DeviceHistory {
   readonly certificates: readonly CertificateRow[];
-  /** Those made for its id. */
+  /** Created for its ID. */
   readonly tokens: readonly OtpRow[];
   readonly requests: readonly RequestRow[];
   readonly events: readonly AuditRecord[];
 }
 
-/** Whose device an event is about, as a requester claimed that nobody authenticated. */
+/** The device that an unauthenticated requester claimed to be. */
 export interface DeviceClaim {
-  /** The ID of the device. */
+  /** The device's ID. */
   readonly name: string | null;
-  /** The serial number of a certificate of the device. */
+  /** Serial number of the device's certificate. */
   readonly serial: string | null;
   /** The label of the request. */
   readonly ca: string | null;
 }
 
-/** The claim of a failed authentication or a lockout: the store links its record to the device when it commits the record. */
+/** The claim in a failed authentication or a lockout: the store links the record to the device on commit. */
 export function deviceClaim({ type, outcome, subject, serial, ca }: AuditEvent): DeviceClaim | undefined {
   const isFailure = outcome === 'failure' && REQUESTER_AUTHENTICATION.includes(type);
   if (!isFailure && type !== 'lockout.started') return undefined;
@@ -99,7 +105,7 @@ export function deviceClaim({ type, outcome, subject, serial, ca }: AuditEvent):
   return { name: name ?? null, serial: serial ?? null, ca: ca ?? null };
 }
 
-/** How to find the device that a requester is: by its key, else by its id or by what its certificate matches. */
+/** Finds a requester's device: by key, by ID, or by its certificate. */
 export type DeviceQuery = { readonly key: string } | { readonly id: string };
 
 export interface DevicesByCertificate {
@@ -110,14 +116,13 @@ export interface DevicesByCertificate {
 }
 
 /**
- * The devices that are registered. Certificates, requests and reservations carry the key of their device: whether it is enabled, has not
- * expired and may come to the CA is looked at again, in their transaction, when a request is queued, approved, reserved and recorded.
+ * The registered devices. Certificates, requests and reservations carry the key of their device. Queuing, approving,
+ * reserving and recording check in their transaction that the device is enabled, not expired, and admitted to the CA.
  */
 export interface DeviceStore {
   /**
-   * Enters devices independently of each other.
-   *
-   * @param mode `upsert`: changes the given fields of a known device
+   * Adds devices independently of each other.
+   * @param mode `upsert`: changes the given fields of an existing device
    * @param labels an upsert changes only devices of these labels; others are `known`
    */
   putDevices(
@@ -126,11 +131,11 @@ export interface DeviceStore {
     labels?: readonly string[],
   ): Promise<readonly EntryResult[]>;
   getDevice(id: string): Promise<DeviceRow | undefined>;
-  /** In the order in which they were entered, oldest first unless told. */
+  /** In insertion order, oldest first by default. */
   listDevices(filter: DeviceFilter): Promise<Page<DeviceRow>>;
-  /** The names of the attributes that any of them has, sorted. */
+  /** Names of all devices' attributes, sorted. */
   listDeviceAttributes(selection: DeviceSelection): Promise<readonly string[]>;
-  /** The device as it is then; undefined: no device of these labels has this id. @param labels absent: any */
+  /** The changed device; undefined: no device of these labels has this ID. @param labels default: any */
   changeDevice(
     id: string,
     change: DeviceChange,
@@ -138,14 +143,14 @@ export interface DeviceStore {
     events: readonly AuditEvent[],
     labels?: readonly string[],
   ): Promise<DeviceRow | undefined>;
-  /** Forgets a device. Its certificates, requests and tokens stay, and are nobody's. `false`: there is none with this key. */
+  /** Deletes a device. Its certificates, requests and tokens stay without a device. `false`: unknown key. */
   deleteDevice(key: string, events: readonly AuditEvent[]): Promise<boolean>;
-  /** The devices that a requester may be, enabled or not, of those that may come to this CA: at most a few. */
+  /** The devices that a requester may be, enabled or not, among those admitted to this CA: at most a few. */
   findDevices(query: DeviceQuery, ca: string): Promise<readonly DeviceRow[]>;
   /** What says which device a certificate belongs to. @param match_keys its {@link certificateMatchKeys} */
   findDevicesByCertificate(serial: string, match_keys: readonly string[], ca: string): Promise<DevicesByCertificate>;
-  /** @param limit of each kind */
+  /** @param limit per list */
   deviceHistory(device: Pick<DeviceRow, 'id' | 'key'>, limit: number): Promise<DeviceHistory>;
-  /** Commits events that tell of a device and belong to no other change. */
+  /** Commits events that concern a device and belong to no other change. */
   auditDevice(key: string, events: readonly AuditEvent[]): Promise<void>;
 }

@@ -5,7 +5,7 @@ export interface PresentedIntermediate {
   readonly der: Buffer;
 }
 
-/** What led from a client's certificate towards an anchor, and was nobody's but the client's to know. */
+/** The certificates from a client's handshake that its path to an anchor needed. */
 export interface PresentedPath {
   /** Hex SHA-256 of the client's certificate. */
   readonly leaf: string;
@@ -15,8 +15,8 @@ export interface PresentedPath {
 
 /** CA certificates that clients send with theirs. */
 export interface IntermediateStore {
-  /** What was remembered of this client, by its certificate's fingerprint; empty when nothing was. */
+  /** By fingerprint of the client's certificate; empty if none. */
   recallIntermediates(leaf: string): Promise<readonly PresentedIntermediate[]>;
-  /** Replaces what was remembered of this client. What has not been used for long is forgotten. */
+  /** Replaces this client's certificates. Entries that are unused for long are deleted. */
   rememberIntermediates(path: PresentedPath, now: number): Promise<void>;
 }

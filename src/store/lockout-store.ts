@@ -17,16 +17,16 @@ export interface LockoutRow {
 }
 
 /**
- * Failed passwords, and who is locked out over them. Keys are `address:…` / `username:…` / `identification:…`. Only what
- * comes of a use of a password clears counts: `succeeded` of the calls that issue or queue names the keys of that
- * password's sender. A lockout in force stays.
+ * Failed passwords and lockouts. Keys are `address:…` / `username:…` / `identification:…`. Only the effect of a valid
+ * password clears counts: `succeeded` of the calls that issue or queue names the keys of its sender. A lockout in force
+ * stays.
  */
 export interface LockoutStore {
-  /** The latest end of a lockout in force for any of the keys. */
+  /** The latest end of the lockouts in force for these keys. */
   lockedUntil(keys: readonly string[], now: number): Promise<number | undefined>;
   /**
-   * Counts one failure on each key; more than `max_failures` within the window starts a lockout (and audits
-   * `lockout.started`). A key that is locked out already is not counted; `events` are committed all the same.
+   * Counts one failure on each key; more than `max_failures` within the window start a lockout (audited as
+   * `lockout.started`). A locked key is not counted; `events` are committed in any case.
    */
   recordFailure(
     keys: readonly string[],
@@ -34,7 +34,7 @@ export interface LockoutStore {
     now: number,
     events: readonly AuditEvent[],
   ): Promise<void>;
-  /** Those that end first, first. */
+  /** In order of their end. */
   listLockouts(page: PageRequest, now: number): Promise<Page<LockoutRow>>;
   deleteLockout(key: string, events: readonly AuditEvent[]): Promise<boolean>;
 }

@@ -1,42 +1,41 @@
-/** The lookup key that the server makes for itself: 32 random bytes in a file beside the store. */
+/** The lookup key that the server generates: 32 random bytes in a file next to the store. */
 import { createHmac, randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, type EstuaryError, failed, unavailable } from '../errors.ts';
 
 /**
- * How a token finds its row: by a keyed hash. No character of a token is in the store, and without the key, which is
- * kept apart from it, a stolen database cannot even be searched for a guess.
+ * A keyed hash finds a token's row. The store contains no part of a token, so without the separate key a stolen
+ * database cannot be searched for guesses.
  */
 
-/** Bytes that a lookup key has at least. */
+/** Minimum bytes of a lookup key. */
 export const MIN_LOOKUP_KEY = 32;
 
-/** A purpose for each value under the key, so that none can stand for another. */
+/** Each value under the key has its own purpose, so that none can replace another. */
 type Purpose = 'token' | 'key check';
 
 function keyedHash(key: Buffer, purpose: Purpose, value: string): string {
   return createHmac('sha256', key).update(`estuary otp ${purpose}\0${value}`).digest('hex');
 }
 
-/** What a token's row is found by, hex. */
+/** The lookup value of a token, hex. */
 export function tokenLookup(key: Buffer, token: string): string {
   return keyedHash(key, 'token', token);
 }
 
-/** What the store remembers of a key, to know it again. */
+/** A value in the store that identifies a key. */
 export function keyCheck(key: Buffer): string {
   return keyedHash(key, 'key check', '');
 }
 
-/** Where it is, for a store in the file `storePath`. */
+/** The file of a store at `storePath`. */
 export function lookupKeyFile(storePath: string): string {
   return join(dirname(storePath), 'otp-lookup.key');
 }
 
 /**
- * The key in the file, or undefined where there is no file.
- *
+ * The key in the file, or undefined without a file.
  * @throws EstuaryError 500 `LOOKUP_KEY_DAMAGED`; 503 `LOOKUP_KEY_UNAVAILABLE`
  */
 export function readLookupKey(file: string): Buffer | undefined {
@@ -54,9 +53,7 @@ export function readLookupKey(file: string): Buffer | undefined {
 }
 
 /**
- * Makes the file, readable for its owner only. It is there whole or not at all, and where several processes make it at
- * once, all of them get the same key.
- *
+ * Creates the file atomically, readable only for its owner. Concurrent processes get the same key.
  * @throws EstuaryError 503 `LOOKUP_KEY_UNAVAILABLE`
  */
 export function makeLookupKey(file: string): Buffer {
@@ -86,7 +83,7 @@ function linkUnlessThere(from: string, to: string): void {
   try {
     linkSync(from, to);
   } catch (error) {
-    // Another process was faster: its key is the key.
+    // Another process was faster: use its key.
     if (!hasCode(error, 'EEXIST')) throw error;
   }
 }

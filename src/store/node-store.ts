@@ -1,22 +1,21 @@
-/** A server on a store that several share. */
+/** A server on a shared store. */
 export interface NodeRow {
-  /** `store.node_name`. */
   readonly name: string;
-  /** The machine it runs on, as that calls itself. */
+  /** Host name of its machine. */
   readonly host: string;
-  /** Milliseconds since it last said that it lives, by the store's clock. */
+  /** Milliseconds since its last heartbeat, by the store's clock. */
   readonly age: number;
-  /** Whether the others take it for alive. */
+  /** Whether the other nodes consider it alive. */
   readonly alive: boolean;
-  /** Whether it is the one that does what one of them does for all. */
+  /** Whether it performs the tasks of a single node. */
   readonly on_duty: boolean;
 }
 
-/** Milliseconds by which the clocks of a node and of the database may differ before the node warns, and before it is not ready. */
+/** Milliseconds of clock difference between a node and the database before a warning, and before it is not ready. */
 export const CLOCK_TOLERANCE = { warning: 5000, notReady: 60_000 } as const;
 
-/** Who is on the store. */
+/** The nodes of the store. */
 export interface NodeStore {
-  /** By their names; none: it is not one that servers share. */
+  /** By name; empty for a store that is not shared. */
   listNodes(): Promise<readonly NodeRow[]>;
 }

@@ -3,12 +3,12 @@ import type { Page, PageRequest } from './page.ts';
 
 export interface OtpRow {
   readonly id: string;
-  /** The keyed hash that finds the row, see token-lookup.ts; unique. */
+  /** The keyed hash that finds the row, see lookup-key-file.ts; unique. */
   readonly lookup: string;
   /** The encoded hash of the token ($argon2id$…, $2b$…, or hmac-sha256:…). */
   readonly hash: string;
   readonly client_id: string;
-  /** The label the token is limited to, or null. */
+  /** The label that the token is limited to, or null. */
   readonly ca: string | null;
   readonly created_at: number;
   readonly expires_at: number;
@@ -19,46 +19,46 @@ export interface OtpRow {
 
 export type OtpStatus = 'active' | 'consumed' | 'expired' | 'revoked';
 
-/** Which tokens; all that is given holds. */
+/** All given criteria must match. */
 export interface OtpFilter extends PageRequest {
   readonly client_id?: string | undefined;
   readonly status?: OtpStatus | undefined;
-  /** Rows of these labels only. */
+  /** Only rows of these labels. */
   readonly labels?: readonly string[] | undefined;
 }
 
-/** By what the request that takes a use is known when it is made again, and for how long it is answered then. */
+/** Recognizes a repeat of the request that takes a use, and limits for how long. */
 export interface Repeatable {
-  /** The same for the same request of the same token. */
+  /** Equal for the same request with the same token. */
   readonly recognition: string;
-  /** Milliseconds from its issue in which a repeat takes no further use. */
+  /** Milliseconds after issuance in which a repeat takes no further use. */
   readonly retry_window: number;
 }
 
-/** A use that was taken. One that went back is gone. */
+/** A use that was taken and not returned. */
 export interface OtpUse {
-  /** Of the request that it was taken for. */
+  /** Of the request that took it. */
   readonly request_id: string;
   readonly otp_id: string;
   /** When the certificate was issued; null: not yet, or never. */
   readonly issued_at: number | null;
-  /** Whether a process is at work on that request. */
+  /** Whether a process is working on that request. */
   readonly under_way: boolean;
 }
 
-/** The one-time passwords in the store. Their uses are taken with a reservation or a queued request, in its transaction. */
+/** The one-time passwords. Their uses are taken in the transaction of a reservation or a queued request. */
 export interface OtpStore {
   insertOtp(row: OtpRow, events: readonly AuditEvent[]): Promise<void>;
-  /** Adds the row of a JWT that counts once, unless it exists. @returns the row in the store */
+  /** Adds the row of a single-use JWT, unless it exists. @returns the row in the store */
   admitToken(row: OtpRow): Promise<OtpRow>;
   findOtp(lookup: string): Promise<OtpRow | undefined>;
   getOtp(id: string): Promise<OtpRow | undefined>;
-  /** The newest use that was taken for the request with this recognition. */
+  /** The latest use by the request with this recognition. */
   findOtpUse(recognition: string): Promise<OtpUse | undefined>;
-  /** In the order in which they were made. */
+  /** In order of creation. */
   listOtps(filter: OtpFilter, now: number): Promise<Page<OtpRow>>;
-  /** Changes when it ends. The events are committed with `changed` only. */
+  /** Changes the expiry. The events are committed with `changed` only. */
   changeOtp(id: string, expires_at: number, events: readonly AuditEvent[]): Promise<'changed' | 'revoked' | 'unknown'>;
-  /** Marks the token dead. `false`: no such token. Revoking twice is not an error, but commits no second event. */
+  /** Revokes the token. `false`: unknown. Revoking it again is not an error, but commits no second event. */
   revokeOtp(id: string, now: number, events: readonly AuditEvent[]): Promise<boolean>;
 }

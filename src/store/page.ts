@@ -2,30 +2,29 @@ import { badRequest } from '../errors.ts';
 
 export interface Page<T> {
   readonly items: readonly T[];
-  /** null: the list ends here. Otherwise it may go on, also behind a page that is not full. */
+  /** null: the end of the list. Otherwise it may continue, even after a partial page. */
   readonly next_cursor: string | null;
 }
 
-/** Oldest or newest first. */
 export type Order = 'asc' | 'desc';
 
 export interface PageRequest {
   readonly limit: number;
   readonly cursor?: string | undefined;
-  /** Oldest first unless told. */
+  /** Default: oldest first. */
   readonly order?: Order | undefined;
 }
 
-/** The place behind every row of a list that pages by a number, in either direction. */
+/** A position after every row of a list that pages by number, in either direction. */
 export const NEWEST = Number.MAX_SAFE_INTEGER;
 
-/** A text as searches compare it: upper and lower case alike. What is no text is compared as nothing. */
+/** A text in the form that searches compare, ignoring case. Other values count as empty. */
 export const fold = (text: unknown): string => (typeof text === 'string' ? text.toLowerCase() : '');
 
-/** The lists; a cursor works for the list that gave it out. */
+/** A cursor is valid only for its list. */
 export type ListName = 'otp' | 'certificate' | 'lockout' | 'request' | 'audit' | 'device';
 
-/** The key behind which the page begins: of the last item of the page before; undefined for the first page. */
+/** The key of the last item of the previous page; undefined for the first page. */
 export function readCursor(list: ListName, page: PageRequest): string | undefined {
   if (page.cursor === undefined) return undefined;
   const text = Buffer.from(page.cursor, 'base64url').toString('utf8');
@@ -34,7 +33,7 @@ export function readCursor(list: ListName, page: PageRequest): string | undefine
   return text.slice(prefix.length);
 }
 
-/** {@link readCursor} for the lists that page by a number, which starts at 1: the place that the page begins behind, in its order. */
+/** {@link readCursor} for lists that page by a number from 1: the position before the page, in its order. */
 export function readPosition(list: ListName, page: PageRequest): number {
   const key = readCursor(list, page);
   if (key === undefined) return page.order === 'desc' ? NEWEST : 0;
@@ -46,7 +45,7 @@ export function invalidCursor(): Error {
   return badRequest('CURSOR_INVALID', 'cursor does not belong to this list');
 }
 
-/** A row without the `position` that its list is ordered by. */
+/** A row without the `position` of its list. */
 export function withoutPosition<Row extends { position: number }>(row: Row): Omit<Row, 'position'> {
   const rest: Omit<Row, 'position'> & { position?: number } = { ...row };
   delete rest.position;
@@ -54,10 +53,9 @@ export function withoutPosition<Row extends { position: number }>(row: Row): Omi
 }
 
 /**
- * Makes a page of the rows that a query gave when asked for one more than the limit.
- *
- * @param key what the list is ordered by
- * @param stopped the place where the query ended before the list did, if so
+ * Makes a page from rows queried with a limit of one more.
+ * @param key the list's sort key
+ * @param stopped the position where the query stopped early, if it did
  */
 export function toPage<Row, Item>(
   list: ListName,

@@ -6,10 +6,9 @@
 export const REQUEST_STATUSES = ['pending', 'approved', 'issued', 'rejected', 'failed', 'expired'] as const;
 export type RequestStatus = (typeof REQUEST_STATUSES)[number];
 
-/** A status; and of what is pending, whether the people of a CA elsewhere decide. */
+/** A status; distinguishes pending requests that a remote CA decides. */
 export type RequestState = RequestStatus | 'pending at the CA';
 
-/** The state of a row. */
 export function stateOf({ status, decider }: { status: RequestStatus; decider: 'admin' | 'ca' }): RequestState {
   return status === 'pending' && decider === 'ca' ? 'pending at the CA' : status;
 }
@@ -17,11 +16,11 @@ export function stateOf({ status, decider }: { status: RequestStatus; decider: '
 export interface Transition {
   /** Empty: a new request. */
   readonly from: readonly RequestState[];
-  /** null: it is forgotten, as if it had never been. */
+  /** null: the request is deleted. */
   readonly to: RequestState | null;
-  /** Only while no process is at work on it, which its open reservation says. */
+  /** Only while no process is working on it, as its open reservation shows. */
   readonly idle?: true;
-  /** What becomes of the use of a one-time password that it holds. */
+  /** Effect on the one-time password use that it holds. */
   readonly use: 'is taken' | 'stays taken' | 'goes back' | 'goes back, unless the CA decided';
   readonly when: string;
 }
@@ -91,19 +90,19 @@ export const TRANSITIONS = {
   },
 } as const satisfies Readonly<Record<string, Transition>>;
 
-/** States that nothing leads out of but the end of `requests.retention`. */
+/** Final states, until `requests.retention` ends. */
 export const ENDED = REQUEST_STATUSES.filter(
   (status) => !Object.values<Transition>(TRANSITIONS).some(({ from }) => from.includes(status)),
 );
 
-/** States in which a request that is made again is answered; and `failed`, where it failed for good. */
+/** States in which a repeated request gets an answer; also `failed`, if permanent. */
 export const ANSWERED: readonly RequestStatus[] = ['pending', 'approved', 'issued', 'rejected'];
 
 const NOBODY_AT_WORK = 'NOT EXISTS (SELECT 1 FROM reservation WHERE request_id = request.id)';
 
 const list = (values: readonly string[]): string => `(${values.map((value) => `'${value}'`).join(', ')})`;
 
-/** SQL that is true of the rows in one of these statuses. */
+/** SQL condition: the row has one of these statuses. */
 export const inStatus = (statuses: readonly RequestStatus[]): string => `status IN ${list(statuses)}`;
 
 function inState(state: RequestState): string {
@@ -111,20 +110,20 @@ function inState(state: RequestState): string {
   return state === 'pending' ? "(status = 'pending' AND decider = 'admin')" : `status = '${state}'`;
 }
 
-/** SQL that is true of the rows of table `request` that may go this way. */
+/** SQL condition: the row of table `request` may make this transition. */
 export function mayGo(name: keyof typeof TRANSITIONS): string {
   const { from, idle }: Transition = TRANSITIONS[name];
   const states = `(${from.map(inState).join(' OR ')})`;
   return idle === true ? `${states} AND ${NOBODY_AT_WORK}` : states;
 }
 
-/** SQL assignments that bring a row of table `request` to where this way leads. */
+/** SQL assignments that make a row's transition. */
 export function goes(name: Exclude<keyof typeof TRANSITIONS, 'withdraw'>): string {
   const { to } = TRANSITIONS[name];
   if (to === 'pending at the CA') return "status = 'pending', decider = 'ca'";
   return to === 'approved' ? `status = '${to}', decider = 'admin'` : `status = '${to}'`;
 }
 
-/** SQL that is true of the rows in this state that no process is at work on. */
+/** SQL condition: the row has this state and no process is working on it. */
 export const restsIn = (...states: readonly RequestState[]): string =>
   `(${states.map(inState).join(' OR ')}) AND ${NOBODY_AT_WORK}`;

@@ -2,7 +2,7 @@ import type { AuditEvent } from '../audit/event.ts';
 import type { Page, PageRequest } from './page.ts';
 import type { RequestStatus } from './request-state.ts';
 
-/** How a request is written: as a CertificationRequest (RFC 2986), or as a CertReqMsg (RFC 4211) that came in CMC. */
+/** Format of a request: CertificationRequest (RFC 2986), or CertReqMsg (RFC 4211) from CMC. */
 export type RequestFormat = 'pkcs10' | 'crmf';
 
 export interface RequestRow {
@@ -14,62 +14,62 @@ export interface RequestRow {
   /** As in {@link CertificateRow}. */
   readonly sans: readonly string[];
   readonly key_type: string;
-  /** Who asked, for people. */
+  /** The requester, for people. */
   readonly requester: string;
   readonly method: string;
   /** Identifies the requester, see auth/identity.ts. */
   readonly requester_id: string;
-  /** Of a certificate that authenticated it: the subject of the CA that issued it, RFC 4514. */
+  /** Issuer's subject of the authenticating certificate, RFC 4514. */
   readonly requester_issuer: string | null;
-  /** Likewise its subjectAltNames, as in {@link CertificateRow}. */
+  /** Its subjectAltNames, as in {@link CertificateRow}. */
   readonly requester_sans: readonly string[];
-  /** The names of its certificate, as enrollment/names.ts writes them. */
+  /** The names of its certificate, encoded by enrollment/certified-names.ts. */
   readonly names: string;
   readonly status: RequestStatus;
   readonly created_at: number;
   readonly decided_at: number | null;
-  /** The administrators who have approved it so far, or of whom the last rejected it. */
+  /** Administrators who have approved it; the last one may have rejected it. */
   readonly decided_by: readonly Decider[];
-  /** How many administrators had to approve when it was queued. */
+  /** Approvals required when it was queued. */
   readonly approvals: number;
   /** Why it was rejected or failed. */
   readonly reason: string | null;
   /** Of its certificate. */
   readonly serial: string | null;
-  /** DER of the request that was queued: what is approved is what is issued. */
+  /** DER of the queued request: exactly what was approved is issued. */
   readonly csr: Buffer;
   readonly format: RequestFormat;
-  /** Hex SHA-256 of the SubjectPublicKeyInfo; null where the server generates the key, when it is issued. */
+  /** Hex SHA-256 of the SubjectPublicKeyInfo; null if the server generates the key on issuance. */
   readonly spki_sha256: string | null;
   /** The OTP of which it holds one use. */
   readonly otp_id: string | null;
-  /** The same for the same request: a hash of requester, CA, operation, public key (unless we generate it) and names. */
+  /** Equal for the same request: a hash of requester, CA, operation, public key (unless generated here) and names. */
   readonly recognition: string;
-  /** When it got its status, or was submitted. */
+  /** Time of its status or its submission. */
   readonly changed_at: number;
-  /** Who decides now: an administrator here, or the people at a remote CA. */
+  /** Who decides now: an administrator here, or a remote CA. */
   readonly decider: 'admin' | 'ca';
-  /** What the CA calls it; null where it decides: what became of the submission is not known. */
+  /** The remote CA's ID; null: the outcome of the submission is unknown. */
   readonly reference: string | null;
-  /** Since when the CA works and does not know it. */
+  /** Since when the working CA does not know it. */
   readonly missing_since: number | null;
   /** As in {@link CertificateRow}. */
   readonly device: string | null;
   readonly device_key: string | null;
   readonly required_device: string | null;
-  /** What an external service has decided of its names and validity when it was queued; null: none was asked. */
+  /** An external service's decision on names and validity when it was queued; null: none. */
   readonly override: RequestOverride | null;
 }
 
 /** An administrator who decided. */
 export interface Decider {
-  /** The same for the same administrator. */
+  /** Identifies the administrator. */
   readonly key: string;
   /** For people. */
   readonly name: string;
 }
 
-/** As `[ca.authorization]` has it; what is absent is as it was asked for. */
+/** As in `[ca.authorization]`; absent fields stay as requested. */
 export interface RequestOverride {
   /** RFC 4514. */
   readonly subject?: string;
@@ -78,41 +78,40 @@ export interface RequestOverride {
   readonly validity_days?: number;
 }
 
-/** Which requests; all that is given holds. */
+/** All given criteria must match. */
 export interface RequestFilter extends PageRequest {
   readonly status?: RequestStatus | undefined;
   readonly ca?: string | undefined;
   readonly requester?: string | undefined;
-  /** A device's id, whichever entry of that id it was. */
+  /** A device's ID in any of its entries. */
   readonly device?: string | undefined;
-  /** Rows of these labels only. */
+  /** Only rows of these labels. */
   readonly labels?: readonly string[] | undefined;
 }
 
 export interface Decision {
   readonly id: string;
-  /** `pending`: approved, and more administrators have to. */
+  /** `pending`: approved, with further approvals required. */
   readonly status: 'approved' | 'rejected' | 'pending';
   readonly reason: string | null;
   readonly decided_at: number;
-  /** Who has decided by then, and who had when this was decided: where somebody came between, nothing changes. Absent: it stays as it is. */
+  /** Deciders before and after this decision; if others decided meanwhile, nothing changes. Absent: unchanged. */
   readonly deciders?: { readonly before: readonly Decider[]; readonly after: readonly Decider[] };
 }
 
-/** How long queued requests are kept, in milliseconds. */
+/** Lifetimes of queued requests, in milliseconds. */
 export interface RequestLifetimes {
-  /** From queued to decided, and from approved to issued. */
+  /** From queuing to decision, and from approval to issuance. */
   readonly pending_ttl: number;
   /** After that. */
   readonly retention: number;
 }
 
-/** The requests that wait for a decision. */
+/** The request queue. */
 export interface RequestStore {
   /**
-   * Takes the OTP use (if any) and queues a `pending` request, unless {@link findRequest} finds one other than
-   * `supersedes`: that one is the answer then, and nothing changed.
-   *
+   * Takes the OTP use (if any) and queues a `pending` request. If {@link findRequest} finds one other than
+   * `supersedes`, returns that one, and nothing changes.
    * @param succeeded the lockout keys to clear with `queued`
    */
   queueRequest(
@@ -124,23 +123,25 @@ export interface RequestStore {
   /** The newest pending, approved, issued or rejected request with this recognition. */
   findRequest(recognition: string): Promise<RequestRow | undefined>;
   getRequest(id: string): Promise<RequestRow | undefined>;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   listRequests(filter: RequestFilter): Promise<Page<RequestRow>>;
   /**
-   * Decides a pending request of ours, or counts an approval. The events are committed with `decided` only. `device-refused`: its device may
-   * have no certificate any more, so that it cannot be approved. `overtaken`: somebody else has decided since.
+   * Decides a pending request of this server, or counts an approval. The events are committed with `decided` only.
+   * `device-refused`: its device may no longer have a certificate. `overtaken`: another administrator decided
+   * meanwhile.
    */
   decideRequest(
     decision: Decision,
     events: readonly AuditEvent[],
   ): Promise<'decided' | 'not-pending' | 'device-refused' | 'overtaken' | 'unknown'>;
   /**
-   * Ends an approved request that the CA refuses for good; its OTP use goes back. `false`: it is not approved, or its
-   * issuance is under way; nothing changed.
+   * Ends an approved request that the CA permanently rejects; returns its OTP use. `false`: it is not approved, or its
+   * issuance is in progress; nothing changed.
    */
   failRequest(id: string, reason: string, now: number, events: readonly AuditEvent[]): Promise<boolean>;
   /**
-   * Ends what waited longer than `pending_ttl` (and audits `request.expired`); deletes a batch of what ended longer ago than `retention` (retention-store.ts). OTP uses do not go back.
+   * Ends requests older than `pending_ttl` (audited as `request.expired`); deletes a batch that ended longer ago than
+   * `retention` (retention-store.ts). Does not return OTP uses.
    */
   expireRequests(lifetimes: RequestLifetimes, now: number): Promise<{ expired: number; purged: number }>;
 }

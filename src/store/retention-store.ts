@@ -1,50 +1,48 @@
 import type { ArchivedRange } from '../audit/event.ts';
 
-/** A token that is over since a time: expired or revoked by then, or used up by another. */
+/** A token that expired or was revoked by one time, or was used up by another. */
 export interface OverSince {
-  /** Milliseconds since the epoch. */
   readonly ended: number;
   readonly used: number;
 }
 
-/** A page of tokens that were looked at. */
+/** A page of tokens. */
 export interface OverTokens {
   readonly ids: readonly string[];
-  /** What the next page comes after; null: that was the last. */
+  /** Position of the next page; null: none. */
   readonly next: number | null;
 }
 
-/** An audit record as the audit file has it. */
+/** An audit record in the form of the audit file. */
 export interface AuditLine {
   readonly seq: number;
-  /** Milliseconds since the epoch. */
   readonly time: number;
   readonly line: string;
 }
 
 /**
- * What leaves the store for its age. Every call takes a batch, so that what waits meanwhile does not wait long, and says how many
- * there were: less than {@link PURGED_AT_ONCE} are all.
+ * Deletion of old data. Every call processes one batch, so that others do not wait long, and returns the number; less
+ * than {@link PURGED_AT_ONCE} means that all are done.
  */
 export interface RetentionStore {
   /**
-   * Certificates that ended before a time. A revoked one stays until its CA's latest CRL is younger than its end (RFC 5280 §3.3), and
-   * one that a queued request came to until that is gone.
+   * Certificates that expired before a time. A revoked one stays until its CA's latest CRL is younger than its expiry
+   * (RFC 5280 §3.3), and the certificate of a queued request until that is gone.
    */
   purgeCertificates(ended_before: number): Promise<number>;
-  /** A page of the tokens that are over. @param after 0, or `next` of the page before */
+  /** A page of dead tokens. @param after 0, or `next` of the previous page */
   findOverTokens(since: OverSince, after: number): Promise<OverTokens>;
-  /** Deletes those that are still over and that no request or reservation names. */
+  /** Deletes those that are still dead and that no request or reservation refers to. */
   purgeTokens(ids: readonly string[], since: OverSince): Promise<number>;
   /** Registered devices whose `not_after` was before a time. */
   purgeDevices(ended_before: number): Promise<number>;
-  /** The records behind one, in order. */
+  /** The records after one, in order. */
   auditLines(after: number, limit: number): Promise<readonly AuditLine[]>;
-  /** The end of what was archived: of the newest record that says so; undefined: nothing was. */
+  /** The end of the archive according to the newest record about it; undefined: nothing is archived. */
   lastArchived(): Promise<ArchivedRange | undefined>;
-  /** Commits the record that says that a run is archived; nothing leaves the store by it. */
+  /** Commits the record that a range is archived; deletes nothing. */
   noteArchived(range: ArchivedRange, detail: string): Promise<void>;
-  /** Deletes audit records that are archived. */
+  /** Deletes archived audit records. */
   purgeArchived(): Promise<number>;
 }
 

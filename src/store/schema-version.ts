@@ -1,7 +1,7 @@
-/** Which versions of a schema this program works with, whichever driver has it. */
+/** The schema versions that this program supports, for both drivers. */
 import { failed, type EstuaryError } from '../errors.ts';
 
-/** The version of the first schema of Estuary 0.2. A database of 0.1 has a lower one. */
+/** The first schema version of Estuary 0.2. A database of 0.1 has a lower one. */
 export const FIRST_VERSION = 100;
 
 /** @param detail for the log: the database and its version */

@@ -1,59 +1,57 @@
-/** What is counted of requests and certificates, by what the audit log says of them. */
+/** Statistics of requests and certificates, derived from the audit log. */
 export const STATISTICS = [
   /** Certificates, without renewals. */
   'issued',
   /** Certificates of simplereenroll. */
   'renewed',
-  /** Requests of somebody who was authenticated. */
+  /** Rejected requests of authenticated requesters. */
   'refused',
-  /** Requests that something of ours, or a CA behind, failed. */
+  /** Requests that failed here or at a remote CA. */
   'failed',
-  /** Requests that went into the queue. */
+  /** Queued requests. */
   'queued',
   /** Certificates. */
   'revoked',
-  /** Refused credentials of devices and administrators. */
+  /** Rejected credentials of devices and administrators. */
   'unauthenticated',
 ] as const;
 
 export type Statistic = (typeof STATISTICS)[number];
 
 export interface StatisticsFilter {
-  /** Milliseconds; a whole number of {@link interval}. */
+  /** A multiple of {@link interval}. */
   readonly since: number;
-  /** Before this. */
+  /** Exclusive. */
   readonly until: number;
-  /** Milliseconds, whole hours: what happened in one of them is one number. */
+  /** Milliseconds, whole hours; one count per interval. */
   readonly interval: number;
   /** A label. */
   readonly ca?: string | undefined;
-  /** Only what happened at these labels. */
+  /** Only events at these labels. */
   readonly labels?: readonly string[] | undefined;
 }
 
 export interface Count {
-  /** When the interval began. */
+  /** Start of the interval. */
   readonly time: number;
   readonly what: Statistic;
   readonly count: number;
 }
 
 /**
- * Counters of whole hours, kept in the transaction of the audit record that each event is: they cost the same to read however many
- * certificates there are, and stay when records leave the store for an archive.
+ * Hourly counters, updated in the transaction of each audit record: their cost does not depend on the number of
+ * certificates, and they remain when records are archived.
  */
 export interface StatisticsStore {
-  /** What there was, by interval; where there was nothing there is no row. */
+  /** Counts by interval; intervals without events have no row. */
   countEvents(filter: StatisticsFilter): Promise<readonly Count[]>;
   /**
-   * Counts the valid certificates by the time when they expire: before the first of `ends`, from each to the next, and from
-   * the last on.
-   *
-   * @param ends milliseconds since the epoch, ascending
-   * @param labels absent: any
+   * Counts the valid certificates by expiry: before the first of `ends`, between consecutive ones, and after the last.
+   * @param ends ascending
+   * @param labels default: any
    */
   countCertificatesByEnd(now: number, ends: readonly number[], labels?: readonly string[]): Promise<readonly number[]>;
 }
 
-/** Milliseconds: the shortest interval. */
+/** The shortest interval, in milliseconds. */
 export const STATISTICS_HOUR = 3_600_000;

@@ -1,15 +1,15 @@
 /**
- * The store in the domain's words. Every mutating call is one transaction that also commits the audit events given to
- * it: either both are durable when the promise resolves, or neither happened. Times are milliseconds since the epoch,
- * serials lower-case hex.
+ * The store's interface. Every mutating call is one transaction that also commits the given audit events: when the
+ * promise resolves both are durable, otherwise neither happened. Times are milliseconds since the epoch, serial numbers
+ * lowercase hex.
  *
- * The calls stand by subject in the files beside this one; a part of the server takes the subjects that it uses. Every
- * call is asynchronous and none blocks the event loop: the database may be in a thread of this process (sqlite/) or
- * somewhere on the network. What any driver has to keep is tested in test/store/contract.
+ * The calls are grouped by subject in the neighboring files; components use only the subjects that they need. Every
+ * call is asynchronous and does not block the event loop: the database may be in a thread of this process (sqlite/) or
+ * on the network. test/store/contract tests the requirements of all drivers.
  *
  * Every call can reject with {@link EstuaryError} 503 (`STORE_UNAVAILABLE`, `AUDIT_UNAVAILABLE`, `AUDIT_TAMPERED`) or
- * 500 (`STORE_FAILED`); then nothing of it happened, unless the store went away over it: then it may have.
- * Lists reject with 400 `CURSOR_INVALID` for a cursor that they did not give out.
+ * 500 (`STORE_FAILED`). Then nothing happened, unless the store was lost meanwhile. Lists reject with 400
+ * `CURSOR_INVALID` for a foreign cursor.
  */
 import type { AuditStore } from './audit-store.ts';
 import type { CertificateStore } from './certificate-store.ts';
@@ -27,19 +27,19 @@ import type { RetentionStore } from './retention-store.ts';
 import type { SessionStore } from './session-store.ts';
 import type { StatisticsStore } from './statistics-store.ts';
 
-/** What parts of names are found by, which is filled behind what it tells of. Until then, they are found by looking at each. */
+/** Search index for name substrings, filled after the rows. Until then, searches scan unindexed rows. */
 export interface SearchStore {
-  /** Whether there is anything that {@link indexForSearch} has not been through. */
+  /** Whether rows remain for {@link indexForSearch}. */
   isSearchBehind(): Promise<boolean>;
-  /** Goes through some more, so many that nobody waits long for it. `true`: there is more. */
+  /** Indexes a small batch. `true`: there is more. */
   indexForSearch(): Promise<boolean>;
 }
 
-/** What waits for somebody at a moment. */
+/** Pending items at a moment. */
 export interface Waiting {
-  /** Requests that wait for a decision, by CA. */
+  /** Requests that await a decision, by CA. */
   readonly pending: readonly { readonly ca: string; readonly count: number }[];
-  /** Keys that are locked out. */
+  /** Locked-out keys. */
   readonly lockouts: number;
 }
 
@@ -61,12 +61,12 @@ export interface Store
     SessionStore,
     StatisticsStore,
     NodeStore {
-  /** What waits for somebody, for the metrics. @param now milliseconds since the epoch */
+  /** Pending items, for the metrics. */
   countWaiting(now: number): Promise<Waiting>;
-  /** Begins a new audit file where the former was renamed away or emptied (SIGHUP after a rotation). */
+  /** Begins a new audit file if the old one was renamed or emptied (SIGHUP after a rotation). */
   reopenAuditFile(): Promise<void>;
-  /** Throws {@link EstuaryError} 503 when the database or the audit file cannot be written. */
+  /** Throws {@link EstuaryError} 503 if the database or the audit file is not writable. */
   checkWritable(): Promise<void>;
-  /** Commits what is waiting, then lets go of the database and the audit file. */
+  /** Commits waiting calls, then closes the database and the audit file. */
   close(): Promise<void>;
 }

@@ -22,10 +22,7 @@ export async function isTaken(deps: AdminDependencies, request: FastifyRequest, 
 /** Rows per transaction, so that other writers do not wait long. */
 const TOGETHER = 200;
 
-/**
- * @param isDry checks every row and changes nothing
- * @throws EstuaryError 400, 413, 415: nothing has changed
- */
+/** @param isDry checks every row and changes nothing @throws EstuaryError 400, 413, 415: nothing has changed */
 export function importDevices(
   deps: AdminDependencies,
   request: FastifyRequest,

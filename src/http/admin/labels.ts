@@ -39,7 +39,6 @@ export function checkLabelRule(request: FastifyRequest): void {
 
 /**
  * The label that a limited caller names for something new, or in place of another one.
- *
  * @throws EstuaryError 403 `LABEL_NOT_PERMITTED`
  */
 export function checkLabel(request: FastifyRequest, label: string | null | undefined): void {

@@ -1,25 +1,25 @@
 import { EstuaryError, type ErrorCode, type ErrorStatus } from '../../errors.ts';
 
-/** A write, as it waits for its transaction. */
+/** A write waiting for its transaction. */
 export interface Call {
   readonly operation: string;
-  /** Typed where the call is made and where the operation is. */
+  /** Typed by the caller and by the operation. */
   readonly args: readonly never[];
-  /** When it was made: the time of its audit records, ms. */
+  /** Time of the call and of its audit records. */
   readonly time: number;
 }
 
 export type Reply = { readonly value: unknown; readonly error?: undefined } | { readonly error: EstuaryError };
 
-/** What carries out the writes of a store. */
+/** Carries out the writes of a store. */
 export interface Writer {
-  /** The names of what it carries out. */
+  /** Names of its operations. */
   readonly operations: readonly string[];
-  /** One reply for each call, in their order. It never rejects, and is not called again before it has resolved. */
+  /** One reply per call, in order. Never rejects, and is not called again before it has resolved. */
   carryOut(calls: readonly Call[]): Promise<readonly Reply[]>;
 }
 
-/** An error as a message between threads contains it. */
+/** An error as a message between threads. */
 export interface PlainError {
   readonly status: ErrorStatus;
   readonly code: ErrorCode;

@@ -2,9 +2,9 @@
 
 /** The key of the tokens' lookups. */
 export interface LookupKeyOptions {
-  /** `otp.lookup_key`; undefined: the file beside the store, which is made where it is missing. */
+  /** `otp.lookup_key`; undefined: the file next to the store, which is created if missing. */
   readonly configured: Uint8Array | undefined;
-  /** Whether one-time passwords are on: without them, a store whose key was lost may be opened. */
+  /** Whether one-time passwords are on; without them, a store with a lost key may be opened. */
   readonly required: boolean;
 }
 
@@ -24,21 +24,21 @@ export interface SqliteDatabase extends AnyDatabase {
 export interface PostgresDatabase extends AnyDatabase {
   readonly driver: 'postgres';
   readonly server: PostgresServer;
-  /** In every audit record; the chain of records is this node's. */
+  /** In every audit record; the chain belongs to this node. */
   readonly node: string;
 }
 
-/** Where PostgreSQL is, and who comes. */
+/** A PostgreSQL server and its credentials. */
 export interface PostgresServer {
-  /** As libpq has it: `postgresql://user:password@host:5432/database`; several hosts with commas between. A secret. */
+  /** As in libpq: `postgresql://user:password@host:5432/database`, with several hosts separated by commas. A secret. */
   readonly url: string;
-  /** absent: as the URL's `sslmode` says. */
+  /** Default: per the URL's `sslmode`. */
   readonly tls?: PostgresTls | undefined;
 }
 
 /** PEM. */
 export interface PostgresTls {
-  /** Whom the server's certificate has to come from; absent: the anchors of the system. */
+  /** Trust anchors for the server's certificate; default: the system's. */
   readonly anchors?: string | undefined;
   readonly certificate?: string | undefined;
   readonly private_key?: string | undefined;

@@ -1,6 +1,6 @@
 import { EstuaryError, failed, unavailable } from '../../errors.ts';
 
-/** What went wrong where the database is, as the one error family; errors of a driver's library it has told apart before. */
+/** Converts an error to an EstuaryError; driver-specific errors were converted before. */
 export function toStoreError(error: unknown): EstuaryError {
   if (error instanceof EstuaryError) return error;
   if (error instanceof Error && 'syscall' in error)
@@ -12,17 +12,17 @@ export function toStoreError(error: unknown): EstuaryError {
   return failed('STORE_FAILED', 'the store failed', { detail, cause: error });
 }
 
-/** The store does not take this at present. @param detail for the log */
+/** The store is temporarily unavailable. @param detail for the log */
 export const storeUnavailable = (detail: string, cause?: unknown): EstuaryError =>
   unavailable('STORE_UNAVAILABLE', 'the store is unavailable', { detail, cause });
 
-/** The store, or what is in it, is broken. @param detail for the log */
+/** The store or its content is broken. @param detail for the log */
 export const storeFailed = (detail: string, cause?: unknown): EstuaryError =>
   failed('STORE_FAILED', 'the store failed', { detail, cause });
 
 /**
- * 503: the store went away over the call, or is away. Whether a call that was under way happened is not known; whoever calls has to find
- * out, or to take it back.
+ * 503: the connection to the store was lost. A call in progress may have taken effect; the caller must check or undo
+ * it.
  */
 export class StoreLost extends EstuaryError {
   /** @param detail for the log */

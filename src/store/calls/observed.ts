@@ -12,10 +12,7 @@ type Observed =
   | 'audit'
   | 'auditDevice';
 
-/**
- * Calls that tell of the events that they were given, once those are committed: of requests, certificates and refused credentials, for the
- * metrics.
- */
+/** Reports events of requests, certificates and rejected credentials after their commit, for the metrics. */
 export function observed(
   writes: Pick<Store, Observed>,
   onCommit: (events: readonly AuditEvent[]) => void,

@@ -1,21 +1,21 @@
 import type { AuditEvent } from '../../audit/event.ts';
 
-/** What a write did, and what the audit log says about it in the same transaction. */
+/** The result of a write, and its audit events for the same transaction. */
 export interface Outcome<T> {
   readonly value: T;
   readonly events: readonly AuditEvent[];
-  /** The key of the device that the events tell of. */
+  /** Key of the device that the events concern. */
   readonly device?: string | null;
-  /** Events that tell of a device each. */
+  /** Events that each concern a device. */
   readonly ofDevices?: readonly { readonly event: AuditEvent; readonly device: string }[];
 }
 
-/** A write that changed something, or nothing but the audit log. */
+/** A write that changed something, or only the audit log. */
 export function done<T>(value: T, events: readonly AuditEvent[], device: string | null = null): Outcome<T> {
   return { value, events, device };
 }
 
-/** A write that was not carried out: there is nothing to audit. */
+/** A write that changed nothing: no audit events. */
 export function undone<T>(value: T): Outcome<T> {
   return { value, events: [] };
 }

@@ -4,9 +4,9 @@ import { inTurn } from '../../process/turns.ts';
 import type { Call, Reply, Writer } from './calls.ts';
 import { toStoreError } from './errors.ts';
 
-/** Calls that may wait. Above it the store is overloaded, and new calls are rejected. */
+/** Maximum waiting calls; beyond that the store is overloaded and rejects new ones. */
 export const MAX_WAITING = 10_000;
-/** Most calls in one transaction, so that a call in the next transaction does not wait long. */
+/** Maximum calls per transaction, so that the next transaction does not wait long. */
 const MAX_GROUP = 256;
 
 interface Waiting {
@@ -15,12 +15,12 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** Whether an error is an answer of the store, not a failure of it. */
+/** Whether an error is an answer of the store rather than a failure. */
 export const isAnswer = (error: unknown): boolean => !(error instanceof EstuaryError) || isRefusal(error);
 
 /**
- * The writes of this process. Calls that arrive in one turn of the event loop, or while a group is being committed, share the next
- * transaction: the more calls arrive, the more share a commit.
+ * The writes of this process. Calls that arrive in one turn of the event loop, or while a group is being committed,
+ * share the next transaction: under load more calls share a commit.
  */
 export class WriteQueue {
   readonly #writer: Writer;
@@ -29,12 +29,12 @@ export class WriteQueue {
   #waiting: Waiting[] = [];
   /** Calls of the group that is being committed. */
   #underWay = 0;
-  /** What runs between two groups. */
+  /** Work to run between two groups. */
   #alone: (() => Promise<void>)[] = [];
   #running: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
 
-  /** @param onBehind called when the database is older than the audit file (`STORE_BEHIND`) */
+  /** @param onBehind called if the database is older than the audit file (`STORE_BEHIND`) */
   constructor(writer: Writer, now: () => number, onBehind: (error: EstuaryError) => void = () => undefined) {
     this.#writer = writer;
     this.#now = now;
@@ -45,7 +45,7 @@ export class WriteQueue {
     return this.#writer.operations;
   }
 
-  /** Carries an operation out. The caller knows its types; see store-calls.ts. */
+  /** Runs an operation. The caller knows its types; see store-calls.ts. */
   async call<Result>(operation: string, args: readonly unknown[]): Promise<Result> {
     if (this.#closing !== undefined) throw unavailable('STORE_UNAVAILABLE', 'the store is closed');
     if (this.#waiting.length + this.#underWay >= MAX_WAITING)
@@ -71,7 +71,7 @@ export class WriteQueue {
     });
   }
 
-  /** Resolves when everything that is waiting has been carried out. */
+  /** Resolves when all waiting calls are complete. */
   close(): Promise<void> {
     this.#closing ??= Promise.resolve(this.#running);
     return this.#closing;
@@ -82,7 +82,7 @@ export class WriteQueue {
   }
 
   async #run(): Promise<void> {
-    // The other calls of this turn join the first group.
+    // Let the other calls of this turn join the first group.
     await new Promise(setImmediate);
     while (this.#waiting.length + this.#alone.length > 0) {
       for (const work of this.#alone.splice(0)) await work();
@@ -94,10 +94,10 @@ export class WriteQueue {
       const behind = replies.find(({ error }) => error?.code === 'STORE_BEHIND')?.error;
       if (behind !== undefined) this.#onBehind(behind);
       for (const [n, waiting] of group.entries()) inTurn(() => settle(waiting, replies[n]));
-      // What the replies lead to joins the next group.
+      // Let calls that the replies cause join the next group.
       if (this.#waiting.length === 0) await new Promise(setImmediate);
     }
-    // Not later: a call in the next microtask has to start it again.
+    // Not later: a call in the next microtask must restart it.
     this.#running = undefined;
   }
 }

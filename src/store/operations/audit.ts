@@ -13,7 +13,7 @@ export function toRecord(row: { line: string }): AuditRecord {
 const COLUMNS = ['subject', 'ca', 'label', 'serial', 'request_id'] as const;
 export type SearchColumns = Readonly<Record<(typeof COLUMNS)[number], string | null>>;
 
-/** The columns of PostgreSQL that lists search. They repeat fields of the line, and `audit verify` compares them with it. */
+/** The columns that PostgreSQL searches. They repeat fields of the line, and `audit verify` compares them with it. */
 export function searchColumns(line: string): SearchColumns {
   const { subject, ca, label, serial, request_id } = toRecord({ line });
   return {
@@ -25,7 +25,7 @@ export function searchColumns(line: string): SearchColumns {
   };
 }
 
-/** A text column takes every character except U+0000 and lone surrogates. */
+/** PostgreSQL's text cannot hold U+0000 and lone surrogates. */
 export const storable = (text: string | null | undefined): string | null =>
   text?.replaceAll('\0', '\u2400').toWellFormed() ?? null;
 

@@ -15,10 +15,10 @@ export const CERTIFICATE_COLUMNS =
 
 export const LISTED_COLUMNS = CERTIFICATE_COLUMNS.replace(' der,', '');
 
-/** Most certificates of one key that are returned. */
+/** Maximum certificates of one key that are returned. */
 const SAME_KEY = 8;
 
-/** A row as databases have it. */
+/** A database row. */
 export type StoredCertificate = Omit<CertificateRow, 'sans'> & { readonly sans: string };
 
 export function toCertificateRow<Stored extends Pick<StoredCertificate, 'ca' | 'serial' | 'sans'>>(
@@ -27,7 +27,7 @@ export function toCertificateRow<Stored extends Pick<StoredCertificate, 'ca' | '
   return { ...stored, sans: readSans(stored.sans, `certificate ${stored.ca} ${stored.serial}`) };
 }
 
-/** The names of a `sans` column. @throws EstuaryError 500 `STORE_FAILED` that names the row */
+/** The names in a `sans` column. @throws EstuaryError 500 `STORE_FAILED` that names the row */
 export function readSans(json: string, row: string): readonly string[] {
   const sans: unknown = JSON.parse(json);
   if (Array.isArray(sans) && sans.every((san) => typeof san === 'string')) return sans;
@@ -68,11 +68,7 @@ export function certificateReads(db: Database) {
   };
 }
 
-/**
- * Inserts a certificate. `false`: the store has its serial number of this CA.
- *
- * @param issued_at null: unknown
- */
+/** Inserts a certificate. `false`: the store has its serial number of this CA. @param issued_at null: unknown */
 export function insertCertificate(db: Database): (row: CertificateRow, issued_at: number | null) => Operation<boolean> {
   const names = Object.entries(db.dialect.nameColumns);
   const columns = [...names.map(([name]) => name), 'issued_at', ...CERTIFICATE_COLUMNS.split(', ')];
@@ -92,16 +88,17 @@ export function insertCertificate(db: Database): (row: CertificateRow, issued_at
   };
 }
 
-/** Revokes; of a held certificate, the hold becomes final (X.509 §9.5.3.1: the revocation date is that of the hold). */
+/**
+ * Revokes; for a held certificate, the hold becomes final (X.509 §9.5.3.1: the revocation date is that of the hold).
+ */
 export const REVOKE = `UPDATE certificate SET revoked_at = coalesce(revoked_at, @revoked_at), reason = @reason,
   invalidity_date = coalesce(@invalidity_date, invalidity_date) WHERE ca = @ca AND serial = @serial
   AND (revoked_at IS NULL OR (reason = 'certificateHold' AND @reason <> 'certificateHold'))`;
 
-/** Ends a hold. */
 export const RELEASE = `UPDATE certificate SET revoked_at = NULL, reason = NULL, invalidity_date = NULL
   WHERE ca = ? AND serial = ? AND reason = 'certificateHold'`;
 
-/** The writes of certificates after their issuance. */
+/** Writes to certificates after their issuance. */
 export function certificateWrites(db: Database) {
   const revoke = db.prepare<Revocation, { device_key: string | null }>(`${REVOKE} RETURNING device_key`);
   const release = db.prepare<[string, string], { device_key: string | null }>(`${RELEASE} RETURNING device_key`);
@@ -151,7 +148,10 @@ export function certificateWrites(db: Database) {
   };
 }
 
-/** An imported row, of which a restore had only what the audit log contains: who got it, and whether it was revoked. */
+/**
+ * An imported row completed with data of a restore, which had only what the audit log contains: the owner and the
+ * revocation.
+ */
 function completedRow(restored: StoredCertificate, row: CertificateRow): CertificateRow {
   const { der, fingerprint_sha256, key_identifier, subject, sans, not_before, not_after } = row;
   return { ...restored, der, fingerprint_sha256, key_identifier, subject, sans, not_before, not_after };

@@ -22,7 +22,7 @@ export function cmcReads(db: Database) {
   };
 }
 
-/** @param ofDead the condition on an instance that no living node has */
+/** @param ofDead condition on an instance without a living node */
 export function cmcWrites(db: Database, ofDead: string) {
   const insert = db.prepare<CmcMessage>(
     `INSERT INTO cmc_message (key, id, transaction_key, instance, created_at)

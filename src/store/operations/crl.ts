@@ -1,4 +1,4 @@
-/** Revocation lists, and the revoked certificates that go into them. */
+/** Revocation lists and their entries. */
 import type { AuditEvent } from '../../audit/event.ts';
 import { storeFailed } from '../calls/errors.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
@@ -15,7 +15,7 @@ interface RevokedRow {
   readonly invalidity_date: number | null;
 }
 
-/** Encoded here, next to the database: of a hundred thousand entries, encoding is most of the work. */
+/** Encoded next to the database: for a hundred thousand entries, encoding is most of the work. */
 function encodeRow({ serial, revoked_at, reason, invalidity_date }: RevokedRow): Buffer {
   if (!isCrlReason(reason)) throw storeFailed(`certificate ${serial}: no CRLReason "${reason}"`);
   return encodeCrlEntry({
@@ -45,7 +45,7 @@ export function crlReads(db: Database) {
   return {
     crlNumber,
     *crlHead(ca: string): Operation<CrlHead> {
-      // First: a list that is saved in between makes the CRL look older than it is, not newer.
+      // First: a list saved in between makes the CRL look older than it is, not newer.
       const { changes = 0, changed_at = null } = (yield* changesOf.get(ca)) ?? {};
       return { number: yield* crlNumber(ca), changes, changed_at };
     },

@@ -1,8 +1,8 @@
 import { type Database, type Operation, result } from './port.ts';
 
 /**
- * Whether a device may have a certificate of a CA now; without a device, nobody asks. A change of the device waits for the end of the
- * transaction.
+ * Whether a device may have a certificate of a CA now; always true without a device. Locks the device against changes
+ * until the transaction ends.
  */
 export function mayIssueTo(
   db: Database,

@@ -1,4 +1,4 @@
-/** Registered devices, and their history. */
+/** Registered devices and their history. */
 import type { AuditEvent } from '../../audit/event.ts';
 import { storeFailed } from '../calls/errors.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
@@ -26,17 +26,17 @@ import { REQUEST_COLUMNS, type StoredRequest, toRequestRow } from './requests.ts
 
 const DEVICE_COLUMNS = 'key, id, ca, enabled, not_after, note, match, attributes, created_at, changed_at';
 
-/** Most devices that a requester can be: two are already too many. */
+/** Maximum devices returned for a requester; two are already ambiguous. */
 const FOUND = 8;
 
-/** A row as databases have it. */
+/** A database row. */
 type StoredDevice = Omit<DeviceRow, 'enabled' | 'match' | 'attributes'> & {
   readonly enabled: number;
   readonly match: string | null;
   readonly attributes: string;
 };
 
-/** A row to write, with the key by which its match is found. */
+/** A row to write, with the lookup key of its match. */
 type WrittenDevice = StoredDevice & { readonly match_key: string | null };
 
 const toDeviceRow = (stored: StoredDevice): DeviceRow => ({
@@ -70,7 +70,7 @@ function readTexts(json: string, id: string): Record<string, string> {
   return Object.fromEntries(texts) as Record<string, string>;
 }
 
-/** What a selection requires of a row. */
+/** The conditions of a selection. */
 const conditions = ({ id, ca, enabled, labels }: DeviceSelection): readonly Condition[] => [
   ...atLabels('ca', labels).conditions,
   ...given([
@@ -156,7 +156,7 @@ export function deviceReads(db: Database) {
   };
 }
 
-/** What became of an entry, and its audit events. */
+/** The result of an entry, and its audit events. */
 interface Entered {
   readonly result: EntryResult;
   readonly events: readonly { readonly event: AuditEvent; readonly device: string }[];
@@ -194,7 +194,7 @@ export function deviceWrites(db: Database) {
       mode: 'create' | 'upsert',
       labels?: readonly string[],
     ): Operation<Outcome<readonly EntryResult[]>> {
-      // One after the other: a device that is given twice has to find the first.
+      // Sequentially: a repeated device must find the first one.
       const entered: Entered[] = [];
       for (const entry of entries) entered.push(yield* put(entry, mode, labels));
       return {
@@ -226,7 +226,7 @@ export function deviceWrites(db: Database) {
   };
 }
 
-/** A known device after an upsert: fields that are not given stay as they are. */
+/** An existing device after an upsert; fields that are not given stay. */
 function upserted(stored: StoredDevice, { row, change = {}, merges = false }: DeviceEntry): DeviceRow {
   const before = toDeviceRow(stored);
   const { match, attributes } = change;
@@ -239,7 +239,7 @@ function upserted(stored: StoredDevice, { row, change = {}, merges = false }: De
   };
 }
 
-/** The audit events of an upsert that changed a known device. */
+/** Audit events of an upsert that changed an existing device. */
 function upsertedEvents({ events }: DeviceEntry, { key, ca }: DeviceRow): Entered['events'] {
   return events.map((event) => ({
     event: {

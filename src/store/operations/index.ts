@@ -1,4 +1,4 @@
-/** The operations that both drivers have in common. */
+/** The operations common to both drivers. */
 import { certificateReads, certificateWrites } from './certificates.ts';
 import { cmcReads, cmcWrites } from './cmc.ts';
 import { crlReads, crlWrites } from './crl.ts';
@@ -32,7 +32,7 @@ export function commonReads(db: Database) {
   };
 }
 
-/** @param ofDead the condition on the instance of a CMC message that no living node has */
+/** @param ofDead condition on a CMC message's instance without a living node */
 export function commonWrites(db: Database, ofDead: string) {
   return {
     ...otpWrites(db),

@@ -1,14 +1,14 @@
-/** What clients sent with their certificates. */
+/** CA certificates that clients sent with theirs. */
 import { type Outcome, undone } from '../calls/outcome.ts';
 import type { PresentedIntermediate, PresentedPath } from '../intermediate-store.ts';
 import { type Database, NO_LIMIT, type Operation } from './port.ts';
 
-/** Milliseconds after the last use; a TLS session that is resumed is minutes or days old. */
+/** Milliseconds since the last use; resumed TLS sessions are at most days old. */
 const LIFETIME = 30 * 86_400_000;
-/** Above these numbers, those that were used longest ago are deleted. */
+/** Above these numbers, the least recently used are deleted. */
 const MAX_PATHS = 100_000;
 const MAX_INTERMEDIATES = 10_000;
-/** Number of writes between two counts. */
+/** Writes between two counts. */
 const COUNT_EVERY = 1000;
 
 export function intermediateReads(db: Database) {
@@ -28,7 +28,7 @@ export function intermediateReads(db: Database) {
   };
 }
 
-/** An intermediate is used whenever a path with it is, so it is never deleted before the path. */
+/** A path's intermediates are used with it, so they are never deleted before it. */
 export function intermediateWrites(db: Database) {
   const savePath = db.prepare<[string, string, number]>(
     `INSERT INTO presented_path (leaf, intermediates, used_at) VALUES (?, ?, ?)

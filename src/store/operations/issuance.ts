@@ -1,4 +1,4 @@
-/** Reserve, record, release: the two phases of an issuance, and the way back. */
+/** The two phases of an issuance (reserve, record), and the release. */
 import type { AuditEvent } from '../../audit/event.ts';
 import { type EstuaryError, failed, forbidden } from '../../errors.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
@@ -15,7 +15,7 @@ import { type Database, type Operation, result } from './port.ts';
 export const RESERVATION_COLUMNS =
   'request_id, instance, ca, label, serial, requester, operation, subject, spki_sha256, otp_id, device_key, required_device, created_at';
 
-/** What a closed reservation was for. */
+/** The reservation that was closed. */
 type Closed = Pick<Reservation, 'ca' | 'label' | 'serial' | 'otp_id' | 'device_key' | 'required_device' | 'created_at'>;
 
 /** Where the certificate was requested. */
@@ -55,7 +55,7 @@ export function issuanceWrites(db: Database) {
   const claimable = db.prepare<[string], { id: string }>(
     `SELECT id FROM request WHERE id = ? AND ${restsIn(...TRANSITIONS.issue.from)} ${db.dialect.forUpdate}`,
   );
-  // A CA that answers at once leaves no queued request, unless the requester was told meanwhile that it is pending.
+  // A CA that answers at once leaves no queued request, unless the requester was told that it is pending.
   const forget = db.prepare<[string]>(
     `DELETE FROM request WHERE id = ? AND ${mayGo('withdraw')} AND reference IS NULL
      AND polled_at IS NULL AND decided_at IS NULL`,
@@ -127,13 +127,13 @@ export function issuanceWrites(db: Database) {
       succeeded: readonly string[] = [],
     ): Operation<Outcome<undefined>> {
       const { request_id, ca, serial } = row;
-      // The statements are sent together: no other call of the transaction sees a use whose reservation is closed and that has no result.
+      // Sent together: no other call of the transaction sees a use whose reservation is closed without a result.
       const takesUse = row.method === 'otp' || row.method === 'jwt';
       const noted = takesUse ? noteIssued.run(request_id, request_id) : result(0);
       const [, open] = yield* db.together([noted, close.get(request_id)]);
       if (open?.ca !== ca || open.label !== row.label || (open.serial !== null && open.serial !== serial))
         throw notOpen(row);
-      // A disabled device gets no certificate; its expiry was checked at the reservation.
+      // A disabled device gets no certificate; its expiry was checked with the reservation.
       if (!(yield* mayIssue(open.required_device, labelOf(open), open.created_at)))
         throw forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail: 'disabled while the CA signed' });
       const [inserted] = yield* db.together([

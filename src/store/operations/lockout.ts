@@ -1,11 +1,11 @@
-/** Lockouts: a sliding window of failure times for each key, and the lockouts that they cause. */
+/** Lockouts: a sliding window of failure times per key, and the resulting lockouts. */
 import type { AuditEvent } from '../../audit/event.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
 import { invalidCursor, NEWEST, type Page, type PageRequest, readCursor, toPage } from '../page.ts';
 import type { LockoutPolicy, LockoutRow } from '../lockout-store.ts';
 import { type Database, type Operation, result } from './port.ts';
 
-/** Rows that are deleted at once: a little more than a failure can add. */
+/** Rows deleted per failure: slightly more than it can add. */
 const FORGOTTEN_AT_ONCE = 100;
 const SCOPES = ['address', 'username', 'identification'] as const;
 
@@ -13,13 +13,13 @@ type ListedLockout = Omit<LockoutRow, 'scope'>;
 
 interface Place {
   readonly now: number;
-  /** Of the last item of the page before. */
+  /** Of the last item of the previous page. */
   readonly end: number;
   readonly key: string;
   readonly take: number;
 }
 
-/** The scope of a key, and what it names: `address:192.0.2.1`. */
+/** A key's scope and its value: `address:192.0.2.1`. */
 function splitKey(key: string): { scope: LockoutRow['scope']; name: string } {
   const colon = key.indexOf(':');
   const scope = SCOPES.find((candidate) => candidate === key.slice(0, colon));
@@ -58,7 +58,7 @@ export function lockoutReads(db: Database) {
   };
 }
 
-/** Deletes the failures that are counted on keys; part of every operation in which the use of a password succeeds. */
+/** Deletes the failures of keys; part of every operation that uses a valid password. */
 export function clearFailures(db: Database): (keys: readonly string[]) => Operation<unknown> {
   const clear = db.prepare<[readonly string[]]>(`DELETE FROM failure WHERE ${db.dialect.oneOf('key', '?')}`);
   return (keys) => (keys.length === 0 ? result(undefined) : clear.run(keys));

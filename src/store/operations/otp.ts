@@ -1,4 +1,4 @@
-/** One-time passwords; their uses are taken, given back, and recognized by the request for which they were taken. */
+/** One-time passwords; their uses are taken, returned, and recognized by their request. */
 import { tokenEvent } from '../../audit/applied-events.ts';
 import type { AuditEvent } from '../../audit/event.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
@@ -8,7 +8,7 @@ import { atLabels, type Condition, type Database, given, type Operation } from '
 
 export const OTP_COLUMNS = 'id, lookup, hash, client_id, ca, created_at, expires_at, max_uses, uses, revoked_at';
 
-/** Rows of JWTs that count once, which administrators do not see among the one-time passwords. */
+/** Rows of single-use JWTs, which lists of one-time passwords omit. */
 export const OF_JWT = "id LIKE 'jwt:%'";
 
 const LIVE = 'revoked_at IS NULL AND uses < max_uses';
@@ -84,18 +84,17 @@ export function otpWrites(db: Database) {
   };
 }
 
-/** A use that is wanted. */
+/** A use to take. */
 export interface Wanted {
   readonly otp_id: string;
   readonly request_id: string;
-  /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
 /**
- * Takes a use of a token that is not revoked and has not expired, and notes the request for which it is taken. `otp-unusable`: the token
- * has no use left. `repeated`: one was taken for the same request, which is in progress, or got a certificate within its window that
- * has not expired.
+ * Takes a use of a token that is neither revoked nor expired, and records its request. `otp-unusable`: no use left.
+ * `repeated`: the same request has a use and is in progress, or got a certificate within its window that has not
+ * expired.
  */
 export function takeOtpUse(
   db: Database,
@@ -123,7 +122,7 @@ export function takeOtpUse(
   };
 }
 
-/** Gives a use back, if there is one. @returns the audit event */
+/** Returns a use, if any. @returns the audit event */
 export function giveBackOtpUse(
   db: Database,
 ): (otp_id: string | null, ca: string, request_id: string) => Operation<readonly AuditEvent[]> {

@@ -1,4 +1,4 @@
-/** Requests that a remote CA decides about. */
+/** Requests that a remote CA decides. */
 import type { AuditEvent } from '../../audit/event.ts';
 import { done, type Outcome, undone } from '../calls/outcome.ts';
 import type { Reservation } from '../issuance-store.ts';
@@ -12,10 +12,9 @@ import { giveBackOtpUse, takeOtpUse } from './otp.ts';
 import type { Database, Operation } from './port.ts';
 import { findNewest, insertRequest, REQUEST_COLUMNS, type StoredRequest, toRequestRow } from './requests.ts';
 
-/** Waits at the CA, and nobody is at work on it. */
+/** Pending at the CA, and no process is working on it. */
 const IDLE = restsIn('pending at the CA');
 
-/** The reads of requests that a remote CA decides about. */
 export function remoteRequestReads(db: Database) {
   const doubtful = db.prepare<{ before: number; limit: number }, StoredRequest>(
     `SELECT ${REQUEST_COLUMNS} FROM request WHERE ${IDLE} AND reference IS NULL
@@ -28,7 +27,6 @@ export function remoteRequestReads(db: Database) {
   };
 }
 
-/** The writes of requests that a remote CA decides about. */
 export function remoteRequestWrites(db: Database) {
   const reserve = insertReservation(db);
   const find = findNewest(db);

@@ -1,4 +1,6 @@
-/** Applies audit records to a store that is behind its audit log (a restored backup): the facts that must not be lost. */
+/**
+ * Applies audit records to a store that is behind its audit log (a restored backup): the facts that must not be lost.
+ */
 import type { AuditEvent, AuditRecord, AuditType } from '../../audit/event.ts';
 import type { ChainedRecord, ParsedRecord } from '../../audit/record.ts';
 import { isCrlReason } from '../../pki/x509/crl.ts';
@@ -6,20 +8,20 @@ import type { AuditHead } from '../audit-chain.ts';
 import { insertCertificate, RELEASE, REVOKE } from './certificates.ts';
 import type { Database, Operation } from './port.ts';
 
-/** Per kind, how many records were applied, and how many contain facts that are lost. */
+/** Per type: applied records, and records with facts that are lost. */
 export interface Replayed {
   readonly applied: ReadonlyMap<string, number>;
   readonly lost: ReadonlyMap<string, number>;
 }
 
-/** The validity of a certificate whose record does not have its expiry date. */
+/** Assumed validity of a certificate whose record lacks its expiry date. */
 const NOT_AFTER_UNKNOWN = 3650 * 86_400_000;
 
-/** Applies a record. @returns what it changed; undefined: nothing */
+/** Applies a record. @returns what it changed, if anything */
 type Handler = (record: AuditRecord, time: number) => Operation<string | undefined>;
 type Handlers = Partial<Record<AuditType, Handler>>;
 
-/** The facts that records do not contain. */
+/** Facts that records do not contain. */
 const LOST: Readonly<Record<string, string>> = {
   'certificate.issued': 'certificates issued since, except their names, serial numbers, owners and expiry dates',
   'certificate.imported': 'certificates imported since, except their names, serial numbers and expiry dates',
@@ -31,7 +33,7 @@ const LOST: Readonly<Record<string, string>> = {
   'lockout.started': 'lockouts since',
 };
 
-/** Applies records one by one, in the transaction of the caller. */
+/** Applies records one by one, in the caller's transaction. */
 export function replayer(db: Database): {
   readonly apply: (record: ParsedRecord) => Operation<void>;
   readonly replayed: Replayed;
@@ -206,10 +208,8 @@ export interface RevokedToken {
 }
 
 /**
- * For a store whose later changes are not known: what may have been used counts as used.
- *
- * @param now milliseconds since the epoch
- * @param cas labels whose CRL numbers advance, besides those that the store knows
+ * For a store whose later changes are unknown: what may have been used counts as used.
+ * @param cas labels whose CRL numbers advance, in addition to those in the store
  * @param skip by how much they advance
  * @returns the unused tokens, which are revoked
  */
@@ -225,7 +225,8 @@ export function* assumeUsed(
        RETURNING id, client_id, ca`,
     )
     .all(now, now);
-  // The next start would close the reservations, and give uses back. Administrators who signed out must not be signed in again.
+  // The next start would close the reservations and return uses. Administrators who signed out must not be signed in
+  // again.
   for (const table of ['reservation', 'session']) yield* db.prepare<[]>(`DELETE FROM ${table}`).run();
   const advance = db.prepare<[string, number]>(
     `INSERT INTO crl (ca, last_number) VALUES (?, ?)
@@ -236,11 +237,11 @@ export function* assumeUsed(
   return tokens;
 }
 
-/** The CRLs of a restored store are old, and lack later revocations. */
+/** The CRLs of a restored store are old and lack later revocations. */
 export const dropCrls = (db: Database): Operation<number> =>
   db.prepare<[]>('UPDATE crl SET number = NULL, this_update = NULL, next_update = NULL, der = NULL').run();
 
-/** A store that a command brings up to date, in one transaction that keeps everybody else away. */
+/** Replays records into a store in one exclusive transaction. */
 export interface ReplaySession {
   /** The end of this node's chain in the store. */
   readonly head: AuditHead;

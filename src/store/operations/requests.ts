@@ -1,4 +1,4 @@
-/** The queue of requests that wait for a decision, or have had one. */
+/** The queue of requests. */
 import { requestEnded } from '../../audit/applied-events.ts';
 import type { AuditEvent } from '../../audit/event.ts';
 import { storeFailed } from '../calls/errors.ts';
@@ -23,7 +23,7 @@ import { atLabels, type Database, given, type Operation } from './port.ts';
 export const REQUEST_COLUMNS =
   'id, ca, operation, subject, sans, key_type, requester, method, requester_id, requester_issuer, requester_sans, names, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since, device, device_key, required_device, override, decided_by, approvals';
 
-/** A row as databases have it. */
+/** A database row. */
 export type StoredRequest = Omit<RequestRow, 'sans' | 'requester_sans' | 'override' | 'decided_by'> & {
   readonly decided_by: string;
   readonly sans: string;
@@ -77,10 +77,10 @@ function isOverride(value: unknown): value is RequestOverride {
   );
 }
 
-/** Requests that expire at once, so that waiting transactions do not wait long. */
+/** Requests expired per transaction, so that others do not wait long. */
 const EXPIRED_AT_ONCE = 500;
 
-/** A failed or expired request is over: the same request may be queued again, unless it failed for good. */
+/** A failed or expired request is over: the same request may be queued again, unless it failed permanently. */
 export function findNewest(db: Database): (recognition: string) => Operation<RequestRow | undefined> {
   const newest = db.prepare<[string], StoredRequest>(
     `SELECT ${REQUEST_COLUMNS} FROM request WHERE recognition = ?
@@ -121,7 +121,7 @@ export function insertRequest(db: Database): (row: RequestRow) => Operation<numb
   return (row) => insert.run(toStoredRequest(row));
 }
 
-/** The writes of queued requests; claiming one and recording its certificate are issuance writes. */
+/** Writes to queued requests; issuance.ts claims them and records their certificates. */
 export function requestWrites(db: Database) {
   const { among, forUpdate, oneOf, skipLocked } = db.dialect;
   const find = findNewest(db);
@@ -171,7 +171,7 @@ export function requestWrites(db: Database) {
       const [known, may] = yield* db.together([find(recognition), mayIssue(required_device, ca, created_at)]);
       if (known !== undefined && known.id !== supersedes) return undone(known);
       if (!may) return undone('device-refused');
-      // The same request under way was found above: it is in the queue.
+      // The lookup above found an identical request in progress: it is in the queue.
       const repeatable = { recognition, retry_window: 0 };
       if (otp_id !== null && (yield* takeUse({ otp_id, request_id: id, now: created_at }, repeatable)) !== 'taken')
         return undone('otp-unusable');
@@ -203,7 +203,7 @@ export function requestWrites(db: Database) {
       { pending_ttl, retention }: RequestLifetimes,
       now: number,
     ): Operation<Outcome<{ expired: number; purged: number }>> {
-      // Locked first, and then looked at again: a process may have begun to issue one.
+      // Lock, then check again: a process may have begun to issue one.
       const rows = yield* due.all({ before: now - pending_ttl });
       const ids = rows.map(({ id }) => id);
       const expired = ids.length === 0 ? [] : yield* expire.all({ ids, now });

@@ -1,4 +1,4 @@
-/** What leaves the store because of its age, in batches. An event records each deletion. */
+/** Deletes old data in batches. An event records each deletion. */
 import { deviceEvent } from '../../audit/applied-events.ts';
 import type { AuditEvent } from '../../audit/event.ts';
 import { done, type Outcome } from '../calls/outcome.ts';
@@ -7,10 +7,13 @@ import { type OverSince, type OverTokens, PURGED_AT_ONCE } from '../retention-st
 import { OF_JWT } from './otp.ts';
 import type { Database, Operation } from './port.ts';
 
-/** Tokens that are looked at in one call. */
+/** Tokens checked per call. */
 const PAGE = 2000;
 
-/** For a used-up token the last use counts, if it was noted. A JWT that counts once stays until it has expired, or it would count again. */
+/**
+ * For a used-up token the last use counts, if recorded. A single-use JWT stays until it expires; otherwise it could be
+ * used again.
+ */
 const OVER = `(expires_at <= @ended OR (NOT ${OF_JWT} AND (revoked_at <= @ended OR (uses >= max_uses AND
   coalesce((SELECT max(taken_at) FROM otp_use WHERE otp_id = otp.id), expires_at) <= @used))))`;
 
@@ -68,7 +71,7 @@ export function retentionWrites(db: Database) {
       return done(changes, purged('certificates that ended', changes, before));
     },
     *purgeTokens(ids: readonly string[], since: OverSince): Operation<Outcome<number>> {
-      // Locked first, and then looked at again: a request may have begun to use one.
+      // Lock, then check again: a request may have begun to use one.
       const locked = yield* lockTokens.all(ids);
       const changes = yield* tokens.run({ ...since, ids: locked.map(({ id }) => id) });
       return done(changes, purged('tokens that were over', changes, since.ended));
@@ -86,12 +89,10 @@ export function retentionWrites(db: Database) {
 
 const iso = (time: number): string => new Date(time).toISOString();
 
-/** @param before milliseconds since the epoch */
 function purged(what: string, count: number, before: number): readonly AuditEvent[] {
   if (count === 0) return [];
   return [{ type: 'store.purged', outcome: 'success', detail: `${count} ${what} before ${iso(before)}` }];
 }
 
-/** @param before milliseconds since the epoch */
 const devicePurged = (row: Pick<DeviceRow, 'key' | 'id' | 'ca'>, before: number): AuditEvent =>
   deviceEvent('device.deleted', row, {}, {}, `its not_after was before ${iso(before)} (retention.devices)`);

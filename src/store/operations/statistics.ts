@@ -1,4 +1,4 @@
-/** What is counted: events by the hour, certificates by their expiry date, and what waits for somebody. */
+/** Counts events by hour, certificates by expiry date, and pending items. */
 import { inStatus } from '../request-state.ts';
 import { type Count, STATISTICS_HOUR, type StatisticsFilter } from '../statistics-store.ts';
 import type { Waiting } from '../store.ts';
@@ -7,7 +7,7 @@ import { atLabels, type Condition, type Database, LABEL, type Operation } from '
 const sqlOf = (conditions: readonly Condition[]): readonly string[] => conditions.map(({ sql }) => sql);
 
 export function statisticsReads(db: Database) {
-  // SQLite binds numbers as floating-point values, which do not divide to whole hours.
+  // SQLite binds numbers as floating-point values, whose division is not integral.
   const hours = 'CAST(@hours AS bigint)';
   const pending = db.prepare<[], { ca: string; count: number }>(
     `SELECT ca, count(*) AS count FROM request WHERE ${inStatus(['pending'])} GROUP BY ca ORDER BY ca`,

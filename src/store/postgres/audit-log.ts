@@ -1,4 +1,4 @@
-/** The audit log of one server (node): its chain in the store, a row for each record, and its file. */
+/** The audit log of one node: its chain in the store, and its file. */
 import type { AuditEvent } from '../../audit/event.ts';
 import { type ChainedRecord, GENESIS_HASH } from '../../audit/record.ts';
 import { AuditChain, type AuditHead } from '../audit-chain.ts';
@@ -7,15 +7,15 @@ import { deviceClaim, type DeviceClaim } from '../device-store.ts';
 import { searchColumns, storable } from '../operations/audit.ts';
 import type { Queries } from './queries.ts';
 
-/** A record about a device: its key, or what a requester claimed. */
+/** A record about a device: its key, or a claim. */
 interface DeviceEvent extends DeviceClaim {
   readonly seq: number;
   readonly key: string | null;
 }
 
 /**
- * All calls but {@link close} belong into a transaction that begins with {@link lock}: it keeps whoever else may have this node's name, and
- * what is left of a connection that was lost, from the chain.
+ * All calls except {@link close} require a transaction that begins with {@link lock}, which protects the chain from
+ * another process with this node's name, and from the remains of a lost connection.
  */
 export class AuditLog {
   readonly #chain: AuditChain;
@@ -26,7 +26,7 @@ export class AuditLog {
   readonly #insert;
   readonly #noteDevices;
   readonly #count;
-  /** Whether a write failed because a disk of the database was full, until a test finds room again. */
+  /** Whether a write failed because of a full database disk, until a test finds room again. */
   wasFull = false;
   #devices: DeviceEvent[] = [];
   #told = 0;
@@ -70,7 +70,7 @@ export class AuditLog {
     );
   }
 
-  /** Adds to the counters of the hours. */
+  /** Adds to the hourly counters. */
   #counted(records: readonly ChainedRecord[]): Promise<unknown>[] {
     const rows = countRecords(records);
     if (rows.length === 0) return [];
@@ -85,40 +85,36 @@ export class AuditLog {
     ];
   }
 
-  /** Before the first transaction: the chain of a new node begins. */
+  /** Creates the chain of a new node before the first transaction. */
   async make(): Promise<void> {
     await this.#make.run(this.#node, GENESIS_HASH);
   }
 
-  /** Takes the chain for the transaction. */
+  /** Locks the chain for the transaction. */
   lock(): Promise<(AuditHead & { told: number }) | undefined> {
     return this.#read.get(this.#node);
   }
 
-  /**
-   * {@link AuditChain.begin}.
-   *
-   * @throws EstuaryError 503 `AUDIT_TAMPERED`
-   */
+  /** {@link AuditChain.begin}. @throws EstuaryError 503 `AUDIT_TAMPERED` */
   begin(found: (AuditHead & { told: number }) | undefined, time: number): 'ready' | 'rotated' {
     this.#devices = [];
     const state = this.#chain.begin(found, time);
-    // What is adopted from the file may tell of anything.
+    // Records adopted from the file may concern any chain.
     this.#told = this.#chain.hasMoved ? this.#chain.head.seq : (found?.told ?? 0);
     return state;
   }
 
-  /** Stores records that the file has already. The caller has checked them, and sets the head. */
+  /** Stores records that the file already has. The caller has checked them and sets the head. */
   async adopt(records: readonly ChainedRecord[]): Promise<void> {
     await Promise.all(this.#stored(records));
   }
 
-  /** Sets the end of the chain, for a store that is brought up to date. */
+  /** Sets the end of the chain after a replay. */
   async setHead(head: AuditHead): Promise<void> {
     await this.#write.run({ ...head, node: this.#node, told: head.seq });
   }
 
-  /** Makes an event the next record of the transaction. @param device the key of the one that it tells of */
+  /** Makes an event the next record of the transaction. @param device key of the device that it concerns */
   add(event: AuditEvent, time: number, device?: string | null): void {
     const { seq } = this.#chain.add(event, time);
     if (event.type !== 'audit.anchored') this.#told = seq;
@@ -126,12 +122,12 @@ export class AuditLog {
     if (claim !== undefined) this.#devices.push({ ...claim, seq, key: device ?? null });
   }
 
-  /** Puts the records into the file, and forces them to disk. */
+  /** Writes the records to the file and syncs it. */
   flush(): Promise<void> {
     return this.#chain.flush();
   }
 
-  /** Sends them to the store, and the head; what goes wrong with it lets the COMMIT that is sent behind fail. */
+  /** Sends the records and the head to the store; an error makes the following COMMIT fail. */
   send(): Promise<unknown> {
     const sent: Promise<unknown>[] = [];
     const node = this.#node;
@@ -187,7 +183,7 @@ export class AuditLog {
     this.#chain.settle();
   }
 
-  /** Takes the transaction's lines out of the file again, while the chain is still locked. */
+  /** Removes the transaction's lines from the file, while the chain is still locked. */
   undo(): void {
     this.#chain.undo();
   }

@@ -1,4 +1,4 @@
-/** The audit log in PostgreSQL: a chain for each node. */
+/** The audit log in PostgreSQL: one chain per node. */
 import type { Anchor, ArchivedRange, AuditEvent, AuditRecord } from '../../audit/event.ts';
 import { parseLine } from '../../audit/record.ts';
 import type { AuditFilter } from '../audit-store.ts';
@@ -9,17 +9,16 @@ import { NEWEST, type Page } from '../page.ts';
 import { type AuditLine, PURGED_AT_ONCE } from '../retention-store.ts';
 import { partPattern } from './port.ts';
 
-/** Records that a search by time may go past before it looks up where to begin. */
+/** Records that a search by time may scan before it looks up where to begin. */
 const PASSED = 10_000;
 
 /**
- * The position where the records of a time begin or end. It comes from the index of times, so that a search along the positions does not go
- * past all records before or after.
- *
+ * The position where the records of a time begin or end, from the index of times, so that a search by position does not
+ * scan all records before or after.
  * @param far the position to use if there are few of them
  */
 const edge = (end: 'min' | 'max', isOutside: string, isInside: string, far: number): string =>
-  // "+ 0" keeps the planner from going along the positions here, too.
+  // "+ 0" keeps the planner from using the positions here, too.
   `CASE WHEN (SELECT count(*) FROM (SELECT FROM audit WHERE ${isOutside} LIMIT ${PASSED}) AS passed) < ${PASSED}
      THEN ${far} ELSE (SELECT ${end}(position + 0) FROM audit WHERE ${isInside}) END`;
 const SINCE = `position >= ${edge('min', 'time < @since', 'time >= @since', 0)}`;
@@ -69,7 +68,8 @@ function newestArchived(db: Database, node: string): () => Operation<ArchivedRan
 }
 
 export function auditWrites(db: Database, node: string) {
-  // A record that is only about other chains is not noted: otherwise two idle nodes would note each other's notes forever.
+  // Records that concern only other chains are skipped: otherwise two idle nodes would record each other's records
+  // forever.
   const others = db.prepare<[string], Anchor & { readonly told: number }>(
     'SELECT node, seq, hash, told FROM audit_head WHERE node <> ?',
   );
@@ -89,7 +89,7 @@ export function auditWrites(db: Database, node: string) {
       const detail = `the ends of ${anchors.length} other chains`;
       return done(anchors, [{ type: 'audit.anchored', outcome: 'success', detail, anchors }]);
     },
-    // Every transaction checks whether the file was renamed; this one only comes sooner.
+    // Every transaction checks whether the file was renamed; this one does so earlier.
     reopenAuditFile: (): Operation<Outcome<undefined>> => result(done(undefined, [])),
     noteArchived: (range: ArchivedRange, detail: string): Operation<Outcome<undefined>> =>
       result(done(undefined, [{ type: 'audit.archived', outcome: 'success', detail, archived: range }])),

@@ -1,4 +1,4 @@
-/** A connection to PostgreSQL: pipelined, with every limit of time set, to a server that takes writes. */
+/** A pipelined connection to a writable PostgreSQL server, with all time limits set. */
 import pg from 'pg';
 import { parsePostgresUrl, type PostgresUrl } from '../../config/postgres-url.ts';
 import type { PostgresServer, PostgresTls } from '../calls/database-options.ts';
@@ -7,21 +7,24 @@ import { storeFailed, StoreLost, storeUnavailable } from '../calls/errors.ts';
 import { isStatementError, toConnectionError } from './errors.ts';
 import type { Answer, Prepared } from './queries.ts';
 
-/** Milliseconds for a connection to come about. */
+/** Milliseconds to connect. */
 const CONNECT = 3000;
-/** Milliseconds for a statement, as the server counts them. */
+/** Milliseconds per statement, on the server. */
 const STATEMENT = 10_000;
-/** Milliseconds that it waits for somebody's lock. */
+/** Milliseconds to wait for a lock. */
 const LOCK = 5000;
-/** Milliseconds after which the server ends a transaction in which nothing happens: whoever had it is gone. */
+/** Milliseconds after which the server ends an idle transaction, whose client is gone. */
 const IDLE = 10_000;
-/** Milliseconds for an answer, as this process counts them: the network, or the server, may be gone without a word. */
+/** Milliseconds to wait for a response: the network or the server may be gone silently. */
 const ANSWER = 12_000;
-/** The same for the lease of a node. */
+/** The same for a node's lease. */
 const NODE_ANSWER = 4000;
-/** A wait for a synchronous standby was given up: the commit stands on one server, and may be lost with it. */
+/**
+ * Warning that the wait for a synchronous standby was abandoned: the commit is on one server only, and may be lost with
+ * it.
+ */
 const NOT_REPLICATED = '01000';
-/** in_failed_sql_transaction */
+/** in_failed_sql_transaction. */
 const ABORTED = '25P02';
 
 const SETTINGS = [
@@ -31,14 +34,14 @@ const SETTINGS = [
   'SET tcp_keepalives_idle = 5',
   'SET tcp_keepalives_interval = 2',
   'SET tcp_keepalives_count = 3',
-  // What is stricter stays.
+  // Keep stricter settings.
   `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')`,
   `SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS read_only`,
 ].join('; ');
 
-/** `bigint` holds times and positions, which a number holds as well. */
+/** `bigint` holds times and positions that fit a number. */
 const INT8 = pg.types.builtins.INT8;
-/** What a COMMIT came to. */
+/** The result of a COMMIT. */
 export type CommitResult = 'committed' | 'rolled back';
 
 export class Connection {
@@ -54,25 +57,24 @@ export class Connection {
     client.on('notice', ({ code }) => (this.#warned ||= code === NOT_REPLICATED));
   }
 
-  /** Whether nothing can be asked any more. */
+  /** Whether the connection is unusable. */
   get isBroken(): boolean {
     return this.#broken !== undefined;
   }
 
-  /** @throws EstuaryError, or the {@link pg.DatabaseError} of a statement that the server refuses */
+  /** @throws EstuaryError, or the {@link pg.DatabaseError} of a rejected statement */
   async query({ name, text, values }: Prepared): Promise<Answer> {
     return this.#guarded(() => this.#client.query({ name, text, values: [...values] }));
   }
 
-  /** Statements without parameters, several with semicolons between. */
+  /** Runs statements without parameters, separated by semicolons. */
   async script(sql: string): Promise<void> {
     await this.#guarded(() => this.#client.query(sql));
   }
 
   /**
-   * Commits. What was sent before, and not waited for, decides about it too.
-   *
-   * @throws StoreLost where it is not known whether it is committed
+   * Commits. Statements sent before without waiting also decide about it.
+   * @throws StoreLost if the result is unknown
    */
   async commit(): Promise<CommitResult> {
     this.#warned = false;
@@ -89,20 +91,20 @@ export class Connection {
     return 'committed';
   }
 
-  /** Ends it at once; what is under way fails. */
+  /** Closes it at once; pending statements fail. */
   end(): void {
     this.#broken ??= new Error('the connection was ended');
     this.#client.end().catch(() => undefined);
   }
 
-  /** Whether a notice said since that no standby has confirmed. */
+  /** Whether a notice since then said that no standby has confirmed. */
   private hasWarned(): boolean {
     return this.#warned;
   }
 
   /**
-   * What a statement fails with. Whatever is sent behind one that was refused is told no more than that the transaction is aborted, and may
-   * reach its caller sooner.
+   * The error of a statement. Statements after a rejected one only report an aborted transaction, and may reach their
+   * callers first.
    */
   private reasonOf(error: pg.DatabaseError): pg.DatabaseError {
     if (error.code !== ABORTED) this.#reason = error;
@@ -114,7 +116,7 @@ export class Connection {
       return await ask();
     } catch (error) {
       if (isStatementError(error)) throw this.reasonOf(error);
-      // What is not the server's word on a statement is the end of the connection, or has to be.
+      // Any other error ends the connection.
       this.end();
       throw toConnectionError(error);
     }
@@ -122,21 +124,16 @@ export class Connection {
 }
 
 /**
- * Connects to the first host that takes writes.
- *
+ * Connects to the first writable host.
  * @param purpose shown in `pg_stat_activity`
- * @param answer milliseconds for the answer to a statement
+ * @param answer milliseconds to wait for a response
  * @throws EstuaryError 503 `STORE_UNAVAILABLE`
  */
 export function connect(server: PostgresServer, purpose: string, answer = ANSWER): Promise<Connection> {
   return firstHost(server, (target) => connectTo(target, purpose, answer));
 }
 
-/**
- * What connects to the first host of a URL where that succeeds.
- *
- * @throws EstuaryError 503 `STORE_UNAVAILABLE`
- */
+/** Connects to the first host of a URL that succeeds. @throws EstuaryError 503 `STORE_UNAVAILABLE` */
 export async function firstHost<Connected>(
   { url: text, tls }: PostgresServer,
   connectTo: (target: pg.ClientConfig) => Promise<Connected>,
@@ -162,13 +159,12 @@ export async function firstHost<Connected>(
   throw storeUnavailable(reasons.join('; '));
 }
 
-/** Sessions that are compared, because other clients of a pooler may take one between two statements. */
+/** Sessions to compare: other clients of a pooler may take one between two statements. */
 const LOOKS = 20;
 
 /**
- * Refuses a connection pooler that shares sessions between clients (transaction pooling): what a node sets, prepares and locks in its
- * session would be another client's.
- *
+ * Refuses a connection pooler that shares sessions between clients (transaction pooling): settings, prepared statements
+ * and locks of a node would end up in another client's session.
  * @throws EstuaryError 500 `STORE_POOLED`; 503 `STORE_UNAVAILABLE`
  */
 export async function refuseSharedSessions(server: PostgresServer): Promise<void> {
@@ -176,7 +172,7 @@ export async function refuseSharedSessions(server: PostgresServer): Promise<void
     const [one, other] = [clientOf(target, 'check', CONNECT), clientOf(target, 'check', CONNECT)];
     try {
       await one.connect();
-      // A pooler gives clients a number of its own, in place of the number of the session.
+      // A pooler reports its own number instead of the session's.
       if (Reflect.get(one, 'processID') === (await sessionOf(one))) return undefined;
       await other.connect();
       for (let n = 0; n < LOOKS; n++) if (await isShared(one, other)) return `${target.host}:${target.port}`;
@@ -197,7 +193,7 @@ async function isShared(one: pg.Client, other: pg.Client): Promise<boolean> {
   try {
     await other.query('BEGIN');
   } catch (error) {
-    // PgBouncer's statement pooling allows no transactions.
+    // PgBouncer's statement pooling does not allow transactions.
     if (/pooling/.test(describe(error))) return true;
     throw error;
   }
@@ -220,15 +216,14 @@ function clientOf(target: pg.ClientConfig, purpose: string, answer: number): pg.
     query_timeout: answer,
     keepAliveInitialDelayMillis: 5000,
   });
-  // Whoever uses it finds out at the next statement.
+  // The next statement reports the error.
   client.on('error', () => undefined);
   return client;
 }
 
 /**
- * A connection that stays the same for long, or is held for a while: for the lease and for turns.
- *
- * @returns what connects to that host of the URL which takes writes; it throws 503 `STORE_UNAVAILABLE` where none does
+ * Opens long-lived connections, for the lease and for mutexes.
+ * @returns a function that connects to the URL's writable host, and throws 503 `STORE_UNAVAILABLE` without one
  */
 export function connector(server: PostgresServer): () => Promise<pg.Client> {
   return () =>
@@ -236,7 +231,7 @@ export function connector(server: PostgresServer): () => Promise<pg.Client> {
       const client = clientOf(target, 'node', NODE_ANSWER);
       try {
         await client.connect();
-        // Not at the start of the connection: PgBouncer refuses settings there.
+        // Not in the startup message: PgBouncer rejects settings there.
         await client.query(`SET statement_timeout = ${NODE_ANSWER}`);
         const { rows } = await client.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby');
         if (rows[0]?.standby !== false) throw new Error('it is a standby');
@@ -279,13 +274,13 @@ function isReadOnly(results: unknown): boolean {
   return rows[0]?.read_only !== false;
 }
 
-/** As `[store.tls]` says, else the URL's `sslmode`. undefined: TLS is not spoken. */
+/** Per `[store.tls]`, otherwise the URL's `sslmode`. undefined: no TLS. */
 function tlsOptions(host: string, url: PostgresUrl, tls: PostgresTls | undefined): pg.ClientConfig['ssl'] {
   const mode = url.parameters.get('sslmode') ?? 'disable';
   if (tls === undefined && ['disable', 'allow', 'prefer'].includes(mode)) return undefined;
   return {
     rejectUnauthorized: true,
-    // What the certificate is compared with where it is an address.
+    // The name to verify if the host is an address.
     host,
     ...(tls?.anchors === undefined ? {} : { ca: tls.anchors }),
     ...(tls?.certificate === undefined ? {} : { cert: tls.certificate }),

@@ -1,10 +1,10 @@
 /**
- * Commits the calls of one server together: one transaction on one connection, one COMMIT and one fsync of the audit file for all.
+ * Commits the calls of one node together: one transaction on one connection, with one COMMIT and one fsync of the audit
+ * file.
  *
- * Within it, calls are under way side by side, so that their statements share round trips: whatever two calls could be in each other's way
- * with, they name as a key (keys.ts), and calls with a key in common come one after the other. The same keys are locked in the database
- * before the first statement, in one order for all servers, so that those of several servers neither come between each other's statements
- * nor wait for each other in a circle.
+ * Its calls run concurrently, so that their statements share round trips. Each call names what it could conflict on as
+ * keys (keys.ts), and calls with a common key run one after another. The same keys are locked in the database before
+ * the first statement, in one order on all nodes, so that calls of several nodes neither interleave nor deadlock.
  */
 import type { Call, Reply, Writer } from '../calls/calls.ts';
 import { StoreLost, storeUnavailable, toStoreError } from '../calls/errors.ts';
@@ -15,18 +15,18 @@ import { isDiskFull, isInTheWay, isStatementError, toEstuaryError } from './erro
 import { keysOf, locking } from './keys.ts';
 import { Queries } from './queries.ts';
 
-/** A write as it arrives: its arguments were typed where the call was made. */
+/** A write; the caller has typed its arguments. */
 export type WriteOperation = (...args: never[]) => Promise<Outcome<unknown>>;
 
-/** How often a call that another transaction was in the way of is made. */
+/** Attempts of a call that conflicts with another transaction. */
 const ATTEMPTS = 5;
-/** Milliseconds after a connection failed to come about until the next is tried; calls between fail at once. */
+/** Milliseconds after a failed connection until the next attempt; calls in between fail at once. */
 const PAUSE = 200;
 
-/** What a call came to, before it is committed. */
+/** A call's result before the commit. */
 type Result = { readonly outcome: Outcome<unknown> } | { readonly error: unknown };
 
-/** Thrown where a transaction is given up as a whole: what stands in the way of each of its calls alone is found out by {@link GroupCommit}. */
+/** Aborts a transaction as a whole; {@link GroupCommit} then finds the calls at fault. */
 class GivenUp extends Error {}
 
 export class GroupCommit implements Writer {
@@ -37,7 +37,7 @@ export class GroupCommit implements Writer {
   #connection: Connection | undefined;
   #refusal: { readonly error: Error; readonly until: number } | undefined;
 
-  /** @param make makes the operations, and the audit log that they are recorded in, of statements that go to the connection at hand */
+  /** @param make creates the operations and their audit log from statements on the current connection */
   constructor(
     connect: () => Promise<Connection>,
     make: (db: Queries) => { readonly operations: ReadonlyMap<string, WriteOperation>; readonly log: AuditLog },
@@ -51,15 +51,15 @@ export class GroupCommit implements Writer {
   }
 
   /**
-   * Carries the calls out. When it resolves, every call whose reply has a value is durable, and nothing of the others happened, unless the
-   * reply says that it is not known.
+   * Runs the calls. On return, every call with a value in its reply is durable, and the others had no effect unless the
+   * reply says that it is unknown.
    */
   async carryOut(calls: readonly Call[]): Promise<readonly Reply[]> {
     const time = calls[0]?.time ?? 0;
     const replies = new Map<Call, Reply>();
     let left = calls;
     for (let attempt = 1; left.length > 0; attempt++) {
-      // First all at once; what then fails is told apart by a savepoint for each.
+      // All at once first; after a failure, with a savepoint for each.
       const careful = attempt > 1;
       const results = await this.#attempt(left, careful, time);
       const again: Call[] = [];
@@ -82,7 +82,7 @@ export class GroupCommit implements Writer {
     return [...this.#operations.keys()];
   }
 
-  /** For start-up: throws what stands in the way of writing. */
+  /** For start: throws the error that prevents writing. */
   async recover(time: number): Promise<void> {
     await this.#connected();
     await this.#log.make();
@@ -98,7 +98,7 @@ export class GroupCommit implements Writer {
     this.#log.close();
   }
 
-  /** undefined: each call has to be made again, by itself. */
+  /** undefined: each call must be retried individually. */
   async #attempt(calls: readonly Call[], careful: boolean, time: number): Promise<readonly Result[] | undefined> {
     try {
       return await this.#attemptWith(calls, careful, time);
@@ -108,7 +108,7 @@ export class GroupCommit implements Writer {
     }
   }
 
-  /** @throws what keeps all calls from happening; {@link GivenUp} where it may be one of them */
+  /** @throws the error that fails all calls; {@link GivenUp} if one of them may be at fault */
   async #attemptWith(calls: readonly Call[], careful: boolean, time: number): Promise<readonly Result[]> {
     const connection = await this.#connected();
     try {
@@ -116,7 +116,7 @@ export class GroupCommit implements Writer {
       const results = careful ? await this.#oneByOne(connection, calls) : await this.#together(calls);
       if (!careful && results.some((result) => 'error' in result)) {
         await this.#rollBack(connection);
-        // Of a single one it is known already which it was.
+        // A single call is known to be at fault.
         if (calls.length > 1) throw new GivenUp();
         return results;
       }
@@ -124,7 +124,7 @@ export class GroupCommit implements Writer {
       return results;
     } catch (error) {
       if (!(error instanceof GivenUp)) await this.#giveUp(connection, error);
-      // A deadlock over the keys, say, or while the records are written.
+      // Such as a deadlock on the keys or while writing the records.
       if (isInTheWay(error) && !careful) throw new GivenUp();
       throw error;
     }
@@ -144,7 +144,7 @@ export class GroupCommit implements Writer {
     }
   }
 
-  /** Side by side, but for those with a key in common. */
+  /** Concurrently, except for calls with a common key. */
   async #together(calls: readonly Call[]): Promise<readonly Result[]> {
     const last = new Map<string, Promise<unknown>>();
     const all: Promise<Result>[] = [];
@@ -191,14 +191,14 @@ export class GroupCommit implements Writer {
     await this.#log.flush();
     const sent = this.#log.send();
     const committed = this.#committed(connection);
-    // What keeps the records from the store keeps the transaction from being committed, and tells more.
+    // An error of the records also prevents the commit, and is more specific.
     const [records] = await Promise.allSettled([sent, committed]);
     if (records.status === 'rejected' && isStatementError(records.reason)) throw records.reason;
     await committed;
     this.#log.committed();
   }
 
-  /** @throws StoreLost where it is not known whether it is committed */
+  /** @throws StoreLost if the result of the commit is unknown */
   async #committed(connection: Connection): Promise<void> {
     if ((await connection.commit()) === 'rolled back') throw storeUnavailable('the transaction was rolled back');
   }
@@ -208,9 +208,10 @@ export class GroupCommit implements Writer {
     await connection.script('ROLLBACK');
   }
 
-  /** After an error: nothing of the transaction stays, as far as can be said. */
+  /** Rolls back after an error as far as possible. */
   async #giveUp(connection: Connection, error: unknown): Promise<void> {
-    // The lock on the chain is gone, or what it came to is not known: the next transaction finds out what of these lines is in the store.
+    // Without the lock on the chain, or with an unknown result, the next transaction finds out which of these lines are
+    // in the store.
     if (connection.isBroken || error instanceof StoreLost) {
       connection.end();
       this.#log.settle();
@@ -224,12 +225,12 @@ export class GroupCommit implements Writer {
     }
   }
 
-  /** The file keeps what cannot be taken back; the next transaction adopts it. */
+  /** The file keeps lines that cannot be removed; the next transaction adopts them. */
   #undo(): void {
     try {
       this.#log.undo();
     } catch {
-      // The first error tells the reason.
+      // The first error is the reason.
     } finally {
       this.#log.settle();
     }
@@ -255,7 +256,7 @@ export class GroupCommit implements Writer {
   }
 }
 
-/** Waits for all that was sent, and throws the first that went wrong. */
+/** Waits for all statements, and throws the first error. */
 async function inPipeline<const Sent extends readonly Promise<unknown>[]>(
   sent: Sent,
 ): Promise<{ -readonly [N in keyof Sent]: Awaited<Sent[N]> }> {

@@ -1,7 +1,7 @@
 /**
- * What each write could be in another's way with: rows that both read before they write, or write. Calls with a key in common come one after
- * the other, on one server and over all of them. The keys of all calls of a transaction are locked before its first row, in one order for
- * all servers: so no two of them ever wait for each other.
+ * Keys of each write: what it reads before writing, or writes. Calls with a common key run one after another, within
+ * and across nodes. All keys of a transaction are locked before its first row, in one order on all nodes, so
+ * transactions cannot deadlock.
  */
 import type { Call } from '../calls/calls.ts';
 import type { Queries } from './queries.ts';
@@ -21,9 +21,9 @@ const password = (key: string): string => `password ${key}`;
 const serialNumber = (ca: string, serial: string | null): string | null =>
   serial === null ? null : `serial ${serial} ${ca}`;
 const device = (id: string): string => `device ${id}`;
-/** The device, where only the key of its entry is known. */
+/** The device, if only the key of its entry is known. */
 const deviceOf = (key: string | null): string | null => (key === null ? null : `${DEVICE_KEY}${key}`);
-/** The token whose use goes back with a request, and the device that is looked at for it. */
+/** The token whose use a request returns, and its device. */
 const concerning = (id: string): string => `${CONCERNING}${id}`;
 const message = (key: string): string => `message ${key}`;
 const list = (ca: string): string => `list ${ca}`;
@@ -31,7 +31,7 @@ const administrator = (name: string): string => `administrator ${name}`;
 const session = (hash: string): string => `session ${hash}`;
 const nothing = (): readonly string[] => [];
 
-/** Those that are not here (what goes through everything) have the transaction for themselves while they work. */
+/** Operations that are missing here affect everything and run exclusively. */
 const KEYS: { readonly [Name in keyof WriteOperations]?: Keys<WriteOperations[Name]> } = {
   insertOtp: ({ id }) => [token(id)],
   admitToken: ({ id }) => [token(id)],
@@ -102,14 +102,14 @@ const KEYS: { readonly [Name in keyof WriteOperations]?: Keys<WriteOperations[Na
 
 const byName = new Map<string, (...args: never[]) => readonly (string | null)[]>(Object.entries(KEYS));
 
-/** undefined: it is in everybody's way. */
+/** undefined: conflicts with every call. */
 export function keysOf({ operation, args }: Call): readonly string[] | undefined {
   return byName
     .get(operation)?.(...args)
     .filter((key) => key !== null);
 }
 
-/** What locks keys until the end of the transaction: all at once, in an order that is the same for all. */
+/** Locks keys until the end of the transaction, all at once in a global order. */
 export function locking(db: Queries): (keys: readonly string[]) => Promise<unknown> {
   const ordered = (names: string): string =>
     `SELECT pg_advisory_xact_lock(key) FROM

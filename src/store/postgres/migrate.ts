@@ -1,4 +1,6 @@
-/** Brings a database to the schema of this program, whoever else is about to, and while the version before works on it. */
+/**
+ * Migrates a database to this program's schema, safe against concurrent migrations and nodes of the previous version.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { failed } from '../../errors.ts';
 import type { PostgresServer } from '../calls/database-options.ts';
@@ -8,16 +10,16 @@ import { FIRST_VERSION, tooNew, tooOld } from '../schema-version.ts';
 import { MIGRATIONS, type Migration } from './schema.ts';
 import { Queries } from './queries.ts';
 
-/** The lock of all that migrate: "estuary" and the subject, as one number. */
+/** The lock of all migrations: "estuary" and the subject, as one number. */
 const LOCK = "hashtextextended('estuary migrations', 0)";
-/** Milliseconds that the lock is waited for, and that a migration may take: another may be building indexes. */
+/** Milliseconds to wait for the lock, and for a migration: another node may be building indexes. */
 const PATIENCE = 300_000;
 /**
- * Milliseconds that a migration waits for a table before it gives way and tries again: whoever comes after it waits for it, and nodes at
- * work wait five seconds.
+ * Milliseconds that a migration waits for a table before it backs off: later statements queue behind it, and nodes wait
+ * at most five seconds.
  */
 const TURN = 2000;
-/** Milliseconds that the others then have. */
+/** Milliseconds of the back-off. */
 const PAUSE = 1000;
 
 interface Version {
@@ -25,15 +27,11 @@ interface Version {
   readonly serves: number;
 }
 
-/** A connection for it, which waits for answers as long as it takes. @throws EstuaryError 503 `STORE_UNAVAILABLE` */
+/** A connection without response timeout. @throws EstuaryError 503 `STORE_UNAVAILABLE` */
 export const connectToMigrate = (server: PostgresServer, purpose: string): Promise<Connection> =>
   connect(server, purpose, PATIENCE + 10_000);
 
-/**
- * Asks the database whether a server can start on it, and changes nothing.
- *
- * @throws EstuaryError what keeps a server from starting
- */
+/** Checks whether a server can start on the database; changes nothing. @throws EstuaryError the problem */
 export async function checkDatabase(server: PostgresServer): Promise<void> {
   await refuseSharedSessions(server);
   const connection = await connect(server, 'check');
@@ -46,11 +44,7 @@ export async function checkDatabase(server: PostgresServer): Promise<void> {
   }
 }
 
-/**
- * {@link migrate} on a connection of its own.
- *
- * @throws EstuaryError as it, and 503 `STORE_UNAVAILABLE`
- */
+/** {@link migrate} on its own connection. @throws EstuaryError also 503 `STORE_UNAVAILABLE` */
 export async function migrateDatabase(server: PostgresServer): Promise<void> {
   await refuseSharedSessions(server);
   const connection = await connectToMigrate(server, 'schema');
@@ -64,14 +58,14 @@ export async function migrateDatabase(server: PostgresServer): Promise<void> {
 }
 
 /**
- * @throws EstuaryError 500 `STORE_TOO_NEW` or `STORE_TOO_OLD` where this program cannot work with the version of the schema, `STORE_FOREIGN` where the
- *   tables are somebody else's
+ * @throws EstuaryError 500 `STORE_TOO_NEW` or `STORE_TOO_OLD` for an incompatible schema version, `STORE_FOREIGN` for
+ * another program's tables
  */
 export async function migrate(connection: Connection, migrations: readonly Migration[] = MIGRATIONS): Promise<void> {
   const end = performance.now() + PATIENCE;
   for (;;)
     try {
-      // Each migration is a transaction of its own.
+      // Each migration has its own transaction.
       if (!(await step(connection, migrations))) return;
     } catch (error) {
       if (!isHeldUp(error) || connection.isBroken || performance.now() > end) throw error;
@@ -110,7 +104,7 @@ async function step(connection: Connection, migrations: readonly Migration[]): P
 const VERSION_TABLE = `CREATE TABLE IF NOT EXISTS estuary_schema (
   only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one), version bigint NOT NULL, serves bigint NOT NULL)`;
 
-/** @returns undefined: the database is empty @throws EstuaryError where this program cannot work with it */
+/** @returns undefined: the database is empty @throws EstuaryError for an incompatible version */
 async function knownVersion(db: Queries, migrations: readonly Migration[]): Promise<Version | undefined> {
   const tables = await db
     .prepare<[], { name: string }>(`SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`)

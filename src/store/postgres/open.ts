@@ -15,14 +15,14 @@ import { openPostgresWriter } from './roles.ts';
 
 export interface PostgresStoreOptions {
   readonly server: PostgresServer;
-  /** The name of this server (node) in its audit records. No other that lives may have it. */
+  /** This node's name in its audit records, unique among living nodes. */
   readonly node: string;
-  /** Of this server alone; its folder is created where missing. */
+  /** Of this node only; its folder is created if missing. */
   readonly auditFile: string;
   readonly lookupKey: LookupKeyOptions;
-  /** Connections of this process: all but one, which writes, read. */
+  /** Connections of this process: one writes, the others read. */
   readonly poolSize: number;
-  /** Milliseconds since the epoch; `Date.now` unless a test says otherwise. */
+  /** Default: `Date.now`; for tests. */
   readonly now?: () => number;
   /** As in the SQLite store. */
   readonly onCommit?: (events: readonly AuditEvent[]) => void;
@@ -30,15 +30,14 @@ export interface PostgresStoreOptions {
 }
 
 /**
- * Opens the PostgreSQL store: brings its schema up to date, reconciles the audit file with the end of this server's chain, and commits
- * the calls that wait together. Reads go over a pool of connections.
- *
- * @throws {EstuaryError} what keeps it from working, e.g. `STORE_UNAVAILABLE`, `STORE_TOO_NEW`, `STORE_FOREIGN`, `AUDIT_UNAVAILABLE`,
- *   `AUDIT_TAMPERED`, `LOOKUP_KEY_OTHER`; the detail is for the operator
+ * Opens the PostgreSQL store: migrates its schema, reconciles the audit file with this node's chain, and starts group
+ * commit. Reads use a connection pool.
+ * @throws {EstuaryError} such as `STORE_UNAVAILABLE`, `STORE_TOO_NEW`, `STORE_FOREIGN`, `AUDIT_UNAVAILABLE`,
+ * `AUDIT_TAMPERED`, `LOOKUP_KEY_OTHER`; the detail is for the operator
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   const { now = Date.now, onCommit = () => undefined, onBehind = () => undefined } = options;
-  // The writer first: it makes the tables that are read.
+  // The writer first: it creates the tables.
   const group = await openPostgresWriter(postgresDatabase(options), now());
   const pool = new Pool(options.server, `${options.node} reads`, Math.max(1, options.poolSize - 1), (connection) =>
     refuseOlder(connection, options).catch((error: unknown) => {
@@ -67,9 +66,12 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   };
 }
 
-/** Each connection may reach another server: after a failover, an old primary. @throws EstuaryError 500 `STORE_BEHIND` */
+/**
+ * Each connection may reach a different server, such as an old primary after a failover. @throws EstuaryError 500
+ * `STORE_BEHIND`
+ */
 async function refuseOlder(connection: Connection, { node, auditFile }: PostgresStoreOptions): Promise<void> {
-  // Read first: what is committed meanwhile is in the database too.
+  // Read it first: later commits are in the database too.
   const stored = storedUpTo(auditFile);
   const head = await new Queries((statement) => connection.query(statement))
     .prepare<[string], ChainHead>('SELECT seq, hash FROM audit_head WHERE node = ?')

@@ -8,7 +8,7 @@ import { nodeReads } from './nodes/list.ts';
 import { certificateList, PostgresPort } from './port.ts';
 import type { Queries } from './queries.ts';
 
-/** Every read, by the name that {@link Store} has for it; each process asks for itself, over its own connections. */
+/** Every read by its name in {@link Store}; each process reads over its own connections. */
 export function readOperations(queries: Queries, node: string) {
   const db = new PostgresPort(queries);
   return later({
@@ -16,17 +16,17 @@ export function readOperations(queries: Queries, node: string) {
     ...certificateList(db),
     ...auditReads(db, node),
     ...nodeReads(db),
-    // The indexes of PostgreSQL are never behind.
+    // PostgreSQL's indexes are always current.
     isSearchBehind: (): Operation<boolean> => result(false),
   });
 }
 
-/** The condition on the instance of a CMC message that no living node has. */
+/** Condition on a CMC message's instance without a living node. */
 const NO_NODE = 'NOT EXISTS (SELECT FROM node WHERE node.instance = cmc_message.instance)';
 
 /**
- * Inserts rows of the usual size into the tables that grow with each enrollment, and takes them back: the probe's row alone is updated where it
- * is, and finds room on a disk that is full.
+ * Inserts rows of typical size into the tables that grow with each enrollment, and rolls back: the probe's row alone is
+ * updated in place, and succeeds on a full disk.
  */
 const SPACE = `DO $$ BEGIN
   INSERT INTO reservation (request_id, instance, ca, requester, operation, subject, created_at)
@@ -40,7 +40,7 @@ const SPACE = `DO $$ BEGIN
 EXCEPTION WHEN SQLSTATE 'ESOK0' THEN NULL;
 END $$`;
 
-/** Every write, likewise, for the writer of this node (group-commit.ts); each returns what is to be audited with it. */
+/** Every write, for this node's writer (group-commit.ts); each returns its audit events. */
 export function writeOperations(queries: Queries, log: AuditLog, node: string) {
   const db = new PostgresPort(queries);
   const probe = db.prepare<[number]>('UPDATE probe SET at = ?');

@@ -1,4 +1,4 @@
-/** Connections that read, for one process. */
+/** A process's read connections. */
 import { measured } from '../../dependency-calls.ts';
 import { EstuaryError, isRefusal } from '../../errors.ts';
 import type { PostgresServer } from '../calls/database-options.ts';
@@ -9,7 +9,7 @@ import type { Answer, Prepared } from './queries.ts';
 
 /** Milliseconds that a read waits for a connection. */
 const PATIENCE = 3000;
-/** Reads that wait for one at most. */
+/** Maximum waiting reads. */
 const MAX_WAITING = 10_000;
 
 interface Waiting {
@@ -31,7 +31,7 @@ export class Pool {
 
   /**
    * @param purpose shown in `pg_stat_activity`
-   * @param size connections at most
+   * @param size maximum connections
    * @param check throws if a new connection must not be used
    */
   constructor(
@@ -46,12 +46,11 @@ export class Pool {
     this.#check = check;
   }
 
-  /** Connects once. @throws EstuaryError what keeps it from working */
+  /** Connects once. @throws EstuaryError the problem */
   async start(): Promise<void> {
     this.#release(await this.#acquire());
   }
 
-  /** @throws EstuaryError */
   async query(statement: Prepared): Promise<Answer> {
     return measured(
       { dependency: 'store_read' },
@@ -73,7 +72,7 @@ export class Pool {
       try {
         return await connection.query(statement);
       } catch (error) {
-        // One that was idle may have ended unseen, or a migration was in the way; what only reads is asked once more.
+        // An idle connection may have ended unnoticed, or a migration interfered; reads are retried once.
         if ((isStatementError(error) && !isInTheWay(error)) || fresh || this.#closed) throw toEstuaryError(error);
       } finally {
         this.#release(connection);
@@ -113,7 +112,7 @@ export class Pool {
       this.#all.add(connection);
       return connection;
     } catch (error) {
-      // Those who wait for one that is used would wait on; whoever cannot be served learns it now.
+      // Without connections, waiting reads fail now.
       if (this.#all.size === 0)
         for (const waiting of this.#waiting.splice(0)) this.#refuse(waiting, toEstuaryError(error));
       throw error;

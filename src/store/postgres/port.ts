@@ -1,4 +1,4 @@
-/** The operations' port on PostgreSQL, which answers later. */
+/** The operations' port on PostgreSQL (asynchronous). */
 import type { CertificateFilter, CertificateStatus, ListedCertificate } from '../certificate-store.ts';
 import { fold, type Page, readPosition, toPage, withoutPosition } from '../page.ts';
 import { LISTED_COLUMNS, type StoredCertificate, toCertificateRow } from '../operations/certificates.ts';
@@ -56,18 +56,18 @@ export class PostgresPort implements Database {
         `SELECT position, ${columns} FROM ${table} WHERE ${where.join(' AND ')} ORDER BY position ${order} LIMIT @take`,
       ).all({ ...parameters, after, take: limit + 1 });
       const place = (row: { position: number }): number => row.position;
-      // Without its position it is what the columns have.
+      // Without its position, the row has exactly the columns.
       return toPage(name, rows, limit, place, (row) => item(withoutPosition(row) as Row));
     };
   }
 }
 
-/** An operation that waits for one answer, with which its runner goes on. */
+/** An operation that waits for one response, with which its runner resumes it. */
 function* answer<T>(ask: () => Promise<T>): Operation<T> {
   return (yield ask()) as T;
 }
 
-/** A LIKE pattern for what contains a part, upper and lower case alike. */
+/** A LIKE pattern for a substring, ignoring case. */
 export const partPattern = (part: string): string => `%${fold(part).replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
 
 const STATUSES: Readonly<Record<CertificateStatus, string>> = {
@@ -76,7 +76,7 @@ const STATUSES: Readonly<Record<CertificateStatus, string>> = {
   expired: 'revoked_at IS NULL AND not_after < @now',
 };
 
-/** Parts of names are found by trigrams. */
+/** Trigram indexes find substrings of names. */
 export function certificateList(db: Database) {
   const list = db.list<Omit<StoredCertificate, 'der'>>({
     name: 'certificate',
@@ -100,7 +100,7 @@ export function certificateList(db: Database) {
           { value: expires_before, sql: 'not_after < @expires_before' },
           { value: issued_after, sql: 'coalesce(issued_at, not_before) > @issued_after' },
           { value: subject, sql: 'subject_folded LIKE @subject' },
-          // Each name is a line: what contains a line feed is part of no name.
+          // Each name is a line, so a substring with a line feed matches none.
           { value: san, sql: san?.includes('\n') === true ? 'false' : 'sans_folded LIKE @san' },
         ]),
         ...(status === undefined ? [] : [{ sql: STATUSES[status] }]),

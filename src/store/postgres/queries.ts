@@ -1,7 +1,7 @@
-/** SQL with its parameters by name or by question mark, as the other driver has it, made what PostgreSQL prepares. */
+/** Converts SQL with named or positional parameters, as in the other driver, for PostgreSQL. */
 import { hash } from 'node:crypto';
 
-/** A statement that PostgreSQL keeps prepared under its name, in each connection that has used it. */
+/** A statement that PostgreSQL prepares under its name in each connection that uses it. */
 export interface Prepared {
   readonly name: string;
   readonly text: string;
@@ -13,20 +13,20 @@ export interface Answer {
   readonly rowCount: number | null;
 }
 
-/** Carries a statement out, on whichever connection it is for. */
+/** Runs a statement on the connection in question. */
 export type Execute = (statement: Prepared) => Promise<Answer>;
 
 type Arguments<Parameters> = Parameters extends readonly unknown[] ? Parameters : [Parameters];
 
-/** @typeParam Parameters a tuple for `?`, an object for `@name`. @typeParam Row what comes back, which the SQL says */
+/** @typeParam Parameters a tuple for `?`, an object for `@name`. @typeParam Row the columns of the SQL */
 export interface Statement<Parameters, Row> {
   all(...parameters: Arguments<Parameters>): Promise<readonly Row[]>;
   get(...parameters: Arguments<Parameters>): Promise<Row | undefined>;
-  /** How many rows it has changed. */
+  /** The number of changed rows. */
   run(...parameters: Arguments<Parameters>): Promise<number>;
 }
 
-/** Statements of one connection, or of a pool of them. */
+/** Statements of one connection or a pool. */
 export class Queries {
   readonly #execute: Execute;
 
@@ -58,9 +58,9 @@ export class Queries {
 
 interface Translated {
   readonly text: string;
-  /** Of the parameters by name, in their order. */
+  /** Named parameters in order. */
   readonly names: readonly string[];
-  /** Of those by question mark, how many. */
+  /** Number of positional parameters. */
   readonly count: number;
 }
 
@@ -84,6 +84,6 @@ function valuesOf({ names, count }: Omit<Translated, 'text'>, parameters: readon
   return values.map(storable);
 }
 
-/** A text column takes every character but U+0000; its picture stands for it. */
+/** PostgreSQL's text cannot hold U+0000; its symbol replaces it. */
 const storable = (value: unknown): unknown =>
   typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\u2400') : (value ?? null);

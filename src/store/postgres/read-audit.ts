@@ -1,4 +1,4 @@
-/** The audit records of all nodes, read for a command: the chains one after the other, or verified. */
+/** Reads or verifies the audit records of all nodes, chain by chain, for a command. */
 import { FileCursor } from '../../audit/file-cursor.ts';
 import { Broken, BrokenFile, changedSearch, type StoredHead, type StoredRecord } from '../../audit/broken.ts';
 import {
@@ -20,19 +20,18 @@ import { Queries } from './queries.ts';
 
 export interface VerifyNodesOptions extends ChainOptions {
   readonly server: PostgresServer;
-  /** Whose audit file is at hand, and kept checkpoints are. */
+  /** The node with the audit file and exported checkpoints. */
   readonly node: string;
   readonly auditFile: string;
 }
 
-/** Records that are read at once. */
+/** Records per read. */
 const ROWS = 2000;
 
 /**
- * Verifies the chain of each node in the store, this node's beside its audit file too, and what each chain says of the ends of the others.
+ * Verifies each node's chain, with this node's audit file, and what each chain records about the ends of the others.
  * Reads only, and works while servers run.
- *
- * @throws EstuaryError where the database cannot be asked
+ * @throws EstuaryError if the database is unavailable
  */
 export async function verifyNodes(options: VerifyNodesOptions): Promise<AuditVerdict> {
   return inSnapshot(
@@ -41,7 +40,7 @@ export async function verifyNodes(options: VerifyNodesOptions): Promise<AuditVer
   );
 }
 
-/** The records of all nodes, one chain after the other. */
+/** The records of all nodes, chain by chain. */
 export async function nodeLines(
   server: PostgresServer,
   { since = 0, until = Number.MAX_SAFE_INTEGER }: TimeRange,
@@ -56,7 +55,7 @@ export async function nodeLines(
   );
 }
 
-/** A look at the database as it is at one moment. */
+/** A consistent snapshot of the database. */
 type Snapshot = <Result>(read: (db: Queries) => Promise<Result>) => Promise<Result>;
 
 async function inSnapshot<Result>(server: PostgresServer, work: (snapshot: Snapshot) => Promise<Result>) {
@@ -113,7 +112,7 @@ async function verifyOnce(db: Queries, options: VerifyNodesOptions): Promise<Who
   return joined(verdicts);
 }
 
-/** Says of which node it is what is broken. */
+/** Adds the node to an error. */
 async function ofNode<Result>({ node }: NodeHead, nodes: number, verify: () => Promise<Result>): Promise<Result> {
   try {
     return await verify();
@@ -140,7 +139,7 @@ async function verifyChain(db: Queries, stored: NodeHead, options: VerifyNodesOp
     for await (const page of pages(db, node)) {
       const anchors = page.flatMap((row) => {
         const { seq: record, anchors: told } = check.pass(row);
-        // A chain's records are inserted in their order, and lists start at position 1.
+        // A chain's records are inserted in order, and lists start at position 1.
         const isMoved = row.position <= before || row.position > NEWEST;
         const changed = isMoved ? 'position' : changedColumn(row);
         if (changed !== undefined) throw changedSearch(record, changed);
@@ -156,12 +155,12 @@ async function verifyChain(db: Queries, stored: NodeHead, options: VerifyNodesOp
 }
 
 interface Told extends Anchor {
-  /** The node whose record tells it, and which one. */
+  /** The node and record that recorded it. */
   readonly by: string;
   readonly record: number;
 }
 
-/** What a chain says of the ends of the others has to be what they have there, unless that was archived since. @throws Broken */
+/** The ends that a chain recorded must exist in the other chains, unless archived. @throws Broken */
 async function holdAnchors(db: Queries, anchors: readonly Told[]): Promise<void> {
   const ends = db.prepare<[string], { begin: number | null; seq: number | null }>(
     'SELECT (SELECT min(seq) FROM audit WHERE audit.node = wanted.node) AS begin, seq FROM (SELECT ?::text AS node) AS wanted LEFT JOIN audit_head USING (node)',

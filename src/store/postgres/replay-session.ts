@@ -13,7 +13,7 @@ interface ReplayOptions {
   readonly auditFile: string;
 }
 
-/** @throws EstuaryError 500 `STORE_IN_USE`: a node is running; 503 `STORE_UNAVAILABLE` */
+/** @throws EstuaryError 500 `STORE_IN_USE` if a node is running; 503 `STORE_UNAVAILABLE` */
 export async function openReplay({ server, node, auditFile }: ReplayOptions): Promise<ReplaySession> {
   const connection = await connectToMigrate(server, `${node} replay`);
   const queries = new Queries((statement) => connection.query(statement));

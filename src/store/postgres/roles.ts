@@ -1,4 +1,4 @@
-/** Who writes a PostgreSQL store for one server. */
+/** Creates the writer of a PostgreSQL store for one node. */
 import type { PostgresDatabase } from '../calls/database-options.ts';
 import { AuditLog } from './audit-log.ts';
 import { connect } from './connection.ts';
@@ -7,10 +7,7 @@ import { connectToMigrate, migrate } from './migrate.ts';
 import { writeOperations } from './operations.ts';
 import { settleLookups } from './token-lookups.ts';
 
-/**
- * @param time milliseconds since the epoch, for records about what is found
- * @throws EstuaryError why the database or the audit file cannot be used
- */
+/** @param time of records about findings @throws EstuaryError if the database or the audit file is unusable */
 export async function openPostgresWriter(options: PostgresDatabase, time: number): Promise<GroupCommit> {
   const { server, node, audit_file, lookup_key } = options;
   const first = await connectToMigrate(server, `${node} schema`);

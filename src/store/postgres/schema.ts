@@ -1,8 +1,8 @@
 import { FIRST_VERSION } from '../schema-version.ts';
 
 /**
- * The schema of the PostgreSQL store. `position` is the order of insertion, by which lists are paged; times are milliseconds since the epoch;
- * JSON is text. Constraints keep apart what two nodes could do at the same time.
+ * The schema of the PostgreSQL store. `position` is the insertion order, by which lists are paged; times are
+ * milliseconds since the epoch; JSON is text. Constraints prevent conflicting concurrent changes by two nodes.
  */
 
 const SCHEMA = `
@@ -330,7 +330,10 @@ END $$;
 
 export interface Migration {
   readonly sql: string;
-  /** The oldest schema version whose programs continue to work after it. A migration that only adds keeps earlier versions working. */
+  /**
+   * The oldest schema version whose programs continue to work after it. A migration that only adds keeps earlier
+   * versions working.
+   */
   readonly serves: number;
 }
 

@@ -1,4 +1,4 @@
-/** What holds of tokens' lookups once a database is open: the key at hand is the one that they were made with, on every server. */
+/** Checks on opening that all nodes use the lookup key with which the tokens' lookups were made. */
 import { failed } from '../../errors.ts';
 import type { LookupKeyOptions } from '../calls/database-options.ts';
 import { toEstuaryError } from './errors.ts';
@@ -9,17 +9,15 @@ import type { Connection } from './connection.ts';
 import { Queries } from './queries.ts';
 
 /**
- * Remembers the key, or checks it.
- *
- * @param now milliseconds since the epoch
- * @throws EstuaryError 500 `LOOKUP_KEY_MISSING`, `LOOKUP_KEY_OTHER` while tokens live that only the former key finds
+ * Stores the key's check value, or compares it.
+ * @throws EstuaryError 500 `LOOKUP_KEY_MISSING`, `LOOKUP_KEY_OTHER` while tokens are live that only the old key finds
  */
 export async function settleLookups(
   connection: Connection,
   { configured, required }: LookupKeyOptions,
   now: number,
 ): Promise<void> {
-  // Without it, one-time passwords are off (config/rules/store.ts).
+  // Without it, one-time passwords are off (config/rules/index.ts).
   if (configured === undefined && !required) return;
   const check = configured === undefined ? undefined : keyCheck(Buffer.from(configured));
   const db = new Queries((statement) => connection.query(statement));
@@ -32,7 +30,7 @@ export async function settleLookups(
       .run(check);
     const known = await db.prepare<[], { key_check: string }>('SELECT key_check FROM lookup_key').get();
     if (known === undefined || known.key_check === check) return;
-    // Live: it can be used, or is what a queued request is polled with.
+    // Live: usable, or needed to poll a queued request.
     const live = await db
       .prepare<{ now: number }, { id: string }>(
         `SELECT id FROM otp WHERE NOT ${OF_JWT} AND revoked_at IS NULL AND expires_at > @now AND (uses < max_uses

@@ -5,8 +5,8 @@ import type { Db } from './database.ts';
 import { type Added, type Countable, countRecords } from '../counted-records.ts';
 
 /**
- * The audit log of one process in an SQLite store. All calls but {@link close} need the store's write lock (BEGIN IMMEDIATE), which is what
- * keeps one chain when several processes write.
+ * The audit log of one process in an SQLite store. All calls except {@link close} require the store's write lock (BEGIN
+ * IMMEDIATE), which protects the chain from other writers.
  */
 export class AuditLog {
   readonly #chain: AuditChain;
@@ -14,10 +14,10 @@ export class AuditLog {
   readonly #writeHead;
   readonly #insert;
   readonly #count;
-  /** Records of this transaction, which the statistics do not have yet. */
+  /** Records of this transaction that the statistics lack. */
   #uncounted: ChainedRecord[] = [];
 
-  /** @param node the name of this node, in every record that it writes */
+  /** @param node the name of this node */
   constructor(db: Db, path: string, node?: string) {
     this.#chain = new AuditChain(path, node);
     this.#readHead = db.prepare<[], AuditHead>('SELECT seq, hash, file_start, file_size FROM audit_head');
@@ -31,10 +31,9 @@ export class AuditLog {
   }
 
   /**
-   * At the beginning of a transaction: {@link AuditChain.begin}.
-   *
-   * @param time for records about what was found, ms
-   * @returns `rotated` when a new file was begun: commit that by itself and begin again
+   * {@link AuditChain.begin}.
+   * @param time for records about the findings
+   * @returns `rotated` if a new file was begun: commit that alone and begin again
    * @throws EstuaryError 503 `AUDIT_TAMPERED`
    */
   begin(time: number): 'ready' | 'rotated' {
@@ -45,30 +44,29 @@ export class AuditLog {
     return state;
   }
 
-  /** Stores records that the file has already. The caller has checked them, and sets the head. */
+  /** Stores records that the file already has. The caller has checked them and sets the head. */
   adopt(records: readonly ChainedRecord[]): void {
     for (const { seq, time, type, line } of records) this.#insert.run(seq, time, type, line);
     this.#count(records);
   }
 
-  /** Sets the end of the chain, for a store that is brought up to date. */
+  /** Sets the end of the chain after a replay. */
   setHead(head: AuditHead): void {
     this.#writeHead.run(head);
   }
 
-  /** Makes an event the next record of this transaction; its number. */
+  /** Makes an event the next record of this transaction; returns its number. */
   add(event: AuditEvent, time: number): number {
     const { seq } = this.#chain.add(event, time);
     this.#store();
     return seq;
   }
 
-  /** {@link AuditChain.hasMoved} */
   get hasMoved(): boolean {
     return this.#chain.hasMoved;
   }
 
-  /** Counts this transaction's records, puts them into the file and forces them to disk; the last thing before COMMIT. */
+  /** Counts, writes and syncs this transaction's records; the last step before COMMIT. */
   async flush(): Promise<void> {
     this.#count(this.#uncounted);
     await this.#chain.flush();
@@ -95,7 +93,7 @@ export class AuditLog {
     this.#chain.undo();
   }
 
-  /** In a new transaction, when SQLite has rolled the former one back by itself. */
+  /** In a new transaction, after SQLite rolled back the former one. */
   undoLate(): void {
     this.#chain.undoLate(this.#readHead.get());
   }

@@ -1,4 +1,4 @@
-/** The audit log in SQLite: one chain, whose indexes are filled behind the records (search/index-rows.ts). */
+/** The audit log in SQLite: one chain, whose search indexes are filled later (search/index-rows.ts). */
 import type { Anchor, ArchivedRange, AuditEvent, AuditRecord } from '../../audit/event.ts';
 import { parseLine } from '../../audit/record.ts';
 import type { AuditFilter } from '../audit-store.ts';
@@ -49,7 +49,7 @@ export function auditWrites(db: Db) {
     audit: (events: readonly AuditEvent[]): Outcome<undefined> => done(undefined, events),
     // There is one chain.
     anchorAudit: (): Outcome<readonly Anchor[]> => done([], []),
-    // Every transaction checks whether the file was renamed; this one only comes sooner.
+    // Every transaction checks whether the file was renamed; this one does so earlier.
     reopenAuditFile: (): Outcome<undefined> => done(undefined, []),
     noteArchived: (range: ArchivedRange, detail: string): Outcome<undefined> =>
       done(undefined, [{ type: 'audit.archived', outcome: 'success', detail, archived: range }]),

@@ -8,14 +8,14 @@ import { MIGRATIONS } from './schema.ts';
 
 export type Db = Database.Database;
 
-/** "ESTU": tells our databases from other programs'. */
+/** "ESTU": identifies Estuary's databases. */
 const APPLICATION_ID = 0x45535455;
 /** Milliseconds to wait for another process's transaction. */
 const BUSY_TIMEOUT = 5000;
-/** Bytes that the write-ahead log keeps on disk after a long reader, `audit verify` say, let it grow. */
+/** Bytes that the write-ahead log keeps on disk after a long reader (such as `audit verify`) let it grow. */
 const WAL_KEPT = 64 << 20;
 
-/** Opens the database for writing, creates it when there is none, and brings its schema up to date. */
+/** Opens the database for writing; creates or migrates it. */
 export function openWritable(path: string, migrations: readonly string[] = MIGRATIONS): Db {
   createFile(path);
   const db = new Database(path, { timeout: BUSY_TIMEOUT });
@@ -34,12 +34,12 @@ export function openWritable(path: string, migrations: readonly string[] = MIGRA
   return db;
 }
 
-/** Opens the database of a service that is running, for one of its threads. */
+/** Opens a running service's database, for one of its threads. */
 export function openExisting(path: string): Db {
   return new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT });
 }
 
-/** Opens an existing database for reading only. */
+/** Opens an existing database read-only. */
 export function openReadOnly(path: string): Db {
   return new Database(path, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT });
 }
@@ -47,7 +47,7 @@ export function openReadOnly(path: string): Db {
 function createFile(path: string): void {
   try {
     makeFolder(dirname(path));
-    // SQLite would create it readable for all; its -wal and -shm files get the mode of the database.
+    // SQLite would make it world-readable; its -wal and -shm files get the mode of the database.
     closeSync(openSync(path, 'a', 0o600));
   } catch (error) {
     throw unavailable('STORE_UNAVAILABLE', 'the database cannot be opened', { detail: describe(error), cause: error });
@@ -61,7 +61,7 @@ function pragmaNumber(db: Db, name: string): number {
 }
 
 function refuseForeign(db: Db, path: string): void {
-  // Of one moment: another process may be making the database.
+  // One snapshot: another process may be creating the database.
   const look = db.transaction(() => ({
     id: pragmaNumber(db, 'application_id'),
     tables: db.prepare<[], { n: number }>('SELECT count(*) AS n FROM sqlite_schema').get()?.n ?? 0,
@@ -72,7 +72,7 @@ function refuseForeign(db: Db, path: string): void {
 }
 
 function migrate(db: Db, path: string, migrations: readonly string[]): void {
-  // Under the write lock from the first look at the version, because several processes may start at once.
+  // Under the write lock from reading the version on, because several processes may start concurrently.
   const latest = FIRST_VERSION + migrations.length - 1;
   const step = db.transaction((): boolean => {
     const version = pragmaNumber(db, 'user_version');
@@ -87,6 +87,6 @@ function migrate(db: Db, path: string, migrations: readonly string[]): void {
     db.pragma(`user_version = ${next}`);
     return true;
   });
-  // Each migration is a transaction of its own.
+  // Each migration has its own transaction.
   while (step.immediate());
 }

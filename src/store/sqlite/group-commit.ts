@@ -12,16 +12,16 @@ import type { Db } from './database.ts';
 import { toEstuaryError } from './errors.ts';
 import { deviceClaim, type DeviceClaim } from '../device-store.ts';
 
-/** A write as it arrives: its arguments were typed where the call was made. */
+/** A write; the caller has typed its arguments. */
 type WriteOperation = (...args: never[]) => Outcome<unknown>;
 
 const force = promisify(fdatasync);
 
-/** Milliseconds to wait for the transaction of another process, and between two attempts. */
+/** Milliseconds to wait for another process's transaction, and between two attempts. */
 const [LOCK_TIMEOUT, LOCK_PAUSE] = [5000, 1];
-/** Transactions after which the write-ahead log is copied into the database: some 10 MiB, so that pages written often are copied rarely. */
+/** Transactions per checkpoint of the write-ahead log: some 10 MiB, so that pages written often are copied rarely. */
 const CHECKPOINT = 64;
-/** Milliseconds between two attempts to recover from a failed write to disk. */
+/** Milliseconds between attempts to recover from a failed write to disk. */
 const RECOVERY_PAUSE = 1000;
 
 /**
@@ -48,11 +48,11 @@ export class GroupCommit implements Writer {
   readonly #rollbackTo;
   readonly #noteDevice;
   readonly #noteClaim;
-  /** The write-ahead log. */
+  /** File descriptor of the write-ahead log. */
   #wal: number | undefined;
-  /** Pending while a transaction is committed and may not be on disk. */
+  /** Pending while a committed transaction may not be on disk. */
   #forced: Promise<void> | undefined;
-  /** Why commits may be missing from the disk, until a checkpoint has copied all of them. */
+  /** Why commits may be missing on disk, until a checkpoint has copied all of them. */
   #unforced: StoreLost | undefined;
   #nextRecovery = 0;
   /** Transactions since the last checkpoint. */
@@ -64,7 +64,7 @@ export class GroupCommit implements Writer {
     this.db = db;
     this.#log = log;
     this.#operations = operations;
-    // COMMIT does not wait for the disk; #finish does. SQLite still forces to disk what a checkpoint depends on.
+    // COMMIT does not wait for the disk; #finish does. SQLite still syncs what a checkpoint depends on.
     db.pragma('synchronous = NORMAL');
     db.pragma('wal_autocheckpoint = 0');
     db.pragma('busy_timeout = 0');
@@ -87,7 +87,7 @@ export class GroupCommit implements Writer {
     return [...this.#operations.keys()];
   }
 
-  /** Carries the calls out. When it resolves, every call whose reply has a value is durable, and nothing of the others happened. */
+  /** Runs the calls. On return, every call with a value in its reply is durable, and the others had no effect. */
   async carryOut(calls: readonly Call[]): Promise<readonly Reply[]> {
     const time = calls[0]?.time ?? 0;
     try {
@@ -103,7 +103,7 @@ export class GroupCommit implements Writer {
     }
   }
 
-  /** {@link carryOut} without calls, for start-up: throws what stands in the way of writing. */
+  /** {@link carryOut} without calls, for the start: throws the error that prevents writing. */
   async recover(time: number): Promise<void> {
     try {
       await this.#beginWithLog(time);
@@ -114,7 +114,7 @@ export class GroupCommit implements Writer {
     }
   }
 
-  /** What was read, once it is on disk. @throws StoreLost when it may not be there */
+  /** The result of a read, once it is on disk. @throws StoreLost if it may not be */
   async durable<T>(read: () => T | Promise<T>): Promise<T> {
     this.#refuseUnforced();
     const value = await read();
@@ -138,7 +138,7 @@ export class GroupCommit implements Writer {
   async #beginWithLog(time: number): Promise<void> {
     await this.#beginTransaction(time);
     if (!this.#log.hasMoved) return;
-    // What it has found in the file is recorded once, so it is not taken back with a call.
+    // Findings in the file are recorded once, so they are not rolled back with a call.
     await this.#finish();
     await this.#beginTransaction(time);
   }
@@ -152,11 +152,11 @@ export class GroupCommit implements Writer {
     }
   }
 
-  /** @throws SqliteError `SQLITE_BUSY` when another process keeps the write lock */
+  /** @throws SqliteError `SQLITE_BUSY` if another process keeps the write lock */
   async #begin(): Promise<void> {
     for (const deadline = performance.now() + LOCK_TIMEOUT; ;) {
       try {
-        // A ROLLBACK that failed leaves its transaction open.
+        // A failed ROLLBACK leaves its transaction open.
         if (this.db.inTransaction) this.#rollback.run();
         this.#lock.run();
         return;
@@ -191,7 +191,7 @@ export class GroupCommit implements Writer {
     }
   }
 
-  /** Forces to disk what was committed. @throws StoreLost when it may not be there */
+  /** Syncs committed data. @throws StoreLost if it may not be on disk */
   async #force(): Promise<void> {
     try {
       const forced = force(this.#openWal());
@@ -211,8 +211,9 @@ export class GroupCommit implements Writer {
   }
 
   /**
-   * After a failed write to disk, the kernel may have dropped pages of the write-ahead log, and a later success does not cover them. So nothing
-   * is written or read before a checkpoint has copied the log into the database and emptied it on disk.
+   * After a failed write to disk, the kernel may have dropped pages of the write-ahead log, and a later success does
+   * not cover them. So nothing is written or read before a checkpoint has copied the log into the database and emptied
+   * it on disk.
    */
   #refuseUnforced(): void {
     if (this.#unforced === undefined) return;
@@ -229,7 +230,7 @@ export class GroupCommit implements Writer {
     }
   }
 
-  /** @returns undefined when one of them has failed, and the transaction is to be begun again */
+  /** @returns undefined if a call failed and the transaction must be restarted */
   #together(calls: readonly Call[]): readonly Reply[] | undefined {
     try {
       return calls.map((call) => {
@@ -255,14 +256,14 @@ export class GroupCommit implements Writer {
     try {
       outcome = operation(...call.args);
     } catch (error) {
-      // Some errors make SQLite roll the whole transaction back; then no call of it can succeed.
+      // Some errors make SQLite roll back the whole transaction; then every call fails.
       if (!this.db.inTransaction) throw error;
       this.#rollbackTo.run();
       this.#release.run();
       return { error: toEstuaryError(error) };
     }
     this.#release.run();
-    // Outside the savepoint: when an audit record cannot be written, everything fails.
+    // Outside the savepoint: if an audit record cannot be written, everything fails.
     return this.#recorded(call, outcome);
   }
 
@@ -279,7 +280,7 @@ export class GroupCommit implements Writer {
     if (claim !== undefined) this.#noteClaim.run({ ...claim, seq });
   }
 
-  /** It never throws: the first error is the reason that the caller reports. */
+  /** Never throws: the caller reports the first error. */
   async #undo(): Promise<void> {
     try {
       if (this.db.inTransaction) this.#log.undo();

@@ -10,17 +10,17 @@ import { SqlitePort } from './port.ts';
 import { certificateList } from './search/certificate-search.ts';
 import { searchIndexReads, searchIndexWrites } from './search/index-rows.ts';
 
-/** The reads that take microseconds, by the name that {@link Store} has for them. The main thread carries them out. */
+/** Reads that take microseconds, by name in {@link Store}; the main thread runs them. */
 export function quickReads(db: Db) {
   return {
     ...atOnce(commonReads(new SqlitePort(db))),
     ...searchIndexReads(db),
-    // One service has the file for itself.
+    // One service owns the file.
     listNodes: (): readonly NodeRow[] => [],
   };
 }
 
-/** What takes long enough to delay other requests, and is carried out by a thread (reading-thread.ts). */
+/** Slow calls, which a thread runs (reading-thread.ts) so that they do not delay other requests. */
 export const SLOW = [
   ...['listCertificates', 'listAudit', 'auditLines', 'lastArchived', 'listOtps', 'listLockouts', 'listDevices'],
   ...['listDeviceAttributes', 'deviceHistory', 'revokedEntries', 'listRequests', 'findOverTokens', 'countEvents'],
@@ -38,9 +38,7 @@ export function slowOperations(db: Db) {
   };
 }
 
-/**
- * Every write. Each is part of a transaction that it shares with others (group-commit.ts), and returns what is to be audited in it.
- */
+/** Every write. Each is part of a shared transaction (group-commit.ts), and returns its audit events. */
 export function writeOperations(db: Db, log: AuditLog) {
   const probe = db.prepare<[number]>('UPDATE probe SET at = ?');
   return {

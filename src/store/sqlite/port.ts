@@ -1,4 +1,4 @@
-/** The operations' port on SQLite, which answers at once. */
+/** The operations' port on SQLite (synchronous). */
 import { fold, readPosition, toPage, withoutPosition } from '../page.ts';
 import type { Database, Dialect, List, Listed, Operation, Results, Statement } from '../operations/port.ts';
 import { result, runAtOnce } from '../operations/port.ts';
@@ -19,7 +19,7 @@ const DIALECT: Dialect = {
   nameColumns: { subject_folded: ({ subject }) => fold(subject) },
 };
 
-/** SQLite has no lists: json_each reads them. */
+/** SQLite has no list parameters: json_each reads them. */
 const withLists = (parameters: readonly unknown[]): readonly unknown[] => parameters.map(bindable);
 
 function bindable(value: unknown): unknown {
@@ -37,7 +37,7 @@ export class SqlitePort implements Database {
   readonly #db: Db;
   readonly #limits: SearchLimits;
 
-  /** @param limits of lists; tests set their own */
+  /** @param limits of lists, for tests */
   constructor(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
     this.#db = db;
     this.#limits = limits;
@@ -65,7 +65,7 @@ export class SqlitePort implements Database {
       const after = readPosition(name, page);
       const { rows, stopped } = search.find(conditions, { ...parameters }, { ...page, after });
       const place = (row: { position: number }): number => row.position;
-      // Without its position it is what the columns have.
+      // Without its position, the row has exactly the columns.
       return result(toPage(name, rows, page.limit, place, (row) => item(withoutPosition(row) as Row), stopped));
     };
   }

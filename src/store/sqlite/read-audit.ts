@@ -1,4 +1,4 @@
-/** The audit records of a SQLite store, read for a command while a server runs or not. Reads block the thread. */
+/** Reads the audit records of a SQLite store for a command, even while a server runs. Reads block the thread. */
 import { Broken, changedSearch, type StoredHead, type StoredRecord } from '../../audit/broken.ts';
 import {
   attempts,
@@ -17,11 +17,7 @@ import { trigramsOf } from './search/trigrams.ts';
 /** Records per read. Short reads let a running server shorten its write-ahead log. */
 const ROWS = 2000;
 
-/**
- * Reads the records in the order of their chain.
- *
- * @throws when the database cannot be opened or is not Estuary's
- */
+/** Reads the records in chain order. @throws if the database cannot be opened or is not Estuary's */
 export function* storedLines(storePath: string, { since = 0, until = Number.MAX_SAFE_INTEGER }: TimeRange = {}) {
   const db = openReadOnly(storePath);
   try {
@@ -46,9 +42,8 @@ export interface VerifyOptions extends ChainOptions {
 }
 
 /**
- * Verifies the chain in the store, the chain in the file, that both have the same records, and that searches find them.
- *
- * @throws when the database cannot be opened or is not Estuary's
+ * Verifies the chains in the store and in the file, that both have the same records, and that searches find them.
+ * @throws if the database cannot be opened or is not Estuary's
  */
 export async function verifyAudit(options: VerifyOptions): Promise<AuditVerdict> {
   const db = openReadOnly(options.storePath);
@@ -60,15 +55,15 @@ export async function verifyAudit(options: VerifyOptions): Promise<AuditVerdict>
 }
 
 async function verifyOnce(db: Db, options: VerifyOptions): Promise<Whole> {
-  // One read transaction: the records and the head of one moment.
+  // One read transaction: a consistent snapshot of records and head.
   const [check, verdict] = db.transaction(() => verifySnapshot(db, options))();
   return check.sealed(verdict);
 }
 
 interface SearchedRecord extends StoredRecord {
-  /** The subject, if a search finds it by its parts. */
+  /** The subject, if a substring search finds it. */
   readonly subject: string | null;
-  /** What of the record a search would miss. */
+  /** The part of the record that a search would miss. */
   readonly changed: string | null;
 }
 
@@ -108,7 +103,7 @@ function verifySnapshot(db: Db, options: VerifyOptions): readonly [ChainCheck, W
   }
 }
 
-/** The subjects that a search by a part finds: those whose trigrams are all indexed. */
+/** The subjects that a substring search finds: those whose trigrams are all indexed. */
 function findableSubjects(db: Db): ReadonlySet<string> {
   db.exec(
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.subject_trigram USING fts5vocab (main, 'audit_subject_names', 'instance')",
@@ -120,14 +115,14 @@ function findableSubjects(db: Db): ReadonlySet<string> {
   return new Set(subjects.flatMap(({ id, subject }) => ((indexed.get(id) ?? 0) === sumOf(subject) ? [subject] : [])));
 }
 
-/** FTS5 leaves out U+0000. */
+/** FTS5 omits U+0000. */
 function sumOf(subject: string): number {
   let sum = 0;
   for (const trigram of trigramsOf(fold(subject).replaceAll('\0', ''))) sum += numberOf(trigram);
   return sum;
 }
 
-/** A 32-bit number for a trigram, so that the trigrams of a subject are compared by their sum. */
+/** A 32-bit number per trigram, so that a subject's trigrams are compared by their sum. */
 function numberOf(trigram: string): number {
   let number = 0;
   for (let n = 0; n < trigram.length; n++) number = (number * 31 + trigram.charCodeAt(n)) >>> 0;

@@ -24,7 +24,7 @@ interface Waiting {
 }
 
 /**
- * A thread with its connection to the database, for what takes long: lists, exports, CRL entries, search indexes and checkpoints. The
+ * A thread with its own connection, for slow work: lists, exports, CRL entries, search indexes and checkpoints. The
  * first call starts it, and so does the next call after it has ended.
  */
 export class ReadingThread {
@@ -56,7 +56,7 @@ export class ReadingThread {
     );
   }
 
-  /** Waits for the calls that are under way. */
+  /** Waits for calls in progress. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const worker = this.#worker;
@@ -87,7 +87,7 @@ export class ReadingThread {
   }
 }
 
-/** The same value with Buffers: a BLOB arrives as a Uint8Array. */
+/** Restores Buffers: a BLOB arrives as a Uint8Array. */
 function withBuffers(value: unknown): unknown {
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   if (typeof value !== 'object' || value === null) return value;

@@ -1,4 +1,7 @@
-/** The schema of the SQLite store. Times are milliseconds since the epoch; `position` is the order of insertion, by which lists are paged. */
+/**
+ * The schema of the SQLite store. Times are milliseconds since the epoch; `position` is the insertion order, by which
+ * lists are paged.
+ */
 
 const SCHEMA = `
 CREATE TABLE otp (
@@ -328,5 +331,8 @@ CREATE TABLE probe (id INTEGER PRIMARY KEY CHECK (id = 1), at INTEGER NOT NULL) 
 INSERT INTO probe VALUES (1, 0);
 `;
 
-/** SQL scripts in order: the first creates the schema, each other upgrades a database by one version. Do not change a released script. */
+/**
+ * SQL scripts in order: the first creates the schema, each other upgrades a database by one version. Do not change a
+ * released script.
+ */
 export const MIGRATIONS: readonly string[] = [SCHEMA];

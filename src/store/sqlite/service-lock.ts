@@ -1,9 +1,9 @@
 /**
- * One service per store. The lock is the operating system's, on a file next to the database. It ends with the process that holds it, so a
- * file that is left behind does not keep anyone out.
+ * One service per store. The lock is the operating system's, on a file next to the database. It ends with the process
+ * that holds it, so a leftover file has no effect.
  *
- * The file is an empty SQLite database, because Node has no other access to such locks: the service holds the write lock (RESERVED) while
- * it runs, and never writes.
+ * The file is an empty SQLite database, because Node has no other access to such locks: the service holds the write
+ * lock (RESERVED) while it runs, and never writes.
  */
 import Database from 'better-sqlite3';
 import { closeSync, openSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,11 +18,10 @@ export interface ServiceLock {
 }
 
 /**
- * Takes the store for this service, before anything of it is read or written. The database need not exist yet.
- *
+ * Takes the store for this service, before anything is read or written. The database need not exist yet.
  * @param storePath the database's path
- * @throws EstuaryError 500 `STORE_IN_USE` with the holder's host and process id in its detail; 503 `STORE_UNAVAILABLE`
- *   when the lock's file cannot be used
+ * @throws EstuaryError 500 `STORE_IN_USE` with the holder's host and process ID in its detail; 503 `STORE_UNAVAILABLE`
+ * if the lock file is unusable
  */
 export function lockStore(storePath: string): ServiceLock {
   const paths = pathsFor(storePath);
@@ -50,7 +49,7 @@ interface LockPaths {
   readonly owner: string;
 }
 
-/** Beside the database itself, under whatever name it was reached. */
+/** Next to the actual database, whatever path was used. */
 function pathsFor(storePath: string): LockPaths {
   try {
     makeFolder(dirname(storePath));
@@ -74,7 +73,7 @@ function openLock(path: string): Database.Database {
   try {
     closeSync(openSync(path, 'a', 0o600));
     const db = new Database(path, { timeout: 0 });
-    // Without it the write lock would leave an empty journal beside the file.
+    // Otherwise the write lock would leave an empty journal next to the file.
     db.pragma('journal_mode = MEMORY');
     return db;
   } catch (error) {
@@ -96,13 +95,13 @@ function took(db: Database.Database): boolean {
   }
 }
 
-/** For the text of a refusal only; the lock holds without it, also where the disk is full. */
+/** Only for the error message; the lock works without it, even on a full disk. */
 function writeOwner(path: string): void {
   try {
     rmSync(path, { force: true });
     writeFileSync(path, `host ${hostname()}, pid ${process.pid}\n`, { mode: 0o600 });
   } catch {
-    // The text then names nobody.
+    // The message then names no holder.
   }
 }
 

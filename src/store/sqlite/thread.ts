@@ -25,7 +25,7 @@ function open(): { readonly run: (request: Request) => unknown; readonly close: 
   };
 }
 
-/** Opened with the first call, so that the call learns why it cannot be. */
+/** Opened by the first call, so that the call gets the error. */
 let opened: ReturnType<typeof open> | undefined;
 
 port.on('message', (request: Request | undefined) => {

@@ -8,18 +8,16 @@ import { OF_JWT } from '../operations/otp.ts';
 import { inStatus } from '../request-state.ts';
 import { openReadOnly, type Db } from './database.ts';
 
-/** Why the lookups cannot be used: no key, or not the one that they were made with. */
+/** Why the lookups are unusable: no key, or a different one. */
 export type KeyTrouble = 'missing' | 'other';
 
 /**
- * Makes or checks the key.
- *
- * @param now milliseconds since the epoch
- * @throws EstuaryError 500 `LOOKUP_KEY_MISSING`, `LOOKUP_KEY_OTHER` while tokens live that only the former key finds;
- *   500 `LOOKUP_KEY_DAMAGED`; 503 `LOOKUP_KEY_UNAVAILABLE`
+ * Creates or checks the key.
+ * @throws EstuaryError 500 `LOOKUP_KEY_MISSING`, `LOOKUP_KEY_OTHER` while tokens are live that only the old key finds;
+ * 500 `LOOKUP_KEY_DAMAGED`; 503 `LOOKUP_KEY_UNAVAILABLE`
  */
 export function settleLookups(db: Db, path: string, { configured, required }: LookupKeyOptions, now: number): void {
-  // Under the write lock from the first look, because several processes may start at once.
+  // Under the write lock from the first read, because several processes may start concurrently.
   const settle = db.transaction((): void => {
     const held = configured === undefined ? readLookupKey(lookupKeyFile(path)) : Buffer.from(configured);
     const trouble = troubleOf(db, held, now);
@@ -34,9 +32,7 @@ export function settleLookups(db: Db, path: string, { configured, required }: Lo
 }
 
 /**
- * The same question for `--check`, which changes nothing. A database that is not there, or that cannot be read now, has
- * no trouble with its key.
- *
+ * The same check for `--check`, without changes. A missing or unreadable database has no problem with its key.
  * @throws EstuaryError 500 `LOOKUP_KEY_DAMAGED`; 503 `LOOKUP_KEY_UNAVAILABLE`
  */
 export function findKeyTrouble(path: string, configured: Buffer | undefined, now: number): KeyTrouble | undefined {
@@ -56,7 +52,7 @@ export function findKeyTrouble(path: string, configured: Buffer | undefined, now
 function troubleOf(db: Db, key: Buffer | undefined, now: number): KeyTrouble | undefined {
   const known = db.prepare<[], { key_check: string }>('SELECT key_check FROM lookup_key').get();
   if (known === undefined || (key !== undefined && keyCheck(key) === known.key_check)) return undefined;
-  // Live: it can be used, or is what a queued request is polled with.
+  // Live: usable, or needed to poll a queued request.
   const live = db
     .prepare<{ now: number }, { id: string }>(
       `SELECT id FROM otp WHERE NOT ${OF_JWT} AND revoked_at IS NULL AND expires_at > @now AND (uses < max_uses

@@ -2,7 +2,7 @@ import type { NodeRow } from '../../node-store.ts';
 import type { Database, Operation } from '../../operations/port.ts';
 import { LEASE } from './node-lease.ts';
 
-/** The read of who is on the database. */
+/** Lists the nodes. */
 export function nodeReads(db: Database) {
   const nodes = db.prepare<[], Omit<NodeRow, 'alive'>>(
     `SELECT name, host, greatest(0, round(extract(epoch FROM clock_timestamp() - heartbeat) * 1000))::double precision AS age,

@@ -1,7 +1,7 @@
 /**
- * That a node lives: it says so every few seconds, by the database's clock, under its name. Whoever has not said so for long is dead to the
- * others, which close what it left open. A node that was merely stopped cannot harm them then: what it was about to record is closed, and
- * it takes up its work under a new incarnation.
+ * A node's lease: it sends a heartbeat every few seconds, by the database's clock, under its name. The other nodes
+ * consider a silent node dead and close what it left open. A node that was merely suspended cannot do harm then: its
+ * pending work is closed, and it continues as a new incarnation.
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -14,28 +14,27 @@ import { DatabaseClock } from './database-clock.ts';
 export type NodeLog = Readonly<Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>>;
 
 export interface NodeLeaseOptions {
-  /** A connection of its own, which goes through no pool that takes it away between two statements. */
+  /** A dedicated connection, not from a pool that may take it away. */
   readonly connect: () => Promise<Client>;
-  /** `store.node_name`. */
   readonly name: string;
-  /** The process: what it leaves open is closed once the node is dead, and not before. */
+  /** The process: what it leaves open is closed only once the node is dead. */
   readonly instance: string;
   readonly log: NodeLog;
-  /** Closes what instances of dead nodes left open. Called by every node that finds some: what is closed already stays as it is. */
+  /** Closes what instances of dead nodes left open. Every node that finds some calls it; idempotent. */
   readonly closeLeftOpen: (instance: string) => Promise<void>;
-  /** Milliseconds; those below unless a test says otherwise. */
+  /** Milliseconds, for tests. */
   readonly beat?: number;
   readonly lease?: number;
 }
 
-/** Milliseconds between two signs of life. */
+/** Milliseconds between heartbeats. */
 const BEAT = 5000;
-/** Milliseconds without one after which a node is dead. */
+/** Milliseconds without a heartbeat until a node is dead. */
 export const LEASE = 20_000;
-/** Of the advisory locks on names of nodes. */
+/** Class of the advisory locks on node names. */
 const NAMES = 0x6573_7401;
 
-/** What a sign of life returns: the database's time, milliseconds since the epoch. */
+/** Result of a heartbeat, with the database's time. */
 interface Beat {
   readonly time: number;
 }
@@ -43,7 +42,7 @@ const TIME = '(extract(epoch FROM node.heartbeat) * 1000)::double precision AS t
 
 interface Standing {
   readonly incarnation: string;
-  /** Seconds since its last sign of life. */
+  /** Seconds since its last heartbeat. */
   readonly age: number;
   readonly host: string;
 }
@@ -53,12 +52,12 @@ export class NodeLease {
   readonly #beat: number;
   readonly #lease: number;
   readonly #stopped = new AbortController();
-  /** Set by each sign of life. */
+  /** Set by each heartbeat. */
   readonly clock = new DatabaseClock();
   #isClockOff = false;
   #incarnation: string = randomUUID();
   #client: Client | undefined;
-  /** By this machine's monotonic clock: when the others may take this node for dead. */
+  /** By the monotonic clock: when others may consider this node dead. */
   #heldUntil = 0;
   #dutyUntil = 0;
   #failing = false;
@@ -71,9 +70,8 @@ export class NodeLease {
   }
 
   /**
-   * Takes the name, and keeps it from then on.
-   *
-   * @throws EstuaryError 500 `NODE_NAME_IN_USE`: a node of this name lives; what the database's client throws
+   * Takes the name and keeps it.
+   * @throws EstuaryError 500 `NODE_NAME_IN_USE` if a node with this name is alive; errors of the database client
    */
   static async join(options: NodeLeaseOptions): Promise<NodeLease> {
     const lease = new NodeLease(options);
@@ -88,17 +86,17 @@ export class NodeLease {
     return lease;
   }
 
-  /** Whether the others take this node for alive, for certain. Whatever it begins otherwise comes to nothing. */
+  /** Whether the other nodes certainly consider this node alive. Otherwise its work comes to nothing. */
   get held(): boolean {
     return performance.now() < this.#heldUntil;
   }
 
-  /** Whether this is the node that does what one of them has to do. */
+  /** Whether this node performs the tasks of a single node. */
   get onDuty(): boolean {
     return this.held && performance.now() < this.#dutyUntil;
   }
 
-  /** Gives the name and the duties back. */
+  /** Releases the name and the duty. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#running;
@@ -156,7 +154,7 @@ export class NodeLease {
     await this.#closeDead(client);
   }
 
-  /** Waits until the one before of this name lives for certain, or does not. */
+  /** Waits until it is certain whether the previous node with this name is alive. */
   async #join(): Promise<void> {
     const { name, log } = this.#options;
     let first: number | undefined;
@@ -168,7 +166,7 @@ export class NodeLease {
         if (await this.#take(client, before)) return;
         continue;
       }
-      // Its connection is there: it lives if it says so once more.
+      // It is connected: it is alive if it sends another heartbeat.
       if (first !== undefined && before.age < first)
         throw failed(
           'NODE_NAME_IN_USE',
@@ -189,7 +187,7 @@ export class NodeLease {
     return rows[0]?.locked === true;
   }
 
-  /** `false`: somebody else was faster. */
+  /** `false`: another process was faster. */
   async #take(client: Client, before: Standing | undefined): Promise<boolean> {
     const incarnation = randomUUID();
     const sent = performance.now();
@@ -238,7 +236,7 @@ export class NodeLease {
     this.#dutyUntil = rowCount === 1 ? sent + this.#lease : 0;
   }
 
-  /** Everything that stands open belongs to an instance of a node that lives, or is closed. */
+  /** Everything open belongs to an instance of a living node, or is closed. */
   async #closeDead(client: Client): Promise<void> {
     const { log, closeLeftOpen } = this.#options;
     const gone = await client.query<{ name: string; host: string }>(

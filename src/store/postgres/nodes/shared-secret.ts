@@ -1,10 +1,9 @@
-/** What the nodes of a database share in secret: it lies there sealed, under a key that is not there (`store.shared_key`). */
+/** The nodes' shared secret, encrypted in the database under a key that is not there (`store.shared_key`). */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import type { Client } from 'pg';
 
-/** A secret of a period; the periods that are over are forgotten. */
+/** The secret of a period; earlier ones are forgotten. */
 export interface PeriodSecret {
-  /** Hex. */
   readonly secret: string;
   readonly period: number;
 }
@@ -13,9 +12,8 @@ const NONCE = 12;
 const TAG = 16;
 
 /**
- * The secret that all nodes have: the one that is there, or else the one that is given.
- *
- * @returns undefined: what is there was sealed under another key
+ * The secret of all nodes: the stored one, otherwise the given one.
+ * @returns undefined if the stored one was encrypted under another key
  */
 export async function shareSecret(
   client: Client,
@@ -35,7 +33,7 @@ export async function shareSecret(
   return row && open(key, name, Number(row.period), row.sealed);
 }
 
-/** Puts the secret of a later period in the place of the former, which nobody can take from there any more. */
+/** Replaces the secret with that of a later period, so that the old one can no longer be read. */
 export async function advanceSecret(client: Client, key: Buffer, name: string, own: PeriodSecret): Promise<void> {
   await client.query('UPDATE shared_secret SET period = $2, sealed = $3 WHERE name = $1 AND period < $2', [
     name,

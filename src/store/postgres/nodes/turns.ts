@@ -1,21 +1,24 @@
-/** What one process at a time does, of all nodes of a database. */
+/** Mutexes across all nodes of a database. */
 import type { Client } from 'pg';
 import { FairLimiter, NoPermitError, type Limiter } from '../../../process/fair-limiter.ts';
 
 export interface TurnsOptions {
-  /** A connection for as long as the turn lasts. */
+  /** A connection for the duration of the lock. */
   readonly connect: () => Promise<Client>;
 }
 
-/** Of the advisory locks on turns. */
+/** Class of the advisory locks on mutexes. */
 const TURNS = 0x6573_7402;
-/** Seconds after which the database takes the turn of whoever is silent: nobody may stop all others by being stopped. */
+/**
+ * Seconds after which the database ends a silent holder's connection, so that a suspended one does not block the
+ * others.
+ */
 const LONGEST_TURN = 120;
 
-/** Makes the turns of a name. */
+/** Creates the mutexes by name. */
 export function turnsOfNodes({ connect }: TurnsOptions): (name: string, queueLimit: number) => Limiter {
   return (name, queueLimit) => {
-    // One of this process asks the database; the others wait here.
+    // One caller of this process asks the database; the others wait here.
     const here = new FairLimiter({ concurrency: 1, queue: queueLimit });
     return {
       acquire: async ({ waitMs }) => {
@@ -39,7 +42,7 @@ export function turnsOfNodes({ connect }: TurnsOptions): (name: string, queueLim
 
 async function begin(connect: () => Promise<Client>, name: string, waitMs: number): Promise<Client> {
   const client = await connect();
-  // A connection that is lost meanwhile has let the turn go; whoever has it is about to end it anyhow.
+  // A lost connection has released the lock; its holder closes it anyway.
   client.on('error', () => undefined);
   try {
     await client.query('BEGIN');

@@ -1,4 +1,4 @@
-/** Which audit records a list has, and along which index they are found. */
+/** Selects audit records, and the index to find them. */
 import type { AuditFilter } from '../../audit-store.ts';
 import { fold, NEWEST, type Order } from '../../page.ts';
 import type { Db } from '../database.ts';
@@ -13,12 +13,12 @@ interface Row {
   readonly line: string;
 }
 
-/** Subjects that are looked up one by one; with more of them, records are gone through as they come. */
+/** Subjects that are looked up individually; if there are more, records are scanned in order. */
 const SUBJECTS = 500;
-/** Records that a step along subjects goes past. */
+/** Records per step along subjects. */
 const WINDOW = 50_000;
 const OF_SUBJECT = 'instr(estuary_fold(subject), @subject) > 0';
-/** The indexes are filled behind the records (index-rows.ts). */
+/** The indexes are filled later (index-rows.ts). */
 const INDEXED = 'indexed = 1 AND';
 
 function conditions(filter: AuditFilter): readonly Condition[] {
@@ -35,11 +35,10 @@ function conditions(filter: AuditFilter): readonly Condition[] {
   return [...asked, ...atLabels(LABEL, labels).conditions];
 }
 
-/** A condition as an index has it. */
+/** A condition in the form of the index. */
 const ofIndexed = ({ sql, index }: Condition): Condition =>
   index === undefined ? { sql } : { sql: `${INDEXED} ${sql}`, index };
 
-/** Finds audit records. */
 export class AuditSearch {
   readonly #db: Db;
   readonly #list: ListSearch<Row>;
@@ -63,7 +62,7 @@ export class AuditSearch {
       .pluck();
   }
 
-  /** Those behind a place, in order. */
+  /** Records after a position, in order. */
   find(filter: AuditFilter, after: number): Walked<Row> {
     const { order = 'asc', limit, subject, since, until, labels } = filter;
     const { parameters: permitted } = atLabels(LABEL, labels);
@@ -84,7 +83,7 @@ export class AuditSearch {
     return found === undefined ? plain : withTail(upto, found, plain, order);
   }
 
-  /** Along what is indexed, where anything of it leaves less than all records. */
+  /** Along an index, if one leaves fewer than all records. */
   #found(
     asked: readonly Condition[],
     parameters: Parameters & AuditFilter,
@@ -100,7 +99,7 @@ export class AuditSearch {
     return this.#ofSubjects(subjects, others, parameters, { order, upto });
   }
 
-  /** The records of some subjects, of which everything else holds. */
+  /** The records of some subjects that match the other conditions. */
   #ofSubjects(
     subjects: readonly string[],
     others: readonly string[],
@@ -119,7 +118,7 @@ export class AuditSearch {
     );
     const far = order === 'asc' ? NEWEST : 0;
     return {
-      // Without further conditions no step finds more than there is room for.
+      // Without further conditions, no step finds more than fit.
       end: (after) => (others.length === 0 ? undefined : windowEnd(after, WINDOW, order, upto)),
       read: (after, end, take) => {
         const found = subjects.flatMap((one) => places.all({ ...parameters, one, after, end: end ?? far, take }));

@@ -1,4 +1,4 @@
-/** Which certificates a list has, and along which index they are found. */
+/** Selects certificates, and the index to find them. */
 import type { CertificateFilter, CertificateStatus, ListedCertificate } from '../../certificate-store.ts';
 import { fold, NEWEST, type Order, type Page, readPosition, toPage, withoutPosition } from '../../page.ts';
 import { LISTED_COLUMNS, type StoredCertificate, toCertificateRow } from '../../operations/certificates.ts';
@@ -15,7 +15,7 @@ const STATUSES: Readonly<Record<CertificateStatus, Condition>> = {
   expired: { sql: 'revoked_at IS NULL AND not_after < @now' },
 };
 
-/** What each filter asks of a row; first those that mostly leave the least. */
+/** The conditions of the filters, usually most selective first. */
 function conditions(filter: CertificateFilter): readonly Condition[] {
   const { device_key, device, requester, ca, label, status, subject, san, issued_after, expires_before, labels } =
     filter;
@@ -41,7 +41,7 @@ function conditions(filter: CertificateFilter): readonly Condition[] {
   ];
 }
 
-/** Finds certificates. @typeParam Row with its `position` */
+/** @typeParam Row with its `position` */
 export class CertificateSearch<Row> {
   readonly #db: Db;
   readonly #columns: string;
@@ -62,7 +62,7 @@ export class CertificateSearch<Row> {
     this.#issues = zoneReads(db, 'certificate.issue');
   }
 
-  /** Those behind a place, in order. @param now milliseconds since the epoch, for their status */
+  /** Certificates after a position, in order. @param now for their status */
   find(filter: CertificateFilter, now: number, after: number): Walked<Row> {
     const { order = 'asc', limit, subject, san } = filter;
     const parameters = {
@@ -98,7 +98,7 @@ export class CertificateSearch<Row> {
     return withTail(upto, this.#named(all, { ...parameters, match }, order), plain, order);
   }
 
-  /** Those whose names have the trigrams, and of which everything else holds. */
+  /** Certificates whose names have the trigrams and that match the other conditions. */
   #named(asked: readonly string[], parameters: Parameters, order: Order): Source<Row> {
     const [behind, until] = order === 'asc' ? ['>', '<='] : ['<', '>='];
     const matching = `certificate_names MATCH @match AND names.rowid ${behind} @after`;
@@ -121,7 +121,7 @@ export class CertificateSearch<Row> {
     };
   }
 
-  /** Where certificates that end or were issued at such a time can be. */
+  /** Where certificates with such an expiry or issue date can be. */
   #stretches({ status, expires_before, issued_after }: CertificateFilter, now: number): readonly Stretch[] | undefined {
     const to = status === 'expired' ? Math.min(now, expires_before ?? now) : expires_before;
     if (to !== undefined || status === 'valid') return this.#ends({ from: status === 'valid' ? now : undefined, to });

@@ -1,16 +1,19 @@
-/** Fills what certificates and audit records are found by, behind them: parts of names, blocks of time, and the indexes of the records. */
+/**
+ * Fills the search indexes of certificates and audit records after the rows: name substrings, time blocks, record
+ * indexes.
+ */
 import type { Db } from '../database.ts';
 import { fold } from '../../page.ts';
 
-/** Certificates and audit records in one call: some milliseconds in which nothing else is written. */
+/** Certificates and audit records per call: some milliseconds without other writes. */
 const CERTIFICATES = 100;
 const RECORDS = 1000;
-/** Rows in a block of `search_zone`. */
+/** Rows per block of `search_zone`. */
 export const ZONE = { certificate: 1024, audit: 4096 } as const;
 
 type ListName = keyof typeof ZONE;
 
-/** What tells how far each list is indexed. */
+/** How far each list is indexed. */
 export function searchProgress(db: Db): (list: ListName) => number {
   const upto = db.prepare<[string], { upto: number }>('SELECT upto FROM search_progress WHERE list = ?');
   return (list) => upto.get(list)?.upto ?? 0;
@@ -24,7 +27,7 @@ export function searchIndexReads(db: Db) {
   return { isSearchBehind: (): boolean => behind.get()?.behind === 1 };
 }
 
-/** What indexes the next certificates and records. It returns whether there are more. */
+/** Indexes the next certificates and records; returns whether there are more. */
 export function searchIndexWrites(db: Db): () => boolean {
   const progress = searchProgress(db);
   const advance = db.prepare<[number, string]>('UPDATE search_progress SET upto = ? WHERE list = ?');
@@ -52,7 +55,7 @@ export function searchIndexWrites(db: Db): () => boolean {
     audit: [zone(db, 'audit.time', 'audit', 'seq', 'time')],
   };
 
-  /** Sets how far a list is, and closes the blocks that are full by it. */
+  /** Records a list's progress and closes completed blocks. */
   const settle = (list: ListName, before: number, upto: number): void => {
     const size = ZONE[list];
     for (let first = before - (before % size) + 1; first + size - 1 <= upto; first += size)
@@ -79,7 +82,7 @@ export function searchIndexWrites(db: Db): () => boolean {
   };
 }
 
-/** No part that is looked for goes across two names: it has no line feed. */
+/** A substring never spans two names: it contains no line feed. */
 function namesOf(sans: string): string {
   const names: unknown = JSON.parse(sans);
   return Array.isArray(names) ? names.join('\n') : '';

@@ -1,12 +1,12 @@
-/** Statements of lists: along an index that has the rows of one value in their order, with what else they have to be. */
+/** Statements for lists: along an index with the rows of one value in order, plus further conditions. */
 import type { Condition } from '../../operations/port.ts';
 import { NEWEST, type Order, type PageRequest } from '../../page.ts';
 import type { Db } from '../database.ts';
 import { SEARCH_LIMITS, type SearchLimits, type Source, type Stretch, walk, type Walked } from './walk.ts';
 
-/** A list with filters that are compared with the whole value, each with its index. */
+/** A list with filters on whole values, each with an index. */
 
-/** Finds rows of one table, in order. @typeParam Row with the place that its list is ordered by */
+/** Finds rows of one table, in order. @typeParam Row with the position of its list */
 export class ListSearch<Row> {
   readonly table: TableSearch<Row>;
   readonly limits: SearchLimits;
@@ -17,9 +17,8 @@ export class ListSearch<Row> {
   }
 
   /**
-   * Rows behind a place: one more than the page has room for, so that it is known whether the list goes on.
-   *
-   * @param stretches the parts of the list in which they are; absent: all of it
+   * Rows after a position: one more than the page, to detect the end.
+   * @param stretches ranges of the list to search; default: all
    */
   find(
     asked: readonly Condition[],
@@ -32,18 +31,18 @@ export class ListSearch<Row> {
     return walk(source, { after, order, take: limit + 1, patience: this.limits.patience, stretches });
   }
 
-  /** The rows of which everything holds, along one of the indexes. */
+  /** The rows along one index that match all conditions. */
   along(index: Index, asked: readonly Condition[], parameters: Parameters, order: Order): Source<Row> {
     const others = asked.filter(({ sql }) => sql !== index.where).map(({ sql }) => sql);
     return this.table.along(index, others, parameters, { order, step: this.limits.step });
   }
 
-  /** Whether an index has so few entries that a step goes through all of them. */
+  /** Whether an index has so few entries that one step reads all. */
   isNarrow(index: Index, parameters: Parameters): boolean {
     return index.name !== undefined && this.table.count(index, parameters, this.limits.step) < this.limits.step;
   }
 
-  /** The index with the fewest entries, as far as one step goes: of those that are longer, the first that is asked for. */
+  /** The index with the fewest entries, as far as one step counts; among longer ones the first. */
   narrowest(asked: readonly Condition[], parameters: Parameters): Index {
     const candidates = asked.flatMap(({ sql, index }) => (index === undefined ? [] : [{ name: index, where: sql }]));
     const [first, ...more] = candidates;
@@ -53,28 +52,28 @@ export class ListSearch<Row> {
   }
 }
 
-/** A table that is listed. */
+/** A table with a list. */
 export interface Listed {
   readonly table: string;
-  /** The row number that its list is ordered by. */
+  /** The row number that orders its list. */
   readonly place: string;
   readonly columns: string;
 }
 
-/** An index whose entries of one value are in the list's order. */
+/** An index whose entries of one value are in list order. */
 export interface Index {
   /** Its name; undefined: the table itself. */
   readonly name: string | undefined;
-  /** The condition on what it has; none for all of it. */
+  /** The condition on its entries; absent: none. */
   readonly where?: string;
 }
 
 export type Parameters = Readonly<Record<string, unknown>>;
 
-/** Statements kept prepared: a list has one or two for each set of filters. */
+/** Cached prepared statements: a list has one or two per set of filters. */
 const KEPT = 256;
 
-/** What finds rows along indexes, of one table, in one database. */
+/** Finds rows of one table along indexes. */
 export class TableSearch<Row> {
   readonly #db: Db;
   readonly #listed: Listed;
@@ -85,13 +84,13 @@ export class TableSearch<Row> {
     this.#listed = listed;
   }
 
-  /** How many entries there are under an index's condition, up to a number. */
+  /** Counts the entries of an index condition, up to a limit. */
   count({ name, where }: Index, parameters: Parameters, upTo: number): number {
     const sql = `SELECT count(*) AS n FROM (SELECT 1 FROM ${this.#from(name)} WHERE ${where ?? '1'} LIMIT ${upTo})`;
     return (this.#prepare(sql).get(parameters) as { n: number }).n;
   }
 
-  /** The rows under an index's condition and all others, in order. @param step entries that are gone through at once */
+  /** The rows of an index condition that match all others, in order. @param step entries scanned at once */
   along(
     index: Index,
     conditions: readonly string[],
@@ -107,7 +106,7 @@ export class TableSearch<Row> {
       WHERE ${[...indexed, `${place} ${until} @end`, ...conditions].join(' AND ')} ORDER BY ${place} ${order} LIMIT @take`;
     const nth = `SELECT ${place} AS place FROM ${from} WHERE ${indexed.join(' AND ')} ORDER BY ${place} ${order} LIMIT 1 OFFSET ${step - 1}`;
     return {
-      // Without further conditions all that is gone through is found.
+      // Without further conditions, every scanned entry matches.
       end: (after) =>
         conditions.length === 0
           ? undefined
@@ -117,7 +116,7 @@ export class TableSearch<Row> {
     };
   }
 
-  /** The rows whose numbers a query gives, a few. */
+  /** The few rows whose numbers a query returns. */
   among(query: string, conditions: readonly string[], parameters: Parameters, order: Order): Source<Row> {
     const { table, place, columns } = this.#listed;
     const behind = `${place} ${order === 'asc' ? '>' : '<'} @after`;

@@ -1,32 +1,32 @@
-/** Parts of names, by their trigrams: what has them all may hold the part, and is looked at. */
+/** Substring search by trigrams: names with all trigrams of the substring are candidates. */
 import type { Order } from '../../page.ts';
 import type { Db } from '../database.ts';
 import { type Source } from './walk.ts';
 
-/** Trigrams that are looked for: those that the fewest names have. More of them cost more than they leave out. */
+/** Trigrams per search: the rarest ones. More cost more than they exclude. */
 const LOOKED_FOR = 3;
-/** The entry of a trigram by whose row it is judged how rare it is. */
+/** The entry of a trigram whose row number estimates its rarity. */
 const SAMPLE = 200;
 /** Characters of a trigram. */
 const LENGTH = 3;
 
-/** Whether a part is found by its trigrams. No name holds a line feed. */
+/** Whether trigrams can find a substring. No name contains a line feed. */
 export const hasTrigrams = (part: string): boolean => Array.from(part).length >= LENGTH && !part.includes('\n');
 
-/** All trigrams of a text, each once. */
+/** The distinct trigrams of a text. */
 export function trigramsOf(text: string): ReadonlySet<string> {
   const characters = Array.from(text);
   return new Set(characters.slice(LENGTH - 1).map((_, n) => characters.slice(n, n + LENGTH).join('')));
 }
 
-/** What makes the MATCH expressions of a table. */
+/** Creates the MATCH expressions of a table. */
 export function trigramMatches(db: Db, table: string): (parts: readonly (readonly [string, string])[]) => string {
   const nth = db
     .prepare<[string], number>(
       `SELECT rowid FROM ${table} WHERE ${table} MATCH ? ORDER BY rowid LIMIT 1 OFFSET ${SAMPLE}`,
     )
     .pluck();
-  // The further away the entry, the rarer the trigram.
+  // The later the entry, the rarer the trigram.
   const rarity = (match: string): number => nth.get(match) ?? Number.MAX_SAFE_INTEGER;
   const ofPart = (column: string, part: string): string => {
     const all = trigramsOf(part);
@@ -41,11 +41,10 @@ export function trigramMatches(db: Db, table: string): (parts: readonly (readonl
 }
 
 /**
- * A list of which the beginning is indexed and the newest rows are not yet.
- *
- * @param upto the last row that is indexed
- * @param indexed finds those up to it; its steps end there
- * @param plain finds any
+ * A list whose beginning is indexed, while its newest rows are not.
+ * @param upto the last indexed row
+ * @param indexed finds rows up to it; its steps end there
+ * @param plain finds any row
  */
 export function withTail<Row>(upto: number, indexed: Source<Row>, plain: Source<Row>, order: Order): Source<Row> {
   if (order === 'asc')
@@ -59,7 +58,7 @@ export function withTail<Row>(upto: number, indexed: Source<Row>, plain: Source<
   };
 }
 
-/** The place a window further on. @param size rows */
+/** The end of the next window. @param size rows */
 export const windowEnd = (after: number, size: number, order: Order, upto: number): number | undefined => {
   if (order === 'asc') return after + size;
   const end = Math.min(after, upto + 1) - size;
