@@ -237,6 +237,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/renewals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The replacement campaigns
+         * @description The replacement campaigns.
+         */
+        get: operations["getRenewals"];
+        put?: never;
+        /**
+         * Start a replacement campaign
+         * @description `filter` has the filters of `GET /admin/certificates`, at least one in addition to `status`. The suggested windows of the matching certificates move to the time between now and `by`, evenly spread.
+         */
+        post: operations["postRenewals"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/renewals/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One campaign, and how far it is
+         * @description One campaign, and how far it is.
+         */
+        get: operations["getRenewalsById"];
+        put?: never;
+        post?: never;
+        /**
+         * End a campaign
+         * @description Certificates that are not replaced have their own window again.
+         */
+        delete: operations["deleteRenewalsById"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/certificates/revoke": {
         parameters: {
             query?: never;
@@ -885,6 +933,98 @@ export interface components {
              */
             invalidity_date?: string;
         };
+        /** @description What is to be replaced, and by when. */
+        RenewalStart: {
+            filter: {
+                /** @description A CA's label. */
+                ca?: string;
+                /** @description A further label of a CA: what was asked for there. */
+                label?: string;
+                /** @description A part of the subject; upper and lower case alike. */
+                subject?: string;
+                /** @description A part of one of the subjectAltNames, as records have them (`DNS:a`); upper and lower case alike. */
+                san?: string;
+                /** @description The whole serial number, hex. */
+                serial?: string;
+                /** @description Who asked for it, as records have it. */
+                requester?: string;
+                /** @description A device's id. */
+                device?: string;
+                /** @enum {string} */
+                status?: "valid" | "revoked" | "expired";
+                /**
+                 * Format: date-time
+                 * @description Certificates that were issued after this time.
+                 */
+                issued_after?: string;
+                /**
+                 * Format: date-time
+                 * @description Certificates whose not_after is before this time.
+                 */
+                expires_before?: string;
+            };
+            /**
+             * Format: date-time
+             * @description In the future.
+             */
+            by: string;
+            reason?: string;
+            explanation_url?: string;
+        };
+        /** @description A replacement campaign. */
+        Renewal: {
+            id: string;
+            /** @description As it was given. */
+            filter: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description Certificates that were issued later are not meant.
+             */
+            starts_at: string;
+            /**
+             * Format: date-time
+             * @description Until when they are to be replaced.
+             */
+            by: string;
+            created_by: string;
+            reason: string | null;
+            explanation_url: string | null;
+        };
+        /** @description A replacement campaign, and how far it is. */
+        RenewalProgress: {
+            id: string;
+            /** @description As it was given. */
+            filter: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description Certificates that were issued later are not meant.
+             */
+            starts_at: string;
+            /**
+             * Format: date-time
+             * @description Until when they are to be replaced.
+             */
+            by: string;
+            created_by: string;
+            reason: string | null;
+            explanation_url: string | null;
+            /** @description Certificates that are meant and neither revoked nor expired without a replacement. */
+            total: number;
+            /** @description Their holder has a newer certificate with the same names, or for the same device. */
+            replaced: number;
+            /** @description Not replaced yet, and it is not time. */
+            waiting: number;
+            /** @description Not replaced yet: the last attempt was rejected or failed. */
+            failed: number;
+            /** @description Not replaced when `by` had passed. */
+            overdue: number;
+            /** @description The first 100 that are overdue. */
+            overdue_certificates: components["schemas"]["Certificate"][];
+        };
         /** @description Why, and how many. */
         BulkRevocation: {
             filter: {
@@ -1134,7 +1274,7 @@ export interface components {
             /** @description The node that wrote it. */
             node?: string;
             /** @enum {string} */
-            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
+            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
             /** @enum {string} */
             outcome: "success" | "failure";
             /** @description Who. */
@@ -1359,7 +1499,7 @@ export interface components {
             /** @description The node that wrote it. */
             node?: string;
             /** @enum {string} */
-            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
+            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
             /** @enum {string} */
             outcome: "success" | "failure";
             /** @description Who. */
@@ -2853,6 +2993,319 @@ export interface operations {
             };
             /** @description The state of things forbids it. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something of ours failed; the log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log cannot be written or read for now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getRenewals: {
+        parameters: {
+            query?: {
+                /** @description Oldest first unless `desc`. */
+                order?: "asc" | "desc";
+                /** @description How many items one answer holds at most. */
+                limit?: number;
+                /** @description next_cursor of the answer before; absent for the first. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description In the order of their start. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Renewal"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description A parameter or the body is malformed; the message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something of ours failed; the log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log cannot be written or read for now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postRenewals: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What is to be replaced, and by when. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RenewalStart"];
+            };
+        };
+        responses: {
+            /** @description A replacement campaign. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Renewal"];
+                };
+            };
+            /** @description A parameter or the body is malformed; the message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is larger than server.body_limit, or has too many rows. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not application/json, or of another type that the call takes. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something of ours failed; the log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log cannot be written or read for now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getRenewalsById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A replacement campaign, and how far it is. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RenewalProgress"];
+                };
+            };
+            /** @description A parameter or the body is malformed; the message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something of ours failed; the log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log cannot be written or read for now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteRenewalsById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Ended. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A parameter or the body is malformed; the message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4446,7 +4899,7 @@ export interface operations {
                 since?: string;
                 /** @description Records of this time and before. */
                 until?: string;
-                type?: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
+                type?: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
                 /** @description A part of the subject, who it was; upper and lower case alike. */
                 subject?: string;
                 /** @description A label. */

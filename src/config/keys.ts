@@ -98,6 +98,13 @@ export function integer({ unit, ...options }: IntegerOptions): Key<number> {
   return Type.Unsafe(Type.Integer({ ...options, allowed: `${kind} ${range}${step}` }));
 }
 
+/** A number that may have a fraction. */
+export function number(
+  options: KeyOptions<number> & { readonly minimum: number; readonly maximum: number; readonly allowed: string },
+): Key<number> {
+  return Type.Unsafe(Type.Number({ ...options }));
+}
+
 export function boolean(options: KeyOptions<boolean>): Key<boolean> {
   return Type.Unsafe(Type.Boolean({ ...options, allowed: 'true or false' }));
 }

@@ -7,6 +7,7 @@ import {
   IsArray,
   IsEnum,
   IsInteger,
+  IsNumber,
   IsObject,
   IsOptional,
   IsRecord,
@@ -243,8 +244,8 @@ class Reader {
 /** Why a value does not match the schema's type, or undefined. */
 function mismatch(schema: TSchema, raw: unknown): string | undefined {
   // TOML integers are bigint here; 1.0 is not an integer.
-  const value = typeof raw === 'bigint' && IsInteger(schema) ? Number(raw) : raw;
-  if (typeof raw !== 'number' && Check(schema, value)) return undefined;
+  const value = typeof raw === 'bigint' && (IsInteger(schema) || IsNumber(schema)) ? Number(raw) : raw;
+  if ((typeof raw !== 'number' || IsNumber(schema)) && Check(schema, value)) return undefined;
   if (IsEnum(schema) && typeof raw === 'string') return `"${raw}" is not known`;
   return typeof raw === 'bigint' && IsInteger(schema) ? `${raw} is out of range` : `is ${typeName(raw)}`;
 }

@@ -68,6 +68,7 @@ export type EstCaConfig = Extract<CaConfig, { driver: 'est' }>;
 export type AcmeCaConfig = Extract<CaConfig, { driver: 'acme' }>;
 export type CommandCaConfig = Extract<CaConfig, { driver: 'command' }>;
 export type RequesterMethod = NonNullable<CaConfig['auth']['methods']>[number];
+export type ConfiguredRenewal = CaConfig['renewal'];
 export type ProfileConfig = CaConfig['profile'];
 export type CsrAttrsConfig = NonNullable<CaConfig['csrattrs']>;
 

@@ -6,7 +6,7 @@ export type AdminRole = (typeof ADMIN_ROLES)[number];
 /** Default roles of an entry. */
 export const UNSAID_ROLES: readonly AdminRole[] = ['admin'];
 
-/** The six operations of RFC 7030 §3.2.2 and those of RFC 8295 §4, which are reserved as labels. */
+/** The six operations of RFC 7030 §3.2.2 those of RFC 8295 §4 and that of draft-ietf-lamps-est-renewal-info, which are reserved as labels. */
 export const OPERATION_NAMES = [
   'cacerts',
   'simpleenroll',
@@ -15,4 +15,5 @@ export const OPERATION_NAMES = [
   'serverkeygen',
   'csrattrs',
   'crls',
+  'renewal-info',
 ] as const;

@@ -126,6 +126,11 @@ export const ADMIN_ERRORS = {
     remedy: 'Correct what the message names, then try again, first with ?dry_run=true.',
     text: 'what is wrong with the configuration',
   },
+  RENEWAL_NOT_FOUND: {
+    status: 404,
+    cause: 'The campaign ID does not exist, or the campaign was ended.',
+    remedy: 'List the campaigns.',
+  },
   REQUEST_BUSY: {
     status: 503,
     cause: 'Other administrators changed the request repeatedly while it was being decided.',

@@ -148,6 +148,11 @@ export const HTTP_ERRORS = {
     cause: 'The body uses a transfer coding other than chunked.',
     remedy: 'Send it chunked, or with Content-Length.',
   },
+  RENEWAL_UNKNOWN: {
+    status: 404,
+    cause: 'The certificate of a renewal-info request is unknown at this label, expired or revoked.',
+    remedy: 'Renew the certificate by the schedule of the client, or enroll again.',
+  },
   UNKNOWN_LABEL: {
     status: 404,
     cause: 'The path contains a label that no CA in the configuration has.',

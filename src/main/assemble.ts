@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';
+import { reportOverdue } from '../administration/renewals.ts';
 import { AdminAuthenticator } from '../auth/admin-authenticator.ts';
 import { AdminSessions } from '../auth/admin-sessions.ts';
 import { createEstAuthenticator, type EstAuthenticator } from '../auth/est-authenticator.ts';
@@ -44,6 +45,7 @@ import { createPublication } from '../http/publication/create.ts';
 import type { TicketSecret } from '../http/ticket-secret.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
+import { every } from '../process/turns.ts';
 import type { MakeMutex } from '../process/fair-limiter.ts';
 import type { Reload } from '../config/diff.ts';
 import { pemOf } from '../pki/x509/certificate.ts';
@@ -60,6 +62,7 @@ import { watchEnds } from './watch-ends.ts';
 
 /** Milliseconds between checks of the server's own certificate, which another node may have renewed. */
 const RENEWAL_LOOK = 60_000;
+const MINUTE = 60_000;
 /** Callers that may wait for the one that renews it. */
 const MAX_RENEWERS = 256;
 
@@ -178,7 +181,7 @@ export async function assemble(config: Config, material: Material, foundation: F
   });
   const context = listenerContext(config, log);
   const est = new TlsEnd('est', config, foundation.ticketSecret);
-  const operations = estOperations(config, { authenticator, enrollment, crls, cmcServer, live, now });
+  const operations = estOperations(config, { authenticator, enrollment, crls, cmcServer, live, store, now });
   const estApp = createEstListener({
     ...estSettings(config),
     forwarding: forwarding(config, live),
@@ -250,6 +253,14 @@ export async function assemble(config: Config, material: Material, foundation: F
       { stop: () => enrollment.close() },
       { stop: () => authorization.close() },
       repeating(() => sweepRequests(sweep(config, { store, log, now, isOnDuty, enrollment, cas }))),
+      repeating(() =>
+        every(MINUTE, () => {
+          if (isOnDuty())
+            reportOverdue(store, now()).catch((error: unknown) =>
+              log.error({ detail: describe(error) }, 'overdue certificates could not be reported'),
+            );
+        }),
+      ),
       repeating(() => watchExpiry({ cas: issuers, log, now })),
       repeating(() => watchEnds({ ends: () => live.current.certificateEnds, config, log, now })),
       ...(config.tls.automatic === undefined ? [] : [repeating(() => renewing(live, log))]),
@@ -365,7 +376,7 @@ function keySource(
   return url === undefined ? { file } : { url, ca: caOf(tokenIssuer) };
 }
 
-interface OperationSources extends Pick<OperationDependencies, 'enrollment' | 'cmcServer'> {
+interface OperationSources extends Pick<OperationDependencies, 'enrollment' | 'cmcServer' | 'store'> {
   readonly authenticator: EstAuthenticator;
   readonly crls: CrlPublisher;
   readonly live: LiveSettings;

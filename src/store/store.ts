@@ -23,6 +23,7 @@ import type { NodeStore } from './node-store.ts';
 import type { OtpStore } from './otp-store.ts';
 import type { RemoteRequestStore } from './remote-request-store.ts';
 import type { RequestStore } from './request-store.ts';
+import type { RenewalStore } from './renewal-store.ts';
 import type { RetentionStore } from './retention-store.ts';
 import type { SessionStore } from './session-store.ts';
 import type { StatisticsStore } from './statistics-store.ts';
@@ -57,6 +58,7 @@ export interface Store
     CmcStore,
     AuditStore,
     RetentionStore,
+    RenewalStore,
     SearchStore,
     SessionStore,
     StatisticsStore,

@@ -37,6 +37,7 @@ export function fileCaConfig(
     certificate: files.certificate,
     chain: files.chain,
     file: { private_key: files.key },
+    renewal: { start: 0.67, end: 0.9, retry_after: 21_600 },
     profile: {
       validity_days: 30,
       max_validity_days: 90,

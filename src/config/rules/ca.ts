@@ -42,6 +42,16 @@ function* ruleChecks(one: CaConfig, key: string): Generator<Finding> {
       message: `is ${one.approvals}, and approval is "auto", so that nobody is asked (approval = "manual")`,
       about: [`${key}.approval`],
     };
+  const { start, end } = one.renewal;
+  for (const [name, time] of Object.entries({ start, end }))
+    if (time >= 1 && !Number.isInteger(time))
+      yield { key: `${key}.renewal.${name}`, message: `is ${time} (a number below 1, or a whole number of seconds)` };
+  if (start < 1 === end < 1 && (start < 1 ? start >= end : start <= end))
+    yield {
+      key: `${key}.renewal.end`,
+      message: `is ${end}, not after start, which is ${start}`,
+      about: [`${key}.renewal.start`],
+    };
   yield* profileChecks(one.profile, `${key}.profile`);
   yield* extensionChecks(one.profile, `${key}.profile`);
   yield* escrowChecks(one, key);

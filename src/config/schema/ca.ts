@@ -1,4 +1,4 @@
-import { boolean, choice, integer, list, optional, path, secret, table, text, variants } from '../keys.ts';
+import { boolean, choice, integer, list, number, optional, path, secret, table, text, variants } from '../keys.ts';
 import { csrattrs } from './csrattrs.ts';
 import { urlCheck } from './formats.ts';
 import { profile } from './profile.ts';
@@ -69,6 +69,30 @@ const authorization = optional(
   ),
 );
 
+const renewalTime = (description: string, value: number) =>
+  number({
+    description: `${description} Below 1: the fraction of the lifetime that has elapsed; a whole number: seconds before the expiry.`,
+    default: value,
+    minimum: 0,
+    maximum: 315360000,
+    allowed: 'a number below 1, or a whole number of seconds',
+  });
+
+const renewal = table(
+  {
+    start: renewalTime('When the suggested window begins.', 0.67),
+    end: renewalTime('When the suggested window ends.', 0.9),
+    retry_after: integer({
+      description: 'After how long clients ask again.',
+      default: 21600,
+      minimum: 1,
+      maximum: 31536000,
+      unit: 'seconds',
+    }),
+  },
+  { description: 'Renewal information (draft-ietf-lamps-est-renewal-info): when clients should renew.' },
+);
+
 const labelText = (description: string) =>
   text({
     description,
@@ -118,6 +142,7 @@ const ofLabel = {
     { description: 'How requesters authenticate at this label.' },
   ),
   profile,
+  renewal,
   csrattrs: optional(csrattrs),
   authorization,
 };

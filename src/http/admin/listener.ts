@@ -8,6 +8,7 @@ import { accessEvent, isChanging } from './access.ts';
 import { registerAudit } from './audit.ts';
 import { checkOwnPage, checkSameSite, letIn } from './caller.ts';
 import { registerBulkParsers } from './bulk/bulk.ts';
+import { registerRenewals } from './renewals.ts';
 import { registerBulkRevocation, registerRelease, registerRevocation } from './revocation.ts';
 import { registerCaRevocation, registerCas } from './cas.ts';
 import { registerCertificateChain, registerCertificates } from './certificates.ts';
@@ -105,6 +106,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerCertificateImport(routes, deps);
     registerRevocation(routes, deps);
     registerRelease(routes, deps);
+    registerRenewals(routes, deps);
     registerBulkRevocation(routes, deps);
     registerRequests(routes, deps);
     registerRequestCheck(routes, deps);

@@ -107,6 +107,7 @@ export function registerSwagger(app: AdminApp, deps: AdminDependencies): void {
         'devices',
         'cas',
         'lockouts',
+        'renewals',
         'audit',
         'statistics',
         'health',

@@ -183,7 +183,7 @@ export function registerBulkRevocation(app: AdminApp, deps: AdminDependencies): 
 }
 
 /** @throws EstuaryError 400 if it selects every certificate, or revoked ones */
-function readSelection(filter: CertificateSelection): CertificateSelection {
+export function readSelection(filter: CertificateSelection): CertificateSelection {
   const { status = 'valid', ...others } = filter;
   if (status === 'revoked') throw badRequest('FIELD_INVALID', 'filter.status must be valid or expired');
   // An empty substring matches every name.

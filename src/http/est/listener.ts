@@ -144,6 +144,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
         return route.operation.handle({
           requestId: exchange.requestId,
           ca: route.ca,
+          id: route.id,
           presented,
           // On a proxy's connection it does not concern the client.
           channelBinding: () =>

@@ -15,6 +15,8 @@ export interface EstRequest {
   channelBinding(): Buffer | undefined;
   /** Whether the client has closed its connection. */
   isGone(): boolean;
+  /** What the path names behind the operation. */
+  readonly id: string | undefined;
   /** The body as received; empty for GET. */
   readonly body: Buffer;
   /** Columns of base64 lines that the client can read; undefined: one line. */

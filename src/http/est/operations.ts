@@ -2,11 +2,13 @@
 import { cacerts, crls, type CrlsDependencies, csrattrs, type CsrAttrsDependencies } from './distribution.ts';
 import { fullcmc, type FullCmcDependencies } from './fullcmc.ts';
 import type { EstOperation, OperationName } from './operation.ts';
+import { renewalInfo, type RenewalInfoDependencies } from './renewal-info.ts';
 import { serverkeygen, type ServerKeyGenDependencies, simpleenroll, simplereenroll } from './enrollment.ts';
 
 export type OperationDependencies = ServerKeyGenDependencies &
   CsrAttrsDependencies &
   CrlsDependencies &
+  RenewalInfoDependencies &
   FullCmcDependencies;
 
 export function createOperations(dependencies: OperationDependencies): ReadonlyMap<OperationName, EstOperation> {
@@ -14,6 +16,7 @@ export function createOperations(dependencies: OperationDependencies): ReadonlyM
     cacerts(),
     csrattrs(dependencies),
     crls(dependencies),
+    renewalInfo(dependencies),
     simpleenroll(dependencies),
     simplereenroll(dependencies),
     serverkeygen(dependencies),

@@ -23,7 +23,11 @@ class MethodNotAllowed extends EstuaryError {
 export interface EstRoute {
   readonly ca: Ca;
   readonly operation: EstOperation;
+  /** What the path names behind the operation, which only {@link WITH_ID} has. */
+  readonly id: string | undefined;
 }
+
+const WITH_ID: OperationName = 'renewal-info';
 
 /**
  * Checks label, operation, enablement and method, in this order.
@@ -36,7 +40,7 @@ export function resolveRoute(
   method: string,
   url: string,
 ): EstRoute {
-  const { label, name } = parsePath(url);
+  const { label, name, id } = parsePath(url);
   const ca = router.find(label);
   const operation = OPERATION_NAMES.find((known) => known === name);
   if (operation === undefined) throw notFound('UNKNOWN_OPERATION', 'There is no such EST operation.');
@@ -45,16 +49,23 @@ export function resolveRoute(
   handler.checkOffered?.(ca);
   const methods: readonly string[] = handler.method === 'GET' ? ['GET', 'HEAD'] : [handler.method];
   if (!methods.includes(method)) throw new MethodNotAllowed(operation, methods.join(', '));
-  return { ca, operation: handler };
+  return { ca, operation: handler, id };
 }
 
-function parsePath(url: string): { label: string | undefined; name: string } {
+interface EstPath {
+  readonly label: string | undefined;
+  readonly name: string;
+  readonly id: string | undefined;
+}
+
+function parsePath(url: string): EstPath {
   const path = url.split('?', 1)[0] ?? '';
   if (!path.startsWith(PREFIX)) throw notFound('NOT_FOUND', `EST is served below ${PREFIX}.`);
   const segments = path.slice(PREFIX.length).split('/').map(decodeSegment);
+  const id = segments.at(-2) === WITH_ID ? segments.pop() : undefined;
   const [first = '', second, ...more] = segments;
   if (more.length > 0) throw notFound('NOT_FOUND', 'There is no such EST path.');
-  return second === undefined ? { label: undefined, name: first } : { label: first, name: second };
+  return second === undefined ? { label: undefined, name: first, id } : { label: first, name: second, id };
 }
 
 function decodeSegment(segment: string): string {

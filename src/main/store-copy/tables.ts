@@ -53,6 +53,11 @@ export const TABLES: readonly CopiedTable[] = [
   },
   { name: 'crl', order: ['ca'], columns: words('ca last_number number this_update next_update der') },
   { name: 'crl_change', order: ['ca'], columns: words('ca changes changed_at') },
+  {
+    name: 'renewal',
+    order: ['position'],
+    columns: words('position id selection begins due created_by reason explanation_url overdue_at'),
+  },
   { name: 'presented_intermediate', order: ['fingerprint'], columns: words('fingerprint der used_at') },
   { name: 'presented_path', order: ['leaf'], columns: words('leaf intermediates used_at') },
   {

@@ -10,6 +10,7 @@ import { otpReads, otpWrites } from './otp.ts';
 import type { Database } from './port.ts';
 import { remoteRequestReads, remoteRequestWrites } from './remote-requests.ts';
 import { requestReads, requestWrites } from './requests.ts';
+import { renewalReads, renewalWrites } from './renewals.ts';
 import { retentionReads, retentionWrites } from './retention.ts';
 import { sessionReads, sessionWrites } from './sessions.ts';
 import { statisticsReads } from './statistics.ts';
@@ -28,6 +29,7 @@ export function commonReads(db: Database) {
     ...intermediateReads(db),
     ...sessionReads(db),
     ...retentionReads(db),
+    ...renewalReads(db),
     ...statisticsReads(db),
   };
 }
@@ -47,5 +49,6 @@ export function commonWrites(db: Database, ofDead: string) {
     ...intermediateWrites(db),
     ...sessionWrites(db),
     ...retentionWrites(db),
+    ...renewalWrites(db),
   };
 }

@@ -31,6 +31,8 @@ const LOST: Readonly<Record<string, string>> = {
   'device.created': 'devices registered since',
   'device.changed': 'changes of devices since, except `enabled`',
   'lockout.started': 'lockouts since',
+  'renewal.started': 'replacement campaigns started since',
+  'renewal.ended': 'ends of replacement campaigns since',
 };
 
 /** Applies records one by one, in the caller's transaction. */

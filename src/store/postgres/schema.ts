@@ -217,6 +217,19 @@ CREATE TABLE crl_change (
   changed_at bigint -- null: the latest CRL has all
 );
 
+-- Replacement campaigns.
+CREATE TABLE renewal (
+  position        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id              text NOT NULL UNIQUE,
+  selection       text NOT NULL, -- JSON: the filters of the certificate list
+  begins          bigint NOT NULL,
+  due             bigint NOT NULL,
+  created_by      text NOT NULL,
+  reason          text,
+  explanation_url text,
+  overdue_at      bigint -- when overdue certificates were reported
+);
+
 -- The CA certificates that clients sent with theirs. They are not trusted.
 CREATE TABLE presented_path (
   leaf          text PRIMARY KEY, -- hex SHA-256 of the client's certificate

@@ -195,6 +195,19 @@ CREATE TABLE crl_change (
   changed_at INTEGER -- null: the latest CRL has all
 ) STRICT, WITHOUT ROWID;
 
+-- Replacement campaigns.
+CREATE TABLE renewal (
+  position        INTEGER PRIMARY KEY,
+  id              TEXT NOT NULL UNIQUE,
+  selection       TEXT NOT NULL, -- JSON: the filters of the certificate list
+  begins          INTEGER NOT NULL,
+  due             INTEGER NOT NULL,
+  created_by      TEXT NOT NULL,
+  reason          TEXT,
+  explanation_url TEXT,
+  overdue_at      INTEGER -- when overdue certificates were reported
+) STRICT;
+
 -- The CA certificates that clients sent with theirs, for TLS sessions that are resumed without them. They are not trusted.
 CREATE TABLE presented_path (
   leaf          TEXT PRIMARY KEY, -- hex SHA-256 of the client's certificate

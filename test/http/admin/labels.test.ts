@@ -103,6 +103,9 @@ async function records(place: Place): Promise<Ids> {
   await api.store.queueRequest({ ...request, required_device: null }, null, [
     event('request.queued', { ...label, subject: id, request_id: id }),
   ]);
+  const selection = place === 'none' ? { subject: id } : place === 'guests' ? { label: place } : { ca: place };
+  const times = { begins: NOW, due: NOW + 86_400_000, overdue_at: null };
+  await api.store.startRenewal({ id, selection, ...times, created_by: 'x', reason: null, explanation_url: null }, []);
   return { serial, otp: id, device: id, request: id };
 }
 
@@ -250,6 +253,13 @@ describe('label × call × outcome, of the OpenAPI description', () => {
       'post /admin/devices': (id) => as('ra', 'POST', '/admin/devices', body({ id })),
       'post /admin/check': () =>
         as('ra', 'POST', '/admin/check', JSON.stringify({ ca: ca ?? '-', csr: '-', as: { client_id: 'x' } })),
+      'post /admin/renewals': () =>
+        as(
+          'ra',
+          'POST',
+          '/admin/renewals',
+          JSON.stringify({ filter: { ca, subject: 'x' }, by: '2100-01-01T00:00:00Z' }),
+        ),
       // It creates nothing; its filters find nothing of other labels (see below).
       'post /admin/certificates/revoke': () => Promise.resolve({ statusCode: status(200), body: '' }),
     };

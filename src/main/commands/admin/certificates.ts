@@ -13,7 +13,7 @@ const serial = argument('serial number in hex, as the list shows it or with colo
 const caLabel = value('LABEL', 'the CA, where two of them used the number');
 const reading = ['admin', 'ra', 'auditor'];
 
-const filters = {
+export const filters = {
   'ca-label': value('LABEL', "a CA's label"),
   label: value('LABEL', 'a further label of a CA: what was asked for there'),
   subject: value('TEXT', 'a part of the subject'),
@@ -31,7 +31,7 @@ const why = {
 };
 
 /** Command line filters by the API's names. */
-const CERTIFICATE_FILTERS = {
+export const CERTIFICATE_FILTERS = {
   'ca-label': 'ca',
   label: 'label',
   subject: 'subject',
@@ -44,7 +44,7 @@ const CERTIFICATE_FILTERS = {
   'expires-before': 'expires_before',
 } as const;
 
-const CERTIFICATE_TIMES = { 'issued-after': -1, 'expires-before': 1 } as const;
+export const CERTIFICATE_TIMES = { 'issued-after': -1, 'expires-before': 1 } as const;
 
 export const CERTIFICATE_COMMANDS: readonly Entry[] = [
   adminCommand(

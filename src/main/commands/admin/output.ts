@@ -142,6 +142,12 @@ export const LOCKOUTS: Kind = {
   fields: [field('key'), field('scope'), field('failures'), field('locked_until')],
 };
 
+export const RENEWALS: Kind = {
+  fits: has('starts_at'),
+  key: (record) => textAt(record, 'id'),
+  fields: [field('id'), field('starts_at'), field('by'), field('reason'), field('created_by')],
+};
+
 export const AUDIT: Kind = {
   fits: has('prev_hash'),
   key: (record) => textAt(record, 'seq'),

@@ -7,6 +7,7 @@ import { CERTIFICATE_COMMANDS } from './certificates.ts';
 import { DEVICE_COMMANDS } from './devices.ts';
 import { OTP_COMMANDS } from './otp.ts';
 import { OVERVIEW_COMMANDS } from './overview.ts';
+import { RENEWAL_COMMANDS } from './renewals.ts';
 import { REQUEST_COMMANDS } from './requests.ts';
 import { SERVICE_COMMANDS } from './service.ts';
 
@@ -64,6 +65,7 @@ function readEnd(days: string | undefined, now: number): string | undefined {
 export const ADMIN_COMMANDS: readonly Entry[] = [
   ...OTP_COMMANDS,
   ...REQUEST_COMMANDS,
+  ...RENEWAL_COMMANDS,
   ...CERTIFICATE_COMMANDS,
   ...DEVICE_COMMANDS,
   ...OVERVIEW_COMMANDS,

@@ -1,0 +1,217 @@
+/** Replacement campaigns: which certificates are to be replaced by when, and how far that is (docs/renewal.md). */
+import { randomUUID } from 'node:crypto';
+import { type Static, Type } from '@fastify/type-provider-typebox';
+import { progressOf, REPORTED } from '../../administration/renewals.ts';
+import type { FastifyRequest } from 'fastify';
+import { badRequest, notFound } from '../../errors.ts';
+import type { RenewalRow } from '../../store/renewal-store.ts';
+import { accessEvent, actor, callerOf } from './access.ts';
+import { CertificateFilter, readCertificateFilter } from './certificate-filter.ts';
+import { CertificateRecord, certificateRecord } from './certificates.ts';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { checkLabel, labelsOf } from './labels.ts';
+import { listQuery, pageOf, pageRequest } from './list.ts';
+import { readSelection } from './revocation.ts';
+import {
+  errorResponses,
+  formatTimestamp,
+  listOf,
+  nullable,
+  parseTimestamp,
+  strictObject,
+  Timestamp,
+} from './schemas.ts';
+
+const properties = {
+  id: Type.String(),
+  filter: Type.Object({}, { additionalProperties: true, description: 'As it was given.' }),
+  starts_at: Timestamp('Certificates that were issued later are not meant.'),
+  by: Timestamp('Until when they are to be replaced.'),
+  created_by: Type.String(),
+  reason: nullable(Type.String()),
+  explanation_url: nullable(Type.String()),
+};
+const Renewal = Type.Object(properties, { title: 'Renewal', description: 'A replacement campaign.' });
+
+const Progress = Type.Object(
+  {
+    ...properties,
+    total: Type.Integer({
+      description: 'Certificates that are meant and neither revoked nor expired without a replacement.',
+    }),
+    replaced: Type.Integer({
+      description: 'Their holder has a newer certificate with the same names, or for the same device.',
+    }),
+    waiting: Type.Integer({ description: 'Not replaced yet, and it is not time.' }),
+    failed: Type.Integer({ description: 'Not replaced yet: the last attempt was rejected or failed.' }),
+    overdue: Type.Integer({ description: 'Not replaced when `by` had passed.' }),
+    overdue_certificates: Type.Array(CertificateRecord, { description: `The first ${REPORTED} that are overdue.` }),
+  },
+  { title: 'RenewalProgress', description: 'A replacement campaign, and how far it is.' },
+);
+
+const Start = strictObject(
+  {
+    filter: CertificateFilter,
+    by: Timestamp('In the future.'),
+    reason: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })),
+    explanation_url: Type.Optional(Type.String({ pattern: '^https?://', maxLength: 2000 })),
+  },
+  { title: 'RenewalStart', description: 'What is to be replaced, and by when.' },
+);
+
+const params = Type.Object({ id: Type.String() });
+
+/** `/admin/renewals…` */
+export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
+  const { store } = deps;
+  const visible = async (request: FastifyRequest): Promise<readonly RenewalRow[]> => {
+    const labels = labelsOf(request);
+    const all = await store.listRenewals();
+    return labels === undefined ? all : all.filter((row) => labels.includes(labelOf(row) ?? ''));
+  };
+  const find = async (request: FastifyRequest, id: string): Promise<RenewalRow> => {
+    const row = (await visible(request)).find((one) => one.id === id);
+    if (row === undefined) throw renewalNotFound();
+    return row;
+  };
+
+  app.post(
+    '/admin/renewals',
+    {
+      config: { access: ['ra'], labels: 'records' },
+      schema: {
+        summary: 'Start a replacement campaign',
+        description:
+          '`filter` has the filters of `GET /admin/certificates`, at least one in addition to `status`. The suggested windows of the matching certificates move to the time between now and `by`, evenly spread.',
+        tags: ['renewals'],
+        querystring: strictObject({}),
+        body: Start,
+        response: { 201: Renewal, ...errorResponses(400, 413, 415) },
+      },
+    },
+    async (request, reply) => {
+      const { filter, by, reason = null, explanation_url = null } = request.body;
+      const begins = deps.now();
+      const due = parseTimestamp('by', by);
+      if (due <= begins) throw badRequest('FIELD_INVALID', 'by must be in the future');
+      // Also those that are revoked or have expired since, if they are replaced.
+      const labels = labelsOf(request);
+      const selection = { ...readSelection(readCertificateFilter(filter)), status: undefined, labels };
+      checkLabel(request, labelOf({ selection }));
+      const created_by = callerOf(request).display;
+      const row = { id: randomUUID(), selection, begins, due, created_by, reason, explanation_url, overdue_at: null };
+      await store.startRenewal(row, [
+        accessEvent(request, 'success', `renewal ${row.id}`),
+        {
+          ...actor(request),
+          ...aboutCa(row),
+          type: 'renewal.started',
+          outcome: 'success',
+          detail: `${row.id} by ${by}`,
+        },
+      ]);
+      return reply.code(201).send(renewalRecord(row));
+    },
+  );
+
+  app.get(
+    '/admin/renewals',
+    {
+      config: { access: ['ra', 'auditor'], labels: 'records' },
+      schema: {
+        summary: 'The replacement campaigns',
+        tags: ['renewals'],
+        querystring: strictObject(listQuery),
+        response: { 200: listOf(Renewal, 'In the order of their start.'), ...errorResponses(400) },
+      },
+    },
+    async (request) => {
+      const page = pageOf(await visible(request), pageRequest(request.query));
+      return { items: page.items.map(renewalRecord), next_cursor: page.next_cursor };
+    },
+  );
+
+  app.get(
+    '/admin/renewals/:id',
+    {
+      config: { access: ['ra', 'auditor'], labels: 'records' },
+      schema: {
+        summary: 'One campaign, and how far it is',
+        tags: ['renewals'],
+        params,
+        querystring: strictObject({}),
+        response: { 200: Progress, ...errorResponses(400, 404) },
+      },
+    },
+    async (request) => {
+      const row = await find(request, request.params.id);
+      const now = deps.now();
+      const { overdueRows, ...counts } = await progressOf(store, row, now);
+      return {
+        ...renewalRecord(row),
+        ...counts,
+        overdue_certificates: overdueRows.map((one) => certificateRecord(one, now)),
+      };
+    },
+  );
+
+  app.delete(
+    '/admin/renewals/:id',
+    {
+      config: { access: ['ra'], labels: 'records' },
+      schema: {
+        summary: 'End a campaign',
+        description: 'Certificates that are not replaced have their own window again.',
+        tags: ['renewals'],
+        params,
+        querystring: strictObject({}),
+        response: { 204: Type.Null({ description: 'Ended.' }), ...errorResponses(400, 404) },
+      },
+    },
+    async (request, reply) => {
+      const row = await find(request, request.params.id);
+      const ended = await store.endRenewal(row.id, [
+        accessEvent(request, 'success', `renewal ${row.id} ended`),
+        { ...actor(request), ...aboutCa(row), type: 'renewal.ended', outcome: 'success', detail: row.id },
+      ]);
+      if (!ended) throw renewalNotFound();
+      return reply.code(204).send(null);
+    },
+  );
+}
+
+const labelOf = ({ selection: { ca, label } }: Pick<RenewalRow, 'selection'>): string | undefined => label ?? ca;
+
+function aboutCa({ selection: { ca } }: RenewalRow): { readonly ca?: string } {
+  return ca === undefined ? {} : { ca };
+}
+
+function renewalRecord({
+  id,
+  selection,
+  begins,
+  due,
+  created_by,
+  reason,
+  explanation_url,
+}: RenewalRow): Static<typeof Renewal> {
+  const { issued_after, expires_before, ...others } = selection;
+  const rest = { ...others, labels: undefined };
+  const filter = {
+    ...rest,
+    ...(issued_after === undefined ? {} : { issued_after: formatTimestamp(issued_after) }),
+    ...(expires_before === undefined ? {} : { expires_before: formatTimestamp(expires_before) }),
+  };
+  return {
+    id,
+    filter,
+    starts_at: formatTimestamp(begins),
+    by: formatTimestamp(due),
+    created_by,
+    reason,
+    explanation_url,
+  };
+}
+
+const renewalNotFound = () => notFound('RENEWAL_NOT_FOUND', 'there is no campaign with this id');
