@@ -31,7 +31,6 @@ export class CountedLines {
     void this.#repeats.close();
   }
 
-  /** With the fields of the last entry. */
   #tell({ count, last: { fields, message }, since }: Counted<Line>): void {
     this.#log.info({ ...fields, repeated: count, since: new Date(since).toISOString() }, message);
   }

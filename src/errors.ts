@@ -45,7 +45,6 @@ export class EstuaryError extends Error {
   }
 }
 
-/** An error with a status that has no function below. */
 export function errorWith<Status extends ErrorStatus>(
   status: Status,
   code: CodeOf<Status>,

@@ -57,7 +57,6 @@ function toStandardOutput(): LineBuffer {
   return (standardOutput = lines);
 }
 
-/** Logs request lines. */
 export type RequestLines = Readonly<Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>>;
 
 /** Redacts secrets and truncates long texts; returns the same object if nothing changes, the usual case. */
@@ -81,7 +80,6 @@ function shownValue(value: unknown, depth: number): unknown {
   return presentable({ ...fields }, depth + 1);
 }
 
-/** The text, or its beginning and its length. */
 export function cutText(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length)}… (${text.length} characters)`;
 }

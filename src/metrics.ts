@@ -8,13 +8,11 @@ import { renderState, type ServiceState } from './service-state-metrics.ts';
 /** Milliseconds between samples of the event loop delay. */
 const RESOLUTION = 20;
 
-/** A request to be counted. */
 interface AnsweredRequest {
   /** From a fixed set, never client text. */
   readonly operation: string | undefined;
   /** A configured label. */
   readonly ca?: string | undefined;
-  /** An error's code. */
   readonly code?: string | undefined;
   readonly ms: number;
 }

@@ -26,7 +26,6 @@ export function estUrl(address: string): string | undefined {
   return `${url.origin}${path === '' ? WELL_KNOWN : path}`;
 }
 
-/** Lines for Estuary's client, and for openssl and curl. */
 export function readyLines({ est, label, clientId, token, anchors }: Enrollment): {
   readonly client: string;
   readonly curl: string;

@@ -1,7 +1,6 @@
 /** The request for which the current code runs: its ID for logs and audit records, and facts for its log entry. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** Facts that the layers learn about a request. */
 interface RequestFacts {
   /** The authenticated requester. */
   requester?: string | undefined;
@@ -26,7 +25,6 @@ const storage = new AsyncLocalStorage<RequestContext>();
 /** Runs `work`, and everything that it starts, for this request. */
 export const runForRequest = <T>(context: RequestContext, work: () => T): T => storage.run(context, work);
 
-/** undefined outside a request. */
 const currentRequestId = (): string | undefined => storage.getStore()?.requestId;
 
 /** The current request's party; empty for the server's own work. */
@@ -38,7 +36,6 @@ export function requestIdField(): { readonly request_id?: string } {
   return id === undefined ? {} : { request_id: id };
 }
 
-/** Adds facts to the current request's log entry. */
 export function noteOnRequest(facts: RequestFacts): void {
   const context = storage.getStore();
   if (context !== undefined) Object.assign(context, facts);

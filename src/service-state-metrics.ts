@@ -2,7 +2,6 @@
 import { Gauge, Registry } from 'prom-client';
 import { VERSION } from './version.ts';
 
-/** The metrics of a CA. */
 interface CaGauge {
   readonly label: string;
   readonly up: boolean;

@@ -12,7 +12,6 @@ export interface AdminCall {
 
 type Actor = AuditedRequester & { readonly subject: string; readonly address: string; readonly request_id: string };
 
-/** The caller's fields for audit events. */
 export function actor({ admin: { display, method, issuer }, address, request_id }: AdminCall): Actor {
   return {
     subject: display,

@@ -22,7 +22,6 @@ export interface RevocationContext {
   readonly log: Pick<Logger, 'warn'>;
 }
 
-/** Reason and time of a revocation. */
 export type RevocationOrder = Pick<Revocation, 'reason' | 'invalidity_date' | 'revoked_at'>;
 
 /** @throws EstuaryError 400 if the reason is not a revocation, or the invalidity date is in the future */

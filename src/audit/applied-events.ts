@@ -165,7 +165,6 @@ export function deviceEvent(
   };
 }
 
-/** A queued request ended without a certificate. */
 export function requestEnded(
   type: 'request.rejected' | 'request.expired',
   by: By & { readonly request_id: string },

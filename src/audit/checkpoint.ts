@@ -1,4 +1,4 @@
-/** Signed checkpoints. Whoever exports them can later detect that the chain was rewritten. */
+/** Signed checkpoints. An exported checkpoint reveals a later rewrite of the chain. */
 import type { KeyObject } from 'node:crypto';
 import { InputError } from '../pki/input-error.ts';
 import { parsePublicKey, type PublicKeyInfo } from '../pki/x509/public-key.ts';
@@ -42,7 +42,7 @@ export class CheckpointKey {
 
 /**
  * Reads exported checkpoints: lines of JSON with a `checkpoint`, from audit records or logs; skips other lines.
- * @throws InputError if there is none
+ * @throws InputError if the text has none
  */
 export function keptCheckpoints(text: string): Checkpoint[] {
   const found = text.split('\n').flatMap((line) => {

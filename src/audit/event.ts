@@ -54,7 +54,6 @@ export const AUDIT_TYPES = [
 
 export type AuditType = (typeof AUDIT_TYPES)[number];
 
-/** Event types for the authentication of requesters. */
 export const REQUESTER_AUTHENTICATION: readonly AuditType[] = AUDIT_TYPES.filter(
   (type) => type.startsWith('auth.') && type !== 'auth.admin',
 );
@@ -100,7 +99,6 @@ export interface AuditEvent extends AuditedRequester {
   /** A subject DN, an OTP's client_id, a principal, or an administrator's description. */
   readonly subject?: string;
   readonly address?: string;
-  /** The CA's label. */
   readonly ca?: string;
   /** For certificates: the label of the request, if it is not the label of `ca`, whose key signs. */
   readonly label?: string;

@@ -72,7 +72,6 @@ export class FileCursor {
       throw new BrokenFile(begin.seq, `record ${begin.seq} in the audit file is not the one that was archived`);
   }
 
-  /** Checks that the next line is this record's. */
   expect(seq: number, line: string): void {
     const next = this.#lines.next();
     if (next.done === true)

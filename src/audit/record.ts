@@ -178,7 +178,6 @@ export function isCheckpoint(value: unknown): value is Checkpoint {
   return Number.isSafeInteger(seq) && typeof hash === 'string' && typeof signature === 'string';
 }
 
-/** A stored record. */
 export interface StoredLine {
   readonly seq: number;
   /** One line of JSON, as in the audit file. */

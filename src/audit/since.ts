@@ -7,9 +7,7 @@ import { readLines } from './file-cursor.ts';
 import { type ChainHead, follows, parseLine, type ParsedRecord } from './record.ts';
 
 export interface AuditFileState {
-  /** First record. */
   readonly first: ParsedRecord;
-  /** Last complete record. */
   readonly last: ParsedRecord;
   /** Bytes up to the end of the last complete line. */
   readonly size: number;

@@ -29,7 +29,6 @@ export interface AdminAuthSettings {
   readonly default_roles?: readonly AdminRole[] | undefined;
 }
 
-/** The administrator of a session. */
 type SessionOwner = Pick<SessionRow, 'administrator' | 'method' | 'certificate'>;
 
 const CODE = 'ADMIN_AUTHENTICATION_REQUIRED';

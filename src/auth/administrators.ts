@@ -45,7 +45,6 @@ export const rolesAt = ({ grants }: Pick<AdminIdentity, 'grants'>, label: string
     labels === undefined || (label !== undefined && labels.includes(label)) ? roles : [],
   );
 
-/** The configured administrators. */
 export interface AdministratorsOptions {
   readonly tokens: readonly AdminToken[];
   readonly clients?: readonly AdminClient[] | undefined;
@@ -105,7 +104,6 @@ export class Administrators {
     return entry === undefined ? undefined : holderOf(entry);
   }
 
-  /** The holder of a certificate with a validated path. */
   withCertificate(holder: CertificateHolder): AdminIdentity {
     const { certificate, issuer } = holder;
     const entry = this.#entryOf(holder);

@@ -93,7 +93,6 @@ export interface CmcIdentity extends IdentityBase {
 
 export type Identity = MtlsIdentity | OtpIdentity | GssapiIdentity | LdapIdentity | JwtIdentity | CmcIdentity;
 
-/** The token that a request of this identity uses. */
 export function tokenOf(identity: Identity): UsedToken | undefined {
   if (identity.method === 'otp') return identity;
   return identity.method === 'jwt' ? identity.token : undefined;

@@ -66,7 +66,6 @@ export class Lockout {
     return true;
   }
 
-  /** Counts a failure; the event is committed with the count. */
   async countFailure(keys: readonly string[], now: number, event: AuditEvent): Promise<void> {
     await this.#store.recordFailure(keys, this.#settings, now, [event]);
   }

@@ -76,7 +76,6 @@ function predecessorOf({ table: { label } }: CaMaterial, { router, material }: C
   return driver === undefined || made === undefined ? undefined : { driver, material: made };
 }
 
-/** The drivers, a line for each. */
 function createDriver(material: CaMaterial, context: DriverContext, before?: Predecessor): CaDriver {
   switch (material.driver) {
     case 'file':

@@ -77,7 +77,6 @@ export class CsrAttributes {
     });
   }
 
-  /** Key type for serverkeygen if the CSR does not specify one. */
   get keyType(): CsrAttrsConfig['key_type'] {
     return this.#config?.key_type;
   }

@@ -54,7 +54,6 @@ export interface IssuanceRequest {
   readonly operation?: string;
 }
 
-/** A request for a certificate of this service itself. */
 export type ServerCertificateRequest = Pick<IssuanceRequest, 'subject' | 'subjectAltNames' | 'spki'>;
 
 /** A request of a full CMC message, with the names to certify. */
@@ -155,7 +154,6 @@ export interface SealedKey {
   readonly parts: Readonly<Record<string, string>>;
 }
 
-/** Archives server-generated private keys (key escrow). */
 export interface KeyArchive {
   /** @param pkcs8 DER PrivateKeyInfo; not retained. @throws EstuaryError 500 or 503 */
   seal(pkcs8: Buffer): Promise<SealedKey>;
@@ -224,7 +222,6 @@ export interface CaDriver {
   readonly takesCsr?: true;
   /** DER CsrAttrs of the CA, which replace the label's. @throws EstuaryError 500 or 503 */
   csrAttributes?(): Promise<Buffer | undefined>;
-  /** Archives generated keys. */
   readonly keyArchive?: KeyArchive;
 
   /** Reports a revocation to the CA. Absent: the store is authoritative. */
@@ -272,7 +269,6 @@ export interface Signer {
   close?(): Promise<void>;
 }
 
-/** A log whose entries name the CA. */
 export function labelledLog(log: IsolatedLog, ca: string): IsolatedLog {
   return {
     info: (fields, message) => log.info({ ca, ...fields }, message),

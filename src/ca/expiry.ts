@@ -36,7 +36,6 @@ interface ExpiryWatchOptions {
 /** Logs a warning for every CA that expires soon, now and daily. Returns the function that stops it. */
 export const watchExpiry = (options: ExpiryWatchOptions): (() => void) => every(DAY, () => warnOfEnds(options));
 
-/** Logs a warning for every CA that expires soon. */
 export function warnOfEnds({ cas, log, now }: ExpiryWatchOptions): void {
   for (const ca of cas()) {
     const days = daysLeft(ca, now());

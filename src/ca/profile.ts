@@ -37,7 +37,6 @@ export interface RequestedContent {
   readonly extensions: readonly Extension[];
 }
 
-/** A profile with compiled patterns and resolved names. */
 interface CompiledProfile extends ExtensionPolicy {
   readonly keyTypes: ReadonlySet<string>;
   readonly requiredAttributes: readonly string[];

@@ -38,7 +38,6 @@ export async function stepAll(
   });
 }
 
-/** Runs a step of one certificate in a separate process. */
 export type StepElsewhere = (certificate: string, stop: AbortSignal) => Promise<void>;
 
 /**

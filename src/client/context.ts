@@ -45,7 +45,6 @@ export interface ClientContext {
   readonly ask: ((question: string, options: { readonly secret: boolean }) => Promise<string>) | undefined;
 }
 
-/** The real environment. */
 export function realContext(more: Pick<ClientContext, 'env' | 'log' | 'ask' | 'now'>): ClientContext {
   const context: ClientContext = {
     random: Math.random,

@@ -210,7 +210,6 @@ export function bindingOf({ binding }: RequestPlan, config: CertificateConfig): 
 const tokenOf = ({ token }: CertificateConfig, context: ClientContext): TokenKeys | undefined =>
   token && context.token(token);
 
-/** Generates the key where the certificate will be stored. */
 async function makeKey(
   keyType: string,
   { key_store: store, token, name }: CertificateConfig,

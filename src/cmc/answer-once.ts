@@ -1,4 +1,4 @@
-/** Each message is answered once, by one process: whoever sends it again gets that answer (RFC 5272 §6.6; docs/guides/cmc.md). */
+/** One process answers each message once; a repeated message gets the same response (RFC 5272 §6.6; docs/guides/cmc.md). */
 import { createHash } from 'node:crypto';
 import type { CmcMessage, CmcStore } from '../store/cmc-store.ts';
 import { control, type Message } from './message.ts';
@@ -14,7 +14,6 @@ interface Transaction {
   readonly transactionKey: string;
 }
 
-/** Identifies a message by its sender at this CA. */
 export function transactionOf(message: Message, { identity }: Sender, caLabel: string): Transaction {
   const transactionId = control(message, 'transactionId')?.value;
   const nonce = control(message, 'senderNonce')?.value.toString('hex');

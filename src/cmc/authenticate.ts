@@ -32,7 +32,6 @@ export interface Voucher {
 
 type SignedEnvelope = Extract<Envelope, { readonly kind: 'signed' }>;
 
-/** The holder of the key of the signature or the MAC. */
 type KeyHolder =
   | { readonly kind: 'certificate'; readonly certificate: Certificate }
   /** A request of the message, by its public key. */

@@ -5,7 +5,6 @@ import type { BodyPartReference } from '../pki/cmc/body-part.ts';
 import { CmcError } from '../pki/cmc/cmc-error.ts';
 import type { CmcFailInfoName, CmcStatusInfo } from '../pki/cmc/status-info.ts';
 
-/** HTTP status if no part succeeded. */
 const HTTP_STATUS = {
   'bad-request': 400,
   unauthenticated: 401,

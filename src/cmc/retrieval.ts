@@ -13,7 +13,6 @@ import type { GetCert, GetCrl } from '../pki/cmc/control-syntax.ts';
 import { done, type PartOutcome } from './outcome.ts';
 import { badMessage, CmcRefusal } from './refusal.ts';
 
-/** The published CRLs. */
 export interface CrlSource {
   current(ca: Ca, signer: StatusSigner): Promise<CrlRow>;
 }

@@ -28,7 +28,6 @@ export interface CmcParties {
 
 interface ConfiguredSecret {
   readonly secret: Buffer;
-  /** The labels that accept it; undefined: all. */
   readonly labels: readonly string[] | undefined;
 }
 
@@ -118,12 +117,10 @@ export function secretIdentity(identification: string): CmcIdentity {
   return namedIdentity(`identification:${identification}`);
 }
 
-/** How a full CMC requester authenticated. */
 export function methodOf(requester: string): 'cmc' | 'mtls' {
   return requester.startsWith(secretIdentity('').requester) ? 'cmc' : 'mtls';
 }
 
-/** The identity with this display name in the store or the log. */
 export function namedIdentity(display: string): CmcIdentity {
   return { method: 'cmc', requester: `cmc:${display}`, display, certificate: undefined, issuer: undefined };
 }

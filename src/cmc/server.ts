@@ -44,7 +44,6 @@ interface CmcServerOptions {
   readonly retryAfter: number;
 }
 
-/** A message as received. */
 interface Received extends Origin {
   readonly requestId: string;
   /** BER ContentInfo. */

@@ -30,7 +30,6 @@ interface SecretAttempt {
   readonly bodyPart: BodyPartReference;
 }
 
-/** Waiting attempts per key. */
 const WAITING_PER_KEY = 64;
 
 export class SharedSecrets {
@@ -91,7 +90,6 @@ export class SharedSecrets {
     });
   }
 
-  /** The audit event of a failure, with a safe subject. */
   failure(identification: string | undefined, { address, caLabel }: SecretAttempt): AuditEvent & { subject: string } {
     const subject = presentableName(identification ?? '', this.#options.tokenLength);
     return { type: 'auth.cmc', outcome: 'failure', subject, address, ca: caLabel, ...requestIdField() };

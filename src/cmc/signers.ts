@@ -45,7 +45,6 @@ export class Signers {
     return firstOf(named, signedData, signer);
   }
 
-  /** The signer's certificate, from the store. */
   async stored(signedData: SignedData, signer: SignerInfo, now: number): Promise<FoundSigner | undefined> {
     return firstOf(await this.#fromStore(signer.sid, now), signedData, signer);
   }

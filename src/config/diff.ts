@@ -68,7 +68,6 @@ function changedWithin(schema: TSchema, before: unknown, after: unknown, key: st
   return [key];
 }
 
-/** The table schema of both values, if they are tables of one. */
 function tableOf(schema: TSchema, before: unknown, after: unknown): TObject | undefined {
   if (IsObject(schema)) return schema;
   if (!IsUnion(schema) || !isTable(before) || !isTable(after)) return undefined;
@@ -80,7 +79,6 @@ function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value);
 }
 
-/** A request to reload. */
 export interface ReloadOrder {
   /** Reports what would change without changing it. */
   readonly dryRun: boolean;
@@ -88,7 +86,6 @@ export interface ReloadOrder {
   readonly by?: { readonly subject: string; readonly address: string; readonly request_id: string };
 }
 
-/** A certificate in force after the reload. */
 interface CertificateInForce extends CertificateEnd {
   /** It was not in force before. */
   readonly isNew: boolean;

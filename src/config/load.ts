@@ -129,7 +129,6 @@ function unreported(
     .map(({ key, message }): Problem => ({ key, message }));
 }
 
-/** The key and its ancestors. */
 function around(key: string): string[] {
   return [key, ...Array.from(key.matchAll(/[.[]/g), ({ index }) => key.slice(0, index))];
 }

@@ -57,7 +57,6 @@ export function parseToml(text: string): { readonly document: Table } | { readon
   }
 }
 
-/** The type of a parsed value, for messages. */
 export function typeName(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
   if (value instanceof Date) return 'a date';

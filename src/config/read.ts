@@ -25,7 +25,6 @@ import { editDistance, nearest } from './nearest.ts';
 import { isTable, type Problem, type Table, typeName } from './problem.ts';
 import { Secret, secretFromEnv, secretFromFile, type Surroundings } from './secret.ts';
 
-/** Names that suggest an inline secret. */
 const SECRET_NAME = /(^|_)(pin|password|passphrase|passwd|secret|hmac_key|lookup_key|symmetric_key|token)$/i;
 
 /** Keys of earlier versions and their replacements. */

@@ -79,16 +79,13 @@ function notRegistered(detail: string): EstuaryError {
   return forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail });
 }
 
-/** The sender of a request to a CA. */
 export interface Requester extends Pick<RequestBase, 'ca' | 'identity'> {
   /** Identification of the shared secret that authenticated a CMC message. */
   readonly secret?: string | undefined;
 }
 
-/** Certificate columns that name a device. */
 type DeviceColumn = keyof Pick<CertificateRow, 'device_key' | 'required_device'>;
 
-/** The devices that match a requester, by name or by certificate. */
 async function devicesOf(
   { ca, identity, secret }: Requester,
   store: Admission['store'],

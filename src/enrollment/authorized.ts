@@ -34,7 +34,6 @@ export class Authorized {
   readonly request: RequestBase;
   /** With the decided names. */
   readonly csr: CsrContent;
-  /** The names that the certificate gets. */
   readonly names: CertifiedNames;
   /** Values of the policy's placeholders; undefined: they were applied before the request was queued. */
   readonly values: PlaceholderValues | undefined;
@@ -113,7 +112,6 @@ export class Authorized {
   }
 }
 
-/** The device that the request was queued for. */
 function queuedDevice({
   device: id,
   device_key: key,

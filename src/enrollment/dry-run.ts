@@ -17,7 +17,6 @@ import { Authenticated, credentialRules } from './authenticated.ts';
 import type { Allowed } from './allowed.ts';
 import type { Enrollment } from './enrollment.ts';
 
-/** The assumed sender. */
 export type AssumedSender =
   /** A requester with this client_id: of a one-time password, a directory or an identity provider. */
   | { readonly kind: 'client_id'; readonly clientId: string }

@@ -278,7 +278,7 @@ export class Enrollment {
   }
 
   /**
-   * Checks that what an administrator sees could be issued, with a sample key of the same type if there is none yet.
+   * Checks that what an administrator sees could be issued, with a sample key of the same type if it does not exist yet.
    */
   async #checkWaiting(authorized: Authorized, keyType?: string): Promise<Checked> {
     if (authorized.key.kind === 'own') return Checked.of(Keyed.own(authorized, authorized.key));

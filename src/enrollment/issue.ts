@@ -126,7 +126,6 @@ function reservationOf({ keyed, prepared }: Allowed, { instance, now }: Issuance
 export class Signed {
   readonly reserved: Reserved;
   readonly #issued: Issued;
-  /** The archived key's ID. */
   readonly archivedKeyId: string | null;
 
   private constructor(reserved: Reserved, issued: Issued, archivedKeyId: string | null) {

@@ -69,7 +69,6 @@ export class Keyed {
     return this.#key;
   }
 
-  /** As authorized, or overridden. */
   get authorized(): Authorized {
     return this.#authorized;
   }
@@ -138,7 +137,6 @@ export class Keyed {
   }
 }
 
-/** A request signed with the generated key, if the CA needs one. */
 async function proofFor(
   { request, names }: Authorized,
   { publicKey, pkcs8 }: GeneratedKey,

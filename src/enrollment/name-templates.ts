@@ -20,7 +20,6 @@ const DEVICE = 'device.';
 const LDAP = 'ldap.';
 const JWT = 'jwt.';
 
-/** The requester's values; none for an inapplicable placeholder. */
 export function placeholderValues(
   { identity, device }: Pick<RequestBase, 'identity' | 'device'>,
   right: NameRight,

@@ -23,9 +23,7 @@ export type { NameRight } from './bound-names.ts';
 export interface DecidedNames {
   /** With the names of a ChangeSubjectName, if any. */
   readonly csr: CsrContent;
-  /** Names of the certificate. */
   readonly names: CertifiedNames;
-  /** Placeholder values for the policy. */
   readonly values: PlaceholderValues;
 }
 
@@ -61,7 +59,6 @@ function asAsked(csr: CsrContent, values: PlaceholderValues): DecidedNames {
   return { csr, names: namesOf(csr), values };
 }
 
-/** A certificate with the request's own names. */
 function namesOf({ subject, subjectAltNames }: Pick<CsrContent, 'subject' | 'subjectAltNames'>): CertifiedNames {
   return { subject: issuedName(subject), subjectAltNames, added: [] };
 }

@@ -21,7 +21,6 @@ import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
 import type { RequestFormat, RequestRow } from '../store/request-store.ts';
 import { bodyOf, type ReceivedByEst } from './request.ts';
 
-/** The requester's own key. */
 export interface OwnKey {
   readonly kind: 'own';
   readonly publicKey: PublicKeyInfo;
@@ -33,7 +32,6 @@ export interface OwnKey {
   readonly format: RequestFormat;
 }
 
-/** A key to be generated. */
 interface WantedKey {
   readonly kind: 'generated';
   /** Type of the CSR's own key, which is otherwise ignored. */

@@ -96,7 +96,6 @@ export class RequestQueue {
     return 'row' in (await this.#find(request, recognitionOf(request, sent)));
   }
 
-  /** The queued request, or the place for a new one. */
   find({ request, recognition }: Authorized): Promise<Known | Place> {
     return this.#find(request, recognition);
   }
@@ -108,7 +107,6 @@ export class RequestQueue {
     return (await isSuperseded(known, request.identity, this.#now())) ? { recognition, supersedes: row.id } : known;
   }
 
-  /** A row with its certificate. */
   async known(row: RequestRow): Promise<Known> {
     if (row.serial === null) return { row, certificate: undefined };
     return { row, certificate: await this.#store.findCertificateByRequest(row.id) };

@@ -84,12 +84,10 @@ export async function orRelease(
   }
 }
 
-/** Common fields of a row's audit events. */
 export function rowEvent({ requester, ca, id }: RequestRow) {
   return { subject: requester, ca, request_id: id };
 }
 
-/** The issuance request of a submitted row. */
 export function issuanceRequestOf({ id, csr, format, requester, operation }: RequestRow): IssuanceRequest {
   const content =
     format === 'crmf' ? parseCertificateRequest({ kind: 'crm', bodyPartID: 1, der: csr }) : parseCsrWithoutProof(csr);

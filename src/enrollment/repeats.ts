@@ -23,7 +23,6 @@ interface RepeatsOptions {
   readonly patience: number;
 }
 
-/** An authorized request. */
 interface Request {
   readonly request: RequestBase;
   readonly recognition: string;

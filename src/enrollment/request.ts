@@ -10,7 +10,6 @@ import type { DeviceRow } from '../store/device-store.ts';
 import type { RequestRow } from '../store/request-store.ts';
 import type { KeyPart } from './key-part.ts';
 
-/** The enrollment operations of EST. */
 export type EstEnrollment = 'simpleenroll' | 'simplereenroll' | 'serverkeygen';
 
 /** A request as received; unverified. */
@@ -33,10 +32,8 @@ export interface ReceivedByEst extends Received {
   isGone(): boolean;
 }
 
-/** The part of a registered device that requests use. */
 export type RequestDevice = Pick<DeviceRow, 'key' | 'id' | 'attributes'>;
 
-/** The device columns of a request's records. */
 export function deviceOf({
   device,
   foundDevice,
@@ -67,7 +64,6 @@ export interface RequestBase extends Omit<Received, 'linking'> {
   readonly device?: RequestDevice;
   /** The device whose history shows the request, if the label also issues to others. No rule applies to it. */
   readonly foundDevice?: Pick<DeviceRow, 'key' | 'id'>;
-  /** An administrator's dry run (dry-run.ts). */
   readonly dryRun?: true;
 }
 
@@ -88,10 +84,8 @@ export type EnrollmentOutcome =
 /** Thrown for all but one of concurrent polls of an approved request. */
 export class RequestTaken extends Error {}
 
-/** The requester, the CA and the address. */
 type RequestOrigin = Pick<RequestBase, 'identity' | 'address' | 'ca' | 'requestId'>;
 
-/** Common fields of a request's audit events. */
 export function eventBase(
   request: RequestOrigin,
 ): AuditedRequester & Pick<AuditEvent, 'subject' | 'address' | 'ca'> & { readonly request_id: string } {

@@ -26,7 +26,6 @@ type OneOf<T> = T extends readonly (infer Each)[] ? Each : T;
 
 export type ErrorStatus = OneOf<Errors[ErrorCode]['status']>;
 
-/** The codes of a status. */
 export type CodeOf<Status extends number> = {
   [Code in ErrorCode]: Status extends OneOf<Errors[Code]['status']> ? Code : never;
 }[ErrorCode];

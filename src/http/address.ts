@@ -15,7 +15,6 @@ const told = new WeakMap<object, string>();
 export const setClientAddress = (of: Duplex | IncomingMessage, address: string): void =>
   void told.set(of, networkAddress(address));
 
-/** The network address of the client that sent a request. */
 export const requestAddress = (request: IncomingMessage): string => told.get(request) ?? clientAddress(request.socket);
 
 /** The client's network address of a connection, even if it is closed. */

@@ -57,7 +57,6 @@ export class InHand {
   }
 }
 
-/** Changes a key's count, and removes the key at zero. */
 function count<K>(numbers: Map<K, number>, key: K, change: number): number {
   const number = (numbers.get(key) ?? 0) + change;
   if (number > 0) numbers.set(key, number);

@@ -23,7 +23,6 @@ interface ExchangesOptions {
   readonly metrics: RequestCounts;
 }
 
-/** Counts requests. */
 export type RequestCounts = Pick<Metrics, 'countRequest' | 'countHandshakeFailure'>;
 
 /** Maximum characters of client text in the log. */
@@ -67,7 +66,6 @@ export class Exchange implements RequestContext {
 }
 
 const byRequest = new WeakMap<IncomingMessage, Exchange>();
-/** The last request on a connection. */
 const onConnection = new WeakMap<Duplex, { readonly request: IncomingMessage; answered: boolean }>();
 
 /** The exchange of a request, created on first use. */

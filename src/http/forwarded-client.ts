@@ -11,7 +11,6 @@ import { setClientAddress } from './address.ts';
 import { connectionCertificates } from './credentials.ts';
 
 export interface Forwarding {
-  /** The proxies' certificates in force. */
   readonly proxies: () => readonly Certificate[];
   /** `client_address`; undefined: the connection's address counts. */
   readonly clientAddress: 'x-forwarded-for' | 'proxy-protocol' | undefined;

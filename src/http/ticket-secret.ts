@@ -11,7 +11,6 @@ const OCTETS = 48;
 /** Octets of Node's ticket keys: name, HMAC, AES. */
 const KEYS = 48;
 
-/** A secret in the form that nodes share. */
 interface SharedTicketSecret {
   readonly secret: string;
   /** Number of its period since the epoch. */

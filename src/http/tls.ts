@@ -59,7 +59,6 @@ export interface TlsMaterial {
   readonly clientCas: readonly string[];
 }
 
-/** Fixed properties of a TLS listener. */
 export interface TlsListener {
   readonly name: 'est' | 'admin';
   readonly mode: ClientAuthMode;
@@ -133,7 +132,6 @@ export function acceptPartialChains(server: Server): void {
   if (typeof accept === 'function') Reflect.apply(accept, context, []);
 }
 
-/** TLS material in the forms that Node takes. */
 export function tlsMaterial(
   pair: KeyPair,
   { min_version: minVersion, groups }: Pick<Config['tls'], 'min_version' | 'groups'>,

@@ -115,7 +115,6 @@ export class LiveCas implements Part {
 
 type Driver = CasInForce['router']['issuers'][number]['driver'];
 
-/** The drivers that share no backend with the other CAs. */
 function without({ issuers }: CaRouter, others: CaRouter): Driver[] {
   const shared = new Set(others.issuers.map(({ driver }) => footingOf(driver)));
   return issuers.map(({ driver }) => driver).filter((driver) => !shared.has(footingOf(driver)));

@@ -69,7 +69,6 @@ interface LiveState {
   readonly estTrust: ClientTrust | undefined;
   readonly estTls: TlsMaterial;
   readonly adminTls: TlsMaterial;
-  /** Administrator authentication. */
   readonly admin: AdminAuthSettings;
   /** Session lifetimes of administrators. */
   readonly sessions: SessionTimes;

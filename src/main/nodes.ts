@@ -17,7 +17,6 @@ import { turnsOfNodes } from '../store/postgres/nodes/turns.ts';
 import { lockStore } from '../store/sqlite/service-lock.ts';
 import type { Store } from '../store/store.ts';
 
-/** The node's state. */
 export interface NodeStanding {
   /** Other nodes certainly consider it alive, so work that it begins can complete. */
   readonly held: boolean;
@@ -36,14 +35,12 @@ export interface Nodes {
   release(): Promise<void>;
 }
 
-/** The clock that the nodes share. */
 export interface NodeClock {
   readonly now: () => number;
   /** Milliseconds that this machine's clock is ahead; absent on a single node. */
   readonly skew?: () => number;
 }
 
-/** This node's name in audit records and leases. */
 export const nodeName = ({ store }: Pick<Config, 'store'>): string => store.node_name ?? hostname();
 
 /**

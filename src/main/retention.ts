@@ -131,7 +131,7 @@ async function archiveAudit(
 
 /**
  * @param start the record before the first
- * @returns the file's last record; undefined if there is none to export
+ * @returns the file's last record; undefined without any
  * @throws EstuaryError 503 `AUDIT_TAMPERED` if the records are not a chain; they stay
  */
 async function exportRun(

@@ -113,7 +113,6 @@ async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promi
   };
 }
 
-/** Periodic tasks of each node. */
 function nodeTasks({ log, store }: Base, { config, material }: ServiceOptions, nodes: Nodes): Part[] {
   const { checkpointKey: privateKey } = material;
   const interval = config.audit.checkpoint_interval * 1000;

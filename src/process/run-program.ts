@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 /** A program and its arguments. */
 export type CommandLine = readonly [string, ...string[]];
 
-/** A configured list of words as a command line; undefined if there is none. */
+/** A configured list of words as a command line; undefined if it is empty. */
 export function commandLine([program, ...args]: readonly string[] = []): CommandLine | undefined {
   return program === undefined ? undefined : [program, ...args];
 }

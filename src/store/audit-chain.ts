@@ -78,7 +78,6 @@ export class AuditChain {
     return 'ready';
   }
 
-  /** Makes an event the next record of this transaction. */
   add(event: AuditEvent, time: number): ChainedRecord {
     const stored = this.#lines.length === 0 ? this.#found?.seq : undefined;
     const record = chain(this.#head, event, time, this.#node, stored);

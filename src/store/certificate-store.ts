@@ -33,7 +33,6 @@ export interface CertificateRow {
   readonly required_device: string | null;
   /** Hex of its subjectKeyIdentifier extension. */
   readonly key_identifier: string | null;
-  /** The key archive's ID of the private key, if it was generated and archived. */
   readonly archived_key_id: string | null;
   /** Encoded hash of the secret that authorizes revocation; null if there is none. */
   readonly revocation_challenge: string | null;
@@ -43,7 +42,6 @@ export interface CertificateRow {
   readonly invalidity_date: number | null;
 }
 
-/** Without the certificate, for lists. */
 export type ListedCertificate = Omit<CertificateRow, 'der'>;
 
 /** All given criteria must match. */
@@ -83,7 +81,6 @@ export type RevokedCertificate = Pick<CertificateRow, 'ca' | 'serial' | 'der'>;
 export type RevokeResult = 'revoked' | 'already-revoked' | 'unknown';
 export type ReleaseResult = 'released' | 'not-held' | 'unknown';
 
-/** The issued certificates. */
 export interface CertificateStore {
   getCertificates(serial: string, ca?: string): Promise<readonly CertificateRow[]>;
   /** Whether a certificate of the CA was requested at a label other than its own. */
@@ -93,7 +90,6 @@ export interface CertificateStore {
    * it.
    */
   findRevoked(serial: string): Promise<readonly RevokedCertificate[]>;
-  /** The certificate of a request, if stored. */
   findCertificateByRequest(request_id: string): Promise<CertificateRow | undefined>;
   /** By subjectKeyIdentifier (hex), newest first. */
   findCertificatesByKey(key_identifier: string): Promise<readonly CertificateRow[]>;

@@ -31,7 +31,6 @@ export interface CmcConclusion {
   readonly answer: CmcAnswer | null;
 }
 
-/** CMC's state of messages. */
 export interface CmcStore {
   /**
    * Claims a message for this process, unless it has a definitive answer or another node is working on it. The caller

@@ -13,7 +13,6 @@ const OF_TYPE = new Map<string, Statistic>([
   ['request.queued', 'queued'],
 ]);
 
-/** An addition to one counter. */
 export interface Added {
   /** Hours since the epoch. */
   readonly hour: number;
@@ -31,7 +30,6 @@ function statisticOf({ type, outcome, operation }: AuditEvent): Statistic | unde
   return OF_TYPE.get(type);
 }
 
-/** The fields of a record that determine its counters. */
 export type Countable = Pick<ChainedRecord, 'type' | 'time' | 'line' | 'event'>;
 
 /** @param records with their lines in the audit file, which are parsed if a record is not new */

@@ -22,7 +22,6 @@ const keyOf = (issuer: Part, serialNumber: Part, commonName: Part, san: Part): s
 
 const fingerprintKey = (fingerprint: string): string => `sha256:${fingerprint}`;
 
-/** The lookup key of a match. */
 export function deviceMatchKey(match: DeviceMatch): string {
   const { issuer_spki_sha256, serial_number, common_name, san, fingerprint_sha256 } = match;
   if (fingerprint_sha256 !== undefined) return fingerprintKey(fingerprint_sha256);

@@ -85,7 +85,6 @@ export interface DeviceHistory {
   readonly events: readonly AuditRecord[];
 }
 
-/** The device that an unauthenticated requester claimed to be. */
 export interface DeviceClaim {
   /** The device's ID. */
   readonly name: string | null;

@@ -20,7 +20,6 @@ export interface Reservation {
   readonly spki_sha256: string | null;
   /** The OTP of which one use is taken, in the same transaction. */
   readonly otp_id: string | null;
-  /** The key of the requester's device. */
   readonly device_key: string | null;
   /**
    * `device_key`, if the label issues only to registered devices: it must be enabled until the certificate is recorded.

@@ -9,7 +9,6 @@ import { describe, type EstuaryError, failed, unavailable } from '../errors.ts';
  * database cannot be searched for guesses.
  */
 
-/** Minimum bytes of a lookup key. */
 export const MIN_LOOKUP_KEY = 32;
 
 /** Each value under the key has its own purpose, so that none can replace another. */

@@ -14,7 +14,6 @@ export interface NodeRow {
 /** Milliseconds of clock difference between a node and the database before a warning, and before it is not ready. */
 export const CLOCK_TOLERANCE = { warning: 5000, notReady: 60_000 } as const;
 
-/** The nodes of the store. */
 export interface NodeStore {
   /** By name; empty for a store that is not shared. */
   listNodes(): Promise<readonly NodeRow[]>;

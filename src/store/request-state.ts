@@ -16,7 +16,6 @@ export function stateOf({ status, decider }: { status: RequestStatus; decider: '
 export interface Transition {
   /** Empty: a new request. */
   readonly from: readonly RequestState[];
-  /** null: the request is deleted. */
   readonly to: RequestState | null;
   /** Only while no process is working on it, as its open reservation shows. */
   readonly idle?: true;

@@ -107,7 +107,6 @@ export interface RequestLifetimes {
   readonly retention: number;
 }
 
-/** The request queue. */
 export interface RequestStore {
   /**
    * Takes the OTP use (if any) and queues a `pending` request. If {@link findRequest} finds one other than

@@ -6,14 +6,12 @@ export interface OverSince {
   readonly used: number;
 }
 
-/** A page of tokens. */
 export interface OverTokens {
   readonly ids: readonly string[];
   /** Position of the next page; null: none. */
   readonly next: number | null;
 }
 
-/** An audit record in the form of the audit file. */
 export interface AuditLine {
   readonly seq: number;
   readonly time: number;

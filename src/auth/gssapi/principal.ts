@@ -145,7 +145,6 @@ export class PrincipalMapping {
   }
 }
 
-/** All problems of the mapping, for the check at start. */
 export function checkPrincipalMapping(config: PrincipalMappingConfig): MappingProblem[] {
   const problems: MappingProblem[] = [];
   const attempt = (key: string, check: () => void): void => {

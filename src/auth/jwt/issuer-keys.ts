@@ -117,7 +117,7 @@ function readJwks(text: string): LocalJWKSet {
   const parsed: unknown = JSON.parse(text);
   const keys: unknown = isObject(parsed) ? Reflect.get(parsed, 'keys') : undefined;
   if (!Array.isArray(keys)) throw new Error('the JWKS has no list "keys"');
-  // Reject symmetric keys: whoever verifies with them could also sign.
+  // Reject symmetric keys: a verifier could also sign with them.
   const usable = keys.filter((key): key is { kty: string } => {
     const kty: unknown = isObject(key) ? Reflect.get(key, 'kty') : undefined;
     return typeof kty === 'string' && kty !== 'oct';

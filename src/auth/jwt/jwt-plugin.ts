@@ -17,7 +17,6 @@ interface JwtOptions {
   readonly store: Pick<OtpStore, 'getOtp' | 'admitToken'>;
 }
 
-/** Maximum characters of a token. */
 const MAX_TOKEN = 16_384;
 /** Maximum characters of the subject, the `jti`, and claims used as placeholders. */
 const MAX_VALUE = 256;

@@ -181,7 +181,6 @@ export class MtlsPlugin implements AuthPlugin {
   }
 }
 
-/** The identity in a validated client certificate. */
 export function mtlsIdentity(holder: CertificateHolder, issuedHere = false): MtlsIdentity {
   const display = certificateHolder(holder.certificate);
   return { method: 'mtls', requester: `mtls:${holderKey(holder)}`, display, ...holder, issuedHere };

@@ -89,7 +89,6 @@ export class PresentedCertificates {
   }
 }
 
-/** The client certificates of a connection. */
 export interface ConnectionCertificates {
   /** DER of the handshake's certificate, also on a resumed session. */
   readonly peerCertificate: Buffer | undefined;
@@ -99,7 +98,6 @@ export interface ConnectionCertificates {
   readonly certificates?: PresentedCertificates | undefined;
 }
 
-/** The sender's certificates, if any. */
 export function presentedCertificates(presented: ConnectionCertificates): PresentedCertificates | undefined {
   const { certificates, peerCertificate, peerIntermediates } = presented;
   if (certificates !== undefined || peerCertificate === undefined) return certificates;

@@ -49,7 +49,6 @@ export function onlyRequest(json: JsonObject): RequestInfo {
   return requestInfo(entry);
 }
 
-/** An error from Dogtag, not from its container. */
 interface DogtagError {
   /** Java class without its package. */
   readonly type: string;

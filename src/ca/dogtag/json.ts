@@ -45,7 +45,6 @@ export function digitsOf(object: JsonObject, field: string): string | undefined 
   return typeof value === 'string' && /^-?\d+$/.test(value) ? value : undefined;
 }
 
-/** A CA's text on one line, truncated. */
 export function sentence(text: string, limit = 300): string {
   const line = text.replace(/[\p{Cc}\s]+/gu, ' ').trim();
   return line.length > limit ? `${line.slice(0, limit)}…` : line;

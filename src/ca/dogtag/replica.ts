@@ -31,7 +31,6 @@ const FAULTS = 3;
 /** Calls that may wait for the agent's session. */
 const SESSION_QUEUE = 256;
 
-/** A call within the agent's session. */
 export type SessionCall = (call: Pick<HttpCall, 'method' | 'path' | 'headers' | 'body'>) => Promise<HttpAnswer>;
 
 export class Replica {

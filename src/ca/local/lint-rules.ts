@@ -52,7 +52,6 @@ export interface LintRule {
   check(subject: LintSubject): string | undefined;
 }
 
-/** The parsed value of an extension, if present. */
 function extensionValue<T>(subject: LintSubject, oid: string, parse: (value: Buffer) => T): T | undefined {
   const extension = findExtension(subject.tbs.extensions, oid);
   return extension && parse(extension.value);

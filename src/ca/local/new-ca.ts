@@ -25,7 +25,6 @@ export interface NewCa {
   readonly now: number;
   /** Maximum CAs below it; undefined: unlimited. */
   readonly pathLength: number | undefined;
-  /** DER NameConstraints. */
   readonly nameConstraints: Buffer | undefined;
 }
 

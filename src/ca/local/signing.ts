@@ -17,7 +17,6 @@ import type { OcspDelegate, Signer } from '../driver.ts';
 /** The public name of CRLs and OCSP responses in messages. */
 export const STATUS = 'its revocation data';
 
-/** A signer with the public key that verifies its signatures. */
 export class VerifiedSigner {
   readonly algorithm: SignatureAlgorithm;
   readonly #signer: Signer;

@@ -100,7 +100,6 @@ function tokenProblem(error: unknown, { label, pkcs11 }: TokenSettings): unknown
   return new TokenProblem(label, guiltyKey(error.code, pkcs11), error);
 }
 
-/** The configuration key to check. */
 function guiltyKey(code: string, { token_label, key_label }: Pkcs11CaConfig['pkcs11']): Pkcs11Key {
   switch (code) {
     case TokenFault.PIN:

@@ -107,7 +107,6 @@ export function openSession(token: Token, pin: string, mode: 'read-only' | 'read
   }
 }
 
-/** The key's names in the configuration. */
 export function keyName({ key_label, key_id }: KeyReference): string {
   return key_label === undefined ? `with the id ${String(key_id)}` : `labelled "${key_label}"`;
 }

@@ -8,7 +8,6 @@ export interface TokenAccess {
   /** CK_TOKEN_INFO.label without padding; or `slot`. */
   readonly token_label?: string | undefined;
   readonly slot?: number | undefined;
-  /** The user's PIN. */
   readonly pin: string;
 }
 
@@ -43,7 +42,6 @@ export const TokenFault = {
   KEY_MISMATCH: 'TOKEN_KEY_MISMATCH',
 } as const;
 
-/** Types of CA keys that tokens can generate. */
 export const TOKEN_KEY_TYPES = [
   'ec:P-256',
   'ec:P-384',
@@ -62,7 +60,6 @@ export interface KeyGeneration {
   readonly label: string;
 }
 
-/** The names of a new key pair in the token. */
 export interface NewKeyNames {
   readonly label: string;
   /** CKA_ID; random unless configured. */

@@ -18,7 +18,7 @@ async function initialToken(host: string): Promise<string> {
   }
 }
 
-/** Reads the password; undefined if there is none for the server. */
+/** Reads the password; undefined if the server may not get one. */
 export type ReadPassword = () => Promise<string | undefined>;
 
 /** Credentials in addition to the certificate. The password is read only when a server requests it. */

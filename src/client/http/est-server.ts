@@ -37,7 +37,6 @@ export type EnrollmentOperation = 'simpleenroll' | 'simplereenroll' | 'serverkey
 /** @returns the DER of a request with this channel binding */
 export type MakeCsr = (channelBinding: Buffer | undefined) => Promise<Buffer>;
 
-/** The key part of a serverkeygen response. */
 export interface ServerKey {
   /** CMS; otherwise a PrivateKeyInfo, encrypted or not. */
   readonly isEnveloped: boolean;

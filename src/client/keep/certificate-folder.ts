@@ -90,7 +90,6 @@ export class CertificateFolder {
     return { version, certificate, fullChain, privateKey };
   }
 
-  /** The pending request. */
   pending(): PendingRequest | undefined {
     const text = this.#disk.read(join(this.#at('pending'), 'request.json'));
     const key = this.#key(this.#at('pending'));

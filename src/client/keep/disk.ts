@@ -111,7 +111,6 @@ function syncFolder(folder: string): void {
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
 
-/** A file of a version. */
 export interface VersionFile {
   readonly name: string;
   readonly content: string | Buffer;

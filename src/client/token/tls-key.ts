@@ -9,7 +9,6 @@ import { createSecureContext, type SecureContext, type SecureContextOptions } fr
 import { ClientError } from '../client-error.ts';
 import type { TokenConfig } from '../config/client-config.ts';
 
-/** A key in a token, for a handshake. */
 export interface TokenTlsKey {
   /** RFC 7512, without a PIN. */
   readonly uri: string;

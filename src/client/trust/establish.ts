@@ -15,7 +15,6 @@ import type { CertificateFolder } from '../keep/certificate-folder.ts';
 import { firstAnchors, followAnchors, type CaCertificates } from './anchors.ts';
 import { isSelfSigned, readFingerprint } from './path.ts';
 
-/** Stores the trusted CAs. */
 export type TrustStore = Pick<CertificateFolder, 'given' | 'saveTrust' | 'trust'>;
 
 /** Stores the trusted CAs for one operation. @param from initial content */

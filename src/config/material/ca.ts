@@ -157,7 +157,6 @@ interface ServiceFiles {
   readonly client_key?: string | undefined;
 }
 
-/** Files of a local CA, except the key. */
 export interface OwnCaFiles extends OtherFiles {
   readonly certificate: string;
   readonly chain?: string | undefined;
@@ -193,7 +192,6 @@ export async function loadOthers(
   return renewalIssuers === undefined ? undefined : { renewalIssuers, clientIssuers, authorization };
 }
 
-/** Loads the TLS credentials for a service. */
 export async function loadService(
   reader: MaterialReader,
   { trust_anchors, client_certificate, client_key }: ServiceFiles,

@@ -3,7 +3,6 @@ import type { Certificate } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
 import type { KeyPair, Material } from './material.ts';
 
-/** The use of a certificate. */
 type CertificateUse =
   | 'tls'
   | 'admin_tls'
@@ -62,7 +61,6 @@ function firstOf(pair: KeyPair | undefined): readonly Certificate[] {
   return pair === undefined ? [] : [pair.certificates[0]];
 }
 
-/** A certificate's expiry for the metrics. */
 export function endOf(
   { use, ca }: Pick<CertificateEnd, 'use' | 'ca'>,
   { subject, serialNumber, notAfter }: Certificate,

@@ -280,7 +280,6 @@ async function loadCas(reader: MaterialReader, config: Config): Promise<Pick<Mat
 
 /** Detects separate `[[ca]]` tables with the same key, where further labels are meant (docs/guides/labels.md). */
 
-/** Warns of local CAs that share a key. */
 export async function checkSharedKeys(reader: MaterialReader, { ca }: Config): Promise<void> {
   const seen = new Map<string, string>();
   for (const [index, table] of ca.entries()) {

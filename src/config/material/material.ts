@@ -37,7 +37,6 @@ export interface TrustMaterial {
   readonly crls: readonly NamedCrl[];
 }
 
-/** A CA's certificate, and the others of /cacerts. */
 export interface CaCertificates {
   readonly certificate: Certificate;
   /** Those above it, root last. */
@@ -88,7 +87,6 @@ export interface DogtagCaMaterial extends EveryCaMaterial {
   readonly client: KeyPair;
 }
 
-/** Of a CA that receives the device's CSR. */
 interface ForwardingCaMaterial<Driver extends string, Table> extends EveryCaMaterial {
   readonly driver: Driver;
   readonly table: Table;

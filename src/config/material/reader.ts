@@ -176,7 +176,6 @@ export class MaterialReader {
     else this.warn(key, `the certificate expired on ${notAfter.toISOString()}: ${effect}`, 'one that is valid now');
   }
 
-  /** A private key, or undefined if reported. */
   async privateKey(key: string, file: string): Promise<KeyObject | undefined> {
     const privateKey = await this.reading(key, file, readPrivateKey);
     await this.permissions(key, file);

@@ -126,7 +126,6 @@ export function* adminWarnings({ admin }: Config): Generator<Warning> {
       };
 }
 
-/** Expired tokens. */
 export function* endedTokens({ admin: { bearer_token } }: Config, now: number): Generator<Warning> {
   if (!bearer_token.enabled) return;
   for (const [index, { name, description, not_after }] of bearer_token.tokens.entries()) {

@@ -34,7 +34,6 @@ export function* caChecks(config: Config): Generator<Finding> {
   }
 }
 
-/** Checks on the rules of each label. */
 function* ruleChecks(one: CaConfig, key: string): Generator<Finding> {
   if (one.approvals > 1 && one.approval === 'auto')
     yield {

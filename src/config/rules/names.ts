@@ -73,7 +73,6 @@ export function countsAt({ auth }: CaConfig, method: RequesterMethod): boolean {
   return auth.methods?.includes(method) ?? true;
 }
 
-/** Whether the label accepts a CMC shared secret. */
 export function hasSharedSecret({ est, cmc }: Pick<Config, 'est' | 'cmc'>, label: CaConfig): boolean {
   const works = cmc.shared_secrets.some(({ ca }) => ca?.includes(label.label) ?? true);
   return est.fullcmc && works && countsAt(label, 'cmc');

@@ -35,7 +35,6 @@ export function* retentionChecks(config: Config): Generator<Finding> {
 
 const PATH = 'a path, relative to the configuration file';
 
-/** Checks on the source of the server's own certificate. */
 export function* serverCertificateChecks({ tls, ca }: Config): Generator<Finding> {
   const { certificate, private_key, automatic } = tls;
   const files = { 'tls.certificate': certificate, 'tls.private_key': private_key };

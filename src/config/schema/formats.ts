@@ -102,7 +102,6 @@ export function checkDistinguishedName(value: string): string | undefined {
   }
 }
 
-/** A name in a server's certificate. */
 export function checkServerName(value: string): string | undefined {
   if (isIP(value) !== 0) return undefined;
   const problem =

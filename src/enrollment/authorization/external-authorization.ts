@@ -106,7 +106,6 @@ const WAITING_PER_CALL = 16;
 /** One requester's share of the calls, so that others find a free one even while the service is slow. */
 const SHARE_OF_ONE = 3 / 4;
 
-/** The service of one CA. */
 class Service {
   readonly #https: HttpsService;
   readonly #limiter: FairLimiter;

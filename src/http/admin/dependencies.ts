@@ -46,7 +46,6 @@ export interface AdminDependencies {
   readonly settings: AdminSettings;
   readonly metrics: Metrics;
   readonly version: string;
-  /** This node's name. */
   readonly node: string;
   /** Folder of the console's files; default: the output of `npm run build`. */
   readonly consoleFolder?: string;
@@ -64,7 +63,6 @@ export interface ServiceCondition {
   readonly lastReload?: { readonly at: number; readonly ok: boolean };
 }
 
-/** The settings that the admin API depends on. */
 export interface AdminSettings {
   readonly est: Pick<Config['est'], 'retry_after'>;
   readonly limits: Config['limits'];
@@ -80,7 +78,6 @@ declare module 'fastify' {
     admin: AdminIdentity | null;
     /** The session of the call; null if it has other credentials or none. */
     adminSession: AdminSession | null;
-    /** The client's network address. */
     clientAddress: string;
   }
   interface FastifyContextConfig {

@@ -31,7 +31,6 @@ interface ListQuery {
   readonly cursor?: string | undefined;
 }
 
-/** A paginated list. */
 interface List<Row, Shown extends object> {
   readonly page: (request: PageRequest) => Promise<Page<Row>>;
   readonly record: (row: Row) => Shown;
@@ -57,7 +56,6 @@ export async function answerList<Row, Shown extends object>(
   );
 }
 
-/** All records of a list, page by page. */
 export async function* everything<Row, Shown>(
   page: (request: Omit<PageRequest, 'order'>) => Promise<Page<Row>>,
   record: (row: Row) => Shown,
@@ -70,7 +68,6 @@ export async function* everything<Row, Shown>(
   } while (cursor !== undefined);
 }
 
-/** The page parameters of a query. */
 export function pageRequest(query: {
   limit?: number | undefined;
   cursor?: string | undefined;

@@ -8,7 +8,6 @@ import { errorResponses, strictObject } from './schemas.ts';
 
 /** Known paths and their methods, to distinguish 404 and 405: Fastify returns 404 for both. */
 
-/** The methods of each path pattern. */
 export type RouteTable = Map<string, { readonly pattern: RegExp; readonly methods: Set<string> }>;
 
 /** Records a route from Fastify's `onRoute` hook. */

@@ -78,7 +78,6 @@ export const listOf = <T extends TSchema>(item: T, description: string) =>
 
 export const DEFAULT_LIMIT = 100;
 
-/** The rule for a timestamp, after the field's name. */
 export const TIMESTAMP_RULE = 'must be an ISO 8601 timestamp with Z or an offset, like 2030-01-31T12:00:00Z';
 
 export const formatTimestamp = (ms: number): string => new Date(ms).toISOString();

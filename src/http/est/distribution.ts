@@ -52,7 +52,7 @@ export interface CsrAttrsDependencies {
   readonly now: () => number;
 }
 
-/** `GET csrattrs` (RFC 7030 §4.5, RFC 8951 §4): the CA's requirements for CSRs; 204 if there are none. */
+/** `GET csrattrs` (RFC 7030 §4.5, RFC 8951 §4): the CA's requirements for CSRs; 204 without any. */
 export function csrattrs({ authenticator, csrattrsRequireMtls, now }: CsrAttrsDependencies): EstOperation {
   const ready = new ReadyBodies();
   return {

@@ -43,7 +43,6 @@ interface EnrollmentDependencies {
   readonly retryAfter: number;
 }
 
-/** One of the enrollment operations. */
 function enrollment(
   name: EstEnrollment,
   shape: Pick<EstOperation, 'enabled' | 'challenges'>,

@@ -96,7 +96,6 @@ export async function runRestore({ config: file, from }: RestoreValues, context:
   return EXIT.ok;
 }
 
-/** Reports the changes of a replay. */
 export function* replayReport({ applied, lost, whole, upTo, revokedTokens, moved }: CaughtUp): Generator<string> {
   for (const [what, count] of applied) yield `applied: ${count} ${what}`;
   for (const [what, count] of lost) yield `lost: ${count} ${what}`;

@@ -15,7 +15,6 @@ export interface CommandContext {
   readonly drained?: () => Promise<void>;
 }
 
-/** The terminal at the process's streams. */
 export interface Terminal {
   /** Columns of the terminal behind `out`; undefined for a file or a pipe. */
   readonly outColumns: number | undefined;
@@ -75,7 +74,6 @@ interface Argument {
 /** By name: `--NAME`, or the argument's placeholder in the help. Arguments are in this order. */
 export type Options = Readonly<Record<string, Flag | Value<boolean> | ManyValues | Argument>>;
 
-/** The parsed values of a command's options. */
 export type Values<O extends Options> = {
   readonly [K in keyof O]: O[K] extends Flag
     ? boolean

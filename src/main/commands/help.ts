@@ -42,7 +42,6 @@ function columns(rows: readonly (readonly [string, string])[]): string {
   return rows.map(([left, right]) => `  ${left.padEnd(width)}${wrapped(right, width + 2)}`).join('\n');
 }
 
-/** Wraps at words and indents further lines. */
 function wrapped(text: string, indent: number): string {
   const lines = [''];
   for (const word of text.split(' ')) {

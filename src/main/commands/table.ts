@@ -5,7 +5,6 @@ import { argument, command, EXIT, flag, group, required, value, values, type Ent
 const config = required('FILE', 'the configuration');
 const offline = flag('check without asking the database');
 
-/** Constraints on a subordinate CA. */
 const subordinateCa = {
   'path-length': value('N', 'number of CAs that may stand below the issuing CA (default 0)'),
   'permitted-dns': values('HOST', 'name constraint: the CA may certify this host and the hosts below it; repeatable'),

@@ -14,7 +14,6 @@ const MAX_BODY_PART_ID = 4_294_967_295;
 
 export const CURRENT_MESSAGE: BodyPartID = 0;
 
-/** An INTEGER outside the BodyPartID range. */
 export class BodyPartIDOutOfRange extends DerError {
   constructor(what: string) {
     super(`${what}: not between 0 and ${MAX_BODY_PART_ID}`);

@@ -18,7 +18,6 @@ type CmcRule =
   | 'control-malformed'
   /** A certification request that violates its own format or the restrictions of §3.2.1.2. */
   | 'request-malformed'
-  /** Proof of possession that is missing, unsupported or wrong. */
   | 'proof-of-possession'
   /** An algorithm that is unknown or too weak. */
   | 'algorithm';

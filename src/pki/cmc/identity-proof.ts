@@ -36,7 +36,6 @@ export function verifyIdentityProof(control: IdentityProofV2, reqSequenceBytes: 
   return equal(identityWitness(hash, mac, reqSequenceBytes, shared), control.value.witness);
 }
 
-/** Creates an identity proof over this reqSequence. */
 export function createIdentityProof(
   reqSequenceBytes: Buffer,
   shared: SharedSecret,

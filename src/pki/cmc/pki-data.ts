@@ -156,7 +156,6 @@ export function counter(): PartCounter {
   };
 }
 
-/** Reads the elements of the next SEQUENCE OF. */
 export function parts<T>(reader: DerReader, field: string, count: PartCounter, read: (element: DerElement) => T): T[] {
   const list = reader.enter(Tag.SEQUENCE, field);
   const found: T[] = [];

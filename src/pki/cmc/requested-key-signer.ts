@@ -30,7 +30,6 @@ export function requestOfSigner(
 
 const wrong = (message: string): CmcError => new CmcError('malformed', [CURRENT_MESSAGE], message, 'badMessageCheck');
 
-/** The request's Subject Key Identifier extension, if it is readable. */
 function requestedKeyIdentifier({ extensions }: CmcCertificateRequest): Buffer | undefined {
   const extension = findExtension(extensions, OID.subjectKeyIdentifier);
   return extension && unlessMalformed(() => parseSubjectKeyIdentifier(extension.value), undefined);

@@ -37,7 +37,6 @@ export interface Syntax<T> {
   readonly encode: (value: T) => Buffer;
 }
 
-/** A reader over the fields of a SEQUENCE. */
 export function fields(element: DerElement, what: string): DerReader {
   if (element.tag !== Tag.SEQUENCE) throw new DerError(`${what}: unexpected tag`);
   return new DerReader(element.value, what);

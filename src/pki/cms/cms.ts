@@ -74,7 +74,6 @@ export const DIGESTS: ReadonlyMap<string, HashName> = new Map([
   [OID.sha512, 'sha512'],
 ]);
 
-/** Dotted OIDs of the digests. */
 export const DIGEST_OIDS: Readonly<Record<HashName, string>> = {
   sha256: OID.sha256,
   sha384: OID.sha384,

@@ -61,5 +61,4 @@ const subjectAltNameExtension = (names: readonly GeneralName[]): Extension => ({
   value: encodeGeneralNames(names),
 });
 
-/** DER Attribute with one value. */
 export const attribute = (type: string, value: Buffer): Buffer => sequence(oid(type), setOf(value));

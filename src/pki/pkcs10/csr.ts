@@ -26,7 +26,6 @@ import {
 import { readSigned } from '../x509/signed.ts';
 import { checkedContent, checkKey, singleValue, type CsrAttribute, type CsrContent } from './csr-content.ts';
 
-/** The requested key and its proof of possession. */
 export interface RequestKey {
   /** As in `PublicKeyInfo`. */
   readonly keyType: string;

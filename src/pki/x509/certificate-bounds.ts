@@ -10,7 +10,6 @@ export const CERTIFICATE_BOUNDS = {
   certificate: 24 * 1024,
   /** Octets of the subject, and of the issuer; as for a CSR's subject. */
   name: 4096,
-  /** Attributes per name. */
   attributes: 64,
   extensions: 64,
   subjectAltNames: 1000,
@@ -79,6 +78,5 @@ function extensionsProblem(list: DerElement): string | undefined {
   return undefined;
 }
 
-/** Names in a subjectAltName. */
 const names = (value: Buffer): number =>
   children(parseDer(value, Tag.SEQUENCE, 'subjectAltName').value, 'subjectAltName').length;

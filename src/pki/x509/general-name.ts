@@ -54,7 +54,6 @@ export function parseGeneralName(element: DerElement): GeneralName {
   }
 }
 
-/** A name that must be ASCII but is not. */
 export class NotAsciiError extends DerError {
   readonly field: 'rfc822Name' | 'dNSName' | 'uniformResourceIdentifier';
 

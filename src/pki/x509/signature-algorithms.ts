@@ -152,7 +152,6 @@ function pss(hash: string, saltLength: number): SignatureAlgorithm {
   );
 }
 
-/** Algorithms for signing. */
 export const SIGNATURE_ALGORITHMS = {
   sha256WithRSAEncryption: plain(OID.sha256WithRSAEncryption, [NULL]),
   sha384WithRSAEncryption: plain(OID.sha384WithRSAEncryption, [NULL]),

@@ -1,6 +1,5 @@
 /** What a thread needs to open the database. */
 
-/** The key of the tokens' lookups. */
 export interface LookupKeyOptions {
   /** `otp.lookup_key`; undefined: the file next to the store, which is created if missing. */
   readonly configured: Uint8Array | undefined;
@@ -28,7 +27,6 @@ export interface PostgresDatabase extends AnyDatabase {
   readonly node: string;
 }
 
-/** A PostgreSQL server and its credentials. */
 export interface PostgresServer {
   /** As in libpq: `postgresql://user:password@host:5432/database`, with several hosts separated by commas. A secret. */
   readonly url: string;

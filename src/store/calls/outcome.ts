@@ -6,7 +6,6 @@ export interface Outcome<T> {
   readonly events: readonly AuditEvent[];
   /** Key of the device that the events concern. */
   readonly device?: string | null;
-  /** Events that each concern a device. */
   readonly ofDevices?: readonly { readonly event: AuditEvent; readonly device: string }[];
 }
 

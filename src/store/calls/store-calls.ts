@@ -10,7 +10,6 @@ interface Caller {
   call<Result>(operation: string, args: readonly unknown[]): Promise<Result>;
 }
 
-/** The same operations as calls. */
 export type StoreCalls<Operations> = {
   readonly [Name in keyof Operations]: Operations[Name] extends (...args: infer Args) => infer Result
     ? (...args: Args) => Promise<Value<Awaited<Result>>>

@@ -18,7 +18,6 @@ export const LISTED_COLUMNS = CERTIFICATE_COLUMNS.replace(' der,', '');
 /** Maximum certificates of one key that are returned. */
 const SAME_KEY = 8;
 
-/** A database row. */
 export type StoredCertificate = Omit<CertificateRow, 'sans'> & { readonly sans: string };
 
 export function toCertificateRow<Stored extends Pick<StoredCertificate, 'ca' | 'serial' | 'sans'>>(
@@ -98,7 +97,6 @@ export const REVOKE = `UPDATE certificate SET revoked_at = coalesce(revoked_at, 
 export const RELEASE = `UPDATE certificate SET revoked_at = NULL, reason = NULL, invalidity_date = NULL
   WHERE ca = ? AND serial = ? AND reason = 'certificateHold'`;
 
-/** Writes to certificates after their issuance. */
 export function certificateWrites(db: Database) {
   const revoke = db.prepare<Revocation, { device_key: string | null }>(`${REVOKE} RETURNING device_key`);
   const release = db.prepare<[string, string], { device_key: string | null }>(`${RELEASE} RETURNING device_key`);

@@ -29,7 +29,6 @@ const DEVICE_COLUMNS = 'key, id, ca, enabled, not_after, note, match, attributes
 /** Maximum devices returned for a requester; two are already ambiguous. */
 const FOUND = 8;
 
-/** A database row. */
 type StoredDevice = Omit<DeviceRow, 'enabled' | 'match' | 'attributes'> & {
   readonly enabled: number;
   readonly match: string | null;
@@ -70,7 +69,6 @@ function readTexts(json: string, id: string): Record<string, string> {
   return Object.fromEntries(texts) as Record<string, string>;
 }
 
-/** The conditions of a selection. */
 const conditions = ({ id, ca, enabled, labels }: DeviceSelection): readonly Condition[] => [
   ...atLabels('ca', labels).conditions,
   ...given([
@@ -239,7 +237,6 @@ function upserted(stored: StoredDevice, { row, change = {}, merges = false }: De
   };
 }
 
-/** Audit events of an upsert that changed an existing device. */
 function upsertedEvents({ events }: DeviceEntry, { key, ca }: DeviceRow): Entered['events'] {
   return events.map((event) => ({
     event: {

@@ -15,7 +15,6 @@ import { type Database, type Operation, result } from './port.ts';
 export const RESERVATION_COLUMNS =
   'request_id, instance, ca, label, serial, requester, operation, subject, spki_sha256, otp_id, device_key, required_device, created_at';
 
-/** The reservation that was closed. */
 type Closed = Pick<Reservation, 'ca' | 'label' | 'serial' | 'otp_id' | 'device_key' | 'required_device' | 'created_at'>;
 
 /** Where the certificate was requested. */

@@ -43,7 +43,6 @@ export interface Listed {
   readonly columns: string;
 }
 
-/** A filter's condition on rows. */
 export interface Condition {
   readonly sql: string;
   /** SQLite's index with these rows in list order, if any. */
@@ -57,7 +56,6 @@ export type List<Row> = <Item>(
   item: (row: Row) => Item,
 ) => Operation<Page<Item>>;
 
-/** The conditions of the given filters. */
 export function given(all: readonly (Condition & { readonly value: unknown })[]): readonly Condition[] {
   return all.filter(({ value }) => value !== undefined);
 }
@@ -124,14 +122,12 @@ class Result<T> implements Iterable<Promise<unknown>, T, unknown>, Iterator<Prom
 
 export const result = <T>(value: T): Operation<T> => new Result(value);
 
-/** Runs an operation of a synchronous driver. */
 export function runAtOnce<T>(operation: Operation<T>): T {
   const step = operation[Symbol.iterator]().next();
   if (step.done !== true) throw new Error('an operation of a synchronous store yields');
   return step.value;
 }
 
-/** Runs an operation of an asynchronous driver. */
 export async function run<T>(operation: Operation<T>): Promise<T> {
   const steps = operation[Symbol.iterator]();
   let step = steps.next();

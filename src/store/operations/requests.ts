@@ -23,7 +23,6 @@ import { atLabels, type Database, given, type Operation } from './port.ts';
 export const REQUEST_COLUMNS =
   'id, ca, operation, subject, sans, key_type, requester, method, requester_id, requester_issuer, requester_sans, names, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since, device, device_key, required_device, override, decided_by, approvals';
 
-/** A database row. */
 export type StoredRequest = Omit<RequestRow, 'sans' | 'requester_sans' | 'override' | 'decided_by'> & {
   readonly decided_by: string;
   readonly sans: string;

@@ -7,7 +7,6 @@ import { deviceClaim, type DeviceClaim } from '../device-store.ts';
 import { searchColumns, storable } from '../operations/audit.ts';
 import type { Queries } from './queries.ts';
 
-/** A record about a device: its key, or a claim. */
 interface DeviceEvent extends DeviceClaim {
   readonly seq: number;
   readonly key: string | null;

@@ -41,7 +41,6 @@ const SETTINGS = [
 
 /** `bigint` holds times and positions that fit a number. */
 const INT8 = pg.types.builtins.INT8;
-/** The result of a COMMIT. */
 export type CommitResult = 'committed' | 'rolled back';
 
 export class Connection {

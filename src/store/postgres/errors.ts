@@ -15,7 +15,6 @@ export function isStatementError(error: unknown): error is pg.DatabaseError {
   return error instanceof pg.DatabaseError && error.severity === 'ERROR';
 }
 
-/** The disk of a tablespace is full. */
 export const isDiskFull = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === '53100';
 
 export const isInTheWay = (error: unknown): boolean =>
@@ -33,7 +32,6 @@ export function toEstuaryError(error: unknown): EstuaryError {
   return PASSING.test(code) ? storeUnavailable(detail, error) : storeFailed(detail, error);
 }
 
-/** The same for a connection error. */
 export function toConnectionError(error: unknown): EstuaryError {
   if (error instanceof EstuaryError || error instanceof pg.DatabaseError) return toEstuaryError(error);
   return storeUnavailable(error instanceof Error ? error.message || error.name : String(error), error);

@@ -21,7 +21,6 @@ export function readOperations(queries: Queries, node: string) {
   });
 }
 
-/** Condition on a CMC message's instance without a living node. */
 const NO_NODE = 'NOT EXISTS (SELECT FROM node WHERE node.instance = cmc_message.instance)';
 
 /**

@@ -9,7 +9,6 @@ import type { Answer, Prepared } from './queries.ts';
 
 /** Milliseconds that a read waits for a connection. */
 const PATIENCE = 3000;
-/** Maximum waiting reads. */
 const MAX_WAITING = 10_000;
 
 interface Waiting {

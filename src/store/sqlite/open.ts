@@ -23,7 +23,6 @@ import { settleLookups } from './token-lookups.ts';
 export interface StoreOptions {
   /** The database; its folder is created if it does not exist. */
   readonly path: string;
-  /** The audit file, likewise. */
   readonly auditFile: string;
   /** The name of this node, in its audit records. */
   readonly node?: string;

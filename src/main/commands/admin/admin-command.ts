@@ -33,7 +33,6 @@ interface Extras {
   readonly about?: string;
 }
 
-/** The context of an admin API command. */
 export interface Session extends CommandContext {
   readonly client: AdminClient;
 }

@@ -27,14 +27,13 @@ export const CONNECTION = {
 export interface Connection {
   readonly origin: string;
   readonly token: string | undefined;
-  /** Describes the credential; undefined if there is none. */
+  /** Describes the credential; undefined without one. */
   readonly credential: string | undefined;
   readonly cert: string | undefined;
   readonly key: string | undefined;
   readonly ca: string | undefined;
   /** File names of `cert`, `key` and `ca`, for messages. */
   readonly files: Pick<Profile, 'cert' | 'key' | 'ca'>;
-  /** URL of the EST listener from the profile or ESTUARY_EST_URL. */
   readonly estUrl: string | undefined;
 }
 

@@ -226,7 +226,6 @@ function printFields(record: JsonRecord, context: CommandContext): void {
   for (const pem of pems) context.out(`\n${pem.trimEnd()}\n`);
 }
 
-/** A nested record. */
 const isGroup = (value: unknown): value is JsonRecord =>
   isRecord(value) && Object.values(value).some((one) => isRecord(one) || isRecordList(one));
 

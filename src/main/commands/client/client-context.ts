@@ -77,7 +77,6 @@ export const sleep: Sleep = async (milliseconds, stop) => {
 
 /** Asks on the terminal; secrets are not echoed. */
 
-/** undefined without a terminal. */
 function terminal(): ((question: string, options: { readonly secret: boolean }) => Promise<string>) | undefined {
   const { stdin, stderr } = process;
   if (!stdin.isTTY || !stderr.isTTY) return undefined;

@@ -81,7 +81,6 @@ export async function reported(
 
 export const jsonText = (value: object): string => `${JSON.stringify(value, null, 2)}\n`;
 
-/** Writes the result to --out or standard output. */
 export function write(content: string | Buffer, { out }: Pick<OnceOptions, 'out'>, context: CommandContext): void {
   if (out === undefined) context.out(content);
   else writeNew(out, content, 0o644);

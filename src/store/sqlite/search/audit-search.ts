@@ -35,7 +35,6 @@ function conditions(filter: AuditFilter): readonly Condition[] {
   return [...asked, ...atLabels(LABEL, labels).conditions];
 }
 
-/** A condition in the form of the index. */
 const ofIndexed = ({ sql, index }: Condition): Condition =>
   index === undefined ? { sql } : { sql: `${INDEXED} ${sql}`, index };
 

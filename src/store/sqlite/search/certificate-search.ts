@@ -121,7 +121,6 @@ export class CertificateSearch<Row> {
     };
   }
 
-  /** Where certificates with such an expiry or issue date can be. */
   #stretches({ status, expires_before, issued_after }: CertificateFilter, now: number): readonly Stretch[] | undefined {
     const to = status === 'expired' ? Math.min(now, expires_before ?? now) : expires_before;
     if (to !== undefined || status === 'valid') return this.#ends({ from: status === 'valid' ? now : undefined, to });

@@ -31,7 +31,6 @@ export class ListSearch<Row> {
     return walk(source, { after, order, take: limit + 1, patience: this.limits.patience, stretches });
   }
 
-  /** The rows along one index that match all conditions. */
   along(index: Index, asked: readonly Condition[], parameters: Parameters, order: Order): Source<Row> {
     const others = asked.filter(({ sql }) => sql !== index.where).map(({ sql }) => sql);
     return this.table.along(index, others, parameters, { order, step: this.limits.step });
@@ -52,7 +51,6 @@ export class ListSearch<Row> {
   }
 }
 
-/** A table with a list. */
 export interface Listed {
   readonly table: string;
   /** The row number that orders its list. */
@@ -73,7 +71,6 @@ export type Parameters = Readonly<Record<string, unknown>>;
 /** Cached prepared statements: a list has one or two per set of filters. */
 const KEPT = 256;
 
-/** Finds rows of one table along indexes. */
 export class TableSearch<Row> {
   readonly #db: Db;
   readonly #listed: Listed;
@@ -84,7 +81,6 @@ export class TableSearch<Row> {
     this.#listed = listed;
   }
 
-  /** Counts the entries of an index condition, up to a limit. */
   count({ name, where }: Index, parameters: Parameters, upTo: number): number {
     const sql = `SELECT count(*) AS n FROM (SELECT 1 FROM ${this.#from(name)} WHERE ${where ?? '1'} LIMIT ${upTo})`;
     return (this.#prepare(sql).get(parameters) as { n: number }).n;

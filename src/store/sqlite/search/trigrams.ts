@@ -13,13 +13,11 @@ const LENGTH = 3;
 /** Whether trigrams can find a substring. No name contains a line feed. */
 export const hasTrigrams = (part: string): boolean => Array.from(part).length >= LENGTH && !part.includes('\n');
 
-/** The distinct trigrams of a text. */
 export function trigramsOf(text: string): ReadonlySet<string> {
   const characters = Array.from(text);
   return new Set(characters.slice(LENGTH - 1).map((_, n) => characters.slice(n, n + LENGTH).join('')));
 }
 
-/** Creates the MATCH expressions of a table. */
 export function trigramMatches(db: Db, table: string): (parts: readonly (readonly [string, string])[]) => string {
   const nth = db
     .prepare<[string], number>(
