@@ -2,7 +2,7 @@
 //
 //   node inventory.js --port 8443 --cert tls/server.pem --key tls/server.key --token inventory/token --inventory inventory.json
 //
-// docs/guides/authorization.md has the schemas of request and answer.
+// docs/reference/authorization.md has the schemas of request and answer.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';

@@ -1,5 +1,5 @@
 /**
- * Assigns certificates to labels that share a CA key (docs/guides/labels.md). The key is the same, so the store must know
+ * Assigns certificates to labels that share a CA key (docs/guides/names.md). The key is the same, so the store must know
  * where each certificate was requested.
  */
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';

@@ -1,4 +1,4 @@
-/** Maps labels to CAs (docs/guides/labels.md). */
+/** Maps labels to CAs (docs/guides/names.md). */
 import type { CaConfig, ProfileConfig } from '../config/schema.ts';
 import { failed, notFound, unavailable } from '../errors.ts';
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';

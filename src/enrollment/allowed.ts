@@ -1,4 +1,4 @@
-/** The stage after every check of our own: the external service of the CA, where it has one, allows it (docs/guides/authorization.md). */
+/** The stage after every check of our own: the external service of the CA, where it has one, allows it (docs/reference/authorization.md). */
 import { auditedRequester } from '../auth/identity.ts';
 import type { PreparedIssuance } from '../ca/driver.ts';
 import { isRefusal } from '../errors.ts';

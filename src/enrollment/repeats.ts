@@ -1,4 +1,4 @@
-/** A request that is made again with the token that was used for it, because its answer was lost. docs/guides/lost-answers.md tells why. */
+/** A request that is made again with the token that was used for it, because its answer was lost. docs/guides/approval.md tells why. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tokenOf, type UsedToken } from '../auth/identity.ts';
 import { forbidden, unavailable, type EstuaryError } from '../errors.ts';

@@ -1,10 +1,10 @@
-/** Docs/client.md ties each of RFC 7030's MUSTs for clients to a test. */
+/** docs/reference/client-conformance.md ties each of RFC 7030's MUSTs for clients to a test. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ROOT } from '../support/root.ts';
 
-const page = readFileSync(join(ROOT, 'docs/guides/client.md'), 'utf8');
+const page = readFileSync(join(ROOT, 'docs/reference/client-conformance.md'), 'utf8');
 const section = page.split(/^## /m).find((part) => part.startsWith("RFC 7030's MUSTs")) ?? '';
 const rows = section
   .split('\n')

@@ -1,4 +1,4 @@
-/** From outside: several labels on one CA key, each with a profile and rules of its own (docs/guides/labels.md). */
+/** From outside: several labels on one CA key, each with a profile and rules of its own (docs/guides/names.md). */
 import { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';

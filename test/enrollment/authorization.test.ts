@@ -476,8 +476,8 @@ describe('[ca.authorization]', () => {
   });
 });
 
-test('docs/guides/authorization.md shows the schemas of request and answer', () => {
-  const text = readFileSync(`${ROOT}/docs/guides/authorization.md`, 'utf8');
+test('docs/reference/authorization.md shows the schemas of request and answer', () => {
+  const text = readFileSync(`${ROOT}/docs/reference/authorization.md`, 'utf8');
   const shown = [...text.matchAll(/^```json schema\n([\s\S]*?)^```$/gm)].map(
     ([, block = '']) => JSON.parse(block) as unknown,
   );

@@ -212,7 +212,7 @@ export class ClientWorld {
     const decision = this.decide();
     if (decision instanceof ClientError) throw decision;
     if (typeof decision === 'object') return { kind: 'pending', ...decision };
-    // The same request again has the same certificate (docs/guides/lost-answers.md).
+    // The same request again has the same certificate (docs/guides/approval.md).
     const before = this.issued.find(({ spki }) => spki.equals(csr.publicKey.spki));
     const certificate = before ?? (await this.#issue(csr));
     if (before === undefined) this.issued.push(certificate);

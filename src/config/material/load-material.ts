@@ -278,7 +278,7 @@ async function loadCas(reader: MaterialReader, config: Config): Promise<Pick<Mat
   return { cas, labels };
 }
 
-/** Detects separate `[[ca]]` tables with the same key, where further labels are meant (docs/guides/labels.md). */
+/** Detects separate `[[ca]]` tables with the same key, where further labels are meant (docs/guides/names.md). */
 
 export async function checkSharedKeys(reader: MaterialReader, { ca }: Config): Promise<void> {
   const seen = new Map<string, string>();

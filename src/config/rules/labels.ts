@@ -1,4 +1,4 @@
-/** Checks on further labels (docs/guides/labels.md). */
+/** Checks on further labels (docs/guides/names.md). */
 import { labelsOf } from '../labels.ts';
 import { isRemoteDriver } from '../schema/ca.ts';
 import type { Config } from '../schema.ts';

@@ -38,7 +38,7 @@ const authorization = optional(
   table(
     {
       url: text({
-        description: 'Where each request is POSTed before anything is reserved (docs/guides/authorization.md).',
+        description: 'Where each request is POSTed before anything is reserved (docs/reference/authorization.md).',
         allowed: 'an https URL such as "https://inventory.example.com/authorize"',
         check: urlCheck('https'),
       }),
@@ -347,7 +347,7 @@ export const label = list(
   ),
   {
     description:
-      'Further labels of the CAs (docs/guides/labels.md): one key, serial numbers, CRL and OCSP, and for each label a profile and rules of its own. A certificate of one label neither authenticates nor is renewed at another.',
+      'Further labels of the CAs (docs/guides/names.md): one key, serial numbers, CRL and OCSP, and for each label a profile and rules of its own. A certificate of one label neither authenticates nor is renewed at another.',
     default: [],
     live: true,
   },

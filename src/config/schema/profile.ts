@@ -275,7 +275,7 @@ export const profile = table(
     renewal_labels: optional(
       list(text({ description: 'A label.', allowed: 'a label of the same CA', pattern: /^.+$/su }), {
         description:
-          'Further labels of the same CA (docs/guides/labels.md) whose certificates count as those of this one: they may be renewed here, and are `own` in `client_issuers`.',
+          'Further labels of the same CA (docs/guides/names.md) whose certificates count as those of this one: they may be renewed here, and are `own` in `client_issuers`.',
         defaultText: 'none',
       }),
     ),

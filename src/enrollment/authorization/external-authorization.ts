@@ -1,4 +1,4 @@
-/** `[ca.authorization]`: somebody else's word on a request, once for each (docs/guides/authorization.md). */
+/** `[ca.authorization]`: somebody else's word on a request, once for each (docs/reference/authorization.md). */
 import { Agent, request as httpsRequest } from 'node:https';
 import { type ClientTls, clientTls } from '../../ca/remote/http.ts';
 import type { ServiceMaterial } from '../../config/material/material.ts';

@@ -1,4 +1,4 @@
-/** What is asked of an external service, and what it may answer (docs/guides/authorization.md shows both schemas). */
+/** What is asked of an external service, and what it may answer (docs/reference/authorization.md shows both schemas). */
 import { Type, type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { InputError } from '../../pki/input-error.ts';
@@ -94,7 +94,7 @@ export type Decision =
 export function readAnswer(body: Buffer): Decision {
   const value = parseJson(body);
   if (!answerSchema.Check(value))
-    throw new InputError('the answer is not of the schema of docs/guides/authorization.md');
+    throw new InputError('the answer is not of the schema of docs/reference/authorization.md');
   if (!value.allow) {
     if (/\p{Cc}/u.test(value.reason) || value.reason.trim() === '' || !value.reason.isWellFormed())
       throw new InputError('the reason is not plain text');

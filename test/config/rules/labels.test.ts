@@ -1,4 +1,4 @@
-/** What `[[label]]` may say (docs/guides/labels.md). */
+/** What `[[label]]` may say (docs/guides/names.md). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { labelsOf } from '../../../src/config/labels.ts';
 import { configFolder, toml } from '../support.ts';

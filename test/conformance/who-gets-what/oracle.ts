@@ -1,5 +1,5 @@
 /**
- * The rules of docs/guides/names.md, docs/guides/labels.md, docs/guides/devices.md, docs/guides/cmc.md, docs/guides/approval.md, docs/guides/lost-answers.md and docs/reference/admin-api.md,
+ * The rules of docs/guides/names.md, docs/guides/names.md, docs/guides/devices.md, docs/guides/cmc.md, docs/guides/approval.md, docs/guides/approval.md and docs/reference/admin-api.md,
  * stated once more without any code of the server: what each requester and administrator may get, after all that happened so far.
  */
 

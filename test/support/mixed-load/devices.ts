@@ -34,7 +34,7 @@ export function keep(load: MixedLoad, answer: Answer, name: string, once: boolea
   return encodePem('CERTIFICATE', der);
 }
 
-/** A generated key goes out once; docs/guides/lost-answers.md. */
+/** A generated key goes out once; docs/guides/approval.md. */
 const wasLostWithItsKey = ({ status, text }: Answer): boolean =>
   status === 403 && text.startsWith('The private key was sent with certificate');
 
