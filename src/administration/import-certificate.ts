@@ -6,10 +6,8 @@ import { badRequest, conflict, type EstuaryError } from '../errors.ts';
 import { parsePem } from '../pki/der/pem.ts';
 import { InputError } from '../pki/input-error.ts';
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
-
 import { isIssuedBy, namesMatch } from '../pki/x509/name-matching.ts';
-import { isRecordOf } from '../store/certificate-issuer.ts';
-import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
+import { isRecordOf, type CertificateRow, type CertificateStore } from '../store/certificate-store.ts';
 import { accessEvent, actor, type AdminCall } from './admin-call.ts';
 
 export interface ImportContext {

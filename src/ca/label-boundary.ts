@@ -3,8 +3,7 @@
  * where each certificate was requested.
  */
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
-import { isRecordOf } from '../store/certificate-issuer.ts';
-import type { CertificateStore } from '../store/certificate-store.ts';
+import { isRecordOf, type CertificateStore } from '../store/certificate-store.ts';
 
 export interface IssuedCertificates {
   readonly store: Pick<CertificateStore, 'getCertificates' | 'hasOtherLabels'>;

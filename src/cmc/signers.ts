@@ -11,8 +11,7 @@ import { verifySignerInfo, type SignedData, type SignerIdentifier, type SignerIn
 import { DerError, unlessMalformed } from '../pki/der/der.ts';
 import { OID } from '../pki/der/oids.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
-import type { IssuedCertificate } from '../store/certificate-issuer.ts';
-import type { CertificateStore } from '../store/certificate-store.ts';
+import type { IssuedCertificate, CertificateStore } from '../store/certificate-store.ts';
 import type { Envelope } from './message.ts';
 import type { CmcParties, Origin, Role } from './sender.ts';
 import { notAllowed, unauthenticated } from './refusal.ts';

@@ -4,8 +4,7 @@
  */
 import type { Identity } from '../auth/identity.ts';
 import { forbidden, type EstuaryError } from '../errors.ts';
-import { isRecordOf, type IssuedCertificate } from '../store/certificate-issuer.ts';
-import type { CertificateRow } from '../store/certificate-store.ts';
+import { isRecordOf, type IssuedCertificate, type CertificateRow } from '../store/certificate-store.ts';
 import { certificateMatchKeys, fitsMatch } from '../store/device-match.ts';
 import type { DeviceRow, DeviceStore } from '../store/device-store.ts';
 import type { RequestRow } from '../store/request-store.ts';

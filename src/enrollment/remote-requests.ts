@@ -8,8 +8,7 @@ import type { Found, RemoteQueue } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
 import { describe, EstuaryError, forbidden, isRefusal, unavailable } from '../errors.ts';
 import { parseCertificate } from '../pki/x509/certificate.ts';
-import type { RequestEnd } from '../store/remote-request-store.ts';
-import type { RequestRow } from '../store/request-store.ts';
+import type { RequestEnd, RequestRow } from '../store/request-store.ts';
 import type { Allowed } from './allowed.ts';
 import {
   issuanceRequestOf,

@@ -16,8 +16,7 @@ import { ipAddress, sameGeneralNames, type GeneralName } from '../pki/x509/gener
 import { isIssuedBy } from '../pki/x509/name-matching.ts';
 import { escapeAttributeValue, formatName, parseDistinguishedName } from '../pki/x509/name.ts';
 import type { Limiter } from '../process/fair-limiter.ts';
-import { isOfIssuer } from '../store/certificate-issuer.ts';
-import type { CertificateStore } from '../store/certificate-store.ts';
+import { isOfIssuer, type CertificateStore } from '../store/certificate-store.ts';
 import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
 import { certificateRow } from './certificate-row.ts';
 

@@ -2,7 +2,7 @@
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { encodePem } from '../pki/der/pem.ts';
-import type { PostgresServer } from '../store/calls/database-options.ts';
+import type { PostgresServer } from '../store/postgres/connection.ts';
 
 /** The address of the database and its TLS settings. */
 export function postgresServer({ store }: Config, { storeTls }: Pick<Material, 'storeTls'>): PostgresServer {

@@ -9,7 +9,7 @@ import { type Certificate, fingerprintsOf } from '../pki/x509/certificate.ts';
 import { formatGeneralName, ipAddress, type GeneralName } from '../pki/x509/general-name.ts';
 import { attributeValues } from '../pki/x509/name.ts';
 import { spkiHash } from '../pki/x509/public-key.ts';
-import type { IssuedCertificate } from './certificate-issuer.ts';
+import type { IssuedCertificate } from './certificate-store.ts';
 import type { DeviceMatch } from './device-store.ts';
 
 /** Maximum names of a certificate; further ones match no device. */

@@ -4,6 +4,15 @@ import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSy
 import { dirname, join } from 'node:path';
 import { describe, type EstuaryError, failed, unavailable } from '../errors.ts';
 
+/** What a thread needs to open the database. */
+
+export interface LookupKeyOptions {
+  /** `otp.lookup_key`; undefined: the file next to the store, which is created if missing. */
+  readonly configured: Uint8Array | undefined;
+  /** Whether one-time passwords are on; without them, a store with a lost key may be opened. */
+  readonly required: boolean;
+}
+
 /**
  * A keyed hash finds a token's row. The store contains no part of a token, so without the separate key a stolen
  * database cannot be searched for guesses.

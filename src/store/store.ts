@@ -19,10 +19,8 @@ import type { DeviceStore } from './device-store.ts';
 import type { IntermediateStore } from './intermediate-store.ts';
 import type { IssuanceStore } from './issuance-store.ts';
 import type { LockoutStore } from './lockout-store.ts';
-import type { NodeStore } from './node-store.ts';
 import type { OtpStore } from './otp-store.ts';
-import type { RemoteRequestStore } from './remote-request-store.ts';
-import type { RequestStore } from './request-store.ts';
+import type { RemoteRequestStore, RequestStore } from './request-store.ts';
 import type { RenewalStore } from './renewal-store.ts';
 import type { RetentionStore } from './retention-store.ts';
 import type { SessionStore } from './session-store.ts';
@@ -71,4 +69,25 @@ export interface Store
   checkWritable(): Promise<void>;
   /** Commits waiting calls, then closes the database and the audit file. */
   close(): Promise<void>;
+}
+
+/** A server on a shared store. */
+export interface NodeRow {
+  readonly name: string;
+  /** Host name of its machine. */
+  readonly host: string;
+  /** Milliseconds since its last heartbeat, by the store's clock. */
+  readonly age: number;
+  /** Whether the other nodes consider it alive. */
+  readonly alive: boolean;
+  /** Whether it performs the tasks of a single node. */
+  readonly on_duty: boolean;
+}
+
+/** Milliseconds of clock difference between a node and the database before a warning, and before it is not ready. */
+export const CLOCK_TOLERANCE = { warning: 5000, notReady: 60_000 } as const;
+
+export interface NodeStore {
+  /** By name; empty for a store that is not shared. */
+  listNodes(): Promise<readonly NodeRow[]>;
 }

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MIGRATIONS } from '../../src/store/postgres/schema.ts';
-import { FIRST_VERSION } from '../../src/store/schema-version.ts';
+import { FIRST_VERSION } from '../../src/store/calls/errors.ts';
 import { runAny } from '../support/command.ts';
 import { Load } from '../support/nodes-load.ts';
 import { Nodes } from '../support/nodes.ts';

@@ -14,8 +14,7 @@ import {
 } from '../../pki/x509/crl.ts';
 import { findExtension } from '../../pki/x509/extensions.ts';
 import { foldedName } from '../../pki/x509/name-matching.ts';
-import { isRecordOf, type IssuedCertificate } from '../../store/certificate-issuer.ts';
-import type { CertificateStore } from '../../store/certificate-store.ts';
+import { isRecordOf, type IssuedCertificate, type CertificateStore } from '../../store/certificate-store.ts';
 
 /** A configured CRL; `name` is for messages. */
 export interface CrlSource {

@@ -2,7 +2,7 @@ import type { CaDependency, HealthReport } from '../../ca/driver.ts';
 import { healthOf } from '../../ca/expiry.ts';
 import type { Ca } from '../../ca/router.ts';
 import { describe } from '../../errors.ts';
-import { CLOCK_TOLERANCE } from '../../store/node-store.ts';
+import { CLOCK_TOLERANCE } from '../../store/store.ts';
 
 /** A part that takes longer to report its health counts as down. */
 const DEADLINE_MS = 5_000;

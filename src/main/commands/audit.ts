@@ -13,7 +13,7 @@ import { describe } from '../../errors.ts';
 import { auditColumns } from '../../http/admin/audit.ts';
 import { reportCells } from '../../http/admin/bulk/columns.ts';
 import { csvLine } from '../../http/admin/bulk/csv.ts';
-import type { PostgresServer } from '../../store/calls/database-options.ts';
+import type { PostgresServer } from '../../store/postgres/connection.ts';
 import { nodeLines, verifyNodes } from '../../store/postgres/read-audit.ts';
 import { storedLines, verifyAudit } from '../../store/sqlite/read-audit.ts';
 import { readTimestamp } from '../../timestamp.ts';

@@ -1,4 +1,5 @@
 import { EstuaryError, type ErrorCode, type ErrorStatus } from '../../errors.ts';
+import type { AuditEvent } from '../../audit/event.ts';
 
 /** A write waiting for its transaction. */
 export interface Call {
@@ -37,4 +38,47 @@ export function fromPlainError({ status, code, message, detail, retryAfter }: Pl
     ...(detail === undefined ? {} : { detail }),
     ...(retryAfter === undefined ? {} : { retryAfter }),
   });
+}
+
+/** The result of a write, and its audit events for the same transaction. */
+export interface Outcome<T> {
+  readonly value: T;
+  readonly events: readonly AuditEvent[];
+  /** Key of the device that the events concern. */
+  readonly device?: string | null;
+  readonly ofDevices?: readonly { readonly event: AuditEvent; readonly device: string }[];
+}
+
+/** A write that changed something, or only the audit log. */
+export function done<T>(value: T, events: readonly AuditEvent[], device: string | null = null): Outcome<T> {
+  return { value, events, device };
+}
+
+/** A write that changed nothing: no audit events. */
+export function undone<T>(value: T): Outcome<T> {
+  return { value, events: [] };
+}
+
+/** The caller's part of a result; the events of an {@link Outcome} stay with the transaction. */
+type Value<T> = T extends Outcome<infer V> ? V : T;
+
+/** Carries out the calls. */
+interface Caller {
+  readonly operations: readonly string[];
+  call<Result>(operation: string, args: readonly unknown[]): Promise<Result>;
+}
+
+export type StoreCalls<Operations> = {
+  readonly [Name in keyof Operations]: Operations[Name] extends (...args: infer Args) => infer Result
+    ? (...args: Args) => Promise<Value<Awaited<Result>>>
+    : never;
+};
+
+/** One call per operation. @typeParam Operations the table of these operations, see operations.ts */
+export function callsOf<Operations>(caller: Caller): StoreCalls<Operations> {
+  const calls = caller.operations.map(
+    (name) => [name, (...args: unknown[]) => caller.call<unknown>(name, args)] as const,
+  );
+  // The caller names exactly the keys of the table.
+  return Object.fromEntries(calls) as StoreCalls<Operations>;
 }

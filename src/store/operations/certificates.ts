@@ -1,6 +1,6 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import { storeFailed } from '../calls/errors.ts';
-import { done, type Outcome, undone } from '../calls/outcome.ts';
+import { done, type Outcome, undone } from '../calls/calls.ts';
 import type {
   CertificateRow,
   Revocation,

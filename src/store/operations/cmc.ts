@@ -1,5 +1,5 @@
 import { failed } from '../../errors.ts';
-import { done, type Outcome, undone } from '../calls/outcome.ts';
+import { done, type Outcome, undone } from '../calls/calls.ts';
 import type { CmcClaim, CmcConclusion, CmcMessage } from '../cmc-store.ts';
 import { PURGED_AT_ONCE } from '../retention-store.ts';
 import type { Database, Operation } from './port.ts';

@@ -1,7 +1,7 @@
 /** Revocation lists and their entries. */
 import type { AuditEvent } from '../../audit/event.ts';
 import { storeFailed } from '../calls/errors.ts';
-import { done, type Outcome, undone } from '../calls/outcome.ts';
+import { done, type Outcome, undone } from '../calls/calls.ts';
 import type { CrlHead, CrlRow, RevokedEntries, RevokedFilter } from '../crl-store.ts';
 import { encodeCrlEntry, isCrlReason } from '../../pki/x509/crl.ts';
 import type { Database, Operation } from './port.ts';

@@ -1,7 +1,7 @@
 /** Registered devices and their history. */
 import type { AuditEvent } from '../../audit/event.ts';
 import { storeFailed } from '../calls/errors.ts';
-import { done, type Outcome, undone } from '../calls/outcome.ts';
+import { done, type Outcome, undone } from '../calls/calls.ts';
 import { deviceMatchKey } from '../device-match.ts';
 import {
   type DeviceChange,

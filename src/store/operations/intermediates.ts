@@ -1,5 +1,5 @@
 /** CA certificates that clients sent with theirs. */
-import { type Outcome, undone } from '../calls/outcome.ts';
+import { type Outcome, undone } from '../calls/calls.ts';
 import type { PresentedIntermediate, PresentedPath } from '../intermediate-store.ts';
 import { type Database, NO_LIMIT, type Operation } from './port.ts';
 

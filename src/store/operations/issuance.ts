@@ -1,13 +1,12 @@
 /** The two phases of an issuance (reserve, record), and the release. */
 import type { AuditEvent } from '../../audit/event.ts';
 import { type EstuaryError, failed, forbidden } from '../../errors.ts';
-import { done, type Outcome, undone } from '../calls/outcome.ts';
+import { done, type Outcome, undone } from '../calls/calls.ts';
 import type { CertificateRow } from '../certificate-store.ts';
 import type { ClaimResult, Reservation, ReserveResult } from '../issuance-store.ts';
 import type { Repeatable } from '../otp-store.ts';
 import { goes, mayGo, restsIn, TRANSITIONS } from '../request-state.ts';
 import { insertCertificate } from './certificates.ts';
-import { mayIssueTo } from './device-admission.ts';
 import { clearFailures } from './lockout.ts';
 import { otpReturned, takeOtpUse } from './otp.ts';
 import { type Database, type Operation, result } from './port.ts';
@@ -161,4 +160,23 @@ export function issuanceWrites(db: Database) {
       return done(true, [...events, ...returned], device_key);
     },
   };
+}
+
+/**
+ * Whether a device may have a certificate of a CA now; always true without a device. Locks the device against changes
+ * until the transaction ends.
+ */
+export function mayIssueTo(
+  db: Database,
+): (required_device: string | null, ca: string, now: number) => Operation<boolean> {
+  const admitted = db.prepare<{ key: string; ca: string; now: number }, { id: string }>(
+    `SELECT id FROM device WHERE key = @key AND enabled = 1 AND (not_after IS NULL OR not_after > @now)
+     AND (ca IS NULL OR ca = @ca) ${db.dialect.forShare}`,
+  );
+  const NO_DEVICE = result(true);
+  return (key, ca, now) => (key === null ? NO_DEVICE : isThere(admitted.get({ key, ca, now })));
+}
+
+function* isThere(row: Operation<object | undefined>): Operation<boolean> {
+  return (yield* row) !== undefined;
 }

@@ -1,6 +1,6 @@
 /** Lockouts: a sliding window of failure times per key, and the resulting lockouts. */
 import type { AuditEvent } from '../../audit/event.ts';
-import { done, type Outcome, undone } from '../calls/outcome.ts';
+import { done, type Outcome, undone } from '../calls/calls.ts';
 import { invalidCursor, NEWEST, type Page, type PageRequest, readCursor, toPage } from '../page.ts';
 import type { LockoutPolicy, LockoutRow } from '../lockout-store.ts';
 import { type Database, type Operation, result } from './port.ts';

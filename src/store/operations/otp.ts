@@ -1,7 +1,7 @@
 /** One-time passwords; their uses are taken, returned, and recognized by their request. */
 import { tokenEvent } from '../../audit/applied-events.ts';
 import type { AuditEvent } from '../../audit/event.ts';
-import { done, type Outcome, undone } from '../calls/outcome.ts';
+import { done, type Outcome, undone } from '../calls/calls.ts';
 import type { OtpFilter, OtpRow, OtpStatus, OtpUse, Repeatable } from '../otp-store.ts';
 import type { Page } from '../page.ts';
 import { atLabels, type Condition, type Database, given, type Operation } from './port.ts';

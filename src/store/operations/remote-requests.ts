@@ -1,12 +1,10 @@
 /** Requests that a remote CA decides. */
 import type { AuditEvent } from '../../audit/event.ts';
-import { done, type Outcome, undone } from '../calls/outcome.ts';
+import { done, type Outcome, undone } from '../calls/calls.ts';
 import type { Reservation } from '../issuance-store.ts';
-import type { RequestEnd } from '../remote-request-store.ts';
+import type { RequestEnd, RequestRow } from '../request-store.ts';
 import { goes, inStatus, mayGo, restsIn } from '../request-state.ts';
-import type { RequestRow } from '../request-store.ts';
-import { mayIssueTo } from './device-admission.ts';
-import { insertReservation } from './issuance.ts';
+import { mayIssueTo, insertReservation } from './issuance.ts';
 import { clearFailures } from './lockout.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp.ts';
 import type { Database, Operation } from './port.ts';

@@ -1,5 +1,5 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import { done, type Outcome, undone } from '../calls/outcome.ts';
+import { done, type Outcome, undone } from '../calls/calls.ts';
 import type { IssuedCertificate, RenewalRow } from '../renewal-store.ts';
 import { CERTIFICATE_COLUMNS, type StoredCertificate, toCertificateRow } from './certificates.ts';
 import type { Database, Operation } from './port.ts';

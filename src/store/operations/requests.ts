@@ -2,7 +2,7 @@
 import { requestEnded } from '../../audit/applied-events.ts';
 import type { AuditEvent } from '../../audit/event.ts';
 import { storeFailed } from '../calls/errors.ts';
-import { done, type Outcome, undone } from '../calls/outcome.ts';
+import { done, type Outcome, undone } from '../calls/calls.ts';
 import type { Page } from '../page.ts';
 import { ANSWERED, ENDED, goes, inStatus, mayGo } from '../request-state.ts';
 import type {
@@ -15,7 +15,7 @@ import type {
 } from '../request-store.ts';
 import { PURGED_AT_ONCE } from '../retention-store.ts';
 import { readSans } from './certificates.ts';
-import { mayIssueTo } from './device-admission.ts';
+import { mayIssueTo } from './issuance.ts';
 import { clearFailures } from './lockout.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp.ts';
 import { atLabels, type Database, given, type Operation } from './port.ts';

@@ -1,7 +1,7 @@
 /** Deletes old data in batches. An event records each deletion. */
 import { deviceEvent } from '../../audit/applied-events.ts';
 import type { AuditEvent } from '../../audit/event.ts';
-import { done, type Outcome } from '../calls/outcome.ts';
+import { done, type Outcome } from '../calls/calls.ts';
 import type { DeviceRow } from '../device-store.ts';
 import { type OverSince, type OverTokens, PURGED_AT_ONCE } from '../retention-store.ts';
 import { OF_JWT } from './otp.ts';

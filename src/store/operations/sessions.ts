@@ -1,5 +1,5 @@
 import type { AuditEvent } from '../../audit/event.ts';
-import { done, type Outcome, undone } from '../calls/outcome.ts';
+import { done, type Outcome, undone } from '../calls/calls.ts';
 import { MAX_SESSIONS, SESSION_COLUMNS, type SessionRow } from '../session-store.ts';
 import { type Database, NO_LIMIT, type Operation } from './port.ts';
 

@@ -2,7 +2,7 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import { type ChainedRecord, GENESIS_HASH } from '../../audit/record.ts';
 import { AuditChain, type AuditHead } from '../audit-chain.ts';
-import { countRecords } from '../counted-records.ts';
+import { countRecords } from '../statistics-store.ts';
 import { deviceClaim, type DeviceClaim } from '../device-store.ts';
 import { searchColumns, storable } from '../operations/audit.ts';
 import type { Queries } from './queries.ts';

@@ -2,7 +2,7 @@
 import type { Anchor, ArchivedRange, AuditEvent, AuditRecord } from '../../audit/event.ts';
 import { parseLine } from '../../audit/record.ts';
 import type { AuditFilter } from '../audit-store.ts';
-import { done, type Outcome, undone } from '../calls/outcome.ts';
+import { done, type Outcome, undone } from '../calls/calls.ts';
 import { toRecord } from '../operations/audit.ts';
 import { atLabels, type Database, given, LABEL, type Operation, result } from '../operations/port.ts';
 import { NEWEST, type Page } from '../page.ts';

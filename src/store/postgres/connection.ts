@@ -1,11 +1,25 @@
 /** A pipelined connection to a writable PostgreSQL server, with all time limits set. */
 import pg from 'pg';
 import { parsePostgresUrl, type PostgresUrl } from '../../config/postgres-url.ts';
-import type { PostgresServer, PostgresTls } from '../calls/database-options.ts';
 import { describe, failed } from '../../errors.ts';
 import { storeFailed, StoreLost, storeUnavailable } from '../calls/errors.ts';
 import { isStatementError, toConnectionError } from './errors.ts';
 import type { Answer, Prepared } from './queries.ts';
+
+export interface PostgresServer {
+  /** As in libpq: `postgresql://user:password@host:5432/database`, with several hosts separated by commas. A secret. */
+  readonly url: string;
+  /** Default: per the URL's `sslmode`. */
+  readonly tls?: PostgresTls | undefined;
+}
+
+/** PEM. */
+export interface PostgresTls {
+  /** Trust anchors for the server's certificate; default: the system's. */
+  readonly anchors?: string | undefined;
+  readonly certificate?: string | undefined;
+  readonly private_key?: string | undefined;
+}
 
 /** Milliseconds to connect. */
 const CONNECT = 3000;

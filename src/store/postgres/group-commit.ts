@@ -6,9 +6,8 @@
  * keys (keys.ts), and calls with a common key run one after another. The same keys are locked in the database before
  * the first statement, in one order on all nodes, so that calls of several nodes neither interleave nor deadlock.
  */
-import type { Call, Reply, Writer } from '../calls/calls.ts';
+import type { Call, Reply, Writer, Outcome } from '../calls/calls.ts';
 import { StoreLost, storeUnavailable, toStoreError } from '../calls/errors.ts';
-import type { Outcome } from '../calls/outcome.ts';
 import type { AuditLog } from './audit-log.ts';
 import type { Connection } from './connection.ts';
 import { isDiskFull, isInTheWay, isStatementError, toEstuaryError } from './errors.ts';

@@ -3,10 +3,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { failed } from '../../errors.ts';
-import type { PostgresServer } from '../calls/database-options.ts';
+import type { PostgresServer } from './connection.ts';
 import { connect, type Connection, refuseSharedSessions } from './connection.ts';
 import { isHeldUp, toEstuaryError } from './errors.ts';
-import { FIRST_VERSION, tooNew, tooOld } from '../schema-version.ts';
+import { FIRST_VERSION, tooNew, tooOld } from '../calls/errors.ts';
 import { MIGRATIONS, type Migration } from './schema.ts';
 import { Queries } from './queries.ts';
 

@@ -2,16 +2,20 @@ import type { AuditEvent } from '../../audit/event.ts';
 import { refuseBehind, storedUpTo } from '../../audit/behind.ts';
 import { type ChainHead, GENESIS_HASH } from '../../audit/record.ts';
 import { EstuaryError } from '../../errors.ts';
-import type { LookupKeyOptions, PostgresDatabase, PostgresServer } from '../calls/database-options.ts';
+import type { LookupKeyOptions } from '../lookup-key-file.ts';
+import type { PostgresServer } from './connection.ts';
 import { observed } from '../calls/observed.ts';
-import { callsOf } from '../calls/store-calls.ts';
+import { callsOf } from '../calls/calls.ts';
 import { WriteQueue } from '../calls/write-queue.ts';
 import type { Store } from '../store.ts';
-import { readOperations, type WriteOperations } from './operations.ts';
-import type { Connection } from './connection.ts';
+import { readOperations, type WriteOperations, writeOperations } from './operations.ts';
+import { type Connection, connect } from './connection.ts';
 import { Pool } from './pool.ts';
 import { Queries } from './queries.ts';
-import { openPostgresWriter } from './roles.ts';
+import { AuditLog } from './audit-log.ts';
+import { GroupCommit, type WriteOperation } from './group-commit.ts';
+import { connectToMigrate, migrate } from './migrate.ts';
+import { settleLookups } from './token-lookups.ts';
 
 export interface PostgresStoreOptions {
   readonly server: PostgresServer;
@@ -38,7 +42,7 @@ export interface PostgresStoreOptions {
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   const { now = Date.now, onCommit = () => undefined, onBehind = () => undefined } = options;
   // The writer first: it creates the tables.
-  const group = await openPostgresWriter(postgresDatabase(options), now());
+  const group = await openWriter(options, now());
   const pool = new Pool(options.server, `${options.node} reads`, Math.max(1, options.poolSize - 1), (connection) =>
     refuseOlder(connection, options).catch((error: unknown) => {
       if (error instanceof EstuaryError && error.code === 'STORE_BEHIND') onBehind(error);
@@ -79,6 +83,30 @@ async function refuseOlder(connection: Connection, { node, auditFile }: Postgres
   if (stored > (head?.seq ?? 0)) refuseBehind(auditFile, head ?? { seq: 0, hash: GENESIS_HASH });
 }
 
-function postgresDatabase({ server, node, auditFile, lookupKey }: PostgresStoreOptions): PostgresDatabase {
-  return { driver: 'postgres', server, node, audit_file: auditFile, lookup_key: lookupKey };
+/** @param time of records about findings @throws EstuaryError if the database or the audit file is unusable */
+export async function openWriter(options: PostgresStoreOptions, time: number): Promise<GroupCommit> {
+  const { server, node, auditFile, lookupKey } = options;
+  const first = await connectToMigrate(server, `${node} schema`);
+  try {
+    await migrate(first);
+    await settleLookups(first, lookupKey, time);
+  } finally {
+    first.end();
+  }
+  const operations = new Map<string, WriteOperation>();
+  const group = new GroupCommit(
+    () => connect(server, `${node} writes`),
+    (db) => {
+      const log = new AuditLog(db, auditFile, node);
+      for (const [name, operation] of Object.entries(writeOperations(db, log, node))) operations.set(name, operation);
+      return { operations, log };
+    },
+  );
+  try {
+    await group.recover(time);
+  } catch (error) {
+    group.close();
+    throw error;
+  }
+  return group;
 }

@@ -1,12 +1,13 @@
 import { refuseFullDisk } from '../audit-chain.ts';
-import { done, type Outcome, undone } from '../calls/outcome.ts';
+import { done, type Outcome, undone } from '../calls/calls.ts';
 import { commonReads, commonWrites } from '../operations/index.ts';
-import { later, type Operation, result } from '../operations/port.ts';
+import { later, type Operation, result, type Database } from '../operations/port.ts';
 import type { AuditLog } from './audit-log.ts';
 import { auditReads, auditWrites } from './audit.ts';
-import { nodeReads } from './nodes/list.ts';
 import { certificateList, PostgresPort } from './port.ts';
 import type { Queries } from './queries.ts';
+import type { NodeRow } from '../store.ts';
+import { LEASE } from './nodes/node-lease.ts';
 
 /** Every read by its name in {@link Store}; each process reads over its own connections. */
 export function readOperations(queries: Queries, node: string) {
@@ -61,3 +62,17 @@ export function writeOperations(queries: Queries, log: AuditLog, node: string) {
 
 export type ReadOperations = ReturnType<typeof readOperations>;
 export type WriteOperations = ReturnType<typeof writeOperations>;
+
+/** Lists the nodes. */
+export function nodeReads(db: Database) {
+  const nodes = db.prepare<[], Omit<NodeRow, 'alive'>>(
+    `SELECT name, host, greatest(0, round(extract(epoch FROM clock_timestamp() - heartbeat) * 1000))::double precision AS age,
+       EXISTS (SELECT FROM duty WHERE duty.incarnation = node.incarnation AND duty.until > clock_timestamp()) AS on_duty
+     FROM node ORDER BY name`,
+  );
+  return {
+    *listNodes(): Operation<readonly NodeRow[]> {
+      return (yield* nodes.all()).map((one) => ({ ...one, alive: one.age <= LEASE }));
+    },
+  };
+}

@@ -1,7 +1,7 @@
 /** A process's read connections. */
 import { measured } from '../../dependency-calls.ts';
 import { EstuaryError, isRefusal } from '../../errors.ts';
-import type { PostgresServer } from '../calls/database-options.ts';
+import type { PostgresServer } from './connection.ts';
 import { storeUnavailable } from '../calls/errors.ts';
 import { connect, type Connection } from './connection.ts';
 import { isInTheWay, isStatementError, toEstuaryError } from './errors.ts';

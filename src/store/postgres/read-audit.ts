@@ -12,7 +12,7 @@ import {
 import type { Anchor } from '../../audit/event.ts';
 
 import { parseLine, type StoredLine, type TimeRange } from '../../audit/record.ts';
-import type { PostgresServer } from '../calls/database-options.ts';
+import type { PostgresServer } from './connection.ts';
 import { changedColumn, type SearchColumns } from '../operations/audit.ts';
 import { NEWEST } from '../page.ts';
 import { connect, type Connection } from './connection.ts';

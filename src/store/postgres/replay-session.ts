@@ -1,5 +1,5 @@
 import { failed } from '../../errors.ts';
-import type { PostgresServer } from '../calls/database-options.ts';
+import type { PostgresServer } from './connection.ts';
 import { run } from '../operations/port.ts';
 import type { ReplaySession } from '../operations/replay.ts';
 import { AuditLog } from './audit-log.ts';

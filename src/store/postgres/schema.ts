@@ -1,4 +1,4 @@
-import { FIRST_VERSION } from '../schema-version.ts';
+import { FIRST_VERSION } from '../calls/errors.ts';
 
 /**
  * The schema of the PostgreSQL store. `position` is the insertion order, by which lists are paged; times are

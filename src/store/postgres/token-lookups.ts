@@ -1,6 +1,6 @@
 /** Checks on opening that all nodes use the lookup key with which the tokens' lookups were made. */
 import { failed } from '../../errors.ts';
-import type { LookupKeyOptions } from '../calls/database-options.ts';
+import type { LookupKeyOptions } from '../lookup-key-file.ts';
 import { toEstuaryError } from './errors.ts';
 import { OF_JWT } from '../operations/otp.ts';
 import { inStatus } from '../request-state.ts';

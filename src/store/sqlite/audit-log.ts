@@ -2,7 +2,7 @@ import type { AuditEvent } from '../../audit/event.ts';
 import type { ChainedRecord } from '../../audit/record.ts';
 import { AuditChain, type AuditHead } from '../audit-chain.ts';
 import type { Db } from './database.ts';
-import { type Added, type Countable, countRecords } from '../counted-records.ts';
+import { type Added, type Countable, countRecords } from '../statistics-store.ts';
 
 /**
  * The audit log of one process in an SQLite store. All calls except {@link close} require the store's write lock (BEGIN

@@ -2,7 +2,7 @@
 import type { Anchor, ArchivedRange, AuditEvent, AuditRecord } from '../../audit/event.ts';
 import { parseLine } from '../../audit/record.ts';
 import type { AuditFilter } from '../audit-store.ts';
-import { done, type Outcome } from '../calls/outcome.ts';
+import { done, type Outcome } from '../calls/calls.ts';
 import { type Page, readPosition, toPage } from '../page.ts';
 import { toRecord } from '../operations/audit.ts';
 import { type AuditLine, PURGED_AT_ONCE } from '../retention-store.ts';

@@ -1,9 +1,9 @@
 import Database from 'better-sqlite3';
 import { closeSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { describe, failed, unavailable } from '../../errors.ts';
+import { describe, failed, unavailable, type EstuaryError } from '../../errors.ts';
 import { makeFolder } from '../../folders.ts';
-import { FIRST_VERSION, tooNew, tooOld } from '../schema-version.ts';
+import { FIRST_VERSION, tooNew, tooOld, storeFailed, storeUnavailable, toStoreError } from '../calls/errors.ts';
 import { MIGRATIONS } from './schema.ts';
 
 export type Db = Database.Database;
@@ -89,4 +89,14 @@ function migrate(db: Db, path: string, migrations: readonly string[]): void {
   });
   // Each migration has its own transaction.
   while (step.immediate());
+}
+
+/** Temporary SQLite result codes. */
+const PASSING = /^SQLITE_(BUSY|LOCKED|FULL|READONLY|IOERR|CANTOPEN|NOMEM|PERM|AUTH|PROTOCOL)/;
+
+/** Converts an error to an EstuaryError. The reason goes into the private detail. */
+export function toEstuaryError(error: unknown): EstuaryError {
+  if (!(error instanceof Database.SqliteError)) return toStoreError(error);
+  const detail = `${error.code}: ${error.message}`;
+  return PASSING.test(error.code) ? storeUnavailable(detail, error) : storeFailed(detail, error);
 }

@@ -4,12 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { AuditEvent } from '../../audit/event.ts';
 import { describe } from '../../errors.ts';
-import type { Call, Reply, Writer } from '../calls/calls.ts';
+import type { Call, Reply, Writer, Outcome } from '../calls/calls.ts';
 import { StoreLost, storeUnavailable } from '../calls/errors.ts';
-import type { Outcome } from '../calls/outcome.ts';
 import type { AuditLog } from './audit-log.ts';
-import type { Db } from './database.ts';
-import { toEstuaryError } from './errors.ts';
+import { type Db, toEstuaryError } from './database.ts';
 import { deviceClaim, type DeviceClaim } from '../device-store.ts';
 
 /** A write; the caller has typed its arguments. */

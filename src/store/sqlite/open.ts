@@ -1,14 +1,13 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import { measured } from '../../dependency-calls.ts';
 import { type EstuaryError, unavailable } from '../../errors.ts';
-import type { LookupKeyOptions } from '../calls/database-options.ts';
+import type { LookupKeyOptions } from '../lookup-key-file.ts';
 import { observed } from '../calls/observed.ts';
-import { callsOf } from '../calls/store-calls.ts';
+import { callsOf } from '../calls/calls.ts';
 import { isAnswer, WriteQueue } from '../calls/write-queue.ts';
 import type { Store } from '../store.ts';
 import { AuditLog } from './audit-log.ts';
-import { type Db, openReadOnly, openWritable } from './database.ts';
-import { toEstuaryError } from './errors.ts';
+import { type Db, openReadOnly, openWritable, toEstuaryError } from './database.ts';
 import { GroupCommit } from './group-commit.ts';
 import {
   type QuickReads,

@@ -1,6 +1,6 @@
 import { refuseFullDisk } from '../audit-chain.ts';
-import { done, type Outcome } from '../calls/outcome.ts';
-import type { NodeRow } from '../node-store.ts';
+import { done, type Outcome } from '../calls/calls.ts';
+import type { NodeRow } from '../store.ts';
 import { commonReads, commonWrites } from '../operations/index.ts';
 import { atOnce } from '../operations/port.ts';
 import type { AuditLog } from './audit-log.ts';

@@ -11,7 +11,7 @@ import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { describe, failed, unavailable, type EstuaryError } from '../../errors.ts';
 import { makeFolder } from '../../folders.ts';
-import { toEstuaryError } from './errors.ts';
+import { toEstuaryError } from './database.ts';
 
 export interface ServiceLock {
   release(): void;

@@ -1,8 +1,7 @@
 /** The thread of reading-thread.ts. A message without a call ends it. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { toPlainError } from '../calls/calls.ts';
-import { openExisting } from './database.ts';
-import { toEstuaryError } from './errors.ts';
+import { openExisting, toEstuaryError } from './database.ts';
 import { slowOperations } from './operations.ts';
 import type { Request, Response } from './reading-thread.ts';
 

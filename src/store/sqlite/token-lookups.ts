@@ -2,7 +2,7 @@
 import Database from 'better-sqlite3';
 import { existsSync } from 'node:fs';
 import { failed } from '../../errors.ts';
-import type { LookupKeyOptions } from '../calls/database-options.ts';
+import type { LookupKeyOptions } from '../lookup-key-file.ts';
 import { keyCheck, lookupKeyFile, makeLookupKey, readLookupKey } from '../lookup-key-file.ts';
 import { OF_JWT } from '../operations/otp.ts';
 import { inStatus } from '../request-state.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { openPostgresWriter } from '../../../src/store/postgres/roles.ts';
+import { openWriter } from '../../../src/store/postgres/open.ts';
 import { type PostgresCluster, sharedPostgres } from '../../support/postgres.ts';
 import { requires } from '../../support/requires.ts';
 import { event, reservation, T0 } from '../rows.ts';
@@ -16,13 +16,13 @@ describe.skipIf(!requires('postgres'))('calls in one transaction', () => {
 
   it('each gets its own reply, also when two have the same id', async () => {
     const database = await emptied(url);
-    const role = await openPostgresWriter(
+    const role = await openWriter(
       {
-        driver: 'postgres',
         server: { url },
         node: 'node-1',
-        audit_file: database.auditFile('node-1'),
-        lookup_key: { configured: undefined, required: false },
+        auditFile: database.auditFile('node-1'),
+        lookupKey: { configured: undefined, required: false },
+        poolSize: 1,
       },
       T0,
     );

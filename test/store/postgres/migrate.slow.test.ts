@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { connectToMigrate, migrate } from '../../../src/store/postgres/migrate.ts';
 import type { Migration } from '../../../src/store/postgres/schema.ts';
-import { FIRST_VERSION } from '../../../src/store/schema-version.ts';
+import { FIRST_VERSION } from '../../../src/store/calls/errors.ts';
 import { type PostgresCluster, sharedPostgres } from '../../support/postgres.ts';
 import { requires } from '../../support/requires.ts';
 

@@ -1,7 +1,7 @@
 import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { PostgresServer, PostgresTls } from '../../../src/store/calls/database-options.ts';
+import type { PostgresServer, PostgresTls } from '../../../src/store/postgres/connection.ts';
 import { connect } from '../../../src/store/postgres/connection.ts';
 import { connector } from '../../../src/store/postgres/connection.ts';
 import { makeKey, onTheWire, simpleCsr } from '../../support/csr.ts';

@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { FIRST_VERSION } from '../../../src/store/schema-version.ts';
+import { FIRST_VERSION } from '../../../src/store/calls/errors.ts';
 import { openWritable } from '../../../src/store/sqlite/database.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
 import { MIGRATIONS } from '../../../src/store/sqlite/schema.ts';

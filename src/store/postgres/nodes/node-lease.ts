@@ -8,7 +8,7 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { describe, failed } from '../../../errors.ts';
-import { CLOCK_TOLERANCE } from '../../node-store.ts';
+import { CLOCK_TOLERANCE } from '../../store.ts';
 import { DatabaseClock } from './database-clock.ts';
 
 export type NodeLog = Readonly<Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>>;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { callsOf } from '../../../src/store/calls/store-calls.ts';
+import { callsOf } from '../../../src/store/calls/calls.ts';
 
 interface Operations {
   find(id: string): object;
