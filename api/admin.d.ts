@@ -9,8 +9,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whether the process is alive
-         * @description Whether the process is alive.
+         * Check whether the process is alive
+         * @description Check whether the process is alive.
          */
         get: operations["getHealthz"];
         put?: never;
@@ -29,8 +29,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whether the store and every CA are usable
-         * @description Whether the store and every CA are usable.
+         * Check whether the store and every CA are usable
+         * @description Check whether the store and every CA are usable.
          */
         get: operations["getReadyz"];
         put?: never;
@@ -49,8 +49,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Counters and gauges for Prometheus
-         * @description Counters and gauges for Prometheus.
+         * Get the metrics for Prometheus
+         * @description Get the metrics for Prometheus.
          */
         get: operations["getMetrics"];
         put?: never;
@@ -69,14 +69,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The tokens, without the tokens
-         * @description With `Accept: text/csv` the whole selection as a table.
+         * List the one-time passwords, without their secrets
+         * @description With `Accept: text/csv`, the whole selection as a table.
          */
         get: operations["getOtp"];
         put?: never;
         /**
-         * Make a one-time password
-         * @description Make a one-time password.
+         * Create a one-time password
+         * @description Create a one-time password.
          */
         post: operations["postOtp"];
         delete?: never;
@@ -93,22 +93,22 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One token, without the token
-         * @description One token, without the token.
+         * Get one one-time password, without its secret
+         * @description Get one one-time password, without its secret.
          */
         get: operations["getOtpById"];
         put?: never;
         post?: never;
         /**
-         * Revoke a token: it is dead at once
-         * @description Revoke a token: it is dead at once.
+         * Revoke a one-time password
+         * @description Revoke a one-time password.
          */
         delete: operations["deleteOtpById"];
         options?: never;
         head?: never;
         /**
-         * Change when a token ends
-         * @description One that has expired lives again; one that was revoked does not.
+         * Change the expiry date of a one-time password
+         * @description An expired password becomes valid again; a revoked one does not.
          */
         patch: operations["patchOtpById"];
         trace?: never;
@@ -123,8 +123,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make many one-time passwords
-         * @description NDJSON or CSV (`client_id,max_uses,expires_at,ca`), at most 10,000 rows and 16 MiB, answered row by row in the same format: the token’s record with its token, or `{row, code, message}`. Each row stands alone. A dry run measures the configured hash: the header `Estimated-Seconds` says how long the call would take.
+         * Create many one-time passwords
+         * @description NDJSON or CSV (`client_id,max_uses,expires_at,ca`), at most 10,000 rows and 16 MiB. The response has one result per row in the same format: the token’s record with its token, or `{row, code, message}`. Rows are independent. A dry run measures the configured hash, and the header `Estimated-Seconds` says how long the call would take.
          */
         post: operations["postOtpBulk"];
         delete?: never;
@@ -141,14 +141,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The certificates that were issued
-         * @description A label that is no longer configured still finds the certificates of its CA. With `Accept: text/csv` the whole selection as a table.
+         * List the issued certificates
+         * @description A label that is no longer configured still finds the certificates of its CA. With `Accept: text/csv`, the whole selection as a table.
          */
         get: operations["getCertificates"];
         put?: never;
         /**
-         * Take in a certificate that the store does not know, so that it can be revoked
-         * @description Only one that this CA signed. Its record names the administrator as `requester`, `import` as `method`, and this call as `request_id`.
+         * Import a certificate that is missing from the store, so that it can be revoked
+         * @description This CA must have signed it. The record has the administrator as `requester`, `import` as `method`, and the ID of this call as `request_id`.
          */
         post: operations["postCertificates"];
         delete?: never;
@@ -165,8 +165,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One certificate, with its PEM
-         * @description One certificate, with its PEM.
+         * Get one certificate with its PEM
+         * @description Get one certificate with its PEM.
          */
         get: operations["getCertificatesBySerial"];
         put?: never;
@@ -185,8 +185,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The certificates above a certificate
-         * @description The certificates above a certificate.
+         * Get the chain of a certificate
+         * @description Get the chain of a certificate.
          */
         get: operations["getCertificatesBySerialChain"];
         put?: never;
@@ -295,8 +295,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Revoke the valid certificates that filters find
-         * @description `filter` has the filters of `GET /admin/certificates`, at least one beside `status`; without `status` those that are valid. First with `dry_run`, then with the `count` that it told: where there are more or fewer by then, 409 and nothing is revoked. The oldest first, at most 10000 in a call.
+         * Revoke the valid certificates that match filters
+         * @description `filter` has the filters of `GET /admin/certificates`, at least one in addition to `status`; without `status`, valid certificates match. Call it first with `dry_run`, then with the `count` that it returned. If another number matches by then, the response is 409 and nothing is revoked. The oldest are revoked first, at most 10000 per call.
          */
         post: operations["postCertificatesRevoke"];
         delete?: never;
@@ -355,8 +355,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Approve a request: the next poll gets the certificate
-         * @description Where `[ca] approvals` requires several administrators, it stays pending until that many different ones have approved it. The same one twice: 409. A certificate without an entry in `admin.clients`: 403.
+         * Approve a request; the next poll gets the certificate
+         * @description Where `[ca] approvals` requires several administrators, it stays pending until that many different administrators have approved it. A second approval by the same one: 409. A certificate without an entry in `admin.clients`: 403.
          */
         post: operations["postRequestsByIdApprove"];
         delete?: never;
@@ -375,8 +375,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Reject a request: polls get 403 with the reason
-         * @description Reject a request: polls get 403 with the reason.
+         * Reject a request; polls get 403 with the reason
+         * @description Reject a request; polls get 403 with the reason.
          */
         post: operations["postRequestsByIdReject"];
         delete?: never;
@@ -415,8 +415,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * What would become of a request, and nothing does
-         * @description The same checks as of a request to simpleenroll, up to the reservation: nothing is stored or signed, no password is used or looked for, and an external service is asked with `dry_run`. Whether the CSR is linked to a connection is not judged.
+         * Check what would happen to a request, without effect
+         * @description Runs the checks of simpleenroll up to the reservation. Nothing is stored or signed, no password is used or looked up, and an external service is called with `dry_run`. The channel binding of the CSR is not checked.
          */
         post: operations["postCheck"];
         delete?: never;
@@ -433,14 +433,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The devices that are registered
-         * @description With `Accept: text/csv` the whole selection as a table that can be sent back.
+         * List the registered devices
+         * @description With `Accept: text/csv`, the whole selection as a table that can be imported again.
          */
         get: operations["getDevices"];
         put?: never;
         /**
-         * Register a device, or many
-         * @description NDJSON and CSV (columns `id ca enabled not_after note`, `match.NAME`, `attributes.NAME`) of at most 10,000 rows and 16 MiB are answered 200, row by row in the same format: the device, or `{row, code, message}`.
+         * Register one or more devices
+         * @description For NDJSON or CSV (columns `id ca enabled not_after note`, `match.NAME`, `attributes.NAME`) of at most 10,000 rows and 16 MiB, the response is 200 with one result per row in the same format: the device, or `{row, code, message}`.
          */
         post: operations["postDevices"];
         delete?: never;
@@ -457,22 +457,22 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One device, with its certificates, tokens, requests and last events
-         * @description One device, with its certificates, tokens, requests and last events.
+         * Get one device with its certificates, tokens, requests and latest events
+         * @description Get one device with its certificates, tokens, requests and latest events.
          */
         get: operations["getDevicesById"];
         put?: never;
         post?: never;
         /**
-         * Forget a device; its certificates do not pass to a later one of its id
-         * @description Forget a device; its certificates do not pass to a later one of its id.
+         * Delete a device; its certificates do not pass to a later device with the same ID
+         * @description Delete a device; its certificates do not pass to a later device with the same ID.
          */
         delete: operations["deleteDevicesById"];
         options?: never;
         head?: never;
         /**
-         * Change a device: disabled, it gets no certificate from now on
-         * @description `match` and `attributes` are replaced as they are given; null takes `ca`, `match`, `not_after` and `note` away.
+         * Change a device; a disabled device gets no certificates
+         * @description `match` and `attributes` are replaced as a whole. null removes `ca`, `match`, `not_after` or `note`.
          */
         patch: operations["patchDevicesById"];
         trace?: never;
@@ -485,8 +485,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The configured CAs, with their further labels
-         * @description The configured CAs, with their further labels.
+         * List the configured CAs and their further labels
+         * @description List the configured CAs and their further labels.
          */
         get: operations["getCas"];
         put?: never;
@@ -505,8 +505,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One CA
-         * @description One CA.
+         * Get one CA
+         * @description Get one CA.
          */
         get: operations["getCasByLabel"];
         put?: never;
@@ -525,8 +525,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The CRL and the OCSP responder of a CA
-         * @description Of a further label those of its CA.
+         * Get the CRL and the OCSP responder of a CA
+         * @description For a further label: those of its CA.
          */
         get: operations["getCasByLabelRevocation"];
         put?: never;
@@ -565,8 +565,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Who is locked out
-         * @description With `Accept: text/csv` all of them as a table.
+         * List the lockouts
+         * @description With `Accept: text/csv`, all of them as a table.
          */
         get: operations["getLockouts"];
         put?: never;
@@ -605,8 +605,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The audit records
-         * @description With `Accept: text/csv` the whole selection as a table.
+         * List the audit records
+         * @description With `Accept: text/csv`, the whole selection as a table.
          */
         get: operations["getAudit"];
         put?: never;
@@ -627,8 +627,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Read the configuration again and bring it into force, wholly or not at all
-         * @description Read the configuration again and bring it into force, wholly or not at all.
+         * Reload the configuration, completely or not at all
+         * @description Reload the configuration, completely or not at all.
          */
         post: operations["postReload"];
         delete?: never;
@@ -645,8 +645,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The state of the service on one page
-         * @description Each part is there for whom it is: a part beyond the caller's roles is absent.
+         * Get the state of the service
+         * @description Parts that the roles of the caller do not include are absent.
          */
         get: operations["getOverview"];
         put?: never;
@@ -665,8 +665,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Issuance, renewals and refusals over time
-         * @description Counters of whole hours, kept with the audit records and longer than these. An interval that has begun counts as far as it has come; at most 1000 hours or 400 days.
+         * Get issuance, renewals and rejections over time
+         * @description Counters per hour. The store keeps them longer than the audit records. The current interval is incomplete; at most 1000 hours or 400 days.
          */
         get: operations["getStatistics"];
         put?: never;
@@ -705,8 +705,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Everything about one device, requester or request
-         * @description Exactly one of the three parameters. A deleted device is found, too, but without its events. The events of a requester come from the newest 2000 records whose subject contains its name.
+         * Get everything about one device, requester or request
+         * @description Exactly one of the three parameters. A deleted device is found without its events. The events of a requester come from the newest 2000 records whose subject contains its name.
          */
         get: operations["getHistory"];
         put?: never;
@@ -725,8 +725,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The configuration in force, without its secrets
-         * @description What the file would change of it, `POST /admin/reload?dry_run=true` says.
+         * Get the configuration in force, without its secrets
+         * @description `POST /admin/reload?dry_run=true` reports what the file would change.
          */
         get: operations["getConfiguration"];
         put?: never;
@@ -745,19 +745,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Who is calling, and what the caller may do
-         * @description Who is calling, and what the caller may do.
+         * Get the caller and its roles
+         * @description Get the caller and its roles.
          */
         get: operations["getSession"];
         put?: never;
         /**
          * Sign in with a bearer token or a client certificate
-         * @description For browsers. The answer sets a cookie that stands for what the call was authenticated with, until it is signed out, was not used for `admin.sessions.idle_timeout`, or `admin.sessions.lifetime` has passed. What the caller may do is what the configuration says at each call. A session that was begun on a connection with a client certificate is good on such ones only. Each signing in has a cookie of its own; the session of a cookie that came with the call ends.
+         * @description For browsers. The response sets a cookie that stands for the credential of the call until the caller signs out, the session is idle for `admin.sessions.idle_timeout`, or `admin.sessions.lifetime` has passed. The roles are those that the configuration gives at the time of each call. A session started with a client certificate needs a connection with that certificate. Each sign-in creates a new cookie, and ends the session of the cookie that came with the call.
          */
         post: operations["postSession"];
         /**
          * Sign out
-         * @description Ends the session that the call came with; its cookie is worth nothing from then on.
+         * @description Ends the session of the call. Its cookie becomes invalid.
          */
         delete: operations["deleteSession"];
         options?: never;
@@ -773,8 +773,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * This description
-         * @description This description.
+         * Get this description
+         * @description Get this description.
          */
         get: operations["getOpenapiJson"];
         put?: never;
@@ -789,34 +789,34 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description What every failure is answered with. */
+        /** @description The body of every error response. */
         Error: {
             statusCode: number;
             /** @description The reason phrase of the status. */
             error: string;
-            /** @description Stable; for programs. */
+            /** @description A stable code for programs. */
             code: string;
-            /** @description One sentence; for people. */
+            /** @description One sentence for people. */
             message: string;
         };
-        /** @description The token to make. */
+        /** @description The token to create. */
         NewToken: {
-            /** @description Whom the token is for; no control characters. */
+            /** @description The client that the token is for; no control characters. */
             client_id: string;
-            /** @description How many certificates; otp.max_uses when absent. */
+            /** @description The number of certificates; otp.max_uses if absent. */
             max_uses?: number;
             /**
              * Format: date-time
-             * @description In the future, at most ten years ahead; now + otp.default_ttl when absent.
+             * @description In the future, at most ten years ahead; now + otp.default_ttl if absent.
              */
             expires_at?: string;
-            /** @description A label: the token then works for that CA only. */
+            /** @description A label: the token works only at that CA. */
             ca?: string;
         };
         /** @description The new token. */
         CreatedToken: {
             id: string;
-            /** @description The one-time password. This answer is the only place that ever shows it. */
+            /** @description The one-time password. No other response shows it. */
             token: string;
             client_id: string;
             /** Format: date-time */
@@ -825,7 +825,7 @@ export interface components {
             expires_at: string;
             max_uses: number;
         };
-        /** @description A token, without the token. */
+        /** @description A one-time password, without its secret. */
         Token: {
             id: string;
             client_id: string;
@@ -835,12 +835,12 @@ export interface components {
             /** Format: date-time */
             expires_at: string;
             max_uses: number;
-            /** @description How many are taken. */
+            /** @description The number of uses so far. */
             uses: number;
             /** @enum {string} */
             status: "active" | "consumed" | "expired" | "revoked";
         };
-        /** @description What is to change. */
+        /** @description The fields to change. */
         ChangedToken: {
             /**
              * Format: date-time
@@ -866,25 +866,25 @@ export interface components {
             status: "valid" | "revoked" | "expired";
             revoked_at: string | null;
             reason: string | null;
-            /** @description Who asked for it. */
+            /** @description The requester. */
             requester: string;
-            /** @description How they authenticated. */
+            /** @description How the requester authenticated. */
             method: string;
             request_id: string;
             /** @description Lower-case hex. */
             fingerprint_sha256: string;
             device: string | null;
-            /** @description Where it was asked for, if not at the CA's own label. */
+            /** @description The label of the request, if it is not the label of the CA. */
             label?: string;
         };
         /** @description A certificate from a backup, or from before a migration. */
         CertificateImport: {
             /** @description One certificate. */
             pem: string;
-            /** @description The label of the CA that signed it, or the further label that it is to be of. */
+            /** @description The label of the CA that signed it, or the further label that it will belong to. */
             ca: string;
         };
-        /** @description An issued certificate, with the certificate. */
+        /** @description An issued certificate, with its PEM. */
         CertificateDetails: {
             /** @description Lower-case hex. */
             serial: string;
@@ -902,34 +902,34 @@ export interface components {
             status: "valid" | "revoked" | "expired";
             revoked_at: string | null;
             reason: string | null;
-            /** @description Who asked for it. */
+            /** @description The requester. */
             requester: string;
-            /** @description How they authenticated. */
+            /** @description How the requester authenticated. */
             method: string;
             request_id: string;
             /** @description Lower-case hex. */
             fingerprint_sha256: string;
             device: string | null;
-            /** @description Where it was asked for, if not at the CA's own label. */
+            /** @description The label of the request, if it is not the label of the CA. */
             label?: string;
             archived_key_id: string | null;
-            /** @description Empty where a restored store knows the certificate from the audit log alone. */
+            /** @description Empty if a restored store knows the certificate only from the audit log. */
             pem: string;
         };
-        /** @description What a certificate stands under. */
+        /** @description The chain of a certificate. */
         CertificateChain: {
-            /** @description PEM: whose key signed it first, up to the root, as far as this server has them; empty where its CA is no longer configured. */
+            /** @description PEM certificates from its issuer to the root, if this server has them. Empty if its CA is no longer configured. */
             chain: string[];
         };
         Revocation: {
             /**
-             * @description An RFC 5280 CRLReason name; `unspecified` unless given.
+             * @description An RFC 5280 CRLReason name; default `unspecified`.
              * @enum {string}
              */
             reason?: "unspecified" | "keyCompromise" | "cACompromise" | "affiliationChanged" | "superseded" | "cessationOfOperation" | "certificateHold" | "privilegeWithdrawn" | "aACompromise";
             /**
              * Format: date-time
-             * @description Since when the key is thought to be compromised or the certificate wrong; not in the future.
+             * @description The time since which the key may be compromised or the certificate is invalid; not in the future.
              */
             invalidity_date?: string;
         };
@@ -938,11 +938,11 @@ export interface components {
             filter: {
                 /** @description A CA's label. */
                 ca?: string;
-                /** @description A further label of a CA: what was asked for there. */
+                /** @description A further label of a CA: certificates requested there. */
                 label?: string;
                 /** @description A part of the subject; upper and lower case alike. */
                 subject?: string;
-                /** @description A part of one of the subjectAltNames, as records have them (`DNS:a`); upper and lower case alike. */
+                /** @description A part of one of the subjectAltNames, as in records (`DNS:a`); upper and lower case alike. */
                 san?: string;
                 /** @description The whole serial number, hex. */
                 serial?: string;
@@ -954,12 +954,12 @@ export interface components {
                 status?: "valid" | "revoked" | "expired";
                 /**
                  * Format: date-time
-                 * @description Certificates that were issued after this time.
+                 * @description Certificates issued after this time.
                  */
                 issued_after?: string;
                 /**
                  * Format: date-time
-                 * @description Certificates whose not_after is before this time.
+                 * @description Certificates that expire before this time.
                  */
                 expires_before?: string;
             };
@@ -1030,58 +1030,58 @@ export interface components {
             filter: {
                 /** @description A CA's label. */
                 ca?: string;
-                /** @description A further label of a CA: what was asked for there. */
+                /** @description A further label of a CA: certificates requested there. */
                 label?: string;
-                /** @description A part of the subject; upper and lower case alike. */
+                /** @description A part of the subject; case-insensitive. */
                 subject?: string;
-                /** @description A part of one of the subjectAltNames, as records have them (`DNS:a`); upper and lower case alike. */
+                /** @description A part of one of the subjectAltNames, as in records (`DNS:a`); case-insensitive. */
                 san?: string;
-                /** @description The whole serial number, hex. */
+                /** @description The complete serial number, hex. */
                 serial?: string;
-                /** @description Who asked for it, as records have it. */
+                /** @description The requester, as in records. */
                 requester?: string;
-                /** @description A device's id. */
+                /** @description The ID of a device. */
                 device?: string;
                 /** @enum {string} */
                 status?: "valid" | "revoked" | "expired";
                 /**
                  * Format: date-time
-                 * @description Certificates that were issued after this time.
+                 * @description Certificates issued after this time.
                  */
                 issued_after?: string;
                 /**
                  * Format: date-time
-                 * @description Certificates whose not_after is before this time.
+                 * @description Certificates that expire before this time.
                  */
                 expires_before?: string;
             };
             /**
-             * @description An RFC 5280 CRLReason name; `unspecified` unless given.
+             * @description An RFC 5280 CRLReason name; default `unspecified`.
              * @enum {string}
              */
             reason?: "unspecified" | "keyCompromise" | "cACompromise" | "affiliationChanged" | "superseded" | "cessationOfOperation" | "certificateHold" | "privilegeWithdrawn" | "aACompromise";
             /**
              * Format: date-time
-             * @description Since when the key is thought to be compromised or the certificate wrong; not in the future.
+             * @description The time since which the key may be compromised or the certificate is invalid; not in the future.
              */
             invalidity_date?: string;
-            /** @description true: counts, and revokes none. */
+            /** @description true: count, and revoke nothing. */
             dry_run?: boolean;
-            /** @description How many certificates are meant, as a dry run has told. Needed unless `dry_run` is true. */
+            /** @description The number of certificates from a dry run. Required unless `dry_run` is true. */
             count?: number;
         };
-        /** @description What was done. */
+        /** @description The result. */
         BulkRevocationResult: {
-            /** @description How many certificates the filters found. */
+            /** @description The number of certificates that match the filters. */
             count: number;
-            /** @description How many were revoked; at most 10000 in a call. */
+            /** @description The number of revoked certificates; at most 10000 per call. */
             revoked: number;
-            /** @description How many are left: the `count` of the next call. */
+            /** @description The number of certificates left: the `count` of the next call. */
             remaining: number;
         };
         /** @description A queued request. */
         Request: {
-            /** @description Also the request_id of its certificate and of its audit records. */
+            /** @description Also the request_id of its certificate and audit records. */
             id: string;
             /** @description The CA's label. */
             ca: string;
@@ -1113,7 +1113,7 @@ export interface components {
         };
         /** @description A queued request, with its CSR. */
         RequestDetails: {
-            /** @description Also the request_id of its certificate and of its audit records. */
+            /** @description Also the request_id of its certificate and audit records. */
             id: string;
             /** @description The CA's label. */
             ca: string;
@@ -1155,17 +1155,17 @@ export interface components {
         /** @description What would happen. */
         RequestCheck: {
             /**
-             * @description `queue`: it would wait for an administrator, or for the people of the CA behind.
+             * @description `queue`: the request would wait for an administrator, or for an agent of the remote CA.
              * @enum {string}
              */
             verdict: "issue" | "queue" | "refuse";
-            /** @description Of a refusal: the code of the error. */
+            /** @description For `refuse`: the code of the error. */
             code?: string;
-            /** @description Of a refusal: what the client would read. */
+            /** @description For `refuse`: the text that the client would get. */
             message?: string;
-            /** @description RFC 4514: the certificate's; of a refusal the request's. */
+            /** @description RFC 4514: the subject of the certificate; for `refuse`, the subject of the request. */
             subject: string;
-            /** @description Likewise its subjectAltNames. */
+            /** @description The subjectAltNames, likewise. */
             sans: string[];
             not_after: string | null;
             approvals: {
@@ -1181,38 +1181,38 @@ export interface components {
             ca: string;
             /** @description A PKCS #10, PEM. */
             csr: string;
-            /** @description Whom to take for the sender: one of these. */
+            /** @description The assumed requester: exactly one of these. */
             as: {
-                /** @description Whoever has a one-time password that was made for it. */
+                /** @description The client_id of a one-time password. */
                 client_id?: string;
                 /** @description A Kerberos principal with its realm. */
                 principal?: string;
-                /** @description PEM: the certificate that is presented, and those between it and a trust anchor behind it. */
+                /** @description PEM: the client certificate, then its intermediate certificates. */
                 certificate?: string;
-                /** @description The id of a registered device, however it authenticates. */
+                /** @description The ID of a registered device, with any method of authentication. */
                 device?: string;
             };
         };
         /** @description What would happen. */
         CheckAnswer: {
             /**
-             * @description `queue`: it would wait for an administrator, or for the people of the CA behind.
+             * @description `queue`: the request would wait for an administrator, or for an agent of the remote CA.
              * @enum {string}
              */
             verdict: "issue" | "queue" | "refuse";
-            /** @description Of a refusal: the code of the error. */
+            /** @description For `refuse`: the code of the error. */
             code?: string;
-            /** @description Of a refusal: what the client would read. */
+            /** @description For `refuse`: the text that the client would get. */
             message?: string;
-            /** @description RFC 4514: the certificate's; of a refusal the request's. */
+            /** @description RFC 4514: the subject of the certificate; for `refuse`, the subject of the request. */
             subject: string;
-            /** @description Likewise its subjectAltNames. */
+            /** @description The subjectAltNames, likewise. */
             sans: string[];
             not_after: string | null;
         };
         /** @description The device to register. */
         NewDevice: {
-            /** @description Whom a token is made for (client_id), or a principal; no control characters. */
+            /** @description The client_id of its tokens, or a principal; no control characters. */
             id: string;
             ca?: string | null;
             match?: {
@@ -1229,11 +1229,11 @@ export interface components {
                 /** @description SHA-256 of the certificate or its ECDSA twin, hex. */
                 fingerprint_sha256?: string;
             } | null;
-            /** @description Texts by name, for the names in its certificates. */
+            /** @description Values by name, for the names in its certificates. */
             attributes?: {
                 [key: string]: string;
             };
-            /** @description true when absent. */
+            /** @description true if absent. */
             enabled?: boolean;
             not_after?: string | null;
             note?: string | null;
@@ -1254,7 +1254,7 @@ export interface components {
                 /** @description SHA-256 of the certificate or its ECDSA twin, hex. */
                 fingerprint_sha256?: string;
             } | null;
-            /** @description Texts by name, for the names in its certificates. */
+            /** @description Values by name, for the names in its certificates. */
             attributes: {
                 [key: string]: string;
             };
@@ -1266,12 +1266,12 @@ export interface components {
             /** Format: date-time */
             changed_at: string;
         };
-        /** @description An audit record, as far as the roles of the caller show it. */
+        /** @description An audit record, with the fields that the roles of the caller may see. */
         ShownAuditRecord: {
             seq: number;
             /** Format: date-time */
             time: string;
-            /** @description The node that wrote it. */
+            /** @description The node that wrote the record. */
             node?: string;
             /** @enum {string} */
             type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
@@ -1289,9 +1289,9 @@ export interface components {
             address?: string;
             /** @description A label. */
             ca?: string;
-            /** @description Of a certificate: where it was asked for, if not at the label of its CA. */
+            /** @description Of a certificate: the label of the request, if it is not the label of the CA. */
             label?: string;
-            /** @description Of a certificate: the issued or revoked one, of a client the presented one. */
+            /** @description The serial number of the issued or revoked certificate, or of the one that the client presented. */
             serial?: string;
             /** @description Of the issued or revoked certificate. */
             certificate_subject?: string;
@@ -1307,11 +1307,11 @@ export interface components {
             request_id?: string;
             /** @description Of an issued certificate: the operation. Of `admin.access`: the call. */
             operation?: string;
-            /** @description Of an issued certificate: its owner, if it is not `subject`. */
+            /** @description Of an issued certificate: its owner, if that is not `subject`. */
             requester?: string;
             /** @description The ID of the registered device. */
             device?: string;
-            /** @description The key of the device's entry: a later device with the same ID has another one. */
+            /** @description The key of the device's entry. A later device with the same ID has another key. */
             device_key?: string;
             /** @description Of an issued certificate: whether the label issues to registered devices only. */
             device_required?: boolean;
@@ -1325,9 +1325,9 @@ export interface components {
             reason?: string;
             /** @description Of an issued CRL. */
             crl_number?: number;
-            /** @description For people. Programs use the other fields. */
+            /** @description Text for people. Programs use the other fields. */
             detail?: string;
-            /** @description Records that left the store for an archive. */
+            /** @description Records that were moved from the store to an archive. */
             archived?: {
                 /** @description The `seq` of the first. */
                 first: number;
@@ -1336,32 +1336,32 @@ export interface components {
                 /** @description The hash of the last. */
                 hash: string;
             };
-            /** @description The end of the chain, signed. */
+            /** @description A signed checkpoint: the end of the chain. */
             checkpoint?: {
-                /** @description The `seq` of the record that was the last. */
+                /** @description The `seq` of the last record. */
                 seq: number;
                 /** @description Its hash. */
                 hash: string;
-                /** @description Base64, by the key of `audit.checkpoint_key`. */
+                /** @description The signature in base64, made with `audit.checkpoint_key`. */
                 signature: string;
             };
-            /** @description The ends of other nodes' chains. */
+            /** @description The ends of the chains of other nodes. */
             anchors?: {
-                /** @description Whose chain it is. */
+                /** @description The node that the chain belongs to. */
                 node: string;
-                /** @description The `seq` of the record that was its last. */
+                /** @description The `seq` of the last record of that chain. */
                 seq: number;
                 /** @description Its hash. */
                 hash: string;
             }[];
-            /** @description The last record that the store had when this transaction began; absent within it. */
+            /** @description The last record in the store when this transaction began. Absent in later records of the transaction. */
             stored?: number;
-            /** @description The hash of the record before. */
+            /** @description The hash of the previous record. */
             prev_hash?: string;
             /** @description SHA-256, hex. */
             hash?: string;
         };
-        /** @description A registered device, with its latest 100 certificates, tokens, requests and audit records; the newest first. */
+        /** @description A registered device, with its latest 100 certificates, tokens, requests and audit records, the newest first. */
         DeviceDetails: {
             id: string;
             ca: string | null;
@@ -1377,7 +1377,7 @@ export interface components {
                 /** @description SHA-256 of the certificate or its ECDSA twin, hex. */
                 fingerprint_sha256?: string;
             } | null;
-            /** @description Texts by name, for the names in its certificates. */
+            /** @description Values by name, for the names in its certificates. */
             attributes: {
                 [key: string]: string;
             };
@@ -1389,13 +1389,13 @@ export interface components {
             /** Format: date-time */
             changed_at: string;
             certificates: components["schemas"]["Certificate"][];
-            /** @description Made for its id. */
+            /** @description One-time passwords for its ID. */
             tokens: components["schemas"]["Token"][];
             requests: components["schemas"]["Request"][];
-            /** @description Audit records about the device; `ra` gets them as `GET /admin/events` shows them. */
+            /** @description Audit records about the device. `ra` gets the fields that `GET /admin/events` shows. */
             events: components["schemas"]["ShownAuditRecord"][];
         };
-        /** @description What is to change; what is absent stays. */
+        /** @description The fields to change. Absent fields stay unchanged. */
         ChangedDevice: {
             ca?: string | null;
             match?: {
@@ -1412,11 +1412,11 @@ export interface components {
                 /** @description SHA-256 of the certificate or its ECDSA twin, hex. */
                 fingerprint_sha256?: string;
             } | null;
-            /** @description Texts by name, for the names in its certificates. */
+            /** @description Values by name, for the names in its certificates. */
             attributes?: {
                 [key: string]: string;
             };
-            /** @description true when absent. */
+            /** @description true if absent. */
             enabled?: boolean;
             not_after?: string | null;
             note?: string | null;
@@ -1424,7 +1424,7 @@ export interface components {
         /** @description A configured CA, or a further label of one. */
         Ca: {
             label: string;
-            /** @description Of a further label: the CA whose key signs. */
+            /** @description For a further label: the CA whose key signs. */
             ca?: string;
             /** @description Serves requests without a label. */
             default: boolean;
@@ -1436,7 +1436,7 @@ export interface components {
             /** @enum {string} */
             health: "ok" | "degraded" | "down";
             certificate: string | null;
-            /** @description PEM certificates as cacerts answers them: the issuing CA first, up to the root, then those of rollovers. */
+            /** @description PEM certificates as in the cacerts response: from the issuing CA to the root, then rollover certificates. */
             chain: string[];
         };
         /** @description CRL and OCSP of a CA. */
@@ -1444,7 +1444,7 @@ export interface components {
             /** @description The label of the CA whose key signs. */
             ca: string;
             published_by: ("estuary" | "ca") | null;
-            /** @description Where this server publishes, as certificates say. */
+            /** @description The address of the publication listener, as in certificates. */
             urls: {
                 crl: string[];
                 ocsp: string[];
@@ -1456,17 +1456,17 @@ export interface components {
                 /** Format: date-time */
                 next_update: string;
                 bytes: number;
-                /** @description Certificates that it names. */
+                /** @description The number of certificates in the CRL. */
                 entries: number;
                 /**
-                 * @description `overdue`: a newer one should have been signed by now; `expired`: its nextUpdate has passed, and nobody takes it any more.
+                 * @description `overdue`: a newer CRL is due. `expired`: its nextUpdate has passed, so relying parties reject it.
                  * @enum {string}
                  */
                 state: "current" | "overdue" | "expired";
             } | null;
             ocsp: {
                 /**
-                 * @description Whose key signs the responses now.
+                 * @description The key that signs the responses now.
                  * @enum {string}
                  */
                 signed_by: "ca" | "responder";
@@ -1476,7 +1476,7 @@ export interface components {
                     serial: string;
                     /** Format: date-time */
                     not_after: string;
-                    /** @description Whole days until not_after; negative after it. */
+                    /** @description Whole days until not_after; negative after expiry. */
                     days_left: number;
                 } | null;
             } | null;
@@ -1491,12 +1491,12 @@ export interface components {
             /** Format: date-time */
             locked_until: string;
         };
-        /** @description A record as in the audit file; what does not apply is absent. */
+        /** @description A record as in the audit file. Fields that do not apply are absent. */
         AuditRecord: {
             seq: number;
             /** Format: date-time */
             time: string;
-            /** @description The node that wrote it. */
+            /** @description The node that wrote the record. */
             node?: string;
             /** @enum {string} */
             type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
@@ -1514,9 +1514,9 @@ export interface components {
             address?: string;
             /** @description A label. */
             ca?: string;
-            /** @description Of a certificate: where it was asked for, if not at the label of its CA. */
+            /** @description Of a certificate: the label of the request, if it is not the label of the CA. */
             label?: string;
-            /** @description Of a certificate: the issued or revoked one, of a client the presented one. */
+            /** @description The serial number of the issued or revoked certificate, or of the one that the client presented. */
             serial?: string;
             /** @description Of the issued or revoked certificate. */
             certificate_subject?: string;
@@ -1532,11 +1532,11 @@ export interface components {
             request_id?: string;
             /** @description Of an issued certificate: the operation. Of `admin.access`: the call. */
             operation?: string;
-            /** @description Of an issued certificate: its owner, if it is not `subject`. */
+            /** @description Of an issued certificate: its owner, if that is not `subject`. */
             requester?: string;
             /** @description The ID of the registered device. */
             device?: string;
-            /** @description The key of the device's entry: a later device with the same ID has another one. */
+            /** @description The key of the device's entry. A later device with the same ID has another key. */
             device_key?: string;
             /** @description Of an issued certificate: whether the label issues to registered devices only. */
             device_required?: boolean;
@@ -1550,9 +1550,9 @@ export interface components {
             reason?: string;
             /** @description Of an issued CRL. */
             crl_number?: number;
-            /** @description For people. Programs use the other fields. */
+            /** @description Text for people. Programs use the other fields. */
             detail?: string;
-            /** @description Records that left the store for an archive. */
+            /** @description Records that were moved from the store to an archive. */
             archived?: {
                 /** @description The `seq` of the first. */
                 first: number;
@@ -1561,40 +1561,40 @@ export interface components {
                 /** @description The hash of the last. */
                 hash: string;
             };
-            /** @description The end of the chain, signed. */
+            /** @description A signed checkpoint: the end of the chain. */
             checkpoint?: {
-                /** @description The `seq` of the record that was the last. */
+                /** @description The `seq` of the last record. */
                 seq: number;
                 /** @description Its hash. */
                 hash: string;
-                /** @description Base64, by the key of `audit.checkpoint_key`. */
+                /** @description The signature in base64, made with `audit.checkpoint_key`. */
                 signature: string;
             };
-            /** @description The ends of other nodes' chains. */
+            /** @description The ends of the chains of other nodes. */
             anchors?: {
-                /** @description Whose chain it is. */
+                /** @description The node that the chain belongs to. */
                 node: string;
-                /** @description The `seq` of the record that was its last. */
+                /** @description The `seq` of the last record of that chain. */
                 seq: number;
                 /** @description Its hash. */
                 hash: string;
             }[];
-            /** @description The last record that the store had when this transaction began; absent within it. */
+            /** @description The last record in the store when this transaction began. Absent in later records of the transaction. */
             stored?: number;
-            /** @description The hash of the record before. */
+            /** @description The hash of the previous record. */
             prev_hash: string;
             /** @description SHA-256, hex. */
             hash: string;
         };
-        /** @description What a reload has changed, or would change. */
+        /** @description The changes of a reload, or of a dry run. */
         ReloadReport: {
             /** @description Nothing has changed. */
             dry_run: boolean;
-            /** @description Changed keys that apply at once, such as `ca[devices].profile.validity_days`. */
+            /** @description Changed keys that take effect immediately, such as `ca[devices].profile.validity_days`. */
             changed: string[];
-            /** @description Changed keys that stay as they were until the next start, such as `ca[devices].profile.validity_days`. */
+            /** @description Changed keys that take effect at the next start, such as `ca[devices].profile.validity_days`. */
             needs_restart: string[];
-            /** @description What is in force afterwards. */
+            /** @description The certificates in force afterwards. */
             certificates: {
                 /** @description `tls`, `ca`, `client_anchor` …, as in the metrics. */
                 use: string;
@@ -1603,10 +1603,10 @@ export interface components {
                 serial: string;
                 /** Format: date-time */
                 not_after: string;
-                /** @description It was not in force before. */
+                /** @description true: it was not in force before. */
                 new: boolean;
             }[];
-            /** @description Settings that are allowed and unsafe. */
+            /** @description Allowed but unsafe settings. */
             warnings: {
                 key: string;
                 message: string;
@@ -1616,7 +1616,7 @@ export interface components {
         Overview: {
             /**
              * Format: date-time
-             * @description Of which this is told.
+             * @description The time of this report.
              */
             time: string;
             version: string;
@@ -1630,28 +1630,28 @@ export interface components {
                     count: number;
                 }[];
             };
-            /** @description What waits for a decision, by CA. For `ra` and `auditor`. */
+            /** @description The number of pending requests, by CA. For `ra` and `auditor`. */
             requests?: {
                 pending: {
                     ca: string;
                     count: number;
                 }[];
             };
-            /** @description Keys that are locked out. For `operator`. */
+            /** @description The number of lockouts in force. For `operator`. */
             lockouts?: number;
-            /** @description Of the service and what it needs. For `operator`. */
+            /** @description The health of the service and its dependencies. For `operator`. */
             health?: {
                 store: {
                     /** @enum {string} */
                     health: "ok" | "degraded" | "down";
-                    /** @description Why it is not ok. */
+                    /** @description The reason if it is not ok. */
                     detail?: string;
                 };
                 cas: {
                     label: string;
                     /** @enum {string} */
                     health: "ok" | "degraded" | "down";
-                    /** @description Why it is not ok. */
+                    /** @description The reason if it is not ok. */
                     detail?: string;
                     not_after: string | null;
                     days_left: number | null;
@@ -1662,16 +1662,16 @@ export interface components {
                     ca: string | null;
                     up: boolean;
                 }[];
-                /** @description The servers that share the store, by name; one that is dead goes from here when another one has noticed. */
+                /** @description The nodes that share the store, by name. A dead node disappears when another node notices it. */
                 nodes: {
-                    /** @description `store.node_name`, as audit records have it. */
+                    /** @description `store.node_name`, as in audit records. */
                     name: string;
-                    /** @description What the machine calls itself. */
+                    /** @description The host name of the machine. */
                     host: string;
-                    /** @description false: it has not said so for 20 seconds, and the others close what it left open. */
+                    /** @description false: it has not renewed its lease for 20 seconds, so the other nodes close what it left open. */
                     alive: boolean;
                     lease_age: number | null;
-                    /** @description It does what one of them does for all, such as signing CRLs. */
+                    /** @description true: this node does the work that one node does for all, such as signing CRLs. */
                     on_duty: boolean;
                 }[];
                 reload: {
@@ -1679,7 +1679,7 @@ export interface components {
                     at: string;
                     ok: boolean;
                 } | null;
-                /** @description Those that the service itself needs; first those that end first. */
+                /** @description The certificates that the service needs, the earliest expiry first. */
                 certificates: {
                     /** @description `tls`, `ca`, `client_anchor` …, as in the metrics. */
                     use: string;
@@ -1688,7 +1688,7 @@ export interface components {
                     serial: string;
                     /** Format: date-time */
                     not_after: string;
-                    /** @description Whole days until not_after; negative after it. */
+                    /** @description Whole days until not_after; negative after expiry. */
                     days_left: number;
                 }[];
             };
@@ -1696,80 +1696,80 @@ export interface components {
         StatisticsItem: {
             /**
              * Format: date-time
-             * @description When the interval begins, UTC.
+             * @description The start of the interval, UTC.
              */
             time: string;
-            /** @description Certificates issued, but for renewals. */
+            /** @description Certificates issued, without renewals. */
             issued: number;
             /** @description Certificates issued by simplereenroll. */
             renewed: number;
-            /** @description Requests of authenticated clients that were refused. */
+            /** @description Rejected requests of authenticated clients. */
             refused: number;
-            /** @description Requests that the CA, or something of ours, failed. */
+            /** @description Requests that failed in the CA or in this server. */
             failed: number;
-            /** @description Requests that were queued for approval. */
+            /** @description Requests queued for approval. */
             queued: number;
             /** @description Certificates revoked. */
             revoked: number;
-            /** @description Refused credentials of clients and administrators. */
+            /** @description Rejected credentials of clients and administrators. */
             unauthenticated: number;
         };
-        /** @description What happened, over time. */
+        /** @description The events per interval. */
         Statistics: {
             /** @enum {string} */
             interval: "hour" | "day";
             /**
              * Format: date-time
-             * @description When the first interval begins.
+             * @description The start of the first interval.
              */
             since: string;
             /**
              * Format: date-time
-             * @description When the last one ends.
+             * @description The end of the last interval.
              */
             until: string;
-            /** @description One for each interval, also where nothing happened; the oldest first. */
+            /** @description One item per interval, also for intervals without events; the oldest first. */
             items: components["schemas"]["StatisticsItem"][];
         };
         /** @description The latest 100 of each kind, the newest first. */
         History: {
             certificates: components["schemas"]["Certificate"][];
-            /** @description Created for that name, or used for the request. */
+            /** @description One-time passwords created for that name, or used for the request. */
             tokens: components["schemas"]["Token"][];
             /** @description Queued requests. */
             requests: components["schemas"]["Request"][];
-            /** @description Audit records; `ra` gets them as `GET /admin/events` shows them. */
+            /** @description Audit records. `ra` gets the fields that `GET /admin/events` shows. */
             events: components["schemas"]["ShownAuditRecord"][];
         };
         ConfigurationKey: {
             /** @description Such as `ca[devices].profile.validity_days`. */
             key: string;
-            /** @description A text, a number, true or false, or a list; `[secret]` for a secret. */
+            /** @description A string, number, boolean or list; `[secret]` for a secret. */
             value: unknown;
-            /** @description A reload applies a change; otherwise the next start does. */
+            /** @description true: a reload applies a change; false: the next start does. */
             live: boolean;
         };
-        /** @description What is in force. */
+        /** @description The configuration in force. */
         Configuration: {
-            /** @description Every key that has a value, its default where nobody gave one, in the order of the reference. */
+            /** @description Every key with its value or default, in the order of the reference. */
             keys: components["schemas"]["ConfigurationKey"][];
             reload: {
                 /** Format: date-time */
                 at: string;
-                /** @description false: what is in force is not what the file says. */
+                /** @description false: the configuration in force differs from the file. */
                 ok: boolean;
             } | null;
         };
         /** @description The caller. */
         Session: {
-            /** @description The administrator's name: as configured, else the token's description or the certificate's subject. The audit log shows it. */
+            /** @description The administrator's name: as configured, otherwise the description of the token or the subject of the certificate. The audit log shows it. */
             subject: string;
             /**
-             * @description What it has proved, or had when it signed in.
+             * @description The method of authentication, now or at sign-in.
              * @enum {string}
              */
             method: "bearer" | "mtls";
-            /** @description What the caller may do. */
+            /** @description The roles of the caller. */
             roles: ("admin" | "ra" | "auditor" | "operator")[];
             /** @description What the caller may do at which labels. */
             grants: {
@@ -1777,19 +1777,19 @@ export interface components {
                 labels: string[] | null;
             }[];
             not_after: string | null;
-            /** @description Of a caller who has signed in. */
+            /** @description The session of a caller who has signed in. */
             session?: {
                 /**
                  * Format: date-time
-                 * @description When it was signed in.
+                 * @description The time of the sign-in.
                  */
                 created_at: string;
                 /**
                  * Format: date-time
-                 * @description When it has to sign in again.
+                 * @description The time at which the session ends.
                  */
                 ends_at: string;
-                /** @description Seconds without a call after which it has to as well. */
+                /** @description Seconds without a call after which the session ends. */
                 idle_timeout: number;
             };
         };
@@ -1859,9 +1859,9 @@ export interface operations {
                         statusCode: number;
                         /** @description The reason phrase of the status. */
                         error: string;
-                        /** @description Stable; for programs. */
+                        /** @description A stable code for programs. */
                         code: string;
-                        /** @description One sentence; for people. */
+                        /** @description One sentence for people. */
                         message: string;
                     };
                 };
@@ -1886,7 +1886,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1895,7 +1895,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1904,7 +1904,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1913,7 +1913,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -1922,7 +1922,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1936,14 +1936,14 @@ export interface operations {
     getOtp: {
         parameters: {
             query?: {
-                /** @description The whole client_id. */
+                /** @description The complete client_id. */
                 client_id?: string;
                 status?: "active" | "consumed" | "expired" | "revoked";
-                /** @description Oldest first unless `desc`. */
+                /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
-                /** @description How many items one answer holds at most. */
+                /** @description The largest number of items in one response. */
                 limit?: number;
-                /** @description next_cursor of the answer before; absent for the first. */
+                /** @description next_cursor of the previous response; absent for the first page. */
                 cursor?: string;
             };
             header?: never;
@@ -1952,7 +1952,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description In the order in which they were made. */
+            /** @description The order of creation. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1965,7 +1965,7 @@ export interface operations {
                     "text/csv": unknown;
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1974,7 +1974,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1983,7 +1983,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1992,7 +1992,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2001,7 +2001,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2019,7 +2019,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        /** @description The token to make. */
+        /** @description The token to create. */
         requestBody: {
             content: {
                 "application/json": components["schemas"]["NewToken"];
@@ -2035,7 +2035,7 @@ export interface operations {
                     "application/json": components["schemas"]["CreatedToken"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2044,7 +2044,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2053,7 +2053,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2062,7 +2062,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The state of things forbids it. */
+            /** @description The current state does not allow the call. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -2080,7 +2080,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not application/json, or of another type that the call takes. */
+            /** @description The call does not accept this Content-Type. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2089,7 +2089,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2098,7 +2098,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2120,7 +2120,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A token, without the token. */
+            /** @description A one-time password, without its secret. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2129,7 +2129,7 @@ export interface operations {
                     "application/json": components["schemas"]["Token"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2138,7 +2138,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2147,7 +2147,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2156,7 +2156,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2165,7 +2165,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2174,7 +2174,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2196,14 +2196,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Dead, or was already. */
+            /** @description Revoked, now or earlier. */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2212,7 +2212,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2221,7 +2221,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2230,7 +2230,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2239,7 +2239,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2248,7 +2248,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2268,14 +2268,14 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description What is to change. */
+        /** @description The fields to change. */
         requestBody: {
             content: {
                 "application/json": components["schemas"]["ChangedToken"];
             };
         };
         responses: {
-            /** @description A token, without the token. */
+            /** @description A one-time password, without its secret. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2284,7 +2284,7 @@ export interface operations {
                     "application/json": components["schemas"]["Token"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2293,7 +2293,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2302,7 +2302,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2311,7 +2311,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2320,7 +2320,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The state of things forbids it. */
+            /** @description The current state does not allow the call. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -2338,7 +2338,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not application/json, or of another type that the call takes. */
+            /** @description The call does not accept this Content-Type. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2347,7 +2347,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2356,7 +2356,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2370,7 +2370,7 @@ export interface operations {
     postOtpBulk: {
         parameters: {
             query?: {
-                /** @description Checks every row and answers it as far as it is known. Nothing changes. */
+                /** @description Checks every row and reports the result. Nothing changes. */
                 dry_run?: "true" | "false";
             };
             header?: never;
@@ -2384,7 +2384,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description An answer to each row; the only ones that ever show the tokens. */
+            /** @description One result per row. No other response shows the tokens. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2394,7 +2394,7 @@ export interface operations {
                     "text/csv": unknown;
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2403,7 +2403,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2412,7 +2412,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2421,7 +2421,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The state of things forbids it. */
+            /** @description The current state does not allow the call. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -2439,7 +2439,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not application/json, or of another type that the call takes. */
+            /** @description The call does not accept this Content-Type. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2448,7 +2448,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2457,7 +2457,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2473,28 +2473,28 @@ export interface operations {
             query?: {
                 /** @description A CA's label. */
                 ca?: string;
-                /** @description A further label of a CA: what was asked for there. */
+                /** @description A further label of a CA: certificates requested there. */
                 label?: string;
-                /** @description A part of the subject; upper and lower case alike. */
+                /** @description A part of the subject; case-insensitive. */
                 subject?: string;
-                /** @description A part of one of the subjectAltNames, as records have them (`DNS:a`); upper and lower case alike. */
+                /** @description A part of one of the subjectAltNames, as in records (`DNS:a`); case-insensitive. */
                 san?: string;
-                /** @description The whole serial number, hex. */
+                /** @description The complete serial number, hex. */
                 serial?: string;
-                /** @description Who asked for it, as records have it. */
+                /** @description The requester, as in records. */
                 requester?: string;
-                /** @description A device's id. */
+                /** @description The ID of a device. */
                 device?: string;
                 status?: "valid" | "revoked" | "expired";
-                /** @description Certificates that were issued after this time. */
+                /** @description Certificates issued after this time. */
                 issued_after?: string;
-                /** @description Certificates whose not_after is before this time. */
+                /** @description Certificates that expire before this time. */
                 expires_before?: string;
-                /** @description Oldest first unless `desc`. */
+                /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
-                /** @description How many items one answer holds at most. */
+                /** @description The largest number of items in one response. */
                 limit?: number;
-                /** @description next_cursor of the answer before; absent for the first. */
+                /** @description next_cursor of the previous response; absent for the first page. */
                 cursor?: string;
             };
             header?: never;
@@ -2503,7 +2503,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description In the order of their issue. */
+            /** @description The order of issuance. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2516,7 +2516,7 @@ export interface operations {
                     "text/csv": unknown;
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2525,7 +2525,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2534,7 +2534,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2543,7 +2543,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2552,7 +2552,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2577,7 +2577,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description An issued certificate, with the certificate. */
+            /** @description An issued certificate, with its PEM. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -2586,7 +2586,7 @@ export interface operations {
                     "application/json": components["schemas"]["CertificateDetails"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2595,7 +2595,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2604,7 +2604,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2613,7 +2613,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The state of things forbids it. */
+            /** @description The current state does not allow the call. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -2631,7 +2631,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not application/json, or of another type that the call takes. */
+            /** @description The call does not accept this Content-Type. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2640,7 +2640,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2649,7 +2649,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2675,7 +2675,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description An issued certificate, with the certificate. */
+            /** @description An issued certificate, with its PEM. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2684,7 +2684,7 @@ export interface operations {
                     "application/json": components["schemas"]["CertificateDetails"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2693,7 +2693,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2702,7 +2702,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2711,7 +2711,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2720,7 +2720,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2729,7 +2729,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2755,7 +2755,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What a certificate stands under. */
+            /** @description The chain of a certificate. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2764,7 +2764,7 @@ export interface operations {
                     "application/json": components["schemas"]["CertificateChain"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2773,7 +2773,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2782,7 +2782,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2791,7 +2791,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2800,7 +2800,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2809,7 +2809,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2848,7 +2848,7 @@ export interface operations {
                     "application/json": components["schemas"]["Certificate"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2857,7 +2857,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2866,7 +2866,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2875,7 +2875,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2884,7 +2884,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The state of things forbids it. */
+            /** @description The current state does not allow the call. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -2902,7 +2902,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not application/json, or of another type that the call takes. */
+            /** @description The call does not accept this Content-Type. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2911,7 +2911,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2920,7 +2920,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3340,14 +3340,14 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        /** @description Why, and how many. */
+        /** @description The filters, the reason and the expected number. */
         requestBody: {
             content: {
                 "application/json": components["schemas"]["BulkRevocation"];
             };
         };
         responses: {
-            /** @description What was done. */
+            /** @description The result. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3356,7 +3356,7 @@ export interface operations {
                     "application/json": components["schemas"]["BulkRevocationResult"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3365,7 +3365,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3374,7 +3374,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3383,7 +3383,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The state of things forbids it. */
+            /** @description The current state does not allow the call. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3401,7 +3401,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not application/json, or of another type that the call takes. */
+            /** @description The call does not accept this Content-Type. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3410,7 +3410,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3419,7 +3419,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3438,13 +3438,13 @@ export interface operations {
                 ca?: string;
                 /** @description The requester, as in records. */
                 requester?: string;
-                /** @description A device's id. */
+                /** @description The ID of a device. */
                 device?: string;
-                /** @description Oldest first unless `desc`. */
+                /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
-                /** @description How many items one answer holds at most. */
+                /** @description The largest number of items in one response. */
                 limit?: number;
-                /** @description next_cursor of the answer before; absent for the first. */
+                /** @description next_cursor of the previous response; absent for the first page. */
                 cursor?: string;
             };
             header?: never;
@@ -3466,7 +3466,7 @@ export interface operations {
                     "text/csv": unknown;
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3475,7 +3475,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3484,7 +3484,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3493,7 +3493,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3502,7 +3502,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3533,7 +3533,7 @@ export interface operations {
                     "application/json": components["schemas"]["RequestDetails"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3542,7 +3542,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3551,7 +3551,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3560,7 +3560,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3569,7 +3569,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3578,7 +3578,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3614,7 +3614,7 @@ export interface operations {
                     "application/json": components["schemas"]["RequestDetails"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3623,7 +3623,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3632,7 +3632,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3641,7 +3641,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3650,7 +3650,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The state of things forbids it. */
+            /** @description The current state does not allow the call. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3668,7 +3668,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not application/json, or of another type that the call takes. */
+            /** @description The call does not accept this Content-Type. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3677,7 +3677,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3686,7 +3686,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3722,7 +3722,7 @@ export interface operations {
                     "application/json": components["schemas"]["RequestDetails"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3731,7 +3731,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3740,7 +3740,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3749,7 +3749,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3758,7 +3758,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The state of things forbids it. */
+            /** @description The current state does not allow the call. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3776,7 +3776,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not application/json, or of another type that the call takes. */
+            /** @description The call does not accept this Content-Type. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3785,7 +3785,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3794,7 +3794,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3825,7 +3825,7 @@ export interface operations {
                     "application/json": components["schemas"]["RequestCheck"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3834,7 +3834,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3843,7 +3843,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3852,7 +3852,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3861,7 +3861,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The state of things forbids it. */
+            /** @description The current state does not allow the call. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3870,7 +3870,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3879,7 +3879,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3913,7 +3913,7 @@ export interface operations {
                     "application/json": components["schemas"]["CheckAnswer"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3922,7 +3922,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3931,7 +3931,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3949,7 +3949,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not application/json, or of another type that the call takes. */
+            /** @description The call does not accept this Content-Type. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3958,7 +3958,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3967,7 +3967,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3981,17 +3981,17 @@ export interface operations {
     getDevices: {
         parameters: {
             query?: {
-                /** @description The whole id. */
+                /** @description The complete ID. */
                 id?: string;
-                /** @description Devices that are limited to this label. */
+                /** @description Devices that can enroll only at this label. */
                 ca?: string;
-                /** @description Devices that are enabled, or are not. */
+                /** @description true: enabled devices; false: disabled devices. */
                 enabled?: "true" | "false";
-                /** @description Oldest first unless `desc`. */
+                /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
-                /** @description How many items one answer holds at most. */
+                /** @description The largest number of items in one response. */
                 limit?: number;
-                /** @description next_cursor of the answer before; absent for the first. */
+                /** @description next_cursor of the previous response; absent for the first page. */
                 cursor?: string;
             };
             header?: never;
@@ -4000,7 +4000,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description In the order in which they were registered. */
+            /** @description The order of registration. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4013,7 +4013,7 @@ export interface operations {
                     "text/csv": unknown;
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4022,7 +4022,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4031,7 +4031,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4040,7 +4040,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4049,7 +4049,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4065,7 +4065,7 @@ export interface operations {
             query?: {
                 /** @description `upsert` changes a known device: only the given fields. In CSV, an absent column or an empty cell is not given. In JSON and NDJSON, `match` and `attributes` are replaced as a whole, and null clears a field. */
                 mode?: "create" | "upsert";
-                /** @description Checks every row and answers it as far as it is known. Nothing changes. */
+                /** @description Checks every row and reports the result. Nothing changes. */
                 dry_run?: "true" | "false";
             };
             header?: never;
@@ -4080,7 +4080,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Changed; or an answer to each row; or the result of a dry run. */
+            /** @description The changed device, or one result per row, or the result of a dry run. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4100,7 +4100,7 @@ export interface operations {
                     "application/json": components["schemas"]["Device"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4109,7 +4109,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4118,7 +4118,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4127,7 +4127,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The state of things forbids it. */
+            /** @description The current state does not allow the call. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4145,7 +4145,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not application/json, or of another type that the call takes. */
+            /** @description The call does not accept this Content-Type. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4154,7 +4154,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4163,7 +4163,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4186,7 +4186,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A registered device, with its latest 100 certificates, tokens, requests and audit records; the newest first. */
+            /** @description A registered device, with its latest 100 certificates, tokens, requests and audit records, the newest first. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4195,7 +4195,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeviceDetails"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4204,7 +4204,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4213,7 +4213,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4222,7 +4222,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4231,7 +4231,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4240,7 +4240,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4254,7 +4254,7 @@ export interface operations {
     deleteDevicesById: {
         parameters: {
             query?: {
-                /** @description Revokes its certificates too. */
+                /** @description Also revoke its certificates. */
                 revoke?: "true" | "false";
             };
             header?: never;
@@ -4273,7 +4273,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4282,7 +4282,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4291,7 +4291,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4300,7 +4300,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4309,7 +4309,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4318,7 +4318,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4339,7 +4339,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description What is to change; what is absent stays. */
+        /** @description The fields to change. Absent fields stay unchanged. */
         requestBody: {
             content: {
                 "application/json": components["schemas"]["ChangedDevice"];
@@ -4355,7 +4355,7 @@ export interface operations {
                     "application/json": components["schemas"]["Device"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4364,7 +4364,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4373,7 +4373,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4382,7 +4382,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4400,7 +4400,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not application/json, or of another type that the call takes. */
+            /** @description The call does not accept this Content-Type. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4409,7 +4409,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4418,7 +4418,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4432,11 +4432,11 @@ export interface operations {
     getCas: {
         parameters: {
             query?: {
-                /** @description Oldest first unless `desc`. */
+                /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
-                /** @description How many items one answer holds at most. */
+                /** @description The largest number of items in one response. */
                 limit?: number;
-                /** @description next_cursor of the answer before; absent for the first. */
+                /** @description next_cursor of the previous response; absent for the first page. */
                 cursor?: string;
             };
             header?: never;
@@ -4445,7 +4445,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description In the order of the configuration, further labels after their CA; `desc`: the other way round. */
+            /** @description The order of the configuration, with further labels after their CA; `desc` reverses it. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4457,7 +4457,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4466,7 +4466,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4475,7 +4475,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4484,7 +4484,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4493,7 +4493,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4524,7 +4524,7 @@ export interface operations {
                     "application/json": components["schemas"]["Ca"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4533,7 +4533,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4542,7 +4542,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4551,7 +4551,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4560,7 +4560,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4569,7 +4569,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4600,7 +4600,7 @@ export interface operations {
                     "application/json": components["schemas"]["CaRevocation"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4609,7 +4609,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4618,7 +4618,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4627,7 +4627,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4636,7 +4636,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4645,7 +4645,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4744,11 +4744,11 @@ export interface operations {
     getLockouts: {
         parameters: {
             query?: {
-                /** @description Oldest first unless `desc`. */
+                /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
-                /** @description How many items one answer holds at most. */
+                /** @description The largest number of items in one response. */
                 limit?: number;
-                /** @description next_cursor of the answer before; absent for the first. */
+                /** @description next_cursor of the previous response; absent for the first page. */
                 cursor?: string;
             };
             header?: never;
@@ -4757,7 +4757,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The lockouts in force; first those that end first. */
+            /** @description The lockouts in force, the earliest end first. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4770,7 +4770,7 @@ export interface operations {
                     "text/csv": unknown;
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4779,7 +4779,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4788,7 +4788,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4797,7 +4797,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4806,7 +4806,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4822,7 +4822,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description As the list shows it, percent-encoded. */
+                /** @description The key from the list, percent-encoded. */
                 key: string;
             };
             cookie?: never;
@@ -4836,7 +4836,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4845,7 +4845,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4854,7 +4854,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4863,7 +4863,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4872,7 +4872,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4881,7 +4881,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4895,24 +4895,24 @@ export interface operations {
     getAudit: {
         parameters: {
             query?: {
-                /** @description Records of this time and later. */
+                /** @description Records from this time on. */
                 since?: string;
-                /** @description Records of this time and before. */
+                /** @description Records up to this time. */
                 until?: string;
                 type?: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
                 /** @description A part of the subject, who it was; upper and lower case alike. */
                 subject?: string;
                 /** @description A label. */
                 ca?: string;
-                /** @description The whole serial number, hex. */
+                /** @description The complete serial number, hex. */
                 serial?: string;
-                /** @description That of a request. */
+                /** @description The ID of a request. */
                 request_id?: string;
-                /** @description Oldest first unless `desc`. */
+                /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
-                /** @description How many items one answer holds at most. */
+                /** @description The largest number of items in one response. */
                 limit?: number;
-                /** @description next_cursor of the answer before; absent for the first. */
+                /** @description next_cursor of the previous response; absent for the first page. */
                 cursor?: string;
             };
             header?: never;
@@ -4921,7 +4921,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description In the order of the chain. */
+            /** @description The order of the chain. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4934,7 +4934,7 @@ export interface operations {
                     "text/csv": unknown;
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4943,7 +4943,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4952,7 +4952,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4961,7 +4961,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4970,7 +4970,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4984,7 +4984,7 @@ export interface operations {
     postReload: {
         parameters: {
             query?: {
-                /** @description Says what would change, and changes nothing. */
+                /** @description Report what would change, and change nothing. */
                 dry_run?: "true" | "false";
             };
             header?: never;
@@ -4993,7 +4993,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What a reload has changed, or would change. */
+            /** @description The changes of a reload, or of a dry run. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5002,7 +5002,7 @@ export interface operations {
                     "application/json": components["schemas"]["ReloadReport"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5011,7 +5011,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5020,7 +5020,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5029,7 +5029,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The state of things forbids it. */
+            /** @description The current state does not allow the call. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5038,7 +5038,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5047,7 +5047,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5076,7 +5076,7 @@ export interface operations {
                     "application/json": components["schemas"]["Overview"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5085,7 +5085,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5094,7 +5094,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5103,7 +5103,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5112,7 +5112,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5126,11 +5126,11 @@ export interface operations {
     getStatistics: {
         parameters: {
             query?: {
-                /** @description The interval of this time and later; a day ago, or with `day` 30 days. */
+                /** @description Intervals from this time on; default one day ago, with `day` 30 days ago. */
                 since?: string;
-                /** @description The interval of this time and before; now unless given. */
+                /** @description Intervals up to this time; default now. */
                 until?: string;
-                /** @description `hour` unless given; days are those of UTC. */
+                /** @description Default `hour`; days are in UTC. */
                 interval?: "hour" | "day";
                 /** @description A label. */
                 ca?: string;
@@ -5141,7 +5141,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What happened, over time. */
+            /** @description The events per interval. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5150,7 +5150,7 @@ export interface operations {
                     "application/json": components["schemas"]["Statistics"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5159,7 +5159,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5168,7 +5168,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5177,7 +5177,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5186,7 +5186,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5215,7 +5215,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5224,7 +5224,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5233,7 +5233,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5242,7 +5242,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5251,7 +5251,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5265,11 +5265,11 @@ export interface operations {
     getHistory: {
         parameters: {
             query?: {
-                /** @description The id of a device. */
+                /** @description The ID of a device. */
                 device?: string;
-                /** @description Who asked, as certificates, requests and audit records name it. */
+                /** @description The requester, as in certificates, requests and audit records. */
                 requester?: string;
-                /** @description That of a request. */
+                /** @description The ID of a request. */
                 request_id?: string;
             };
             header?: never;
@@ -5287,7 +5287,7 @@ export interface operations {
                     "application/json": components["schemas"]["History"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5296,7 +5296,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5305,7 +5305,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5314,7 +5314,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5323,7 +5323,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5343,7 +5343,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What is in force. */
+            /** @description The configuration in force. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5352,7 +5352,7 @@ export interface operations {
                     "application/json": components["schemas"]["Configuration"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5361,7 +5361,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5370,7 +5370,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5379,7 +5379,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5388,7 +5388,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5417,7 +5417,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5426,7 +5426,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5435,7 +5435,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5444,7 +5444,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5453,7 +5453,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5482,7 +5482,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5491,7 +5491,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5500,7 +5500,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5509,7 +5509,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5518,7 +5518,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5545,7 +5545,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5554,7 +5554,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5563,7 +5563,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5572,7 +5572,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5581,7 +5581,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5590,7 +5590,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5621,7 +5621,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5630,7 +5630,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5639,7 +5639,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5648,7 +5648,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5657,7 +5657,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -105,9 +105,15 @@ export function isUnavailable(error: unknown): error is OfKind<'unavailable'> {
   return error instanceof EstuaryError && error.kind === 'unavailable';
 }
 
-/** The message of any thrown value, for a log's detail. */
+/** The message of any thrown value, for a log or an operator. Errors of files say in words which file and why. */
 export function describe(error: unknown): string {
   if (error instanceof EstuaryError)
     return error.detail === undefined ? error.message : `${error.message}: ${error.detail}`;
-  return error instanceof Error ? error.message : String(error);
+  return error instanceof Error ? error.message.replace(SYSTEM_ERROR, systemMessage) : String(error);
 }
+
+/** Node's form, such as `ENOENT: no such file or directory, open '/etc/est.toml'`. */
+const SYSTEM_ERROR = /^E[A-Z0-9]+: (.+), ([a-z0-9]+)(?: '(.+)')?$/u;
+
+const systemMessage = (_: string, reason: string, call: string, path?: string): string =>
+  path === undefined ? `cannot ${call}: ${reason}` : `cannot ${call} ${path}: ${reason}`;

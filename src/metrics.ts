@@ -28,32 +28,32 @@ export class Metrics {
   readonly #registry = new Registry();
   readonly #requests = this.#counter(
     'estuary_requests_total',
-    'Answers, by listener, operation, CA and status; status none: the client went before there was one.',
+    'Responses by listener, operation, CA and status. Status none: the client disconnected first.',
     ...(['listener', 'operation', 'ca', 'status'] as const),
   );
   readonly #durations = this.#histogram(
     'estuary_request_duration_seconds',
-    "Seconds from a request's head to the end of its answer.",
+    'Seconds from the head of a request to the end of its response.',
     REQUEST_BUCKETS,
     ...(['listener', 'operation', 'ca', 'status'] as const),
   );
   readonly #refusals = this.#counter(
     'estuary_refusals_total',
-    'Answers that are errors, by their code (docs/reference/errors.md).',
+    'Error responses by code (docs/reference/errors.md).',
     ...(['listener', 'code'] as const),
   );
-  readonly #handshakes = this.#counter('estuary_tls_handshake_failures_total', 'Handshakes that failed.', 'listener');
+  readonly #handshakes = this.#counter('estuary_tls_handshake_failures_total', 'Failed TLS handshakes.', 'listener');
   readonly #issued = this.#counter('estuary_certificates_issued_total', 'Certificates issued.', 'ca');
   readonly #revoked = this.#counter('estuary_certificates_revoked_total', 'Certificates revoked.', 'ca');
-  readonly #queued = this.#counter('estuary_requests_queued_total', 'Requests that were queued.', 'ca');
+  readonly #queued = this.#counter('estuary_requests_queued_total', 'Requests queued for approval.', 'ca');
   readonly #authentications = this.#counter(
     'estuary_authentications_total',
-    'Credentials that were accepted or refused, by method.',
+    'Accepted and rejected credentials by method.',
     ...(['method', 'outcome'] as const),
   );
   readonly #authenticationFailures = this.#counter(
     'estuary_authentication_failures_total',
-    'Credentials that were refused.',
+    'Rejected credentials.',
     'method',
   );
   readonly #calls = this.#histogram(
@@ -64,7 +64,7 @@ export class Metrics {
   );
   readonly #authorizations = this.#histogram(
     'estuary_authorization_seconds',
-    'Calls of the external services that decide on requests ([ca.authorization]).',
+    'Calls to external authorization services ([ca.authorization]).',
     CALL_BUCKETS,
     ...(['ca', 'outcome'] as const),
   );
@@ -197,7 +197,7 @@ function observeProcess(registry: Registry, eventLoopDelay: () => [percentile: n
   const start = Math.round(Date.now() / 1000 - process.uptime());
   new Gauge({
     name: 'process_start_time_seconds',
-    help: 'When the process started.',
+    help: 'Start time of the process.',
     registers,
   }).set(start);
 }

@@ -43,11 +43,11 @@ export function renderState(state: ServiceState): Promise<string> {
   const registry = new Registry();
   const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]): Gauge<Label> =>
     new Gauge({ name, help, labelNames, registers: [registry] });
-  const up = gauge('estuary_ca_up', '1 while the CA can sign.', 'ca');
-  const caEnd = gauge('estuary_ca_certificate_expiry_timestamp_seconds', "notAfter of the CA's certificate.", 'ca');
+  const up = gauge('estuary_ca_up', '1 if the CA can sign.', 'ca');
+  const caEnd = gauge('estuary_ca_certificate_expiry_timestamp_seconds', 'notAfter of the CA certificate.', 'ca');
   const end = gauge(
     'estuary_certificate_expiry_timestamp_seconds',
-    'notAfter of each certificate that the service needs, by its use.',
+    'notAfter of each certificate that the service needs, by use.',
     'use',
     'ca',
     'subject',
@@ -61,25 +61,28 @@ export function renderState(state: ServiceState): Promise<string> {
     end.set({ use, ca, subject, serial }, notAfter / 1000);
   const dependencyUp = gauge(
     'estuary_dependency_up',
-    '1 while what the service needs outside of itself answers: hsm, dogtag, est, acme, command, gssapi.',
+    '1 if the external dependency responds: hsm, dogtag, est, acme, command, gssapi.',
     'dependency',
     'ca',
   );
   for (const { name, ca, up: isUp } of state.dependencies) dependencyUp.set({ dependency: name, ca }, isUp ? 1 : 0);
-  gauge('estuary_store_up', '1 while the store and the audit log can be written.').set(state.storeUp ? 1 : 0);
+  gauge('estuary_store_up', '1 if the store and the audit log can be written.').set(state.storeUp ? 1 : 0);
   if (state.waiting !== undefined) {
-    const pending = gauge('estuary_requests_pending', 'Requests in the queue that wait for a decision.', 'ca');
+    const pending = gauge('estuary_requests_pending', 'Queued requests that wait for a decision.', 'ca');
     for (const { ca, count } of state.waiting.pending) pending.set({ ca }, count);
-    gauge('estuary_lockouts', 'Addresses and names that are locked out.').set(state.waiting.lockouts);
+    gauge('estuary_lockouts', 'Locked-out addresses and names.').set(state.waiting.lockouts);
   }
-  const skew = gauge('estuary_clock_skew_seconds', "How far this node's clock is ahead of the database's.");
+  const skew = gauge(
+    'estuary_clock_skew_seconds',
+    "Seconds by which the clock of this node is ahead of the database's.",
+  );
   skew.set(state.clockSkew / 1000);
   const { lastReload } = state;
   const reloaded = 'estuary_config_last_reload_successful';
-  gauge(reloaded, '0 after a reload that failed, until one succeeds.').set(lastReload?.ok === false ? 0 : 1);
+  gauge(reloaded, '0 after a failed reload, until one succeeds.').set(lastReload?.ok === false ? 0 : 1);
   if (lastReload !== undefined)
-    gauge('estuary_config_last_reload_timestamp_seconds', 'When the last reload ended.').set(lastReload.at / 1000);
-  gauge('estuary_build_info', 'What runs; always 1.', 'version', 'node').set(
+    gauge('estuary_config_last_reload_timestamp_seconds', 'Time of the last reload.').set(lastReload.at / 1000);
+  gauge('estuary_build_info', 'Version of the running server; always 1.', 'version', 'node').set(
     { version: VERSION, node: process.version },
     1,
   );

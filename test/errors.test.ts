@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { errorReference } from '../scripts/lib/error-reference.ts';
 import {
   badRequest,
+  describe as described,
   errorWith,
   failed,
   forbidden,
@@ -91,5 +92,20 @@ describe('what catches an error asks for its kind, not for its status', () => {
     expect(
       files.filter(([, text]) => /\berror\.status (?:[<>]=?|[!=]==) ?\d/.test(text)).map(([file]) => file),
     ).toEqual([]);
+  });
+});
+
+describe('an error of a file names the path and the reason in words', () => {
+  test.each([
+    [() => readFileSync('/nonexistent/est.toml'), 'cannot open /nonexistent/est.toml: no such file or directory'],
+    [() => readFileSync('/'), 'cannot read: illegal operation on a directory'],
+  ])('%s', (read, expected) => {
+    let message = '';
+    try {
+      read();
+    } catch (error) {
+      message = described(error);
+    }
+    expect(message).toBe(expected);
   });
 });

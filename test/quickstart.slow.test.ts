@@ -56,7 +56,7 @@ describe.skipIf(!requires('openssl'))('scripts/quickstart --no-start', () => {
     expect({ code, lines: output.trimEnd().split('\n').sort() }).toEqual({
       code: 0,
       lines: [
-        `${file}: otp.bind_client_id: warning: is "off": whoever has a token may ask for any name, another's too ("cn" or "san")`,
+        `${file}: otp.bind_client_id: warning: is "off": anyone with a token can ask for any name, including those of others ("cn" or "san")`,
         `${file}: the configuration is valid`,
       ],
     });

@@ -22,14 +22,14 @@ A refused configuration prints every problem to standard error, one a line:
 \`\`\`text
 est.toml: otp.token_lenght: unknown key (the nearest known one is "otp.token_length")
 est.toml: est.port: 99999 is out of range (a whole number from 0 to 65535)
-est.toml: ca[devices].pkcs11.pin: a secret must not stand in the configuration file (pin_file = "path" or pin_env = "VARIABLE")
+est.toml: ca[devices].pkcs11.pin: a secret must not be in the configuration file (pin_file = "path" or pin_env = "VARIABLE")
 \`\`\`
 
 A \`[[ca]]\` or \`[[label]]\` table is named by its label: \`ca[devices]\`. Items of other lists, and tables without a valid label, are counted from 0: \`ca[0]\` is the
 first. What the TOML parser refuses is reported as \`est.toml:LINE:\`.
 
 - **Paths** are relative to the folder of the configuration file.
-- **Secrets** never stand in the file. Each is given as \`NAME_file\`, the path of a file, or as \`NAME_env\`, the name of an
+- **Secrets** are never in the file. Each is given as \`NAME_file\`, the path of a file, or as \`NAME_env\`, the name of an
   environment variable. From a file with a text, such as a PIN, one line end is cut off; keys are taken byte by byte.
 - **Durations** are whole seconds unless their name says days.
 - **Patterns** are regular expressions of JavaScript with the \`u\` flag, and have to match the whole value: \`dev-[0-9]+\`
@@ -83,7 +83,7 @@ Some settings are allowed and unsafe; the server starts and logs a warning that 
 - \`serverkeygen.encryption = "optional"\`, while server-side key generation is on
 - \`admin.public_metrics = true\`
 - roles in \`admin.tls.default_roles\`, although \`admin.clients\` has entries
-- \`otp.token_length\` below 16, \`otp.lockout_duration = 0\`, or \`otp.argon2\` weaker than OWASP's least parameters
+- \`otp.token_length\` below 16, \`otp.lockout_duration = 0\`, or \`otp.argon2\` weaker than OWASP's minimum
 - a private key that everybody on the machine can read
 
 \`profile = "niap"\` at the top of the file turns these settings into problems, except readable private keys: the server refuses to start. It also requires

@@ -11,7 +11,7 @@ import { Watchdog } from '../../test/fuzz/watchdog.ts';
 
 const USAGE = `Usage: scripts/fuzz [OPTION…]
 
-  --target NAME    only this parser; may be given more than once. ${Object.keys(TARGETS).join(', ')}
+  --target NAME    only this parser; repeatable. ${Object.keys(TARGETS).join(', ')}
   --seconds N      CPU seconds in all, shared by the targets (60)
   --seed N         of the changes that are made to inputs (1)
   --corpus FOLDER  reads inputs of earlier runs from FOLDER/TARGET, and adds those that reach something new

@@ -117,5 +117,5 @@ function eventsOf(
   ];
 }
 
-const requestNotFound = () => notFound('REQUEST_NOT_FOUND', 'there is no request with this id');
+const requestNotFound = () => notFound('REQUEST_NOT_FOUND', 'no request has this id');
 const decided = () => conflict('REQUEST_DECIDED', 'this request is no longer pending');

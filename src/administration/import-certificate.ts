@@ -58,7 +58,7 @@ function readOne(pem: string): Certificate {
 }
 
 const known = (): EstuaryError =>
-  conflict('CERTIFICATE_KNOWN', 'the store has a certificate of this CA with this serial number');
+  conflict('CERTIFICATE_KNOWN', 'the store already has a certificate of this CA with this serial number');
 
 /**
  * The CA's certificate with its current or former key; undefined for the CA's own certificates. @throws EstuaryError

@@ -106,7 +106,7 @@ export class ChainCheck {
     const { key, kept } = this.#options;
     const forged = await firstUnsigned(this.#seals.found, key);
     if (forged !== undefined)
-      throw new Broken(forged.record, `the checkpoint in record ${forged.record} has another signature`);
+      throw new Broken(forged.record, `the checkpoint in record ${forged.record} has an invalid signature`);
     return {
       ...verdict,
       ...(key === undefined ? {} : { checkpoints: this.#seals.found.length }),
@@ -119,7 +119,7 @@ export class ChainCheck {
 export async function badlyKept({ key, kept = [] }: ChainOptions): Promise<AuditVerdict | undefined> {
   const bad = await firstUnsigned(kept, key);
   if (bad === undefined) return undefined;
-  return { ok: false, seq: null, problem: `the kept checkpoint of record ${bad.seq} has another signature` };
+  return { ok: false, seq: null, problem: `the kept checkpoint of record ${bad.seq} has an invalid signature` };
 }
 
 /** Retries errors in the file, which a concurrent rotation or write may cause. */
@@ -155,13 +155,13 @@ function beginning({ first, archived: newest }: Beginning): { begin: ChainHead; 
 function nextInStore(head: ChainHead, row: StoredRecord, stored: StoredHead): ParsedRecord {
   const seq = head.seq + 1;
   if (row.seq !== seq) throw new Broken(seq, `record ${seq} is missing from the store`);
-  if (seq > stored.seq) throw new Broken(seq, `record ${seq} in the store was inserted behind the last one`);
+  if (seq > stored.seq) throw new Broken(seq, `record ${seq} in the store was inserted after the last one`);
   const record = parseLine(row.line);
   if (record === undefined) throw new Broken(seq, `record ${seq} in the store was changed: its hash does not fit`);
   if (record.seq !== seq)
     throw new Broken(seq, `record ${seq} in the store is out of order: it holds record ${record.seq}`);
   if (record.time !== row.time || record.type !== row.type)
-    throw new Broken(seq, `record ${seq} in the store was changed: its time or type is not the record's`);
+    throw new Broken(seq, `record ${seq} in the store was changed: its time or type differs from the record`);
   if (!follows(head, record))
     throw new Broken(seq, `record ${seq} in the store does not follow record ${head.seq}: one of them was replaced`);
   return record;

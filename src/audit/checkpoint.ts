@@ -24,7 +24,7 @@ export class CheckpointKey {
   constructor(spki: Buffer) {
     this.#publicKey = parsePublicKey(spki);
     const algorithm = defaultSignatureAlgorithm(this.#publicKey.keyType);
-    if (algorithm === undefined) throw new InputError(`a ${this.#publicKey.keyType} key signs no checkpoints`);
+    if (algorithm === undefined) throw new InputError(`a key of the type ${this.#publicKey.keyType} cannot sign checkpoints`);
     this.#algorithm = algorithm;
   }
 
@@ -55,7 +55,7 @@ export function keptCheckpoints(text: string): Checkpoint[] {
       return [];
     }
   });
-  if (found.length === 0) throw new InputError('it holds no checkpoint');
+  if (found.length === 0) throw new InputError('it contains no checkpoint');
   return found;
 }
 
@@ -99,7 +99,7 @@ export class Seals {
     const signed = this.#hashes[checkpoint.seq % REMEMBERED];
     const isFar = checkpoint.seq <= seq - REMEMBERED || signed === undefined;
     if (checkpoint.seq >= seq || (!isFar && signed !== checkpoint.hash))
-      throw new Broken(seq, `the checkpoint in record ${seq} is of another record ${checkpoint.seq} than the log has`);
+      throw new Broken(seq, `the checkpoint in record ${seq} signs a record ${checkpoint.seq} that differs from the one in the log`);
     this.found.push({ ...checkpoint, record: seq });
   }
 
@@ -107,7 +107,7 @@ export class Seals {
     if (this.#last > seq)
       throw new Broken(
         seq + 1,
-        `record ${this.#last} is missing, of which there is a kept checkpoint: the log was cut`,
+        `record ${this.#last} is missing, although a kept checkpoint signs it: the log was cut`,
       );
   }
 }

@@ -51,7 +51,7 @@ export class FileCursor {
     if (this.#size === 0 && stored.file_size > 0)
       throw new BrokenFile(
         stored.file_start,
-        `the audit file is missing or empty; it had the records from ${stored.file_start} to ${stored.seq}`,
+        `the audit file is missing or empty; it contained records ${stored.file_start} to ${stored.seq}`,
       );
   }
 
@@ -84,7 +84,7 @@ export class FileCursor {
   surplus(last: ChainHead): number {
     const { file_size } = this.#stored;
     if (!(this.#lines.next().done ?? false) || this.#size < file_size)
-      throw new BrokenFile(last.seq + 1, `the audit file goes on behind record ${last.seq}, the last of the store`);
+      throw new BrokenFile(last.seq + 1, `the audit file continues after record ${last.seq}, the last record in the store`);
     let head = last;
     if (this.#fd === undefined) return 0;
     for (const line of readLines(this.#fd, file_size, this.#size)) {
@@ -92,7 +92,7 @@ export class FileCursor {
       if (!line.whole) break;
       const record = parseLine(line.text);
       if (record === undefined || !follows(head, record))
-        throw new BrokenFile(head.seq + 1, `the line behind record ${head.seq} in the audit file does not follow it`);
+        throw new BrokenFile(head.seq + 1, `the line after record ${head.seq} in the audit file does not follow it`);
       head = record;
     }
     return head.seq - last.seq;
@@ -110,7 +110,7 @@ function difference(seq: number, line: FileLine): string {
   if (record === undefined) return `record ${seq} in the audit file was changed: its hash does not fit`;
   if (record.seq > seq) return `record ${seq} is missing from the audit file, which has record ${record.seq} there`;
   if (record.seq < seq) return `the audit file has record ${record.seq} again where record ${seq} should be`;
-  return `record ${seq} in the audit file is not the store's: it was replaced`;
+  return `record ${seq} in the audit file differs from the one in the store: it was replaced`;
 }
 
 function openIfThere(path: string): number | undefined {

@@ -30,7 +30,7 @@ export function readAuditFile(
   let [size, records, isCurrent] = [0, 0, false];
   for (const { record, end } of recordsOf(path)) {
     if (record === undefined || (last !== undefined && !follows(last, record)))
-      throw tampered(path, `a line behind record ${last?.seq ?? 0} does not continue the chain`);
+      throw tampered(path, `a line after record ${last?.seq ?? 0} does not continue the chain`);
     if (record.seq === head.seq && record.hash !== head.hash) throw tampered(path, OTHER_STORE);
     if (record.seq === head.seq + 1 && record.prev_hash !== head.hash) throw tampered(path, OTHER_STORE);
     first ??= record;

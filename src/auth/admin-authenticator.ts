@@ -91,7 +91,7 @@ export class AdminAuthenticator {
     const settings = this.#settings();
     const shown = presentedCertificates(presented)?.identity;
     if (session.certificate !== null && session.certificate !== shown)
-      return 'it began with another client certificate';
+      return 'it was started with another client certificate';
     const admin =
       session.method === 'mtls'
         ? await this.#byCertificate(settings, presented).catch(reasonOf)
@@ -104,7 +104,7 @@ export class AdminAuthenticator {
 
   #byTokenKey(settings: AdminAuthSettings, key: string): AdminIdentity | string | undefined {
     if (!settings.bearer_token.enabled || settings.mode === 'required')
-      return 'bearer tokens are not accepted any more';
+      return 'bearer tokens are no longer accepted';
     const holder = this.#administrators(settings).withTokenKey(key);
     return holder?.notAfter !== undefined && holder.notAfter <= this.#now()
       ? `the bearer token of ${holder.display} has expired`

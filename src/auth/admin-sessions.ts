@@ -111,7 +111,7 @@ export class AdminSessions {
     if (at - seen_at < Math.min(NOTED_EVERY, this.times.idle_timeout * 100)) return;
     await store
       .touchSession(id_hash, at)
-      .catch((error: unknown) => log.warn({ detail: describe(error) }, 'the use of a session could not be noted'));
+      .catch((error: unknown) => log.warn({ detail: describe(error) }, 'cannot record the use of a session'));
   }
 
   /** @param events committed with the end. `false`: the session does not exist */

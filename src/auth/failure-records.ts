@@ -53,11 +53,11 @@ export class FailureRecords {
   }
 
   async #tell({ count, last, since }: Counted<AuditEvent>): Promise<void> {
-    const detail = `${count} more refusals of this address since ${new Date(since).toISOString()}; the last: ${last.detail ?? ''}`;
+    const detail = `${count} more failures from this address since ${new Date(since).toISOString()}; the last: ${last.detail ?? ''}`;
     try {
       await this.#options.store.audit([{ ...last, detail: cutText(detail, MAX_DETAIL) }]);
     } catch (error) {
-      this.#options.log.error({ detail: describe(error), counted: count }, 'counted refusals could not be audited');
+      this.#options.log.error({ detail: describe(error), counted: count }, 'cannot write the count of authentication failures to the audit log');
     }
   }
 }

@@ -37,7 +37,7 @@ export class NotAccepted extends Error {
   readonly identity: Identity;
 
   constructor(identity: Identity) {
-    super('a credential that does not count here');
+    super('a credential of a method that this label does not accept');
     this.identity = identity;
   }
 }

@@ -118,7 +118,7 @@ function checkExtension(csr: CsrContent, template: ExtensionTemplate): void {
   const requested = csr.extensions.find(({ oid }) => oid === template.oid);
   if (requested === undefined) throw missing(`the extension ${oidName(template.oid)}`);
   if (template.value?.equals(requested.value) === false)
-    throw differs(`The CSR's extension ${oidName(template.oid)} has another value than this CA asks for.`);
+    throw differs(`The CSR's extension ${oidName(template.oid)} must have the value that GET csrattrs lists.`);
 }
 
 function checkSubjectAttribute(csr: CsrContent, { type, text }: AttributeTemplate): void {

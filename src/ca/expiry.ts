@@ -9,7 +9,7 @@ const DAY = 86_400_000;
 const NEAR_END = 30;
 /** The same for OCSP responders, whose certificates usually last only weeks. */
 const DELEGATE_NEAR_END = 7;
-const DELEGATE_ENDS = "the certificate of the OCSP responder ends; the CA's own key answers OCSP after that";
+const DELEGATE_ENDS = 'the certificate of the OCSP responder expires soon; after that, the CA key signs OCSP responses';
 
 type Expiring = Pick<Ca, 'driver' | 'certificate'>;
 
@@ -52,12 +52,12 @@ function warningOf(ca: Ca, days: number): string | undefined {
   if (days < NEAR_END) return ending(ca, days);
   // A CA that signs its own revocation data takes the validity from the profile.
   return ca.driver.statusSigner !== undefined && days < ca.profile.validity_days
-    ? `certificates end with the CA now, before validity_days (${ca.profile.validity_days}) are over`
+    ? `issued certificates expire with the CA certificate, before validity_days (${ca.profile.validity_days})`
     : undefined;
 }
 
 function ending({ certificate }: Expiring, days: number): string {
   const at = certificate.notAfter.toISOString();
   if (days < 0) return `the CA certificate expired on ${at}`;
-  return `the CA certificate ends in ${days} ${days === 1 ? 'day' : 'days'}, on ${at}`;
+  return `the CA certificate expires in ${days} ${days === 1 ? 'day' : 'days'}, on ${at}`;
 }

@@ -29,7 +29,7 @@ export function checkRequestedExtension(policy: ExtensionPolicy, { oid, critical
       return;
     case OID.basicConstraints:
       if (parsed(oid, value, parseBasicConstraints).ca)
-        throw badRequest('CA_NOT_ALLOWED', 'The request asks for a CA certificate, which is not issued here.');
+        throw badRequest('CA_NOT_ALLOWED', 'The request asks for a CA certificate, which this CA does not issue.');
       return;
     case OID.keyUsage: {
       checkKeyUsage(policy, parsed(oid, value, parseKeyUsage));
@@ -42,7 +42,10 @@ export function checkRequestedExtension(policy: ExtensionPolicy, { oid, critical
     default:
       if (policy.copied.has(oid)) checkCopied(oid, value);
       else if (critical)
-        throw badRequest('EXTENSION_NOT_ALLOWED', `The request has the critical extension ${oidName(oid)}.`);
+        throw badRequest(
+          'EXTENSION_NOT_ALLOWED',
+          `The request has the critical extension ${oidName(oid)}, which this CA does not issue.`,
+        );
   }
 }
 
@@ -73,7 +76,7 @@ function checkKeyUsage({ keyUsage }: ExtensionPolicy, usages: readonly KeyUsage[
   if (beyond !== undefined)
     throw badRequest(
       'KEY_USAGE_NOT_ALLOWED',
-      `The request asks for the key usage ${beyond}, which is not issued here.`,
+      `The request asks for the key usage ${beyond}, which this CA does not issue.`,
     );
 }
 
@@ -82,6 +85,6 @@ function checkPurposes({ purposes }: ExtensionPolicy, requested: readonly string
   if (beyond !== undefined)
     throw badRequest(
       'EXTENDED_KEY_USAGE_NOT_ALLOWED',
-      `The request asks for the extended key usage ${oidName(beyond)}, which is not issued here.`,
+      `The request asks for the extended key usage ${oidName(beyond)}, which this CA does not issue.`,
     );
 }

@@ -42,7 +42,7 @@ export async function checkRecipientNonce(
 ): Promise<void> {
   const echoed = control(message, 'recipientNonce');
   if (echoed !== undefined && !(await store.isCmcNonce(transactionKey, echoed.value)))
-    throw badMessage(echoed.bodyPartID, 'The recipientNonce is none that was sent in this transaction.');
+    throw badMessage(echoed.bodyPartID, 'The recipientNonce was not sent in this transaction.');
 }
 
 export type CmcAnswerMessage = Pick<PkiResponseMessage, 'httpStatus' | 'retryAfter' | 'der'>;
@@ -105,7 +105,7 @@ export class AnswerOnce {
 
   #busy(): CmcRefusal {
     const { retryAfter } = this.#options;
-    return new CmcRefusal('unavailable', 'tryLater', [0], 'This very message is being processed.', { retryAfter });
+    return new CmcRefusal('unavailable', 'tryLater', [0], 'This message is already being processed.', { retryAfter });
   }
 }
 

@@ -144,7 +144,7 @@ export class Authenticator {
         'bad-request',
         'badAlg',
         [outdated.bodyPartID],
-        'The control identityProof uses SHA-1; identityProofV2 does not.',
+        'The control identityProof uses SHA-1. Use identityProofV2.',
       );
     const proof = control(message, 'identityProofV2');
     if (proof === undefined || voucher?.covers(proof.bodyPartID) === true) return undefined;
@@ -196,7 +196,7 @@ export class Authenticator {
     if (issuer !== undefined && isSameHolder(tls, { certificate, issuer })) return {};
     const carried = await this.#carried(origin);
     if (carried.carried === undefined)
-      throw notAllowed(0, 'The message is signed by somebody else than the client of this TLS connection.');
+      throw notAllowed(0, 'The signer of the message is not the client of this TLS connection.');
     return carried;
   }
 
@@ -223,7 +223,7 @@ export class Authenticator {
       if (found?.verified === true) return this.#certified(message, found.certificate, origin);
     }
     if (tls instanceof EstuaryError) throw tls;
-    if (client === undefined) throw unauthenticated(0, 'Nothing in the message proves who its sender is.');
+    if (client === undefined) throw unauthenticated(0, 'The message does not authenticate its sender.');
     const { certificate, issuer, issuedHere } = client;
     // Not as an RA: it may carry another author's message, of which it has signed nothing.
     const sender = plain(certificateIdentity(certificate, issuer));
@@ -233,7 +233,7 @@ export class Authenticator {
 
 const NOT_ACCEPTED = {
   cmc: 'This CA does not accept shared secrets.',
-  mtls: 'This CA does not accept certificates as a method of authentication.',
+  mtls: 'This CA does not accept certificates for authentication.',
 } as const;
 
 /** @throws CmcRefusal 401 badIdentity */

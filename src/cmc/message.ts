@@ -56,7 +56,7 @@ export function readEnvelope(body: Buffer): Envelope {
     case OID.data:
       return { kind: 'unsigned', signedData: unsignedData(content) };
     case OID.envelopedData:
-      throw badMessageCheck('The message is encrypted to nobody here; TLS keeps it confidential.');
+      throw badMessageCheck('This server cannot decrypt the message. Send it unencrypted: TLS protects it.');
     default:
       throw badMessage(0, 'The message is neither SignedData nor AuthenticatedData.');
   }
@@ -78,7 +78,7 @@ function signedEnvelope(signedData: SignedData): Envelope {
   if (signer === undefined) return { kind: 'unsigned', signedData };
   if (more.length > 0) throw badMessageCheck('The message must have one signature only.');
   if (!digestMatches(signedData, signer))
-    throw badMessageCheck('The content is not what was signed: its digest differs.');
+    throw badMessageCheck('The content does not match the signature: its digest differs.');
   return { kind: 'signed', signedData, signer };
 }
 
@@ -110,7 +110,7 @@ export function readContent(envelope: Envelope): Message {
   const controls = data.controlSequence.map(parseControl);
   for (const name of SINGLE) {
     const [, second] = controlsNamed(controls, name);
-    if (second !== undefined) throw badMessage(second.bodyPartID, `The control ${name} is there twice.`);
+    if (second !== undefined) throw badMessage(second.bodyPartID, `The control ${name} occurs twice.`);
   }
   return { envelope, content, data, controls, requests: data.reqSequence.flatMap(readRequest) };
 }
@@ -155,6 +155,6 @@ export function checkUnsigned({ envelope, data, controls }: Message): void {
       'unauthenticated',
       'badIdentity',
       [other?.bodyPartID ?? 0],
-      'The message is not signed; only a revocation with its shared secret may go unsigned.',
+      'The message is not signed. Only a revocation with a shared secret may be unsigned.',
     );
 }

@@ -79,7 +79,8 @@ export class PendingRequests {
   async query(bodyPartID: BodyPartID, token: Buffer, sender: Sender, base: RequestBase): Promise<PartOutcome> {
     const row = await this.#find(token, base.ca);
     if (row === undefined) throw badMessage(bodyPartID, 'There is no request with this pendToken.');
-    if (!mayQuery(sender, row)) throw notAllowed(bodyPartID, 'The request with this pendToken is somebody else’s.');
+    if (!mayQuery(sender, row))
+      throw notAllowed(bodyPartID, 'The request with this pendToken belongs to another requester.');
     switch (stateOf(row)) {
       case 'pending':
         return { kind: 'pending', bodyPart: bodyPartID, requestId: row.id };

@@ -152,7 +152,7 @@ async function proofOfPossession(
       'bad-request',
       'popFailed',
       [bodyPartID],
-      'Only a registration authority of the configuration may vouch for the possession of a key.',
+      'Only a configured registration authority may confirm the possession of a key.',
     );
   return proof;
 }
@@ -171,11 +171,11 @@ function checkLinked(
   const random = control(message, 'popLinkRandom');
   if (random !== undefined) {
     if (secret === undefined || !verifyPopLinkWitness(request, random.value, secret))
-      throw unlinked(request.bodyPartID, 'The request has no popLinkWitnessV2 made of the shared secret.');
+      throw unlinked(request.bodyPartID, 'The request has no popLinkWitnessV2 made with the shared secret.');
     return;
   }
   if (signingKey?.equals(request.publicKey.spki) !== true && binding === 'off')
-    throw unlinked(request.bodyPartID, 'Nothing links the request’s key to the shared secret: popLinkWitnessV2 does.');
+    throw unlinked(request.bodyPartID, 'The request’s key is not linked to the shared secret. Add a popLinkWitnessV2.');
 }
 
 const unlinked = (bodyPartID: BodyPartID, message: string): CmcRefusal =>

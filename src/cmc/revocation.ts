@@ -62,7 +62,7 @@ export class CertificateActions {
   async confirm(bodyPartID: BodyPartID, id: CertificateId, sender: Sender, base: RequestBase): Promise<PartOutcome> {
     const row = await this.#find(id, base.ca);
     if (row === undefined) throw unknownCertificate(bodyPartID);
-    if (!(await isHolder(sender, row))) throw notAllowed(bodyPartID, 'The certificate is somebody else’s.');
+    if (!(await isHolder(sender, row))) throw notAllowed(bodyPartID, 'The certificate belongs to another requester.');
     await this.#options.store.audit([
       {
         ...eventBase(base),
@@ -94,9 +94,12 @@ export class CertificateActions {
     if (isRa(sender) || (row !== undefined && (await isHolder(sender, row)))) return sender.identity.display;
     if (sharedSecret === undefined) {
       if (sender.limitedTo !== undefined)
-        throw unauthenticated(bodyPartID, 'Neither a signature nor a shared secret proves who asks.');
+        throw unauthenticated(bodyPartID, 'The request has neither a valid signature nor a shared secret.');
       if (row === undefined) throw unknownCertificate(bodyPartID);
-      throw notAllowed(bodyPartID, 'The certificate is somebody else’s, and the request has no shared secret.');
+      throw notAllowed(
+        bodyPartID,
+        'The certificate belongs to another requester, and the request has no shared secret.',
+      );
     }
     const attempt = { address, caLabel: ca.label, now: this.#options.now(), bodyPart: bodyPartID };
     const { secrets, otp } = this.#options;

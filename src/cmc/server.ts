@@ -190,7 +190,8 @@ export class CmcServer {
     const parts = [...new Set(ids)].map((id) => cmsSequence.find((part) => part.bodyPartID === id));
     const budget = { left: MAX_REQUESTS - authenticated.message.requests.length };
     const responses = [];
-    if (parts.includes(undefined)) throw badMessage(bodyPartID, 'The batch names messages that are not there.');
+    if (parts.includes(undefined))
+      throw badMessage(bodyPartID, 'The batch refers to messages that it does not contain.');
     for (const part of parts) {
       if (part === undefined) continue;
       responses.push(await this.#inner(part, authenticated, received, base, budget));
@@ -231,7 +232,7 @@ export class CmcServer {
   ): Promise<PartOutcome[]> {
     const { message, sender } = inner;
     const batch = control(message, 'batchRequests');
-    if (batch !== undefined) throw badMessage(batch.bodyPartID, 'A batch inside of a batch is not processed.');
+    if (batch !== undefined) throw badMessage(batch.bodyPartID, 'A batch must not contain a batch.');
     checkMessage(message, sender, processedControls(outer.message, id));
     budget.left -= message.requests.length;
     if (budget.left < 0) throw badMessage(0, `The batch has more than ${MAX_REQUESTS} certification requests.`);
@@ -263,7 +264,7 @@ export class CmcServer {
       noteOnRequest({ code: failInfo ?? 'noSupport' });
       this.#options.log[level](
         { request_id: requestId, status: httpStatus, code: failInfo ?? 'noSupport', detail: detail ?? message },
-        'CMC request refused',
+        'CMC request rejected',
       );
     }
     return buildResponse({ ca, responder, controls, outcomes, now, retryAfter: this.#options.retryAfter });

@@ -78,7 +78,7 @@ export function text({ pattern, check, sensitive = false, ...notes }: TextOption
 /** A point in time, ISO 8601 with `Z` or an offset: a string or a TOML date, a string in `Config`. */
 export function timestamp(options: KeyOptions<string>): Key<string> {
   const check = (value: string): string | undefined =>
-    readTimestamp(value) === undefined ? `"${value}" is no time` : undefined;
+    readTimestamp(value) === undefined ? `"${value}" is not a time` : undefined;
   const allowed = 'a time with its offset, such as 2030-01-31T12:00:00Z';
   return Type.Unsafe(Type.String({ ...options, form: 'time', check, allowed }));
 }
@@ -116,7 +116,7 @@ export function choice<const V extends readonly string[]>(values: V, options: Ke
 /** A file or folder; absolute in `Config`, relative to the configuration file's folder in TOML. */
 export function path({ words = [], ...options }: KeyOptions<string> & Pick<Notes, 'words'>): Key<string> {
   const check = (value: string): string | undefined =>
-    value === '' || value.includes('\0') ? 'is empty or no path' : undefined;
+    value === '' || value.includes('\0') ? 'is empty or not a path' : undefined;
   const allowed = [...words.map((word) => `"${word}"`), 'a path, relative to the configuration file'].join(', ');
   return Type.Unsafe(Type.String({ ...options, words, form: 'path', check, allowed }));
 }

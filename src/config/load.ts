@@ -75,7 +75,7 @@ async function read(file: string, env: Environment): Promise<Read> {
 /** Detects file keys that PostgreSQL does not use; only the document shows them, because they have defaults. */
 function givenInVain({ store }: Table): Problem[] {
   if (!isTable(store) || store['driver'] !== 'postgres' || store['path'] === undefined) return [];
-  return [{ key: 'store.path', message: 'goes with driver = "sqlite" (driver is "postgres" here)' }];
+  return [{ key: 'store.path', message: 'requires driver = "sqlite" (driver is "postgres")' }];
 }
 
 function withDerivedDefaults(document: Table): Table {

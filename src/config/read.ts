@@ -49,7 +49,7 @@ function checkKeys(root: TObject, table: TObject, raw: Table, key: string, also:
     const child = table.properties[name];
     const message =
       child !== undefined && isSecret(child)
-        ? `a secret must not stand in the configuration file (${name}_file = "path" or ${name}_env = "VARIABLE")`
+        ? `a secret must not be in the configuration file (${name}_file = "path" or ${name}_env = "VARIABLE")`
         : explain(root, known, name, key);
     return { key: key === '' ? name : `${key}.${name}`, message };
   });
@@ -62,7 +62,7 @@ function explain(root: TObject, known: readonly string[], name: string, key: str
   if (removed !== undefined) return removed;
   const suggestion = suggest(root, known, name, key);
   const secret = SECRET_NAME.test(name)
-    ? 'unknown key, and a secret must not stand in the configuration file: secrets are given as *_file or *_env'
+    ? 'unknown key, and a secret must not be in the configuration file: secrets are given as *_file or *_env'
     : 'unknown key';
   return suggestion === undefined ? secret : `${secret} (the nearest known one is "${suggestion}")`;
 }
@@ -185,7 +185,7 @@ class Reader {
       // Reports it as belonging to another variant rather than as unknown.
       const foreign = names.filter((name) => name !== selector && name in raw);
       for (const name of foreign)
-        this.#problem(`${key}.${name}`, `goes with ${on} = "${name}"`, `${on} is "${String(selector)}" here`);
+        this.#problem(`${key}.${name}`, `requires ${on} = "${name}"`, `${on} is "${String(selector)}"`);
       return this.table(chosen, raw, key, foreign);
     }
     const wrong = typeof selector === 'string' ? `"${selector}" is not known` : `is ${typeName(selector)}`;

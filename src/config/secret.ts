@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { inspect, isDeepStrictEqual } from 'node:util';
+import { getSystemErrorMessage, inspect, isDeepStrictEqual } from 'node:util';
 import { isTable } from './problem.ts';
 
 /**
@@ -99,14 +99,15 @@ function withoutLineEnd(bytes: Buffer): Buffer {
   return bytes.subarray(0, bytes.at(-2) === 0x0d ? -2 : -1);
 }
 
-/** `ENOENT` and other common codes in words; rare codes unchanged. */
+/** Why the system refused a file, in words. */
 export function errorCode(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
-  const words: Readonly<Record<string, string>> = {
-    ENOENT: 'there is no such file',
-    EACCES: 'permission denied',
-    EISDIR: 'it is a folder',
-    ENOTDIR: 'a part of the path is not a folder',
-  };
-  return words[code] ?? code;
+  if (!(error instanceof Error && 'code' in error && 'errno' in error)) return 'unreadable';
+  return WORDS[String(error.code)] ?? getSystemErrorMessage(Number(error.errno));
 }
+
+/** Where the system's own words are vague. */
+const WORDS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of the path is not a folder',
+};

@@ -51,7 +51,7 @@ export class Allowed {
       return new Allowed(await Checked.of(keyed.overridden(override)), override);
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      throw service.failure(asked, `what it allows the CA does not issue: ${error.code} ${error.message}`);
+      throw service.failure(asked, `the CA does not issue what it allows: ${error.code} ${error.message}`);
     }
   }
 
@@ -69,7 +69,7 @@ export class Allowed {
 function overrideProblem({ request, authorized }: Keyed, { validity_days }: Override): string | undefined {
   if (authorized.isRenewal) return 'it asks for other names or another validity at a re-enrollment';
   const { driver, profile } = request.ca;
-  if (driver.remoteQueue !== undefined) return 'the CA goes by the names of the CSR';
+  if (driver.remoteQueue !== undefined) return 'the CA uses the names of the CSR';
   if (validity_days !== undefined && validity_days > profile.max_validity_days)
     return `it asks for ${validity_days} days, more than max_validity_days`;
   return undefined;

@@ -21,7 +21,7 @@ export function parseCertifiedNames(text: string): CertifiedNames {
   const parts: unknown = JSON.parse(text);
   const at = (index: number): string | null => {
     const part: unknown = Array.isArray(parts) ? parts[index] : undefined;
-    if (part !== null && typeof part !== 'string') throw new TypeError('these are no names');
+    if (part !== null && typeof part !== 'string') throw new TypeError('the value is not a list of names');
     return part;
   };
   const names = (index: number): GeneralName[] => {

@@ -164,9 +164,9 @@ function refused(error: unknown, { subject, sans }: Pick<Verdict, 'subject' | 's
 /** The queue stores the requester without its certificate. undefined: the outcome does not depend on it. */
 function whyUnknown({ config }: Ca, { required_device, method, override }: RequestRow): string | undefined {
   if (config.devices !== 'off' && required_device === null && !BY_NAME.includes(method))
-    return 'which device asks is known when it shows its certificate again';
+    return 'the device is identified only when it presents its certificate again';
   if (config.authorization !== undefined && override === null)
-    return "the CA's external service decides when the requester asks again";
+    return 'the external authorization service decides when the requester polls again';
   return undefined;
 }
 
@@ -174,7 +174,7 @@ function whyUnknown({ config }: Ca, { required_device, method, override }: Reque
 const BY_NAME: readonly string[] = ['otp', 'gssapi', 'ldap', 'jwt'];
 
 const uncounted = (what: string): EstuaryError =>
-  unauthorized('AUTHENTICATION_REQUIRED', `${what} do not count at this CA`);
+  unauthorized('AUTHENTICATION_REQUIRED', `this CA does not accept ${what}`);
 
 /** A fictitious password, so that the check proceeds as if one was presented. */
 function passwordHolder(requestId: string, clientId: string): OtpIdentity {

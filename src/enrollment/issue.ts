@@ -91,7 +91,7 @@ export class Reserved {
       if (result === 'request-taken') throw new RequestTaken();
       if (result === 'device-refused') throw deviceNotRegistered('at the reservation');
       if (result === 'repeated') throw new RequestRepeated();
-      if (result === 'otp-unusable') throw tokenInvalid(request.identity, 'no use left at the reservation');
+      if (result === 'otp-unusable') throw tokenInvalid(request.identity, 'used up at the reservation');
       // A queued request took its use earlier.
       if (result === 'reserved') return new Reserved(allowed, waited ? [] : clearedBy(request));
     }

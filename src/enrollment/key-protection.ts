@@ -84,7 +84,7 @@ function checkScheme(keyType: string, named: ReadonlySet<string>): void {
 const noOverlap = (missing: string): ReturnType<typeof badRequest> =>
   badRequest(
     'CAPABILITIES_WITHOUT_OVERLAP',
-    `The CSR's SMIMECapabilities leave out ${missing}, which the server would encrypt the private key with.`,
+    `The CSR's SMIMECapabilities do not list ${missing}, which the server uses to encrypt the private key.`,
   );
 
 export type KeyProtection =
@@ -151,7 +151,7 @@ function identifier(csr: CsrContent, type: string, name: string): Buffer | undef
     return octets;
   } catch (error) {
     if (!(error instanceof DerError)) throw error;
-    throw badRequest('KEY_IDENTIFIER_MALFORMED', `The CSR's ${name} is not one OCTET STRING with octets in it.`);
+    throw badRequest('KEY_IDENTIFIER_MALFORMED', `The CSR's ${name} is not a single OCTET STRING that is not empty.`);
   }
 }
 
@@ -216,7 +216,7 @@ function checkKey(publicKey: PublicKeyInfo): void {
   const problem = publicKeyProblem(publicKey);
   if (problem !== undefined) throw unsuitable(problem.reason);
   if (publicKey.algorithm !== 'rsa' && publicKey.algorithm !== 'ec')
-    throw unsuitable(`is of the type ${publicKey.keyType}, which encrypts nothing`);
+    throw unsuitable(`is of the type ${publicKey.keyType}, which cannot encrypt`);
   if (publicKey.rsa !== undefined && publicKey.rsa.modulus.length * 8 > MAX_RSA_BITS)
     throw unsuitable(`is RSA with more than ${MAX_RSA_BITS} bits`);
   if (!isUsable(publicKey)) throw unsuitable('is not a usable key');

@@ -53,7 +53,7 @@ async function expand(workerData: MlDsaSeed): Promise<Buffer> {
   const worker = new Worker(siblingModule(import.meta.url, './ml-dsa-expansion'), { workerData });
   try {
     const message: unknown = (await once(worker, 'message')).at(0);
-    if (!(message instanceof Uint8Array)) throw new TypeError('the thread answered with something else than a key');
+    if (!(message instanceof Uint8Array)) throw new TypeError('the thread returned no key');
     return Buffer.from(message.buffer);
   } finally {
     await worker.terminate();

@@ -75,8 +75,8 @@ export class Queued {
       { ...eventBase(request), type: 'request.queued', outcome: 'success', detail: request.operation },
     ];
     const result = await store.queueRequest(row, place.supersedes, events, clearedBy(request));
-    if (result === 'otp-unusable') throw tokenInvalid(request.identity, 'no use left when it was to be queued');
-    if (result === 'device-refused') throw deviceNotRegistered('when it was to be queued');
+    if (result === 'otp-unusable') throw tokenInvalid(request.identity, 'used up when the request was to be queued');
+    if (result === 'device-refused') throw deviceNotRegistered('when the request was to be queued');
     return result === 'queued' ? new Queued(row.id) : result;
   }
 }

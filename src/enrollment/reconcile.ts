@@ -28,13 +28,13 @@ export async function reconcile(
           ...(reservation.serial === null ? {} : { serial: reservation.serial }),
         },
         atCa
-          ? 'the process ended during the submission; what became of it at the CA is looked for'
-          : 'the process ended between the intent and the record; no certificate was handed out',
+          ? 'the process ended during the submission; the server looks for the request at the CA'
+          : 'the process ended between the intent and the record; no certificate was delivered',
       ),
     ]);
   }
   // After their reservations: a process that takes over a message must not find an open one.
   await store.releaseCmcMessages(instance);
-  if (open.length > 0) log.warn({ reservations: open.length }, 'closed what an interrupted process left open');
+  if (open.length > 0) log.warn({ reservations: open.length }, 'closed the reservations of an interrupted process');
   return open.length;
 }

@@ -77,7 +77,7 @@ export class RemoteRequests {
       const lasting = isRefusal(error);
       if (lasting || (error instanceof EstuaryError && ENDINGS.has(error.code))) throw error;
       // An unreachable CA does not change the request's state.
-      this.#options.log.warn({ ca: row.ca, request_id: row.id, detail: describe(error) }, 'request not polled');
+      this.#options.log.warn({ ca: row.ca, request_id: row.id, detail: describe(error) }, 'cannot poll the request');
       return waits;
     }
   }
@@ -91,12 +91,15 @@ export class RemoteRequests {
         if (remote !== undefined) await this.poll(remote, row).catch((error: unknown) => this.#noteEnd(row, error));
       }
     } catch (error) {
-      log.warn({ detail: describe(error) }, 'unanswered submissions could not be looked into');
+      log.warn({ detail: describe(error) }, 'cannot look up unanswered submissions');
     }
   }
 
   #noteEnd(row: RequestRow, error: unknown): void {
-    this.#options.log.warn({ ca: row.ca, request_id: row.id, detail: describe(error) }, 'unanswered submission ended');
+    this.#options.log.warn(
+      { ca: row.ca, request_id: row.id, detail: describe(error) },
+      'an unanswered submission failed',
+    );
   }
 
   async #ask({ queue }: RemoteCa, row: RequestRow, reference: string): Promise<EnrollmentOutcome | undefined> {
@@ -131,8 +134,8 @@ export class RemoteRequests {
     const since = row.missing_since ?? now;
     if (row.missing_since === null) await this.#store.noteMissing(row.id, now);
     if (now - since < queue.lostAfter) return;
-    await this.#end(row, { ...UNDECIDED, reason: 'The CA took the request and does not know it any more.' });
-    throw unavailable('REQUEST_LOST', 'The CA has lost this request; send it again.');
+    await this.#end(row, { ...UNDECIDED, reason: 'The CA accepted the request and no longer knows it.' });
+    throw unavailable('REQUEST_LOST', 'The CA has lost this request. Send it again.');
   }
 
   /** @returns its reference or outcome at the CA; undefined: not found yet */
@@ -167,7 +170,7 @@ export class RemoteRequests {
           ? 'The submission was not answered. The CA may have issued a certificate.'
           : 'The submission was not answered, and the CA does not know the request.',
     });
-    throw unavailable('SUBMISSION_LOST', `The CA "${ca.label}" did not take the request; send it again.`);
+    throw unavailable('SUBMISSION_LOST', `The CA "${ca.label}" did not accept the request. Send it again.`);
   }
 
   /** Another request with the same key may have been issued meanwhile. */

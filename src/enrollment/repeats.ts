@@ -118,7 +118,7 @@ export class Repeats {
       throw tokenInvalid(request.identity, `token ${use.otp_id} has expired or is revoked`);
     if (key.kind === 'generated') throw keySentOnce(certificate);
     const { serial, der } = certificate;
-    const note = `the answer to ${use.request_id} once more`;
+    const note = `repeats the response to ${use.request_id}`;
     await store.audit(request.events.map((event) => ({ ...event, serial, detail: `${event.detail ?? ''}; ${note}` })));
     return { status: 'issued', certificate: der };
   }
@@ -126,13 +126,13 @@ export class Repeats {
 
 /** 503: the outcome of the first request is not known yet. */
 export const underWay = (): EstuaryError =>
-  unavailable('REQUEST_UNDER_WAY', 'The same request is still being answered; send it again.');
+  unavailable('REQUEST_UNDER_WAY', 'The same request is still being processed. Send it again later.');
 
 /** 403: a generated key is sent only once; a client that lost it needs another certificate. */
 export function keySentOnce({ serial, ca }: { readonly serial: string | null; readonly ca: string }): EstuaryError {
   return forbidden(
     'KEY_SENT_ONCE',
-    `The private key was sent with certificate ${serial} and is not kept; have that certificate revoked, then ask again.`,
+    `The private key was sent with certificate ${serial} and is not kept; have that certificate revoked, then request a new one.`,
     { detail: `certificate ${ca} ${serial}` },
   );
 }

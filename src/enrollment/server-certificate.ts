@@ -80,13 +80,13 @@ export class ServerCertificate {
         this.#keep(pair);
         this.#current = pair;
         const [{ serialNumber: serial, notAfter }] = pair.certificates;
-        log.info({ serial, not_after: notAfter.toISOString() }, "the server's own certificate was issued");
+        log.info({ serial, not_after: notAfter.toISOString() }, 'the server certificate was issued');
       } finally {
         release();
       }
     } catch (error) {
       if (this.#current === undefined || !this.#isInTime(this.#current.certificates[0])) throw error;
-      log.error({ detail: describe(error) }, "the server's own certificate could not be renewed");
+      log.error({ detail: describe(error) }, 'cannot renew the server certificate');
     }
   }
 
@@ -105,7 +105,7 @@ export class ServerCertificate {
       const [certificates, privateKey] = [await readCertificates(path), await readPrivateKey(path)];
       return spkiOf(privateKey).equals(certificates[0].spki) ? { certificates, privateKey } : undefined;
     } catch (error) {
-      this.#options.log.error({ detail: describe(error) }, "the file of the server's own certificate cannot be used");
+      this.#options.log.error({ detail: describe(error) }, 'cannot use the file of the server certificate');
       return undefined;
     }
   }

@@ -54,7 +54,7 @@ export class Submitted {
       options.store.submitRequest(row, supersedes, reservation, events, retry_window),
     );
     if (result === 'repeated') throw new RequestRepeated();
-    if (result === 'otp-unusable') throw tokenInvalid(allowed.keyed.request.identity, 'no use left at the submission');
+    if (result === 'otp-unusable') throw tokenInvalid(allowed.keyed.request.identity, 'used up at the submission');
     if (result === 'device-refused') throw deviceNotRegistered('at the submission');
     return result === 'submitted' ? new Submitted(allowed, row, options) : result;
   }
@@ -101,7 +101,10 @@ export class Submitted {
   /** It may have arrived: the client polls, and the CA is searched for it. */
   async #unanswered(request: RequestBase, error: unknown): Promise<EnrollmentOutcome> {
     const detail = `not answered by the CA, which may have it: ${describe(error)}`;
-    this.#options.log.warn({ ca: request.ca.label, request_id: request.requestId, detail }, 'submission not answered');
+    this.#options.log.warn(
+      { ca: request.ca.label, request_id: request.requestId, detail },
+      'the CA did not respond to the submission',
+    );
     await orRelease(this.#options, request.requestId, () =>
       this.#options.store.awaitCa(request.requestId, null, [
         { ...eventBase(request), type: 'request.queued', outcome: 'success', detail },

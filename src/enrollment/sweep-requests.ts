@@ -34,8 +34,8 @@ async function sweep({ store, log, now, lifetimes, isOnDuty, lookForUnanswered }
       batch = swept.purged;
     }
     while ((await store.purgeCmcMessages(now() - lifetimes.retention)) === PURGED_AT_ONCE);
-    if (expired + purged > 0) log.info({ expired, purged }, 'queued requests whose time is over');
+    if (expired + purged > 0) log.info({ expired, purged }, 'expired or deleted queued requests');
   } catch (error) {
-    log.warn({ detail: describe(error) }, 'queued requests could not be swept');
+    log.warn({ detail: describe(error) }, 'cannot expire queued requests');
   }
 }

@@ -173,7 +173,7 @@ export class Connections {
         serve(socket);
       },
       refused: (detail) => {
-        this.#lines.info(`proxy ${balancer}`, { listener, address: balancer, detail }, 'PROXY header refused');
+        this.#lines.info(`proxy ${balancer}`, { listener, address: balancer, detail }, 'PROXY header rejected');
       },
     });
   }

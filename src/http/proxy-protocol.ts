@@ -41,7 +41,7 @@ export const LONGEST_PROXY_HEADER = V2_FIXED + V2_LONGEST;
 export function readProxyHeader(bytes: Buffer): ProxyHeader {
   if (startsLike(bytes, V2)) return bytes.length < V2_FIXED ? INCOMPLETE : readV2(bytes);
   if (startsLike(bytes, V1)) return readV1(bytes);
-  return invalid('there is no PROXY header');
+  return invalid('the PROXY header is missing');
 }
 
 /** Whether it begins with these octets, or may do so with more data. */
@@ -120,7 +120,7 @@ interface ProxyHeaderTaker {
  */
 export function takeProxyHeader(socket: Socket, timeout: number, { taken, refused }: ProxyHeaderTaker): void {
   let bytes: Buffer = Buffer.alloc(0);
-  const timer = setTimeout(() => refuse('the header did not come in time'), timeout);
+  const timer = setTimeout(() => refuse('the header did not arrive in time'), timeout);
   const ignore = (): void => undefined;
   const stop = (): void => {
     clearTimeout(timer);

@@ -296,7 +296,7 @@ function renewing(live: LiveSettings, log: Logger): () => void {
   const renew = (): void =>
     void live
       .renewOwn()
-      .catch((error: unknown) => log.error({ detail: describe(error) }, "the server's own certificate has ended"));
+      .catch((error: unknown) => log.error({ detail: describe(error) }, 'the server certificate has expired'));
   const timer = setInterval(renew, RENEWAL_LOOK).unref();
   return () => clearInterval(timer);
 }

@@ -32,7 +32,7 @@ export class Anchors extends Recurring {
       this.#failing = false;
     } catch (error) {
       if (!this.#failing)
-        this.#log.warn({ detail: describe(error) }, "the ends of other nodes' audit chains were not noted");
+        this.#log.warn({ detail: describe(error) }, 'cannot record the ends of the audit chains of other nodes');
       this.#failing = true;
     }
   }
@@ -64,7 +64,7 @@ export class Checkpoints extends Recurring {
 
   protected work(): Promise<void> {
     return this.make().catch((error: unknown) =>
-      this.#options.log.error({ detail: describe(error) }, 'no checkpoint of the audit log could be made'),
+      this.#options.log.error({ detail: describe(error) }, 'cannot create a checkpoint of the audit log'),
     );
   }
 

@@ -39,7 +39,7 @@ export class Lifecycle {
     const drop = (): Promise<void> =>
       next
         .drop()
-        .catch((error: unknown) => log.error({ detail: describe(error) }, 'what a reload has made was not closed'));
+        .catch((error: unknown) => log.error({ detail: describe(error) }, 'cannot close resources of a failed reload'));
     try {
       const state = await live.make(config, material, next.router);
       return {

@@ -33,7 +33,7 @@ export function listenerContext(
   if (limits.total < wanted.total)
     log.warn(
       { open_files: openFiles, max_connections: limits.total },
-      'the limit of open files allows fewer connections than server.max_connections (for each listener)',
+      'the limit of open files allows fewer connections per listener than server.max_connections',
     );
   return { limits, log };
 }

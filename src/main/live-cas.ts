@@ -109,7 +109,9 @@ export class LiveCas implements Part {
     this.#retired.add(once);
     Promise.race([endOfWork(), sleep(patience, undefined, { ref: false })])
       .then(once)
-      .catch((error: unknown) => log.error({ detail: describe(error) }, 'what a reload has replaced was not closed'));
+      .catch((error: unknown) =>
+        log.error({ detail: describe(error) }, 'cannot close resources that a reload replaced'),
+      );
   }
 }
 

@@ -119,7 +119,7 @@ export class LiveSettings {
   /** For the EST listener if it verifies client certificates. */
   get clientTrust(): ClientTrust {
     const { estTrust } = this.current;
-    if (estTrust === undefined) throw new Error('no client certificate is verified');
+    if (estTrust === undefined) throw new Error('client certificates are not verified');
     return estTrust;
   }
 

@@ -136,7 +136,7 @@ class SharedNode implements Nodes {
     clearInterval(this.#timer);
     this.#closing.store = undefined;
     await this.#lease.stop();
-    this.#log.info('the name of this node is free');
+    this.#log.info('released the name of this node');
   }
 }
 
@@ -162,7 +162,7 @@ async function sharedTickets(
     if (shared === undefined) {
       log.warn(
         { key: 'store.shared_key' },
-        'what the nodes share is sealed under another key: TLS sessions are resumed where they began',
+        'store.shared_key differs from the key of the other nodes: each node resumes only its own TLS sessions',
       );
       return { secret: own };
     }
@@ -183,7 +183,7 @@ async function advanced(
     const client = await connect();
     await advanceSecret(client, key, TICKETS, secret.share()).finally(() => client.end());
   } catch (error) {
-    log.warn({ detail: describe(error) }, 'the secret of TLS session tickets in the database could not be renewed');
+    log.warn({ detail: describe(error) }, 'cannot renew the secret of TLS session tickets in the database');
   }
 }
 
@@ -198,7 +198,7 @@ export function amongNodes(store: Store, isHeld: () => boolean): Store {
   const guarded =
     <A extends unknown[], R>(call: (...args: A) => Promise<R>) =>
     (...args: A): Promise<R> =>
-      isHeld() ? call(...args) : Promise.reject(leaseLost('the other nodes may take this one for dead'));
+      isHeld() ? call(...args) : Promise.reject(leaseLost('the other nodes may consider this node dead'));
   return {
     ...store,
     reserve: guarded(store.reserve.bind(store)),
@@ -209,7 +209,7 @@ export function amongNodes(store: Store, isHeld: () => boolean): Store {
     recordCertificate: (...args) =>
       store.recordCertificate(...args).catch((error: unknown) => {
         if (error instanceof EstuaryError && error.code === 'RESERVATION_NOT_OPEN')
-          throw leaseLost('another node took this one for dead and closed the reservation', error);
+          throw leaseLost('another node considered this node dead and closed the reservation', error);
         throw error;
       }),
   };

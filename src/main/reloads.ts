@@ -89,7 +89,9 @@ export class Reloads {
       log.error({ detail }, 'reload failed; the old configuration stays in force');
       await store
         .audit([{ type: 'config.reload', outcome: 'failure', ...order.by, detail }])
-        .catch((failure: unknown) => log.error({ detail: describe(failure) }, 'reload failure not audited'));
+        .catch((failure: unknown) =>
+          log.error({ detail: describe(failure) }, 'cannot write the failed reload to the audit log'),
+        );
       return { ok: false, reason: detail };
     }
   }
@@ -161,7 +163,7 @@ export class Reloads {
       .filter(({ ca }) => gone.has(ca))
       .map(({ ca, count }) => ({
         key: 'ca',
-        message: `the label "${ca}" is gone, and ${count} ${count === 1 ? 'request waits' : 'requests wait'} in its queue`,
+        message: `the label "${ca}" was removed, and ${count} ${count === 1 ? 'request waits' : 'requests wait'} in its queue`,
       }));
   }
 }

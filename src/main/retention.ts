@@ -44,7 +44,7 @@ export class Retention extends Recurring {
   protected work(isFirst: boolean): Promise<void> {
     // One archive file per day, not per hour.
     return purge(this.#options, { signal: this.#stopped.signal, slack: isFirst ? 0 : DAY }).catch((error: unknown) =>
-      this.#options.log.error({ detail: describe(error) }, 'what is over could not be purged'),
+      this.#options.log.error({ detail: describe(error) }, 'cannot delete expired records'),
     );
   }
 
@@ -70,7 +70,7 @@ export async function purge(options: RetentionOptions, { signal, slack = 0 }: Ru
       await archiveAudit(options, config.audit.archive, before(audit), signal);
     gone['audit'] = await inBatches(() => store.purgeArchived(), signal);
   }
-  if (Object.values(gone).some((count) => count > 0)) log.info(gone, 'purged what is over');
+  if (Object.values(gone).some((count) => count > 0)) log.info(gone, 'deleted expired records');
 }
 
 async function inBatches(batch: () => Promise<number>, signal: AbortSignal | undefined): Promise<number> {

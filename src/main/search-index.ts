@@ -40,7 +40,7 @@ export class SearchIndex implements Part {
         if (this.#isOnDuty() && (await this.#store.isSearchBehind())) more = await this.#store.indexForSearch();
         failing = false;
       } catch (error) {
-        if (!failing) this.#log.warn({ detail: describe(error) }, 'names could not be indexed for searches');
+        if (!failing) this.#log.warn({ detail: describe(error) }, 'cannot index names for searches');
         failing = true;
       }
       await delay(more ? BREATH : INTERVAL, undefined, { signal: this.#stopped.signal, ref: false }).catch(

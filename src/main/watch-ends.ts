@@ -35,7 +35,7 @@ export function watchEnds({ ends, config, log, now }: EndsOptions): () => void {
           days_left: days,
           not_after: new Date(notAfter).toISOString(),
         },
-        days < 0 ? 'a certificate has ended' : 'a certificate ends soon',
+        days < 0 ? 'a certificate has expired' : 'a certificate expires soon',
       );
     }
   });

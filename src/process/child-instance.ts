@@ -115,7 +115,7 @@ export class ChildInstance {
     // If this process was blocked, the reply may already be in the channel: read it first.
     setImmediate(() =>
       setImmediate(() => {
-        if (this.#pending.has(id)) this.kill(`no answer to ${method} within its deadline`, 'TIMEOUT');
+        if (this.#pending.has(id)) this.kill(`no response to ${method} within its deadline`, 'TIMEOUT');
       }),
     );
   }
@@ -125,7 +125,7 @@ export class ChildInstance {
     const reply = parseReply(message);
     const pending = reply === undefined ? undefined : this.#pending.get(reply.id);
     if (reply === undefined || pending === undefined) {
-      this.kill('sent something that is not an answer');
+      this.kill('sent an invalid response');
       return;
     }
     this.#pending.delete(reply.id);

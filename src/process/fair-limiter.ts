@@ -150,7 +150,7 @@ export class FairLimiter implements Limiter {
   #wait({ key, urgent = false, waitMs }: AcquireOptions): Promise<Release> {
     const party = this.#party(key);
     if (!urgent && !this.#makePlace(party)) {
-      const detail = `${this.waiting} wait already, ${party.waiting.length} of them for this requester`;
+      const detail = `${this.waiting} requests already wait, ${party.waiting.length} of them from this requester`;
       this.#forgetIdle(party);
       return Promise.reject(this.#busy(detail));
     }

@@ -68,7 +68,7 @@ export class IsolatedProcess {
     this.#limiter = new FairLimiter({
       concurrency: options.concurrency,
       queue: options.queueLimit,
-      busy: (detail) => this.#unavailable('BUSY', `${options.subject} has too many requests in hand`, detail),
+      busy: (detail) => this.#unavailable('BUSY', `${options.subject} is processing too many requests`, detail),
     });
     this.#backoffMs = this.#minBackoffMs;
   }
@@ -189,7 +189,7 @@ export class IsolatedProcess {
     this.#enterState('down', reason);
     // A failed start is handled by its caller: it may be the first one, or one that must not be repeated.
     if (!wasUp) return;
-    log.error({ process: code, reason }, `${subject}: process ended, starting it again`);
+    log.error({ process: code, reason }, `${subject}: process ended, restarting it`);
     if (performance.now() - this.#upSince > STABLE_AFTER_MS) this.#backoffMs = this.#minBackoffMs;
     this.#scheduleRestart();
   }
@@ -212,13 +212,10 @@ export class IsolatedProcess {
       void current?.end(STOP_GRACE_MS);
       if (error instanceof IsolatedError && error.permanent) {
         this.#hasGivenUp = true;
-        log.error(
-          { process: code, reason },
-          `${subject}: process stays down until a reload or a restart of the server`,
-        );
+        log.error({ process: code, reason }, `${subject}: process stays down until a reload or restart of the server`);
         return;
       }
-      log.warn({ process: code, reason }, `${subject}: process could not be started, trying again`);
+      log.warn({ process: code, reason }, `${subject}: cannot start the process, retrying`);
       this.#scheduleRestart();
     }
   }

@@ -63,7 +63,7 @@ export class CrlPublisher {
     for (const ca of this.#options.cas())
       if (ca.driver.statusSigner !== undefined && !this.#failedLately(ca.label))
         this.current(ca, ca.driver.statusSigner).catch((error: unknown) => {
-          this.#options.log.error({ ca: ca.label, detail: describe(error) }, 'no CRL could be signed');
+          this.#options.log.error({ ca: ca.label, detail: describe(error) }, 'cannot sign a CRL');
         });
   }
 
@@ -92,7 +92,7 @@ export class CrlPublisher {
     } catch (error) {
       this.#failedAt.set(ca.label, this.#options.now());
       if (known === undefined || this.#options.now() >= known.next_update) throw error;
-      this.#options.log.error({ ca: ca.label, detail: describe(error) }, 'a CRL is due and could not be signed');
+      this.#options.log.error({ ca: ca.label, detail: describe(error) }, 'cannot sign a CRL that is due');
       return known;
     }
   }

@@ -151,7 +151,7 @@ export class OcspResponder {
       return failureResponse('malformedRequest');
     }
     if (isBusy(error)) this.#logBusy(ca, error);
-    else this.#options.log.error({ ca: ca.label, detail: describe(error) }, 'an OCSP request could not be answered');
+    else this.#options.log.error({ ca: ca.label, detail: describe(error) }, 'cannot respond to an OCSP request');
     return failureResponse(isUnavailable(error) ? 'tryLater' : 'internalError');
   }
 
@@ -159,7 +159,7 @@ export class OcspResponder {
     const now = performance.now();
     if (now - this.#busyLogged < BUSY_LOGGED_EVERY) return;
     this.#busyLogged = now;
-    this.#options.log.warn({ ca: ca.label, detail: describe(error) }, 'OCSP requests are told to try later');
+    this.#options.log.warn({ ca: ca.label, detail: describe(error) }, 'OCSP requests get tryLater');
   }
 
   /** Sequential: a request about many certificates uses the store no more than one about one. */

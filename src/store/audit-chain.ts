@@ -72,7 +72,7 @@ export class AuditChain {
     if (!isAsWritten) throw this.#notAsWritten(size, found);
     if (size > this.#head.file_size) this.#adopt(size, time);
     else if (size === 0 && this.#head.seq > 0) {
-      const detail = `a new audit file begins; the former one ended with record ${this.#head.seq}`;
+      const detail = `started a new audit file; the previous one ended with record ${this.#head.seq}`;
       this.add({ type: 'audit.rotated', outcome: 'success', detail }, time);
     }
     return 'ready';
@@ -209,7 +209,7 @@ export class AuditChain {
       if (record?.seq === first && record.record.stored === undefined)
         throw this.#tampered('contains records of a version before 0.2');
       if (record === undefined || !follows(this.#head, record))
-        throw this.#tampered(`goes on behind record ${this.#head.seq} with a line that does not continue the chain`);
+        throw this.#tampered(`has a line after record ${this.#head.seq} that does not continue the chain`);
       this.#records.push(record);
       this.#head = { ...this.#head, seq: record.seq, hash: record.hash, file_size: line.end };
     }
@@ -222,7 +222,7 @@ export class AuditChain {
 
   #tampered(what: string): Error {
     return unavailable('AUDIT_TAMPERED', 'the audit log differs from the store', {
-      detail: `${this.#file.path} ${what}; run "audit verify", and move the file away to begin a new one`,
+      detail: `${this.#file.path} ${what}; run "audit verify", and move the file away to start a new one`,
     });
   }
 }
@@ -231,9 +231,8 @@ export class AuditChain {
 function recovery(first: number, last: number, unfinished: number): string {
   const parts: string[] = [];
   const count = last - first + 1;
-  if (count === 1) parts.push(`1 record (${last}) was written ahead of a change that did not commit`);
-  if (count > 1)
-    parts.push(`${count} records (${first} to ${last}) were written ahead of a change that did not commit`);
+  if (count === 1) parts.push(`1 record (${last}) was written before a change that did not commit`);
+  if (count > 1) parts.push(`${count} records (${first} to ${last}) were written before a change that did not commit`);
   if (unfinished > 0) parts.push(`an unfinished record of ${unfinished} bytes was removed from the audit file`);
   return parts.join('; ');
 }

@@ -83,7 +83,7 @@ export function makeLookupKey(file: string): Buffer {
     rmSync(draft, { force: true });
   }
   const key = readLookupKey(file);
-  if (key === undefined) throw unusable(new Error(`${file} has vanished`));
+  if (key === undefined) throw unusable(new Error(`${file} no longer exists`));
   return key;
 }
 

@@ -110,7 +110,7 @@ describe('checkpoints', () => {
     const checkpoint = { seq: 1, hash: 'a', signature: 'b' };
     const lines = ['', 'no JSON with "checkpoint"', JSON.stringify({ level: 30, checkpoint }), '{"checkpoint":1}'];
     expect(keptCheckpoints(lines.join('\n'))).toEqual([checkpoint]);
-    expect(() => keptCheckpoints('{}')).toThrow('it holds no checkpoint');
+    expect(() => keptCheckpoints('{}')).toThrow('it contains no checkpoint');
   });
 
   test('stand in the record as they were signed', async () => {

@@ -482,7 +482,7 @@ describe('a session is valid no longer than what it began with', () => {
     ] satisfies Partial<AdminAuthSettings>[]) {
       const session = await begin(token);
       session.setup.settings = { ...session.setup.settings, ...changes };
-      expect(await session.resumed()).toBe('bearer tokens are not accepted any more');
+      expect(await session.resumed()).toBe('bearer tokens are no longer accepted');
     }
   });
 
@@ -545,6 +545,6 @@ describe('audit of admin authentication', () => {
     const { items } = await setup.store.listAudit({ limit: 100 });
     expect(items).toHaveLength(6);
     expect(items[5]).toMatchObject({ type: 'auth.admin', outcome: 'failure', address: '192.0.2.1' });
-    expect(items[5]?.detail).toMatch(/^25 more refusals of this address /);
+    expect(items[5]?.detail).toMatch(/^25 more failures from this address /);
   });
 });

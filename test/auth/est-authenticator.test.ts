@@ -232,7 +232,7 @@ describe('every authentication is audited, success and failure', () => {
     await failures.close();
     const { items } = await store.listAudit({ limit: 100, type: `auth.${method}` });
     expect(items).toHaveLength(6);
-    expect(items[5]?.detail).toMatch(/^25 more refusals of this address /);
+    expect(items[5]?.detail).toMatch(/^25 more failures from this address /);
   });
 
   test('with method, subject, address, CA and serial; nothing presented leaves no trace', async () => {
@@ -249,7 +249,7 @@ describe('every authentication is audited, success and failure', () => {
     );
     expect(events.slice(2)).toEqual([
       'auth.otp success device-1: simpleenroll',
-      'auth.otp failure device: no such token',
+      'auth.otp failure device: unknown token',
     ]);
     const { items } = await setup.store.listAudit({ limit: 10, type: 'auth.mtls' });
     expect(items[0]).toMatchObject({ address: '192.0.2.1', ca: 'devices', serial: '0c11e2' });

@@ -46,7 +46,7 @@ describe('refusals of one address share a record that counts them', () => {
     expect(records).toHaveLength(6);
     expect(records[5]).toMatchObject({ type: 'auth.mtls', outcome: 'failure', address: '192.0.2.1' });
     expect(records[5]?.detail).toBe(
-      '295 more refusals of this address since 2026-11-22T00:00:00.000Z; the last: simpleenroll; certificate signed by unknown authority',
+      '295 more failures from this address since 2026-11-22T00:00:00.000Z; the last: simpleenroll; certificate signed by unknown authority',
     );
     expect(records.length + observed.length, 'the metrics count each of them').toBe(300);
     await vi.advanceTimersByTimeAsync(MINUTE);
@@ -60,7 +60,7 @@ describe('refusals of one address share a record that counts them', () => {
     for (let n = 0; n < 300; n++) await failures.record(refusal({ subject: `CN=${n}` }));
     expect(records).toHaveLength(20);
     await vi.advanceTimersByTimeAsync(MINUTE);
-    expect(records[20]?.detail).toMatch(/^280 more refusals/);
+    expect(records[20]?.detail).toMatch(/^280 more failures/);
     expect(records).toHaveLength(21);
   });
 
@@ -82,21 +82,21 @@ describe('refusals of one address share a record that counts them', () => {
     await failures.close();
     expect(records).toHaveLength(6);
     expect(records[0]).toStrictEqual({ type: 'auth.mtls', outcome: 'failure' });
-    expect(records[5]?.detail).toMatch(/^2 more refusals of this address since .*; the last: $/);
+    expect(records[5]?.detail).toMatch(/^2 more failures from this address since .*; the last: $/);
   });
 
   test('a stop records what has been counted', async () => {
     const { failures, records } = kept();
     for (let n = 0; n < 7; n++) await failures.record(refusal());
     await failures.close();
-    expect(records[5]?.detail).toMatch(/^2 more refusals/);
+    expect(records[5]?.detail).toMatch(/^2 more failures/);
   });
 
   test('with more addresses than are counted at a time, the oldest count is recorded early', async () => {
     const { failures, records } = kept();
     for (let n = 0; n < 7; n++) await failures.record(refusal());
     for (let n = 0; n < 1000; n++) await failures.record(refusal({ address: `10.0.${n >> 8}.${n & 255}` }));
-    expect(records.filter(({ detail }) => detail?.startsWith('2 more refusals'))).toHaveLength(1);
+    expect(records.filter(({ detail }) => detail?.startsWith('2 more failures'))).toHaveLength(1);
   });
 
   test('long texts are cut', async () => {

@@ -77,7 +77,7 @@ describe('client_issuers', () => {
   test('own: its renewal_issuers', async () => {
     expect(await accepted(['own'], [], [former, maker])).toEqual(['devices', 'devices, which is the anchor', 'former']);
   });
-  test('anchors: what is under an anchor that is no CA of this server and not above one', async () => {
+  test('anchors: what is under an anchor that is not a CA of this server and not above one', async () => {
     expect(await accepted(['anchors'])).toEqual(FOREIGN);
   });
   test('anchors: not what belongs to the renewal_issuers of another label', async () => {

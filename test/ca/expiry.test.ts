@@ -19,9 +19,9 @@ beforeAll(async () => {
 describe('health', () => {
   test.each<[number, string, RegExp]>([
     [30, 'ok', /^$/],
-    [29.9, 'degraded', /^the CA certificate ends in 29 days, on 20\d\d-/],
-    [1.5, 'degraded', /ends in 1 day, on /],
-    [0.1, 'degraded', /ends in 0 days, on /],
+    [29.9, 'degraded', /^the CA certificate expires in 29 days, on 20\d\d-/],
+    [1.5, 'degraded', /expires in 1 day, on /],
+    [0.1, 'degraded', /expires in 0 days, on /],
   ])('%f days before the end it is %s', async (days, expected, reason) => {
     const { health, detail = '' } = await healthOf(ca, end - days * DAY);
     expect(health).toBe(expected);
@@ -46,7 +46,7 @@ describe('health', () => {
       200,
       { status: 'degraded', parts: { store: 'ok', 'ca:devices': 'degraded' } },
     ]);
-    expect(logged()).toContain('the CA certificate ends in 12 days');
+    expect(logged()).toContain('the CA certificate expires in 12 days');
     const metrics = (await call('GET', '/metrics')).body;
     expect(metrics).toMatch(
       new RegExp(`^estuary_ca_certificate_expiry_timestamp_seconds\\{ca="devices"\\} ${end / 1000}$`, 'm'),
@@ -78,7 +78,7 @@ describe('the log', () => {
     expect(warned).toEqual([
       [
         { ca: 'devices', days_left: 20, not_after: new Date(end).toISOString() },
-        expect.stringContaining('the CA certificate ends in 20 days'),
+        expect.stringContaining('the CA certificate expires in 20 days'),
       ],
     ]);
     vi.advanceTimersByTime(3 * DAY);
@@ -102,7 +102,7 @@ describe('the log', () => {
     vi.setSystemTime(end - 300 * DAY);
     watchExpiry({ cas: () => [long], log: log as never, now: Date.now })();
     expect(warned).toEqual([
-      [expect.anything(), 'certificates end with the CA now, before validity_days (397) are over'],
+      [expect.anything(), 'issued certificates expire with the CA certificate, before validity_days (397)'],
     ]);
   });
 

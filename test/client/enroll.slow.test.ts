@@ -103,7 +103,7 @@ describe('estuary client enroll', () => {
     expect([code, output]).toEqual([0, expect.stringContaining('has a new certificate')]);
   });
 
-  test('another fingerprint is no CA of this server: nothing is sent, nothing is written', async () => {
+  test('another fingerprint is not a CA of this server: nothing is sent, nothing is written', async () => {
     const other = fingerprint.replace(/^../, fingerprint.startsWith('00') ? '01' : '00');
     const args = ['--url', url, '--ca-fingerprint', other, '--otp-file', await tokenFile('dev-3')];
     const { code, output } = await estuaryClient(['enroll', ...args, '--out', out('dev-3'), '--subject', 'CN=dev-3']);

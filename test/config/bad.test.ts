@@ -36,7 +36,7 @@ describe('a refused configuration prints FILE: KEY: what is wrong (what is allow
     [
       'an automatic certificate of a CA that is none',
       toml('', { tls: '[tls]\nautomatic = { ca = "other", names = ["est.example"] }' }),
-      'tls.automatic.ca: "other" is no CA of this server (the label of a CA whose key is here, with approval = "auto")',
+      'tls.automatic.ca: "other" is not a CA of this server (the label of a CA whose key is here, with approval = "auto")',
     ],
     [
       'an automatic certificate of a CA with manual approval',
@@ -72,7 +72,7 @@ describe('a refused configuration prints FILE: KEY: what is wrong (what is allow
     [
       'certificates that would be forgotten while they may be renewed',
       toml('[retention]\ncertificates = 29', { ca: CA('[ca.profile]\nrenewal_grace_days = 30') }),
-      'retention.certificates: 29 is less than ca[devices].profile.renewal_grace_days: a certificate would be forgotten while it may be renewed (0, or at least 30)',
+      'retention.certificates: 29 is less than ca[devices].profile.renewal_grace_days: the store would delete certificates that can still be renewed (0, or at least 30)',
     ],
     [
       'a missing required key',
@@ -131,7 +131,7 @@ describe('a refused configuration prints FILE: KEY: what is wrong (what is allow
     [
       'an empty path',
       toml('[audit]\nfile = ""'),
-      'audit.file: is empty or no path (a path, relative to the configuration file)',
+      'audit.file: is empty or not a path (a path, relative to the configuration file)',
     ],
     ['no CA', toml('', { ca: '' }), 'ca: is missing (a list with at least one item)'],
     [
@@ -226,7 +226,7 @@ describe('an unknown key is refused and names the nearest known one', () => {
     [
       'a key in the table of another driver',
       toml(`[ca.pkcs11]\nmodule = "x"`),
-      'ca[devices].pkcs11: goes with driver = "pkcs11" (driver is "file" here)',
+      'ca[devices].pkcs11: requires driver = "pkcs11" (driver is "file")',
     ],
   ];
   test.each(rows)('%s', (_, text, ...problems) => expectRow(text, problems));
@@ -242,7 +242,7 @@ describe('what several keys say together', () => {
     [
       'no default CA',
       toml('', { ca: PARTS.ca.replace('default = true', '') }),
-      'ca: none is the default (default = true in exactly one)',
+      'ca: no CA is the default (default = true in exactly one)',
     ],
     [
       'two default CAs',
@@ -252,7 +252,7 @@ describe('what several keys say together', () => {
     [
       'a label twice',
       toml('', { ca: otherCa({ label: '"devices"' }) }),
-      'ca[1].label: "devices" is there twice (a label for each CA)',
+      'ca[1].label: "devices" occurs twice (a different label for each CA)',
     ],
     ...['cacerts', 'simpleenroll', 'simplereenroll', 'fullcmc', 'serverkeygen', 'csrattrs'].map((name): Row => [
       `the label ${name}`,
@@ -277,7 +277,7 @@ describe('what several keys say together', () => {
     [
       'an external service over plain HTTP',
       toml('', { ca: CA('[ca.authorization]\nurl = "http://inventory.example.com"') }),
-      'ca[devices].authorization.url: "http://inventory.example.com" is no https URL (an https URL such as "https://inventory.example.com/authorize")',
+      'ca[devices].authorization.url: "http://inventory.example.com" is not an https URL (an https URL such as "https://inventory.example.com/authorize")',
     ],
     [
       'a certificate for the external service without its key',
@@ -317,16 +317,16 @@ describe('what several keys say together', () => {
     [
       'several approvals where nobody is asked',
       toml('', { ca: PARTS.ca.replace('label', 'approvals = 2\nlabel') }),
-      'ca[devices].approvals: is 2, and approval is "auto", so that nobody is asked (approval = "manual")',
+      'ca[devices].approvals: is 2, and approval is "auto", so nobody approves (approval = "manual")',
     ],
     [
       'the same token twice',
       toml(BEARER(`enabled = true\ntokens = [${TOKEN}, ${TOKEN.replace('ops', 'audit')}]`)),
-      'admin.bearer_token.tokens[1].token_hash: is there twice (a token for each entry)',
+      'admin.bearer_token.tokens[1].token_hash: occurs twice (a different token for each entry)',
     ],
     ...(
       [
-        ['', 'does not say which certificate it means'],
+        ['', 'does not identify a certificate'],
         ['subject = "CN=Ada"', 'has subject'],
         ['issuer = "CN=Admins"', 'has issuer'],
         [`subject = "CN=Ada"\nfingerprint = "sha256:${HEX}"`, 'has subject and fingerprint'],
@@ -346,7 +346,7 @@ describe('what several keys say together', () => {
     ).map((entries): Row => [
       `two entries of admin.clients with ${entries[0].split(' ')[0] ?? ''} for one certificate`,
       toml(entries.map((keys) => `[[admin.clients]]\n${keys}`).join('\n')),
-      'admin.clients[1]: means the same certificate as an earlier entry (one entry for each certificate)',
+      'admin.clients[1]: identifies the same certificate as an earlier entry (one entry for each certificate)',
     ]),
     ...['', 'a'.repeat(201), 'Ada\\t'].map((name): Row => [
       `an administrator of the name ${JSON.stringify(name.slice(0, 5))}`,
@@ -366,7 +366,7 @@ describe('what several keys say together', () => {
     ...['"soon"', '"2030-01-31"', '"2030-02-30T00:00:00Z"', '2030-01-31', '2030-01-31T12:00:00'].map((time): Row => [
       `a token that ends ${time}`,
       toml(BEARER(`enabled = true\ntokens = [${TOKEN.replace(' }', `, not_after = ${time} }`)}]`)),
-      `admin.bearer_token.tokens[0].not_after: ${time.startsWith('"') ? time : `"${time.length > 10 ? `${time}.000` : time}"`} is no time (a time with its offset, such as 2030-01-31T12:00:00Z)`,
+      `admin.bearer_token.tokens[0].not_after: ${time.startsWith('"') ? time : `"${time.length > 10 ? `${time}.000` : time}"`} is not a time (a time with its offset, such as 2030-01-31T12:00:00Z)`,
     ]),
     [
       'an admin certificate without a key',
@@ -438,7 +438,7 @@ describe('what several keys say together', () => {
     [
       'one-time passwords and LDAP at one label',
       toml('[otp]\nenabled = true\n[auth.ldap]\nurl = "ldaps://a"\nuser_dn = "uid={username},dc=example"'),
-      'ca[devices].auth.methods: is missing, so that "otp" and "ldap" both count at "devices": both use Basic credentials (a list with one of the two)',
+      'ca[devices].auth.methods: is missing, which enables "otp" and "ldap" at "devices": both use Basic credentials (a list with one of the two)',
     ],
     [
       'tokens without keys',
@@ -448,7 +448,7 @@ describe('what several keys say together', () => {
     [
       'keys of tokens over http',
       toml('[auth.jwt]\nissuer = "https://idp.example"\naudience = "est"\njwks_url = "http://idp.example/jwks"'),
-      'auth.jwt.jwks_url: "http://idp.example/jwks" is no https URL (an https URL)',
+      'auth.jwt.jwks_url: "http://idp.example/jwks" is not an https URL (an https URL)',
     ],
     ...['none', 'HS256'].map((algorithm): Row => [
       `tokens signed with ${algorithm}`,
@@ -498,7 +498,7 @@ describe('what several keys say together', () => {
     [
       'an unknown attribute type',
       toml('[ca.profile.subject]\nrequired = ["CNN"]'),
-      'ca[devices].profile.subject.required[0]: "CNN" is no known attribute type (an attribute type such as CN, O, OU or serialNumber, or a dotted OID)',
+      'ca[devices].profile.subject.required[0]: "CNN" is not a known attribute type (an attribute type such as CN, O, OU or serialNumber, or a dotted OID)',
     ],
     [
       'a required type that is not allowed',
@@ -508,17 +508,17 @@ describe('what several keys say together', () => {
     [
       'a broken pattern',
       toml('[ca.profile.subject]\npatterns = { CN = "(" }'),
-      'ca[devices].profile.subject.patterns.CN: "(" is no regular expression (a regular expression that matches the whole value)',
+      'ca[devices].profile.subject.patterns.CN: "(" is not a regular expression (a regular expression that matches the whole value)',
     ],
     [
       'a pattern that would leave its group',
       toml('[ca.profile.subject]\npatterns = { CN = "a)|(b" }'),
-      'ca[devices].profile.subject.patterns.CN: "a)|(b" is no regular expression (a regular expression that matches the whole value)',
+      'ca[devices].profile.subject.patterns.CN: "a)|(b" is not a regular expression (a regular expression that matches the whole value)',
     ],
     [
       'a pattern for an unknown type',
       toml('[ca.profile.subject]\npatterns = { XX = "a" }'),
-      'ca[devices].profile.subject.patterns: "XX" is no known attribute type (an attribute type such as CN, O, OU or serialNumber, or a dotted OID)',
+      'ca[devices].profile.subject.patterns: "XX" is not a known attribute type (an attribute type such as CN, O, OU or serialNumber, or a dotted OID)',
     ],
     [
       'a required kind that is not allowed',
@@ -528,7 +528,7 @@ describe('what several keys say together', () => {
     [
       'an address without a prefix',
       toml('[ca.profile.san]\nip = ["10.0.0.1"]'),
-      'ca[devices].profile.san.ip[0]: "10.0.0.1" is no address block (an address block such as "10.0.0.0/8" or "2001:db8::/32")',
+      'ca[devices].profile.san.ip[0]: "10.0.0.1" is not an address block (an address block such as "10.0.0.0/8" or "2001:db8::/32")',
     ],
     [
       'an impossible prefix',
@@ -569,12 +569,12 @@ pin = "1234"
     'est.toml: admin.bearer_token.tokens[1].description: "" has the wrong form (a name of 1 to 200 characters)',
     'est.toml: otp.token_length: 4 is out of range (a whole number from 8 to 128)',
     'est.toml: ca[fullcmc].certificate: is missing (a path, relative to the configuration file)',
-    'est.toml: ca[fullcmc].file.pin: unknown key, and a secret must not stand in the configuration file: secrets are given as *_file or *_env (the nearest known one is "ca.pkcs11.pin")',
+    'est.toml: ca[fullcmc].file.pin: unknown key, and a secret must not be in the configuration file: secrets are given as *_file or *_env (the nearest known one is "ca.pkcs11.pin")',
     'est.toml: ca[fullcmc].file.private_key: is missing (a path, relative to the configuration file)',
     'est.toml: tls.certificate: is missing (a path, relative to the configuration file)',
     'est.toml: tls.private_key: is missing (a path, relative to the configuration file)',
     'est.toml: tls.client_auth.trust_anchors: is missing, and tls.client_auth.mode is "optional" (a path, relative to the configuration file, or mode = "none")',
-    'est.toml: ca: none is the default (default = true in exactly one)',
+    'est.toml: ca: no CA is the default (default = true in exactly one)',
     'est.toml: ca[fullcmc].label: "fullcmc" is the name of an operation (another label)',
   ]);
 });

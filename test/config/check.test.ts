@@ -90,7 +90,7 @@ test('two CAs of one key are a warning: further labels of one CA are meant', asy
     {
       key: 'ca[again].certificate',
       message:
-        'has the key of "devices": each takes the other\'s certificates for its own, and knows neither its serial numbers nor its revocations (a [[label]] of "devices")',
+        'has the same key as "devices": each CA accepts the other\'s certificates as its own, without their serial numbers and revocations (a [[label]] of "devices")',
     },
   ]);
 });
@@ -139,11 +139,11 @@ describe('who may enroll', () => {
       .filter((text) => !text.startsWith('ca[devices].profile: '));
   };
   const leftOut = (name: string): string =>
-    `ca[devices].client_issuers: leaves out the trust anchor "CN=${name}": certificates under it do not authenticate at "devices" (its file in the list, if they should)`;
+    `ca[devices].client_issuers: leaves out the trust anchor "CN=${name}": certificates under it do not authenticate at "devices" (add its file to the list if they should)`;
 
   test.each<[string, string, readonly string[]]>([
     ['the default', '', []],
-    ['any', 'client_issuers = ["any"]', [expect.stringContaining('has "any": ') as string]],
+    ['any', 'client_issuers = ["any"]', [expect.stringContaining('contains "any": ') as string]],
     ['own', 'client_issuers = ["own"]', [leftOut('Other')]],
     ['anchors', 'client_issuers = ["anchors"]', [leftOut('Root')]],
     ['a file', 'client_issuers = ["ca/other.pem"]', [leftOut('Root')]],
@@ -153,14 +153,14 @@ describe('who may enroll', () => {
       'methods that are all switched off',
       'auth.methods = ["gssapi"]',
       [
-        'ca[devices].auth.methods: names no method that is switched on, so nobody can enroll at "devices" (one that is, or nothing)',
+        'ca[devices].auth.methods: contains no enabled method, so nobody can enroll at "devices" (an enabled method, or no key)',
       ],
     ],
     [
       'the method of CMC, without a shared secret for this label',
       'auth.methods = ["cmc"]',
       [
-        'ca[devices].auth.methods: names no method that is switched on, so nobody can enroll at "devices" (one that is, or nothing)',
+        'ca[devices].auth.methods: contains no enabled method, so nobody can enroll at "devices" (an enabled method, or no key)',
       ],
     ],
   ])('--check names the anchors that a list leaves out: %s', async (_, more, expected) => {
@@ -186,7 +186,7 @@ describe('who may enroll', () => {
     expect(about).toEqual(
       names.map(
         (name) =>
-          `leaves the names of certificates under "CN=${name}" free: each may ask for any name, another's too (subject.template, and san.allowed = [] or patterns with a placeholder)`,
+          `does not restrict the names for certificates under "CN=${name}": each can ask for any name, including those of others (subject.template, and san.allowed = [] or patterns with a placeholder)`,
       ),
     );
   });
@@ -220,28 +220,28 @@ describe('--check finds files that are missing or damaged', () => {
       'an empty certificate file',
       'tls/server.pem',
       '',
-      'tls.certificate: tls/server.pem holds no certificate',
+      'tls.certificate: tls/server.pem contains no certificate',
       CERTIFICATES,
     ],
     [
       'a key in place of a certificate',
       'tls/server.pem',
       'tls/server.key',
-      'tls.certificate: tls/server.pem holds no certificate',
+      'tls.certificate: tls/server.pem contains no certificate',
       CERTIFICATES,
     ],
     [
       'a certificate in place of a key',
       'tls/server.key',
       'tls/server.pem',
-      'tls.private_key: tls/server.key holds no readable private key',
+      'tls.private_key: tls/server.key contains no readable private key',
       KEY,
     ],
     [
       'no trust anchors',
       'ca/root.pem',
       '',
-      'tls.client_auth.trust_anchors: ca/root.pem holds no certificate',
+      'tls.client_auth.trust_anchors: ca/root.pem contains no certificate',
       CERTIFICATES,
     ],
   ])('%s', async (_, file, source, problem, allowed) => {
@@ -256,7 +256,7 @@ describe('--check finds files that are missing or damaged', () => {
     await folder.write('tls/server.pem', der);
     const lines = await problems(toml());
     expect(lines).toHaveLength(1);
-    expect(lines[0]).toMatch(/^est\.toml: tls\.certificate: tls\/server\.pem holds a damaged certificate: /);
+    expect(lines[0]).toMatch(/^est\.toml: tls\.certificate: tls\/server\.pem contains a damaged certificate: /);
   });
 
   test('an encrypted key', async () => {
@@ -271,7 +271,7 @@ describe('--check finds files that are missing or damaged', () => {
     for (const crl of ['crls', 'crls/a.crl']) {
       const [line, ...others] = await problems(toml('', { clientAuth: `${PARTS.clientAuth}\ncrl = "${crl}"` }));
       expect(others).toEqual([]);
-      expect(line).toMatch(/^est\.toml: tls\.client_auth\.crl: crls\/a\.crl holds a damaged CRL: /);
+      expect(line).toMatch(/^est\.toml: tls\.client_auth\.crl: crls\/a\.crl contains a damaged CRL: /);
     }
   });
 });
@@ -300,24 +300,24 @@ describe('--check finds a PKI that does not fit together', () => {
     expect(lines.join('\n')).toContain('"CN=client" is not a CA certificate (basicConstraints)');
   });
 
-  test('a trust anchor that is no CA certificate', async () => {
+  test('a trust anchor that is not a CA certificate', async () => {
     await expectProblem(
       toml('', { clientAuth: '[tls.client_auth]\ntrust_anchors = "tls/client.pem"' }),
-      'tls.client_auth.trust_anchors: "CN=client" is no CA certificate (CA certificates only)',
+      'tls.client_auth.trust_anchors: "CN=client" is not a CA certificate (CA certificates only)',
     );
   });
 
   test('a chain without a root', async () => {
     await expectProblem(
       toml('', { ca: PARTS.ca.replace('chain = "ca/root.pem"\n', '') }),
-      'ca[devices].chain: is missing: "CN=Root", which issued "CN=Issuing", is not there (the CA certificates above the CA, in order, the self-signed root last)',
+      'ca[devices].chain: is missing: it must contain "CN=Root", which issued "CN=Issuing" (the CA certificates above the CA, in order, the self-signed root last)',
     );
   });
 
   test('a chain of another CA with other names', async () => {
     const lines = await problems(toml('', { ca: PARTS.ca.replace('ca/root.pem', 'ca/other.pem') }));
     expect(lines).toEqual([
-      'est.toml: ca[devices].chain: "CN=Issuing" was issued by "CN=Root", not by the next of the chain (the CA certificates above the CA, in order)',
+      'est.toml: ca[devices].chain: "CN=Issuing" was issued by "CN=Root", not by the next certificate of the chain (the CA certificates above the CA, in order)',
     ]);
   });
 
@@ -338,7 +338,7 @@ describe('--check finds a PKI that does not fit together', () => {
     expect(await problems(toml())).toEqual([]);
     const { warnings } = await folder.load(toml(), {}, { now: Date.now() + 20 * DAY });
     expect(warnings.filter(({ key }) => key === 'ca[devices].chain').map(({ message }) => message)).toEqual([
-      expect.stringMatching(/^"CN=Root", a certificate of a rollover, expired on .* \(without what has expired\)$/),
+      expect.stringMatching(/^"CN=Root", a rollover certificate, expired on .* \(remove the expired certificate\)$/),
     ]);
   });
 
@@ -349,7 +349,7 @@ describe('--check finds a PKI that does not fit together', () => {
     expect(warnings).toEqual([
       {
         key: 'ca[devices].chain',
-        message: expect.stringMatching(/^"CN=Root" ends on .*, before the CA below it \(/) as string,
+        message: expect.stringMatching(/^"CN=Root" expires on .*, before the CA below it \(/) as string,
       },
     ]);
   });
@@ -357,7 +357,7 @@ describe('--check finds a PKI that does not fit together', () => {
   test('a chain with a CA that nothing links to it', async () => {
     await folder.write('ca/root.pem', Buffer.concat([content('ca/root.pem'), content('ca/other.pem')]));
     expect(await problems(toml('', { clientAuth: '[tls.client_auth]\ntrust_anchors = "ca/issuing.pem"' }))).toEqual([
-      'est.toml: ca[devices].chain: "CN=Other" is neither above the CA nor linked to it by a rollover\'s certificates (the CA certificates above the CA, in order)',
+      'est.toml: ca[devices].chain: "CN=Other" is neither above the CA nor linked to it by rollover certificates (the CA certificates above the CA, in order)',
     ]);
   });
 
@@ -370,7 +370,7 @@ describe('--check finds a PKI that does not fit together', () => {
     expect(await problems(toml())).toEqual(
       refused.map(
         (name) =>
-          `est.toml: admin.tls.trust_anchors: "CN=${name}" is a CA of this server or above one, so that any device would be an administrator (a CA for administrators only)`,
+          `est.toml: admin.tls.trust_anchors: "CN=${name}" is a CA of this server or above one, so every device would be an administrator (a CA for administrators only)`,
       ),
     );
   });
@@ -396,7 +396,7 @@ describe('--check finds a PKI that does not fit together', () => {
       {
         key: 'admin.clients[1].issuer',
         message:
-          '"CN=Elsewhere" is not the subject of a certificate in admin.tls.trust_anchors, so that every CA below these anchors can take this name (add the certificate of this CA to the file)',
+          '"CN=Elsewhere" is not the subject of a certificate in admin.tls.trust_anchors, so every CA below these anchors can use this name (add the certificate of this CA to the file)',
       },
     ]);
   });
@@ -431,8 +431,8 @@ describe('RFC 6960 §4.2.2.2: a delegated OCSP responder', () => {
   });
 
   test.each<[string, string, string[], string]>([
-    ['of the root', 'ca/root', GOOD, '"CN=Responder" was not issued by the CA itself'],
-    ['of a namesake of the CA', 'ca/issuing2', GOOD, '"CN=Responder" was not issued by the CA itself'],
+    ['of the root', 'ca/root', GOOD, '"CN=Responder" was not issued by the CA'],
+    ['of a namesake of the CA', 'ca/issuing2', GOOD, '"CN=Responder" was not issued by the CA'],
     ['without extKeyUsage', 'ca/issuing', [LEAF], 'is not for OCSP responders (extKeyUsage OCSPSigning)'],
     [
       'for clients',
@@ -461,7 +461,7 @@ describe('RFC 6960 §4.2.2.2: a delegated OCSP responder', () => {
     expect(warnings).toEqual([
       {
         key: 'ca[devices].ocsp.certificate',
-        message: expect.stringMatching(/^the certificate expired on .*: the CA's own key answers OCSP \(/) as string,
+        message: expect.stringMatching(/^the certificate expired on .*: the CA key signs OCSP responses \(/) as string,
       },
     ]);
     const refused = await problems(`profile = "niap"\n${withOcsp}`, now);
@@ -487,7 +487,7 @@ describe('RFC 6960 §4.2.2.2: a delegated OCSP responder', () => {
     expect(warnings).toEqual([
       {
         key: 'ca[devices].ocsp.certificate',
-        message: "relying parties may ask for the responder's own status (the extension id-pkix-ocsp-nocheck)",
+        message: 'relying parties may request the status of the responder (add the extension id-pkix-ocsp-nocheck)',
       },
     ]);
   });
@@ -503,7 +503,7 @@ describe('warnings about files', () => {
     expect(warnings).toEqual(
       ['tls.certificate', 'admin.tls.certificate'].map((key) => ({
         key,
-        message: expect.stringMatching(/^the certificate expired on .*: clients .* refuse to connect \(/) as string,
+        message: expect.stringMatching(/^the certificate expired on .*: clients .* do not connect \(/) as string,
       })),
     );
     expect(await problems(`profile = "niap"\n${text}`, now)).toContainEqual(
@@ -517,7 +517,7 @@ describe('warnings about files', () => {
     expect(warnings).toEqual([
       {
         key: 'ca[devices].file.private_key',
-        message: `${at('ca/issuing.key')} can be read by everybody on this machine (mode 0600)`,
+        message: `${at('ca/issuing.key')} is readable by every user of this machine (mode 0600)`,
       },
     ]);
   });
@@ -575,7 +575,7 @@ tokens = [
     expect(warned).toEqual([
       {
         key: 'admin.bearer_token.tokens[1].not_after',
-        message: 'has passed: the token of "monitoring" has expired (a new token, or no entry)',
+        message: 'has passed: the token of "monitoring" has expired (create a new token, or remove the entry)',
       },
     ]);
     const off = (await folder.load(text.replace('enabled = true', 'enabled = false'), {}, { now })).warnings;

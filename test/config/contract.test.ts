@@ -214,7 +214,7 @@ test.each([
     'an inline PIN',
     'pin_file = "hsm.pin"',
     'pin = "1234"',
-    'ca[hsm].pkcs11.pin: a secret must not stand in the configuration file (pin_file = "path" or pin_env = "VARIABLE")',
+    'ca[hsm].pkcs11.pin: a secret must not be in the configuration file (pin_file = "path" or pin_env = "VARIABLE")',
   ],
   [
     'no replica',
@@ -226,13 +226,13 @@ test.each([
     'a replica without TLS',
     '"https://pki2:8443"',
     '"http://pki2:8443"',
-    'ca[dogtag].dogtag.urls[1]: "http://pki2:8443" is no https URL (an https URL such as "https://pki1:8443")',
+    'ca[dogtag].dogtag.urls[1]: "http://pki2:8443" is not an https URL (an https URL such as "https://pki1:8443")',
   ],
   [
     'another subject at Dogtag',
     'kra_urls = []\ntimeout = 10\n',
     'kra_urls = []\ntimeout = 10\n[ca.profile]\nallow_subject_change = true\n',
-    "ca[dogtag].profile.allow_subject_change: is true, and Dogtag goes by the CSR's own names (false)",
+    'ca[dogtag].profile.allow_subject_change: is true, and Dogtag uses the names of the CSR (false)',
   ],
   [
     'no keytab',
@@ -262,7 +262,7 @@ test.each([
     'a key identifier twice',
     '6b6579322d',
     '6B6579312D',
-    'serverkeygen.keys[1].id: 6B6579312D is there twice (an id for each key)',
+    'serverkeygen.keys[1].id: 6B6579312D occurs twice (a different id for each key)',
   ],
   [
     'a key entry with neither form',

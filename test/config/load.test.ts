@@ -162,7 +162,7 @@ describe('a secret comes from a file or from the environment', () => {
     [
       'an inline secret',
       `hmac_key = "${'s3cr3t'.repeat(8)}"`,
-      'otp.hmac_key: a secret must not stand in the configuration file (hmac_key_file = "path" or hmac_key_env = "VARIABLE")',
+      'otp.hmac_key: a secret must not be in the configuration file (hmac_key_file = "path" or hmac_key_env = "VARIABLE")',
     ],
     [
       'neither',
@@ -182,7 +182,7 @@ describe('a secret comes from a file or from the environment', () => {
       const [line, ...others] = await folder.problems(toml(`[store]\n${name} = "very-secret"\n`));
       expect(others).toEqual([]);
       expect(line).toContain(
-        `est.toml: store.${name}: unknown key, and a secret must not stand in the configuration file: secrets are given as *_file or *_env`,
+        `est.toml: store.${name}: unknown key, and a secret must not be in the configuration file: secrets are given as *_file or *_env`,
       );
       expect(line).not.toContain('very-secret');
     },

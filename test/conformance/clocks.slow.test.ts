@@ -99,7 +99,7 @@ describe.skipIf(!requires('postgres'))('nodes whose clocks differ from the clock
     const warning = (): unknown =>
       node(name)
         .server.log()
-        .find(({ msg }) => String(msg).startsWith('the clocks of this node and of the database differ'))?.['level'];
+        .find(({ msg }) => String(msg).startsWith('the clocks of this node and the database differ'))?.['level'];
     await expect.poll(warning, { timeout: 20_000 }).toBe(level);
   });
 

@@ -123,7 +123,7 @@ describe.each(WAYS)('by %s', (_, send) => {
 
   test.each<[string, Asked, RegExp]>([
     ['no extKeyUsage', { ...wanted, purposes: undefined }, /needs the extension extKeyUsage/],
-    ['another extKeyUsage', { ...wanted, purposes: [OID.cmcRA] }, /extKeyUsage has another value/],
+    ['another extKeyUsage', { ...wanted, purposes: [OID.cmcRA] }, /extKeyUsage must have the value/],
     ['another key type', { ...wanted, key: makeKey() }, /key is ec:P-256; this CA asks for ec:P-384/],
     ['another signature algorithm', { ...wanted, hash: 'sha384' }, /asks for ecdsaWithSHA256/],
   ])('%s is refused with 400', async (_what, asked, text) => {

@@ -53,7 +53,7 @@ describe.skipIf(!possible)('a server with its CA keys in SoftHSM2', () => {
     [
       "another CA's key",
       { key_label: 'ca 1' },
-      "ca[devices].pkcs11.key_label: the private key is not the CA certificate's",
+      'ca[devices].pkcs11.key_label: the private key does not belong to the CA certificate',
     ],
   ])('refuses to start with %s, and --check refuses it too', async (_, change, message) => {
     const config = join(estuary.dir, 'est.toml');

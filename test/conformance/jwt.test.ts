@@ -13,7 +13,7 @@ import { approve } from '../support/queued-requests.ts';
 import { AUDIENCE, TokenIssuer } from '../support/token-issuer.ts';
 
 const INVALID = '401 invalid bearer token';
-const UNAVAILABLE = '503 The keys of the token issuer are temporarily unavailable; try again later.';
+const UNAVAILABLE = '503 The keys of the token issuer are temporarily unavailable. Try again later.';
 
 let issuer: TokenIssuer;
 let estuary: Estuary;

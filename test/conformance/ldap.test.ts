@@ -149,7 +149,7 @@ describe.skipIf(!requires('slapd'))('LDAP', () => {
   test('a directory that is down is 503, and works again as soon as it is back', async () => {
     await relay.die();
     const answer = await enroll('device-1');
-    expect(inShort(answer)).toBe('503 The directory is temporarily unavailable; try again later.');
+    expect(inShort(answer)).toBe('503 The directory is temporarily unavailable. Try again later.');
     await relay.revive();
     expect((await enroll('device-1')).status).toBe(200);
   });

@@ -95,7 +95,7 @@ describe(`${REQUESTS} requests on one connection with an untrusted certificate, 
 
   test('a stop leaves the count in the audit log', async () => {
     await estuary.server.stop();
-    const counts = auditLines().flatMap((line) => /(\d+) more refusals of this address/.exec(line)?.[1] ?? []);
+    const counts = auditLines().flatMap((line) => /(\d+) more failures from this address/.exec(line)?.[1] ?? []);
     const counted = counts.reduce((sum, count) => sum + Number(count), 0);
     expect(
       auditLines().filter((line) => line.includes('"auth.mtls"') && line.includes('"failure"')).length -

@@ -110,7 +110,7 @@ describe('a listed balancer', () => {
     expect(statusOf(await ask(BALANCER, [v1('192.0.2.9')], CACERTS))).toBe(200);
     await until('they are gone', () => socketsOf(estuary.server.pid) <= before);
     for (const socket of silent) socket.destroy();
-    const refused = estuary.server.log().filter(({ msg }) => msg === 'PROXY header refused');
+    const refused = estuary.server.log().filter(({ msg }) => msg === 'PROXY header rejected');
     expect(refused[0]).toMatchObject({ listener: 'est', address: BALANCER });
   });
 });

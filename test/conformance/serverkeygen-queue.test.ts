@@ -260,7 +260,7 @@ describe('the answer with the key is the only one', () => {
     expect(again.status).toBe(403);
     expect(again.headers['content-type']).toBe('text/plain; charset=utf-8');
     expect(again.text).toBe(
-      `The private key was sent with certificate ${certificate.serialNumber.toLowerCase()} and is not kept; have that certificate revoked, then ask again.`,
+      `The private key was sent with certificate ${certificate.serialNumber.toLowerCase()} and is not kept; have that certificate revoked, then request a new one.`,
     );
     expect(await certificatesOf(cn)).toHaveLength(1);
     expect(await usesOf(estuary, otp.id)).toBe(1);

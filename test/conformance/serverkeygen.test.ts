@@ -231,7 +231,7 @@ describe('refused, and no use of the one-time password is taken', () => {
     [
       "the CSR's own key, which only signs",
       { attributes: [asymmetric(subjectKeyIdentifier(ed.spki))] },
-      'encrypts nothing',
+      'cannot encrypt',
       ed,
     ],
     [

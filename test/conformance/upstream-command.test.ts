@@ -224,7 +224,10 @@ describe('exit codes', () => {
     writeFileSync(join(home, 'foreign.pem'), x509(foreign).toString());
     order('foreign');
     const answer = await enrollAt(front, key, 'device-foreign');
-    expect([answer.status, answer.text.trim()]).toEqual([500, 'The CA issued another certificate than requested.']);
+    expect([answer.status, answer.text.trim()]).toEqual([
+      500,
+      'The CA issued a certificate that differs from the request.',
+    ]);
     const failure = await latestAudit(front, 'certificate.failed');
     expect(String(failure?.['detail'])).toContain('it certifies another public key');
   });

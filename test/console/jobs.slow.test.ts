@@ -279,7 +279,10 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
       await page.getByText('With 2 approvals it would be issued.').waitFor();
       await page.getByText(', which is of the CA devices,').waitFor();
       await page.route('**/admin/requests/*/check', (route) =>
-        route.fulfill({ status: 409, json: { code: 'VERDICT_UNKNOWN', message: 'its CA is no longer configured' } }),
+        route.fulfill({
+          status: 409,
+          json: { code: 'VERDICT_UNKNOWN', message: 'the CA of the request is no longer configured' },
+        }),
       );
       await page.reload();
       await page.getByText('Its CA is no longer configured.').waitFor();

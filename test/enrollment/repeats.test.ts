@@ -196,7 +196,7 @@ describe('within the window', () => {
       await device.send();
       const added = (await repeats()).slice(before.length);
       expect(added.map(({ detail }) => detail)).toEqual(
-        Array<string>(times).fill(`; the answer to ${requestId} once more`),
+        Array<string>(times).fill(`; repeats the response to ${requestId}`),
       );
     }
   });

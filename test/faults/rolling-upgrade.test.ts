@@ -87,7 +87,7 @@ describe.skipIf(!requires('postgres', 'haproxy', 'curl'))('a rolling upgrade', (
     writeFileSync(config, of1.replaceAll('est-1', 'est-4').replaceAll(/^port = .*$/gm, 'port = 0'));
     const env = nodes.environment(node);
     const { code, output } = await runAny(NODE, [SERVER, '--config', config], { env, timeout: 120_000 });
-    expect(output).toContain('the database was made by a newer version of Estuary');
+    expect(output).toContain('a newer version of Estuary created the database');
     expect(code).not.toBe(0);
   });
 });

@@ -97,7 +97,7 @@ describe.skipIf(!requires('nss', 'openssl35', 'softhsm'))('CA keys of ML-DSA in 
     const args = ['ca', 'init', '--config', at('old.toml'), '--ca', 'old', '--key-type', 'ml-dsa:65'];
     const { code, output } = await runAny(NODE, [SERVER, ...args], { env: { ...estuary.env, ...hsm.env } });
     expect(code).not.toBe(0);
-    expect(output).toContain('token "old" makes no ml-dsa:65 keys: its library does not offer that');
+    expect(output).toContain('token "old" cannot create ml-dsa:65 keys: its PKCS#11 library does not support them');
     expect(await hsm.tool('old', '--list-objects')).not.toContain('new');
   });
 });

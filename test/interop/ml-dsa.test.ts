@@ -317,8 +317,8 @@ describe.skipIf(!requires('openssl35'))('one server for keys of every kind', () 
   );
 
   test.each([
-    ['2.16.840.1.101.3.4.4.2', 1184, /is an ML-KEM-768 key, which can sign no request; use .*ML-DSA key\.$/],
-    ['1.3.101.110', 32, /is an X25519 key, which can sign no request/],
+    ['2.16.840.1.101.3.4.4.2', 1184, /is an ML-KEM-768 key, which cannot sign a request; use .*ML-DSA key\.$/],
+    ['1.3.101.110', 32, /is an X25519 key, which cannot sign a request/],
     ['1.2.643.7.1.1.1.1', 66, /is a GOST R 34\.10-2012 key, which is not supported/],
   ])('20.3, 20.4: a key of %s is refused with what is possible', async (algorithm, octets, sentence) => {
     const spki = sequence(sequence(oid(algorithm)), bitString(Buffer.alloc(octets, 1)));

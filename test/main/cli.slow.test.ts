@@ -49,7 +49,7 @@ describe('the command', () => {
     [['--conf', 'x'], '--conf'],
     [['serv', '--config', 'est.toml'], 'there is no command "serv" (the nearest known one is "serve")'],
     [['audit', '--config', 'est.toml'], 'there is no command "audit"'],
-    [['audit', 'verify', '--check', '--config', 'est.toml'], '--check does not go with "audit verify"'],
+    [['audit', 'verify', '--check', '--config', 'est.toml'], '"audit verify" has no option --check'],
   ])('%j is refused with a sentence and exit code 1', async (args, sentence) => {
     const { code, stdout, output } = await estuary(...args);
     expect(code).toBe(1);
@@ -128,7 +128,7 @@ describe('audit verify', () => {
   test('a whole log: exit code 0; a changed record: exit code 1 and its number', async () => {
     await (await startServer({ config })).stop();
     const whole = await estuary('audit', 'verify', '--config', config);
-    expect(whole.output).toMatch(/^the audit log is whole: \d+ records\n$/);
+    expect(whole.output).toMatch(/^the audit log is intact: \d+ records\n$/);
     expect(whole.code).toBe(0);
 
     const broken = temporaryFolder();

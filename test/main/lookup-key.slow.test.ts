@@ -26,7 +26,9 @@ test('without the key --check and a start refuse with one line that says what to
   for (const args of [['--check'], []]) {
     const { code, output } = await estuaryCommand(...args);
     expect(code).toBe(2);
-    expect(output).toContain(`est.toml: otp.lookup_key: ${file} is missing, and tokens live that only the former key`);
+    expect(output).toContain(
+      `est.toml: otp.lookup_key: ${file} is missing, and some valid tokens need the previous key`,
+    );
     expect(output).not.toContain(token);
   }
   renameSync(`${file}.kept`, file);

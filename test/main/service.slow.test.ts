@@ -150,7 +150,7 @@ test('issue: a changed audit record is named by `audit verify`; an untouched log
   const config = join(est.dir, 'est.toml');
   const verify = () =>
     execFileSync(NODE, [SERVER, 'audit', 'verify', '--config', config], { stdio: 'pipe' }).toString();
-  expect(verify()).toMatch(/the audit log is whole: \d+ records/);
+  expect(verify()).toMatch(/the audit log is intact: \d+ records/);
   const file = join(est.dir, 'data/audit.log');
   const lines = readFileSync(file, 'utf8').split('\n');
   lines[2] = (lines[2] ?? '').replace('success', 'failure');

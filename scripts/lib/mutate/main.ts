@@ -34,7 +34,7 @@ const USAGE = `Usage: scripts/mutate [OPTION…] [FILE…]
 
   FILE             files of src to change (${RULES.join(' ')})
   --minutes N      ends after that time (60)
-  --tests PATTERN  the tests to run, in place of those for the folders; may be given more than once
+  --tests PATTERN  the tests to run, in place of those for the folders; repeatable
   --list           prints what the report has, and tries nothing
 `;
 

@@ -7,7 +7,7 @@ const HELP = `scripts/chaos [--rounds 500] [--seed 1] [--fault NAME]…
 
   --rounds N     how many faults, each after the service has recovered from the one before
   --seed N       of their order and times
-  --fault NAME   these alone; may be given more than once:
+  --fault NAME   these alone; repeatable:
 ${Object.keys(FAULTS)
   .map((name) => `                 ${name}`)
   .join('\n')}

@@ -42,7 +42,7 @@ export function createGssapi(options: GssapiOptions): Gssapi {
     await verifier.start();
     const missing = await verifier.missingCredentials();
     if (missing !== undefined)
-      log.warn({ reason: missing }, `no Kerberos credentials for ${String(config.service_principal)} at this time`);
+      log.warn({ reason: missing }, `there are no usable Kerberos credentials for ${String(config.service_principal)}`);
   });
 }
 
@@ -89,7 +89,7 @@ async function checkCredentials(options: GssapiOptions): Promise<Problem | undef
       ? undefined
       : {
           key: 'gssapi.keytab',
-          message: `gives no credentials: ${missing} (a readable keytab with a key of gssapi.service_principal)`,
+          message: `provides no credentials: ${missing} (a readable keytab with a key of gssapi.service_principal)`,
         };
   } catch (error) {
     const what =

@@ -124,7 +124,7 @@ export class KerberosVerifier implements TicketVerifier {
   async verify(token: string, ticket: TicketService): Promise<VerifiedTicket> {
     const { principal, replyToken } = await this.#accept(token, ticket);
     // The library accepts any keytab key for this service and host in any realm; the configuration names one.
-    if (ticket.realm !== this.#service.realm) throw refused('the ticket is of another realm', ticket);
+    if (ticket.realm !== this.#service.realm) throw refused('the ticket is from another realm', ticket);
     return { principal: parse(principal, ticket), replyToken: replyToken ?? undefined };
   }
 

@@ -122,7 +122,7 @@ export class PrincipalMapping {
       return { subject: template.fill((name) => [values.get(name) ?? '']) };
     } catch (error) {
       if (error instanceof NoFittingValue)
-        return { unmapped: `default_template gives no valid name: ${error.message}` };
+        return { unmapped: `default_template produces an invalid name: ${error.message}` };
       throw error;
     }
   }
@@ -136,11 +136,11 @@ export class PrincipalMapping {
     if (components[0] === ANONYMOUS) return 'an anonymous or well-known principal needs an entry in principal_mapping';
     if (uses.has('principal')) return undefined;
     if (!uses.has('realm') && realm !== this.#realm)
-      return 'of another realm than the service, and default_template has no {realm}';
-    if (components.length > 2) return 'more than two name components, and default_template has no {principal}';
-    if (uses.has('instance') && components.length < 2) return 'no instance, and default_template has {instance}';
+      return 'it is in another realm than the service, and default_template has no {realm}';
+    if (components.length > 2) return 'it has more than two name components, and default_template has no {principal}';
+    if (uses.has('instance') && components.length < 2) return 'it has no instance, and default_template has {instance}';
     if (uses.has('primary') && !uses.has('instance') && components.length > 1)
-      return 'has an instance, and default_template has no {instance}';
+      return 'it has an instance, and default_template has no {instance}';
     return undefined;
   }
 }

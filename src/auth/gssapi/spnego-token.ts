@@ -83,7 +83,7 @@ function refuseUnframed(token: Buffer): void {
 function readToken(token: Buffer): TicketService {
   refuseUnframed(token);
   if (token[0] === contextConstructed(1))
-    throw new SpnegoTokenError('multi-leg', 'the token continues a negotiation that was never begun');
+    throw new SpnegoTokenError('multi-leg', 'the token continues a negotiation that was never started');
   const context = DerReader.of(token, 'InitialContextToken', INITIAL_CONTEXT_TOKEN);
   const { value: mechanism } = context.next(Tag.OID, 'thisMech');
   if (isKerberos(mechanism)) return readKerberosToken(token);
@@ -119,9 +119,9 @@ function readKerberosToken(token: Buffer): TicketService {
   refuseUnframed(token);
   const context = DerReader.of(token, 'KerberosToken', INITIAL_CONTEXT_TOKEN);
   const mechanism = context.next(Tag.OID, 'thisMech');
-  if (!isKerberos(mechanism.value)) throw new SpnegoTokenError('not Kerberos', 'the token is of another mechanism');
+  if (!isKerberos(mechanism.value)) throw new SpnegoTokenError('not Kerberos', 'the token is for another mechanism');
   const inner = token.subarray(headerLength(token) + mechanism.raw.length);
-  if (!inner.subarray(0, 2).equals(AP_REQ_ID)) throw new SpnegoTokenError('malformed', 'the token is no AP-REQ');
+  if (!inner.subarray(0, 2).equals(AP_REQ_ID)) throw new SpnegoTokenError('malformed', 'the token is not an AP-REQ');
   return readApReq(DerReader.of(inner.subarray(2), 'AP-REQ', AP_REQ).enter(Tag.SEQUENCE, 'AP-REQ'));
 }
 

@@ -58,7 +58,7 @@ export class IssuerKeys {
   }
 
   #known(): LocalJWKSet {
-    if (this.#keys === undefined) throw this.#unavailable('there are no keys');
+    if (this.#keys === undefined) throw this.#unavailable('no keys are loaded');
     return this.#keys.find;
   }
 
@@ -70,7 +70,7 @@ export class IssuerKeys {
   }
 
   async #fetched(): Promise<void> {
-    if (this.#waiting >= MAX_WAITING) throw this.#unavailable(`${MAX_WAITING} requests wait for the keys`);
+    if (this.#waiting >= MAX_WAITING) throw this.#unavailable(`${MAX_WAITING} requests are already waiting for the keys`);
     this.#waiting += 1;
     try {
       await this.#fetch();
@@ -102,7 +102,7 @@ export class IssuerKeys {
     const { retryAfter } = this.#options;
     return unavailable(
       'JWKS_UNAVAILABLE',
-      'The keys of the token issuer are temporarily unavailable; try again later.',
+      'The keys of the token issuer are temporarily unavailable. Try again later.',
       {
         retryAfter,
         detail,
@@ -134,7 +134,7 @@ function download(url: string, ca: string | undefined): Promise<string> {
   return new Promise((resolve, reject) => {
     const agent = new Agent({ minVersion: 'TLSv1.2', rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }) });
     const request = httpsRequest(url, { agent, headers: { Accept: 'application/jwk-set+json, application/json' } });
-    const late = setTimeout(() => request.destroy(new Error(`${url} did not answer in time`)), TIMEOUT);
+    const late = setTimeout(() => request.destroy(new Error(`${url} did not respond in time`)), TIMEOUT);
     request.on('error', (error) => {
       clearTimeout(late);
       reject(error);
@@ -142,11 +142,11 @@ function download(url: string, ca: string | undefined): Promise<string> {
     request.on('response', (response) => {
       const chunks: Buffer[] = [];
       let size = 0;
-      if (response.statusCode !== 200) request.destroy(new Error(`${url} answered with status ${response.statusCode}`));
+      if (response.statusCode !== 200) request.destroy(new Error(`${url} responded with status ${response.statusCode}`));
       response.on('data', (chunk: Buffer) => {
         size += chunk.length;
         chunks.push(chunk);
-        if (size > MAX_JWKS) request.destroy(new Error(`${url} answered with more than ${MAX_JWKS} bytes`));
+        if (size > MAX_JWKS) request.destroy(new Error(`${url} responded with more than ${MAX_JWKS} bytes`));
       });
       response.on('error', reject);
       response.on('end', () => {

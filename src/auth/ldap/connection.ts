@@ -55,7 +55,7 @@ export class LdapConnection {
   static async use<T>(server: LdapServer, work: (connection: LdapConnection) => Promise<T>): Promise<T> {
     const connection = new LdapConnection(server);
     const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => reject(new Error('no answer in time')), server.timeout);
+    const timer = setTimeout(() => reject(new Error('no response in time')), server.timeout);
     const working = (async () => {
       if (server.starttls) await connection.#client.startTLS({});
       return work(connection);

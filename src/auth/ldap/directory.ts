@@ -86,7 +86,7 @@ export class Directory {
         problems.push(`${url}: ${describe(error)}`);
       }
     }
-    throw unavailable('LDAP_UNAVAILABLE', 'The directory is temporarily unavailable; try again later.', {
+    throw unavailable('LDAP_UNAVAILABLE', 'The directory is temporarily unavailable. Try again later.', {
       retryAfter,
       detail: problems.join('; '),
     });

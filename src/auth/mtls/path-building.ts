@@ -67,11 +67,11 @@ class Search {
       return undefined;
     }
     if (path.length === MAX_PATH) {
-      this.#note(top, `ends a path of more than ${MAX_PATH} certificates`);
+      this.#note(top, `is at the end of a path of more than ${MAX_PATH} certificates`);
       return undefined;
     }
     const issuers = this.#source.bySubject(foldedName(top.issuer));
-    if (issuers.length === 0) this.#note(top, `its issuer ${formatName(top.issuer).slice(0, MAX_TEXT)} is not known`);
+    if (issuers.length === 0) this.#note(top, `its issuer ${formatName(top.issuer).slice(0, MAX_TEXT)} is unknown`);
     for (const issuer of issuers) {
       if (path.some(({ der }) => der.equals(issuer.der)) || !keyIdentifiersMatch(top, issuer)) continue;
       const problem = this.#roleProblem(path, issuer) ?? (await this.#signatureProblem(top, issuer));
@@ -96,7 +96,7 @@ class Search {
 
   async #signatureProblem(subject: Certificate, issuer: Certificate): Promise<string | undefined> {
     if (this.#source.isKnownLink(subject, issuer)) return undefined;
-    if (++this.#signatures > MAX_SIGNATURES) return `comes after more than ${MAX_SIGNATURES} signatures`;
+    if (++this.#signatures > MAX_SIGNATURES) return `was not checked: the limit is ${MAX_SIGNATURES} signatures`;
     return (await verifyCertificateSignature(subject, issuer)) ? undefined : 'did not sign the certificate below it';
   }
 

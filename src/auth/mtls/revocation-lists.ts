@@ -162,8 +162,8 @@ function refuseUnsupported(list: CertificateList, scope: IssuingDistributionPoin
   if (findExtension(list.extensions, OID.deltaCRLIndicator) !== undefined)
     throw new InputError('delta CRLs are not supported; use the complete CRL');
   if (scope?.indirectCRL === true) throw new InputError('indirect CRLs are not supported');
-  if (scope?.onlySomeReasons === true) throw new InputError('CRLs for some reasons only are not supported');
-  if (scope?.onlyContainsAttributeCerts === true) throw new InputError('it is about attribute certificates only');
+  if (scope?.onlySomeReasons === true) throw new InputError('CRLs that cover only some revocation reasons are not supported');
+  if (scope?.onlyContainsAttributeCerts === true) throw new InputError('it covers attribute certificates only');
   const critical = list.extensions.find(({ oid, critical }) => critical && !KNOWN_CRITICAL.has(oid));
   if (critical !== undefined) throw new InputError(`its critical extension ${critical.oid} is not supported`);
 }
@@ -177,14 +177,14 @@ async function findSigner(
   const named = issuers.filter(
     ([certificate]) => certificate !== undefined && foldedName(certificate.subject) === issuer,
   );
-  if (named.length === 0) throw new InputError('its issuer is none of the trust anchors or CAs known here');
+  if (named.length === 0) throw new InputError('its issuer is neither a trust anchor nor a CA of this server');
   const candidates = named.filter(([certificate]) => certificate?.keyUsage?.includes('cRLSign') !== false);
   for (const [candidate] of candidates) {
     if (candidate === undefined || !(await isListSignedBy(list, candidate.publicKey))) continue;
     const { spki } = candidate;
     return { spki, signers: candidates.filter(([certificate]) => certificate?.spki.equals(spki) === true) };
   }
-  throw new InputError("its signature is not one of its issuer's that may sign CRLs");
+  throw new InputError("no certificate of its issuer that may sign CRLs verifies its signature");
 }
 
 async function readSerials(list: CertificateList): Promise<Set<string>> {

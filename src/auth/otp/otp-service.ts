@@ -151,7 +151,7 @@ export class OtpService {
     keys: readonly string[],
     event: AuditEvent,
   ): Promise<OtpIdentity> {
-    if (!isTokenLike(password)) throw await this.#refuse(keys, attempt, event, 'not of the form of a token');
+    if (!isTokenLike(password)) throw await this.#refuse(keys, attempt, event, 'not in the format of a token');
     const { lookupKey } = this.#settings;
     const check = (): Promise<void> => this.lockout.check(keys, attempt.now, event);
     // One message to the store for both; a cheap hash does not require another lockout check.
@@ -159,7 +159,7 @@ export class OtpService {
     const matches = await this.#verify(row?.hash, password, check);
     if (this.#hasher.isExpensive(row?.hash)) await check();
 
-    if (row === undefined || !matches) throw await this.#refuse(keys, attempt, event, 'no such token');
+    if (row === undefined || !matches) throw await this.#refuse(keys, attempt, event, 'unknown token');
     if (row.ca !== null && row.ca !== attempt.caLabel)
       throw await this.#refuse(
         keys,
@@ -203,7 +203,7 @@ export class OtpService {
     failures: Pick<FailureRecords, 'record'>,
   ): Promise<never> {
     const method = tokenMethod(identity);
-    const detail = `${whyUnusable(identity)}; the request that it was used for, so not counted`;
+    const detail = `${whyUnusable(identity)}; not counted, because the request repeats the one that it was used for`;
     await failures.record({ ...failureEvent(attempt, identity.display, method), detail });
     throw credentialInvalid(method, detail);
   }
@@ -238,7 +238,7 @@ function whyDead(row: OtpRow, now: number): string | undefined {
 }
 
 function whyUnusable(identity: Identity): string {
-  const { otp_id = '', dead = 'has no use left' } = tokenOf(identity) ?? {};
+  const { otp_id = '', dead = 'is used up' } = tokenOf(identity) ?? {};
   return `token ${otp_id} ${dead}`;
 }
 

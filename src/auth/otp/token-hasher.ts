@@ -90,7 +90,7 @@ async function hashToken(settings: HashSettings, token: string): Promise<string>
       return bcrypt.hash(bcryptInput(token), settings.bcrypt_cost);
     case 'sha256-hmac':
       if (settings.hmacKey === undefined)
-        throw failed('OTP_HMAC_KEY_MISSING', 'otp.hmac_key is missing, which sha256-hmac needs');
+        throw failed('OTP_HMAC_KEY_MISSING', 'otp.hmac_key is missing; sha256-hmac requires it');
       return `${HMAC_PREFIX}${hmac(settings.hmacKey, token).toString('hex')}`;
   }
 }

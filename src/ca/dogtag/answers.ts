@@ -26,7 +26,7 @@ export function jsonOf(answer: HttpAnswer): JsonObject {
 export function requestInfo(json: JsonObject): RequestInfo {
   const status = textOf(json, 'requestStatus');
   const id = requestId(json);
-  if (status === undefined || id === undefined) throw new ReplicaFault('an answer without a request in it', true);
+  if (status === undefined || id === undefined) throw new ReplicaFault('the response contains no request', true);
   const message = textOf(json, 'errorMessage');
   return {
     id,
@@ -45,7 +45,8 @@ function requestId(json: JsonObject): string | undefined {
 
 export function onlyRequest(json: JsonObject): RequestInfo {
   const [entry, ...more] = objectsOf(json, 'entries');
-  if (entry === undefined || more.length > 0) throw new ReplicaFault('an answer without exactly one request', true);
+  if (entry === undefined || more.length > 0)
+    throw new ReplicaFault('the response does not contain exactly one request', true);
   return requestInfo(entry);
 }
 

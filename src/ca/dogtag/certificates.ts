@@ -105,7 +105,7 @@ async function findIssued(replicas: Replicas, { spki, subject, from, until }: So
 function refuseTooMany({ total }: JsonObject, listed: number): void {
   if (typeof total === 'number' && total > listed)
     throw failed('CA_SEARCH_TOO_LARGE', 'The CA has too many requests to search.', {
-      detail: `${listed} of ${total} entries came`,
+      detail: `received ${listed} of ${total} entries`,
     });
 }
 
@@ -145,7 +145,7 @@ async function revokeInSession(call: SessionCall, certId: string, reason: string
   const status = textOf(page, 'Status');
   if (status === 'REVOKED' || status === 'REVOKED_EXPIRED') return;
   const nonce = digitsOf(page, 'Nonce');
-  if (nonce === undefined) throw new ReplicaFault('a review without a nonce', true);
+  if (nonce === undefined) throw new ReplicaFault('the review contains no nonce', true);
   const order = await call({
     method: 'POST',
     path: `${path}/revoke`,

@@ -46,7 +46,7 @@ export class RemoteChain {
       );
       this.#problem = await this.#take(own, others);
     } catch (error) {
-      if (this.certificate === undefined) this.#problem = `the CA certificate is not known: ${describe(error)}`;
+      if (this.certificate === undefined) this.#problem = `the CA certificate is unknown: ${describe(error)}`;
     }
   }
 
@@ -73,7 +73,7 @@ function certificatesIn(json: JsonObject): { own: Certificate; others: Certifica
   try {
     return { own, others: parseCertsOnly(Buffer.from(chain, 'base64')).map(parseCertificate) };
   } catch (error) {
-    if (error instanceof DerError) throw new ReplicaFault(`a chain that cannot be read: ${error.message}`, true, error);
+    if (error instanceof DerError) throw new ReplicaFault(`the chain cannot be parsed: ${error.message}`, true, error);
     throw error;
   }
 }

@@ -135,17 +135,17 @@ export class CmcService {
         issuer === undefined ||
         !(await verifySignerInfo(signedData, signer, issuer.publicKey))
       )
-        throw new ReplicaFault('a CMC answer that the CA did not sign', true);
+        throw new ReplicaFault('the CMC response is not signed by the CA', true);
       if (signedData.contentType !== OID.pkiResponse || signedData.content === undefined)
-        throw new ReplicaFault('a CMC answer without a PKIResponse', true);
+        throw new ReplicaFault('the CMC response contains no PKIResponse', true);
       const { controlSequence } = parsePkiResponse(signedData.content);
       for (const control of controlSequence.map(parseControl))
         if (control.name === 'statusInfoV2' || control.name === 'statusInfo')
           return { signedData, status: control.value };
-      throw new ReplicaFault('a CMC answer without a status', true);
+      throw new ReplicaFault('the CMC response contains no status', true);
     } catch (error) {
       if (!(error instanceof DerError) && !(error instanceof CmcError)) throw error;
-      throw new ReplicaFault(`a CMC answer that cannot be read: ${error.message}`, true, error);
+      throw new ReplicaFault(`the CMC response cannot be parsed: ${error.message}`, true, error);
     }
   }
 }

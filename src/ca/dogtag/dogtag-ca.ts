@@ -102,7 +102,7 @@ export class DogtagCa implements CaDriver {
         'SUBJECT_NOT_IN_CSR',
         'This CA uses the subject of the CSR, and the requester may not have this subject.',
         {
-          detail: 'a PKCS#10 is passed on as it came',
+          detail: 'the CSR is forwarded as the device signed it',
         },
       );
     this.#issuer();
@@ -117,7 +117,7 @@ export class DogtagCa implements CaDriver {
     if (certificate === undefined || chain.problem !== undefined || this.#options.replicas.health().health === 'down')
       throw unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', {
         retryAfter,
-        detail: chain.problem ?? this.#options.replicas.health().detail ?? 'the CA certificate is not known',
+        detail: chain.problem ?? this.#options.replicas.health().detail ?? 'the CA certificate is unknown',
       });
     return certificate;
   }
@@ -194,7 +194,7 @@ export class DogtagCa implements CaDriver {
     // A certificate for another key may belong to another requester; another CA's certificate is not ours to revoke.
     const own = isKey(certificate, request.spki) && (await isIssuedBy(certificate, issuer));
     const fate = own ? await this.#withdraw(certificate) : 'left as it is';
-    throw failed('CA_ISSUED_OTHER', 'The CA issued another certificate than requested.', {
+    throw failed('CA_ISSUED_OTHER', 'The CA issued a certificate that differs from the request.', {
       detail: `certificate ${certificate.serialNumber}: ${problem}; ${fate}`,
     });
   }

@@ -109,7 +109,7 @@ export async function findRequestInfo(replicas: Replicas, id: string): Promise<R
       if (answer.status === 404 && errorOf(answer)?.type === 'RequestNotFoundException') {
         unknown += 1;
         // Replication may lag: another replica may know it. This one is not at fault.
-        throw new NotHere(`request ${id} is not known`);
+        throw new NotHere(`request ${id} is unknown`);
       }
       return requestInfo(readAnswer(answer));
     });
@@ -134,7 +134,7 @@ export function fetchCertificate(replicas: Replicas, certId: string): Promise<Ce
 
 async function readCertificate(replica: Attempt, certId: string): Promise<Certificate> {
   const answer = await replica.call({ method: 'GET', path: `/ca/rest/certs/${encodeURIComponent(certId)}` });
-  if (answer.status === 404) throw new NotHere(`certificate ${certId} is not known`);
+  if (answer.status === 404) throw new NotHere(`certificate ${certId} is unknown`);
   return certificateIn(readAnswer(answer));
 }
 
@@ -146,5 +146,5 @@ export function certificateIn(json: JsonObject): Certificate {
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
   }
-  throw new ReplicaFault('an answer without a certificate that can be read', true);
+  throw new ReplicaFault('the response contains no valid certificate', true);
 }

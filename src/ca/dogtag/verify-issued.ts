@@ -36,7 +36,7 @@ export async function issuedProblem(
     return `its subjectAltName is ${list(certificate.subjectAltNames)}, not ${list(wanted.subjectAltNames)}`;
   if (certificate.isCa) return 'it is a CA certificate';
   if (!namesMatch(certificate.issuer, issuer.subject)) return `"${formatName(certificate.issuer)}" issued it`;
-  if (!(await isIssuedBy(certificate, issuer))) return 'its signature is not of this CA';
+  if (!(await isIssuedBy(certificate, issuer))) return 'this CA did not sign it';
   return (
     keyUsageProblem(certificate, asked) ?? purposeProblem(certificate, asked) ?? validityProblem(certificate, asked)
   );

@@ -163,7 +163,7 @@ export const LINT_RULES: readonly LintRule[] = [
     check: ({ tbs }) => {
       const san = findExtension(tbs.extensions, OID.subjectAltName);
       if (tbs.subject.rdns.length > 0)
-        return san?.critical === true ? 'subjectAltName must not be critical beside a subject' : undefined;
+        return san?.critical === true ? 'subjectAltName must not be critical if the subject is not empty' : undefined;
       if (san === undefined) return 'an empty subject needs a subjectAltName';
       return san.critical ? undefined : 'subjectAltName must be critical when the subject is empty';
     },
@@ -174,7 +174,7 @@ export const LINT_RULES: readonly LintRule[] = [
     blames: 'request',
     check: ({ tbs, issuer }) =>
       namesMatch(tbs.subject, issuer.subject)
-        ? "the subject must not be the CA's own: the certificate would pass for self-issued"
+        ? "the subject must differ from the CA's: the certificate would look self-issued"
         : undefined,
   },
   {
@@ -183,7 +183,7 @@ export const LINT_RULES: readonly LintRule[] = [
     blames: 'request',
     check: (subject) => {
       for (const name of extensionValue(subject, OID.subjectAltName, parseGeneralNames) ?? []) {
-        if (name.kind === 'other') return 'subjectAltName may hold DNS, IP, email and URI names only';
+        if (name.kind === 'other') return 'subjectAltName may contain only DNS, IP, email and URI names';
         const problem = generalNameProblem(name);
         if (problem !== undefined) return `subjectAltName ${JSON.stringify(formatGeneralName(name))} ${problem}`;
       }
@@ -248,11 +248,11 @@ export const LINT_RULES: readonly LintRule[] = [
       if (policies === undefined) return undefined;
       const oids = policies.map(({ oid }) => oid);
       const twice = firstRepeated(oids);
-      if (twice !== undefined) return `the policy ${twice} must not be named twice`;
+      if (twice !== undefined) return `the policy ${twice} must not occur twice`;
       const wrong = policies.find(
         ({ cps }) => cps !== undefined && generalNameProblem({ kind: 'uri', value: cps }) !== undefined,
       )?.cps;
-      if (wrong !== undefined) return `${JSON.stringify(wrong)} is no URI of a CPS`;
+      if (wrong !== undefined) return `${JSON.stringify(wrong)} is not a valid CPS URI`;
       const { extensions } = subject.issuer;
       const own = findExtension(extensions, OID.certificatePolicies);
       // With policy mappings the CA's own policies have other OIDs.
@@ -260,7 +260,7 @@ export const LINT_RULES: readonly LintRule[] = [
       const allowed = parseCertificatePolicies(own.value).map(({ oid }) => oid);
       if (allowed.includes(OID.anyPolicy)) return undefined;
       const beyond = oids.find((oid) => !allowed.includes(oid));
-      return beyond && `the CA certificate itself is not under the policy ${beyond}`;
+      return beyond && `the CA certificate does not contain the policy ${beyond}`;
     },
   },
   {
@@ -284,7 +284,7 @@ export const LINT_RULES: readonly LintRule[] = [
       if (usages.includes('keyCertSign') || usages.includes('cRLSign'))
         return 'an end entity must sign neither certificates nor CRLs';
       const wrong = usages.find((usage) => !usagesOfKey(subject.publicKey).includes(usage));
-      if (wrong !== undefined) return `a ${subject.publicKey.keyType} key has no use ${wrong}`;
+      if (wrong !== undefined) return `a ${subject.publicKey.keyType} key cannot have the key usage ${wrong}`;
       const only = usages.find((usage) => usage === 'encipherOnly' || usage === 'decipherOnly');
       return only !== undefined && !usages.includes('keyAgreement') ? `${only} needs keyAgreement` : undefined;
     },
@@ -296,11 +296,11 @@ export const LINT_RULES: readonly LintRule[] = [
     check: (subject) => {
       const purposes = extensionValue(subject, OID.extKeyUsage, parseExtKeyUsage);
       if (purposes === undefined) return undefined;
-      if (new Set(purposes).size !== purposes.length) return 'a purpose must not be named twice';
+      if (new Set(purposes).size !== purposes.length) return 'an extended key usage must not occur twice';
       const { extKeyUsage: allowed } = subject.issuer;
       if (allowed === undefined || allowed.includes(OID.anyExtendedKeyUsage)) return undefined;
       const beyond = purposes.find((purpose) => !allowed.includes(purpose));
-      return beyond && `the CA certificate itself is not for ${oidName(beyond)}`;
+      return beyond && `the CA certificate does not allow ${oidName(beyond)}`;
     },
   },
   {

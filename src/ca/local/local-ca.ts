@@ -83,7 +83,8 @@ export class LocalCa implements CaDriver {
   /** @throws InputError if the signer's key does not match the certificate, or the profile names an unknown purpose */
   constructor(options: LocalCaOptions) {
     const { certificate, issuers, rollover = [], signer, delegate, profile, publication, now } = options;
-    if (!signer.spki.equals(certificate.spki)) throw new InputError("the private key is not the CA certificate's");
+    if (!signer.spki.equals(certificate.spki))
+      throw new InputError('the private key does not belong to the CA certificate');
     this.certificate = certificate;
     this.signer = signer;
     if (signer.dependency !== undefined) this.dependency = signer.dependency;

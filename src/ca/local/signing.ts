@@ -82,7 +82,7 @@ export class FileSigner implements Signer {
  * @throws InputError if the key does not match the certificate
  */
 export function ocspDelegate(certificate: Certificate, signer: Signer): OcspDelegate {
-  if (!signer.spki.equals(certificate.spki)) throw new InputError("the private key is not the certificate's");
+  if (!signer.spki.equals(certificate.spki)) throw new InputError('the private key does not belong to the certificate');
   const key = new VerifiedSigner(signer, certificate.publicKey);
   // Relying parties know the CA, not its responder, so the response includes the certificate.
   const certificates = explicit(0, sequence(certificate.der));

@@ -63,7 +63,7 @@ function mlDsaPublicKey(key: graphene.SessionObject): Buffer {
   const value = bytes(key, 'CKA_VALUE');
   const parameters = ML_DSA.find(({ publicKey }) => publicKey === value.length);
   if (parameters === undefined)
-    throw new IsolatedError(TokenFault.KEY, `an ML-DSA public key of ${value.length} octets is none`);
+    throw new IsolatedError(TokenFault.KEY, `an ML-DSA public key cannot have ${value.length} octets`);
   return sequence(sequence(oid(parameters.oid)), bitString(value));
 }
 

@@ -28,7 +28,7 @@ async function generateKey({ access, reference, type, label }: KeyGeneration): P
     return names;
   } catch (error) {
     if (error instanceof IsolatedError) throw error;
-    throw new IsolatedError(TokenFault.KEY, `${token.name} cannot make a ${type} key: ${failureName(error)}`);
+    throw new IsolatedError(TokenFault.KEY, `${token.name} cannot create a ${type} key: ${failureName(error)}`);
   } finally {
     token.module.finalize();
   }
@@ -42,7 +42,10 @@ function generate(
 ): void {
   const mechanism = mechanismOf(token, type);
   if (!mechanismsOf(token).has(mechanism))
-    throw new IsolatedError(TokenFault.KEY, `${token.name} makes no ${type} keys: its library does not offer that`);
+    throw new IsolatedError(
+      TokenFault.KEY,
+      `${token.name} cannot create ${type} keys: its PKCS#11 library does not support them`,
+    );
   const both = { ...names, token: true };
   session.generateKeyPair(
     mechanism,

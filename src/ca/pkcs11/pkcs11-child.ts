@@ -48,9 +48,10 @@ async function open(init: SignerInit): Promise<Signing> {
 function expectedKey(found: Buffer | undefined, { expectedSpki }: SignerInit): Buffer {
   const expected = expectedSpki === undefined ? undefined : Buffer.from(expectedSpki);
   if (found !== undefined && expected !== undefined && !found.equals(expected))
-    throw new IsolatedError(TokenFault.KEY_MISMATCH, "the private key is not the CA certificate's");
+    throw new IsolatedError(TokenFault.KEY_MISMATCH, 'the private key does not belong to the CA certificate');
   const spki = found ?? expected;
-  if (spki === undefined) throw new IsolatedError(TokenFault.KEY, 'the token does not hold the public key of the pair');
+  if (spki === undefined)
+    throw new IsolatedError(TokenFault.KEY, 'the token does not contain the public key of the pair');
   return spki;
 }
 
@@ -96,7 +97,7 @@ function check(): void {
     throw error;
   }
   sessions.giveBack(session);
-  if (count !== 1) throw new IsolatedError(TokenFault.KEY, `${token.name} does not show its key any more`);
+  if (count !== 1) throw new IsolatedError(TokenFault.KEY, `${token.name} no longer shows its key`);
 }
 
 /** Uses the PKCS#11 name as the error code, so that the parent can classify the failure. */

@@ -166,7 +166,7 @@ export class Pkcs11Signer implements Signer {
     const probe = Buffer.concat([Buffer.from('estuary start-up check '), randomBytes(16)]);
     const signature = await this.sign(probe);
     if (!(await verifySignature(algorithm, parsePublicKey(spki), probe, signature)))
-      throw new IsolatedError(TokenFault.KEY_MISMATCH, "the private key is not the CA certificate's");
+      throw new IsolatedError(TokenFault.KEY_MISMATCH, 'the private key does not belong to the CA certificate');
   }
 }
 

@@ -146,7 +146,7 @@ export function keyWarnings(key: graphene.SessionObject): string[] {
   const warnings: string[] = [];
   if (extractable !== false) warnings.push('the private key is extractable (CKA_EXTRACTABLE): it can leave the token');
   if (sensitive !== true)
-    warnings.push('the private key is not sensitive (CKA_SENSITIVE): the token shows it in clear');
+    warnings.push('the private key is not sensitive (CKA_SENSITIVE): the token reveals it in plaintext');
   return warnings;
 }
 

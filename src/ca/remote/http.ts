@@ -111,7 +111,7 @@ export class HttpClient {
         response.on('data', (chunk: Buffer) => {
           size += chunk.length;
           chunks.push(chunk);
-          if (size > MAX_ANSWER) request.destroy(new Error(`${this.url} answered with more than ${MAX_ANSWER} bytes`));
+          if (size > MAX_ANSWER) request.destroy(new Error(`${this.url} responded with more than ${MAX_ANSWER} bytes`));
         });
         response.on('error', fail);
         response.on('end', () => {

@@ -190,7 +190,7 @@ export class RemoteCa implements CaDriver {
     if (leaf === undefined) throw issuedOther('it issued no certificate');
     const time = now();
     const problem =
-      issuedProblem(leaf, request) ?? (leaf.notAfter.getTime() <= time ? 'it has expired already' : undefined);
+      issuedProblem(leaf, request) ?? (leaf.notAfter.getTime() <= time ? 'it has already expired' : undefined);
     const path =
       problem === undefined ? await pathToAnchor(leaf, [...certificates, ...this.#chain], anchors, time) : undefined;
     if (problem === undefined && path !== undefined) {
@@ -204,7 +204,7 @@ export class RemoteCa implements CaDriver {
       }
       return leaf.der;
     }
-    const why = problem ?? 'it leads to none of upstream_trust_anchors';
+    const why = problem ?? 'it does not chain to a certificate in upstream_trust_anchors';
     throw issuedOther(`certificate ${leaf.serialNumber}: ${why}; ${await this.#withdraw(leaf, request)}`);
   }
 
@@ -258,12 +258,12 @@ export class RemoteCa implements CaDriver {
       const isAnchor = own !== undefined && anchors.some(({ der }) => der.equals(own.der));
       if (own === undefined || (path === undefined && !isAnchor))
         throw failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', {
-          detail: 'its chain leads to none of upstream_trust_anchors',
+          detail: 'its chain does not end at a certificate in upstream_trust_anchors',
         });
       this.#chain = [own, ...(path ?? [])];
       this.#breaker.succeeded();
     } catch (error) {
-      log.warn({ detail: describe(error) }, "the upstream CA's chain could not be refreshed");
+      log.warn({ detail: describe(error) }, 'cannot refresh the chain of the upstream CA');
       if (this.#chain.length === 0) this.#breaker.open(describe(error));
     }
     clearTimeout(this.#chainTimer);
@@ -305,4 +305,4 @@ const busy = (retryAfter: number, detail: string): EstuaryError =>
   });
 
 const issuedOther = (detail: string): EstuaryError =>
-  failed('CA_ISSUED_OTHER', 'The CA issued another certificate than requested.', { detail });
+  failed('CA_ISSUED_OTHER', 'The CA issued a certificate that differs from the request.', { detail });

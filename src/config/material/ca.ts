@@ -229,8 +229,8 @@ async function loadChain(
     if (notAfter.getTime() < reader.now)
       reader.warn(
         `${ca}.chain`,
-        `"${formatName(subject)}", a certificate of a rollover, expired on ${notAfter.toISOString()}`,
-        'without what has expired',
+        `"${formatName(subject)}", a rollover certificate, expired on ${notAfter.toISOString()}`,
+        'remove the expired certificate',
       );
   if (arranged.rootMissing) reportMissingRoot(reader, `${ca}.chain`, arranged, chainFile);
   return caCertificates(arranged);
@@ -245,7 +245,7 @@ function reportMissingRoot(
   const last = path.at(-1) ?? path[0];
   reader.problem(
     key,
-    `${chainFile === undefined ? 'is missing' : 'has no root'}: "${formatName(last.issuer)}", which issued "${formatName(last.subject)}", is not there`,
+    `${chainFile === undefined ? 'is missing' : 'has no root'}: it must contain "${formatName(last.issuer)}", which issued "${formatName(last.subject)}"`,
     `${ALLOWED}, the self-signed root last`,
   );
 }
@@ -257,7 +257,7 @@ function checkIssuerValidity(reader: MaterialReader, key: string, issuer: Certif
   if (issuer.notAfter.getTime() + DAY < certificate.notAfter.getTime())
     reader.warn(
       key,
-      `${who} ends on ${issuer.notAfter.toISOString()}, before the CA below it`,
+      `${who} expires on ${issuer.notAfter.toISOString()}, before the CA below it`,
       'issuers that outlive what they issue',
     );
 }
@@ -270,7 +270,7 @@ async function loadOcspDelegate(
   ocsp: { readonly certificate: string; readonly private_key: string },
 ): Promise<KeyPair | undefined> {
   const key = `${ca}.ocsp.certificate`;
-  const effect = "the CA's own key answers OCSP";
+  const effect = 'the CA key signs OCSP responses';
   const pair = await reader.pair(key, ocsp.certificate, `${ca}.ocsp.private_key`, ocsp.private_key, effect);
   const [issuer] = await reader.knownCertificates(caFile);
   const certificate = pair?.certificates[0] ?? (await reader.knownCertificates(ocsp.certificate))[0];
@@ -278,6 +278,10 @@ async function loadOcspDelegate(
   for (const problem of await ocspDelegateProblems(certificate, issuer))
     reader.problem(key, problem, 'a certificate for OCSP responders, issued by the CA');
   if (!hasNoCheck(certificate))
-    reader.warn(key, "relying parties may ask for the responder's own status", 'the extension id-pkix-ocsp-nocheck');
+    reader.warn(
+      key,
+      'relying parties may request the status of the responder',
+      'add the extension id-pkix-ocsp-nocheck',
+    );
   return pair;
 }

@@ -130,7 +130,7 @@ async function loadServerCertificate(
   file: string,
   key: string | undefined,
 ): Promise<KeyPair | undefined> {
-  const effect = 'clients that look at it refuse to connect';
+  const effect = 'clients that check it do not connect';
   if (key === undefined) {
     // Missing keys are reported elsewhere.
     await reader.certificates(`${section}.certificate`, file);
@@ -164,8 +164,8 @@ async function loadProxies(reader: MaterialReader, { est }: Config): Promise<Pro
     if (notAfter.getTime() < reader.now)
       reader.warn(
         `${key}.proxy_certificates`,
-        `the certificate of the proxy "${formatName(subject)}" expired on ${notAfter.toISOString()}, so it may forward none`,
-        'one that is valid now',
+        `the certificate of the proxy "${formatName(subject)}" expired on ${notAfter.toISOString()}, so it cannot forward client certificates`,
+        'a certificate that is valid now',
       );
   return certificates === undefined || intermediates === undefined ? undefined : { certificates, intermediates };
 }
@@ -184,7 +184,7 @@ function jwksProblem(text: string): string | undefined {
   try {
     const parsed: unknown = JSON.parse(text);
     const keys: unknown = typeof parsed === 'object' && parsed !== null ? Reflect.get(parsed, 'keys') : undefined;
-    if (!Array.isArray(keys) || keys.length === 0) return 'there is no list "keys" with keys in it';
+    if (!Array.isArray(keys) || keys.length === 0) return 'it contains no list "keys" with keys';
     const isSecret = (key: unknown): boolean => typeof key === 'object' && key !== null && ('d' in key || 'k' in key);
     return keys.some(isSecret) ? 'a key in it is secret' : undefined;
   } catch {
@@ -201,7 +201,7 @@ async function checkKeytab(reader: MaterialReader, { gssapi }: Config): Promise<
   await reader.look('gssapi.keytab', gssapi.keytab, async (file) => {
     const bytes = await readBytes(file, 'a keytab');
     if (!KEYTAB_VERSIONS.includes(bytes.subarray(0, 2).toString('hex')))
-      throw new FileError(`${file} is no keytab`, 'a keytab');
+      throw new FileError(`${file} is not a keytab`, 'a keytab');
   });
   await reader.permissions('gssapi.keytab', gssapi.keytab);
 }
@@ -216,7 +216,7 @@ async function loadKeyEncryption(reader: MaterialReader, { serverkeygen }: Confi
     reader.validity(key, leaf, 'the certificate');
     const { keyType } = leaf.publicKey;
     if (!keyType.startsWith('rsa:') && !keyType.startsWith('ec:'))
-      reader.problem(key, `has a key of type ${keyType}, which encrypts nothing`, 'an RSA or EC certificate');
+      reader.problem(key, `has a key of type ${keyType}, which cannot encrypt`, 'an RSA or EC certificate');
     certificates.set(id.toLowerCase(), leaf);
   }
   return certificates;
@@ -229,7 +229,7 @@ async function loadCheckpointKey(reader: MaterialReader, { audit }: Config): Pro
   if (key === undefined) return undefined;
   const { keyType } = parsePublicKey(createPublicKey(key).export({ format: 'der', type: 'spki' }));
   if (defaultSignatureAlgorithm(keyType) === undefined)
-    reader.problem('audit.checkpoint_key', `is a key of type ${keyType}, which signs nothing here`, SIGNING_KEY);
+    reader.problem('audit.checkpoint_key', `is a key of type ${keyType}, which is not supported here`, SIGNING_KEY);
   return key;
 }
 
@@ -259,7 +259,7 @@ async function loadResponder(reader: MaterialReader, file: string, keyFile: stri
   if (keyUsage !== undefined && !keyUsage.includes('digitalSignature') && !keyUsage.includes('nonRepudiation'))
     reader.problem(key, 'the certificate may not sign', 'keyUsage digitalSignature, or none');
   if (defaultSignatureAlgorithm(publicKey.keyType) === undefined)
-    reader.problem(key, `has a key of type ${publicKey.keyType}, which signs no responses`, SIGNING_KEY);
+    reader.problem(key, `has a key of type ${publicKey.keyType}, which cannot sign responses`, SIGNING_KEY);
   if (extKeyUsage !== undefined && !extKeyUsage.includes(OID.cmcCA) && !extKeyUsage.includes(OID.anyExtendedKeyUsage))
     reader.warn(key, 'the certificate is not for CMC certification authorities', 'extKeyUsage cmcCA');
   return pair;
@@ -293,7 +293,7 @@ export async function checkSharedKeys(reader: MaterialReader, { ca }: Config): P
     else
       reader.warn(
         `ca[${index}].certificate`,
-        `has the key of "${first}": each takes the other's certificates for its own, and knows neither its serial numbers nor its revocations`,
+        `has the same key as "${first}": each CA accepts the other's certificates as its own, without their serial numbers and revocations`,
         `a [[label]] of "${first}"`,
       );
   }

@@ -39,9 +39,9 @@ export async function readCertificates(file: string): Promise<Certificates> {
     if (first !== undefined) return [first, ...others];
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
-    throw new FileError(`${file} holds a damaged certificate: ${error.message}`, CERTIFICATES);
+    throw new FileError(`${file} contains a damaged certificate: ${error.message}`, CERTIFICATES);
   }
-  throw new FileError(`${file} holds no certificate`, CERTIFICATES);
+  throw new FileError(`${file} contains no certificate`, CERTIFICATES);
 }
 
 const PRIVATE_KEY = 'a PEM file with one private key, without a passphrase';
@@ -57,7 +57,7 @@ export async function readPrivateKey(file: string): Promise<KeyObject> {
     if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: *4, *ENCRYPTED/im.test(text))
       throw new FileError(`${file} is encrypted`, PRIVATE_KEY);
     const [begin, ...others] = text.matchAll(KEY_BEGIN);
-    if (others.length > 0) throw new FileError(`${file} holds ${others.length + 1} private keys`, PRIVATE_KEY);
+    if (others.length > 0) throw new FileError(`${file} contains ${others.length + 1} private keys`, PRIVATE_KEY);
     // `openssl ecparam -genkey` writes an "EC PARAMETERS" block first.
     return parsePrivateKey(pem.subarray(begin?.index ?? 0), file);
   } finally {
@@ -69,7 +69,7 @@ function parsePrivateKey(pem: Buffer, file: string): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch {
-    throw new FileError(`${file} holds no readable private key`, PRIVATE_KEY);
+    throw new FileError(`${file} contains no readable private key`, PRIVATE_KEY);
   }
 }
 
@@ -173,7 +173,12 @@ export class MaterialReader {
   #validityUnlessExpired(key: string, certificate: Certificate, effect: string): void {
     const { notAfter } = certificate;
     if (this.#strict || notAfter.getTime() >= this.now) this.validity(key, certificate, 'the certificate');
-    else this.warn(key, `the certificate expired on ${notAfter.toISOString()}: ${effect}`, 'one that is valid now');
+    else
+      this.warn(
+        key,
+        `the certificate expired on ${notAfter.toISOString()}: ${effect}`,
+        'a certificate that is valid now',
+      );
   }
 
   async privateKey(key: string, file: string): Promise<KeyObject | undefined> {
@@ -207,7 +212,7 @@ export class MaterialReader {
 
   async permissions(key: string, file: string): Promise<void> {
     if (file !== '' && (await isWorldReadable(file)))
-      this.warn(key, `${file} can be read by everybody on this machine`, 'mode 0600');
+      this.warn(key, `${file} is readable by every user of this machine`, 'mode 0600');
   }
 
   /** A bundle of CA certificates. An expired one is a warning if others remain. */
@@ -215,7 +220,7 @@ export class MaterialReader {
     const certificates = await this.certificates(key, file);
     if (certificates === undefined) return undefined;
     for (const { isCa, subject } of certificates)
-      if (!isCa) this.problem(key, `"${formatName(subject)}" is no CA certificate`, 'CA certificates only');
+      if (!isCa) this.problem(key, `"${formatName(subject)}" is not a CA certificate`, 'CA certificates only');
     const expired = certificates.filter(({ notAfter }) => notAfter.getTime() < this.now);
     if (expired.length === certificates.length)
       this.problem(key, 'every certificate in it has expired', 'at least one that is valid now');

@@ -71,11 +71,11 @@ async function readCrls(file: string): Promise<NamedCrl[]> {
       content[0] === Tag.SEQUENCE
         ? [content]
         : parsePem(content.toString('latin1')).flatMap(({ label, der }) => (label === 'X509 CRL' ? [der] : []));
-    if (lists.length === 0) throw new FileError(`${file} holds no CRL`, ALLOWED);
+    if (lists.length === 0) throw new FileError(`${file} contains no CRL`, ALLOWED);
     return lists.map((der) => ({ name: basename(file), list: parseCertificateList(der) }));
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
-    throw new FileError(`${file} holds a damaged CRL: ${error.message}`, ALLOWED);
+    throw new FileError(`${file} contains a damaged CRL: ${error.message}`, ALLOWED);
   }
 }
 
@@ -98,7 +98,7 @@ export async function checkAdminAnchors(reader: MaterialReader, { admin, ca }: C
     if (!anchors.some(({ subject }) => namesMatch(subject, name)))
       reader.warn(
         `admin.clients[${index}].issuer`,
-        `"${issuer}" is not the subject of a certificate in admin.tls.trust_anchors, so that every CA below these anchors can take this name`,
+        `"${issuer}" is not the subject of a certificate in admin.tls.trust_anchors, so every CA below these anchors can use this name`,
         'add the certificate of this CA to the file',
       );
   }
@@ -119,7 +119,7 @@ export async function ownAnchors(
 
 /** The problem of such an anchor. */
 export function ownAnchorMessage({ subject }: Certificate): string {
-  return `"${formatName(subject)}" is a CA of this server or above one, so that any device would be an administrator`;
+  return `"${formatName(subject)}" is a CA of this server or above one, so every device would be an administrator`;
 }
 
 async function isOwn(anchor: Certificate, own: readonly Certificate[]): Promise<boolean> {
@@ -163,13 +163,13 @@ export async function checkClients(reader: MaterialReader, config: Config): Prom
       reader.warn(
         key,
         `leaves out the trust anchor "${formatName(subject)}": certificates under it do not authenticate at "${one.label}"`,
-        'its file in the list, if they should',
+        'add its file to the list if they should',
       );
     if (one.profile.mtls_subject !== 'auto' || !leavesNamesFree(one)) continue;
     for (const { subject } of anchors.filter((anchor) => !left.includes(anchor) && !ownOrAbove.includes(anchor)))
       reader.warn(
         `${table}.profile`,
-        `leaves the names of certificates under "${formatName(subject)}" free: each may ask for any name, another's too`,
+        `does not restrict the names for certificates under "${formatName(subject)}": each can ask for any name, including those of others`,
         'subject.template, and san.allowed = [] or patterns with a placeholder',
       );
   }
@@ -190,8 +190,8 @@ function checkMethods(reader: MaterialReader, config: Config): void {
     if (auth.methods?.some((method) => on[method]) === false)
       reader.warn(
         `${key}.auth.methods`,
-        `names no method that is switched on, so nobody can enroll at "${label}"`,
-        'one that is, or nothing',
+        `contains no enabled method, so nobody can enroll at "${label}"`,
+        'an enabled method, or no key',
       );
   }
 }

@@ -69,7 +69,7 @@ function* tokenChecks(tokens: Config['admin']['bearer_token']['tokens']): Genera
     const hash = token_hash.toLowerCase();
     const key = `admin.bearer_token.tokens[${index}].token_hash`;
     // The caller would be ambiguous.
-    if (seen.has(hash)) yield { key, message: 'is there twice (a token for each entry)' };
+    if (seen.has(hash)) yield { key, message: 'occurs twice (a different token for each entry)' };
     seen.add(hash);
   }
 }
@@ -81,14 +81,18 @@ function* clientChecks(clients: readonly AdminClient[]): Generator<Finding> {
     const about = WAYS.map((way) => `${key}.${way}`);
     const given = WAYS.filter((way) => client[way] !== undefined).join(' and ');
     if (!['subject and issuer', 'fingerprint', 'spki_sha256'].includes(given)) {
-      const what = given === '' ? 'does not say which certificate it means' : `has ${given}`;
+      const what = given === '' ? 'does not identify a certificate' : `has ${given}`;
       yield { key, message: `${what} (subject with issuer, or fingerprint, or spki_sha256)`, about };
       continue;
     }
     const match = matchOf(client);
     if (match === undefined) continue;
     if (seen.has(match))
-      yield { key, message: 'means the same certificate as an earlier entry (one entry for each certificate)', about };
+      yield {
+        key,
+        message: 'identifies the same certificate as an earlier entry (one entry for each certificate)',
+        about,
+      };
     seen.add(match);
   }
 }
@@ -133,7 +137,7 @@ export function* endedTokens({ admin: { bearer_token } }: Config, now: number): 
     if (end !== undefined && end <= now)
       yield {
         key: `admin.bearer_token.tokens[${index}].not_after`,
-        message: `has passed: the token of "${name ?? description}" has expired (a new token, or no entry)`,
+        message: `has passed: the token of "${name ?? description}" has expired (create a new token, or remove the entry)`,
       };
   }
 }

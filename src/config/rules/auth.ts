@@ -40,7 +40,7 @@ function* ldapChecks(config: Config): Generator<Finding> {
   if (ldap.user_dn !== undefined && ldap.bind_dn !== undefined)
     yield {
       key: 'auth.ldap.bind_dn',
-      message: 'is given, and user_dn needs no search (search_base in place of user_dn, or no bind_dn)',
+      message: 'is given, and user_dn needs no search (search_base instead of user_dn, or no bind_dn)',
       about: ['auth.ldap.user_dn'],
     };
   if (!config.otp.enabled) return;
@@ -48,7 +48,7 @@ function* ldapChecks(config: Config): Generator<Finding> {
     if (countsAt(table, 'otp') && countsAt(table, 'ldap'))
       yield {
         key: `${key}.auth.methods`,
-        message: `${table.auth.methods === undefined ? 'is missing, so that' : 'has'} "otp" and "ldap" ${table.auth.methods === undefined ? 'both count' : 'in it'} at "${table.label}": both use Basic credentials (a list with one of the two)`,
+        message: `${table.auth.methods === undefined ? 'is missing, which enables' : 'contains'} "otp" and "ldap" at "${table.label}": both use Basic credentials (a list with one of the two)`,
         about: ['otp.enabled', 'auth.ldap'],
       };
 }

@@ -38,7 +38,7 @@ function* ruleChecks(one: CaConfig, key: string): Generator<Finding> {
   if (one.approvals > 1 && one.approval === 'auto')
     yield {
       key: `${key}.approvals`,
-      message: `is ${one.approvals}, and approval is "auto", so that nobody is asked (approval = "manual")`,
+      message: `is ${one.approvals}, and approval is "auto", so nobody approves (approval = "manual")`,
       about: [`${key}.approval`],
     };
   const { start, end } = one.renewal;
@@ -62,7 +62,7 @@ function* nameChecks(labels: readonly ConfiguredLabel[]): Generator<Finding> {
   const seen = new Set<string>();
   for (const { nameKey: key, table } of labels) {
     const { label } = table;
-    if (seen.has(label)) yield { key, message: `"${label}" is there twice (a label for each CA)` };
+    if (seen.has(label)) yield { key, message: `"${label}" occurs twice (a different label for each CA)` };
     seen.add(label);
     if (OPERATION_NAMES.some((name) => name === label))
       yield { key, message: `"${label}" is the name of an operation (another label)` };
@@ -72,7 +72,7 @@ function* nameChecks(labels: readonly ConfiguredLabel[]): Generator<Finding> {
 function* defaultChecks(labels: readonly ConfiguredLabel[]): Generator<Finding> {
   const [first, ...more] = labels.filter(({ table }) => table.default);
   const about = labels.map(({ key }) => `${key}.default`);
-  if (first === undefined) yield { key: 'ca', message: 'none is the default (default = true in exactly one)', about };
+  if (first === undefined) yield { key: 'ca', message: 'no CA is the default (default = true in exactly one)', about };
   for (const { key } of more)
     yield {
       key: `${key}.default`,
@@ -102,7 +102,7 @@ function* remoteChecks({ ocsp, profile }: CaConfig, key: string, who: string): G
   if (profile.allow_subject_change)
     yield {
       key: `${key}.profile.allow_subject_change`,
-      message: `is true, and ${who} goes by the CSR's own names (false)`,
+      message: `is true, and ${who} uses the names of the CSR (false)`,
     };
 }
 
@@ -128,7 +128,7 @@ function* remoteNameChecks({ profile }: CaConfig, key: string, who: string): Gen
     if (value !== undefined)
       yield {
         key: `${key}.profile.${name}`,
-        message: `is given, and ${who} goes by the CSR's own names (leave it out)`,
+        message: `is given, and ${who} uses the names of the CSR (leave it out)`,
       };
 }
 

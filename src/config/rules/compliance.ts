@@ -47,7 +47,7 @@ function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc, serverkeygen, stor
   if (gssapi.enabled && !gssapi.require_crypto_verification)
     yield {
       key: 'gssapi.require_crypto_verification',
-      message: 'is false: Kerberos tickets are NOT VERIFIED, so anybody can enroll with a made-up one',
+      message: 'is false: Kerberos tickets are NOT VERIFIED, so anybody can enroll with a forged one',
       safe: 'true',
       about: ['gssapi.enabled'],
     };
@@ -77,7 +77,7 @@ function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc, serverkeygen, stor
   if (store.driver === 'postgres' && store.tls === undefined && store.url !== undefined && goesFar(store.url))
     yield {
       key: 'store.tls',
-      message: 'is missing: what goes to the database can be read and changed on the way',
+      message: 'is missing: traffic to the database can be read and changed in transit',
       safe: '[store.tls] with trust_anchors',
       about: ['store.driver', 'store.url'],
     };
@@ -109,7 +109,7 @@ function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc, serverkeygen, stor
   if (otp.hash_algorithm === 'argon2id' && memory_kib * iterations < 35840)
     yield {
       key: 'otp.argon2',
-      message: "is weaker than OWASP's least parameters",
+      message: "is weaker than OWASP's minimum",
       safe: 'memory_kib = 19456 with iterations = 2, or more',
       about,
     };
@@ -133,7 +133,7 @@ function* niapPoints(config: Config): Generator<UnsafeSetting> {
   if (est.fullcmc && !est.fullcmc_require_mtls)
     yield {
       key: 'est.fullcmc_require_mtls',
-      message: 'is false: CMC requests are taken without a client certificate',
+      message: 'is false: the server accepts CMC requests without a client certificate',
       safe: 'true, or est.fullcmc = false',
       about: ['est.fullcmc'],
     };

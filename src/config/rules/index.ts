@@ -172,7 +172,8 @@ function* serverKeyGenChecks({ serverkeygen }: Config): Generator<Finding> {
       };
     if (symmetric_key !== undefined && ![16, 24, 32].includes(symmetric_key.length))
       yield { key: `${key}.symmetric_key`, message: `has ${symmetric_key.length} bytes (16, 24 or 32 raw bytes)` };
-    if (seen.has(id.toLowerCase())) yield { key: `${key}.id`, message: `${id} is there twice (an id for each key)` };
+    if (seen.has(id.toLowerCase()))
+      yield { key: `${key}.id`, message: `${id} occurs twice (a different id for each key)` };
     seen.add(id.toLowerCase());
   }
 }
@@ -193,7 +194,7 @@ function* cmcChecks(config: Config): Generator<Finding> {
     if (seen.has(identification))
       yield {
         key: `cmc.shared_secrets[${index}].identification`,
-        message: `"${identification}" is there twice (a secret for each identification)`,
+        message: `"${identification}" occurs twice (one secret for each identification)`,
       };
     seen.add(identification);
   }

@@ -11,7 +11,7 @@ export function* furtherLabelChecks(config: Config): Generator<Finding> {
     const key = `label[${index}].ca`;
     const of = ca.find((one) => one.label === wanted);
     if (of === undefined)
-      yield { key, message: `"${wanted}" is no CA (the label of one of the [[ca]] tables)`, about: ['ca'] };
+      yield { key, message: `"${wanted}" is not a CA (the label of one of the [[ca]] tables)`, about: ['ca'] };
     else if (isRemoteDriver(of.driver))
       yield {
         key,
@@ -30,7 +30,7 @@ function* renewalLabelChecks(config: Config): Generator<Finding> {
       if (!siblings.includes(wanted))
         yield {
           key: `${key}.profile.renewal_labels`,
-          message: `"${wanted}" is no label of the same CA (${siblings.join(', ')})`,
+          message: `"${wanted}" is not a label of the same CA (${siblings.join(', ')})`,
           about: ['label', `${key}.ca`],
         };
   }

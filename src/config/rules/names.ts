@@ -13,7 +13,7 @@ export function* nameWarnings(config: Config): Generator<Warning> {
   if (otp.bind_client_id === 'off' && (byToken || bySecret))
     yield {
       key: 'otp.bind_client_id',
-      message: `is "off": whoever has ${byToken ? 'a token' : 'a shared secret'} may ask for any name, another's too ("cn" or "san")`,
+      message: `is "off": anyone with ${byToken ? 'a token' : 'a shared secret'} can ask for any name, including those of others ("cn" or "san")`,
     };
   for (const method of ['ldap', 'jwt'] as const)
     if (config.auth[method]?.bind === 'off' && ca.some((one) => countsAt(one, method) && leavesNamesFree(one)))
@@ -26,7 +26,7 @@ export function* nameWarnings(config: Config): Generator<Warning> {
     yield {
       key: 'gssapi.default_template',
       message:
-        'leaves the instance out: all principals of one primary get one subject ({principal}, or {instance} too)',
+        'omits the instance: all principals with the same primary get the same subject ({principal}, or add {instance})',
     };
   for (const { key, table } of labels) {
     yield* certificateWarnings(config, table, key);
@@ -39,17 +39,17 @@ function* certificateWarnings({ tls }: Config, ca: CaConfig, key: string): Gener
   if (ca.client_issuers.includes('any') && countsAt(ca, 'mtls'))
     yield {
       key: `${key}.client_issuers`,
-      message: `has "any": a certificate of another label stands for its names at "${ca.label}" too ("own", "anchors", or files)`,
+      message: `contains "any": a certificate of another label can get its names at "${ca.label}" too ("own", "anchors", or files)`,
     };
   if (ca.profile.mtls_subject === 'any' && countsAt(ca, 'mtls') && leavesNamesFree(ca))
     yield {
       key: `${key}.profile.mtls_subject`,
-      message: 'is "any": whoever has a certificate may ask for any name, another\'s too ("auto" or "same")',
+      message: 'is "any": anyone with a certificate can ask for any name, including those of others ("auto" or "same")',
     };
   if (ca.profile.allow_subject_change && leavesNamesFree(ca))
     yield {
       key: `${key}.profile.allow_subject_change`,
-      message: "is true: whoever has a certificate may change to any name, another's too (false)",
+      message: 'is true: anyone with a certificate can change to any name, including those of others (false)',
     };
 }
 
@@ -61,7 +61,7 @@ function* templateWarnings({ profile }: CaConfig, key: string): Generator<Warnin
     if ([templates].flat().some((template) => !PLACEHOLDER.test(template)))
       yield {
         key: `${key}.profile.${name}`,
-        message: 'gives all requesters one name (a placeholder in it, such as {id})',
+        message: 'gives all requesters the same name (a placeholder in it, such as {id})',
       };
 }
 

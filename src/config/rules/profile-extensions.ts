@@ -5,11 +5,11 @@ import type { Finding } from '../findings.ts';
 /** Checks on a profile's `policies` and `extensions`. The schema rejects what is never allowed. */
 export function* extensionChecks({ policies, extensions }: ProfileConfig, key: string): Generator<Finding> {
   const twice = firstRepeated(policies.map(({ oid }) => oid));
-  if (twice !== undefined) yield { key: `${key}.policies`, message: `${twice} is there twice (each policy once)` };
+  if (twice !== undefined) yield { key: `${key}.policies`, message: `${twice} occurs twice (each policy once)` };
   const seen = new Set<string>();
   for (const [index, { oid, value, from }] of extensions.entries()) {
     const one = `${key}.extensions[${index}]`;
-    if (seen.has(oid)) yield { key: `${one}.oid`, message: `${oid} is there twice (each extension once)` };
+    if (seen.has(oid)) yield { key: `${one}.oid`, message: `${oid} occurs twice (each extension once)` };
     seen.add(oid);
     if ((value === undefined) === (from === undefined))
       yield {

@@ -28,7 +28,7 @@ export function* retentionChecks(config: Config): Generator<Finding> {
     if (retention.certificates < profile.renewal_grace_days)
       yield {
         key: 'retention.certificates',
-        message: `${retention.certificates} is less than ${key}.profile.renewal_grace_days: a certificate would be forgotten while it may be renewed (0, or at least ${profile.renewal_grace_days})`,
+        message: `${retention.certificates} is less than ${key}.profile.renewal_grace_days: the store would delete certificates that can still be renewed (0, or at least ${profile.renewal_grace_days})`,
         about: [`${key}.profile.renewal_grace_days`],
       };
 }
@@ -48,7 +48,7 @@ export function* serverCertificateChecks({ tls, ca }: Config): Generator<Finding
   if (automatic.names.length === 0)
     yield { key: 'tls.automatic.names', message: 'is empty (a DNS name or an IP address, at least one)' };
   const issuer = ca.find(({ label }) => label === automatic.ca);
-  const why = issuer === undefined ? 'is no CA of this server' : reasonAgainst(issuer);
+  const why = issuer === undefined ? 'is not a CA of this server' : reasonAgainst(issuer);
   if (why !== undefined)
     yield {
       key: 'tls.automatic.ca',
@@ -77,7 +77,7 @@ export function* storeChecks({ server, store, otp }: Config): Generator<Finding>
   if (driver === 'sqlite') {
     for (const [name, value] of Object.entries({ url, tls, shared_key }))
       if (value !== undefined)
-        yield { key: `store.${name}`, message: 'goes with driver = "postgres" (driver is "sqlite" here)', about };
+        yield { key: `store.${name}`, message: 'requires driver = "postgres" (driver is "sqlite")', about };
     if (server.reuse_port)
       yield {
         key: 'server.reuse_port',
@@ -91,7 +91,7 @@ export function* storeChecks({ server, store, otp }: Config): Generator<Finding>
   else if (parsePostgresUrl(url.reveal().toString('utf8')) === undefined)
     yield {
       key: 'store.url',
-      message: 'is no URL of a PostgreSQL database (postgresql://USER:PASSWORD@HOST/DATABASE, as libpq reads it)',
+      message: 'is not a URL of a PostgreSQL database (postgresql://USER:PASSWORD@HOST/DATABASE, as libpq reads it)',
     };
   if (otp.enabled && otp.lookup_key === undefined)
     yield {

@@ -153,7 +153,7 @@ export const gssapi = table(
     ),
     require_crypto_verification: boolean({
       description:
-        'Verifies tickets in full. Off, tickets are NOT VERIFIED, so anybody can enroll with a made-up one: for development, or for hints in the audit log in addition to client certificates.',
+        'Verifies tickets in full. Off, tickets are NOT VERIFIED, so anybody can enroll with a forged one: for development, or for hints in the audit log in addition to client certificates.',
       default: true,
     }),
   },

@@ -12,13 +12,13 @@ import { MAX_EXTENSION_LENGTH, reservedExtension } from '../../pki/x509/extensio
 const DOTTED_OID = /^[012](\.(0|[1-9][0-9]*)){1,30}$/;
 
 export function checkAttributeName(value: string): string | undefined {
-  return attributeType(value) === undefined ? `"${value}" is no known attribute type` : undefined;
+  return attributeType(value) === undefined ? `"${value}" is not a known attribute type` : undefined;
 }
 
 export const ATTRIBUTE_ALLOWED = 'an attribute type such as CN, O, OU or serialNumber, or a dotted OID';
 
 export function checkOid(value: string): string | undefined {
-  return DOTTED_OID.test(value) ? undefined : `"${value}" is no dotted OID`;
+  return DOTTED_OID.test(value) ? undefined : `"${value}" is not a dotted OID`;
 }
 
 /** An extension that a profile may add to certificates. */
@@ -28,7 +28,7 @@ export function checkExtensionOid(value: string): string | undefined {
 
 /** Hex of one DER value. */
 export function checkExtensionValue(value: string): string | undefined {
-  if (!/^([0-9a-fA-F]{2})+$/.test(value)) return 'the value is no hex';
+  if (!/^([0-9a-fA-F]{2})+$/.test(value)) return 'the value is not hex';
   if (value.length > MAX_EXTENSION_LENGTH * 2) return `the value has more than ${MAX_EXTENSION_LENGTH} bytes`;
   try {
     requireDer(Buffer.from(value, 'hex'), 'the value');
@@ -44,7 +44,7 @@ export function checkPattern(value: string): string | undefined {
     new NamePattern(value);
     return undefined;
   } catch (error) {
-    return error instanceof InputError ? error.message : `"${value}" is no regular expression`;
+    return error instanceof InputError ? error.message : `"${value}" is not a regular expression`;
   }
 }
 
@@ -68,7 +68,7 @@ export function checkCidr(value: string): string | undefined {
   const version = address?.includes('%') === true ? 0 : isIP(address ?? '');
   const bits = Number(length);
   if (version === 0 || more !== undefined || length === undefined || !/^[0-9]{1,3}$/.test(length))
-    return `"${value}" is no address block`;
+    return `"${value}" is not an address block`;
   return bits > (version === 4 ? 32 : 128) ? `"${value}" has an impossible prefix length` : undefined;
 }
 
@@ -84,11 +84,11 @@ export function checkHost(value: string): string | undefined {
 /** An absolute URL with one of the schemes, without credentials, query or fragment. */
 export function urlCheck(...schemes: readonly string[]): (value: string) => string | undefined {
   return (value) => {
-    if (!URL.canParse(value)) return `"${value}" is no URL`;
+    if (!URL.canParse(value)) return `"${value}" is not a URL`;
     const url = new URL(value);
-    if (!schemes.includes(url.protocol.slice(0, -1))) return `"${value}" is no ${schemes.join(' or ')} URL`;
-    if (url.username !== '' || url.password !== '') return 'the URL carries credentials';
-    return url.search !== '' || url.hash !== '' ? `"${value}" carries a query or fragment` : undefined;
+    if (!schemes.includes(url.protocol.slice(0, -1))) return `"${value}" is not an ${schemes.join(' or ')} URL`;
+    if (url.username !== '' || url.password !== '') return 'the URL contains credentials';
+    return url.search !== '' || url.hash !== '' ? `"${value}" contains a query or fragment` : undefined;
   };
 }
 

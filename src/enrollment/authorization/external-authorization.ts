@@ -62,7 +62,7 @@ class HttpsService {
           ...(this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }),
         },
       });
-      const late = setTimeout(() => request.destroy(new Error('no answer in time')), Math.max(0, timeout));
+      const late = setTimeout(() => request.destroy(new Error('no response in time')), Math.max(0, timeout));
       const fail = (error: Error): void => {
         clearTimeout(late);
         reject(new ServiceError(error.message, error));
@@ -71,11 +71,11 @@ class HttpsService {
       request.on('response', (response) => {
         const chunks: Buffer[] = [];
         let size = 0;
-        if (response.statusCode !== 200) request.destroy(new Error(`answered with status ${response.statusCode}`));
+        if (response.statusCode !== 200) request.destroy(new Error(`responded with status ${response.statusCode}`));
         response.on('data', (chunk: Buffer) => {
           size += chunk.length;
           chunks.push(chunk);
-          if (size > MAX_ANSWER) request.destroy(new Error(`answered with more than ${MAX_ANSWER} bytes`));
+          if (size > MAX_ANSWER) request.destroy(new Error(`responded with more than ${MAX_ANSWER} bytes`));
         });
         response.on('error', fail);
         response.on('end', () => {

@@ -109,7 +109,7 @@ function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
-    throw new InputError('the answer is not JSON in UTF-8');
+    throw new InputError('the response is not JSON in UTF-8');
   }
 }
 
@@ -122,7 +122,7 @@ function readName(written: string): GeneralName {
   const value = written.slice(colon + 1);
   if (kind === 'IP') return ipAddress(value);
   if (kind !== 'DNS' && kind !== 'email' && kind !== 'URI')
-    throw new InputError(`${JSON.stringify(written.slice(0, 64))} is no name of a kind that is known`);
+    throw new InputError(`${JSON.stringify(written.slice(0, 64))} is not a name of a known type`);
   const name: GeneralName = { kind: KINDS[kind], value };
   const problem = /^[\x21-\x7e]+$/.test(value) ? generalNameProblem(name) : 'is not printable ASCII';
   if (problem !== undefined) throw new InputError(`${JSON.stringify(written.slice(0, 64))} ${problem}`);

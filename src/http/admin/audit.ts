@@ -18,7 +18,7 @@ export const AuditItem = Type.Object(
   {
     seq: Type.Integer(),
     time: Timestamp(),
-    node: text('The node that wrote it.'),
+    node: text('The node that wrote the record.'),
     type,
     outcome: oneOf(['success', 'failure']),
     subject: text('Who.'),
@@ -29,8 +29,8 @@ export const AuditItem = Type.Object(
     requester_sans: names("The subjectAltNames of the requester's certificate."),
     address: text("The client's network address."),
     ca: text('A label.'),
-    label: text('Of a certificate: where it was asked for, if not at the label of its CA.'),
-    serial: text('Of a certificate: the issued or revoked one, of a client the presented one.'),
+    label: text('Of a certificate: the label of the request, if it is not the label of the CA.'),
+    serial: text('The serial number of the issued or revoked certificate, or of the one that the client presented.'),
     certificate_subject: text('Of the issued or revoked certificate.'),
     certificate_sans: names('Of the issued or revoked certificate.'),
     certificate_not_after: text('Of the issued or revoked certificate.'),
@@ -38,9 +38,9 @@ export const AuditItem = Type.Object(
     invalidity_date: text('Of the revoked certificate, if it was given.'),
     request_id: text('The same in all records of a request.'),
     operation: text('Of an issued certificate: the operation. Of `admin.access`: the call.'),
-    requester: text('Of an issued certificate: its owner, if it is not `subject`.'),
+    requester: text('Of an issued certificate: its owner, if that is not `subject`.'),
     device: text('The ID of the registered device.'),
-    device_key: text("The key of the device's entry: a later device with the same ID has another one."),
+    device_key: text("The key of the device's entry. A later device with the same ID has another key."),
     device_required: Type.Optional(
       Type.Boolean({ description: 'Of an issued certificate: whether the label issues to registered devices only.' }),
     ),
@@ -51,7 +51,7 @@ export const AuditItem = Type.Object(
     token_expires_at: text('The new expiry date of the token.'),
     reason: text('Why a request was rejected or expired.'),
     crl_number: Type.Optional(Type.Integer({ description: 'Of an issued CRL.' })),
-    detail: text('For people. Programs use the other fields.'),
+    detail: text('Text for people. Programs use the other fields.'),
     archived: Type.Optional(
       Type.Object(
         {
@@ -59,38 +59,39 @@ export const AuditItem = Type.Object(
           last: Type.Integer({ description: 'The `seq` of the last.' }),
           hash: Type.String({ description: 'The hash of the last.' }),
         },
-        { description: 'Records that left the store for an archive.' },
+        { description: 'Records that were moved from the store to an archive.' },
       ),
     ),
     checkpoint: Type.Optional(
       Type.Object(
         {
-          seq: Type.Integer({ description: 'The `seq` of the record that was the last.' }),
+          seq: Type.Integer({ description: 'The `seq` of the last record.' }),
           hash: Type.String({ description: 'Its hash.' }),
-          signature: Type.String({ description: 'Base64, by the key of `audit.checkpoint_key`.' }),
+          signature: Type.String({ description: 'The signature in base64, made with `audit.checkpoint_key`.' }),
         },
-        { description: 'The end of the chain, signed.' },
+        { description: 'A signed checkpoint: the end of the chain.' },
       ),
     ),
     anchors: Type.Optional(
       Type.Array(
         Type.Object({
-          node: Type.String({ description: 'Whose chain it is.' }),
-          seq: Type.Integer({ description: 'The `seq` of the record that was its last.' }),
+          node: Type.String({ description: 'The node that the chain belongs to.' }),
+          seq: Type.Integer({ description: 'The `seq` of the last record of that chain.' }),
           hash: Type.String({ description: 'Its hash.' }),
         }),
-        { description: "The ends of other nodes' chains." },
+        { description: 'The ends of the chains of other nodes.' },
       ),
     ),
     stored: Type.Optional(
       Type.Integer({
-        description: 'The last record that the store had when this transaction began; absent within it.',
+        description:
+          'The last record in the store when this transaction began. Absent in later records of the transaction.',
       }),
     ),
-    prev_hash: Type.String({ description: 'The hash of the record before.' }),
+    prev_hash: Type.String({ description: 'The hash of the previous record.' }),
     hash: Type.String({ description: 'SHA-256, hex.' }),
   },
-  { title: 'AuditRecord', description: 'A record as in the audit file; what does not apply is absent.' },
+  { title: 'AuditRecord', description: 'A record as in the audit file. Fields that do not apply are absent.' },
 );
 
 /** A record as the caller's roles may see it: completely, or without `detail`, addresses and hashes. */
@@ -100,7 +101,7 @@ export const ShownAuditItem = Type.Object(
     prev_hash: Type.Optional(AuditItem.properties.prev_hash),
     hash: Type.Optional(AuditItem.properties.hash),
   },
-  { title: 'ShownAuditRecord', description: 'An audit record, as far as the roles of the caller show it.' },
+  { title: 'ShownAuditRecord', description: 'An audit record, with the fields that the roles of the caller may see.' },
 );
 
 /** Record types that a role sees, by their first part. `admin` and `auditor` see all records completely. */
@@ -137,20 +138,20 @@ export function registerAudit(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['auditor'], labels: 'records' },
       schema: {
-        summary: 'The audit records',
+        summary: 'List the audit records',
         tags: ['audit'],
-        description: 'With `Accept: text/csv` the whole selection as a table.',
+        description: 'With `Accept: text/csv`, the whole selection as a table.',
         querystring: strictObject({
-          since: Type.Optional(Timestamp('Records of this time and later.')),
-          until: Type.Optional(Timestamp('Records of this time and before.')),
+          since: Type.Optional(Timestamp('Records from this time on.')),
+          until: Type.Optional(Timestamp('Records up to this time.')),
           type: Type.Optional(type),
-          subject: part('the subject, who it was'),
+          subject: part('the subject'),
           ca: whole('A label.'),
-          serial: Type.Optional(Type.String({ description: 'The whole serial number, hex.' })),
-          request_id: whole('That of a request.'),
+          serial: Type.Optional(Type.String({ description: 'The complete serial number, hex.' })),
+          request_id: whole('The ID of a request.'),
           ...listQuery,
         }),
-        response: { 200: listAnswer(AuditItem, 'In the order of the chain.'), ...errorResponses(400) },
+        response: { 200: listAnswer(AuditItem, 'The order of the chain.'), ...errorResponses(400) },
       },
     },
     (request, reply) => {

@@ -88,7 +88,7 @@ export function checkOwnPage({ method, headers }: Pick<FastifyRequest, 'method' 
   if (['GET', 'HEAD'].includes(method)) return;
   const { 'sec-fetch-site': site, origin } = headers;
   if (origin === undefined && site !== 'same-origin')
-    throw forbidden('CROSS_SITE', 'a call by a session has to come from a page of this server', {
+    throw forbidden('CROSS_SITE', 'a call with a session must come from a page of this server', {
       detail: 'neither Origin nor Sec-Fetch-Site: same-origin',
     });
 }

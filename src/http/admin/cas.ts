@@ -16,17 +16,17 @@ import { errorResponses, formatTimestamp, listOf, nullable, oneOf, strictObject,
 const CaRecord = Type.Object(
   {
     label: Type.String(),
-    ca: Type.Optional(Type.String({ description: 'Of a further label: the CA whose key signs.' })),
+    ca: Type.Optional(Type.String({ description: 'For a further label: the CA whose key signs.' })),
     default: Type.Boolean({ description: 'Serves requests without a label.' }),
     driver: Type.String({ description: '`file`, `pkcs11`, `dogtag`, `est`, `acme` or `command`.' }),
     subject: nullable(Type.String({ description: "The CA certificate's subject, RFC 4514." })),
     not_after: nullable(Timestamp()),
-    days_left: nullable(Type.Integer({ description: 'Whole days until not_after; negative after it.' })),
+    days_left: nullable(Type.Integer({ description: 'Whole days until not_after; negative after expiry.' })),
     health: oneOf(['ok', 'degraded', 'down']),
-    certificate: nullable(Type.String({ description: "PEM of the CA's own certificate; null while it is not known." })),
+    certificate: nullable(Type.String({ description: 'PEM of the CA certificate; null while it is unknown.' })),
     chain: Type.Array(Type.String(), {
       description:
-        'PEM certificates as cacerts answers them: the issuing CA first, up to the root, then those of rollovers.',
+        'PEM certificates as in the cacerts response: from the issuing CA to the root, then rollover certificates.',
     }),
   },
   { title: 'Ca', description: 'A configured CA, or a further label of one.' },
@@ -39,13 +39,13 @@ export function registerCas(app: AdminApp, deps: AdminDependencies, monitor: Hea
     {
       config: { access: ['operator'] },
       schema: {
-        summary: 'The configured CAs, with their further labels',
+        summary: 'List the configured CAs and their further labels',
         tags: ['cas'],
         querystring: strictObject(listQuery),
         response: {
           200: listOf(
             CaRecord,
-            'In the order of the configuration, further labels after their CA; `desc`: the other way round.',
+            'The order of the configuration, with further labels after their CA; `desc` reverses it.',
           ),
           ...errorResponses(400),
         },
@@ -63,7 +63,7 @@ export function registerCas(app: AdminApp, deps: AdminDependencies, monitor: Hea
     {
       config: { access: ['operator'] },
       schema: {
-        summary: 'One CA',
+        summary: 'Get one CA',
         tags: ['cas'],
         params: Type.Object({ label: Type.String() }),
         querystring: strictObject({}),
@@ -100,7 +100,7 @@ const Responder = Type.Object({
   subject: Type.String({ description: 'RFC 4514.' }),
   serial: Type.String(),
   not_after: Timestamp(),
-  days_left: Type.Integer({ description: 'Whole days until not_after; negative after it.' }),
+  days_left: Type.Integer({ description: 'Whole days until not_after; negative after expiry.' }),
 });
 
 const Revocation = Type.Object(
@@ -109,12 +109,12 @@ const Revocation = Type.Object(
     published_by: nullable(
       oneOf(['estuary', 'ca'], {
         description:
-          '`estuary`: the publication listener; `ca`: the CA itself, elsewhere, of which nothing more is known here. null: nobody, as `[publication]` is off.',
+          '`estuary`: the publication listener. `ca`: the remote CA publishes. null: nobody publishes, because `[publication]` is disabled.',
       }),
     ),
     urls: Type.Object(
       { crl: Type.Array(Type.String()), ocsp: Type.Array(Type.String()) },
-      { description: 'Where this server publishes, as certificates say.' },
+      { description: 'The address of the publication listener, as in certificates.' },
     ),
     crl: nullable(
       Type.Object(
@@ -123,24 +123,24 @@ const Revocation = Type.Object(
           this_update: Timestamp(),
           next_update: Timestamp(),
           bytes: Type.Integer(),
-          entries: Type.Integer({ description: 'Certificates that it names.' }),
+          entries: Type.Integer({ description: 'The number of certificates in the CRL.' }),
           state: oneOf(['current', 'overdue', 'expired'], {
             description:
-              '`overdue`: a newer one should have been signed by now; `expired`: its nextUpdate has passed, and nobody takes it any more.',
+              '`overdue`: a newer CRL is due. `expired`: its nextUpdate has passed, so relying parties reject it.',
           }),
         },
-        { description: 'The latest list; null: there is none yet of this key.' },
+        { description: 'The latest CRL; null: this key has not signed a CRL yet.' },
       ),
     ),
     ocsp: nullable(
       Type.Object(
         {
-          signed_by: oneOf(['ca', 'responder'], { description: 'Whose key signs the responses now.' }),
+          signed_by: oneOf(['ca', 'responder'], { description: 'The key that signs the responses now.' }),
           responder: nullable(Responder),
         },
         {
           description:
-            'null: not answered here. `responder`: the certificate of the one that the CA has delegated, null where it signs with its own key; once it has ended, the CA signs.',
+            'null: this server does not serve OCSP for this CA. `responder`: the certificate of the delegated responder; null if the CA key signs. After its expiry, the CA key signs.',
         },
       ),
     ),
@@ -155,8 +155,8 @@ export function registerCaRevocation(app: AdminApp, deps: AdminDependencies): vo
     {
       config: { access: ['operator'] },
       schema: {
-        summary: 'The CRL and the OCSP responder of a CA',
-        description: 'Of a further label those of its CA.',
+        summary: 'Get the CRL and the OCSP responder of a CA',
+        description: 'For a further label: those of its CA.',
         tags: ['cas'],
         params: Type.Object({ label: Type.String() }),
         querystring: strictObject({}),

@@ -10,15 +10,15 @@ export const caQuery = whole("A CA's label.");
 
 export const certificateFilter = {
   ca: caQuery,
-  label: whole('A further label of a CA: what was asked for there.'),
+  label: whole('A further label of a CA: certificates requested there.'),
   subject: part('the subject'),
-  san: part('one of the subjectAltNames, as records have them (`DNS:a`)'),
-  serial: Type.Optional(Type.String({ description: 'The whole serial number, hex.' })),
-  requester: whole('Who asked for it, as records have it.'),
-  device: whole("A device's id."),
+  san: part('one of the subjectAltNames, as in records (`DNS:a`)'),
+  serial: Type.Optional(Type.String({ description: 'The complete serial number, hex.' })),
+  requester: whole('The requester, as in records.'),
+  device: whole('The ID of a device.'),
   status: Type.Optional(CertificateStatus),
-  issued_after: Type.Optional(Timestamp('Certificates that were issued after this time.')),
-  expires_before: Type.Optional(Timestamp('Certificates whose not_after is before this time.')),
+  issued_after: Type.Optional(Timestamp('Certificates issued after this time.')),
+  expires_before: Type.Optional(Timestamp('Certificates that expire before this time.')),
 };
 
 /** The filters as a body. */

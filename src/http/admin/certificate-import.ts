@@ -11,7 +11,7 @@ const Import = strictObject(
     pem: Type.String({ minLength: 1, description: 'One certificate.' }),
     ca: Type.String({
       minLength: 1,
-      description: 'The label of the CA that signed it, or the further label that it is to be of.',
+      description: 'The label of the CA that signed it, or the further label that it will belong to.',
     }),
   },
   { title: 'CertificateImport', description: 'A certificate from a backup, or from before a migration.' },
@@ -23,9 +23,9 @@ export function registerCertificateImport(app: AdminApp, deps: AdminDependencies
     {
       config: { access: [] },
       schema: {
-        summary: 'Take in a certificate that the store does not know, so that it can be revoked',
+        summary: 'Import a certificate that is missing from the store, so that it can be revoked',
         description:
-          'Only one that this CA signed. Its record names the administrator as `requester`, `import` as `method`, and this call as `request_id`.',
+          'This CA must have signed it. The record has the administrator as `requester`, `import` as `method`, and the ID of this call as `request_id`.',
         tags: ['certificates'],
         querystring: strictObject({}),
         body: Import,

@@ -34,12 +34,12 @@ const recordProperties = {
   status: CertificateStatus,
   revoked_at: nullable(Timestamp()),
   reason: nullable(Type.String({ description: 'An RFC 5280 CRLReason name.' })),
-  requester: Type.String({ description: 'Who asked for it.' }),
-  method: Type.String({ description: 'How they authenticated.' }),
+  requester: Type.String({ description: 'The requester.' }),
+  method: Type.String({ description: 'How the requester authenticated.' }),
   request_id: Type.String(),
   fingerprint_sha256: Type.String({ description: 'Lower-case hex.' }),
-  device: nullable(Type.String({ description: 'The id of the registered device that it was issued to.' })),
-  label: Type.Optional(Type.String({ description: "Where it was asked for, if not at the CA's own label." })),
+  device: nullable(Type.String({ description: 'The ID of the registered device that it was issued to.' })),
+  label: Type.Optional(Type.String({ description: 'The label of the request, if it is not the label of the CA.' })),
 };
 
 export const CertificateRecord = Type.Object(recordProperties, {
@@ -51,11 +51,11 @@ export const CertificatePage = Type.Object(
   {
     ...recordProperties,
     archived_key_id: nullable(
-      Type.String({ description: "The key archive's identifier of the private key, where it was archived." }),
+      Type.String({ description: 'The identifier of the private key in the key archive, if it was archived.' }),
     ),
-    pem: Type.String({ description: 'Empty where a restored store knows the certificate from the audit log alone.' }),
+    pem: Type.String({ description: 'Empty if a restored store knows the certificate only from the audit log.' }),
   },
-  { title: 'CertificateDetails', description: 'An issued certificate, with the certificate.' },
+  { title: 'CertificateDetails', description: 'An issued certificate, with its PEM.' },
 );
 
 /** `GET /admin/certificates` and `GET /admin/certificates/{serial}`. */
@@ -65,12 +65,12 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
     {
       config: { access: ['ra', 'auditor'], labels: 'records' },
       schema: {
-        summary: 'The certificates that were issued',
+        summary: 'List the issued certificates',
         description:
-          'A label that is no longer configured still finds the certificates of its CA. With `Accept: text/csv` the whole selection as a table.',
+          'A label that is no longer configured still finds the certificates of its CA. With `Accept: text/csv`, the whole selection as a table.',
         tags: ['certificates'],
         querystring: strictObject({ ...certificateFilter, ...listQuery }),
-        response: { 200: listAnswer(CertificateRecord, 'In the order of their issue.'), ...errorResponses(400) },
+        response: { 200: listAnswer(CertificateRecord, 'The order of issuance.'), ...errorResponses(400) },
       },
     },
     (request, reply) => {
@@ -89,7 +89,7 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
     {
       config: { access: ['ra', 'auditor'], labels: 'records' },
       schema: {
-        summary: 'One certificate, with its PEM',
+        summary: 'Get one certificate with its PEM',
         tags: ['certificates'],
         params: Type.Object({ serial: Type.String({ description: 'Hex.' }) }),
         querystring: strictObject({ ca: caQuery }),
@@ -121,13 +121,13 @@ export async function findCertificate(
   if (rows.length > 1)
     throw badRequest(
       'SERIAL_AMBIGUOUS',
-      `several CAs issued a certificate with this serial number: name one with ca (${rows.map((each) => each.ca).join(', ')})`,
+      `several CAs issued a certificate with this serial number: specify one with ca (${rows.map((each) => each.ca).join(', ')})`,
     );
   return row;
 }
 
 export function certificateNotFound(): EstuaryError {
-  return notFound('CERTIFICATE_NOT_FOUND', 'there is no certificate with this serial number');
+  return notFound('CERTIFICATE_NOT_FOUND', 'no certificate has this serial number');
 }
 
 export function certificatePage(row: CertificateRow, now: number): Static<typeof CertificatePage> {
@@ -170,7 +170,7 @@ export function registerCertificateChain(app: AdminApp, deps: AdminDependencies)
     {
       config: { access: ['ra', 'auditor'], labels: 'records' },
       schema: {
-        summary: 'The certificates above a certificate',
+        summary: 'Get the chain of a certificate',
         tags: ['certificates'],
         params: Type.Object({ serial: Type.String({ description: 'Hex.' }) }),
         querystring: strictObject({ ca: caQuery }),
@@ -179,10 +179,10 @@ export function registerCertificateChain(app: AdminApp, deps: AdminDependencies)
             {
               chain: Type.Array(Type.String(), {
                 description:
-                  'PEM: whose key signed it first, up to the root, as far as this server has them; empty where its CA is no longer configured.',
+                  'PEM certificates from its issuer to the root, if this server has them. Empty if its CA is no longer configured.',
               }),
             },
-            { title: 'CertificateChain', description: 'What a certificate stands under.' },
+            { title: 'CertificateChain', description: 'The chain of a certificate.' },
           ),
           ...errorResponses(400, 404),
         },

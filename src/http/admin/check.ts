@@ -18,12 +18,12 @@ const text = (description: string) => Type.Optional(Type.String({ minLength: 1, 
 
 const As = strictObject(
   {
-    client_id: text('Whoever has a one-time password that was made for it.'),
+    client_id: text('The client_id of a one-time password.'),
     principal: text('A Kerberos principal with its realm.'),
-    certificate: text('PEM: the certificate that is presented, and those between it and a trust anchor behind it.'),
-    device: text('The id of a registered device, however it authenticates.'),
+    certificate: text('PEM: the client certificate, then its intermediate certificates.'),
+    device: text('The ID of a registered device, with any method of authentication.'),
   },
-  { description: 'Whom to take for the sender: one of these.' },
+  { description: 'The assumed requester: exactly one of these.' },
 );
 
 const Question = strictObject(
@@ -37,14 +37,16 @@ const Question = strictObject(
 
 const checkProperties = {
   verdict: oneOf(['issue', 'queue', 'refuse'], {
-    description: '`queue`: it would wait for an administrator, or for the people of the CA behind.',
+    description: '`queue`: the request would wait for an administrator, or for an agent of the remote CA.',
   }),
-  code: Type.Optional(Type.String({ description: 'Of a refusal: the code of the error.' })),
-  message: Type.Optional(Type.String({ description: 'Of a refusal: what the client would read.' })),
-  subject: Type.String({ description: "RFC 4514: the certificate's; of a refusal the request's." }),
-  sans: Type.Array(Type.String(), { description: 'Likewise its subjectAltNames.' }),
+  code: Type.Optional(Type.String({ description: 'For `refuse`: the code of the error.' })),
+  message: Type.Optional(Type.String({ description: 'For `refuse`: the text that the client would get.' })),
+  subject: Type.String({
+    description: 'RFC 4514: the subject of the certificate; for `refuse`, the subject of the request.',
+  }),
+  sans: Type.Array(Type.String(), { description: 'The subjectAltNames, likewise.' }),
   not_after: nullable(
-    Timestamp('When the certificate would end; null where none is issued, or a CA elsewhere decides.'),
+    Timestamp('The expiry date that the certificate would have; null if none would be issued or a remote CA decides.'),
   ),
 };
 
@@ -56,9 +58,9 @@ export function registerCheck(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra'], labels: 'records', changes: false },
       schema: {
-        summary: 'What would become of a request, and nothing does',
+        summary: 'Check what would happen to a request, without effect',
         description:
-          'The same checks as of a request to simpleenroll, up to the reservation: nothing is stored or signed, no password is used or looked for, and an external service is asked with `dry_run`. Whether the CSR is linked to a connection is not judged.',
+          'Runs the checks of simpleenroll up to the reservation. Nothing is stored or signed, no password is used or looked up, and an external service is called with `dry_run`. The channel binding of the CSR is not checked.',
         tags: ['requests'],
         querystring: strictObject({}),
         body: Question,
@@ -186,7 +188,7 @@ export function registerRequestCheck(app: AdminApp, deps: AdminDependencies): vo
       if (state !== 'pending' && state !== 'approved')
         throw conflict('REQUEST_DECIDED', 'this request is no longer pending');
       const ca = deps.cas.all.find(({ label }) => label === row.ca);
-      if (ca === undefined) throw conflict('VERDICT_UNKNOWN', 'its CA is no longer configured');
+      if (ca === undefined) throw conflict('VERDICT_UNKNOWN', 'the CA of the request is no longer configured');
       const verdict = await deps.dryRun.queued({ requestId, address, ca, row });
       return {
         ...checkAnswer(verdict),

@@ -45,7 +45,7 @@ export function registerConsole(
   const folders = consoleFolder === undefined ? FOLDERS : [consoleFolder];
   const folder = folders.find((one) => existsSync(join(one, 'index.html')));
   if (folder === undefined) {
-    log.warn({}, 'no console: it is not built (npm run build)');
+    log.warn({}, 'the console is not built: run npm run build');
     return;
   }
   const assets = new Set(readdirSync(join(folder, 'assets')).filter((name) => !/\.(?:br|gz)$/.test(name)));
@@ -54,7 +54,7 @@ export function registerConsole(
   app.get('/', route, (_request, reply) => send(reply, 'index.html', 'no-store'));
   app.get<{ Params: { name: string } }>('/assets/:name', route, (request, reply) => {
     const { name } = request.params;
-    if (!assets.has(name)) throw notFound('NOT_FOUND', 'there is nothing at this path');
+    if (!assets.has(name)) throw notFound('NOT_FOUND', 'nothing is served at this path');
     return send(reply, `assets/${name}`, FOREVER);
   });
 }

@@ -11,7 +11,7 @@ import { DEVICE_COLUMNS, deviceHeader, deviceRecord, readDevice } from './device
 
 /** 409, also as the result of a row. */
 export const deviceExists = (): EstuaryError =>
-  conflict('DEVICE_EXISTS', 'there is a device with this id (mode=upsert changes it)');
+  conflict('DEVICE_EXISTS', 'a device with this id exists (use mode=upsert to change it)');
 
 /** Whether a dry run finds a device with this id that the call could not enter: limited callers change only devices of their labels. */
 export async function isTaken(deps: AdminDependencies, request: FastifyRequest, id: string, mode: Import['mode']) {
@@ -63,7 +63,7 @@ async function* enterAll(call: Import, rows: readonly BulkRow[]): AsyncGenerator
   const about = `${rows.length - refused} of ${rows.length} devices`;
   await deps.store
     .audit([accessEvent(request, refused === rows.length && refused > 0 ? 'failure' : 'success', about)])
-    .catch((error: unknown) => deps.log.error({ detail: String(error) }, 'an import of devices could not be audited'));
+    .catch((error: unknown) => deps.log.error({ detail: String(error) }, 'cannot audit an import of devices'));
 }
 
 /** The results that the rows would get now. */

@@ -57,22 +57,22 @@ const NewMatch = strictObject(
 );
 
 const Attributes = Type.Record(Type.String(), Type.String({ maxLength: 1024 }), {
-  description: 'Texts by name, for the names in its certificates.',
+  description: 'Values by name, for the names in its certificates.',
 });
 
 const changeable = {
-  ca: Type.Optional(nullable(Type.String({ description: 'A label: the device is one for that CA only.' }))),
+  ca: Type.Optional(nullable(Type.String({ description: 'A label: the device can enroll only at that CA.' }))),
   match: Type.Optional(nullable(NewMatch)),
   attributes: Type.Optional(Attributes),
-  enabled: Type.Optional(Type.Boolean({ description: 'true when absent.' })),
-  not_after: Type.Optional(nullable(Timestamp('In the future: from then on it is no device any more.'))),
+  enabled: Type.Optional(Type.Boolean({ description: 'true if absent.' })),
+  not_after: Type.Optional(nullable(Timestamp('The registration expires at this time, which is in the future.'))),
   note: Type.Optional(nullable(Type.String({ maxLength: 2000 }))),
 };
 
 const DeviceIdText = Type.String({
   minLength: 1,
   maxLength: 255,
-  description: 'Whom a token is made for (client_id), or a principal; no control characters.',
+  description: 'The client_id of its tokens, or a principal; no control characters.',
 });
 
 export const NewDevice = strictObject(
@@ -81,12 +81,12 @@ export const NewDevice = strictObject(
 );
 export const ChangedDevice = strictObject(changeable, {
   title: 'ChangedDevice',
-  description: 'What is to change; what is absent stays.',
+  description: 'The fields to change. Absent fields stay unchanged.',
 });
 
 const recordProperties = {
   id: Type.String(),
-  ca: nullable(Type.String({ description: 'The label that the device is limited to.' })),
+  ca: nullable(Type.String({ description: 'The label at which the device can enroll; null: any.' })),
   match: nullable(Match),
   attributes: Attributes,
   enabled: Type.Boolean(),
@@ -126,7 +126,7 @@ export function readDevice(
   const { id, ...fields } = checkNew(body);
   checkLabel(request, fields.ca);
   if (/\p{Cc}/u.test(id) || id.trim() === '')
-    throw badRequest('FIELD_INVALID', 'id must not be blank or hold control characters');
+    throw badRequest('FIELD_INVALID', 'id must not be blank or contain control characters');
   const change = readChange(request, fields, context);
   const now = context.now();
   const row: DeviceRow = {

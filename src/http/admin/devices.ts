@@ -38,24 +38,24 @@ const DevicePage = Type.Object(
   {
     ...deviceProperties,
     certificates: Type.Array(CertificateRecord),
-    tokens: Type.Array(OtpRecord, { description: 'Made for its id.' }),
+    tokens: Type.Array(OtpRecord, { description: 'One-time passwords for its ID.' }),
     requests: Type.Array(RequestRecord),
     events: Type.Array(ShownAuditItem, {
-      description: 'Audit records about the device; `ra` gets them as `GET /admin/events` shows them.',
+      description: 'Audit records about the device. `ra` gets the fields that `GET /admin/events` shows.',
     }),
   },
   {
     title: 'DeviceDetails',
-    description: `A registered device, with its latest ${HISTORY} certificates, tokens, requests and audit records; the newest first.`,
+    description: `A registered device, with its latest ${HISTORY} certificates, tokens, requests and audit records, the newest first.`,
   },
 );
 
 const DeviceId = Type.Object({ id: Type.String({ description: 'Percent-encoded.' }) });
 
 const selectionQuery = {
-  id: Type.Optional(Type.String({ maxLength: 255, description: 'The whole id.' })),
-  ca: Type.Optional(Type.String({ maxLength: 255, description: 'Devices that are limited to this label.' })),
-  enabled: flag('Devices that are enabled, or are not.'),
+  id: Type.Optional(Type.String({ maxLength: 255, description: 'The complete ID.' })),
+  ca: Type.Optional(Type.String({ maxLength: 255, description: 'Devices that can enroll only at this label.' })),
+  enabled: flag('true: enabled devices; false: disabled devices.'),
 };
 
 export function registerDevices(app: AdminApp, deps: AdminDependencies): void {
@@ -71,9 +71,9 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra'], labels: 'records', bulk: 'too' },
       schema: {
-        summary: 'Register a device, or many',
+        summary: 'Register one or more devices',
         description:
-          'NDJSON and CSV (columns `id ca enabled not_after note`, `match.NAME`, `attributes.NAME`) of at most 10,000 rows and 16 MiB are answered 200, row by row in the same format: the device, or `{row, code, message}`.',
+          'For NDJSON or CSV (columns `id ca enabled not_after note`, `match.NAME`, `attributes.NAME`) of at most 10,000 rows and 16 MiB, the response is 200 with one result per row in the same format: the device, or `{row, code, message}`.',
         tags: ['devices'],
         querystring: strictObject({
           mode: Type.Optional(
@@ -87,13 +87,13 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
         body: {
           content: {
             'application/json': { schema: NewDevice },
-            'application/x-ndjson': { schema: Type.Any({ description: 'A device on each line.' }) },
+            'application/x-ndjson': { schema: Type.Any({ description: 'One device per line.' }) },
             'text/csv': { schema: Type.Any({ description: 'RFC 4180, with a header line.' }) },
           },
         },
         response: {
           200: {
-            description: 'Changed; or an answer to each row; or the result of a dry run.',
+            description: 'The changed device, or one result per row, or the result of a dry run.',
             content: {
               'application/json': { schema: DeviceRecord },
               'application/x-ndjson': { schema: Type.Any() },
@@ -133,8 +133,8 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra', 'auditor'], labels: 'records' },
       schema: {
-        summary: 'The devices that are registered',
-        description: 'With `Accept: text/csv` the whole selection as a table that can be sent back.',
+        summary: 'List the registered devices',
+        description: 'With `Accept: text/csv`, the whole selection as a table that can be imported again.',
         tags: ['devices'],
         querystring: strictObject({
           ...selectionQuery,
@@ -142,9 +142,9 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
         }),
         response: {
           200: {
-            description: 'In the order in which they were registered.',
+            description: 'The order of registration.',
             content: {
-              'application/json': { schema: listOf(DeviceRecord, 'Oldest first unless told.') },
+              'application/json': { schema: listOf(DeviceRecord, 'Default: oldest first.') },
               'text/csv': { schema: Type.Any() },
             },
           },
@@ -171,7 +171,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra', 'auditor'], labels: 'records' },
       schema: {
-        summary: 'One device, with its certificates, tokens, requests and last events',
+        summary: 'Get one device with its certificates, tokens, requests and latest events',
         tags: ['devices'],
         params: DeviceId,
         querystring: strictObject({}),
@@ -200,9 +200,9 @@ function registerChange(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra'], labels: 'records' },
       schema: {
-        summary: 'Change a device: disabled, it gets no certificate from now on',
+        summary: 'Change a device; a disabled device gets no certificates',
         description:
-          '`match` and `attributes` are replaced as they are given; null takes `ca`, `match`, `not_after` and `note` away.',
+          '`match` and `attributes` are replaced as a whole. null removes `ca`, `match`, `not_after` or `note`.',
         tags: ['devices'],
         params: DeviceId,
         querystring: strictObject({}),
@@ -231,10 +231,10 @@ function registerDelete(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra'], labels: 'records' },
       schema: {
-        summary: 'Forget a device; its certificates do not pass to a later one of its id',
+        summary: 'Delete a device; its certificates do not pass to a later device with the same ID',
         tags: ['devices'],
         params: DeviceId,
-        querystring: strictObject({ revoke: flag('Revokes its certificates too.') }),
+        querystring: strictObject({ revoke: flag('Also revoke its certificates.') }),
         response: { 204: Type.Null({ description: 'Forgotten.' }), ...errorResponses(400, 404) },
       },
     },
@@ -276,4 +276,4 @@ async function findDevice(store: LimitedStore, id: string): Promise<DeviceRow> {
   return row;
 }
 
-const deviceNotFound = (): EstuaryError => notFound('DEVICE_NOT_FOUND', 'there is no device with this id');
+const deviceNotFound = (): EstuaryError => notFound('DEVICE_NOT_FOUND', 'no device has this id');

@@ -35,7 +35,7 @@ export class HealthMonitor {
   clock(skew: number): HealthReport {
     const off = Math.abs(skew);
     if (off <= CLOCK_TOLERANCE.warning) return { health: 'ok' };
-    const detail = `the clocks of this node and of the database differ by ${Math.round(off / 1000)} s`;
+    const detail = `the clocks of this node and the database differ by ${Math.round(off / 1000)} s`;
     return { health: off > CLOCK_TOLERANCE.notReady ? 'down' : 'degraded', detail };
   }
 
@@ -69,7 +69,7 @@ export class HealthMonitor {
 
 async function withDeadline(probe: () => Promise<HealthReport>, deadline: number): Promise<HealthReport> {
   const late = Promise.withResolvers<HealthReport>();
-  const timer = setTimeout(() => late.resolve({ health: 'down', detail: 'no answer in time' }), deadline);
+  const timer = setTimeout(() => late.resolve({ health: 'down', detail: 'no response in time' }), deadline);
   try {
     return await Promise.race([probe(), late.promise]);
   } catch (error) {

@@ -15,7 +15,7 @@ export function registerHealth(app: AdminApp, deps: AdminDependencies, monitor: 
     {
       config: { access: 'public' },
       schema: {
-        summary: 'Whether the process is alive',
+        summary: 'Check whether the process is alive',
         tags: ['health'],
         security: [],
         response: { 200: Type.Object({ status: oneOf(['ok']) }, { description: 'Alive.' }) },
@@ -29,7 +29,7 @@ export function registerHealth(app: AdminApp, deps: AdminDependencies, monitor: 
     {
       config: { access: 'public' },
       schema: {
-        summary: 'Whether the store and every CA are usable',
+        summary: 'Check whether the store and every CA are usable',
         tags: ['health'],
         security: [],
         response: {
@@ -82,7 +82,7 @@ function changeLog(log: AdminDependencies['log']): (part: string, report: Health
     const before = last.get(part) ?? { health: 'ok' };
     last.set(part, report);
     if (before.health === report.health && before.detail === report.detail) return;
-    if (report.health === 'ok') log.info({ part }, 'a part of the service is ok again');
-    else log.warn({ part, health: report.health, detail: report.detail }, 'a part of the service is not ok');
+    if (report.health === 'ok') log.info({ part }, 'a component is healthy again');
+    else log.warn({ part, health: report.health, detail: report.detail }, 'a component is unhealthy');
   };
 }

@@ -22,10 +22,12 @@ const LOOKED_AT = 2000;
 const History = Type.Object(
   {
     certificates: Type.Array(CertificateRecord),
-    tokens: Type.Array(OtpRecord, { description: 'Created for that name, or used for the request.' }),
+    tokens: Type.Array(OtpRecord, {
+      description: 'One-time passwords created for that name, or used for the request.',
+    }),
     requests: Type.Array(RequestRecord, { description: 'Queued requests.' }),
     events: Type.Array(ShownAuditItem, {
-      description: 'Audit records; `ra` gets them as `GET /admin/events` shows them.',
+      description: 'Audit records. `ra` gets the fields that `GET /admin/events` shows.',
     }),
   },
   { title: 'History', description: `The latest ${SHOWN} of each kind, the newest first.` },
@@ -46,13 +48,13 @@ export function registerHistory(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra', 'auditor'], labels: 'records' },
       schema: {
-        summary: 'Everything about one device, requester or request',
-        description: `Exactly one of the three parameters. A deleted device is found, too, but without its events. The events of a requester come from the newest ${LOOKED_AT} records whose subject contains its name.`,
+        summary: 'Get everything about one device, requester or request',
+        description: `Exactly one of the three parameters. A deleted device is found without its events. The events of a requester come from the newest ${LOOKED_AT} records whose subject contains its name.`,
         tags: ['audit'],
         querystring: strictObject({
-          device: whole('The id of a device.'),
-          requester: whole('Who asked, as certificates, requests and audit records name it.'),
-          request_id: whole('That of a request.'),
+          device: whole('The ID of a device.'),
+          requester: whole('The requester, as in certificates, requests and audit records.'),
+          request_id: whole('The ID of a request.'),
         }),
         response: { 200: History, ...errorResponses(400) },
       },

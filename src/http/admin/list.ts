@@ -12,7 +12,7 @@ const ROWS = 500;
 
 /** Query parameters of every list, in addition to its filters. */
 export const listQuery = {
-  order: Type.Optional(oneOf(['asc', 'desc'], { description: 'Oldest first unless `desc`.' })),
+  order: Type.Optional(oneOf(['asc', 'desc'], { description: 'Oldest first, unless `desc`.' })),
   ...pageQuery,
 };
 
@@ -21,7 +21,7 @@ export const listAnswer = <T extends TSchema>(item: T, description: string) => (
   description,
   content: {
     'application/json': { schema: listOf(item, description) },
-    'text/csv': { schema: Type.Any({ description: 'The whole selection, with a header line (RFC 4180).' }) },
+    'text/csv': { schema: Type.Any({ description: 'The whole selection with a header line (RFC 4180).' }) },
   },
 });
 

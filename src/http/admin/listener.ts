@@ -180,9 +180,9 @@ function needsAuthentication(request: FastifyRequest): boolean {
 
 function refuseUnknown(request: FastifyRequest, reply: FastifyReply, routes: RouteTable): never {
   const allowed = allowedMethods(routes, request.url);
-  if (allowed.length === 0) throw notFound('NOT_FOUND', 'there is nothing at this path');
+  if (allowed.length === 0) throw notFound('NOT_FOUND', 'nothing is served at this path');
   reply.header('allow', allowed.join(', '));
-  throw errorWith(405, 'METHOD_NOT_ALLOWED', `this path takes ${allowed.join(', ')}`);
+  throw errorWith(405, 'METHOD_NOT_ALLOWED', `this path supports ${allowed.join(', ')}`);
 }
 
 function registerErrorHandling(app: AdminApp, deps: AdminDependencies, exchanges: Exchanges): void {
@@ -250,7 +250,7 @@ async function auditRefusal(deps: AdminDependencies, request: FastifyRequest, co
   try {
     await deps.store.audit([accessEvent(request, 'failure', code)]);
   } catch (error) {
-    deps.log.error({ detail: describe(error) }, 'a refused admin call could not be audited');
+    deps.log.error({ detail: describe(error) }, 'cannot audit a rejected admin call');
   }
 }
 

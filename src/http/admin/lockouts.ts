@@ -22,12 +22,12 @@ export function registerLockouts(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['operator'] },
       schema: {
-        summary: 'Who is locked out',
+        summary: 'List the lockouts',
         tags: ['lockouts'],
-        description: 'With `Accept: text/csv` all of them as a table.',
+        description: 'With `Accept: text/csv`, all of them as a table.',
         querystring: strictObject(listQuery),
         response: {
-          200: listAnswer(LockoutRecord, 'The lockouts in force; first those that end first.'),
+          200: listAnswer(LockoutRecord, 'The lockouts in force, the earliest end first.'),
           ...errorResponses(400),
         },
       },
@@ -54,7 +54,7 @@ export function registerLockouts(app: AdminApp, deps: AdminDependencies): void {
       schema: {
         summary: 'End a lockout',
         tags: ['lockouts'],
-        params: Type.Object({ key: Type.String({ description: 'As the list shows it, percent-encoded.' }) }),
+        params: Type.Object({ key: Type.String({ description: 'The key from the list, percent-encoded.' }) }),
         querystring: strictObject({}),
         response: { 204: Type.Null({ description: 'Ended.' }), ...errorResponses(400, 404) },
       },
@@ -65,7 +65,7 @@ export function registerLockouts(app: AdminApp, deps: AdminDependencies): void {
         accessEvent(request, 'success', `lockout of ${key} ended`),
         { type: 'lockout.cleared', outcome: 'success', ...actor(request), detail: key },
       ]);
-      if (!cleared) throw notFound('LOCKOUT_NOT_FOUND', 'there is no lockout with this key');
+      if (!cleared) throw notFound('LOCKOUT_NOT_FOUND', 'no lockout has this key');
       return reply.code(204).send(null);
     },
   );

@@ -63,7 +63,7 @@ export function registerMetrics(app: AdminApp, deps: AdminDependencies, monitor:
     {
       config: { access: isPublic ? 'public' : ['operator'] },
       schema: {
-        summary: 'Counters and gauges for Prometheus',
+        summary: 'Get the metrics for Prometheus',
         tags: ['health'],
         ...(isPublic ? { security: [] } : {}),
         querystring: strictObject({}),

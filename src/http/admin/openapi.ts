@@ -57,15 +57,15 @@ function decode(segment: string): string {
 
 /** Added to the description: the plugin's types stop at OpenAPI 3.0, which lacks mutual TLS. */
 const securitySchemes = {
-  bearer: { type: 'http', scheme: 'bearer', description: 'A token of admin.bearer_token.tokens.' },
+  bearer: { type: 'http', scheme: 'bearer', description: 'A token from admin.bearer_token.tokens.' },
   session: {
     type: 'apiKey',
     in: 'cookie',
     name: SESSION_COOKIE,
     description:
-      'The cookie that `POST /admin/session` has set; a call that changes something then comes with an `Origin`, or `Sec-Fetch-Site`.',
+      'The cookie that `POST /admin/session` sets. A call that changes something must also have `Origin` or `Sec-Fetch-Site`.',
   },
-  clientCertificate: { type: 'mutualTLS', description: 'A certificate that admin.tls.trust_anchors issued.' },
+  clientCertificate: { type: 'mutualTLS', description: 'A certificate that a CA in admin.tls.trust_anchors issued.' },
 };
 /** Any enabled scheme suffices. Public routes override this. */
 const security = [{ bearer: [] }, { clientCertificate: [] }, { session: [] }];
@@ -93,9 +93,9 @@ export function registerSwagger(app: AdminApp, deps: AdminDependencies): void {
       info: {
         title: 'Estuary admin API',
         description:
-          'One-time passwords, certificates, requests for approval, devices, CAs, lockouts and the audit log of an EST (RFC 7030) server. `x-roles` of a call: the roles of which the caller needs one. ' +
+          'One-time passwords, certificates, requests for approval, devices, CAs, lockouts and the audit log of an EST (RFC 7030) server. `x-roles` of a call lists the roles; the caller needs one of them. ' +
           '`x-labels`: `records`, if a caller whose roles are limited to labels sees and changes only records of these labels; `none`, if labels do not matter. Such a caller may not make other calls.',
-        contact: { name: 'Whoever runs this server' },
+        contact: { name: 'The operator of this server' },
         version: deps.version,
       },
       servers: [{ url: '/', description: 'The admin listener.' }],
@@ -161,7 +161,7 @@ export function registerOpenApi(app: AdminApp): void {
     {
       config: { access: 'everybody', labels: 'none' },
       schema: {
-        summary: 'This description',
+        summary: 'Get this description',
         tags: ['api'],
         querystring: strictObject({}),
         response: {

@@ -25,20 +25,20 @@ export function registerOtpBulk(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra'], labels: 'records', bulk: 'only' },
       schema: {
-        summary: 'Make many one-time passwords',
+        summary: 'Create many one-time passwords',
         description:
-          'NDJSON or CSV (`client_id,max_uses,expires_at,ca`), at most 10,000 rows and 16 MiB, answered row by row in the same format: the token’s record with its token, or `{row, code, message}`. Each row stands alone. A dry run measures the configured hash: the header `Estimated-Seconds` says how long the call would take.',
+          'NDJSON or CSV (`client_id,max_uses,expires_at,ca`), at most 10,000 rows and 16 MiB. The response has one result per row in the same format: the token’s record with its token, or `{row, code, message}`. Rows are independent. A dry run measures the configured hash, and the header `Estimated-Seconds` says how long the call would take.',
         tags: ['otp'],
         querystring: strictObject({ dry_run: dryRun }),
         body: {
           content: {
-            'application/x-ndjson': { schema: Type.Any({ description: 'What POST /admin/otp takes, on each line.' }) },
+            'application/x-ndjson': { schema: Type.Any({ description: 'The body of POST /admin/otp, one per line.' }) },
             'text/csv': { schema: Type.Any({ description: 'RFC 4180, with a header line.' }) },
           },
         },
         response: {
           200: {
-            description: 'An answer to each row; the only ones that ever show the tokens.',
+            description: 'One result per row. No other response shows the tokens.',
             content: { 'application/x-ndjson': { schema: Type.Any() }, 'text/csv': { schema: Type.Any() } },
           },
           ...errorResponses(400, 409, 413, 415),

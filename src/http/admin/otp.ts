@@ -27,15 +27,19 @@ export const NewOtp = strictObject(
     client_id: Type.String({
       minLength: 1,
       maxLength: 255,
-      description: 'Whom the token is for; no control characters.',
+      description: 'The client that the token is for; no control characters.',
     }),
     max_uses: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: MAX_USES, description: 'How many certificates; otp.max_uses when absent.' }),
+      Type.Integer({
+        minimum: 1,
+        maximum: MAX_USES,
+        description: 'The number of certificates; otp.max_uses if absent.',
+      }),
     ),
-    expires_at: Type.Optional(Timestamp('In the future, at most ten years ahead; now + otp.default_ttl when absent.')),
-    ca: Type.Optional(Type.String({ description: 'A label: the token then works for that CA only.' })),
+    expires_at: Type.Optional(Timestamp('In the future, at most ten years ahead; now + otp.default_ttl if absent.')),
+    ca: Type.Optional(Type.String({ description: 'A label: the token works only at that CA.' })),
   },
-  { title: 'NewToken', description: 'The token to make.' },
+  { title: 'NewToken', description: 'The token to create.' },
 );
 
 const common = {
@@ -48,13 +52,13 @@ const common = {
 
 const ChangedOtp = strictObject(
   { expires_at: Timestamp('In the future, at most ten years ahead.') },
-  { title: 'ChangedToken', description: 'What is to change.' },
+  { title: 'ChangedToken', description: 'The fields to change.' },
 );
 
 const CreatedOtp = Type.Object(
   {
     id: common.id,
-    token: Type.String({ description: 'The one-time password. This answer is the only place that ever shows it.' }),
+    token: Type.String({ description: 'The one-time password. No other response shows it.' }),
     client_id: common.client_id,
     created_at: common.created_at,
     expires_at: common.expires_at,
@@ -69,14 +73,14 @@ export const OtpRecord = Type.Object(
   {
     id: common.id,
     client_id: common.client_id,
-    ca: nullable(Type.String({ description: 'The label that the token is limited to.' })),
+    ca: nullable(Type.String({ description: 'The label at which the token works; null: any.' })),
     created_at: common.created_at,
     expires_at: common.expires_at,
     max_uses: common.max_uses,
-    uses: Type.Integer({ description: 'How many are taken.' }),
+    uses: Type.Integer({ description: 'The number of uses so far.' }),
     status: OtpStatus,
   },
-  { title: 'Token', description: 'A token, without the token.' },
+  { title: 'Token', description: 'A one-time password, without its secret.' },
 );
 
 const OtpId = Type.Object({ id: Type.String() });
@@ -91,11 +95,11 @@ export function registerOtp(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra'], labels: 'records' },
       schema: {
-        summary: 'Revoke a token: it is dead at once',
+        summary: 'Revoke a one-time password',
         tags: ['otp'],
         params: OtpId,
         querystring: strictObject({}),
-        response: { 204: Type.Null({ description: 'Dead, or was already.' }), ...errorResponses(400, 404) },
+        response: { 204: Type.Null({ description: 'Revoked, now or earlier.' }), ...errorResponses(400, 404) },
       },
     },
     async (request, reply) => {
@@ -120,8 +124,8 @@ function registerChange(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra'], labels: 'records' },
       schema: {
-        summary: 'Change when a token ends',
-        description: 'One that has expired lives again; one that was revoked does not.',
+        summary: 'Change the expiry date of a one-time password',
+        description: 'An expired password becomes valid again; a revoked one does not.',
         tags: ['otp'],
         params: OtpId,
         querystring: strictObject({}),
@@ -153,7 +157,7 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra'], labels: 'records' },
       schema: {
-        summary: 'Make a one-time password',
+        summary: 'Create a one-time password',
         tags: ['otp'],
         querystring: strictObject({}),
         body: NewOtp,
@@ -184,15 +188,15 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra'], labels: 'records' },
       schema: {
-        summary: 'The tokens, without the tokens',
+        summary: 'List the one-time passwords, without their secrets',
         tags: ['otp'],
-        description: 'With `Accept: text/csv` the whole selection as a table.',
+        description: 'With `Accept: text/csv`, the whole selection as a table.',
         querystring: strictObject({
-          client_id: whole('The whole client_id.'),
+          client_id: whole('The complete client_id.'),
           status: Type.Optional(OtpStatus),
           ...listQuery,
         }),
-        response: { 200: listAnswer(OtpRecord, 'In the order in which they were made.'), ...errorResponses(400) },
+        response: { 200: listAnswer(OtpRecord, 'The order of creation.'), ...errorResponses(400) },
       },
     },
     (request, reply) => {
@@ -211,7 +215,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra'], labels: 'records' },
       schema: {
-        summary: 'One token, without the token',
+        summary: 'Get one one-time password, without its secret',
         tags: ['otp'],
         params: OtpId,
         querystring: strictObject({}),
@@ -247,7 +251,7 @@ export function readOrder(
 ) {
   checkLabel(request, body.ca);
   if (/\p{Cc}/u.test(body.client_id) || body.client_id.trim() === '')
-    throw badRequest('FIELD_INVALID', 'client_id must not be blank or hold control characters');
+    throw badRequest('FIELD_INVALID', 'client_id must not be blank or contain control characters');
   if (body.ca !== undefined) findLabel(request, cas, body.ca);
   const expires_at =
     body.expires_at === undefined ? now() + settings.otp.default_ttl * 1000 : readExpiry(body.expires_at, now());
@@ -278,4 +282,4 @@ function otpStatus(row: OtpRow, now: number): Static<typeof OtpRecord>['status']
   return row.expires_at <= now ? 'expired' : 'active';
 }
 
-const otpNotFound = () => notFound('OTP_NOT_FOUND', 'there is no token with this id');
+const otpNotFound = () => notFound('OTP_NOT_FOUND', 'no token has this id');

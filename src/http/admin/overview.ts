@@ -27,13 +27,13 @@ const COUNTED_FOR = 10_000;
 
 const health = {
   health: oneOf(['ok', 'degraded', 'down']),
-  detail: Type.Optional(Type.String({ description: 'Why it is not ok.' })),
+  detail: Type.Optional(Type.String({ description: 'The reason if it is not ok.' })),
 };
-const daysUntil = Type.Integer({ description: 'Whole days until not_after; negative after it.' });
+const daysUntil = Type.Integer({ description: 'Whole days until not_after; negative after expiry.' });
 
 const Overview = Type.Object(
   {
-    time: Timestamp('Of which this is told.'),
+    time: Timestamp('The time of this report.'),
     version: Type.String(),
     certificates: Type.Optional(
       Type.Object(
@@ -54,10 +54,10 @@ const Overview = Type.Object(
     requests: Type.Optional(
       Type.Object(
         { pending: Type.Array(Type.Object({ ca: Type.String(), count: Type.Integer() })) },
-        { description: 'What waits for a decision, by CA. For `ra` and `auditor`.' },
+        { description: 'The number of pending requests, by CA. For `ra` and `auditor`.' },
       ),
     ),
-    lockouts: Type.Optional(Type.Integer({ description: 'Keys that are locked out. For `operator`.' })),
+    lockouts: Type.Optional(Type.Integer({ description: 'The number of lockouts in force. For `operator`.' })),
     health: Type.Optional(
       Type.Object(
         {
@@ -66,41 +66,43 @@ const Overview = Type.Object(
             Type.Object({
               label: Type.String(),
               ...health,
-              not_after: nullable(Timestamp("Of the CA's certificate; null while it is not known.")),
+              not_after: nullable(Timestamp('The expiry date of the CA certificate; null while it is unknown.')),
               days_left: nullable(daysUntil),
             }),
           ),
           dependencies: Type.Array(
             Type.Object({
               name: oneOf(['hsm', 'dogtag', 'est', 'acme', 'command', 'gssapi']),
-              ca: nullable(Type.String({ description: 'The CA behind which it stands.' })),
+              ca: nullable(Type.String({ description: 'The label of the CA that uses it.' })),
               up: Type.Boolean(),
             }),
           ),
           nodes: Type.Array(
             Type.Object({
-              name: Type.String({ description: '`store.node_name`, as audit records have it.' }),
-              host: Type.String({ description: 'What the machine calls itself.' }),
+              name: Type.String({ description: '`store.node_name`, as in audit records.' }),
+              host: Type.String({ description: 'The host name of the machine.' }),
               alive: Type.Boolean({
-                description: 'false: it has not said so for 20 seconds, and the others close what it left open.',
+                description:
+                  'false: it has not renewed its lease for 20 seconds, so the other nodes close what it left open.',
               }),
               lease_age: nullable(
                 Type.Number({
-                  description:
-                    'Seconds since it last said that it lives; null where a server has its store for itself.',
+                  description: 'Seconds since it renewed its lease; null for a SQLite store, which has no other nodes.',
                 }),
               ),
-              on_duty: Type.Boolean({ description: 'It does what one of them does for all, such as signing CRLs.' }),
+              on_duty: Type.Boolean({
+                description: 'true: this node does the work that one node does for all, such as signing CRLs.',
+              }),
             }),
             {
               description:
-                'The servers that share the store, by name; one that is dead goes from here when another one has noticed.',
+                'The nodes that share the store, by name. A dead node disappears when another node notices it.',
             },
           ),
           reload: nullable(
             Type.Object(
               { at: Timestamp(), ok: Type.Boolean() },
-              { description: 'The last one; null: none since the start.' },
+              { description: 'The last reload; null: none since the start.' },
             ),
           ),
           certificates: Type.Array(
@@ -112,10 +114,10 @@ const Overview = Type.Object(
               not_after: Timestamp(),
               days_left: daysUntil,
             }),
-            { description: 'Those that the service itself needs; first those that end first.' },
+            { description: 'The certificates that the service needs, the earliest expiry first.' },
           ),
         },
-        { description: 'Of the service and what it needs. For `operator`.' },
+        { description: 'The health of the service and its dependencies. For `operator`.' },
       ),
     ),
   },
@@ -132,8 +134,8 @@ export function registerOverview(app: AdminApp, deps: AdminDependencies, monitor
     {
       config: { access: ['ra', 'auditor', 'operator'], labels: 'records' },
       schema: {
-        summary: 'The state of the service on one page',
-        description: "Each part is there for whom it is: a part beyond the caller's roles is absent.",
+        summary: 'Get the state of the service',
+        description: 'Parts that the roles of the caller do not include are absent.',
         tags: ['statistics'],
         querystring: strictObject({}),
         response: { 200: Overview, ...errorResponses(400) },

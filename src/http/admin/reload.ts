@@ -11,8 +11,8 @@ const KEYS = (description: string) =>
 const Report = Type.Object(
   {
     dry_run: Type.Boolean({ description: 'Nothing has changed.' }),
-    changed: KEYS('Changed keys that apply at once'),
-    needs_restart: KEYS('Changed keys that stay as they were until the next start'),
+    changed: KEYS('Changed keys that take effect immediately'),
+    needs_restart: KEYS('Changed keys that take effect at the next start'),
     certificates: Type.Array(
       Type.Object({
         use: Type.String({ description: '`tls`, `ca`, `client_anchor` …, as in the metrics.' }),
@@ -20,15 +20,15 @@ const Report = Type.Object(
         subject: Type.String(),
         serial: Type.String(),
         not_after: Timestamp(),
-        new: Type.Boolean({ description: 'It was not in force before.' }),
+        new: Type.Boolean({ description: 'true: it was not in force before.' }),
       }),
-      { description: 'What is in force afterwards.' },
+      { description: 'The certificates in force afterwards.' },
     ),
     warnings: Type.Array(Type.Object({ key: Type.String(), message: Type.String() }), {
-      description: 'Settings that are allowed and unsafe.',
+      description: 'Allowed but unsafe settings.',
     }),
   },
-  { title: 'ReloadReport', description: 'What a reload has changed, or would change.' },
+  { title: 'ReloadReport', description: 'The changes of a reload, or of a dry run.' },
 );
 
 /** `POST /admin/reload`: does what SIGHUP does, with a response. */
@@ -38,10 +38,10 @@ export function registerReload(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['operator'] },
       schema: {
-        summary: 'Read the configuration again and bring it into force, wholly or not at all',
+        summary: 'Reload the configuration, completely or not at all',
         tags: ['health'],
         querystring: strictObject({
-          dry_run: flag('Says what would change, and changes nothing.'),
+          dry_run: flag('Report what would change, and change nothing.'),
         }),
         response: { 200: Report, ...errorResponses(400, 409) },
       },
@@ -78,21 +78,24 @@ const Configuration = Type.Object(
       Type.Object(
         {
           key: Type.String({ description: 'Such as `ca[devices].profile.validity_days`.' }),
-          value: Type.Any({ description: 'A text, a number, true or false, or a list; `[secret]` for a secret.' }),
-          live: Type.Boolean({ description: 'A reload applies a change; otherwise the next start does.' }),
+          value: Type.Any({ description: 'A string, number, boolean or list; `[secret]` for a secret.' }),
+          live: Type.Boolean({ description: 'true: a reload applies a change; false: the next start does.' }),
         },
         { title: 'ConfigurationKey' },
       ),
-      { description: 'Every key that has a value, its default where nobody gave one, in the order of the reference.' },
+      { description: 'Every key with its value or default, in the order of the reference.' },
     ),
     reload: nullable(
       Type.Object(
-        { at: Timestamp(), ok: Type.Boolean({ description: 'false: what is in force is not what the file says.' }) },
+        {
+          at: Timestamp(),
+          ok: Type.Boolean({ description: 'false: the configuration in force differs from the file.' }),
+        },
         { description: 'The last one; null: none since the start.' },
       ),
     ),
   },
-  { title: 'Configuration', description: 'What is in force.' },
+  { title: 'Configuration', description: 'The configuration in force.' },
 );
 
 export function registerConfiguration(app: AdminApp, deps: AdminDependencies): void {
@@ -101,8 +104,8 @@ export function registerConfiguration(app: AdminApp, deps: AdminDependencies): v
     {
       config: { access: ['operator'] },
       schema: {
-        summary: 'The configuration in force, without its secrets',
-        description: 'What the file would change of it, `POST /admin/reload?dry_run=true` says.',
+        summary: 'Get the configuration in force, without its secrets',
+        description: '`POST /admin/reload?dry_run=true` reports what the file would change.',
         tags: ['health'],
         querystring: strictObject({}),
         response: { 200: Configuration, ...errorResponses(400) },

@@ -22,7 +22,7 @@ import {
 const Status = oneOf(REQUEST_STATUSES);
 
 const recordProperties = {
-  id: Type.String({ description: 'Also the request_id of its certificate and of its audit records.' }),
+  id: Type.String({ description: 'Also the request_id of its certificate and audit records.' }),
   ca: Type.String({ description: "The CA's label." }),
   operation: Type.String({ description: '`simpleenroll`, `simplereenroll`, …' }),
   subject: Type.String({ description: 'RFC 4514.' }),
@@ -38,7 +38,7 @@ const recordProperties = {
   }),
   reason: nullable(Type.String({ description: 'Why it was rejected or failed.' })),
   serial: nullable(Type.String({ description: 'The serial number of its certificate, once issued.' })),
-  device: nullable(Type.String({ description: 'The id of the registered device.' })),
+  device: nullable(Type.String({ description: 'The ID of the registered device.' })),
   requester_issuer: nullable(
     Type.String({
       description: 'RFC 4514: the CA that issued the certificate with which the requester authenticated, if any.',
@@ -59,7 +59,7 @@ const RequestPage = Type.Object(
       }),
     ),
     ca_reference: nullable(
-      Type.String({ description: 'The identifier of the request at the CA whose agents decide about it.' }),
+      Type.String({ description: 'The identifier of the request at the remote CA whose agents decide it.' }),
     ),
     csr: Type.String({
       description:
@@ -91,9 +91,9 @@ export function registerRequests(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra'], labels: 'records' },
       schema: {
-        summary: 'Approve a request: the next poll gets the certificate',
+        summary: 'Approve a request; the next poll gets the certificate',
         description:
-          'Where `[ca] approvals` requires several administrators, it stays pending until that many different ones have approved it. The same one twice: 409. A certificate without an entry in `admin.clients`: 403.',
+          'Where `[ca] approvals` requires several administrators, it stays pending until that many different administrators have approved it. A second approval by the same one: 409. A certificate without an entry in `admin.clients`: 403.',
         tags: ['requests'],
         params: RequestId,
         querystring: strictObject({}),
@@ -114,7 +114,7 @@ export function registerRequests(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra'], labels: 'records' },
       schema: {
-        summary: 'Reject a request: polls get 403 with the reason',
+        summary: 'Reject a request; polls get 403 with the reason',
         tags: ['requests'],
         params: RequestId,
         querystring: strictObject({}),
@@ -125,7 +125,7 @@ export function registerRequests(app: AdminApp, deps: AdminDependencies): void {
     async (request) => {
       const { reason } = request.body;
       if (/\p{Cc}/u.test(reason) || reason.trim() === '')
-        throw badRequest('FIELD_INVALID', 'reason must not be blank or hold control characters');
+        throw badRequest('FIELD_INVALID', 'reason must not be blank or contain control characters');
       return requestPage(await reject(limited(deps, request), callOf(request), request.params.id, reason));
     },
   );
@@ -144,7 +144,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
           status: Type.Optional(Status),
           ca: whole("A CA's label."),
           requester: whole('The requester, as in records.'),
-          device: whole("A device's id."),
+          device: whole('The ID of a device.'),
           ...listQuery,
         }),
         response: { 200: listAnswer(RequestRecord, 'The oldest first.'), ...errorResponses(400) },

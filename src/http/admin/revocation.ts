@@ -14,10 +14,10 @@ import { errorResponses, oneOf, parseTimestamp, strictObject, Timestamp } from '
 /** Reason and date. */
 const revocationOrder = {
   reason: Type.Optional(
-    oneOf(REVOCATION_REASONS, { description: 'An RFC 5280 CRLReason name; `unspecified` unless given.' }),
+    oneOf(REVOCATION_REASONS, { description: 'An RFC 5280 CRLReason name; default `unspecified`.' }),
   ),
   invalidity_date: Type.Optional(
-    Timestamp('Since when the key is thought to be compromised or the certificate wrong; not in the future.'),
+    Timestamp('The time since which the key may be compromised or the certificate is invalid; not in the future.'),
   ),
 };
 const Order = strictObject(revocationOrder, { title: 'Revocation' });
@@ -59,9 +59,9 @@ export function registerRevocation(app: AdminApp, deps: AdminDependencies): void
     {
       config: { access: ['ra'], labels: 'records' },
       schema: {
-        summary: 'Revoke a certificate: it authenticates nobody from now on',
+        summary: 'Revoke a certificate; it no longer authenticates',
         description:
-          'Only `certificateHold` can be reversed, and another call can give a held certificate a final reason. The body may be left out.',
+          'Only `certificateHold` can be reversed, and another call can give a held certificate a final reason. The body is optional.',
         tags: ['certificates'],
         params: Type.Object({ serial: Type.String({ description: 'Hex.' }) }),
         querystring: strictObject({ ca: caQuery }),
@@ -128,24 +128,24 @@ const BulkOrder = strictObject(
   {
     filter: CertificateFilter,
     ...revocationOrder,
-    dry_run: Type.Optional(Type.Boolean({ description: 'true: counts, and revokes none.' })),
+    dry_run: Type.Optional(Type.Boolean({ description: 'true: count, and revoke nothing.' })),
     count: Type.Optional(
       Type.Integer({
         minimum: 0,
-        description: 'How many certificates are meant, as a dry run has told. Needed unless `dry_run` is true.',
+        description: 'The number of certificates from a dry run. Required unless `dry_run` is true.',
       }),
     ),
   },
-  { title: 'BulkRevocation', description: 'Why, and how many.' },
+  { title: 'BulkRevocation', description: 'The filters, the reason and the expected number.' },
 );
 
 const Result = Type.Object(
   {
-    count: Type.Integer({ description: 'How many certificates the filters found.' }),
-    revoked: Type.Integer({ description: `How many were revoked; at most ${MAX_REVOKED} in a call.` }),
-    remaining: Type.Integer({ description: 'How many are left: the `count` of the next call.' }),
+    count: Type.Integer({ description: 'The number of certificates that match the filters.' }),
+    revoked: Type.Integer({ description: `The number of revoked certificates; at most ${MAX_REVOKED} per call.` }),
+    remaining: Type.Integer({ description: 'The number of certificates left: the `count` of the next call.' }),
   },
-  { title: 'BulkRevocationResult', description: 'What was done.' },
+  { title: 'BulkRevocationResult', description: 'The result.' },
 );
 
 export function registerBulkRevocation(app: AdminApp, deps: AdminDependencies): void {
@@ -154,8 +154,8 @@ export function registerBulkRevocation(app: AdminApp, deps: AdminDependencies): 
     {
       config: { access: ['ra'], labels: 'records' },
       schema: {
-        summary: 'Revoke the valid certificates that filters find',
-        description: `\`filter\` has the filters of \`GET /admin/certificates\`, at least one beside \`status\`; without \`status\` those that are valid. First with \`dry_run\`, then with the \`count\` that it told: where there are more or fewer by then, 409 and nothing is revoked. The oldest first, at most ${MAX_REVOKED} in a call.`,
+        summary: 'Revoke the valid certificates that match filters',
+        description: `\`filter\` has the filters of \`GET /admin/certificates\`, at least one in addition to \`status\`; without \`status\`, valid certificates match. Call it first with \`dry_run\`, then with the \`count\` that it returned. If another number matches by then, the response is 409 and nothing is revoked. The oldest are revoked first, at most ${MAX_REVOKED} per call.`,
         tags: ['certificates'],
         querystring: strictObject({}),
         body: BulkOrder,
@@ -172,10 +172,7 @@ export function registerBulkRevocation(app: AdminApp, deps: AdminDependencies): 
       const count = await countAll(limited(deps, request), selection, now);
       if (isDry) return { count, revoked: 0, remaining: count };
       if (count !== meant)
-        throw conflict(
-          'COUNT_MISMATCH',
-          `the filters find ${count} certificates, and count says ${meant ?? 'nothing'}`,
-        );
+        throw conflict('COUNT_MISMATCH', `the filters match ${count} certificates, but count is ${meant ?? 'missing'}`);
       const revoked = await revokeFirst(deps, request, selection, { order, most: Math.min(count, MAX_REVOKED) });
       return { count, revoked, remaining: count - revoked };
     },

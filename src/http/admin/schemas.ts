@@ -25,29 +25,29 @@ export const whole = (description: string) => Type.Optional(Type.String({ maxLen
 
 /** A filter for a substring. */
 export const part = (description: string) =>
-  Type.Optional(Type.String({ maxLength: 1024, description: `A part of ${description}; upper and lower case alike.` }));
+  Type.Optional(Type.String({ maxLength: 1024, description: `A part of ${description}; case-insensitive.` }));
 
 export const ErrorBody = Type.Object(
   {
     statusCode: Type.Integer(),
     error: Type.String({ description: 'The reason phrase of the status.' }),
-    code: Type.String({ description: 'Stable; for programs.' }),
-    message: Type.String({ description: 'One sentence; for people.' }),
+    code: Type.String({ description: 'A stable code for programs.' }),
+    message: Type.String({ description: 'One sentence for people.' }),
   },
-  { title: 'Error', description: 'What every failure is answered with.' },
+  { title: 'Error', description: 'The body of every error response.' },
 );
 
 const ERROR_MEANINGS = {
-  400: 'A parameter or the body is malformed; the message names the field.',
-  401: 'No valid admin credentials; with WWW-Authenticate: Bearer.',
-  403: 'The call needs a role that the caller does not have, or a browser sends it for a page of another site.',
-  404: 'There is no such thing.',
-  405: 'The path does not take this method; Allow names those it does.',
-  409: 'The state of things forbids it.',
+  400: 'A parameter or the body is malformed. The message names the field.',
+  401: 'The call has no valid admin credentials. The response has WWW-Authenticate: Bearer.',
+  403: 'The call needs a role that the caller does not have, or a browser sent it for a page of another site.',
+  404: 'The object does not exist.',
+  405: 'The path does not support this method. The header Allow lists those it supports.',
+  409: 'The current state does not allow the call.',
   413: 'The body is larger than server.body_limit, or has too many rows.',
-  415: 'The body is not application/json, or of another type that the call takes.',
-  500: 'Something of ours failed; the log says what.',
-  503: 'The store or the audit log cannot be written or read for now.',
+  415: 'The call does not accept this Content-Type.',
+  500: 'The server failed. The log has the reason.',
+  503: 'The store or the audit log is temporarily unavailable.',
 } as const;
 
 type ErrorStatus = keyof typeof ERROR_MEANINGS;
@@ -63,10 +63,15 @@ export function errorResponses(...statuses: readonly ErrorStatus[]): Record<numb
 /** The query of every list. */
 export const pageQuery = {
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'How many items one answer holds at most.' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      default: 100,
+      description: 'The largest number of items in one response.',
+    }),
   ),
   cursor: Type.Optional(
-    Type.String({ maxLength: 1024, description: 'next_cursor of the answer before; absent for the first.' }),
+    Type.String({ maxLength: 1024, description: 'next_cursor of the previous response; absent for the first page.' }),
   ),
 };
 

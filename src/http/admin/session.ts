@@ -21,10 +21,10 @@ const Session = Type.Object(
   {
     subject: Type.String({
       description:
-        "The administrator's name: as configured, else the token's description or the certificate's subject. The audit log shows it.",
+        "The administrator's name: as configured, otherwise the description of the token or the subject of the certificate. The audit log shows it.",
     }),
-    method: oneOf(['bearer', 'mtls'], { description: 'What it has proved, or had when it signed in.' }),
-    roles: Type.Array(oneOf(ADMIN_ROLES), { description: 'What the caller may do.' }),
+    method: oneOf(['bearer', 'mtls'], { description: 'The method of authentication, now or at sign-in.' }),
+    roles: Type.Array(oneOf(ADMIN_ROLES), { description: 'The roles of the caller.' }),
     grants: Type.Array(
       Type.Object({
         roles: Type.Array(oneOf(ADMIN_ROLES)),
@@ -34,15 +34,15 @@ const Session = Type.Object(
       }),
       { description: 'What the caller may do at which labels.' },
     ),
-    not_after: nullable(Timestamp('When the token or the certificate ends; null: never.')),
+    not_after: nullable(Timestamp('The expiry date of the token or the certificate; null: never.')),
     session: Type.Optional(
       Type.Object(
         {
-          created_at: Timestamp('When it was signed in.'),
-          ends_at: Timestamp('When it has to sign in again.'),
-          idle_timeout: Type.Integer({ description: 'Seconds without a call after which it has to as well.' }),
+          created_at: Timestamp('The time of the sign-in.'),
+          ends_at: Timestamp('The time at which the session ends.'),
+          idle_timeout: Type.Integer({ description: 'Seconds without a call after which the session ends.' }),
         },
-        { description: 'Of a caller who has signed in.' },
+        { description: 'The session of a caller who has signed in.' },
       ),
     ),
   },
@@ -80,7 +80,7 @@ export function registerSession(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: 'everybody', labels: 'none' },
       schema: {
-        summary: 'Who is calling, and what the caller may do',
+        summary: 'Get the caller and its roles',
         tags: ['api'],
         querystring: strictObject({}),
         response: { 200: Session, ...errorResponses(400) },
@@ -96,10 +96,10 @@ export function registerSession(app: AdminApp, deps: AdminDependencies): void {
       schema: {
         summary: 'Sign in with a bearer token or a client certificate',
         description:
-          'For browsers. The answer sets a cookie that stands for what the call was authenticated with, until it is signed out, ' +
-          'was not used for `admin.sessions.idle_timeout`, or `admin.sessions.lifetime` has passed. What the caller may do is what the ' +
-          'configuration says at each call. A session that was begun on a connection with a client certificate is good on such ones only. ' +
-          'Each signing in has a cookie of its own; the session of a cookie that came with the call ends.',
+          'For browsers. The response sets a cookie that stands for the credential of the call until the caller signs out, ' +
+          'the session is idle for `admin.sessions.idle_timeout`, or `admin.sessions.lifetime` has passed. The roles are those that the ' +
+          'configuration gives at the time of each call. A session started with a client certificate needs a connection with that certificate. ' +
+          'Each sign-in creates a new cookie, and ends the session of the cookie that came with the call.',
         tags: ['api'],
         querystring: strictObject({}),
         response: { 201: Session, ...errorResponses(400) },
@@ -126,7 +126,7 @@ export function registerSession(app: AdminApp, deps: AdminDependencies): void {
       config: { access: 'everybody', labels: 'none' },
       schema: {
         summary: 'Sign out',
-        description: 'Ends the session that the call came with; its cookie is worth nothing from then on.',
+        description: 'Ends the session of the call. Its cookie becomes invalid.',
         tags: ['api'],
         querystring: strictObject({}),
         response: { 204: Type.Null({ description: 'Signed out.' }), ...errorResponses(400, 404) },
@@ -136,7 +136,7 @@ export function registerSession(app: AdminApp, deps: AdminDependencies): void {
       const session = request.adminSession;
       const hasEnded =
         session !== null && (await sessions.end(session, [accessEvent(request, 'success', 'signed out')]));
-      if (!hasEnded) throw notFound('SESSION_NOT_FOUND', 'the call does not come with a session');
+      if (!hasEnded) throw notFound('SESSION_NOT_FOUND', 'the call has no session');
       return reply.code(204).header('set-cookie', CLEAR_SESSION).send(null);
     },
   );

@@ -20,13 +20,13 @@ const SHOWN = { hour: 24, day: 30 } as const;
 const MAX_INTERVALS = { hour: 1000, day: 400 } as const;
 
 const MEANINGS: Readonly<Record<Statistic, string>> = {
-  issued: 'Certificates issued, but for renewals.',
+  issued: 'Certificates issued, without renewals.',
   renewed: 'Certificates issued by simplereenroll.',
-  refused: 'Requests of authenticated clients that were refused.',
-  failed: 'Requests that the CA, or something of ours, failed.',
-  queued: 'Requests that were queued for approval.',
+  refused: 'Rejected requests of authenticated clients.',
+  failed: 'Requests that failed in the CA or in this server.',
+  queued: 'Requests queued for approval.',
   revoked: 'Certificates revoked.',
-  unauthenticated: 'Refused credentials of clients and administrators.',
+  unauthenticated: 'Rejected credentials of clients and administrators.',
 };
 
 const counters = Object.fromEntries(
@@ -36,14 +36,14 @@ const counters = Object.fromEntries(
 const Statistics = Type.Object(
   {
     interval: oneOf(['hour', 'day']),
-    since: Timestamp('When the first interval begins.'),
-    until: Timestamp('When the last one ends.'),
+    since: Timestamp('The start of the first interval.'),
+    until: Timestamp('The end of the last interval.'),
     items: Type.Array(
-      Type.Object({ time: Timestamp('When the interval begins, UTC.'), ...counters }, { title: 'StatisticsItem' }),
-      { description: 'One for each interval, also where nothing happened; the oldest first.' },
+      Type.Object({ time: Timestamp('The start of the interval, UTC.'), ...counters }, { title: 'StatisticsItem' }),
+      { description: 'One item per interval, also for intervals without events; the oldest first.' },
     ),
   },
-  { title: 'Statistics', description: 'What happened, over time.' },
+  { title: 'Statistics', description: 'The events per interval.' },
 );
 
 export function registerStatistics(app: AdminApp, deps: AdminDependencies): void {
@@ -52,16 +52,16 @@ export function registerStatistics(app: AdminApp, deps: AdminDependencies): void
     {
       config: { access: ['ra', 'auditor', 'operator'], labels: 'records' },
       schema: {
-        summary: 'Issuance, renewals and refusals over time',
+        summary: 'Get issuance, renewals and rejections over time',
         description:
-          'Counters of whole hours, kept with the audit records and longer than these. An interval that has begun counts as far as it has come; ' +
+          'Counters per hour. The store keeps them longer than the audit records. The current interval is incomplete; ' +
           `at most ${MAX_INTERVALS.hour} hours or ${MAX_INTERVALS.day} days.`,
         tags: ['statistics'],
         querystring: strictObject({
-          since: Type.Optional(Timestamp('The interval of this time and later; a day ago, or with `day` 30 days.')),
-          until: Type.Optional(Timestamp('The interval of this time and before; now unless given.')),
+          since: Type.Optional(Timestamp('Intervals from this time on; default one day ago, with `day` 30 days ago.')),
+          until: Type.Optional(Timestamp('Intervals up to this time; default now.')),
           interval: Type.Optional(
-            oneOf(['hour', 'day'], { description: '`hour` unless given; days are those of UTC.' }),
+            oneOf(['hour', 'day'], { description: 'Default `hour`; days are in UTC.' }),
           ),
           ca: whole('A label.'),
         }),

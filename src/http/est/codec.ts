@@ -39,7 +39,7 @@ function unarmor(text: string): string {
   const label = labelEnd < 0 ? '' : text.slice(begin + BEGIN.length, labelEnd);
   const end = text.indexOf(`${END}${label}${DASHES}`, labelEnd);
   if (labelEnd < 0 || end < 0 || text.includes(BEGIN, begin + BEGIN.length))
-    throw badRequest('BODY_BAD_PEM', 'The request body must hold exactly one complete PEM block.');
+    throw badRequest('BODY_BAD_PEM', 'The request body must contain exactly one complete PEM block.');
   return text.slice(labelEnd + DASHES.length, end);
 }
 

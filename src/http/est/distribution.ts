@@ -122,6 +122,6 @@ export function crls({ currentCrl }: CrlsDependencies): EstOperation {
 function signerOf({ driver }: Ca): StatusSigner {
   const { statusSigner } = driver;
   if (statusSigner === undefined)
-    throw errorWith(501, 'OPERATION_OFF', 'This CA publishes its revocation lists itself, elsewhere.');
+    throw errorWith(501, 'OPERATION_OFF', 'This CA publishes its own CRLs. Use the address in the certificate.');
   return statusSigner;
 }

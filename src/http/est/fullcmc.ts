@@ -57,7 +57,7 @@ export function fullcmc(dependencies: FullCmcDependencies): EstOperation {
 function responderOf({ cmcParties }: FullCmcDependencies, ca: Ca): Responder {
   const responder = responderFor(cmcParties(), ca);
   if (responder === undefined)
-    throw errorWith(501, 'FULLCMC_NO_SIGNER', 'This CA signs no CMC responses, so it takes no CMC requests.');
+    throw errorWith(501, 'FULLCMC_NO_SIGNER', 'This CA cannot sign CMC responses, so it does not accept CMC requests.');
   return responder;
 }
 

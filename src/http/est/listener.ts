@@ -133,7 +133,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
 
   const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const route = routes.get(request);
-    if (route === undefined) throw errorWith(404, 'NOT_FOUND', 'There is no such EST path.');
+    if (route === undefined) throw errorWith(404, 'NOT_FOUND', 'This path is not an EST path.');
     const { socket } = request.raw;
     const exchange = exchangeOf(request.raw);
     const forwarded = forwardedOf(request.raw);

@@ -15,7 +15,7 @@ class MethodNotAllowed extends EstuaryError {
   readonly allow: string;
 
   constructor(operation: OperationName, allow: string) {
-    super(405, 'METHOD_NOT_ALLOWED', `${operation} takes ${allow} only.`);
+    super(405, 'METHOD_NOT_ALLOWED', `${operation} supports only ${allow}.`);
     this.allow = allow;
   }
 }
@@ -43,7 +43,7 @@ export function resolveRoute(
   const { label, name, id } = parsePath(url);
   const ca = router.find(label);
   const operation = OPERATION_NAMES.find((known) => known === name);
-  if (operation === undefined) throw notFound('UNKNOWN_OPERATION', 'There is no such EST operation.');
+  if (operation === undefined) throw notFound('UNKNOWN_OPERATION', 'This operation is not an EST operation.');
   const handler = operations.get(operation);
   if (handler?.enabled !== true) throw errorWith(501, 'OPERATION_OFF', `This server does not offer ${operation}.`);
   handler.checkOffered?.(ca);
@@ -64,7 +64,7 @@ function parsePath(url: string): EstPath {
   const segments = path.slice(PREFIX.length).split('/').map(decodeSegment);
   const id = segments.at(-2) === WITH_ID ? segments.pop() : undefined;
   const [first = '', second, ...more] = segments;
-  if (more.length > 0) throw notFound('NOT_FOUND', 'There is no such EST path.');
+  if (more.length > 0) throw notFound('NOT_FOUND', 'This path is not an EST path.');
   return second === undefined ? { label: undefined, name: first, id } : { label: first, name: second, id };
 }
 
@@ -84,7 +84,7 @@ export function checkBodyHead(operation: EstOperation, headers: IncomingHttpHead
     throw badRequest('CONTENT_TYPE_MISSING', `The request needs Content-Type: ${operation.requestType}.`);
   const mediaType = contentType.split(';', 1)[0]?.trim().toLowerCase();
   if (mediaType !== operation.requestType)
-    throw errorWith(415, 'CONTENT_TYPE_WRONG', `${operation.name} takes ${operation.requestType} only.`);
+    throw errorWith(415, 'CONTENT_TYPE_WRONG', `${operation.name} accepts only ${operation.requestType}.`);
   const encoding = headers['content-encoding']?.trim().toLowerCase();
   if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
     throw errorWith(415, 'CONTENT_CODING_UNSUPPORTED', 'The request body must not be compressed.');
@@ -155,7 +155,7 @@ function writeHttp10(
 export function asEstuaryError(error: unknown): EstuaryError {
   if (error instanceof EstuaryError) return error;
   if (error instanceof DerError) {
-    return errorWith(400, 'MALFORMED_DER', 'The request body is not the DER structure expected.', {
+    return errorWith(400, 'MALFORMED_DER', 'The request body is not the expected DER structure.', {
       detail: error.message,
     });
   }

@@ -37,7 +37,7 @@ export function createPublication(
     if (ca.driver.statusSigner !== undefined && ca.certificate.keyUsage?.includes('cRLSign') === false)
       log.warn(
         { ca: ca.label },
-        'the CA certificate may not sign CRLs (keyUsage without cRLSign): nobody will take its CRL',
+        'the CA certificate may not sign CRLs (keyUsage without cRLSign): relying parties reject its CRL',
       );
   const validity = Math.min(publication.crl_interval, MAX_OCSP_VALIDITY);
   const app = createPublicationListener({

@@ -72,7 +72,7 @@ export function createPublicationListener(options: PublicationListenerOptions): 
     options.log.error(fields, 'publication request failed');
   });
   app.setNotFoundHandler((_request, reply) => {
-    sendError(reply, notFound('NOT_FOUND', 'There is nothing at this path.'));
+    sendError(reply, notFound('NOT_FOUND', 'Nothing is served at this path.'));
   });
   registerFiles(app, options);
   registerOcsp(app, options);
@@ -219,13 +219,16 @@ function signing(
   exchangeOf(request.raw).ca = ca.label;
   const signer = ca.driver.statusSigner;
   if (signer === undefined)
-    throw notFound('NOT_PUBLISHED_HERE', 'This CA publishes its revocations itself, elsewhere.');
+    throw notFound(
+      'NOT_PUBLISHED_HERE',
+      'This CA publishes its own CRLs and OCSP responses. Use the addresses in the certificate.',
+    );
   return { ca, signer };
 }
 
 function withoutSuffix(file: string, suffix: string): string {
   if (!file.endsWith(suffix) || file.length === suffix.length)
-    throw notFound('NOT_FOUND', 'There is nothing at this path.');
+    throw notFound('NOT_FOUND', 'Nothing is served at this path.');
   return file.slice(0, -suffix.length);
 }
 
@@ -237,7 +240,7 @@ function refuseOthers(app: PublicationListener, paths: readonly string[], method
       exposeHeadRoute: false,
       onRequest: (_request, reply, done) => {
         reply.header('Allow', allow);
-        done(errorWith(405, 'METHOD_NOT_ALLOWED', `This path takes ${allow}.`));
+        done(errorWith(405, 'METHOD_NOT_ALLOWED', `This path supports ${allow}.`));
       },
       handler: () => undefined,
     });

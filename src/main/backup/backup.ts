@@ -119,7 +119,7 @@ export function readBackup(folder: string): Manifest {
   } catch (error) {
     throw damaged(`${join(folder, MANIFEST)}: ${describe(error)}`);
   }
-  if (!Check(Manifest, manifest)) throw damaged(`${join(folder, MANIFEST)} is none of a backup`);
+  if (!Check(Manifest, manifest)) throw damaged(`${join(folder, MANIFEST)} is not a backup manifest`);
   if (manifest.files[DATABASE] === undefined) throw damaged(`${join(folder, MANIFEST)} names no ${DATABASE}`);
   for (const [name, { bytes, sha256 }] of Object.entries(manifest.files)) {
     // The key may be stored elsewhere.
@@ -140,7 +140,7 @@ export function requireFile(driver: Config['store']['driver']): void {
   if (driver === 'sqlite') return;
   throw failed(
     'STORE_NOT_A_FILE',
-    'store.driver is "postgres": back the database up and restore it with PostgreSQL\'s own means, continuous archiving with point-in-time recovery (pg_basebackup) or pg_dump and pg_restore (docs/guides/postgresql.md).',
+    'store.driver is "postgres": back up and restore the database with PostgreSQL\'s tools: continuous archiving with point-in-time recovery (pg_basebackup), or pg_dump and pg_restore (docs/guides/postgresql.md).',
   );
 }
 
@@ -168,7 +168,7 @@ export function backUp({ storePath, ownLookupKey, to, now, progress }: BackupOpt
   try {
     progress(`copying ${storePath} (${bytesOf(storePath)} bytes)`);
     const audit = copyDatabase(storePath, join(to, DATABASE));
-    progress(`checked: whole up to audit record ${audit.seq}`);
+    progress(`checked: complete up to audit record ${audit.seq}`);
     const names = [DATABASE];
     const key = lookupKeyFile(storePath);
     if (ownLookupKey && existsSync(key)) {

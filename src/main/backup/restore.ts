@@ -89,7 +89,7 @@ function checkWhole(path: string, { audit }: Manifest): void {
 function summary({ made_at, audit }: Manifest, { whole, upTo }: CaughtUp): string {
   const since = whole
     ? `the audit log was applied up to record ${upTo}`
-    : `what happened since is not known in full; it was applied up to record ${upTo}, and unused tokens were revoked`;
+    : `the audit log is incomplete; it was applied up to record ${upTo}, and unused tokens were revoked`;
   return `a backup of ${made_at}, up to record ${audit.seq}, was restored; ${since}`;
 }
 

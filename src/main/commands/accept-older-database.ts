@@ -80,7 +80,7 @@ const hasRecords = (path: string): boolean => (statSync(path, { throwIfNoEntry: 
 function decision({ from, upTo, whole }: CaughtUp, auditFile: string): AuditEvent {
   const what = whole
     ? `records ${from + 1} to ${upTo} of ${auditFile} were applied`
-    : `the audit file does not have everything since, so unused tokens were revoked and CRL numbers advanced by ${CRL_NUMBERS_SKIPPED}`;
+    : `the audit file is incomplete, so unused tokens were revoked and CRL numbers were advanced by ${CRL_NUMBERS_SKIPPED}`;
   const detail = `accepted a database that ended with record ${from}: ${what}`;
   return { type: 'store.accepted', outcome: 'success', subject: `${userInfo().username}@${hostname()}`, detail };
 }

@@ -119,7 +119,7 @@ export async function verifyAuditLog(options: AuditVerifyOptions, context: Comma
   const verdict = await verify.finally(shown.end);
   if (verdict.ok) {
     const nodes = verdict.nodes === undefined ? '' : ` of ${verdict.nodes} nodes`;
-    context.out(`the audit log is whole: ${verdict.records} records${nodes}${more(verdict)}\n`);
+    context.out(`the audit log is intact: ${verdict.records} records${nodes}${more(verdict)}\n`);
     return EXIT.ok;
   }
   const place = verdict.seq === null ? 'the audit log' : `audit record ${verdict.seq}`;
@@ -131,7 +131,7 @@ function more({ archived, checkpoints, kept }: Extract<AuditVerdict, { ok: true 
   return [
     ...(archived === undefined ? [] : [`, and ${archived} before them are archived`]),
     ...(checkpoints === undefined ? [] : [`; ${checkpoints} signed checkpoints`]),
-    ...(kept === undefined ? [] : [`; it agrees with ${kept} that were kept`]),
+    ...(kept === undefined ? [] : [`; it matches ${kept} kept checkpoints`]),
   ].join('');
 }
 

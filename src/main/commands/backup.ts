@@ -23,8 +23,8 @@ export async function runBackup({ config: file, to }: BackupValues, context: Com
   const folder = resolve(to);
   const { audit, files } = await copy(config, folder, context);
   for (const [name, { bytes }] of Object.entries(files)) context.out(`${folder}/${name}: ${bytes} bytes\n`);
-  context.out(`the backup is whole, up to audit record ${audit.seq}\n`);
-  context.out('not in it, to be kept by other means:\n');
+  context.out(`the backup is complete up to audit record ${audit.seq}\n`);
+  context.out('not in the backup, keep these separately:\n');
   for (const what of notInIt(file, config)) context.out(`  ${what}\n`);
   return EXIT.ok;
 }
@@ -49,12 +49,12 @@ async function copy(config: Config, folder: string, context: CommandContext): Pr
 /** Files outside the store that another machine needs. */
 function notInIt(file: string, { audit, otp, ca }: Config): string[] {
   return [
-    `the audit file ${audit.file}, which tells of everything after the backup: send it to another machine as it is written`,
+    `the audit file ${audit.file}, which records everything after the backup: copy it to another machine continuously`,
     `the configuration ${file}, and the certificates, keys and secrets that it names`,
-    ...(otp.lookup_key === undefined ? [] : ["the key of the tokens' lookups (otp.lookup_key_file)"]),
+    ...(otp.lookup_key === undefined ? [] : ['the lookup key of one-time passwords (otp.lookup_key_file)']),
     ...ca.map((one) => {
       if (one.driver === 'file') return `the key of CA ${one.label}, ${one.file.private_key}`;
-      return one.driver === 'pkcs11' ? `the key of CA ${one.label}, in its token` : `CA ${one.label}, in Dogtag`;
+      return one.driver === 'pkcs11' ? `the key of CA ${one.label}, in its token` : `the remote CA ${one.label}`;
     }),
   ];
 }
@@ -92,7 +92,7 @@ export async function runRestore({ config: file, from }: RestoreValues, context:
   } finally {
     lock.release();
   }
-  context.out('the store is restored; start the server\n');
+  context.out('the store is restored. Start the server.\n');
   return EXIT.ok;
 }
 
@@ -100,7 +100,7 @@ export function* replayReport({ applied, lost, whole, upTo, revokedTokens, moved
   for (const [what, count] of applied) yield `applied: ${count} ${what}`;
   for (const [what, count] of lost) yield `lost: ${count} ${what}`;
   if (!whole) {
-    yield `lost: everything later that the audit file does not have (it was applied up to record ${upTo})`;
+    yield `lost: later events that are not in the audit file (applied up to record ${upTo})`;
     yield `revoked: ${revokedTokens} unused tokens, because they may have been used`;
   }
   for (const path of moved) yield `kept: ${path}`;
@@ -111,7 +111,7 @@ function* warnings({ applied, whole, manifest }: Restored): Generator<string> {
   const issued = (applied.get('certificates issued') ?? 0) + (applied.get('certificates imported') ?? 0);
   const since = `after the backup of ${manifest.made_at}`;
   if (issued > 0)
-    yield `of ${issued} certificates issued ${since}, the store knows the serial number, the names, the owner and the expiry date only; "estuary admin cert import" adds the rest`;
+    yield `of ${issued} certificates issued ${since}, the store knows only the serial number, the names, the owner and the expiry date. Run "estuary admin cert import" to add the rest.`;
   if (!whole)
-    yield `certificates issued ${since} may be unknown to the store; they stay valid and keep their names; import them with "estuary admin cert import", and repeat the revocations of that time: copies of the audit log name them`;
+    yield `certificates issued ${since} may be unknown to the store. They stay valid. Import them with "estuary admin cert import", and repeat the later revocations. Copies of the audit log list both.`;
 }

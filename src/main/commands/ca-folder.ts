@@ -50,7 +50,7 @@ export function wholeNumber(
 ): number {
   const number = text === undefined ? usual : /^\d+$/.test(text) ? Number(text) : NaN;
   if (number >= least && number <= most) return number;
-  throw new UsageError(`--${option} "${text ?? ''}" is not a whole number from ${least} to ${most}`);
+  throw new UsageError(`--${option} "${text ?? ''}" must be a whole number from ${least} to ${most}`);
 }
 
 export function subjectOf(option: string, text: string): Name {

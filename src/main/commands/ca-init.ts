@@ -141,9 +141,7 @@ async function makeTokenKey(order: Order, { pkcs11 }: Pkcs11CaConfig, context: C
   const access = { module, library_parameters, token_label, slot, pin: pkcs11.pin.reveal().toString('utf8') };
   const type = TOKEN_KEY_TYPES.find((one) => one === order.keyType);
   if (type === undefined)
-    throw new UsageError(
-      `--key-type: a token of PKCS#11 makes ${TOKEN_KEY_TYPES.join(', ')} keys for Estuary, no other`,
-    );
+    throw new UsageError(`--key-type: in a PKCS#11 token, Estuary creates only ${TOKEN_KEY_TYPES.join(', ')} keys`);
   const wanted = { access, reference: { key_label, key_id }, type, label: order.label };
   const { label, id } = await generateKey(wanted, context.env).catch((error: unknown) => {
     const hint = error instanceof IsolatedError && /already has/.test(error.message) ? ' (--use-existing-key)' : '';
@@ -169,8 +167,8 @@ async function writeRequest(order: Order, file: string, signer: Signer, context:
   const der = await subordinateRequest(signer, order.subject);
   await writeFile(file, encodePem('CERTIFICATE REQUEST', der), { flag: 'wx' });
   context.out(`Wrote the request for ${formatName(order.subject)} to ${file}\n`);
-  context.out('Have the CA above certify it, and put the result where the configuration says `certificate`,\n');
-  context.out('and the certificates above it where it says `chain`.\n');
+  context.out('Have the parent CA certify it. Write the certificate to the path in `certificate`,\n');
+  context.out('and the certificates above it to the path in `chain`.\n');
 }
 
 /** Prints warnings for the operator, but not the process's lifecycle. */

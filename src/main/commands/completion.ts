@@ -13,7 +13,7 @@ export const completing =
   (commands: readonly Entry[]) =>
   async ({ shell }: { readonly shell: string }, { out }: CommandContext): Promise<number> => {
     const make = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined;
-    if (make === undefined) throw new UsageError(`SHELL is one of ${Object.keys(SHELLS).join(', ')}`);
+    if (make === undefined) throw new UsageError(`SHELL must be one of ${Object.keys(SHELLS).join(', ')}`);
     out(make(await completedCommands(commands)));
     return EXIT.ok;
   };

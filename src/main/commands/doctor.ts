@@ -134,7 +134,7 @@ async function examine(loaded: LoadedService, now: number): Promise<Finding[]> {
     {
       check: 'configuration',
       status: 'ok',
-      detail: 'valid; tokens and Kerberos credentials, where it names some, work',
+      detail: 'valid; its tokens and Kerberos credentials work',
     },
     ...warnings.map(({ key, message }): Finding => ({
       check: 'configuration',
@@ -168,7 +168,7 @@ function ends({ material }: LoadedService, now: number): Finding[] {
   return certificateEnds(material).map(({ use, subject, notAfter }) => {
     const days = Math.floor((notAfter - now) / DAY);
     const status = days < 0 ? 'failed' : days < NEAR_END ? 'warning' : 'ok';
-    return { check: 'certificate', status, detail: `${use} ${subject}: ends ${new Date(notAfter).toISOString()}` };
+    return { check: 'certificate', status, detail: `${use} ${subject}: expires ${new Date(notAfter).toISOString()}` };
   });
 }
 
@@ -204,11 +204,15 @@ async function cas({ config, material }: LoadedService, now: number): Promise<Fi
 
 /** Checks the database, the clock and the CRLs. */
 function store(path: string, now: number): Finding[] {
-  if (!existsSync(path)) return [{ check: 'store', status: 'warning', detail: `${path}: not there yet` }];
+  if (!existsSync(path)) return [{ check: 'store', status: 'warning', detail: `${path}: does not exist yet` }];
   const findings: Finding[] = [];
   for (const one of [path, dirname(path)])
     if ((statSync(one).mode & 0o077) !== 0)
-      findings.push({ check: 'permissions', status: 'failed', detail: `${one} is open to others than its owner` });
+      findings.push({
+        check: 'permissions',
+        status: 'failed',
+        detail: `${one} is accessible to other users. Run chmod go-rwx.`,
+      });
   let db: Database.Database | undefined;
   try {
     db = openReadOnly(path);
@@ -250,5 +254,5 @@ async function audit(storePath: string, auditFile: string): Promise<Finding> {
 
 const findingOf = (verdict: AuditVerdict): Finding =>
   verdict.ok
-    ? { check: 'audit', status: 'ok', detail: `whole: ${verdict.records} records` }
+    ? { check: 'audit', status: 'ok', detail: `intact: ${verdict.records} records` }
     : { check: 'audit', status: 'failed', detail: verdict.problem };

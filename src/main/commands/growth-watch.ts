@@ -10,7 +10,7 @@ const LOOK = 250;
 const STDERR = 2;
 
 const growth: unknown = workerData;
-if (!isGrowth(growth)) throw new TypeError('not what a thread that watches a file is told');
+if (!isGrowth(growth)) throw new TypeError('not a message for the thread that watches a file');
 const { file, total, what, columns } = growth;
 const terminal =
   columns === undefined ? {} : { terminal: { errColumns: columns, outColumns: undefined, ask: undefined } };

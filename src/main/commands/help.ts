@@ -12,7 +12,7 @@ interface HelpOf {
 
 export function helpOfAll({ name, commands, notes }: HelpOf): string {
   const list = commands.map(({ name: command, summary }) => [command, summary] as const);
-  const parts = [`usage: ${name} COMMAND [options]`, columns(list), `${name} COMMAND --help tells more of one.`];
+  const parts = [`usage: ${name} COMMAND [options]`, columns(list), `Run "${name} COMMAND --help" for details.`];
   return `${[...parts, ...(notes === undefined ? [] : [notes])].join('\n\n')}\n`;
 }
 
@@ -20,11 +20,11 @@ export function helpOfAll({ name, commands, notes }: HelpOf): string {
 export function helpOfCommand(program: string, { name, summary, about, options }: Command): string {
   const list = Object.entries(options).map(([option, { kind, about: text, ...more }]) => {
     const value = 'placeholder' in more ? ` ${more.placeholder}` : '';
-    const repeated = kind === 'values' ? '; may be given more than once' : '';
+    const repeated = kind === 'values' ? '; repeatable' : '';
     return [kind === 'argument' ? option.toUpperCase() : `--${option}${value}`, `${text}${repeated}`] as const;
   });
   const texts = [summary, ...(about === undefined ? [] : [about])].join('\n\n');
-  return `usage: ${program} ${name}${usage(options)}\n\n${texts}\n\n${columns([...list, ['--help', 'this text']])}\n`;
+  return `usage: ${program} ${name}${usage(options)}\n\n${texts}\n\n${columns([...list, ['--help', 'show this text']])}\n`;
 }
 
 /** Required options and arguments, and whether there are more. */
@@ -100,7 +100,7 @@ function page({ name, summary, version, commands, notes }: ManualOf, others: rea
       ? []
       : ['.SH OPTIONS OF ALL', ...[...shared.values()].flatMap(({ name: one, option }) => item(one, option))]),
     '.SH OPTIONS',
-    ...item('help', { kind: 'flag', about: 'tells of a command, or of all' }),
+    ...item('help', { kind: 'flag', about: 'shows the help of a command, or of all commands' }),
     ...(notes === undefined ? [] : ['.SH NOTES', '.nf', text(notes), '.fi']),
     '.SH SEE ALSO',
     others.map((other) => `.BR ${text(other)} (1)`).join(',\n'),
@@ -144,7 +144,7 @@ function item(name: string, option: Option): string[] {
   const placeholder = 'placeholder' in option ? ` \\fI${text(option.placeholder)}\\fR` : '';
   const head =
     option.kind === 'argument' ? `\\fI${text(name.toUpperCase())}\\fR` : `\\fB${text(`--${name}`)}\\fR${placeholder}`;
-  return ['.TP', head, text(`${option.about}${option.kind === 'values' ? '; may be given more than once' : ''}`)];
+  return ['.TP', head, text(`${option.about}${option.kind === 'values' ? '; repeatable' : ''}`)];
 }
 
 /** A macro argument. */

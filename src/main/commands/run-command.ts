@@ -163,7 +163,7 @@ function readValues({ commands }: Program, command: Command, args: readonly stri
       option.kind === 'value' ? `--${name} ${option.placeholder} is missing` : `${name.toUpperCase()} is missing`,
     );
   }
-  if (words.length > 0) throw new UsageError(`"${words.join(' ')}" does not go with "${command.name}"`);
+  if (words.length > 0) throw new UsageError(`"${command.name}" does not accept the argument "${words.join(' ')}"`);
   return values;
 }
 
@@ -171,7 +171,7 @@ function unknownOption(commands: readonly Entry[], command: Command, option: str
   const elsewhere = commands.some(
     (entry) => entry.kind === 'command' && Object.hasOwn(flagsOf(entry), option.slice(2)),
   );
-  if (elsewhere) return `${option} does not go with "${command.name}"`;
+  if (elsewhere) return `"${command.name}" has no option ${option}`;
   return noOption(option, [...Object.keys(flagsOf(command)), 'help']);
 }
 
@@ -180,7 +180,7 @@ function noOption(option: string, known: readonly string[]): string {
 }
 
 function refuse({ name }: Program, reason: string, context: CommandContext, code: number = EXIT.failed): number {
-  context.err(`estuary: ${reason}\n${name} --help tells what there is.\n`);
+  context.err(`estuary: ${reason}\n${name} --help shows the usage.\n`);
   return code;
 }
 

@@ -59,7 +59,7 @@ export async function checkConfiguration(
       await checkDatabase(postgresServer(config, material));
     } catch (error) {
       if (!(error instanceof EstuaryError)) throw error;
-      const message = `${describe(error)} (a database that answers; --offline checks without it)`;
+      const message = `${describe(error)} (a reachable database; --offline skips this check)`;
       throw new ConfigError(file, findings([{ key: 'store.url', message }], config));
     }
   context.out(`${file}: the configuration is valid\n`);
@@ -113,7 +113,7 @@ export async function serve(
     const service = await startService({ ...loaded, configFile });
     up.resolve(service);
     void service.failure.then((reason) => control.fail(reason));
-    await notifyReady(process.env, (reason) => context.err(`estuary: the service manager was not told: ${reason}\n`));
+    await notifyReady(process.env, (reason) => context.err(`estuary: cannot notify the service manager: ${reason}\n`));
     return EXIT.ok;
   } catch (error) {
     if (error instanceof ConfigError) throw error;

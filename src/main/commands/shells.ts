@@ -233,7 +233,7 @@ if [[ $funcstack[1] == _estuary ]]; then _estuary "$@"; else compdef _estuary es
 `;
 }
 
-const HELP: CompletedOption = { name: 'help', about: 'tells of the command', value: undefined };
+const HELP: CompletedOption = { name: 'help', about: 'show the help of the command', value: undefined };
 
 /** For _describe: a colon ends the word. */
 const described = (word: string, about: string): string => quoted(`${word}:${about}`);

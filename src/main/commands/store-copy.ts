@@ -28,13 +28,13 @@ interface Options {
 /** @throws ConfigError; UsageError; EstuaryError such as `STORE_IN_USE`: nothing has changed then */
 export async function run({ config: file, from, to, path }: Options, context: CommandContext): Promise<number> {
   if (![from, to].includes('sqlite') || ![from, to].includes('postgres'))
-    throw new UsageError('--from and --to are sqlite and postgres, one each');
+    throw new UsageError('--from and --to must be sqlite and postgres, in either order');
   const { config } = await loadConfigOnly(file, context.env);
   if (config.store.driver !== 'postgres')
-    throw new UsageError('--config must be the one with store.driver = "postgres": it tells where that database is');
+    throw new UsageError('--config must have store.driver = "postgres", because it names the PostgreSQL database');
   const sqlite = path === undefined ? config.store.path : resolve(path);
   if ((from === 'sqlite') !== existsSync(sqlite))
-    throw new UsageError(from === 'sqlite' ? `--path: there is no ${sqlite}` : `--path: ${sqlite} is there already`);
+    throw new UsageError(from === 'sqlite' ? `--path: ${sqlite} does not exist` : `--path: ${sqlite} already exists`);
   const lock = lockStore(sqlite);
   try {
     const counts = await copied(config, { from: from === 'sqlite' ? 'sqlite' : 'postgres', sqlite, context });
@@ -42,7 +42,7 @@ export async function run({ config: file, from, to, path }: Options, context: Co
   } finally {
     lock.release();
   }
-  context.out('the copy is whole: every table has the same rows in both stores\n');
+  context.out('the copy is complete: every table has the same rows in both stores\n');
   return EXIT.ok;
 }
 
@@ -112,7 +112,7 @@ async function shown<T>(
 async function refuseFilled(target: Side): Promise<void> {
   for (const table of TABLES)
     if (table.name !== 'audit_head' && (await target.count(table)) > 0)
-      throw failed('STORE_NOT_EMPTY', 'the store that is copied to is not empty', {
+      throw failed('STORE_NOT_EMPTY', 'the target store is not empty', {
         detail: `it has rows in ${table.name}`,
       });
 }
@@ -131,7 +131,7 @@ function verify(read: readonly CopiedCount[], written: readonly CopiedCount[]): 
     const other = written[n];
     if (other?.rows !== rows || other.hash !== hash)
       throw failed('STORE_FAILED', 'the store failed', {
-        detail: `${table}: ${rows} rows with SHA-256 ${hash} were read, and ${other?.rows ?? 0} with ${other?.hash ?? ''} are there; nothing was kept`,
+        detail: `${table}: ${rows} rows with SHA-256 ${hash} were read, but the copy has ${other?.rows ?? 0} with ${other?.hash ?? ''}. Nothing was kept.`,
       });
   }
 }

@@ -6,20 +6,20 @@ const config = required('FILE', 'the configuration');
 const offline = flag('check without asking the database');
 
 const subordinateCa = {
-  'path-length': value('N', 'number of CAs that may stand below the issuing CA (default 0)'),
+  'path-length': value('N', 'number of CAs allowed below the issuing CA (default 0)'),
   'permitted-dns': values('HOST', 'name constraint: the CA may certify this host and the hosts below it; repeatable'),
   'permitted-ip': values('NETWORK', 'name constraint: the CA may certify addresses of this network; repeatable'),
 };
 
 /** Text at the end of the help. */
-export const NOTES = `estuary --config FILE [--check] is "estuary serve", estuary --version tells the version.
+export const NOTES = `"estuary --config FILE [--check]" is "estuary serve". "estuary --version" prints the version.
 
-exit codes: 0 stopped cleanly or nothing found, 1 could not start, died or found a broken audit log,
+exit codes: 0 clean stop or no problem found, 1 failed to start, crashed or found a broken audit log,
             2 configuration refused
-signals:    SIGTERM, SIGINT stop; SIGHUP reads certificates, keys, trust anchors, CRLs and tokens again`;
+signals:    SIGTERM, SIGINT stop; SIGHUP reloads the configuration and its files`;
 
-const ADMIN_NOTES = `exit codes:   0 done, 1 refused by the server or failed, 2 wrong command line or profile,
-              3 the server cannot be reached, or cannot answer for now
+const ADMIN_NOTES = `exit codes:   0 done, 1 rejected by the server or failed, 2 wrong command line or profile,
+              3 the server is unreachable or temporarily unavailable
 environment:  ESTUARY_ADMIN_URL, ESTUARY_ADMIN_TOKEN_FILE, ESTUARY_ADMIN_TOKEN, ESTUARY_ADMIN_CERT,
               ESTUARY_ADMIN_KEY, ESTUARY_ADMIN_CA, ESTUARY_ADMIN_PROFILE, ESTUARY_EST_URL; NO_COLOR
 files:        ~/.config/estuary/admin.toml: [profiles.NAME] with url, token_file, cert, key, ca, est_url`;
@@ -27,8 +27,8 @@ files:        ~/.config/estuary/admin.toml: [profiles.NAME] with url, token_file
 export const COMMANDS: readonly Entry[] = [
   command(
     'serve',
-    'Run the server. The command where none is named.',
-    { config, check: flag('check the configuration as "check" does, and stop'), offline },
+    'Run the server. This is the default command.',
+    { config, check: flag('check the configuration like "check", and stop'), offline },
     async () => (await import('./serve.ts')).serve,
     { takesSignals: true },
   ),
@@ -45,33 +45,33 @@ export const COMMANDS: readonly Entry[] = [
       config,
       checkpoint: value(
         'FILE',
-        'checkpoints that were kept elsewhere (lines of the log or of the audit file): the chain has to agree',
+        'checkpoints kept elsewhere (lines of the log or of the audit file): the chain must match them',
       ),
       'checkpoint-key': value(
         'FILE',
-        'PEM of the public or private key of the checkpoints (default audit.checkpoint_key, where it is at hand)',
+        'PEM of the public or private key of the checkpoints (default audit.checkpoint_key, if it is readable)',
       ),
     },
     async () => (await import('./audit.ts')).verifyAuditLog,
   ),
   command(
     'doctor',
-    'Look at the configuration, certificates, keys, CAs, store and audit log; exit code 1 where something failed, 2 where the configuration is refused.',
-    { config, json: flag('for programs') },
+    'Check the configuration, certificates, keys, CAs, store and audit log. The exit code is 1 if a check fails, 2 if the configuration is refused.',
+    { config, json: flag('print JSON, for programs') },
     async () => (await import('./doctor.ts')).run,
   ),
   command(
     'backup',
     'Copy the store of a running server.',
-    { config, to: required('DIR', 'a folder that is not there, or empty') },
+    { config, to: required('DIR', 'a new or empty folder') },
     async () => (await import('./backup.ts')).runBackup,
   ),
   command(
     'restore',
     'Restore a backup, then replay later events from the audit file.',
-    { config, from: required('DIR', 'what "backup" has made') },
+    { config, from: required('DIR', 'the folder that "backup" wrote') },
     async () => (await import('./backup.ts')).runRestore,
-    { about: 'Refuses a store in use, and says what was lost. The former store is kept under another name.' },
+    { about: 'Refuses a store in use, and reports what was lost. The former store is kept under another name.' },
   ),
   command(
     'store copy',
@@ -79,11 +79,11 @@ export const COMMANDS: readonly Entry[] = [
     {
       config: required('FILE', 'the configuration with store.driver = "postgres"'),
       from: required('DRIVER', 'sqlite or postgres'),
-      to: required('DRIVER', 'the other one'),
-      path: value('FILE', 'the SQLite database (default data/est.db beside the configuration)'),
+      to: required('DRIVER', 'the other driver'),
+      path: value('FILE', 'the SQLite database (default data/est.db next to the configuration)'),
     },
     async () => (await import('./store-copy.ts')).run,
-    { about: 'Refuses stores in use, and copies into an empty one only. The source stays as it is.' },
+    { about: 'Refuses stores in use and a target that is not empty. The source stays unchanged.' },
   ),
   command(
     'store accept-older-database',
@@ -97,23 +97,23 @@ export const COMMANDS: readonly Entry[] = [
   ),
   command(
     'audit export',
-    'Write the audit records of the store to the standard output, for other programs.',
+    'Write the audit records of the store to standard output, for other programs.',
     {
       config,
-      format: value('FORMAT', 'json (a record a line, as the audit file has it; the default), csv or cef'),
-      since: value('TIME', 'records of this time and later, ISO 8601'),
-      until: value('TIME', 'records of this time and before'),
+      format: value('FORMAT', 'json (one record per line, as in the audit file; the default), csv or cef'),
+      since: value('TIME', 'records from this time on, ISO 8601'),
+      until: value('TIME', 'records up to this time'),
     },
     async () => (await import('./audit.ts')).exportAudit,
   ),
   command(
     'ca init',
-    'Create a CA: its key and its certificate. Or create a root and an issuing CA in two folders.',
+    'Create the key and the certificate of a CA, or create a root and an issuing CA in two folders.',
     {
-      config: value('FILE', 'the configuration; [ca.file] or [ca.pkcs11] of the CA names the place of its key'),
+      config: value('FILE', 'the configuration; [ca.file] or [ca.pkcs11] of the CA says where its key is'),
       ca: value('LABEL', "the CA's label"),
       csr: value('FILE', 'write a PKCS #10 request for a CA above to FILE instead of a self-signed root'),
-      'use-existing-key': flag('use the key that the configuration names instead of creating one'),
+      'use-existing-key': flag('use the existing key that the configuration names'),
       root: value('DIR', 'the folder of a new root: root.key, root.pem'),
       issuing: value('DIR', 'the folder of a new issuing CA that the root signs: issuing.key, issuing.pem, chain.pem'),
       'key-type': value(
@@ -160,7 +160,7 @@ export const COMMANDS: readonly Entry[] = [
   ),
   command(
     'completion',
-    'Print what completes the commands in a shell.',
+    'Print a completion script for a shell.',
     { shell: argument('bash, zsh or fish', ['bash', 'zsh', 'fish']) },
     async () => (await import('./completion.ts')).completing(COMMANDS),
     {

@@ -31,7 +31,7 @@ export function readBodyPartID(element: DerElement, what = 'bodyPartID'): BodyPa
 
 /** @throws RangeError for a number outside 0..4294967295 */
 export function encodeBodyPartID(id: BodyPartID): Buffer {
-  if (!Number.isInteger(id) || id < 0 || id > MAX_BODY_PART_ID) throw new RangeError(`${id} is no bodyPartID`);
+  if (!Number.isInteger(id) || id < 0 || id > MAX_BODY_PART_ID) throw new RangeError(`${id} is not a bodyPartID`);
   return integer(id);
 }
 

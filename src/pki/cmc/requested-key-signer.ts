@@ -22,7 +22,7 @@ export function requestOfSigner(
     return identifier !== undefined && named.some((sid) => sid.equals(identifier));
   });
   if (request === undefined) return undefined;
-  if (more.length > 0) throw wrong('Two requests have the key identifier that the signer is named by.');
+  if (more.length > 0) throw wrong('Two requests have the key identifier of the signer.');
   if (signerInfos.length > 1)
     throw wrong('A message that is signed with a requested key must have no other signature.');
   return request;

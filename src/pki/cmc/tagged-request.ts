@@ -98,9 +98,9 @@ function named(bodyPartID: BodyPartID, error: unknown): unknown {
  */
 function crmfContent({ der, certReq, certTemplate, controls, hasRegInfo }: CertReqMsg): CsrContent {
   const { version, subject, publicKey: spki, extensions = [], assigned } = certTemplate;
-  if (hasRegInfo) throw refused('carries regInfo, which belongs into a control of the message');
+  if (hasRegInfo) throw refused('contains regInfo, which must be a control of the message');
   if (version !== undefined && version !== 2) throw refused('is for a certificate of another version than 3');
-  if (assigned.length > 0) throw refused(`fills in ${assigned.join(', ')}, which is the CA's to assign`);
+  if (assigned.length > 0) throw refused(`contains ${assigned.join(', ')}, which only the CA assigns`);
   if (subject === undefined) throw refused('has no subject');
   if (spki === undefined) throw refused('has no public key');
   const publicKey = parsePublicKey(spki);
@@ -108,7 +108,7 @@ function crmfContent({ der, certReq, certTemplate, controls, hasRegInfo }: CertR
   const attributes = controls.map(({ oid, value }) => ({ oid, values: [value] }));
   const content = checkedContent({ der, info: certReq, subject, publicKey }, attributes, extensions);
   if (hasSecrets(content))
-    throw refused('has a secret of RFC 7894 among its controls, which is an attribute of PKCS #10');
+    throw refused('has a secret of RFC 7894 in its controls, which is only an attribute of PKCS #10');
   return content;
 }
 
@@ -133,7 +133,7 @@ export async function verifyProofOfPossession(request: CmcCertificateRequest): P
   if (popo?.kind !== 'signature')
     throw unproven(bodyPartID, 'popRequired', 'The request has no signature that proves possession of its key.');
   if (popo.withInput)
-    throw unproven(bodyPartID, 'popFailed', 'The proof of possession signs a poposkInput in place of the request.');
+    throw unproven(bodyPartID, 'popFailed', 'The proof of possession signs a poposkInput instead of the request.');
   const algorithm = naming(bodyPartID, () => parseMessageSignatureAlgorithm(popo.algorithm));
   if (!(await isSigned(request, algorithm, popo.signature)))
     throw unproven(bodyPartID, 'popFailed', "The request's proof of possession is not valid.");

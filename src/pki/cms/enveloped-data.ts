@@ -91,7 +91,7 @@ function recipientInfo(recipient: Recipient, key: Buffer, wrapBits: AesBits): Pr
   const { rid, publicKey } = recipient;
   if (publicKey.algorithm === 'rsa') return Promise.resolve(keyTransport(rid, publicKey, key));
   if (publicKey.algorithm === 'ec') return keyAgreement(rid, publicKey, key, wrapBits);
-  throw new RangeError(`a ${publicKey.keyType} key encrypts nothing`);
+  throw new RangeError(`a ${publicKey.keyType} key cannot encrypt`);
 }
 
 /** KEKRecipientInfo (RFC 5652 §6.2.3). */

@@ -105,9 +105,9 @@ function parseCertId(der: Buffer): CertId {
 function knownExtensions(der: Buffer | undefined): readonly Extension[] {
   if (der === undefined) return [];
   const extensions = parseExtensions(der);
-  if (duplicateExtension(extensions) !== undefined) throw new DerError('OCSPRequest: an extension more than once');
+  if (duplicateExtension(extensions) !== undefined) throw new DerError('OCSPRequest: an extension occurs twice');
   if (extensions.some((extension) => extension.critical && extension.oid !== OID.ocspNonce))
-    throw new DerError('OCSPRequest: a critical extension that is not known');
+    throw new DerError('OCSPRequest: an unknown critical extension');
   return extensions;
 }
 
@@ -211,7 +211,7 @@ const responseStatus = (value: number): Buffer => tlv(Tag.ENUMERATED, Uint8Array
 export async function ocspDelegateProblems(certificate: Certificate, ca: Certificate): Promise<string[]> {
   const problems: string[] = [];
   if (!(await isIssuedBy(certificate, ca)))
-    problems.push(`"${formatName(certificate.subject)}" was not issued by the CA itself`);
+    problems.push(`"${formatName(certificate.subject)}" was not issued by the CA`);
   if (certificate.extKeyUsage?.includes(OID.OCSPSigning) !== true)
     problems.push('is not for OCSP responders (extKeyUsage OCSPSigning)');
   if (certificate.keyUsage?.includes('digitalSignature') === false)

@@ -57,6 +57,6 @@ export const isWithoutSecrets = ({ signature }: Csr): boolean => signature.lengt
 export function secretsCannotGoOn(): EstuaryError {
   return badRequest(
     'CSR_SECRET_NOT_FORWARDED',
-    'This CA is sent the CSR as it was signed, so it may hold no otpChallenge or revocationChallenge; send a one-time password by HTTP Basic.',
+    'The server forwards the CSR unchanged to this CA, so it must not contain an otpChallenge or revocationChallenge. Send a one-time password by HTTP Basic.',
   );
 }

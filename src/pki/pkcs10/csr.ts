@@ -166,6 +166,6 @@ async function isSigned(csr: Csr): Promise<boolean> {
   try {
     return await verifySignature(csr.signatureAlgorithm, csr.publicKey, csr.info, csr.signature);
   } catch (error) {
-    throw badRequest('CSR_KEY_INVALID', "The CSR's public key is not a usable key.", { cause: error });
+    throw badRequest('CSR_KEY_INVALID', "The CSR's public key is invalid.", { cause: error });
   }
 }

@@ -80,7 +80,7 @@ function attributeProblem({ type, tag, text }: AttributeTypeAndValue): string | 
   const label = attributeName(type);
   const known = label !== type;
   if (known && !(STRING_TYPES.get(type) ?? DIRECTORY_STRING).includes(tag))
-    return `has a ${label} of another string type than RFC 5280 allows`;
+    return `has a ${label} of a string type that RFC 5280 does not allow`;
   if (text === '') return `has an empty ${label}`;
   if (CONTROL.test(text)) return `has a control character in ${label}`;
   if (INVISIBLE.test(text)) return `has a bidirectional, zero-width or line separating character in ${label}`;

@@ -40,7 +40,7 @@ export async function arrangeChain(certificate: Certificate, chain: readonly Cer
       ...pathLengthProblems(path),
       ...orderProblems(path, others),
       ...(ends || rest.length === 0 ? [] : [gapAbove(top, rest)]),
-      ...strangers.map((one) => `${quoted(one)} is neither above the CA nor linked to it by a rollover's certificates`),
+      ...strangers.map((one) => `${quoted(one)} is neither above the CA nor linked to it by rollover certificates`),
     ],
   };
 }
@@ -101,7 +101,7 @@ async function isRoot(certificate: Certificate, others: readonly Certificate[]):
 function gapAbove(top: Certificate, rest: readonly Certificate[]): string {
   return rest.some(({ subject }) => namesMatch(top.issuer, subject))
     ? `the signature of ${quoted(top)} does not verify with the next certificate of the chain`
-    : `${quoted(top)} was issued by "${formatName(top.issuer)}", not by the next of the chain`;
+    : `${quoted(top)} was issued by "${formatName(top.issuer)}", not by the next certificate of the chain`;
 }
 
 /** The certificates that signatures connect to the path: clients trust the roots in /cacerts. */
@@ -150,7 +150,7 @@ function orderProblems(path: readonly Certificate[], others: readonly Certificat
   return path.slice(2).flatMap((issuer, i) => {
     const certificate = path[i + 1];
     return certificate !== undefined && others.indexOf(issuer) < others.indexOf(certificate)
-      ? [`${quoted(issuer)} stands before ${quoted(certificate)}, which it issued`]
+      ? [`${quoted(issuer)} comes before ${quoted(certificate)}, which it issued`]
       : [];
   });
 }

@@ -223,9 +223,9 @@ export function parseAuthorityInfoAccess(value: Buffer): AuthorityInfoAccess {
   return { ocsp, caIssuers };
 }
 
-const forCas = 'is for CA certificates alone';
-const forLists = 'is for CRLs alone';
-const ownKey = (key: string): string => `is set by Estuary itself (${key})`;
+const forCas = 'is only for CA certificates';
+const forLists = 'is only for CRLs';
+const ownKey = (key: string): string => `is set by Estuary (${key})`;
 
 /** Extensions that no profile may set or copy: they make a CA certificate, or Estuary sets them. */
 const RESERVED: ReadonlyMap<string, string> = new Map<string, string>([
@@ -234,20 +234,20 @@ const RESERVED: ReadonlyMap<string, string> = new Map<string, string>([
   [OID.policyConstraints, forCas],
   [OID.policyMappings, forCas],
   [OID.inhibitAnyPolicy, forCas],
-  [OID.netscapeCertType, 'may make a CA of a certificate'],
+  [OID.netscapeCertType, 'may make a certificate a CA'],
   [OID.microsoftCaVersion, forCas],
-  [OID.proxyCertInfo, 'lets a certificate issue further ones (RFC 3820)'],
+  [OID.proxyCertInfo, 'lets a certificate issue other certificates (RFC 3820)'],
   [OID.precertificatePoison, 'makes the certificate invalid (RFC 6962)'],
   [OID.keyUsage, ownKey('key_usage')],
   [OID.extKeyUsage, ownKey('extended_key_usage')],
-  [OID.microsoftApplicationPolicies, 'stands in for extKeyUsage (extended_key_usage)'],
+  [OID.microsoftApplicationPolicies, 'replaces extKeyUsage (extended_key_usage)'],
   [OID.subjectAltName, ownKey('san')],
-  [OID.issuerAltName, 'is a name of the CA, which its certificate tells'],
+  [OID.issuerAltName, 'is a name of the CA, which comes from its certificate'],
   [OID.certificatePolicies, ownKey('policies')],
   [OID.subjectKeyIdentifier, ownKey('from the key')],
   [OID.authorityKeyIdentifier, ownKey("from the CA's key")],
   [OID.cRLDistributionPoints, ownKey('publication')],
-  [OID.freshestCRL, 'is a place of revocation data, which Estuary sets itself (publication)'],
+  [OID.freshestCRL, 'is an address of revocation data, which Estuary sets (publication)'],
   [OID.authorityInfoAccess, ownKey('publication')],
   [OID.ocspNoCheck, 'exempts a certificate from revocation'],
   [OID.cRLNumber, forLists],

@@ -90,7 +90,8 @@ export function encodeGeneralName(name: GeneralName): Buffer {
 }
 
 function encodeIa5(tag: number, value: string): Buffer {
-  if (!/^[\x00-\x7f]*$/.test(value)) throw new InputError('a subject alternative name holds characters outside ASCII');
+  if (!/^[\x00-\x7f]*$/.test(value))
+    throw new InputError('a subject alternative name contains characters outside ASCII');
   return tlv(contextPrimitive(tag), Buffer.from(value, 'latin1'));
 }
 
@@ -157,7 +158,7 @@ function dnsProblem(value: string): string | undefined {
   if (value === '') return 'is empty';
   if (value.length > 253) return 'is longer than 253 characters';
   // Includes leading zeros, which some software accepts.
-  if (/^\d+(\.\d+){3}$/.test(value)) return 'is an IP address, which belongs into an iPAddress';
+  if (/^\d+(\.\d+){3}$/.test(value)) return 'is an IP address, which must be an iPAddress';
   const labels = value.split('.');
   if (labels[0] === '*' && labels.length > 2) labels.shift();
   return labels.every((label) => LABEL.test(label)) ? undefined : 'is not a host name of letters, digits and hyphens';
@@ -180,7 +181,7 @@ function emailProblem(value: string): string | undefined {
 function uriProblem(value: string): string | undefined {
   if (!/^[A-Za-z][A-Za-z0-9+.-]*:([\x21\x23-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e])+$/.test(value))
     return 'is not an absolute URI';
-  if (/%(?![0-9A-Fa-f]{2})/.test(value)) return 'has a broken percent-encoding';
+  if (/%(?![0-9A-Fa-f]{2})/.test(value)) return 'contains an invalid percent-encoding';
   if (
     /^[^:]*:\/\//.test(value) &&
     !/^[^:]*:\/\/([^/?#@]*@)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:\d*)?([/?#]|$)/.test(value)

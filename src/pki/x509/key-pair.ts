@@ -64,7 +64,7 @@ const ENCODING = {
 /** @throws InputError for an unsupported key type */
 export function newKeyPair(keyType: string): Promise<FreshKeyPair> {
   return new Promise((resolve, reject) => {
-    if (!isKeyMade(keyType)) throw new InputError(`keys of the type ${keyType} are not made here`);
+    if (!isKeyMade(keyType)) throw new InputError(`Estuary does not create keys of the type ${keyType}`);
     const done = (error: Error | null, publicKey: Buffer, privateKey: Buffer): void => {
       if (error === null) resolve({ publicKey, privateKey });
       else reject(error);

@@ -135,9 +135,9 @@ export function nameConstraintProblem(
 ): string | undefined {
   const names = constrainedNames(subject, subjectAltNames, endEntity);
   if (names.length * (constraints.permitted.length + constraints.excluded.length) > MAX_COMPARISONS)
-    return "there are too many names to hold against the CA's name constraints";
+    return "there are too many names to check against the CA's name constraints";
   const forbidden = names.find((name) => isForbidden(name, constraints));
-  return forbidden && `${JSON.stringify(forbidden.text)} lies outside of the CA's name constraints`;
+  return forbidden && `${JSON.stringify(forbidden.text)} is outside the CA's name constraints`;
 }
 
 function isForbidden(name: ConstrainedName, constraints: NameConstraints): boolean {

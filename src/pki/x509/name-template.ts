@@ -113,7 +113,7 @@ const BRACES = /\{([^{}]*)\}/g;
 function single(name: string, values: PlaceholderValues): string {
   const [value, ...more] = values(name);
   if (value === undefined || value === '') throw new NoFittingValue(`the requester has no {${name}}`);
-  if (more.length > 0) throw new NoFittingValue(`the requester has several of {${name}}`);
+  if (more.length > 0) throw new NoFittingValue(`the requester has several values for {${name}}`);
   return value;
 }
 
@@ -136,7 +136,7 @@ export class SubjectTemplate {
       names.push(placeholder(name).placeholder);
       return `${mark}${letters(names.length - 1)}${mark}`;
     });
-    if (/[{}]/.test(marked)) throw new InputError('a brace that belongs to no placeholder');
+    if (/[{}]/.test(marked)) throw new InputError('an unmatched brace');
     this.#rdns = parseDistinguishedName(marked).rdns;
     if (this.#rdns.length === 0) throw new InputError('an empty subject');
     this.placeholders = names;
@@ -184,11 +184,10 @@ export class SanTemplate {
   constructor(template: string) {
     const [, kind, text = ''] = /^([a-z]+):(.+)$/s.exec(template) ?? [];
     const known = SAN_KINDS.find((one) => one === kind);
-    if (known === undefined) throw new InputError('no kind of name in front');
+    if (known === undefined) throw new InputError('no kind of name at the start');
     this.#kind = known;
     const parts: Part[] = text.split(BRACES).map((part, i) => (i % 2 === 1 ? placeholder(part) : part));
-    if (parts.some((part) => typeof part === 'string' && /[{}]/.test(part)))
-      throw new InputError('a brace that belongs to no placeholder');
+    if (parts.some((part) => typeof part === 'string' && /[{}]/.test(part))) throw new InputError('an unmatched brace');
     this.#parts = parts.filter((part) => part !== '');
     const isWhole = this.#parts.length === 1 && typeof this.#parts[0] !== 'string';
     if (!isWhole) this.#named(() => (known === 'ip' ? '1' : 'x'));
@@ -232,7 +231,7 @@ const INSIDE: Readonly<Record<SanKind, RegExp>> = {
 };
 
 function inside(kind: SanKind, value: string): string {
-  if (!INSIDE[kind].test(value)) throw new InputError(`cannot be made of ${JSON.stringify(value.slice(0, 80))}`);
+  if (!INSIDE[kind].test(value)) throw new InputError(`cannot be made from ${JSON.stringify(value.slice(0, 80))}`);
   return value;
 }
 

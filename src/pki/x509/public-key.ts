@@ -225,7 +225,7 @@ function isSmallOrder(point: Buffer, smallOrder: ReadonlySet<string>): boolean {
 function rsaProblem(modulus: Buffer, exponent: Buffer, leastExponent: bigint): PublicKeyProblem | undefined {
   const weak = (reason: string): PublicKeyProblem => ({ kind: 'weak', reason });
   const bits = bitLength(modulus);
-  if (bits < 2048) return weak(`is RSA with ${bits} bits; at least 2048 are needed`);
+  if (bits < 2048) return weak(`is RSA with ${bits} bits; at least 2048 are required`);
   if (hasSmallFactor(modulus)) return weak('has an RSA modulus with a small factor');
   if (exponent.length > 8) return weak('has an RSA exponent of more than 64 bits');
   const e = BigInt(`0x0${exponent.toString('hex')}`);

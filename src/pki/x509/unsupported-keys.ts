@@ -42,7 +42,7 @@ const CURVES: ReadonlyMap<string, string> = new Map([
  */
 export function unsupportedKey(algorithm: string): string {
   const agreement = KEY_AGREEMENT.get(algorithm);
-  if (agreement !== undefined) return `is ${agreement}, which can sign no request; use ${POSSIBLE}`;
+  if (agreement !== undefined) return `is ${agreement}, which cannot sign a request; use ${POSSIBLE}`;
   return `is ${SIGNING.get(algorithm) ?? `of the type ${algorithm}`}, which is not supported; use ${POSSIBLE}`;
 }
 

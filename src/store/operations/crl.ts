@@ -73,7 +73,7 @@ export function crlWrites(db: Database) {
   return {
     *takeCrlNumber(ca: string): Operation<Outcome<number>> {
       const row = yield* take.get(ca);
-      if (row === undefined) throw new Error('no CRL number came back');
+      if (row === undefined) throw new Error('the database returned no CRL number');
       return done(row.last_number, []);
     },
     *saveCrl(row: CrlRow, changes: number, events: readonly AuditEvent[]): Operation<Outcome<boolean>> {

@@ -65,7 +65,7 @@ function readTexts(json: string, id: string): Record<string, string> {
   const entries = typeof value === 'object' && value !== null ? Object.entries(value) : undefined;
   const texts = entries?.flatMap(([name, text]: [string, unknown]) => (typeof text === 'string' ? [[name, text]] : []));
   if (entries === undefined || texts?.length !== entries.length)
-    throw storeFailed(`device ${id}: no object of strings`);
+    throw storeFailed(`device ${id}: not an object of strings`);
   return Object.fromEntries(texts) as Record<string, string>;
 }
 

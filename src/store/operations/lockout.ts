@@ -23,7 +23,7 @@ interface Place {
 function splitKey(key: string): { scope: LockoutRow['scope']; name: string } {
   const colon = key.indexOf(':');
   const scope = SCOPES.find((candidate) => candidate === key.slice(0, colon));
-  if (scope === undefined) throw new RangeError(`not a lockout key: ${key}`);
+  if (scope === undefined) throw new RangeError(`invalid lockout key: ${key}`);
   return { scope, name: key.slice(colon + 1) };
 }
 

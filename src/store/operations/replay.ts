@@ -25,9 +25,9 @@ type Handlers = Partial<Record<AuditType, Handler>>;
 const LOST: Readonly<Record<string, string>> = {
   'certificate.issued': 'certificates issued since, except their names, serial numbers, owners and expiry dates',
   'certificate.imported': 'certificates imported since, except their names, serial numbers and expiry dates',
-  'otp.created': 'tokens created since: they are invalid',
-  'request.queued': 'requests queued since: their clients must send them again',
-  'request.approved': 'approvals since: the requests wait for a decision again, unless they were issued',
+  'otp.created': 'tokens created since: they no longer work',
+  'request.queued': 'requests queued since: clients must send them again',
+  'request.approved': 'approvals since: requests that are not issued wait for a decision again',
   'device.created': 'devices registered since',
   'device.changed': 'changes of devices since, except `enabled`',
   'lockout.started': 'lockouts since',
@@ -113,7 +113,7 @@ function certificateHandlers(db: Database): Handlers {
       yield* endRequest.run({
         id,
         time,
-        reason: 'it was issued before the store was restored; send the request again',
+        reason: 'it was issued before the store was restored. Send the request again.',
       });
       return isNew ? 'certificates issued' : undefined;
     },

@@ -57,7 +57,7 @@ function readOverride(json: string, id: string): RequestOverride {
 function readDeciders(json: string, id: string): readonly Decider[] {
   const value: unknown = JSON.parse(json);
   if (Array.isArray(value) && value.every(isDecider)) return value;
-  throw storeFailed(`request ${id}: decided_by is no list of deciders`);
+  throw storeFailed(`request ${id}: decided_by is not a list of deciders`);
 }
 
 function isDecider(value: unknown): value is Decider {

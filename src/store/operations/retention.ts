@@ -68,13 +68,13 @@ export function retentionWrites(db: Database) {
   return {
     *purgeCertificates(before: number): Operation<Outcome<number>> {
       const changes = yield* certificates.run(before);
-      return done(changes, purged('certificates that ended', changes, before));
+      return done(changes, purged('expired certificates', changes, before));
     },
     *purgeTokens(ids: readonly string[], since: OverSince): Operation<Outcome<number>> {
       // Lock, then check again: a request may have begun to use one.
       const locked = yield* lockTokens.all(ids);
       const changes = yield* tokens.run({ ...since, ids: locked.map(({ id }) => id) });
-      return done(changes, purged('tokens that were over', changes, since.ended));
+      return done(changes, purged('expired or used tokens', changes, since.ended));
     },
     *purgeDevices(before: number): Operation<Outcome<number>> {
       const rows = yield* devices.all(before);

@@ -100,7 +100,7 @@ export class Connection {
       throw new StoreLost(`COMMIT: ${error instanceof Error ? error.message : String(error)}`);
     }
     if (command !== 'COMMIT') return 'rolled back';
-    if (this.hasWarned()) throw new StoreLost('no standby has confirmed the commit');
+    if (this.hasWarned()) throw new StoreLost('no standby confirmed the commit');
     return 'committed';
   }
 
@@ -152,7 +152,7 @@ export async function firstHost<Connected>(
   connectTo: (target: pg.ClientConfig) => Promise<Connected>,
 ): Promise<Connected> {
   const url = parsePostgresUrl(text);
-  if (url === undefined) throw storeFailed('store.url is no URL of a PostgreSQL database');
+  if (url === undefined) throw storeFailed('store.url is not a URL of a PostgreSQL database');
   const reasons: string[] = [];
   for (const { host, port } of url.hosts) {
     try {
@@ -272,7 +272,7 @@ async function connectTo(target: pg.ClientConfig, purpose: string, answer: numbe
   try {
     await client.connect();
     const results: unknown = await client.query(SETTINGS);
-    if (isReadOnly(results)) throw new Error('it takes no writes (a standby, or read-only)');
+    if (isReadOnly(results)) throw new Error('it accepts no writes (a standby, or read-only)');
     return connection;
   } catch (error) {
     connection.end();

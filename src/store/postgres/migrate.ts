@@ -111,7 +111,7 @@ async function knownVersion(db: Queries, migrations: readonly Migration[]): Prom
     .all();
   if (!tables.some(({ name }) => name === 'estuary_schema')) {
     if (tables[0] === undefined) return undefined;
-    throw failed('STORE_FOREIGN', 'the database was not made by Estuary', {
+    throw failed('STORE_FOREIGN', 'Estuary did not create the database', {
       detail: `it has the table ${tables[0].name}`,
     });
   }
@@ -120,7 +120,7 @@ async function knownVersion(db: Queries, migrations: readonly Migration[]): Prom
   if (known !== undefined && known.version < FIRST_VERSION) throw tooOld(`its schema has version ${known.version}`);
   if (known !== undefined && known.version > latest && known.serves > latest)
     throw tooNew(
-      `its schema has version ${known.version} and serves programs of version ${known.serves} on, this program knows ${latest}`,
+      `its schema has version ${known.version} and supports programs from version ${known.serves} on; this program has ${latest}`,
     );
   return known;
 }

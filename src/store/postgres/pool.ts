@@ -86,14 +86,14 @@ export class Pool {
       this.#all.delete(idle);
     }
     if (this.#all.size + this.#connecting < this.#size) return this.#connect();
-    if (this.#waiting.length >= MAX_WAITING) throw storeUnavailable('too many reads wait for a connection');
+    if (this.#waiting.length >= MAX_WAITING) throw storeUnavailable('too many queries wait for a connection');
     return new Promise((resolve, reject) => {
       const waiting: Waiting = {
         resolve,
         reject,
         timer: setTimeout(() => {
           this.#waiting = this.#waiting.filter((one) => one !== waiting);
-          reject(storeUnavailable('no connection to the database was free in time (store.pool_size)'));
+          reject(storeUnavailable('no free connection to the database in time. Raise store.pool_size.'));
         }, PATIENCE),
       };
       this.#waiting.push(waiting);

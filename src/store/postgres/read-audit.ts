@@ -178,7 +178,7 @@ async function holdAnchors(db: Queries, anchors: readonly Told[]): Promise<void>
     for (const { seq, hash, by, record } of told) {
       const isArchived = end !== undefined && seq <= (end.seq ?? 0) && seq < (end.begin ?? Infinity);
       if (isArchived || hashes.get(seq) === hash) continue;
-      const what = hashes.has(seq) ? 'is another one than' : 'is missing, and';
+      const what = hashes.has(seq) ? 'differs from the one that' : 'is missing, although';
       throw new Broken(seq, `record ${seq} of node "${node}" ${what} node "${by}" noted in its record ${record}`);
     }
   }

@@ -48,6 +48,6 @@ export async function settleLookups(
 function otherKey(missing: boolean): Error {
   const code = missing ? 'LOOKUP_KEY_MISSING' : 'LOOKUP_KEY_OTHER';
   return failed(code, 'the lookup key of one-time passwords is not the one of this store', {
-    detail: `otp.lookup_key is ${missing ? 'missing' : 'another key'}, and tokens live that only the former key finds (it is the same on every server of the database; or with otp.enabled = false revoke them: DELETE /admin/otp/{id})`,
+    detail: `otp.lookup_key is ${missing ? 'missing' : 'a different key'}, and some valid tokens need the previous key (every server of the database needs the same key; or set otp.enabled = false and revoke these tokens: DELETE /admin/otp/{id})`,
   });
 }

@@ -68,7 +68,7 @@ function refuseForeign(db: Db, path: string): void {
   }));
   const { id, tables } = look();
   if (id === APPLICATION_ID || (id === 0 && tables === 0)) return;
-  throw failed('STORE_FOREIGN', 'the database was not made by Estuary', { detail: path });
+  throw failed('STORE_FOREIGN', 'Estuary did not create the database', { detail: path });
 }
 
 function migrate(db: Db, path: string, migrations: readonly string[]): void {

@@ -160,7 +160,7 @@ describe('no principal can inject an RDN', () => {
     expect(map({ default_template: 'CN={primary}' }, `${'a'.repeat(65)}@EXAMPLE.TEST`)).toMatch(/more than 64/);
     expect(map({ default_template: 'CN={primary}' }, 'a\\n@EXAMPLE.TEST')).toMatch(/control character/);
     expect(map({ default_template: 'CN={primary}' }, 'a\u202eb@EXAMPLE.TEST')).toMatch(/bidirectional/);
-    expect(map({ default_template: 'serialNumber={primary}' }, 'a*b@EXAMPLE.TEST')).toMatch(/no valid name/);
+    expect(map({ default_template: 'serialNumber={primary}' }, 'a*b@EXAMPLE.TEST')).toMatch(/invalid name/);
   });
 });
 

@@ -58,7 +58,7 @@ test(`up to ${MAX_SIGNATURES} signatures are verified`, async () => {
   const among = (impostors: number, knownLinks = false): IssuerSource =>
     source(root, [...Array<Certificate>(impostors).fill(impostor), parsed(genuine)], knownLinks);
   expect(await found(leaf, among(MAX_SIGNATURES - 2))).toBe(3);
-  expect(await found(leaf, among(MAX_SIGNATURES - 1))).toContain(`more than ${MAX_SIGNATURES} signatures`);
+  expect(await found(leaf, among(MAX_SIGNATURES - 1))).toContain(`the limit is ${MAX_SIGNATURES} signatures`);
   // Links that were verified before are not verified again.
   expect(await found(leaf, among(MAX_SIGNATURES, true))).toBe(3);
 });
@@ -82,14 +82,14 @@ test('the log shows which name constraints a path violates', async () => {
   });
   const leaf = await makeClient('CN=a', constrained, { extensions: [subjectAltName(dns('b.example'))] });
   expect(await found(leaf, source(root, [parsed(constrained)]))).toBe(
-    `${parsed(root).fingerprint}: "DNS:b.example" lies outside of the CA's name constraints`,
+    `${parsed(root).fingerprint}: "DNS:b.example" is outside the CA's name constraints`,
   );
 });
 
 test('the log learns which issuer is missing', async () => {
   const missing = await makeCa('CN=Missing');
   const leaf = await makeClient('CN=a', missing);
-  expect(await found(leaf, source(root, []))).toBe(`${parsed(leaf).fingerprint}: its issuer CN=Missing is not known`);
+  expect(await found(leaf, source(root, []))).toBe(`${parsed(leaf).fingerprint}: its issuer CN=Missing is unknown`);
   const impostor = await makeCa('CN=Missing', { slot: 'impostor' });
   expect(await found(leaf, source(impostor, []))).toBe(
     `${parsed(impostor).fingerprint}: did not sign the certificate below it`,

@@ -257,7 +257,7 @@ describe('audit', () => {
     await fail(setup, 5);
     const { items } = await setup.store.listAudit({ limit: 100 });
     expect(items.map(({ type, detail }) => [type, detail])).toEqual([
-      ...Array<unknown>(6).fill(['auth.otp', 'no such token']),
+      ...Array<unknown>(6).fill(['auth.otp', 'unknown token']),
       ['lockout.started', 'address: 6 failures within 300 s, locked out for 900 s'],
       ['auth.otp', 'locked out'],
       ['auth.otp', 'locked out'],

@@ -116,7 +116,7 @@ describe('an attempt costs one hash with the same parameters, whatever the token
     }
     for (const call of spy.mock.calls) expect(call[position]).toMatch(ENCODED[hash_algorithm]);
     // what can be no token is refused without any
-    expect(await attempt('not of the form', { address: '192.0.2.99' })).toBe(INVALID);
+    expect(await attempt('not in the format', { address: '192.0.2.99' })).toBe(INVALID);
     expect(spy).toHaveBeenCalledTimes(passwords.length + 2);
   });
 });

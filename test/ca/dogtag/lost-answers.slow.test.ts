@@ -151,7 +151,7 @@ describe('otp.retry_window, of what a remote CA issues', { timeout: 60_000 }, ()
 
 describe('a CSR with a secret does not go to a CA that takes it as it was signed', () => {
   const REFUSED =
-    '400 This CA is sent the CSR as it was signed, so it may hold no otpChallenge or revocationChallenge; send a one-time password by HTTP Basic.';
+    '400 The server forwards the CSR unchanged to this CA, so it must not contain an otpChallenge or revocationChallenge. Send a one-time password by HTTP Basic.';
   const submissions = (): number[] => [server.count(SUBMIT), server.count(CMC)];
 
   test.each<[string, (token: string) => Buffer, boolean]>([
@@ -190,7 +190,7 @@ describe('a CSR with a secret does not go to a CA that takes it as it was signed
       [tcr(1, csr), REFUSED.slice(4)],
       [
         crm(1, crmf),
-        'The CRMF request has a secret of RFC 7894 among its controls, which is an attribute of PKCS #10.',
+        'The CRMF request has a secret of RFC 7894 in its controls, which is only an attribute of PKCS #10.',
       ],
     ] as const) {
       const reply = await exchange(estuary, client, await requestBy(client, { reqSequence: [request] }));

@@ -309,7 +309,10 @@ test('what is issued beyond [ca.profile] does not leave; the audit log has it, a
     }).then(({ der }) => der);
   await standIn.decide('approve', await referenceOf(device.cn));
   const answer = await device.final();
-  expect([answer.status, answer.text.trim()]).toEqual([500, 'The CA issued another certificate than requested.']);
+  expect([answer.status, answer.text.trim()]).toEqual([
+    500,
+    'The CA issued a certificate that differs from the request.',
+  ]);
   expect(await statusOf(device.cn)).toBe('failed');
   const failures = await auditOf(estuary, 'certificate.failed', await requestId(estuary, device.cn));
   expect(JSON.stringify(failures)).toMatch(

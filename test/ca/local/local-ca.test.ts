@@ -357,10 +357,18 @@ describe('what makes no CA is refused at start, with the key named', () => {
 
   test.each<[string, () => Promise<TestCa> | TestCa, RegExp]>([
     ['the key of another CA', () => ({ ...made(), privateKey: other().privateKey }), /private_key: is not the key of/],
-    ['a chain of another CA', () => ({ ...made(), root: other().root }), /chain: .*not by the next of the chain/],
+    [
+      'a chain of another CA',
+      () => ({ ...made(), root: other().root }),
+      /chain: .*not by the next certificate of the chain/,
+    ],
     ['no CA certificate', async () => ({ ...made(), certificate: await leaf() }), /not a CA certificate/],
     ['a missing file', () => ({ ...made(), certificate: '/nonexistent' }), /certificate: .*there is no such file/],
-    ['a key file without key', () => ({ ...made(), privateKey: made().certificate }), /holds no readable private key/],
+    [
+      'a key file without key',
+      () => ({ ...made(), privateKey: made().certificate }),
+      /contains no readable private key/,
+    ],
     ['a certificate file without certificate', () => ({ ...made(), certificate: made().privateKey }), /no certificate/],
     [
       'a key with an unsupported curve',
@@ -387,7 +395,7 @@ describe('what makes no CA is refused at start, with the key named', () => {
     [
       'a broken key',
       () => ({ ...made(), privateKey: written('broken.key', encodePem('PRIVATE KEY', Buffer.from('nonsense'))) }),
-      /holds no readable private key/,
+      /contains no readable private key/,
     ],
     [
       'two keys in a file',
@@ -395,7 +403,7 @@ describe('what makes no CA is refused at start, with the key named', () => {
         ...made(),
         privateKey: written('two.key', readFileSync(made().privateKey, 'utf8') + pkcs8Pem(keyPair('ed25519', 'ca'))),
       }),
-      /holds 2 private keys/,
+      /contains 2 private keys/,
     ],
   ])('%s', async (_, files_, message) => {
     const broken = await files_();

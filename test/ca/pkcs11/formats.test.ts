@@ -34,7 +34,7 @@ describe('how a token signs', () => {
     }
   });
 
-  test.each([0, 1, 63])('a raw ECDSA signature of %i octets is none', (length) => {
+  test.each([0, 1, 63])('a raw ECDSA signature of %i octets is rejected', (length) => {
     expect(() => ecdsaSigValue(Buffer.alloc(length))).toThrow(RangeError);
   });
 

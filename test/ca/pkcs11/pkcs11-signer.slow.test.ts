@@ -165,7 +165,7 @@ describe.skipIf(!requires('softhsm'))('a key in SoftHSM2', () => {
     test('a key that is not the CA certificate’s', async () => {
       await expect(open({ expectedSpki: spkiDer(keyPair('ec:P-256')) })).rejects.toMatchObject({
         code: 'TOKEN_KEY_MISMATCH',
-        message: "the private key is not the CA certificate's",
+        message: 'the private key does not belong to the CA certificate',
       });
     });
 

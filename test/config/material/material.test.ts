@@ -105,9 +105,9 @@ describe('CRLs of foreign client CAs', async () => {
   });
 
   test.each([
-    ['text', Buffer.from('hello'), 'holds no CRL'],
-    ['bytes that are none', Buffer.from('3003020101', 'hex'), 'holds a damaged CRL'],
-    ['a certificate', root.der, 'holds a damaged CRL'],
+    ['text', Buffer.from('hello'), 'contains no CRL'],
+    ['bytes that are none', Buffer.from('3003020101', 'hex'), 'contains a damaged CRL'],
+    ['a certificate', root.der, 'contains a damaged CRL'],
   ])('%s in the folder is a problem that names the file, and there is no trust then', async (_, content, reason) => {
     writeFileSync(folder.file('crls/notes.crl'), content);
     const { reader } = await trust('crls');

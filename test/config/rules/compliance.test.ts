@@ -97,10 +97,10 @@ test('the docs say of unverified tickets what the start and --check say', () => 
     gssapi: { ...base.gssapi, enabled: true, require_crypto_verification: false },
   });
   expect(warnings[0]?.message).toContain('tickets are NOT VERIFIED');
-  expect(warnings[0]?.message).toContain('so anybody can enroll with a made-up one');
+  expect(warnings[0]?.message).toContain('so anybody can enroll with a forged one');
   for (const page of ['docs/guides/gssapi.md', 'docs/reference/configuration.md'])
     expect(readFileSync(join(ROOT, page), 'utf8')).toMatch(
-      /tickets are NOT VERIFIED(?: then)?, so anybody can enroll with a made-up one/,
+      /tickets are NOT VERIFIED(?: then)?, so anybody can enroll with a forged one/,
     );
 });
 

@@ -45,22 +45,22 @@ describe('a label that cannot work is refused', () => {
     [
       'of a CA that is not there',
       label('guests', 'nowhere'),
-      'label[guests].ca: "nowhere" is no CA (the label of one of the [[ca]] tables)',
+      'label[guests].ca: "nowhere" is not a CA (the label of one of the [[ca]] tables)',
     ],
     [
       'of another further label',
       label('guests', 'devices') + label('more', 'guests'),
-      'label[more].ca: "guests" is no CA (the label of one of the [[ca]] tables)',
+      'label[more].ca: "guests" is not a CA (the label of one of the [[ca]] tables)',
     ],
     [
       "of a CA's name",
       label('devices', 'devices'),
-      'label[devices].name: "devices" is there twice (a label for each CA)',
+      'label[devices].name: "devices" occurs twice (a different label for each CA)',
     ],
     [
       'of the name of another one',
       label('guests', 'devices') + label('guests', 'devices'),
-      'label[1].name: "guests" is there twice (a label for each CA)',
+      'label[1].name: "guests" occurs twice (a different label for each CA)',
     ],
     [
       'of the name of an operation',
@@ -85,7 +85,7 @@ describe('a label that cannot work is refused', () => {
     [
       'that renews what is no label of its CA',
       label('guests', 'devices', '[label.profile]', 'renewal_labels = ["lab"]'),
-      'label[guests].profile.renewal_labels: "lab" is no label of the same CA (devices, guests)',
+      'label[guests].profile.renewal_labels: "lab" is not a label of the same CA (devices, guests)',
     ],
   ])('%s', async (_, text, expected) => {
     expect(await problems(text)).toEqual([expected]);

@@ -25,12 +25,12 @@ describe('a setting that lets one requester take the name of another is a warnin
     [
       'a token for any name',
       toml(OTP),
-      'otp.bind_client_id: is "off": whoever has a token may ask for any name, another\'s too ("cn" or "san")',
+      'otp.bind_client_id: is "off": anyone with a token can ask for any name, including those of others ("cn" or "san")',
     ],
     [
       'a shared secret for any name',
       toml(SECRETS),
-      'otp.bind_client_id: is "off": whoever has a shared secret may ask for any name, another\'s too ("cn" or "san")',
+      'otp.bind_client_id: is "off": anyone with a shared secret can ask for any name, including those of others ("cn" or "san")',
     ],
     ...(
       [
@@ -45,37 +45,37 @@ describe('a setting that lets one requester take the name of another is a warnin
     [
       'certificates of other labels',
       ca('client_issuers = ["own", "any"]'),
-      'ca[devices].client_issuers: has "any": a certificate of another label stands for its names at "devices" too ("own", "anchors", or files)',
+      'ca[devices].client_issuers: contains "any": a certificate of another label can get its names at "devices" too ("own", "anchors", or files)',
     ],
     [
       'any name for a certificate',
       ca('profile.mtls_subject = "any"'),
-      'ca[devices].profile.mtls_subject: is "any": whoever has a certificate may ask for any name, another\'s too ("auto" or "same")',
+      'ca[devices].profile.mtls_subject: is "any": anyone with a certificate can ask for any name, including those of others ("auto" or "same")',
     ],
     [
       'one subject for everybody',
       ca('profile.subject.template = "CN=all"'),
-      'ca[devices].profile.subject.template: gives all requesters one name (a placeholder in it, such as {id})',
+      'ca[devices].profile.subject.template: gives all requesters the same name (a placeholder in it, such as {id})',
     ],
     [
       'one more name for everybody',
       ca('profile.san.add = ["dns:{id}.example.com", "dns:www.example.com"]'),
-      'ca[devices].profile.san.add: gives all requesters one name (a placeholder in it, such as {id})',
+      'ca[devices].profile.san.add: gives all requesters the same name (a placeholder in it, such as {id})',
     ],
     [
       'a token for any SAN beside its CN',
       ca('profile.subject.template = "CN={id}"\nprofile.san.dns = ["dev-[0-9]{2}"]') + OTP,
-      'otp.bind_client_id: is "off": whoever has a token may ask for any name, another\'s too ("cn" or "san")',
+      'otp.bind_client_id: is "off": anyone with a token can ask for any name, including those of others ("cn" or "san")',
     ],
     [
       'a change of names',
       ca('profile.allow_subject_change = true'),
-      "ca[devices].profile.allow_subject_change: is true: whoever has a certificate may change to any name, another's too (false)",
+      'ca[devices].profile.allow_subject_change: is true: anyone with a certificate can change to any name, including those of others (false)',
     ],
     [
       'one subject for many principals',
       toml(`${GSSAPI}default_template = "CN={primary}"`),
-      'gssapi.default_template: leaves the instance out: all principals of one primary get one subject ({principal}, or {instance} too)',
+      'gssapi.default_template: omits the instance: all principals with the same primary get the same subject ({principal}, or add {instance})',
     ],
   ])('%s', async (_, text, warning) => {
     expect(await warnings(text)).toEqual([warning]);

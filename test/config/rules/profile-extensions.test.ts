@@ -38,22 +38,22 @@ test('fixed and copied extensions, and policies with and without a CPS', async (
 
 describe('never an extension that makes a CA, nor one that Estuary sets itself', () => {
   test.each([
-    [OID.basicConstraints, 'basicConstraints is set by Estuary itself (never a CA)'],
-    [OID.keyUsage, 'keyUsage is set by Estuary itself (key_usage)'],
-    [OID.nameConstraints, 'nameConstraints is for CA certificates alone'],
-    [OID.policyConstraints, 'policyConstraints is for CA certificates alone'],
-    [OID.policyMappings, 'policyMappings is for CA certificates alone'],
-    [OID.inhibitAnyPolicy, 'inhibitAnyPolicy is for CA certificates alone'],
-    [OID.netscapeCertType, 'netscapeCertType may make a CA of a certificate'],
-    [OID.proxyCertInfo, 'proxyCertInfo lets a certificate issue further ones (RFC 3820)'],
-    [OID.subjectAltName, 'subjectAltName is set by Estuary itself (san)'],
-    [OID.extKeyUsage, 'extKeyUsage is set by Estuary itself (extended_key_usage)'],
-    [OID.microsoftApplicationPolicies, 'microsoftApplicationPolicies stands in for extKeyUsage (extended_key_usage)'],
-    [OID.certificatePolicies, 'certificatePolicies is set by Estuary itself (policies)'],
-    [OID.subjectKeyIdentifier, 'subjectKeyIdentifier is set by Estuary itself (from the key)'],
-    [OID.authorityKeyIdentifier, "authorityKeyIdentifier is set by Estuary itself (from the CA's key)"],
-    [OID.cRLDistributionPoints, 'cRLDistributionPoints is set by Estuary itself (publication)'],
-    [OID.authorityInfoAccess, 'authorityInfoAccess is set by Estuary itself (publication)'],
+    [OID.basicConstraints, 'basicConstraints is set by Estuary (never a CA)'],
+    [OID.keyUsage, 'keyUsage is set by Estuary (key_usage)'],
+    [OID.nameConstraints, 'nameConstraints is only for CA certificates'],
+    [OID.policyConstraints, 'policyConstraints is only for CA certificates'],
+    [OID.policyMappings, 'policyMappings is only for CA certificates'],
+    [OID.inhibitAnyPolicy, 'inhibitAnyPolicy is only for CA certificates'],
+    [OID.netscapeCertType, 'netscapeCertType may make a certificate a CA'],
+    [OID.proxyCertInfo, 'proxyCertInfo lets a certificate issue other certificates (RFC 3820)'],
+    [OID.subjectAltName, 'subjectAltName is set by Estuary (san)'],
+    [OID.extKeyUsage, 'extKeyUsage is set by Estuary (extended_key_usage)'],
+    [OID.microsoftApplicationPolicies, 'microsoftApplicationPolicies replaces extKeyUsage (extended_key_usage)'],
+    [OID.certificatePolicies, 'certificatePolicies is set by Estuary (policies)'],
+    [OID.subjectKeyIdentifier, 'subjectKeyIdentifier is set by Estuary (from the key)'],
+    [OID.authorityKeyIdentifier, "authorityKeyIdentifier is set by Estuary (from the CA's key)"],
+    [OID.cRLDistributionPoints, 'cRLDistributionPoints is set by Estuary (publication)'],
+    [OID.authorityInfoAccess, 'authorityInfoAccess is set by Estuary (publication)'],
     [OID.ocspNoCheck, 'ocspNoCheck exempts a certificate from revocation'],
   ])('%s: %s', async (oid, reason) => {
     const allowed = '(the dotted OID of an extension that Estuary leaves to the profile)';
@@ -68,10 +68,10 @@ describe('an extension that is refused', () => {
     [
       'no OID',
       extension('oid = "role"', 'from = "csr"'),
-      'extensions[0].oid: "role" is no dotted OID (the dotted OID of an extension that Estuary leaves to the profile)',
+      'extensions[0].oid: "role" is not a dotted OID (the dotted OID of an extension that Estuary leaves to the profile)',
     ],
-    ['no hex', extension(ROLE, 'value = "0x0500"'), `extensions[0].value: the value is no hex ${allowed}`],
-    ['half a byte', extension(ROLE, 'value = "050"'), `extensions[0].value: the value is no hex ${allowed}`],
+    ['no hex', extension(ROLE, 'value = "0x0500"'), `extensions[0].value: the value is not hex ${allowed}`],
+    ['half a byte', extension(ROLE, 'value = "050"'), `extensions[0].value: the value is not hex ${allowed}`],
     [
       'two values',
       extension(ROLE, 'value = "05000500"'),
@@ -111,7 +111,7 @@ describe('an extension that is refused', () => {
     [
       'one twice',
       `${extension(ROLE, 'value = "0500"')}\n${extension(ROLE, 'from = "csr"')}`,
-      'extensions[1].oid: 1.3.6.1.4.1.55555.1 is there twice (each extension once)',
+      'extensions[1].oid: 1.3.6.1.4.1.55555.1 occurs twice (each extension once)',
     ],
     [
       'an account by request',
@@ -121,12 +121,12 @@ describe('an extension that is refused', () => {
     [
       'a policy twice',
       '[ca.profile]\npolicies = ["1.2.3", "1.2.3"]',
-      'policies: 1.2.3 is there twice (each policy once)',
+      'policies: 1.2.3 occurs twice (each policy once)',
     ],
     [
       'a CPS that is no URL',
       '[ca.profile]\npolicies = [{ oid = "1.2.3", cps = "cps" }]',
-      'policies[0].cps: "cps" is no URL (an http or https URL such as "https://pki.example.com/cps")',
+      'policies[0].cps: "cps" is not a URL (an http or https URL such as "https://pki.example.com/cps")',
     ],
   ])('%s', async (_, text, problem) => {
     expect(await problems(text)).toEqual([problem]);

@@ -43,7 +43,7 @@ describe('a remote driver', () => {
   ])('%s is refused, because the CSR goes on as it was signed', async (key, line) => {
     const [found, ...others] = await problems(command.replace('[ca.command]', `${line}\n[ca.command]`));
     expect(found).toContain(`profile.${key}`);
-    expect(found).toContain("the upstream CA goes by the CSR's own names");
+    expect(found).toContain('the upstream CA uses the names of the CSR');
     expect(others).toEqual([]);
   });
 

@@ -32,12 +32,12 @@ describe('[store] driver = "postgres"', () => {
     expect(warnings).toContainEqual({
       key: 'store.tls',
       message:
-        'is missing: what goes to the database can be read and changed on the way ([store.tls] with trust_anchors)',
+        'is missing: traffic to the database can be read and changed in transit ([store.tls] with trust_anchors)',
     });
     const { warnings: none } = await folder.load(POSTGRES('url_file = "far"', '[store.tls]'));
     expect(none.filter(({ key }) => key.startsWith('store'))).toEqual([]);
     expect((await folder.problems(`profile = "niap"\n${POSTGRES('url_file = "far"')}`)).join('\n')).toContain(
-      'store.tls: is missing: what goes to the database can be read and changed on the way, which profile = "niap" refuses',
+      'store.tls: is missing: traffic to the database can be read and changed in transit, which profile = "niap" refuses',
     );
   });
 
@@ -50,17 +50,17 @@ describe('[store] driver = "postgres"', () => {
     [
       'what is no URL',
       POSTGRES('url_file = "no-url"'),
-      'store.url: is no URL of a PostgreSQL database (postgresql://USER:PASSWORD@HOST/DATABASE, as libpq reads it)',
+      'store.url: is not a URL of a PostgreSQL database (postgresql://USER:PASSWORD@HOST/DATABASE, as libpq reads it)',
     ],
     [
       'a URL in the file',
       POSTGRES('url = "postgresql://est:s3cr3t@db/est"'),
-      'store.url: a secret must not stand in the configuration file (url_file = "path" or url_env = "VARIABLE")',
+      'store.url: a secret must not be in the configuration file (url_file = "path" or url_env = "VARIABLE")',
     ],
     [
       'a path',
       POSTGRES('url_file = "url"', 'path = "data/est.db"'),
-      'store.path: goes with driver = "sqlite" (driver is "postgres" here)',
+      'store.path: requires driver = "sqlite" (driver is "postgres")',
     ],
     [
       "a key for tokens on one server's disk",
@@ -85,7 +85,7 @@ describe('[store] driver = "postgres"', () => {
     [
       'a URL beside sqlite',
       toml('[store]\nurl_file = "url"'),
-      'store.url: goes with driver = "postgres" (driver is "sqlite" here)',
+      'store.url: requires driver = "postgres" (driver is "sqlite")',
     ],
   ])('refuses %s', async (_, text, problem) => {
     const lines = await folder.problems(text, { S: 'abc' });

@@ -166,7 +166,7 @@ describe('admin access is audited', () => {
     });
     expect(response.headers['retry-after']).toBe('5');
     expect((await store.listOtps({ limit: 10 }, 0)).items).toEqual([]);
-    expect(logged()).toContain('a refused admin call could not be audited');
+    expect(logged()).toContain('cannot audit a rejected admin call');
   });
 
   it('what fails unexpectedly is a bare 500; the log has the reason', async () => {

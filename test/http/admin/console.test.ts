@@ -112,5 +112,5 @@ describe('[admin] console = false', () => {
 it('a checkout that is not built has no console, and says so', async () => {
   const api = await withConsole(true, folder.file('nowhere'));
   expect((await api.raw('GET', '/')).statusCode).toBe(404);
-  expect(api.logged()).toContain('no console: it is not built');
+  expect(api.logged()).toContain('the console is not built');
 });

@@ -71,7 +71,7 @@ describe('GET /healthz and GET /readyz, without authentication', () => {
     expect(lines()).toEqual([expect.stringContaining('crashed')]);
     report = { health: 'ok' };
     await probe();
-    expect(lines()[1]).toContain('ok again');
+    expect(lines()[1]).toContain('healthy again');
     report = { health: 'degraded', detail: 'one of two' };
     await probe();
     expect(lines()).toHaveLength(3);

@@ -243,7 +243,7 @@ describe('a session is bound to the client certificate', () => {
     expect(await status(api, cookie, admin)).toBe(200);
     for (const client of [other, undefined, device]) expect(await status(api, cookie, client)).toBe(401);
     const { items } = await api.store.listAudit({ limit: 10, order: 'desc', type: 'auth.admin' });
-    expect(items[0]?.detail).toBe('session: it began with another client certificate');
+    expect(items[0]?.detail).toBe('session: it was started with another client certificate');
     expect(await status(api, cookie, admin)).toBe(200);
   });
 

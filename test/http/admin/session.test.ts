@@ -235,7 +235,7 @@ describe('a session', () => {
       expect((await get(api, cookie)).statusCode).toBe(200);
     }
     expect(notes).toBe(1);
-    expect(api.logged()).toContain('the use of a session could not be noted');
+    expect(api.logged()).toContain('cannot record the use of a session');
   });
 });
 

@@ -77,8 +77,8 @@ describe('estuary admin token new', () => {
     [['--description', 'ops'], '--roles ROLES is missing'],
     [['--roles', 'ra'], '--description TEXT is missing'],
     [['--description', 'ops', '--roles', 'root'], '"root" is none of admin, ra, auditor, operator'],
-    [['--description', 'ops', '--roles', 'ra', '--days', '0'], '--days is not a whole number'],
-    [['--description', 'a\nb', '--roles', 'ra'], '--description is a text'],
+    [['--description', 'ops', '--roles', 'ra', '--days', '0'], '--days must be a whole number'],
+    [['--description', 'a\nb', '--roles', 'ra'], '--description must have'],
   ])('%j: a line that says what is wrong', async (args, message) => {
     const { code, out, err } = await estuary('admin', 'token', 'new', ...args);
     expect([code, out]).toEqual([1, '']);

@@ -141,27 +141,30 @@ async function verify(...args: readonly string[]): Promise<{ code: number; out: 
 }
 
 test('looks at signatures with the key of the configuration, or the one that is named', async () => {
-  const expected = { code: 0, out: 'the audit log is whole: 2 records; 1 signed checkpoints\n', err: '' };
+  const expected = { code: 0, out: 'the audit log is intact: 2 records; 1 signed checkpoints\n', err: '' };
   expect(await verify()).toEqual(expected);
   expect(await verify('--checkpoint-key', file('checkpoint.pub'))).toEqual(expected);
 });
 
 test('another key is found, with exit code 1', async () => {
   const { code, err } = await verify('--checkpoint-key', file('other.pub'));
-  expect([code, err]).toEqual([1, 'audit record 2 is broken: the checkpoint in record 2 has another signature\n']);
+  expect([code, err]).toEqual([1, 'audit record 2 is broken: the checkpoint in record 2 has an invalid signature\n']);
 });
 
 test('holds the log against checkpoints that were kept', async () => {
-  expect((await verify('--checkpoint', file('kept.jsonl'))).out).toContain('it agrees with 1 that were kept');
+  expect((await verify('--checkpoint', file('kept.jsonl'))).out).toContain('it matches 1 kept checkpoints');
   writeFileSync(file('moved.jsonl'), readFileSync(file('kept.jsonl'), 'utf8').replaceAll('"seq":1,', '"seq":9,'));
   const { code, err } = await verify('--checkpoint', file('moved.jsonl'));
-  expect([code, err]).toEqual([1, 'the audit log is broken: the kept checkpoint of record 9 has another signature\n']);
+  expect([code, err]).toEqual([
+    1,
+    'the audit log is broken: the kept checkpoint of record 9 has an invalid signature\n',
+  ]);
 });
 
 test.each([
-  [['--checkpoint', 'nowhere'], /--checkpoint: nowhere: ENOENT/],
-  [['--checkpoint', file('checkpoint.pub')], /--checkpoint: .*it holds no checkpoint/],
-  [['--checkpoint-key', 'nowhere'], /--checkpoint-key: nowhere: ENOENT/],
+  [['--checkpoint', 'nowhere'], /--checkpoint: nowhere: cannot open nowhere: no such file or directory/],
+  [['--checkpoint', file('checkpoint.pub')], /--checkpoint: .*it contains no checkpoint/],
+  [['--checkpoint-key', 'nowhere'], /--checkpoint-key: nowhere: cannot open nowhere: no such file or directory/],
   [['--checkpoint-key', file('est.toml')], /--checkpoint-key: /],
 ])('a command line with %j is refused', async (args, message) => {
   const { code, err } = await verify(...args);
@@ -171,5 +174,5 @@ test.each([
 
 test('without the key at hand signatures are not looked at', async () => {
   renameSync(file('checkpoint.key'), file('elsewhere.key'));
-  expect((await verify()).out).toBe('the audit log is whole: 2 records\n');
+  expect((await verify()).out).toBe('the audit log is intact: 2 records\n');
 });

@@ -266,7 +266,7 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
     const config = await configure(tokenCa('pq', ['key_label = "pq"']));
     const done = await init('--config', config, '--ca', 'pq', '--key-type', 'ml-dsa:65');
     expect(done).toMatchObject({ code: 1, out: '' });
-    expect(done.err).toContain('token "est" makes no ml-dsa:65 keys: its library does not offer that');
+    expect(done.err).toContain('token "est" cannot create ml-dsa:65 keys: its PKCS#11 library does not support them');
     expect(existsSync(`${folder.path}/pq.pem`)).toBe(false);
   });
 
@@ -294,7 +294,7 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
         'the key of another CA',
         ['key_label = "key of ec-p-256"'],
         'pin_env = "HSM_PIN"',
-        'ca "twice": pkcs11.key_label: the private key is not the CA certificate\'s',
+        'ca "twice": pkcs11.key_label: the private key does not belong to the CA certificate',
       ],
     ])('%s', async (_, lines, pin, message) => {
       await configure(tokenCa('twice', lines, pin));

@@ -120,8 +120,8 @@ describe('a wrong command line is a sentence and an exit code', () => {
     [['serv'], 'there is no command "serv" (the nearest known one is "serve")'],
     [['audit'], 'there is no command "audit" (audit verify, audit export)'],
     [['audit', 'verfy'], 'there is no command "audit verfy" (the nearest known one is "audit verify")'],
-    [['audit', 'verify', 'now', '--config', 'F'], '"now" does not go with "audit verify"'],
-    [['audit', 'verify', '--check', '--config', 'F'], '--check does not go with "audit verify"'],
+    [['audit', 'verify', 'now', '--config', 'F'], '"audit verify" does not accept the argument "now"'],
+    [['audit', 'verify', '--check', '--config', 'F'], '"audit verify" has no option --check'],
     [['audit', 'verify', '--confg', 'F'], 'there is no option --confg (the nearest known one is --config)'],
     [['--confg', 'F'], 'there is no option --confg (the nearest known one is --config)'],
     [['serve', '--config'], "Option '--config <value>' argument missing"],
@@ -133,13 +133,13 @@ describe('a wrong command line is a sentence and an exit code', () => {
     expect(done).toMatchObject({ code: 1, out: '', ran: [] });
     expect(done.err).toMatch(/^estuary: /);
     expect(done.err).toContain(sentence);
-    expect(done.err).toContain(' --help tells what there is.\n');
+    expect(done.err).toContain(' --help shows the usage.\n');
   });
 
   test('what a command finds wrong of it has its own exit code', async () => {
     expect(await run('misused')).toMatchObject({
       code: 2,
-      err: 'estuary: not so\nestuary misused --help tells what there is.\n',
+      err: 'estuary: not so\nestuary misused --help shows the usage.\n',
     });
   });
 
@@ -162,7 +162,7 @@ describe('help', () => {
     expect(nothing).toEqual([]);
     expect(out).toBe(
       'usage: estuary audit export --config FILE [options]\n\nExport.\n\n' +
-        '  --config FILE  the configuration\n  --since DATE   from when\n  --help         this text\n',
+        '  --config FILE  the configuration\n  --since DATE   from when\n  --help         show this text\n',
     );
     expect((await run('show', '--help')).out).toContain('usage: estuary show ID [options]');
   });

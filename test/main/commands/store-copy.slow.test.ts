@@ -58,7 +58,7 @@ describe.skipIf(!requires('postgres'))('estuary store copy', () => {
     expect(said).toMatch(/^certificate: 2 rows, SHA-256 [0-9a-f]{64}$/m);
     expect(said).toMatch(/^failure: 1200 rows/m);
     expect(await psql(url, 'SELECT sum(count) FROM statistic')).toEqual([[String(counted)]]);
-    expect(said).toContain('the copy is whole: every table has the same rows in both stores');
+    expect(said).toContain('the copy is complete: every table has the same rows in both stores');
     await expect(copy('--from', 'sqlite', '--to', 'postgres')).rejects.toThrow('not empty');
 
     await estuary.restart();
@@ -82,6 +82,6 @@ describe.skipIf(!requires('postgres'))('estuary store copy', () => {
     await estuary.restart();
     expect(await certificates()).toHaveLength(3);
     const verdict = await run(NODE, [SERVER, 'audit', 'verify', '--config', join(folder(), 'est.toml')]);
-    expect(verdict.toString()).toContain('the audit log is whole');
+    expect(verdict.toString()).toContain('the audit log is intact');
   });
 });

@@ -124,8 +124,7 @@ test.each<Case>([
 });
 
 describe('RFC 7030 §4.1.3: clients take a root from cacerts for a trust anchor, so one that nothing links is refused', () => {
-  const unlinked = (name: string) =>
-    `"CN=${name}" is neither above the CA nor linked to it by a rollover's certificates`;
+  const unlinked = (name: string) => `"CN=${name}" is neither above the CA nor linked to it by rollover certificates`;
 
   test.each<[string, string, string[], string]>([
     ['a root of another name', 'ca below new', ['new root', 'stranger'], unlinked('Stranger')],
@@ -138,7 +137,7 @@ describe('RFC 7030 §4.1.3: clients take a root from cacerts for a trust anchor,
       'another root in place of its own',
       'ca below new',
       ['stranger'],
-      '"CN=Issuing" was issued by "CN=Root", not by the next of the chain',
+      '"CN=Issuing" was issued by "CN=Root", not by the next certificate of the chain',
     ],
     [
       'a namesake in place of its root',
@@ -150,7 +149,7 @@ describe('RFC 7030 §4.1.3: clients take a root from cacerts for a trust anchor,
       'a path out of order',
       'ca below middle',
       ['new root', 'middle'],
-      '"CN=Root" stands before "CN=Middle", which it issued',
+      '"CN=Root" comes before "CN=Middle", which it issued',
     ],
     [
       'a root that allows no CA below it',

@@ -69,7 +69,7 @@ describe('in a pattern the value is quoted', () => {
   test.each(['{nobody}', '{cert.nothing}', '{cert.}', '{device.}', '{ID}'])('%s is no placeholder', (pattern) => {
     expect(() => new NamePattern(pattern)).toThrow(InputError);
   });
-  test.each(['(', 'a)|(b', '{id}(', '[{id}'])('%s is no regular expression', (pattern) => {
+  test.each(['(', 'a)|(b', '{id}(', '[{id}'])('%s is not a regular expression', (pattern) => {
     expect(() => new NamePattern(pattern)).toThrow(SyntaxError);
   });
 });

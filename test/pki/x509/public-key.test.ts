@@ -84,10 +84,10 @@ describe('keys that are not certified are refused by name, with what is possible
     sequence(sequence(oid(OID.ecPublicKey), oid(curve)), bitString(Buffer.alloc(65, 4)));
 
   test.each([
-    ['ML-KEM-512', key('2.16.840.1.101.3.4.4.1'), 'is an ML-KEM-512 key, which can sign no request; use '],
-    ['ML-KEM-768', key('2.16.840.1.101.3.4.4.2'), 'is an ML-KEM-768 key, which can sign no request; use '],
-    ['ML-KEM-1024', key('2.16.840.1.101.3.4.4.3'), 'is an ML-KEM-1024 key, which can sign no request; use '],
-    ['X25519', key(OID.x25519), 'is an X25519 key, which can sign no request; use '],
+    ['ML-KEM-512', key('2.16.840.1.101.3.4.4.1'), 'is an ML-KEM-512 key, which cannot sign a request; use '],
+    ['ML-KEM-768', key('2.16.840.1.101.3.4.4.2'), 'is an ML-KEM-768 key, which cannot sign a request; use '],
+    ['ML-KEM-1024', key('2.16.840.1.101.3.4.4.3'), 'is an ML-KEM-1024 key, which cannot sign a request; use '],
+    ['X25519', key(OID.x25519), 'is an X25519 key, which cannot sign a request; use '],
     ['DSA', key('1.2.840.10040.4.1'), 'is a DSA key, which is not supported; use '],
     ['GOST', key('1.2.643.7.1.1.1.1'), 'is a GOST R 34.10-2012 key, which is not supported; use '],
     ['an algorithm that nobody knows', key('1.2.3.4'), 'is of the type 1.2.3.4, which is not supported; use '],

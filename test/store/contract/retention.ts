@@ -21,8 +21,8 @@ export function retentionStoreContract(newDatabase: NewDatabase): void {
       expect(await remains(store, young.serial)).toBe(true);
       const purges = (await store.listAudit({ limit: 10, type: 'store.purged' })).items;
       expect(purges.map(({ detail }) => detail)).toEqual([
-        `${PURGED_AT_ONCE} certificates that ended before ${new Date(T0).toISOString()}`,
-        `1 certificates that ended before ${new Date(T0).toISOString()}`,
+        `${PURGED_AT_ONCE} expired certificates before ${new Date(T0).toISOString()}`,
+        `1 expired certificates before ${new Date(T0).toISOString()}`,
       ]);
     });
 

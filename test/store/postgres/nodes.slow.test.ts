@@ -83,7 +83,7 @@ describe.skipIf(!requires('postgres'))('nodes on one PostgreSQL', () => {
     await expect(joined('est-1')).rejects.toMatchObject({
       code: 'NODE_NAME_IN_USE',
       message: expect.stringMatching(
-        /^A node named "est-1" runs on .+: give this one another store\.node_name\.$/,
+        /^A node named "est-1" runs on .+\. Give this node a different store\.node_name\.$/,
       ) as string,
     });
     await joined('est-2');
@@ -106,7 +106,7 @@ describe.skipIf(!requires('postgres'))('nodes on one PostgreSQL', () => {
     // It recovers automatically.
     one.connection.away = false;
     await until('the node has a lease again', () => one.lease.held);
-    expect(one.said).toContain('this node was taken for dead; it goes on as a new incarnation');
+    expect(one.said).toContain('other nodes considered this node dead; it continues as a new incarnation');
     await psql(url, "INSERT INTO reservation VALUES ('4', 'a')");
     await pause(400);
     expect(await psql(url, 'SELECT request_id FROM reservation ORDER BY 1')).toEqual([['2'], ['4']]);

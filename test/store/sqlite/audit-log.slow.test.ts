@@ -89,7 +89,7 @@ test('start-up adopts records whose change did not commit, and says so', async (
     'audit.recovered',
   ]);
   expect(await details(store, 'audit.recovered')).toEqual([
-    '2 records (4 to 5) were written ahead of a change that did not commit',
+    '2 records (4 to 5) were written before a change that did not commit',
   ]);
   await verified(paths, 6);
 });
@@ -112,7 +112,7 @@ test.each([1, 40, 200])(
     appendFileSync(paths.auditFile, chain(lastRecord(paths), event('otp.used'), Date.now()).line.slice(0, bytes));
     const store = await opened(paths);
     expect(await details(store, 'audit.recovered')).toEqual([
-      `1 record (4) was written ahead of a change that did not commit; an unfinished record of ${bytes} bytes was removed from the audit file`,
+      `1 record (4) was written before a change that did not commit; an unfinished record of ${bytes} bytes was removed from the audit file`,
     ]);
     await verified(paths, 5);
   },
@@ -123,7 +123,7 @@ test('a new database beside an old audit file takes its records over and goes on
   rmSync(paths.path);
   const store = await opened(paths);
   expect(await details(store, 'audit.recovered')).toEqual([
-    '3 records (1 to 3) were written ahead of a change that did not commit',
+    '3 records (1 to 3) were written before a change that did not commit',
   ]);
   await verified(paths, 4);
 });
@@ -210,7 +210,7 @@ test('after a rotation the next record goes to a new file, which says where the 
   expect(readFileSync(`${paths.auditFile}.1`)).toEqual(former);
   expect(lines(paths).map((line) => parseLine(line)?.type)).toEqual(['audit.rotated', 'config.reload']);
   expect(await details(store, 'audit.rotated')).toEqual([
-    'a new audit file begins; the former one ended with record 3',
+    'started a new audit file; the previous one ended with record 3',
   ]);
   await verified(paths, 5);
 });
@@ -255,7 +255,7 @@ test('a backup made as docs/guides/backup.md says can be restored: start-up take
   copyFileSync(paths.auditFile, restored.auditFile);
   const again = await opened(restored);
   expect(await details(again, 'audit.recovered')).toEqual([
-    '3 records (4 to 6) were written ahead of a change that did not commit',
+    '3 records (4 to 6) were written before a change that did not commit',
   ]);
   await verified(restored, 7);
 });

@@ -66,7 +66,7 @@ test('a database of a newer program is refused and not touched', async () => {
   openWritable(paths.path, [...MIGRATIONS, 'CREATE TABLE future (x)']).close();
   await expect(openStore(paths)).rejects.toMatchObject({
     code: 'STORE_TOO_NEW',
-    message: 'the database was made by a newer version of Estuary',
+    message: 'a newer version of Estuary created the database',
     detail: `${paths.path} has schema version ${LATEST + 1}, this program knows ${LATEST}`,
   });
   const db = new Database(paths.path);

@@ -55,7 +55,7 @@ export async function wrongAfter(load: MixedLoad, { store, issued = [] }: Known 
     timeout: 600_000,
   });
   // Before it stands, where that took seconds, how far it had come.
-  if (verdict.code !== 0 || !/^the audit log is whole/m.test(verdict.output)) wrong.push(verdict.output);
+  if (verdict.code !== 0 || !/^the audit log is intact/m.test(verdict.output)) wrong.push(verdict.output);
   return wrong;
 }
 

@@ -11,7 +11,7 @@ import { flag } from '../schemas.ts';
 import { csvLine, parseCsv } from './csv.ts';
 
 /** The parameter of bulk calls. */
-export const dryRun = flag('Checks every row and answers it as far as it is known. Nothing changes.');
+export const dryRun = flag('Checks every row and reports the result. Nothing changes.');
 
 const BULK_TYPES = { ndjson: 'application/x-ndjson', csv: 'text/csv' } as const;
 export type BulkFormat = keyof typeof BULK_TYPES;

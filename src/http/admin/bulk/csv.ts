@@ -47,7 +47,7 @@ function readPlain(text: string, start: number): Field {
   let end = start;
   while (end < text.length && !',\n'.includes(text.charAt(end)) && !isLineEnd(text, end)) end += 1;
   const value = text.slice(start, end);
-  return value.includes('"') ? { value, end, problem: 'a quote inside of a field that is not quoted' } : { value, end };
+  return value.includes('"') ? { value, end, problem: 'a quote in an unquoted field' } : { value, end };
 }
 
 function readQuoted(text: string, start: number): Field {
@@ -55,12 +55,12 @@ function readQuoted(text: string, start: number): Field {
   let at = start + 1;
   for (;;) {
     const quote = text.indexOf('"', at);
-    if (quote < 0) return { value, end: text.length, problem: 'a quote that does not end' };
+    if (quote < 0) return { value, end: text.length, problem: 'an unclosed quote' };
     value += text.slice(at, quote);
     if (text[quote + 1] !== '"') {
       const end = quote + 1;
       if (end === text.length || text[end] === ',' || isLineEnd(text, end)) return { value, end };
-      return { value, end, problem: 'text behind a quoted field' };
+      return { value, end, problem: 'text after a quoted field' };
     }
     value += '"';
     at = quote + 2;

@@ -18,12 +18,12 @@ import { type FormatValues, printRecord } from './output.ts';
 
 /** Output format; tables by default. */
 export const FORMATS = {
-  json: flag('as JSON, for programs'),
-  csv: flag('as CSV with a header line (RFC 4180), for programs and spreadsheets'),
+  json: flag('print JSON, for programs'),
+  csv: flag('print CSV with a header line (RFC 4180)'),
 };
 
 /** For irreversible actions. */
-export const YES = { yes: flag('do not ask; without a terminal it has to be given') };
+export const YES = { yes: flag('do not ask for confirmation; required without a terminal') };
 
 interface Extras {
   /** As in the API description: `GET /admin/otp/{id}`. */
@@ -89,8 +89,8 @@ export async function confirm(
 ): Promise<void> {
   if (yes) return;
   if (terminal?.ask === undefined)
-    throw new UsageError('this cannot be undone, and there is no terminal to ask: --yes says that it is meant');
+    throw new UsageError('this cannot be undone. Pass --yes to confirm, because there is no terminal to ask');
   err(about);
   const answer = await terminal.ask(`${question} [y/N] `);
-  if (!/^\s*y(?:es)?\s*$/i.test(answer)) throw new CommandError('not confirmed: nothing was done');
+  if (!/^\s*y(?:es)?\s*$/i.test(answer)) throw new CommandError('not confirmed: nothing was changed');
 }

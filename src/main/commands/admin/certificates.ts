@@ -9,25 +9,25 @@ import { CERTIFICATES, formatOf, type FormatValues, inWords, printRecord } from 
 import { LIST, lists, readFilters } from './list.ts';
 import { readCount, readTime } from './times.ts';
 
-const serial = argument('serial number in hex, as the list shows it or with colons');
-const caLabel = value('LABEL', 'the CA, where two of them used the number');
+const serial = argument('serial number in hex, as in the list or with colons');
+const caLabel = value('LABEL', 'the CA, if several CAs used the serial number');
 const reading = ['admin', 'ra', 'auditor'];
 
 export const filters = {
   'ca-label': value('LABEL', "a CA's label"),
-  label: value('LABEL', 'a further label of a CA: what was asked for there'),
+  label: value('LABEL', 'a further label of a CA: certificates requested there'),
   subject: value('TEXT', 'a part of the subject'),
-  san: value('TEXT', 'a part of one of the names, as records have them (DNS:a)'),
+  san: value('TEXT', 'a part of one of the names, as in records (DNS:a)'),
   serial: value('HEX', 'the serial number'),
-  requester: value('NAME', 'who asked for it'),
-  device: value('ID', 'what a registered device was issued'),
-  'issued-after': value('TIME', 'issued after this time; 7d: in the last seven days'),
-  'expires-before': value('TIME', 'ending before this time; 30d: within thirty days'),
+  requester: value('NAME', 'the requester'),
+  device: value('ID', 'certificates of this registered device'),
+  'issued-after': value('TIME', 'issued after this time, or within this period: 7d'),
+  'expires-before': value('TIME', 'expires before this time, or within this period: 30d'),
 };
 
 const why = {
   reason: value('REASON', `${REVOCATION_REASONS.join(', ')} (default unspecified)`, REVOCATION_REASONS),
-  'invalidity-date': value('TIME', 'since when the key is thought to be compromised; 2d: for two days'),
+  'invalidity-date': value('TIME', 'when the key was compromised: a time, or a period such as 2d'),
 };
 
 /** Command line filters by the API's names. */
@@ -49,7 +49,7 @@ export const CERTIFICATE_TIMES = { 'issued-after': -1, 'expires-before': 1 } as 
 export const CERTIFICATE_COMMANDS: readonly Entry[] = [
   adminCommand(
     'cert list',
-    'The certificates that were issued.',
+    'List the issued certificates.',
     {
       ...filters,
       status: value('STATUS', 'valid, revoked or expired', ['valid', 'revoked', 'expired']),
@@ -66,14 +66,14 @@ export const CERTIFICATE_COMMANDS: readonly Entry[] = [
   ),
   adminCommand(
     'cert show',
-    'One certificate, with its PEM.',
-    { serial, 'ca-label': caLabel, pem: flag('the PEM alone'), ...FORMATS },
+    'Show one certificate with its PEM.',
+    { serial, 'ca-label': caLabel, pem: flag('print only the PEM'), ...FORMATS },
     showCertificate,
     { calls: ['GET /admin/certificates/{serial}'], roles: reading },
   ),
   adminCommand(
     'cert chain',
-    'The certificates above a certificate, up to the root.',
+    'Show the chain of a certificate, up to the root.',
     { serial, 'ca-label': caLabel, ...FORMATS },
     records((values) => ({
       path: `/admin/certificates/${encodeURIComponent(values.serial)}/chain`,
@@ -83,7 +83,7 @@ export const CERTIFICATE_COMMANDS: readonly Entry[] = [
   ),
   adminCommand(
     'cert revoke',
-    'Revoke a certificate: it authenticates nobody from now on.',
+    'Revoke a certificate. It no longer authenticates.',
     { serial, 'ca-label': caLabel, ...why, ...YES, ...FORMATS },
     revokeCertificate,
     {
@@ -94,7 +94,7 @@ export const CERTIFICATE_COMMANDS: readonly Entry[] = [
   ),
   adminCommand(
     'cert release',
-    'End the hold of a certificate: it is valid again.',
+    'Release a certificate from hold. It is valid again.',
     { serial, 'ca-label': caLabel, ...FORMATS },
     records((values) => ({
       method: 'POST',
@@ -105,27 +105,27 @@ export const CERTIFICATE_COMMANDS: readonly Entry[] = [
   ),
   adminCommand(
     'cert revoke-all',
-    'Revoke every certificate that filters find.',
+    'Revoke every certificate that matches the filters.',
     {
       ...filters,
       status: value('STATUS', 'valid, the default, or expired', ['valid', 'expired']),
       ...why,
-      count: value('N', 'how many are meant: with more or fewer nothing is revoked'),
-      'dry-run': flag('count, and revoke none'),
+      count: value('N', 'expected number: if another number matches, nothing is revoked'),
+      'dry-run': flag('count, and revoke nothing'),
       ...YES,
     },
     revokeAll,
     {
       calls: ['POST /admin/certificates/revoke'],
       roles: ['admin', 'ra'],
-      about: 'Takes at least one filter beside --status; counts first, and asks.',
+      about: 'Needs at least one filter in addition to --status. Counts first, then asks for confirmation.',
     },
   ),
   adminCommand(
     'cert import',
-    'Take in a certificate that the store does not know, so that it can be revoked.',
+    'Import a certificate that is missing from the store, so that it can be revoked.',
     {
-      file: argument('the certificate, PEM'),
+      file: argument('the certificate in PEM'),
       'ca-label': required('LABEL', 'the CA that signed it'),
       ...FORMATS,
     },
@@ -157,7 +157,9 @@ async function showCertificate(values: SerialValues & { readonly pem: boolean },
   else {
     const pem = textAt(record, 'pem');
     if (pem === '')
-      throw new CommandError('the store knows this certificate from the audit log alone, without its PEM');
+      throw new CommandError(
+        'the store has no PEM of this certificate: it knows the certificate only from the audit log',
+      );
     session.out(`${pem.trimEnd()}\n`);
   }
   return EXIT.ok;
@@ -208,10 +210,10 @@ async function revokeAll(values: RevokeAllValues, session: Session): Promise<num
   const why = whyOf(values, session.now());
   const filter = readFilters({ filters: CERTIFICATE_FILTERS, times: CERTIFICATE_TIMES }, { ...values }, session.now());
   if (Object.keys(filter).every((name) => name === 'status'))
-    throw new UsageError('which certificates? A filter beside --status is missing: it would be every one');
+    throw new UsageError('a filter is missing: --status alone would match every certificate');
   const count = Number(textAt(await client.record('POST', REVOKE, { body: { filter, dry_run: true } }), 'count'));
-  out(`the filters find ${count} certificates\n`);
-  if (meant !== undefined && meant !== count) throw new CommandError(`--count says ${meant}: nothing was revoked`);
+  out(`the filters match ${count} certificates\n`);
+  if (meant !== undefined && meant !== count) throw new CommandError(`--count is ${meant}: nothing was revoked`);
   if (values['dry-run'] || count === 0) return EXIT.ok;
   await confirm({ question: `Revoke these ${count} certificates?`, yes: values.yes }, session);
   const shown = progress(session, { what: 'revoking', unit: 'certificates', total: count });

@@ -2,6 +2,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
+import { describe } from '../../../errors.ts';
 import { CommandError, EXIT, UsageError } from '../command.ts';
 import { printable } from '../text-table.ts';
 import type { Connection } from './connection.ts';
@@ -143,7 +144,7 @@ export class AdminClient {
 
 function limit(request: ClientRequest): void {
   const timer = setTimeout(
-    () => request.destroy(Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' })),
+    () => request.destroy(Object.assign(new Error('the connection timed out'), { code: 'ETIMEDOUT' })),
     CONNECTING,
   );
   const stop = (): void => clearTimeout(timer);
@@ -153,7 +154,7 @@ function limit(request: ClientRequest): void {
   });
   request.on('close', stop);
   request.setTimeout(SILENCE, () =>
-    request.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' })),
+    request.destroy(Object.assign(new Error('no response in time'), { code: 'ETIMEDOUT' })),
   );
 }
 
@@ -165,10 +166,10 @@ function tlsContext({ cert, key, ca, files }: Connection): SecureContext {
       key,
     });
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = describe(error);
     const what =
       cert === undefined
-        ? `--ca: ${files.ca ?? 'what this machine trusts'}`
+        ? `--ca: ${files.ca ?? 'the system trust store'}`
         : `--cert ${files.cert ?? ''} and --key ${files.key ?? ''}`;
     throw new UsageError(`${what} cannot be used: ${reason}`);
   }
@@ -203,20 +204,20 @@ function refusal(status: number, { code, message }: Failure, around: Circumstanc
 }
 
 function hint(status: number, { connection, roles, caller }: Circumstances): string {
-  const needed = roles.length === 0 ? '' : `; the call needs the role ${roles.join(' or ')}`;
+  const needed = roles.length === 0 ? '' : `. The call needs the role ${roles.join(' or ')}`;
   if (status === 401)
     return connection.credential === undefined
-      ? `: name a token with --token-file, or a certificate with --cert and --key${needed}`
-      : `: the server does not accept ${connection.credential}, or no longer${needed}`;
+      ? `. Pass a token with --token-file, or a certificate with --cert and --key${needed}`
+      : `: the server does not accept ${connection.credential}${needed}`;
   if (status !== 403 || caller === undefined) return '';
   const had = textsAt(caller, 'roles');
-  return `: you are "${printable(textAt(caller, 'subject'))}", ${had.length === 0 ? 'without a role' : `with the role ${had.map(printable).join(' and ')}`}`;
+  return `. You are "${printable(textAt(caller, 'subject'))}", ${had.length === 0 ? 'without a role' : `with the role ${had.map(printable).join(' and ')}`}`;
 }
 
 function notTheApi(status: number, type: string | undefined, { origin }: Connection): CommandError {
-  const what = type === undefined ? 'nothing that it could be' : printable(type);
+  const what = type === undefined ? 'no Content-Type' : printable(type);
   return new CommandError(
-    `${origin} answers (${status}, ${what}), but not as the admin API does: is this the admin listener of Estuary?`,
+    `${origin} responded with ${status}, ${what}, which is not the admin API. Check that this is the admin listener of Estuary.`,
   );
 }
 
@@ -228,7 +229,7 @@ function unreachable(error: unknown, connection: Connection): CommandError {
   if (sentence !== undefined) return new CommandError(`${connection.origin}: ${sentence}`, EXIT.unavailable);
   const distrust = trustSentence(code, error, connection);
   if (distrust !== undefined) return new CommandError(`${connection.origin}: ${distrust}`);
-  const text = error instanceof Error ? error.message : String(error);
+  const text = describe(error);
   return new CommandError(
     `${connection.origin}: ${printable(text.trim())}${code === '' ? '' : ` (${code})`}`,
     EXIT.unavailable,
@@ -236,14 +237,16 @@ function unreachable(error: unknown, connection: Connection): CommandError {
 }
 
 const SENTENCES: Readonly<Record<string, ((connection: Connection) => string) | undefined>> = {
-  ECONNREFUSED: () => 'nobody listens there: does the server run, and is this the address of its admin listener?',
-  ENOTFOUND: () => 'there is no host of this name',
-  EAI_AGAIN: () => 'the name of the host cannot be looked up for now',
-  EHOSTUNREACH: () => 'there is no way to this host',
-  ENETUNREACH: () => 'there is no way to the network of this host',
-  ETIMEDOUT: () => 'no answer in time',
-  ECONNRESET: () => 'the connection was closed before the answer was whole: what became of the call is not known',
-  EPIPE: () => 'the connection was closed before the call was sent whole',
+  ECONNREFUSED: () =>
+    'connection refused. Check that the server runs and that this is the address of its admin listener.',
+  ENOTFOUND: () => 'the host name is unknown',
+  EAI_AGAIN: () => 'the host name cannot be resolved now. Try again later.',
+  EHOSTUNREACH: () => 'the host is unreachable',
+  ENETUNREACH: () => 'the network of the host is unreachable',
+  ETIMEDOUT: () => 'no response in time',
+  ECONNRESET: () =>
+    'the connection was closed before the response was complete. The server may have processed the call.',
+  EPIPE: () => 'the connection was closed before the request was complete',
 };
 
 const UNTRUSTED = [
@@ -258,19 +261,19 @@ const UNTRUSTED = [
 
 function trustSentence(code: string, error: unknown, { files }: Connection): string | undefined {
   if (UNTRUSTED.includes(code)) {
-    const anchors = files.ca ?? 'what this machine trusts';
-    return `its certificate does not come from ${anchors} (${code}): name the root of the server's certificate with --ca FILE`;
+    const anchors = files.ca ?? 'the system trust store';
+    return `its certificate does not chain to ${anchors} (${code}). Pass the root of the server's certificate with --ca FILE.`;
   }
   if (code === 'CERT_HAS_EXPIRED') return 'its certificate has expired, or the clock of this machine is wrong';
-  if (code === 'CERT_NOT_YET_VALID') return 'its certificate is not valid yet: is the clock of this machine right?';
+  if (code === 'CERT_NOT_YET_VALID') return 'its certificate is not valid yet. Check the clock of this machine.';
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
     const reason = error instanceof Error && 'reason' in error ? `: ${printable(String(error.reason))}` : '';
     return `its certificate is for another name${reason}`;
   }
   if (/CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE|CERTIFICATE_UNKNOWN|BAD_CERTIFICATE|UNKNOWN_CA/.test(code))
-    return `it refuses the handshake (${code}): a client certificate that it accepts goes with --cert and --key`;
+    return `it rejected the TLS handshake (${code}). Pass a client certificate with --cert and --key.`;
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'EPROTO' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG')
-    return 'what listens there speaks no TLS: is this the admin listener?';
+    return 'this port does not use TLS. Check that it is the admin listener.';
   return undefined;
 }
 

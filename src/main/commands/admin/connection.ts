@@ -3,6 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { nearest } from '../../../config/nearest.ts';
+import { describe } from '../../../errors.ts';
 import { type CommandContext, UsageError, value, type Values } from '../command.ts';
 
 /**
@@ -10,18 +11,18 @@ import { type CommandContext, UsageError, value, type Values } from '../command.
  * disables verification.
  */
 export const CONNECTION = {
-  url: value('URL', 'the admin listener, as https://est.example.com:9444 (or ESTUARY_ADMIN_URL)'),
+  url: value('URL', 'the admin listener, such as https://est.example.com:9444 (or ESTUARY_ADMIN_URL)'),
   'token-file': value(
     'FILE',
     'the bearer token (or ESTUARY_ADMIN_TOKEN_FILE, or the token itself in ESTUARY_ADMIN_TOKEN)',
   ),
-  cert: value('FILE', 'PEM: a client certificate, and those above it (or ESTUARY_ADMIN_CERT)'),
+  cert: value('FILE', 'PEM: a client certificate and its intermediates (or ESTUARY_ADMIN_CERT)'),
   key: value('FILE', 'PEM: its private key (or ESTUARY_ADMIN_KEY)'),
   ca: value(
     'FILE',
-    "PEM: whom the server's certificate has to come from (or ESTUARY_ADMIN_CA; default: whom the machine trusts)",
+    "PEM: CAs that the server's certificate must chain to (or ESTUARY_ADMIN_CA; default: the system trust store)",
   ),
-  profile: value('NAME', 'of ~/.config/estuary/admin.toml (or ESTUARY_ADMIN_PROFILE)'),
+  profile: value('NAME', 'profile in ~/.config/estuary/admin.toml (or ESTUARY_ADMIN_PROFILE)'),
 };
 
 export interface Connection {
@@ -45,11 +46,11 @@ export async function readConnection(
   const { env } = context;
   const chosen = await choose(options, env);
   if (chosen.url === undefined)
-    throw new UsageError('--url URL is missing: which server (or ESTUARY_ADMIN_URL, or a profile)');
+    throw new UsageError('--url URL is missing. Pass it, or set ESTUARY_ADMIN_URL or a profile');
   const token = await tokenOf(chosen, context);
   if ((chosen.cert === undefined) !== (chosen.key === undefined))
     throw new UsageError(
-      `--${chosen.cert === undefined ? 'cert' : 'key'} FILE is missing: a certificate goes with its key`,
+      `--${chosen.cert === undefined ? 'cert' : 'key'} FILE is missing: --cert and --key go together`,
     );
   const [cert, key, ca] = await Promise.all([
     pem('--cert', chosen.cert),
@@ -111,7 +112,7 @@ const given = (texts: Readonly<Record<string, string | undefined>>): Chosen =>
 function originOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'https:')
-    throw new UsageError(`--url: "${text}" is no address of the kind https://est.example.com:9444`);
+    throw new UsageError(`--url: "${text}" must be an https:// URL such as https://est.example.com:9444`);
   if (
     url.username !== '' ||
     url.password !== '' ||
@@ -119,7 +120,7 @@ function originOf(text: string): string {
     url.hash !== '' ||
     !/^\/(?:admin\/?)?$/.test(url.pathname)
   )
-    throw new UsageError('--url has host and port alone, as https://est.example.com:9444');
+    throw new UsageError('--url must have only a host and a port, such as https://est.example.com:9444');
   return url.origin;
 }
 
@@ -130,13 +131,13 @@ async function tokenOf({ token_file: file, token }: Chosen, context: Pick<Comman
       : { text: readToken('ESTUARY_ADMIN_TOKEN', token), from: 'the token in ESTUARY_ADMIN_TOKEN' };
   const text = await readInput('--token-file', file);
   const { mode } = await stat(file);
-  if ((mode & 0o077) !== 0) context.err(`warning: others than its owner can read or change ${file} (chmod 600)\n`);
+  if ((mode & 0o077) !== 0) context.err(`warning: other users can read or change ${file}. Run chmod 600.\n`);
   return { text: readToken(`--token-file: ${file}`, text), from: `the token in ${file}` };
 }
 
 function readToken(from: string, text: string): string {
   const token = text.trim();
-  if (!/^[\x21-\x7e]+$/.test(token)) throw new UsageError(`${from} is no token: it is one line without spaces`);
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new UsageError(`${from} is not a token: a token is one line without spaces`);
   return token;
 }
 
@@ -152,7 +153,7 @@ export async function readInput(option: string, file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
-    throw new UsageError(`${option}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new UsageError(`${option}: ${describe(error)}`);
   }
 }
 
@@ -183,9 +184,9 @@ async function readProfile(
   try {
     text = await readFile(file, 'utf8');
   } catch (error) {
-    if (!isMissing(error)) throw new UsageError(`${file} cannot be read: ${String(error)}`);
+    if (!isMissing(error)) throw new UsageError(`${file} cannot be read: ${describe(error)}`);
     if (name === undefined) return undefined;
-    throw new UsageError(`there is no profile "${name}": ${file} is not there`);
+    throw new UsageError(`there is no profile "${name}": ${file} does not exist`);
   }
   const { profiles, standard } = read(file, await parse(file, text));
   const wanted = name ?? standard ?? 'default';
@@ -201,7 +202,7 @@ async function parse(file: string, text: string): Promise<Readonly<Record<string
   try {
     return parseToml(text);
   } catch (error) {
-    throw new UsageError(`${file}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new UsageError(`${file}: ${describe(error)}`);
   }
 }
 
@@ -209,7 +210,7 @@ function read(file: string, table: Readonly<Record<string, unknown>>) {
   const { default: standard, profiles = {}, ...others } = table;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)
-    throw new UsageError(`${file}: ${unknown}: unknown key (there are "default" and tables [profiles.NAME])`);
+    throw new UsageError(`${file}: ${unknown}: unknown key (allowed: "default" and tables [profiles.NAME])`);
   if (standard !== undefined && typeof standard !== 'string')
     throw new UsageError(`${file}: default: must be the name of a profile`);
   if (!isTable(profiles)) throw new UsageError(`${file}: profiles: must be tables [profiles.NAME]`);
@@ -221,13 +222,13 @@ function readOne(file: string, name: string, table: unknown): Profile {
   if (!isTable(table)) throw new UsageError(`${file}: profiles.${name}: must be a table`);
   for (const [key, value] of Object.entries(table)) {
     if (key === 'token')
-      throw new UsageError(`${file}: profiles.${name}.token: a token has a file of its own (token_file)`);
+      throw new UsageError(`${file}: profiles.${name}.token: put the token into a separate file (token_file)`);
     if (!KEYS.some((known) => known === key))
       throw new UsageError(
         `${file}: profiles.${name}.${key}: unknown key (the nearest known one is "${nearest(key, KEYS) ?? ''}")`,
       );
     if (typeof value !== 'string' || value === '')
-      throw new UsageError(`${file}: profiles.${name}.${key}: must be a text`);
+      throw new UsageError(`${file}: profiles.${name}.${key}: must be a string`);
   }
   return table;
 }

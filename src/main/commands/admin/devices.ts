@@ -1,5 +1,6 @@
 /** `estuary admin device …`: the device registry. */
 import { readFile } from 'node:fs/promises';
+import { describe } from '../../../errors.ts';
 import { InputError } from '../../../pki/input-error.ts';
 import { parseCertificate, parsePemCertificates } from '../../../pki/x509/certificate.ts';
 import { spkiHash } from '../../../pki/x509/public-key.ts';
@@ -13,10 +14,10 @@ import { readTime } from './times.ts';
 
 const reading = ['admin', 'ra', 'auditor'];
 const roles = ['admin', 'ra'];
-const id = argument('of the device');
+const id = argument('ID of the device');
 
 const described = {
-  'ca-label': value('LABEL', 'for this CA alone'),
+  'ca-label': value('LABEL', 'the device can enroll only at this CA'),
   'issuer-file': value('FILE', "certificate of the CA that issued the device's certificate, PEM or DER"),
   'match-issuer': value('DN', 'subject of that CA, RFC 4514; a configured trust anchor or issuer certificate'),
   'match-issuer-spki': value('HEX', "SHA-256 of that CA's SubjectPublicKeyInfo"),
@@ -25,18 +26,18 @@ const described = {
   'match-san': value('NAME', 'one of its alternative names: DNS:a, IP:192.0.2.1, email:…, URI:…'),
   'match-fingerprint': value('HEX', "SHA-256 of the device's certificate"),
   attribute: values('NAME=TEXT', 'for the names in its certificates'),
-  'not-after': value('TIME', 'from then on it is no device any more; 365d: for a year'),
-  note: value('TEXT', 'for people'),
+  'not-after': value('TIME', 'when the registration expires: a time, or a period such as 365d'),
+  note: value('TEXT', 'a note'),
 };
 
 export const DEVICE_COMMANDS: readonly Entry[] = [
   adminCommand(
     'device list',
-    'The devices that are registered; with --csv a table that can be imported again.',
+    'List the registered devices. The output of --csv can be imported again.',
     {
-      id: value('ID', 'the whole id'),
-      'ca-label': value('LABEL', 'those that are limited to this CA'),
-      enabled: value('YESNO', 'true: those that are enabled; false: those that are not', ['true', 'false']),
+      id: value('ID', 'the complete ID'),
+      'ca-label': value('LABEL', 'devices that can enroll only at this CA'),
+      enabled: value('YESNO', 'true: enabled devices; false: disabled devices', ['true', 'false']),
       ...LIST,
     },
     lists({
@@ -49,7 +50,7 @@ export const DEVICE_COMMANDS: readonly Entry[] = [
   ),
   adminCommand(
     'device show',
-    'One device, with its certificates, tokens, requests and audit records.',
+    'Show one device with its certificates, tokens, requests and audit records.',
     { id, ...FORMATS },
     records(({ id: one }) => ({ path: `/admin/devices/${encodeURIComponent(one)}` })),
     { calls: ['GET /admin/devices/{id}'], roles: reading },
@@ -60,8 +61,8 @@ export const DEVICE_COMMANDS: readonly Entry[] = [
     {
       id,
       ...described,
-      disabled: flag('not to be used yet'),
-      upsert: flag('change the given fields if the device is registered'),
+      disabled: flag('register it as disabled'),
+      upsert: flag('change the given fields if the device is already registered'),
       ...FORMATS,
     },
     createDevice,
@@ -69,14 +70,14 @@ export const DEVICE_COMMANDS: readonly Entry[] = [
   ),
   adminCommand(
     'device import',
-    'Register the devices of a file, up to any number.',
+    'Register the devices in a file.',
     {
       file: argument(
         'CSV (id,ca,enabled,not_after,note,match.NAME,attributes.NAME) or NDJSON; - is the standard input',
       ),
-      upsert: flag('change registered devices: only the fields that a row gives'),
+      upsert: flag('change registered devices: only the fields in the row'),
       'dry-run': flag('check every row and change nothing'),
-      out: value('FILE', 'where the answers go (default the standard output)'),
+      out: value('FILE', 'file for the results (default: standard output)'),
     },
     ({ file, upsert, out, 'dry-run': dryRun }, session) => {
       const order = { path: '/admin/devices', query: { mode: upsert ? 'upsert' : undefined }, file, out, dryRun };
@@ -86,43 +87,43 @@ export const DEVICE_COMMANDS: readonly Entry[] = [
       calls: ['POST /admin/devices'],
       roles,
       about:
-        'The answer has a line for each row, in the format of the file: the device, or row, code and message. The exit code is 1 if a row failed. With --upsert, an absent column or an empty cell changes nothing.',
+        'Prints one result per row in the format of the file: the device, or row, code and message. The exit code is 1 if a row failed. With --upsert, an absent column or an empty cell changes nothing.',
     },
   ),
   adminCommand(
     'device change',
-    'Change a device; what is not named stays.',
+    'Change a device. Other fields stay unchanged.',
     {
       id,
       ...described,
-      clear: values('FIELD', 'ca, match, attributes, not_after or note: taken away'),
+      clear: values('FIELD', 'field to remove: ca, match, attributes, not_after or note'),
       ...FORMATS,
     },
     changeDevice,
     {
       calls: ['PATCH /admin/devices/{id}'],
       roles,
-      about: 'The match and the attributes are replaced as a whole.',
+      about: 'match and attributes are replaced as a whole.',
     },
   ),
   adminCommand(
     'device disable',
-    'It gets no certificate from now on; those that it has stay valid.',
+    'Disable a device: it gets no new certificates. Its certificates stay valid.',
     { id, ...FORMATS },
     records(({ id: one }) => switched(one, false)),
     { calls: ['PATCH /admin/devices/{id}'], roles },
   ),
   adminCommand(
     'device enable',
-    'It may have certificates again.',
+    'Enable a device: it can get certificates again.',
     { id, ...FORMATS },
     records(({ id: one }) => switched(one, true)),
     { calls: ['PATCH /admin/devices/{id}'], roles },
   ),
   adminCommand(
     'device delete',
-    'Forget a device; its certificates do not pass to a later one of its id.',
-    { id, revoke: flag('revoke its certificates, too'), ...YES },
+    'Delete a device. Its certificates do not pass to a later device with the same ID.',
+    { id, revoke: flag('also revoke its certificates'), ...YES },
     deleteDevice,
     { calls: ['DELETE /admin/devices/{id}', 'GET /admin/devices/{id}'], roles },
   ),
@@ -168,12 +169,12 @@ async function changeDevice(
   formatOf(values);
   const unknown = values.clear.find((name) => !Object.hasOwn(CLEARED, name));
   if (unknown !== undefined)
-    throw new UsageError(`--clear: "${unknown}" is none of ${Object.keys(CLEARED).join(', ')}`);
+    throw new UsageError(`--clear: "${unknown}" is unknown. Allowed: ${Object.keys(CLEARED).join(', ')}`);
   const fields = await fieldsOf(values, session.now());
   const both = values.clear.find((name) => Object.hasOwn(fields, name));
-  if (both !== undefined) throw new UsageError(`--clear ${both} does not go with a new one`);
+  if (both !== undefined) throw new UsageError(`--clear ${both} and a new value exclude each other`);
   const body = { ...fields, ...Object.fromEntries(values.clear.map((name) => [name, CLEARED[name]])) };
-  if (Object.keys(body).length === 0) throw new UsageError('what is to change? An option says it');
+  if (Object.keys(body).length === 0) throw new UsageError('nothing to change: pass an option such as --note');
   const path = `/admin/devices/${encodeURIComponent(values.id)}`;
   printRecord(await session.client.record('PATCH', path, { body }), values, session);
   return EXIT.ok;
@@ -208,16 +209,16 @@ async function keyOfIssuer(file: string): Promise<string> {
       ? parsePemCertificates(bytes.toString('latin1'))
       : [parseCertificate(bytes)];
     if (issuer === undefined || more.length > 0) throw new InputError('the file must contain exactly one certificate');
-    if (!issuer.isCa && issuer.version > 1) throw new InputError('this is not the certificate of a CA');
+    if (!issuer.isCa && issuer.version > 1) throw new InputError('this is not a CA certificate');
     return spkiHash(issuer);
   } catch (error) {
-    throw new UsageError(`--issuer-file ${file}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new UsageError(`--issuer-file ${file}: ${describe(error)}`);
   }
 }
 
 function readAttribute(text: string): readonly [string, string] {
   const at = text.indexOf('=');
-  if (at < 1) throw new UsageError(`--attribute: "${text}" is not of the form NAME=TEXT`);
+  if (at < 1) throw new UsageError(`--attribute: "${text}" must have the form NAME=TEXT`);
   return [text.slice(0, at), text.slice(at + 1)];
 }
 
@@ -231,9 +232,9 @@ async function deleteDevice(
   const path = `/admin/devices/${encodeURIComponent(id)}`;
   const device = await session.client.record('GET', path);
   const valid = recordsAt(device, 'certificates').filter(({ status }) => status === 'valid').length;
-  const about = `${inWords(device, ['id', 'ca', 'match', 'note'])}  ${valid} of its latest certificates are valid${revoke ? '; they are revoked' : ''}\n`;
-  await confirm({ about, question: 'Forget this device?', yes }, session);
+  const about = `${inWords(device, ['id', 'ca', 'match', 'note'])}  ${valid} of its latest certificates are valid${revoke ? ' and will be revoked' : ''}\n`;
+  await confirm({ about, question: 'Delete this device?', yes }, session);
   await session.client.record('DELETE', path, { query: { revoke: revoke ? 'true' : undefined } });
-  session.out(`the device ${id} is forgotten${revoke ? ', and its certificates are revoked' : ''}\n`);
+  session.out(`deleted the device ${id}${revoke ? ' and revoked its certificates' : ''}\n`);
   return EXIT.ok;
 }

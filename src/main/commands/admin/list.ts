@@ -10,15 +10,13 @@ import { readCount, readTime } from './times.ts';
 
 /** The options of every list, in addition to its filters. */
 export const LIST = {
-  limit: value('N', 'how many at most (default 100)'),
-  all: flag('all that there are, instead of --limit'),
-  cursor: value('CURSOR', 'where to go on, as the end of the list before has told'),
-  order: value('ORDER', 'asc, the default: oldest first; or desc', ['asc', 'desc']),
+  limit: value('N', 'largest number of entries (default 100)'),
+  all: flag('all entries, instead of --limit'),
+  cursor: value('CURSOR', 'continue a list: the cursor from the end of the previous page'),
+  order: value('ORDER', 'asc (oldest first, the default) or desc', ['asc', 'desc']),
   ...FORMATS,
-  watch: flag(
-    'look again and again until it is ended: on a terminal the newest as a table, elsewhere what is new or has changed',
-  ),
-  interval: value('SECONDS', 'how often --watch looks (default 5)'),
+  watch: flag('refresh until interrupted: a table on a terminal, otherwise only new or changed entries'),
+  interval: value('SECONDS', 'interval of --watch (default 5)'),
 };
 
 interface ListSpec {
@@ -46,20 +44,22 @@ async function list(spec: ListSpec, values: ListValues, session: Session): Promi
   const format = formatOf(values);
   const filters = readFilters(spec, values, session.now());
   const limit = readCount('--limit', values.limit);
-  if (limit !== undefined && values.all) throw new UsageError('--limit and --all do not go together');
+  if (limit !== undefined && values.all) throw new UsageError('--limit and --all exclude each other');
   const interval = readCount('--interval', values.interval);
   if (values.watch) {
     if (format === 'csv' || values.all || values.cursor !== undefined)
-      throw new UsageError(`--watch does not go with --${format === 'csv' ? 'csv' : values.all ? 'all' : 'cursor'}`);
+      throw new UsageError(
+        `--watch cannot be combined with --${format === 'csv' ? 'csv' : values.all ? 'all' : 'cursor'}`,
+      );
     return watch(
       { ...spec, filters, limit: limit ?? DEFAULT_LIMIT, seconds: interval ?? 5, json: values.json },
       session,
     );
   }
-  if (interval !== undefined) throw new UsageError('--interval goes with --watch');
+  if (interval !== undefined) throw new UsageError('--interval requires --watch');
   if (format === 'csv' && spec.csv) {
     if (limit !== undefined || values.cursor !== undefined)
-      throw new UsageError('--csv is everything that the filters find: it goes with neither --limit nor --cursor');
+      throw new UsageError('--csv prints everything that matches: it cannot be combined with --limit or --cursor');
     return printCsv(spec, filters, session);
   }
   const pages = pagesOf(
@@ -122,7 +122,7 @@ async function printTable(kind: Kind, pages: AsyncIterable<Page>, session: Sessi
     await session.drained?.();
   }
   if (count === 0) session.err('There is none.\n');
-  if (rest !== '') session.err(`There may be more: --cursor ${rest} goes on, --all shows all.\n`);
+  if (rest !== '') session.err(`There may be more: pass --cursor ${rest} to continue, or --all.\n`);
   return EXIT.ok;
 }
 
@@ -191,13 +191,13 @@ async function watch(watched: Watched, session: Session): Promise<number> {
   for (;;) {
     try {
       const items = await newest(watched, session);
-      if (away) session.err('the server answers again\n');
+      if (away) session.err('the server responds again\n');
       away = false;
       if (columns === undefined) printChanges(items, seen, { json, kind }, session);
       else draw(items, watched, session);
     } catch (error) {
       if (!(error instanceof CommandError) || error.exitCode !== EXIT.unavailable) throw error;
-      if (!away) session.err(`${error.message}; looking on\n`);
+      if (!away) session.err(`${error.message}. Retrying.\n`);
       away = true;
     }
     await session.drained?.();
@@ -220,7 +220,7 @@ async function newest({ path, filters, limit }: Watched, { client }: Session): P
 function draw(items: readonly JsonRecord[], { kind, seconds }: Watched, session: Session): void {
   const time = `${new Date(session.now()).toISOString().slice(0, 19)}Z`;
   const table = items.length === 0 ? 'There is none.\n' : tableOf(kind, items, session);
-  session.out(`\x1b[H\x1b[2J\x1b[3Jevery ${seconds} s, ${time}; Ctrl-C ends\n\n${table}`);
+  session.out(`\x1b[H\x1b[2J\x1b[3Jevery ${seconds} s, ${time}; press Ctrl-C to stop\n\n${table}`);
 }
 
 /** Oldest first. */

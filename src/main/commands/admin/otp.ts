@@ -10,55 +10,55 @@ import { LIST, lists } from './list.ts';
 import { sendRows } from './send-rows.ts';
 import { readCount, readTime } from './times.ts';
 
-const id = argument('of the token, as the list shows it');
+const id = argument('ID of the token, as in the list');
 const roles = ['admin', 'ra'];
-const EXPIRES = 'when it ends: 2030-01-31T12:00:00Z, a day, or so long from now, as 12h or 30d';
+const EXPIRES = 'expiry: 2030-01-31T12:00:00Z, a date, or a period such as 12h or 30d';
 
 export const OTP_COMMANDS: readonly Entry[] = [
   adminCommand(
     'otp create',
-    'Make a one-time password, and print the lines with which a device enrolls.',
+    'Create a one-time password, and print commands that enroll a device with it.',
     {
-      'client-id': argument('whom it is for'),
-      'max-uses': value('N', 'how many certificates (default otp.max_uses)'),
+      'client-id': argument('the client_id of the device'),
+      'max-uses': value('N', 'number of certificates (default otp.max_uses)'),
       'expires-at': value('TIME', EXPIRES),
-      'ca-label': value('LABEL', 'for this CA alone'),
-      'est-url': value('URL', 'the EST listener, for the lines (or ESTUARY_EST_URL, or est_url of the profile)'),
-      'est-ca': value('FILE', 'PEM: whom its certificate comes from, for the lines (default --ca)'),
-      qr: flag('a QR code of it, too'),
+      'ca-label': value('LABEL', 'the token works only at this CA'),
+      'est-url': value('URL', 'the EST listener, for the commands (or ESTUARY_EST_URL, or est_url of the profile)'),
+      'est-ca': value('FILE', 'PEM: the CAs of its certificate, for the commands (default --ca)'),
+      qr: flag('also print a QR code'),
       ...FORMATS,
     },
     createToken,
     {
       calls: ['POST /admin/otp'],
       roles,
-      about: 'The password is shown this once: the server keeps nothing that it could be told from.',
+      about: 'The password is shown only once: the server stores a hash.',
     },
   ),
   adminCommand(
     'otp bulk',
-    'Make one-time passwords for the rows of a file, up to any number.',
+    'Create one-time passwords for the rows of a file.',
     {
       file: argument('CSV (client_id,max_uses,expires_at,ca) or NDJSON; - is the standard input'),
-      'dry-run': flag('check every row and make no token'),
-      out: value('FILE', 'where the answers go, which nobody else may read (default the standard output)'),
+      'dry-run': flag('check every row and create no token'),
+      out: value('FILE', 'file for the results, readable only by you (default: standard output)'),
     },
     ({ file, out, 'dry-run': dryRun }, session) => {
       const order = { path: '/admin/otp/bulk', file, out, dryRun, estimates: true };
-      return sendRows({ ...order, what: 'making tokens', done: 'tokens made' }, session);
+      return sendRows({ ...order, what: 'creating tokens', done: 'tokens created' }, session);
     },
     {
       calls: ['POST /admin/otp/bulk'],
       roles,
       about:
-        'The answer has a line for each row, in the format of the file: the token, or row, code and message. The exit code is 1 if a row failed. The command first measures how long the hashes take and shows an estimate.',
+        'Prints one result per row in the format of the file: the token, or row, code and message. The exit code is 1 if a row failed. The command first measures how long the hashes take and shows an estimate.',
     },
   ),
   adminCommand(
     'otp list',
-    'The tokens, without the tokens.',
+    'List the one-time passwords. Secrets are never shown.',
     {
-      'client-id': value('ID', 'whom they are for'),
+      'client-id': value('ID', 'the client_id of the device'),
       status: value('STATUS', 'active, consumed, expired or revoked', ['active', 'consumed', 'expired', 'revoked']),
       ...LIST,
     },
@@ -67,14 +67,14 @@ export const OTP_COMMANDS: readonly Entry[] = [
   ),
   adminCommand(
     'otp show',
-    'One token, without the token.',
+    'Show a one-time password, without its secret.',
     { id, ...FORMATS },
     records(({ id: one }) => ({ path: `/admin/otp/${encodeURIComponent(one)}` })),
     { calls: ['GET /admin/otp/{id}'], roles },
   ),
   adminCommand(
     'otp extend',
-    'Change when a token ends. One that has expired lives again.',
+    'Change the expiry date of a one-time password. An expired one becomes valid again.',
     { id, 'expires-at': required('TIME', EXPIRES), ...FORMATS },
     records((values, now) => ({
       method: 'PATCH',
@@ -83,7 +83,7 @@ export const OTP_COMMANDS: readonly Entry[] = [
     })),
     { calls: ['PATCH /admin/otp/{id}'], roles },
   ),
-  adminCommand('otp revoke', 'Revoke a token: it is dead at once.', { id, ...YES }, revokeToken, {
+  adminCommand('otp revoke', 'Revoke a one-time password.', { id, ...YES }, revokeToken, {
     calls: ['DELETE /admin/otp/{id}', 'GET /admin/otp/{id}'],
     roles,
   }),
@@ -127,7 +127,7 @@ async function createToken(values: OtpCreateValues, session: Session): Promise<n
     session.out(`\nwith Estuary:\n\n${client}\n\nwith curl and openssl:\n\n${curl}\n`);
     if (est.isGuessed)
       session.err(
-        `\nThe address of the EST listener is a guess (${est.url}): --est-url, ESTUARY_EST_URL or est_url of a profile says it.\n`,
+        `\nThe address of the EST listener is a guess (${est.url}). Set it with --est-url, ESTUARY_EST_URL or est_url of a profile.\n`,
       );
   } else printRecord(record, values, session);
   if (values.qr) (format === 'table' ? session.out : session.err)(`\n${await enrollmentQr(enrollment)}`);
@@ -144,7 +144,9 @@ function estUrlOf(
     return { url: `https://${new URL(origin).hostname}:${EST_PORT}${WELL_KNOWN}`, isGuessed: true };
   const url = estUrl(text);
   if (url === undefined)
-    throw new UsageError(`--est-url: "${text}" is no address of the kind https://est.example.com:9443/.well-known/est`);
+    throw new UsageError(
+      `--est-url: "${text}" must be an https:// URL such as https://est.example.com:9443/.well-known/est`,
+    );
   return { url, isGuessed: false };
 }
 
@@ -183,6 +185,6 @@ async function revokeToken(
     session,
   );
   await session.client.record('DELETE', path);
-  session.out(`the token ${id} is revoked\n`);
+  session.out(`revoked the token ${id}\n`);
   return EXIT.ok;
 }

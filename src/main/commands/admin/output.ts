@@ -190,7 +190,7 @@ type Format = 'table' | 'json' | 'csv';
 
 /** @throws UsageError if both are given */
 export function formatOf({ json, csv = false }: FormatValues): Format {
-  if (json && csv) throw new UsageError('--json and --csv do not go together');
+  if (json && csv) throw new UsageError('--json and --csv exclude each other');
   return json ? 'json' : csv ? 'csv' : 'table';
 }
 

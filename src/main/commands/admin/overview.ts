@@ -12,18 +12,18 @@ const seeing = ['admin', 'ra', 'auditor', 'operator'];
 export const OVERVIEW_COMMANDS: readonly Entry[] = [
   adminCommand(
     'overview',
-    'The state of the service on one page, as far as the caller may see it.',
+    'Show the state of the service. Parts that your roles do not include are left out.',
     FORMATS,
     records(() => ({ path: '/admin/overview' })),
     { calls: ['GET /admin/overview'], roles: seeing },
   ),
   adminCommand(
     'statistics',
-    'Issuance, renewals and refusals over time.',
+    'Show issuance, renewals and rejections over time.',
     {
-      since: value('TIME', 'of this time and later; 7d: of the last week'),
-      until: value('TIME', 'of this time and before'),
-      by: value('INTERVAL', 'hour, the default, or day', ['hour', 'day']),
+      since: value('TIME', 'from this time on, or the last period, such as 7d'),
+      until: value('TIME', 'up to this time'),
+      by: value('INTERVAL', 'hour (the default) or day', ['hour', 'day']),
       'ca-label': value('LABEL', "a CA's label"),
       ...FORMATS,
     },
@@ -32,11 +32,11 @@ export const OVERVIEW_COMMANDS: readonly Entry[] = [
   ),
   adminCommand(
     'history',
-    'All that is known of a device, a requester or a request.',
+    'Show everything about a device, a requester or a request.',
     {
-      device: value('ID', 'of a device, also one that was deleted'),
-      requester: value('NAME', 'who asked, as certificates name it'),
-      'request-id': value('ID', 'of a request'),
+      device: value('ID', 'ID of a device, also of a deleted one'),
+      requester: value('NAME', 'the requester, as in certificates'),
+      'request-id': value('ID', 'ID of a request'),
       ...FORMATS,
     },
     records((values) => ({
@@ -47,12 +47,12 @@ export const OVERVIEW_COMMANDS: readonly Entry[] = [
   ),
   adminCommand(
     'configuration',
-    'The configuration in force, without its secrets.',
+    'Show the configuration in force, without its secrets.',
     FORMATS,
     records(() => ({ path: '/admin/configuration' })),
     { calls: ['GET /admin/configuration'], roles: ['admin', 'operator'] },
   ),
-  adminCommand('events', 'What happens, as it happens, until it is ended.', { json: FORMATS.json }, follow, {
+  adminCommand('events', 'Follow the audit records until interrupted.', { json: FORMATS.json }, follow, {
     calls: ['GET /admin/events'],
     roles: seeing,
   }),
@@ -105,10 +105,10 @@ async function follow({ json }: { readonly json: boolean }, session: Session): P
         out(json ? `${text}\n` : `${SHOWN.map((name) => printable(cell(record[name]))).join('  ')}\n`);
         await session.drained?.();
       }
-      err('the server ended the stream; listening again\n');
+      err('the server ended the stream. Reconnecting.\n');
     } catch (error) {
       if (!(error instanceof CommandError) || error.exitCode !== EXIT.unavailable) throw error;
-      err(`${error.message}; listening again\n`);
+      err(`${error.message}. Reconnecting.\n`);
     }
     await pause(PAUSE);
   }

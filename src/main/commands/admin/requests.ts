@@ -7,19 +7,19 @@ import { textAt } from './json.ts';
 import { formatOf, type FormatValues, inWords, printRecord, REQUESTS } from './output.ts';
 import { LIST, lists } from './list.ts';
 
-const id = argument('of the request, as the list shows it');
+const id = argument('ID of the request, as in the list');
 const reading = ['admin', 'ra', 'auditor'];
 const deciding = ['admin', 'ra'];
 
 export const REQUEST_COMMANDS: readonly Entry[] = [
   adminCommand(
     'request list',
-    'The requests that were queued for approval.',
+    'List the requests that were queued for approval.',
     {
       status: value('STATUS', REQUEST_STATUSES.join(', '), REQUEST_STATUSES),
       'ca-label': value('LABEL', "a CA's label"),
-      requester: value('NAME', 'who asks'),
-      device: value('ID', 'of a registered device'),
+      requester: value('NAME', 'the requester'),
+      device: value('ID', 'ID of a registered device'),
       ...LIST,
     },
     lists({
@@ -32,47 +32,47 @@ export const REQUEST_COMMANDS: readonly Entry[] = [
   ),
   adminCommand(
     'request show',
-    'One request, with its CSR.',
+    'Show one request with its CSR.',
     { id, ...FORMATS },
     records(({ id: one }) => ({ path: `/admin/requests/${encodeURIComponent(one)}` })),
     { calls: ['GET /admin/requests/{id}'], roles: reading },
   ),
   adminCommand(
     'request check',
-    'What the approval of a request would come to; nothing happens.',
+    'Check what an approval of a request would lead to, without effect.',
     { id, ...FORMATS },
     records(({ id: one }) => ({ path: `/admin/requests/${encodeURIComponent(one)}/check` })),
     { calls: ['GET /admin/requests/{id}/check'], roles: reading },
   ),
   adminCommand(
     'request approve',
-    'Approve a request: the next poll gets its certificate.',
+    'Approve a request. The next poll gets the certificate.',
     { id, ...YES, ...FORMATS },
     (values, session) => decide(values, { call: 'approve', question: 'Approve this request?' }, session),
     { calls: ['POST /admin/requests/{id}/approve', 'GET /admin/requests/{id}'], roles: deciding },
   ),
   adminCommand(
     'request reject',
-    'Reject a request: its polls are answered 403 with the reason.',
-    { id, reason: required('TEXT', 'what the client is told'), ...YES, ...FORMATS },
+    'Reject a request. Polls get 403 with the reason.',
+    { id, reason: required('TEXT', 'text for the client'), ...YES, ...FORMATS },
     (values, session) =>
       decide(values, { call: 'reject', question: 'Reject this request?', body: { reason: values.reason } }, session),
     { calls: ['POST /admin/requests/{id}/reject', 'GET /admin/requests/{id}'], roles: deciding },
   ),
   adminCommand(
     'check',
-    'What would become of a request; nothing does.',
+    'Check what would happen to a request, without effect.',
     {
       csr: required('FILE', 'PKCS #10, PEM'),
-      'ca-label': required('LABEL', 'the CA that it would go to'),
-      'client-id': value('ID', 'as whoever has a one-time password that was made for it'),
-      principal: value('NAME', 'as a Kerberos principal, with its realm'),
-      certificate: value('FILE', 'as the holder of this certificate, PEM, with those above it'),
-      device: value('ID', 'as a registered device, however it authenticates'),
+      'ca-label': required('LABEL', 'the CA that would get it'),
+      'client-id': value('ID', 'as the holder of a one-time password for this client_id'),
+      principal: value('NAME', 'as this Kerberos principal with its realm'),
+      certificate: value('FILE', 'as the holder of this certificate: PEM, then its intermediates'),
+      device: value('ID', 'as this registered device, with any method of authentication'),
       ...FORMATS,
     },
     check,
-    { calls: ['POST /admin/check'], roles: deciding, about: 'Exit code 1 where it would be refused.' },
+    { calls: ['POST /admin/check'], roles: deciding, about: 'The exit code is 1 if the request would be rejected.' },
   ),
 ];
 
@@ -118,7 +118,7 @@ async function check(values: CheckValues, session: Session): Promise<number> {
   );
   const [sender] = given;
   if (sender === undefined || given.length > 1)
-    throw new UsageError('as whom? One of --client-id, --principal, --certificate and --device');
+    throw new UsageError('the requester is missing: pass one of --client-id, --principal, --certificate and --device');
   const [how, who] = sender;
   const as = { [how]: how === 'certificate' ? await readInput('--certificate', who) : who };
   const body = { ca: values['ca-label'], csr: await readInput('--csr', csr), as };

@@ -1,5 +1,6 @@
 /** Sends a file of rows in several calls; prints the result of each row, in order, in the file's format. */
 import { type FileHandle, open, readFile } from 'node:fs/promises';
+import { describe } from '../../../errors.ts';
 import { csvLine, parseCsv } from '../../../http/admin/bulk/csv.ts';
 import { EXIT, UsageError } from '../command.ts';
 import { duration, progress, type Progress } from '../progress.ts';
@@ -93,7 +94,7 @@ function report(
   for (const { row, code, message } of failures.slice(0, TOLD))
     err(`row ${row}: ${printable(message)} (${printable(code)})\n`);
   if (failures.length > TOLD) err(`… and ${failures.length - TOLD} more\n`);
-  err(`${total - failures.length} of ${total} ${done}${out === undefined ? '' : `; the answers are in ${out}`}\n`);
+  err(`${total - failures.length} of ${total} ${done}${out === undefined ? '' : `; the results are in ${out}`}\n`);
   return failures.length === 0 ? EXIT.ok : EXIT.failed;
 }
 
@@ -181,8 +182,7 @@ async function readRows(file: string): Promise<string> {
     const bytes = file === '-' ? await standardInput() : await readFile(file);
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes);
   } catch (error) {
-    const reason =
-      error instanceof TypeError ? 'it is not UTF-8' : error instanceof Error ? error.message : String(error);
+    const reason = error instanceof TypeError ? 'it is not UTF-8' : describe(error);
     throw new UsageError(`FILE ${file} cannot be read: ${reason}`);
   }
 }
@@ -204,7 +204,7 @@ async function create(file: string): Promise<FileHandle> {
   try {
     return await open(file, 'wx', 0o600);
   } catch (error) {
-    throw new UsageError(`--out: ${error instanceof Error ? error.message : String(error)}`);
+    throw new UsageError(`--out: ${describe(error)}`);
   }
 }
 

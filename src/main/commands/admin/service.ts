@@ -12,27 +12,26 @@ const operating = ['admin', 'operator'];
 export const SERVICE_COMMANDS: readonly Entry[] = [
   adminCommand(
     'status',
-    'Whether the server is alive and ready, with its parts; and who is calling.',
+    'Show whether the server is alive and ready, its components, and the caller.',
     { json: FORMATS.json },
     status,
     {
       calls: ['GET /healthz', 'GET /readyz', 'GET /admin/session'],
       roles: [],
-      about:
-        'Exit code 3 where it is not ready. Works without token or certificate, too; then it does not tell who is calling.',
+      about: 'The exit code is 3 if the server is not ready. Without a token or certificate, the caller is not shown.',
     },
   ),
   adminCommand(
     'session',
-    'Who is calling, and what the caller may do.',
+    'Show the caller and its roles.',
     FORMATS,
     records(() => ({ path: '/admin/session' })),
     { calls: ['GET /admin/session'], roles: [] },
   ),
   adminCommand(
     'reload',
-    'Read the configuration again, and bring it into force wholly or not at all.',
-    { 'dry-run': flag('say what would change, and change nothing'), ...FORMATS },
+    'Reload the configuration, completely or not at all.',
+    { 'dry-run': flag('report what would change, and change nothing'), ...FORMATS },
     records((values) => ({
       method: 'POST',
       path: '/admin/reload',
@@ -42,22 +41,22 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
   ),
   adminCommand(
     'ca list',
-    'The CAs, with their further labels and their health.',
+    'List the CAs with their further labels and their health.',
     LIST,
     lists({ path: '/admin/cas', kind: CAS, filters: {}, csv: false }),
     { calls: ['GET /admin/cas'], roles: operating },
   ),
   adminCommand(
     'ca show',
-    'One CA, with its chain.',
-    { label: argument('as the list shows it'), ...FORMATS },
+    'Show one CA with its chain.',
+    { label: argument('label of the CA, as in the list'), ...FORMATS },
     records(({ label }) => ({ path: `/admin/cas/${encodeURIComponent(label)}` })),
     { calls: ['GET /admin/cas/{label}'], roles: operating },
   ),
   adminCommand(
     'ca revocation',
-    'The CRL and the OCSP responder of a CA.',
-    { label: argument('as the list shows it'), ...FORMATS },
+    'Show the CRL and the OCSP responder of a CA.',
+    { label: argument('label of the CA, as in the list'), ...FORMATS },
     records(({ label }) => ({ path: `/admin/cas/${encodeURIComponent(label)}/revocation` })),
     { calls: ['GET /admin/cas/{label}/revocation'], roles: operating },
   ),
@@ -70,33 +69,33 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
   ),
   adminCommand(
     'lockout list',
-    'Who is locked out.',
+    'List the lockouts.',
     LIST,
     lists({ path: '/admin/lockouts', kind: LOCKOUTS, filters: {}, csv: true }),
     { calls: ['GET /admin/lockouts'], roles: operating },
   ),
   adminCommand(
     'lockout clear',
-    'End a lockout.',
-    { lockout: argument('as the list shows it: address:192.0.2.7, username:device-1') },
+    'Remove a lockout.',
+    { lockout: argument('key from the list, such as address:192.0.2.7 or username:device-1') },
     async ({ lockout }, { client, out }) => {
       await client.record('DELETE', `/admin/lockouts/${encodeURIComponent(lockout)}`);
-      out(`the lockout of ${lockout} is ended\n`);
+      out(`removed the lockout of ${lockout}\n`);
       return EXIT.ok;
     },
     { calls: ['DELETE /admin/lockouts/{key}'], roles: operating },
   ),
   adminCommand(
     'audit list',
-    'The audit records.',
+    'List the audit records.',
     {
-      since: value('TIME', 'of this time and later; 1h: of the last hour'),
-      until: value('TIME', 'of this time and before'),
+      since: value('TIME', 'from this time on, or the last period, such as 1h'),
+      until: value('TIME', 'up to this time'),
       type: value('TYPE', 'such as certificate.issued', AUDIT_TYPES),
-      subject: value('TEXT', 'a part of who it was'),
+      subject: value('TEXT', 'a part of the subject'),
       'ca-label': value('LABEL', "a CA's label"),
-      serial: value('HEX', 'of a certificate'),
-      'request-id': value('ID', 'of a request'),
+      serial: value('HEX', 'serial number of a certificate'),
+      'request-id': value('ID', 'ID of a request'),
       ...LIST,
     },
     lists({
@@ -131,7 +130,7 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
   ),
   adminCommand(
     'openapi',
-    'The OpenAPI 3.1 description of the admin API.',
+    'Print the OpenAPI 3.1 description of the admin API.',
     {},
     async (_values, { client, out }) => {
       out(`${JSON.stringify(await client.record('GET', '/admin/openapi.json'), null, 2)}\n`);

@@ -25,11 +25,11 @@ export interface TokenNewOptions {
 /** @throws UsageError; Error if the file exists or cannot be written */
 export async function newToken(options: TokenNewOptions, context: CommandContext): Promise<number> {
   const { description, out } = options;
-  if (!/^[^\p{Cc}]{1,200}$/u.test(description)) throw new UsageError('--description is a text of 1 to 200 characters');
+  if (!/^[^\p{Cc}]{1,200}$/u.test(description)) throw new UsageError('--description must have 1 to 200 characters');
   const roles = readRoles(options.roles);
   const notAfter = readEnd(options.days, context.now());
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
-  if (out === undefined) context.out(`The token, which is shown this once:\n\n${token}\n\n`);
+  if (out === undefined) context.out(`The token (it is shown only once):\n\n${token}\n\n`);
   else {
     await writeFile(out, token, { flag: 'wx', mode: 0o600 });
     context.out(`Wrote the token to ${out}\n\n`);
@@ -50,7 +50,8 @@ function readRoles(text: string): AdminRole[] {
   const words = [...new Set(text.split(',').map((word) => word.trim()))];
   const known = ADMIN_ROLES.filter((role) => words.includes(role));
   const unknown = words.find((word) => !ADMIN_ROLES.some((role) => role === word));
-  if (unknown !== undefined) throw new UsageError(`--roles: "${unknown}" is none of ${ADMIN_ROLES.join(', ')}`);
+  if (unknown !== undefined)
+    throw new UsageError(`--roles: "${unknown}" is unknown. Allowed: ${ADMIN_ROLES.join(', ')}`);
   return known;
 }
 
@@ -58,7 +59,7 @@ function readEnd(days: string | undefined, now: number): string | undefined {
   if (days === undefined) return undefined;
   const count = Number(days);
   if (!Number.isInteger(count) || count < 1 || count > MAX_DAYS)
-    throw new UsageError(`--days is not a whole number from 1 to ${MAX_DAYS}`);
+    throw new UsageError(`--days must be a whole number from 1 to ${MAX_DAYS}`);
   return `${new Date(now + count * DAY).toISOString().slice(0, 19)}Z`;
 }
 
@@ -72,17 +73,17 @@ export const ADMIN_COMMANDS: readonly Entry[] = [
   ...SERVICE_COMMANDS,
   command(
     'token new',
-    'Make a bearer token, and print its line for the configuration.',
+    'Create a bearer token, and print its entry for the configuration.',
     {
-      description: required('TEXT', 'who holds it; the audit log shows it'),
-      roles: required('ROLES', `what its holder may do: ${ADMIN_ROLES.join(', ')}, with commas between several`),
-      days: value('N', 'how long it is good for (default: for ever)'),
-      out: value('FILE', 'write the token to FILE, which nobody else may read, instead of the terminal'),
+      description: required('TEXT', 'the holder, as shown in the audit log'),
+      roles: required('ROLES', `roles, separated by commas: ${ADMIN_ROLES.join(', ')}`),
+      days: value('N', 'validity (default: no expiry)'),
+      out: value('FILE', 'write the token to FILE, readable only by you, instead of the terminal'),
     },
     () => Promise.resolve(newToken),
     {
       about:
-        'Makes a bearer token of the admin API. The configuration has its SHA-256 alone, so nobody can tell it again.',
+        'Creates a bearer token for the admin API. The configuration contains only its SHA-256, so the token cannot be recovered.',
     },
   ),
 ];

@@ -15,7 +15,7 @@ export function readTime(option: string, text: string, now: number, towards: 1 |
   const date = time === undefined ? undefined : new Date(time);
   if (date === undefined || Number.isNaN(date.getTime()))
     throw new UsageError(
-      `${option} is a time like 2030-01-31T12:00:00Z, a day like 2030-01-31, or so long ${towards === 1 ? 'from now' : 'ago'} like 90m, 12h or 30d`,
+      `${option} must be a time like 2030-01-31T12:00:00Z, a date like 2030-01-31, or a period ${towards === 1 ? 'from now' : 'ago'} like 90m, 12h or 30d`,
     );
   return date.toISOString();
 }
@@ -25,6 +25,6 @@ export function readCount(option: string, text: string | undefined, least = 1): 
   if (text === undefined) return undefined;
   const count = Number(text);
   if (!/^\d{1,9}$/.test(text) || count < least)
-    throw new UsageError(`${option} is not a whole number from ${least} on`);
+    throw new UsageError(`${option} must be a whole number of at least ${least}`);
   return count;
 }

@@ -4,7 +4,7 @@ import { ENROLL, QUERY, REENROLL, SERVERKEYGEN } from './options.ts';
 
 const ENROLLMENT_CODES = 'Exit codes: 0 issued, 1 failed, 2 configuration refused, 3 accepted and not issued yet.';
 const config = required('FILE', 'client.toml');
-const name = value('NAMES', 'these certificates alone, with commas between several (default: all)');
+const name = value('NAMES', 'only these certificates, separated by commas (default: all)');
 
 export const CLIENT_COMMANDS: readonly Entry[] = [
   command(
@@ -23,10 +23,10 @@ export const CLIENT_COMMANDS: readonly Entry[] = [
   ),
   command(
     'status',
-    'Tell how the certificates are.',
+    'Show the state of the certificates.',
     { config, json: flag('for programs') },
     async () => (await import('./status.ts')).status,
-    { about: 'Exit code 1 where one is missing or at its end.' },
+    { about: 'The exit code is 1 if a certificate is missing or expires soon.' },
   ),
   command(
     'cacerts',
@@ -36,7 +36,7 @@ export const CLIENT_COMMANDS: readonly Entry[] = [
   ),
   command(
     'csrattrs',
-    'Print what the server demands of requests.',
+    'Print what the server requires in requests.',
     QUERY,
     async () => (await import('./operations.ts')).csrattrs,
   ),

@@ -108,7 +108,7 @@ export class NodeLease {
         this.#incarnation,
       ]);
     } catch (error) {
-      this.#options.log.warn({ detail: describe(error) }, 'the name of this node stays taken until its lease is over');
+      this.#options.log.warn({ detail: describe(error) }, 'the name of this node stays in use until its lease expires');
     }
     this.#heldUntil = 0;
     await this.#disconnect();
@@ -126,7 +126,7 @@ export class NodeLease {
         if (this.#failing) log.info({ node: this.#options.name }, 'this node has its lease again');
         this.#failing = false;
       } catch (error) {
-        if (!this.#failing) log.error({ detail: describe(error) }, 'the lease of this node could not be renewed');
+        if (!this.#failing) log.error({ detail: describe(error) }, 'cannot renew the lease of this node');
         this.#failing = true;
         await this.#disconnect();
       }
@@ -147,7 +147,7 @@ export class NodeLease {
     if (beat !== undefined) this.#lives(beat, sent);
     else {
       this.#heldUntil = 0;
-      log.warn({ node: name }, 'this node was taken for dead; it goes on as a new incarnation');
+      log.warn({ node: name }, 'other nodes considered this node dead; it continues as a new incarnation');
       await this.#join();
     }
     await this.#takeDuty(client);
@@ -170,10 +170,10 @@ export class NodeLease {
       if (first !== undefined && before.age < first)
         throw failed(
           'NODE_NAME_IN_USE',
-          `A node named "${name}" runs on ${before.host}: give this one another store.node_name.`,
+          `A node named "${name}" runs on ${before.host}. Give this node a different store.node_name.`,
         );
       if (first === undefined)
-        log.info({ node: name }, 'a node of this name was there a moment ago; waiting for it to be gone');
+        log.info({ node: name }, 'a node of this name was active recently; waiting for its lease to expire');
       first = before.age;
       await sleep(Math.min(500, this.#beat / 4));
     }
@@ -220,8 +220,8 @@ export class NodeLease {
     const isOff = Math.abs(skew) > CLOCK_TOLERANCE.warning;
     const fields = { node: name, skew_seconds: Math.round(skew / 1000) };
     if (isOff && !this.#isClockOff)
-      log.warn(fields, 'the clocks of this node and of the database differ: synchronize both, for example by NTP');
-    if (!isOff && this.#isClockOff) log.info(fields, 'the clocks of this node and of the database agree again');
+      log.warn(fields, 'the clocks of this node and the database differ. Synchronize both, for example with NTP.');
+    if (!isOff && this.#isClockOff) log.info(fields, 'the clocks of this node and the database agree again');
     this.#isClockOff = isOff;
   }
 

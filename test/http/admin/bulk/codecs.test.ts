@@ -37,9 +37,9 @@ test.each<[string, string, unknown]>([
   ['commas, quotes and line ends in quotes', '"a,b","c""d","e\r\nf"\r\ng', [['a,b', 'c"d', 'e\r\nf'], ['g']]],
   ['spaces, which belong to a field', ' a , b ', [[' a ', ' b ']]],
   ['a CR inside of a field', 'a\rb,c', [['a\rb', 'c']]],
-  ['a quote that does not end', 'a\n"b\nc', [['a'], 'a quote that does not end']],
-  ['a quote inside of a plain field', 'a"b,c\nd', ['a quote inside of a field that is not quoted', ['d']]],
-  ['text behind a quoted field', '"a"b,c\nd', ['text behind a quoted field', ['d']]],
+  ['an unclosed quote', 'a\n"b\nc', [['a'], 'an unclosed quote']],
+  ['a quote inside of a plain field', 'a"b,c\nd', ['a quote in an unquoted field', ['d']]],
+  ['text after a quoted field', '"a"b,c\nd', ['text after a quoted field', ['d']]],
   ['nothing', '', []],
 ])('RFC 4180: %s', (_, text, expected) => {
   expect(fields(text)).toEqual(expected);

@@ -146,7 +146,7 @@ describe('one-time passwords', () => {
     const done = await admin(['otp', 'bulk', file(name, rows), '--out', out]);
     expect(done.code).toBe(1);
     expect(done.err).toContain(
-      'row 2: client_id "bulk-2": max_uses must be 1 or more (FIELD_INVALID)\n2 of 3 tokens made; the answers are in',
+      'row 2: client_id "bulk-2": max_uses must be 1 or more (FIELD_INVALID)\n2 of 3 tokens created; the results are in',
     );
     const lines = readFileSync(out, 'utf8').trim().split('\n');
     expect(lines.length).toBe(name.endsWith('.csv') ? 4 : 3);
@@ -162,7 +162,7 @@ describe('one-time passwords', () => {
     expect(dry.err).toMatch(/^row 2: client_id "bad-1": .*\nrow 3: client_id "bad-2": .*\n1 of 3 rows are valid\n$/);
     const list = ['otp', 'list', '--client-id', 'estimated', '--csv'];
     expect((await admin(list)).out.trim().split('\n')).toHaveLength(1);
-    expect((await admin(['otp', 'bulk', rows])).err).toMatch(/^making tokens: 3 rows, about \d+ s\n/);
+    expect((await admin(['otp', 'bulk', rows])).err).toMatch(/^creating tokens: 3 rows, about \d+ s\n/);
     expect((await admin(list)).out.trim().split('\n')).toHaveLength(2);
   });
 });
@@ -204,7 +204,7 @@ describe('certificates', () => {
     const args = ['cert', 'revoke', serial, '--reason', 'keyCompromise', '--invalidity-date', '2h'];
     const no = await admin(args, answering(''));
     expect(no).toMatchObject({ code: 1, out: '' });
-    expect(no.err).toContain('not confirmed: nothing was done');
+    expect(no.err).toContain('not confirmed: nothing was changed');
     expect(no.err).toContain(cn);
     expect(await json('cert', 'show', serial)).toMatchObject({ status: 'valid' });
     expect(await admin(args, answering('y'))).toMatchObject({ code: 0 });
@@ -220,14 +220,14 @@ describe('certificates', () => {
     const filter = ['--requester', one.cn];
     expect(await admin(['cert', 'revoke-all', ...filter, '--dry-run'])).toMatchObject({
       code: 0,
-      out: 'the filters find 1 certificates\n',
+      out: 'the filters match 1 certificates\n',
     });
     const wrong = await admin(['cert', 'revoke-all', ...filter, '--count', '2', '--yes']);
-    expect(wrong.err).toContain('--count says 2: nothing was revoked');
+    expect(wrong.err).toContain('--count is 2: nothing was revoked');
     expect((await admin(['cert', 'revoke-all', ...filter])).code).toBe(2);
     expect(await admin(['cert', 'revoke-all', ...filter, '--yes'])).toMatchObject({
       code: 0,
-      out: 'the filters find 1 certificates\n1 revoked\n',
+      out: 'the filters match 1 certificates\n1 revoked\n',
     });
     expect(await json('cert', 'show', one.serial)).toMatchObject({ status: 'revoked' });
     expect(await json('cert', 'show', two.serial)).toMatchObject({ status: 'valid' });
@@ -251,7 +251,7 @@ describe('requests', () => {
     expect((await admin(['request', 'show', idOf(one.cn)])).out).toContain('-----BEGIN CERTIFICATE REQUEST-----');
     const unsure = await admin(['request', 'approve', idOf(one.cn)]);
     expect(unsure).toMatchObject({ code: 2, out: '' });
-    expect(unsure.err).toContain('--yes says that it is meant');
+    expect(unsure.err).toContain('Pass --yes to confirm');
     expect(await json('request', 'approve', idOf(one.cn), '--yes')).toMatchObject({ status: 'approved' });
     expect((await admin(['request', 'reject', idOf(two.cn), '--yes'])).err).toContain('--reason TEXT is missing');
     expect(await json('request', 'reject', idOf(two.cn), '--reason', 'unknown', '--yes')).toMatchObject({
@@ -288,7 +288,7 @@ describe('requests', () => {
     expect((await admin([...base, 'devices'])).out).toMatch(/^verdict +issue$/m);
     expect(await json(...base, 'lab')).toMatchObject({ verdict: 'queue' });
     expect((await admin([...base, 'nonsense'])).err).toContain('(400 FIELD_INVALID)');
-    expect((await admin([...base.slice(0, 3), '--ca-label', 'lab'])).err).toContain('as whom?');
+    expect((await admin([...base.slice(0, 3), '--ca-label', 'lab'])).err).toContain('the requester is missing');
   });
 });
 
@@ -411,10 +411,7 @@ describe('who is calling', () => {
     const open = file('open-token', server.adminToken);
     chmodSync(open, 0o644);
     const { code, err } = await admin(['session', '--token-file', open]);
-    expect([code, err]).toEqual([
-      0,
-      expect.stringContaining(`warning: others than its owner can read or change ${open}`),
-    ]);
+    expect([code, err]).toEqual([0, expect.stringContaining(`warning: other users can read or change ${open}`)]);
   });
 
   test.each<[string, string[], Record<string, string>, number, string]>([
@@ -423,7 +420,7 @@ describe('who is calling', () => {
       ['otp', 'list'],
       { ESTUARY_ADMIN_TOKEN_FILE: '' },
       1,
-      'name a token with --token-file, or a certificate with --cert and --key; the call needs the role admin or ra',
+      'Pass a token with --token-file, or a certificate with --cert and --key. The call needs the role admin or ra',
     ],
     [
       'a wrong token',
@@ -437,7 +434,7 @@ describe('who is calling', () => {
       ['otp', 'list'],
       { ESTUARY_ADMIN_TOKEN_FILE: '', ESTUARY_ADMIN_TOKEN: 'token-of-an-operator' },
       1,
-      'this call needs the role admin or ra (403 ROLE_MISSING): you are "the operator", with the role operator',
+      'this call needs the role admin or ra (403 ROLE_MISSING). You are "the operator", with the role operator',
     ],
     [
       'no role',
@@ -446,28 +443,34 @@ describe('who is calling', () => {
       1,
       'without a role',
     ],
-    ['nobody listens', ['status', '--url', 'https://localhost:1'], {}, 3, 'nobody listens there'],
+    ['nobody listens', ['status', '--url', 'https://localhost:1'], {}, 3, 'connection refused'],
     ['no such host', ['status', '--url', 'https://host.invalid'], {}, 3, 'https://host.invalid: '],
     [
       'whom nobody trusts',
       ['status'],
       { ESTUARY_ADMIN_CA: '' },
       1,
-      "name the root of the server's certificate with --ca FILE",
+      "Pass the root of the server's certificate with --ca FILE",
     ],
     [
       'plain HTTP',
       ['status', '--url', 'http://localhost'],
       {},
       2,
-      'is no address of the kind https://est.example.com:9444',
+      'must be an https:// URL such as https://est.example.com:9444',
     ],
-    ['a path', ['status', '--url', 'https://localhost/admin/otp'], {}, 2, '--url has host and port alone'],
+    ['a path', ['status', '--url', 'https://localhost/admin/otp'], {}, 2, '--url must have only a host and a port'],
     ['no address', ['status'], { ESTUARY_ADMIN_URL: '' }, 2, '--url URL is missing'],
-    ['no file', ['status', '--token-file', '/nonexistent'], {}, 2, '--token-file: ENOENT'],
+    [
+      'no file',
+      ['status', '--token-file', '/nonexistent'],
+      {},
+      2,
+      '--token-file: cannot open /nonexistent: no such file or directory',
+    ],
     ['no PEM', ['status', '--ca', '/dev/null'], {}, 2, '--ca: /dev/null is not PEM'],
-    ['two formats', ['otp', 'list', '--json', '--csv'], {}, 2, '--json and --csv do not go together'],
-    ['no count', ['otp', 'list', '--limit', '0'], {}, 2, '--limit is not a whole number from 1 on'],
+    ['two formats', ['otp', 'list', '--json', '--csv'], {}, 2, '--json and --csv exclude each other'],
+    ['no count', ['otp', 'list', '--limit', '0'], {}, 2, '--limit must be a whole number of at least 1'],
     ['no time', ['audit', 'list', '--since', 'yesterday'], {}, 2, '--since is a time like'],
     [
       'a wrong status',
@@ -477,7 +480,7 @@ describe('who is calling', () => {
       'status must be one of active, consumed, expired, revoked (400 FIELD_INVALID)',
     ],
     ['a wrong cursor', ['otp', 'list', '--cursor', 'odd'], {}, 1, '(400 CURSOR_INVALID)'],
-    ['an interval alone', ['otp', 'list', '--interval', '3'], {}, 2, '--interval goes with --watch'],
+    ['an interval alone', ['otp', 'list', '--interval', '3'], {}, 2, '--interval requires --watch'],
     ['no such command', ['opt', 'list'], {}, 2, 'there is no command "opt list" (the nearest known one is "otp list")'],
     ['no such option', ['otp', 'list', '--token', 'x'], {}, 2, 'there is no option --token'],
   ])('%s is a sentence and an exit code', async (_, args, more, code, sentence) => {
@@ -489,9 +492,7 @@ describe('who is calling', () => {
 
   test('the name of the server is checked, and another listener is no admin API', async () => {
     const est = server.server.port('est');
-    expect((await admin(['status', '--url', `https://localhost:${est}`])).err).toContain(
-      'but not as the admin API does',
-    );
+    expect((await admin(['status', '--url', `https://localhost:${est}`])).err).toContain('which is not the admin API');
     const elsewhere = await admin(['status', '--url', `https://127.0.0.1.nip.invalid:${est}`]);
     expect(elsewhere.code).toBe(3);
   });
@@ -563,7 +564,7 @@ describe('devices', () => {
     ];
     for (const [args, sentence] of [
       [[two], 'the file must contain exactly one certificate'],
-      [[unit], 'this is not the certificate of a CA'],
+      [[unit], 'this is not a CA certificate'],
       [[file('empty.pem', '')], 'Certificate'],
       [['/nonexistent'], 'no such file'],
       [[pem, '--match-issuer-spki', 'ab'], 'exclude each other'],
@@ -574,10 +575,10 @@ describe('devices', () => {
   });
 
   test.each([
-    [['create', 'x', '--attribute', 'site'], '--attribute: "site" is not of the form NAME=TEXT'],
-    [['change', 'x'], 'what is to change?'],
+    [['create', 'x', '--attribute', 'site'], '--attribute: "site" must have the form NAME=TEXT'],
+    [['change', 'x'], 'nothing to change'],
     [['change', 'x', '--clear', 'id'], '--clear: "id" is none of ca, match, attributes, not_after, note'],
-    [['change', 'x', '--clear', 'note', '--note', 'y'], '--clear note does not go with a new one'],
+    [['change', 'x', '--clear', 'note', '--note', 'y'], '--clear note and a new value exclude each other'],
     [['import', '/nonexistent'], 'FILE /nonexistent cannot be read'],
     [['import', '/dev/null'], 'FILE has no header line'],
   ])('%j is refused before anything is sent', async (args, sentence) => {
