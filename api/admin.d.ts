@@ -207,8 +207,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Revoke a certificate: it authenticates nobody from now on
-         * @description Only `certificateHold` can be reversed, and another call can give a held certificate a final reason. The body may be left out.
+         * Revoke a certificate; it no longer authenticates
+         * @description Only `certificateHold` can be reversed, and another call can give a held certificate a final reason. The body is optional.
          */
         post: operations["postCertificatesBySerialRevoke"];
         delete?: never;
@@ -940,15 +940,15 @@ export interface components {
                 ca?: string;
                 /** @description A further label of a CA: certificates requested there. */
                 label?: string;
-                /** @description A part of the subject; upper and lower case alike. */
+                /** @description A part of the subject; case-insensitive. */
                 subject?: string;
-                /** @description A part of one of the subjectAltNames, as in records (`DNS:a`); upper and lower case alike. */
+                /** @description A part of one of the subjectAltNames, as in records (`DNS:a`); case-insensitive. */
                 san?: string;
-                /** @description The whole serial number, hex. */
+                /** @description The complete serial number, hex. */
                 serial?: string;
-                /** @description Who asked for it, as records have it. */
+                /** @description The requester, as in records. */
                 requester?: string;
-                /** @description A device's id. */
+                /** @description The ID of a device. */
                 device?: string;
                 /** @enum {string} */
                 status?: "valid" | "revoked" | "expired";
@@ -1025,7 +1025,7 @@ export interface components {
             /** @description The first 100 that are overdue. */
             overdue_certificates: components["schemas"]["Certificate"][];
         };
-        /** @description Why, and how many. */
+        /** @description The filters, the reason and the expected number. */
         BulkRevocation: {
             filter: {
                 /** @description A CA's label. */
@@ -2955,7 +2955,7 @@ export interface operations {
                     "application/json": components["schemas"]["Certificate"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2964,7 +2964,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2973,7 +2973,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2982,7 +2982,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2991,7 +2991,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The state of things forbids it. */
+            /** @description The current state does not allow the call. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3000,7 +3000,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3009,7 +3009,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3023,11 +3023,11 @@ export interface operations {
     getRenewals: {
         parameters: {
             query?: {
-                /** @description Oldest first unless `desc`. */
+                /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
-                /** @description How many items one answer holds at most. */
+                /** @description The largest number of items in one response. */
                 limit?: number;
-                /** @description next_cursor of the answer before; absent for the first. */
+                /** @description next_cursor of the previous response; absent for the first page. */
                 cursor?: string;
             };
             header?: never;
@@ -3048,7 +3048,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3057,7 +3057,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3066,7 +3066,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3075,7 +3075,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3084,7 +3084,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3118,7 +3118,7 @@ export interface operations {
                     "application/json": components["schemas"]["Renewal"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3127,7 +3127,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3136,7 +3136,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3154,7 +3154,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The body is not application/json, or of another type that the call takes. */
+            /** @description The call does not accept this Content-Type. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3163,7 +3163,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3172,7 +3172,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3203,7 +3203,7 @@ export interface operations {
                     "application/json": components["schemas"]["RenewalProgress"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3212,7 +3212,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3221,7 +3221,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3230,7 +3230,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3239,7 +3239,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3248,7 +3248,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3277,7 +3277,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3286,7 +3286,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3295,7 +3295,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3304,7 +3304,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3313,7 +3313,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3322,7 +3322,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4676,7 +4676,7 @@ export interface operations {
                     "application/json": components["schemas"]["CaRevocation"];
                 };
             };
-            /** @description A parameter or the body is malformed; the message names the field. */
+            /** @description A parameter or the body is malformed. The message names the field. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4685,7 +4685,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No valid admin credentials; with WWW-Authenticate: Bearer. */
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4694,7 +4694,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The call needs a role that the caller does not have, or a browser sends it for a page of another site. */
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4703,7 +4703,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The object does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4712,7 +4712,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The state of things forbids it. */
+            /** @description The current state does not allow the call. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4721,7 +4721,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Something of ours failed; the log says what. */
+            /** @description The server failed. The log has the reason. */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4730,7 +4730,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store or the audit log cannot be written or read for now. */
+            /** @description The store or the audit log is temporarily unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4900,7 +4900,7 @@ export interface operations {
                 /** @description Records up to this time. */
                 until?: string;
                 type?: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
-                /** @description A part of the subject, who it was; upper and lower case alike. */
+                /** @description A part of the subject; case-insensitive. */
                 subject?: string;
                 /** @description A label. */
                 ca?: string;

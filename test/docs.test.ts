@@ -1,6 +1,6 @@
 /** The docs of day two are held to what they speak of: alerts, configuration keys, codes, files and sections. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { IsArray, IsObject, IsUnion } from 'typebox';
 import type { TSchema } from 'typebox';
@@ -55,26 +55,7 @@ describe('the docs of day two', () => {
     const named = [...read(`docs/${page}.md`).matchAll(/`([A-Z][A-Z0-9]+_[A-Z0-9_]+)`/g)].map(([, code = '']) => code);
     expect(named.filter((code) => !codes.has(code))).toEqual([]);
   });
-
-  test.each(PAGES)('the sections that docs/%s.md links to are there', (page) => {
-    const links = [...read(`docs/${page}.md`).matchAll(/\]\(([a-z./-]*\.md)?#([^)]+)\)/g)];
-    const missing = links.filter(
-      ([, file, anchor = '']) =>
-        !anchorsOf(file === undefined ? `docs/${page}.md` : join('docs', dirname(page), file)).includes(anchor),
-    );
-    expect(missing.map(([link]) => link)).toEqual([]);
-  });
 });
-
-/** As GitHub makes them of headings. */
-function anchorsOf(file: string): string[] {
-  return [...read(file).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
-    heading
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
-      .replaceAll(' ', '-'),
-  );
-}
 
 const PROSE = globSync(['*.md', 'docs/**/*.md', 'fixtures/**/*.md'], { cwd: ROOT });
 test.each(PROSE)('the files under test, fixtures and scripts that %s names exist', (page) => {

@@ -17,6 +17,15 @@ const linksOf = (page: string): string[] =>
     .filter((target) => !/^[a-z]+:/.test(target))
     .map((target) => join(dirname(page), target));
 
+/** As GitHub makes them of headings. */
+const anchorsOf = (page: string): string[] =>
+  [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+
 describe('README', () => {
   test('has at most 150 lines', () => {
     expect(read('README.md').split('\n').length - 1).toBeLessThanOrEqual(150);
@@ -26,6 +35,15 @@ describe('README', () => {
 describe('the documentation', () => {
   test.each(PAGES)('every link in %s leads to a file', (page) => {
     expect(linksOf(page).filter((target) => !existsSync(join(ROOT, target)))).toEqual([]);
+  });
+
+  test.each(PAGES)('every link in %s to a heading leads to one', (page) => {
+    const links = [...read(page).matchAll(/\]\(([^)#\s:]*\.md)?#([^)\s]+)\)/g)];
+    const missing = links.filter(([, target, anchor = '']) => {
+      const file = target === undefined ? page : join(dirname(page), target);
+      return !anchorsOf(file).includes(anchor);
+    });
+    expect(missing.map(([link]) => link)).toEqual([]);
   });
 
   test('docs/README.md or README.md links to every page of docs/', () => {

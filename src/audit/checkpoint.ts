@@ -24,7 +24,8 @@ export class CheckpointKey {
   constructor(spki: Buffer) {
     this.#publicKey = parsePublicKey(spki);
     const algorithm = defaultSignatureAlgorithm(this.#publicKey.keyType);
-    if (algorithm === undefined) throw new InputError(`a key of the type ${this.#publicKey.keyType} cannot sign checkpoints`);
+    if (algorithm === undefined)
+      throw new InputError(`a key of the type ${this.#publicKey.keyType} cannot sign checkpoints`);
     this.#algorithm = algorithm;
   }
 
@@ -99,7 +100,10 @@ export class Seals {
     const signed = this.#hashes[checkpoint.seq % REMEMBERED];
     const isFar = checkpoint.seq <= seq - REMEMBERED || signed === undefined;
     if (checkpoint.seq >= seq || (!isFar && signed !== checkpoint.hash))
-      throw new Broken(seq, `the checkpoint in record ${seq} signs a record ${checkpoint.seq} that differs from the one in the log`);
+      throw new Broken(
+        seq,
+        `the checkpoint in record ${seq} signs a record ${checkpoint.seq} that differs from the one in the log`,
+      );
     this.found.push({ ...checkpoint, record: seq });
   }
 

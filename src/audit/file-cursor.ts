@@ -84,7 +84,10 @@ export class FileCursor {
   surplus(last: ChainHead): number {
     const { file_size } = this.#stored;
     if (!(this.#lines.next().done ?? false) || this.#size < file_size)
-      throw new BrokenFile(last.seq + 1, `the audit file continues after record ${last.seq}, the last record in the store`);
+      throw new BrokenFile(
+        last.seq + 1,
+        `the audit file continues after record ${last.seq}, the last record in the store`,
+      );
     let head = last;
     if (this.#fd === undefined) return 0;
     for (const line of readLines(this.#fd, file_size, this.#size)) {

@@ -103,8 +103,7 @@ export class AdminAuthenticator {
   }
 
   #byTokenKey(settings: AdminAuthSettings, key: string): AdminIdentity | string | undefined {
-    if (!settings.bearer_token.enabled || settings.mode === 'required')
-      return 'bearer tokens are no longer accepted';
+    if (!settings.bearer_token.enabled || settings.mode === 'required') return 'bearer tokens are no longer accepted';
     const holder = this.#administrators(settings).withTokenKey(key);
     return holder?.notAfter !== undefined && holder.notAfter <= this.#now()
       ? `the bearer token of ${holder.display} has expired`

@@ -57,7 +57,10 @@ export class FailureRecords {
     try {
       await this.#options.store.audit([{ ...last, detail: cutText(detail, MAX_DETAIL) }]);
     } catch (error) {
-      this.#options.log.error({ detail: describe(error), counted: count }, 'cannot write the count of authentication failures to the audit log');
+      this.#options.log.error(
+        { detail: describe(error), counted: count },
+        'cannot write the count of authentication failures to the audit log',
+      );
     }
   }
 }

@@ -58,7 +58,8 @@ export class GuardedAttempts {
       ...requestIdField(),
     };
     await lockout.check(keys, now, event);
-    if (this.#underWay >= MAX_ATTEMPTS) throw passwordCheckBusy(retryAfter, `${MAX_ATTEMPTS} attempts are already in progress`);
+    if (this.#underWay >= MAX_ATTEMPTS)
+      throw passwordCheckBusy(retryAfter, `${MAX_ATTEMPTS} attempts are already in progress`);
     this.#underWay += 1;
     try {
       return await this.#limiter.run(keys, async (waited) => {

@@ -269,7 +269,7 @@ export interface Signer {
   close?(): Promise<void>;
 }
 
-export function labelledLog(log: IsolatedLog, ca: string): IsolatedLog {
+export function labeledLog(log: IsolatedLog, ca: string): IsolatedLog {
   return {
     info: (fields, message) => log.info({ ca, ...fields }, message),
     warn: (fields, message) => log.warn({ ca, ...fields }, message),

@@ -161,7 +161,7 @@ export class Enrollment {
   }
 
   /**
-   * Takes an authorized request to its certificate or, with `approval = "manual"` or a queueing CA, into the queue. A
+   * Takes an authorized request to its certificate or, with `approval = "manual"` or a queuing CA, into the queue. A
    * repeat with the same token gets the first outcome.
    * @param isGone whether the client has disconnected
    * @throws EstuaryError as {@link enroll}

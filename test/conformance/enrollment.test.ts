@@ -53,7 +53,7 @@ describe('RFC 7030 §3.2.2, contract: paths and labels', () => {
     expect(issuers[2]).toMatch(/Lab CA/);
   });
 
-  test('a labelled enrollment is signed by that CA', async () => {
+  test('an enrollment with a label is signed by that CA', async () => {
     const answer = await estuary.enroll(wire, { password: await otp(), path: 'lab/simpleenroll' });
     expect(leaf(certificatePem(answer)).issuer).toMatch(/Lab CA/);
   });

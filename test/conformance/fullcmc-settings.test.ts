@@ -1,4 +1,4 @@
-/** `[cmc]` and its neighbours in the configuration, at the built server. */
+/** `[cmc]` and its neighbors in the configuration, at the built server. */
 import { createPrivateKey, createPublicKey, randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -47,7 +47,7 @@ describe.skipIf(!possible)('a server with its CA keys in SoftHSM2', () => {
     [
       'a missing key',
       { key_label: 'nobody' },
-      'ca[devices].pkcs11.key_label: token "est" has no private key labelled "nobody"',
+      'ca[devices].pkcs11.key_label: token "est" has no private key labeled "nobody"',
     ],
     ['a missing token', { token_label: 'gone' }, 'ca[devices].pkcs11.token_label: there is no token "gone"'],
     [

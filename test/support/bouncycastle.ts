@@ -17,7 +17,7 @@ export type EstClientArguments = (operation: string, options: Readonly<Record<st
  */
 export async function compileEstClient(classes: string): Promise<EstClientArguments> {
   await run('javac', ['-cp', JARS, '-d', classes, SOURCE], { timeout: 100_000 });
-  // Each run lasts a second: no time for the optimising compiler.
+  // Each run lasts a second: no time for the optimizing compiler.
   const classPath = [JARS, BOUNCY_CASTLE_TLS_JAR, classes].join(':');
   const java = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-cp', classPath, 'EstClient'];
   return (operation, options) => [

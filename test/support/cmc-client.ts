@@ -47,7 +47,7 @@ export interface CmcClient {
 /** @param folder where the classes go */
 export async function compileCmcClient(folder: string): Promise<CmcClient> {
   await run('javac', ['-cp', jars, '-d', folder, ...SOURCES], { timeout: 200_000 });
-  // Each run lasts a second: no time for the optimising compiler.
+  // Each run lasts a second: no time for the optimizing compiler.
   const java = async (...args: readonly string[]): Promise<string> => {
     const options = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-cp', `${jars}:${folder}`];
     return (await run('java', [...options, ...args], { timeout: 100_000 })).toString('utf8');

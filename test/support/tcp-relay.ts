@@ -77,7 +77,7 @@ export class TcpRelay {
     await listen(this.#server, this.port);
   }
 
-  /** Nothing is held back on the way, or what both ends send at once would wait 40 ms for an acknowledgement. */
+  /** Nothing is held back on the way, or what both ends send at once would wait 40 ms for an acknowledgment. */
   #serve(server: Server): void {
     server.on('connection', (client) => {
       this.#keep(client);

@@ -70,7 +70,8 @@ export class IssuerKeys {
   }
 
   async #fetched(): Promise<void> {
-    if (this.#waiting >= MAX_WAITING) throw this.#unavailable(`${MAX_WAITING} requests are already waiting for the keys`);
+    if (this.#waiting >= MAX_WAITING)
+      throw this.#unavailable(`${MAX_WAITING} requests are already waiting for the keys`);
     this.#waiting += 1;
     try {
       await this.#fetch();
@@ -142,7 +143,8 @@ function download(url: string, ca: string | undefined): Promise<string> {
     request.on('response', (response) => {
       const chunks: Buffer[] = [];
       let size = 0;
-      if (response.statusCode !== 200) request.destroy(new Error(`${url} responded with status ${response.statusCode}`));
+      if (response.statusCode !== 200)
+        request.destroy(new Error(`${url} responded with status ${response.statusCode}`));
       response.on('data', (chunk: Buffer) => {
         size += chunk.length;
         chunks.push(chunk);

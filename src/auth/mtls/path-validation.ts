@@ -77,7 +77,8 @@ export function issuerProblem(certificate: Certificate, { anchor, below }: Issue
   if (!mayIssue(certificate, anchor)) return 'is not a CA certificate';
   if (certificate.keyUsage !== undefined && !certificate.keyUsage.includes('keyCertSign'))
     return 'has a keyUsage without keyCertSign';
-  if (certificate.pathLength !== undefined && below > certificate.pathLength) return 'has more CA certificates below it than its pathLenConstraint allows';
+  if (certificate.pathLength !== undefined && below > certificate.pathLength)
+    return 'has more CA certificates below it than its pathLenConstraint allows';
   if (!allowsPurpose(certificate, [OID.clientAuth])) return 'has an extKeyUsage without clientAuth';
   const critical = unprocessedCriticalExtension(certificate);
   if (critical !== undefined) return `has a critical extension ${critical} that is not supported`;

@@ -162,7 +162,8 @@ function refuseUnsupported(list: CertificateList, scope: IssuingDistributionPoin
   if (findExtension(list.extensions, OID.deltaCRLIndicator) !== undefined)
     throw new InputError('delta CRLs are not supported; use the complete CRL');
   if (scope?.indirectCRL === true) throw new InputError('indirect CRLs are not supported');
-  if (scope?.onlySomeReasons === true) throw new InputError('CRLs that cover only some revocation reasons are not supported');
+  if (scope?.onlySomeReasons === true)
+    throw new InputError('CRLs that cover only some revocation reasons are not supported');
   if (scope?.onlyContainsAttributeCerts === true) throw new InputError('it covers attribute certificates only');
   const critical = list.extensions.find(({ oid, critical }) => critical && !KNOWN_CRITICAL.has(oid));
   if (critical !== undefined) throw new InputError(`its critical extension ${critical.oid} is not supported`);
@@ -184,7 +185,7 @@ async function findSigner(
     const { spki } = candidate;
     return { spki, signers: candidates.filter(([certificate]) => certificate?.spki.equals(spki) === true) };
   }
-  throw new InputError("no certificate of its issuer that may sign CRLs verifies its signature");
+  throw new InputError('no certificate of its issuer that may sign CRLs verifies its signature');
 }
 
 async function readSerials(list: CertificateList): Promise<Set<string>> {

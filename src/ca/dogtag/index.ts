@@ -4,7 +4,7 @@ import type { DogtagCaMaterial } from '../../config/material/material.ts';
 import type { DogtagCaConfig } from '../../config/schema.ts';
 import { isSameConfig } from '../../config/secret.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
-import { labelledLog, type DriverContext, type Predecessor } from '../driver.ts';
+import { labeledLog, type DriverContext, type Predecessor } from '../driver.ts';
 import { clientTls } from '../remote/http.ts';
 import { RemoteChain } from './chain.ts';
 import { CmcService } from './cmc.ts';
@@ -39,7 +39,7 @@ export function createDogtagCa(
     timeout,
     checkInterval: dogtag.check_interval * 1000,
     retryAfter,
-    log: labelledLog(log, label),
+    log: labeledLog(log, label),
   };
   const replicas: Replicas = new Replicas({ ...common, urls: dogtag.urls, subsystem: 'ca' }, () =>
     chain.refresh(replicas),

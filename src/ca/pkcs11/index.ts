@@ -6,7 +6,7 @@ import { isSameConfig } from '../../config/secret.ts';
 import { describe, EstuaryError } from '../../errors.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
 import { IsolatedError } from '../../process/protocol.ts';
-import { labelledLog, type Predecessor, type Signer } from '../driver.ts';
+import { labeledLog, type Predecessor, type Signer } from '../driver.ts';
 import { createLocalCa, LocalCa, type LocalCaConfig, type LocalCaContext } from '../local/index.ts';
 import { Pkcs11Signer } from './pkcs11-signer.ts';
 import { TokenFault } from './wire.ts';
@@ -81,7 +81,7 @@ function createSigner(
   const { label, pkcs11 } = settings;
   const pin = pkcs11.pin.reveal().toString('utf8');
   try {
-    return new Pkcs11Signer({ ...pkcs11, pin, env, retryAfter, expectedSpki, log: labelledLog(log, label) });
+    return new Pkcs11Signer({ ...pkcs11, pin, env, retryAfter, expectedSpki, log: labeledLog(log, label) });
   } catch (error) {
     throw tokenProblem(error, settings);
   }

@@ -108,7 +108,7 @@ export function openSession(token: Token, pin: string, mode: 'read-only' | 'read
 }
 
 export function keyName({ key_label, key_id }: KeyReference): string {
-  return key_label === undefined ? `with the id ${String(key_id)}` : `labelled "${key_label}"`;
+  return key_label === undefined ? `with the id ${String(key_id)}` : `labeled "${key_label}"`;
 }
 
 /** All objects of a class that match the reference. */

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { UpstreamCaMaterial } from '../../config/material/material.ts';
 import { isSameConfig } from '../../config/secret.ts';
-import { labelledLog, type DriverContext, type Predecessor } from '../driver.ts';
+import { labeledLog, type DriverContext, type Predecessor } from '../driver.ts';
 import { RemoteCa } from './remote-ca.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -34,7 +34,7 @@ export function createUpstreamCa<M extends UpstreamCaMaterial>(
     chain,
     retryAfter,
     validityDays: table.profile.validity_days,
-    log: labelledLog(log, label),
+    log: labeledLog(log, label),
     store,
     now,
   });

@@ -60,9 +60,7 @@ export function registerStatistics(app: AdminApp, deps: AdminDependencies): void
         querystring: strictObject({
           since: Type.Optional(Timestamp('Intervals from this time on; default one day ago, with `day` 30 days ago.')),
           until: Type.Optional(Timestamp('Intervals up to this time; default now.')),
-          interval: Type.Optional(
-            oneOf(['hour', 'day'], { description: 'Default `hour`; days are in UTC.' }),
-          ),
+          interval: Type.Optional(oneOf(['hour', 'day'], { description: 'Default `hour`; days are in UTC.' })),
           ca: whole('A label.'),
         }),
         response: { 200: Statistics, ...errorResponses(400) },

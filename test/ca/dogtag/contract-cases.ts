@@ -11,7 +11,7 @@ import type { DogtagSettings } from '../../support/dogtag-stand-in/index.ts';
 import type { Answer } from '../../support/https.ts';
 import { issue, issued, newRequest, openDriver, queued, requestFor } from './support.ts';
 
-/** A Dogtag, real or not, with an auto-approving and a queueing profile that keep any key and the names. */
+/** A Dogtag, real or not, with an auto-approving and a queuing profile that keep any key and the names. */
 export interface ContractTarget {
   settings(profile: 'auto' | 'queue' | 'caServerCert' | 'nosuch'): DogtagSettings;
   /** The name of a profile. */
@@ -105,7 +105,7 @@ export const CONTRACT_CASES: readonly ContractCase[] = [
     },
   },
   {
-    name: 'a queueing profile leaves the request pending; approved, it is issued',
+    name: 'a queuing profile leaves the request pending; approved, it is issued',
     run: (target) =>
       withDriver(target, 'queue', async (ca) => {
         const request = await newRequest('contract-queue', ['q.example']);
@@ -121,8 +121,8 @@ export const CONTRACT_CASES: readonly ContractCase[] = [
     name: 'a profile tells whether it issues at once',
     run: async (target) => {
       await withDriver(target, 'auto', (ca) => expect(ca.remoteQueue.issuesAtOnce()).resolves.toBe(true));
-      for (const queueing of ['queue', 'caServerCert'] as const)
-        await withDriver(target, queueing, (ca) => expect(ca.remoteQueue.issuesAtOnce()).resolves.toBe(false));
+      for (const queuing of ['queue', 'caServerCert'] as const)
+        await withDriver(target, queuing, (ca) => expect(ca.remoteQueue.issuesAtOnce()).resolves.toBe(false));
       await withDriver(target, 'nosuch', (ca) =>
         expect(ca.remoteQueue.issuesAtOnce()).rejects.toMatchObject({ status: 500, code: 'CA_PROFILE_UNREADABLE' }),
       );

@@ -149,7 +149,7 @@ describe.skipIf(!requires('softhsm'))('a key in SoftHSM2', () => {
       ['an empty PIN', { pin: '' }, 'TOKEN_PIN', /refuses the PIN/],
       ['a missing token', { token_label: 'elsewhere' }, 'TOKEN_SLOT', /there is no token "elsewhere"/],
       ['a missing slot', { slot: 4711 }, 'TOKEN_SLOT', /there is no slot 4711/],
-      ['a missing label', { key_label: 'nobody' }, 'TOKEN_KEY', /no private key labelled "nobody"/],
+      ['a missing label', { key_label: 'nobody' }, 'TOKEN_KEY', /no private key labeled "nobody"/],
       ['a missing id', { key_id: 'ffff' }, 'TOKEN_KEY', /no private key with the id ffff/],
       ['a key in another token', { token_label: 'other' }, 'TOKEN_KEY', /token "other" has no private key/],
       ['a missing module', { module: '/nowhere/lib.so' }, 'TOKEN_MODULE', /cannot use the module \/nowhere\/lib\.so/],
@@ -174,7 +174,7 @@ describe.skipIf(!requires('softhsm'))('a key in SoftHSM2', () => {
       await hsm.addKey('other', 'ec:P-256', 'twin', '02');
       await expect(open({ token_label: 'other', key_label: 'twin' })).rejects.toMatchObject({
         code: 'TOKEN_KEY',
-        message: 'token "other" has 2 private key labelled "twin"; use key_id',
+        message: 'token "other" has 2 private key labeled "twin"; use key_id',
       });
       await open({ token_label: 'other', key_id: '02' });
     });

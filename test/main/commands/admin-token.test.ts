@@ -76,7 +76,7 @@ describe('estuary admin token new', () => {
   test.each([
     [['--description', 'ops'], '--roles ROLES is missing'],
     [['--roles', 'ra'], '--description TEXT is missing'],
-    [['--description', 'ops', '--roles', 'root'], '"root" is none of admin, ra, auditor, operator'],
+    [['--description', 'ops', '--roles', 'root'], '"root" is unknown. Allowed: admin, ra, auditor, operator'],
     [['--description', 'ops', '--roles', 'ra', '--days', '0'], '--days must be a whole number'],
     [['--description', 'a\nb', '--roles', 'ra'], '--description must have'],
   ])('%j: a line that says what is wrong', async (args, message) => {

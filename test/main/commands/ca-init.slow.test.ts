@@ -229,7 +229,7 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
     const other = await configure(tokenCa('other', ['key_label = "twice"']));
     const refused = await init('--config', other, '--ca', 'other');
     expect(refused).toMatchObject({ code: 1 });
-    expect(refused.err).toContain('token "est" already has a key labelled "twice"');
+    expect(refused.err).toContain('token "est" already has a key labeled "twice"');
     expect(refused.err).toContain('--use-existing-key');
     expect(existsSync(`${folder.path}/other.pem`)).toBe(false);
     expect(await init('--config', other, '--ca', 'other', '--use-existing-key')).toMatchObject({ code: 0 });
@@ -282,7 +282,7 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
         'a missing key',
         ['key_label = "nobody"'],
         'pin_env = "HSM_PIN"',
-        'ca "twice": pkcs11.key_label: token "est" has no private key labelled "nobody"',
+        'ca "twice": pkcs11.key_label: token "est" has no private key labeled "nobody"',
       ],
       [
         'a missing id',
