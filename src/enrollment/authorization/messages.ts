@@ -94,7 +94,7 @@ export type Decision =
 export function readAnswer(body: Buffer): Decision {
   const value = parseJson(body);
   if (!answerSchema.Check(value))
-    throw new InputError('the answer is not of the schema of docs/reference/authorization.md');
+    throw new InputError('the response does not match the schema of docs/reference/authorization.md');
   if (!value.allow) {
     if (/\p{Cc}/u.test(value.reason) || value.reason.trim() === '' || !value.reason.isWellFormed())
       throw new InputError('the reason is not plain text');
