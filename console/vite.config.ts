@@ -4,7 +4,7 @@ import { defineConfig, type Plugin } from 'vite';
 
 const OUT = new URL('../dist/console/', import.meta.url);
 
-/** Each script and style sheet beside its compressed forms: the server compresses nothing itself. */
+/** Writes compressed forms next to each script and style sheet: the server does not compress. */
 const compressed: Plugin = {
   name: 'compressed',
   apply: 'build',

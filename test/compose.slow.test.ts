@@ -57,7 +57,7 @@ describe('config/compose-postgresql.yml', () => {
   }, 300_000);
   afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-  test.each(NODES)('%s reads the configuration that is mounted, with a name of its own', async (name) => {
+  test.each(NODES)('%s reads the configuration that is mounted, with a unique name', async (name) => {
     expect(at(compose, 'services', name, 'volumes')).toEqual(['../nodes:/etc/estuary:ro']);
     expect(textAt(compose, 'services', name, 'hostname')).toBe(name);
     expect(at(compose, 'services', name, 'depends_on', 'primary', 'condition')).toBe('service_healthy');

@@ -129,7 +129,7 @@ describe('lines are gathered for a few milliseconds', () => {
     expect(written).toEqual([long + long, long, huge, long]);
   });
 
-  test('at the end of the process the rest is written, by itself', () => {
+  test('at the end of the process the rest is written automatically', () => {
     const { lines, written, last } = buffer();
     lines.end();
     lines.write(info(1));

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { runAny } from './support/command.ts';
 import { ROOT } from './support/root.ts';
 
-test('every step of the nightly run has a bound, a name of its own, and a command whose files exist', () => {
+test('every step of the nightly run has a time limit, a unique name, and a command whose files exist', () => {
   const lines = readFileSync(join(ROOT, 'scripts/nightly-steps'), 'utf8').split('\n');
   const steps = lines.filter((line) => line !== '' && !line.startsWith('#'));
   expect(steps.filter((step) => !/^\d+[smh] [^:]+: \S/.test(step))).toEqual([]);

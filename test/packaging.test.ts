@@ -32,7 +32,7 @@ function packagesOf(
 /** The Node runtimes, which nothing imports. */
 const isRuntime = (name: string): boolean => /^node-(bin-)?(linux|darwin|win)-/.test(name);
 
-/** The packages that modules under `src` load when they run; what is imported for its types alone is none. */
+/** The packages that modules under `src` load at run time, without type-only imports. */
 function importedBySrc(): ReadonlySet<string> {
   const packages = new Set<string>();
   for (const file of readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })) {

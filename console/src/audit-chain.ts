@@ -18,7 +18,7 @@ export interface ChainState {
 /** From the oldest record of the store to the newest. @param tell is called after each part */
 export async function verifyChain(tell: (state: ChainState) => void, signal: AbortSignal): Promise<void> {
   let cursor: string | undefined;
-  // Each node of a shared store has a chain of its own.
+  // Each node of a shared store has its own chain.
   const ends = new Map<string | undefined, AuditRecord>();
   let state: ChainState = { checked: 0, isDone: false };
   do {

@@ -20,7 +20,7 @@ function listen(): () => void {
   });
   source.onerror = () => {
     isLive.value = false;
-    // The browser comes back by itself, unless it was answered that it must not: then the session may have ended.
+    // The browser reconnects automatically unless the response forbids it: then the session may have ended.
     if (source.readyState !== EventSource.CLOSED || timer !== undefined) return;
     timer = setTimeout(() => {
       close = listen();

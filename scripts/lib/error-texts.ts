@@ -1,4 +1,4 @@
-/** What the source throws: each code with the public texts beside it. */
+/** The errors that the source throws: each code with its public texts. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';

@@ -41,7 +41,7 @@ const watchdog = new Watchdog(join(findings, 'hangs.bin'));
 const probe = await TlsProbe.open();
 /** What an exception thrown outside of any promise of ours belongs to. */
 let running = '';
-/** What targets have running beside them. */
+/** Background services of the targets. */
 const stops: (() => Promise<void>)[] = [];
 
 async function fuzzer(name: string, seconds: number): Promise<Fuzzer> {

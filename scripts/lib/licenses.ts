@@ -1,6 +1,6 @@
 /** Which licenses may be in what is given away, and what a package's says. */
 
-/** SPDX identifiers: none of them asks more of whoever passes the program on than to keep the notices. */
+/** SPDX identifiers: none of these licenses requires more of redistributors than to keep the notices. */
 export const ALLOWED: ReadonlySet<string> = new Set([
   '0BSD',
   'Apache-2.0',

@@ -111,7 +111,7 @@ test.each([
   ['no record', '{}'],
   ['seq that is no number', good.replace('"seq":1', '"seq":"1"')],
   ['seq that was changed', good.replace('"seq":1', '"seq":2')],
-  ['time that is none', good.replace('2026-11-21', '2026-99-21')],
+  ['invalid time', good.replace('2026-11-21', '2026-99-21')],
   ['a field that was changed', good.replace('device-1', 'device-2')],
   ['a field that was removed', good.replace('"ca":"devices",', '')],
   ['a field that was added', good.replace('"seq"', '"note":"x","seq"')],

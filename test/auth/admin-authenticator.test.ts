@@ -241,7 +241,7 @@ describe('who has which roles', () => {
     expect(await rolesOf(certificate, settings)).toEqual(expected);
   });
 
-  test('a token with roles of its own, whatever default_roles says', async () => {
+  test('a token has its own roles, regardless of default_roles', async () => {
     const tokens = TOKENS.map((one) => ({
       ...one,
       roles: one.description === 'second' ? (['ra', 'operator'] as const) : [],

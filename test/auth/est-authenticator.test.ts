@@ -414,7 +414,7 @@ describe('a certificate is of this server', () => {
   });
 });
 
-describe('service-spec GSSAPI a ticket that is not verified, beside a client certificate', () => {
+describe('service-spec GSSAPI an unverified ticket next to a client certificate', () => {
   const krb5 = Buffer.from('06092a864886f712010202', 'hex');
   const token = tlv(0x60, krb5, Buffer.from([1, 0]), apReq({ realm: text('EXAMPLE.TEST') }));
 

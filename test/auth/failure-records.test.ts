@@ -106,7 +106,7 @@ describe('refusals of one address share a record that counts them', () => {
     expect(records[0]?.detail).toBe(`${'b'.repeat(1024)}… (5000 characters)`);
   });
 
-  test('a store that cannot write fails the request of a record of its own, and is in the log for a count', async () => {
+  test('a store that cannot write fails the request of an individual record, and logs the failure of a count', async () => {
     let full = false;
     const { failures, log } = kept(() => full);
     for (let n = 0; n < 7; n++) await failures.record(refusal());

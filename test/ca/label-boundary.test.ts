@@ -54,7 +54,7 @@ describe('a certificate is one of the label that it was asked for at', () => {
     expect(asked).toEqual(['true devices', 'true devices']);
   });
 
-  test("one of the CA's key that the store does not know is nobody's; one of a renewal_issuers is let in by its CA", async () => {
+  test("a certificate of the CA's key that the store does not know belongs to no label; one of a renewal_issuers is accepted", async () => {
     const foreign = row('guests', { der: (await makeClient('CN=device-1', other)).der });
     for (const rows of [[], [foreign]]) {
       const { made } = boundary(['devices'], { rows });

@@ -59,7 +59,7 @@ describe('the profile allows', () => {
       {},
       names(dns('a.b'), ipAddress('::1'), { kind: 'email', value: 'a@b.c' }, { kind: 'uri', value: 'a:b' }),
     ],
-    ['no subject beside a SAN', {}, { subject: EMPTY_NAME, ...names(dns('a.example')) }],
+    ['no subject, but a SAN', {}, { subject: EMPTY_NAME, ...names(dns('a.example')) }],
     ['the required attributes', { subject: { required: ['O', 'commonName'] } }, {}],
     ['the allowed attributes', { subject: { allowed: ['CN', '2.5.4.10'] } }, {}],
     ['a value that matches', { subject: { patterns: { CN: 'dev-[0-9]+' } } }, {}],
@@ -188,7 +188,7 @@ describe('the profile refuses with 400', () => {
       names(ipAddress('11.0.0.1')),
     ],
     [
-      'an IPv6 address beside IPv4 blocks',
+      'an IPv6 address with IPv4 blocks',
       'SAN_NOT_ALLOWED',
       { san: { ip: ['10.0.0.0/8'] } },
       names(ipAddress('2001:db8::1')),

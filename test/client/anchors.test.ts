@@ -38,7 +38,7 @@ describe('RFC 7030 §4.1.1: the first contact', () => {
     },
   );
 
-  test('RFC 7030 §4.1.3: what is listed beside it is validated by a path before it is used', async () => {
+  test('RFC 7030 §4.1.3: other listed certificates are validated by a path before use', async () => {
     const forged = await makeCertificate({ subject: 'CN=Forged', issuer: stranger, issuerName: ROOT });
     const { intermediates } = await firstAnchors([oldRoot, read(forged)], oldRoot.fingerprint, NOW);
     expect(intermediates).toEqual([]);
@@ -75,7 +75,7 @@ describe('RFC 7030 §4.1.3: rollovers', () => {
     expect(refused.map(({ subject }) => formatName(subject))).toEqual([ROOT, 'CN=Stranger']);
   });
 
-  test('OldWithNew alone, which whoever has the new key can make, makes nothing of the new root', async () => {
+  test('OldWithNew alone, which any holder of the new key can create, does not make the new root trusted', async () => {
     const { certificates } = await followAnchors(current(oldRoot), [newRoot, oldRoot, read(oldWithNew)], NOW);
     expect(shown(certificates.anchors)).toEqual(shown([oldRoot]));
   });

@@ -98,7 +98,7 @@ describe('RFC 9908 §3.4: the template', () => {
     expect(() => planRequest(list, { ...WANTED, subjectAltNames: [] })).toThrow('asks for a iPAddress');
   });
 
-  test('RFC 9908 §4: whoever understands both takes the template alone', () => {
+  test('RFC 9908 §4: a client that supports both uses the template alone', () => {
     const template = encodeRequestTemplate({ subject: [], keyType: 'ec:P-384', extensions: [] });
     const list = [
       { oid: OID.ed25519, values: [] },
@@ -114,7 +114,7 @@ describe('RFC 9908 §3.4: the template', () => {
     expect(plan.subject.der.equals(WANTED.subject.der)).toBe(true);
   });
 
-  test('one that is none is an unusable answer, not a crash', () => {
+  test('a malformed one is an unusable response, not a crash', () => {
     for (const der of [sequence(), tlv(0x04), Buffer.from('3003020101', 'hex')])
       expect(() => planRequest([{ oid: OID.certificationRequestInfoTemplate, values: [der] }], WANTED)).toThrow(
         'the answer to csrattrs is unusable',

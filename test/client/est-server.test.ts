@@ -113,7 +113,7 @@ const authorizations = (): unknown[] => (standIn?.requests ?? []).flatMap(({ hea
 const anchors = (): Record<string, unknown> => ({ ...given, trust_anchors: folder.file('ca.pem') });
 
 describe('RFC 7030 §3.3, §3.6: the server', () => {
-  test('§3.1: explicit trust anchors can be designated, and no implicit one counts beside them', async () => {
+  test('§3.1: explicit trust anchors can be designated, and then no implicit one counts', async () => {
     await start();
     expect(await client(anchors()).step()).toMatchObject({ outcome: 'changed' });
     await standIn?.stop();
@@ -203,7 +203,7 @@ describe('RFC 7030 §4.1: CA certificates', () => {
     expect(operations()).toEqual(['cacerts']);
   });
 
-  test('§4.1.1: somebody at the terminal types the fingerprint; a yes is none', async () => {
+  test('§4.1.1: the user at the terminal types the fingerprint; a yes does not suffice', async () => {
     await start();
     for (const [typed, outcome] of [
       ['yes', 'failed'],
@@ -344,7 +344,7 @@ describe('RFC 7030 §4.2: enrollment', () => {
     [429, 'later'],
     [500, 'later'],
     [503, 'later'],
-  ])('§4.2.3: %i, with its text for whoever reads the log (%s)', async (status, kind) => {
+  ])('§4.2.3: %i, with its text in the log (%s)', async (status, kind) => {
     await start({ simpleenroll: (request) => sendStatus(request, status, {}, 'for\u001b[31m a reason\n') });
     const one = client(anchors());
     expect((await one.step()).error).toMatchObject({

@@ -10,7 +10,7 @@ import { ROOT } from '../support/root.ts';
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
-test('scripts/build-sea makes an executable of the client that runs without anything beside it', async () => {
+test('scripts/build-sea makes an executable of the client that needs no other files', async () => {
   const file = folder.file('estuary');
   await runText(join(ROOT, 'scripts/build-sea'), [file], { timeout: 300_000 });
   expect(statSync(file).size).toBeLessThan(200 * 1024 * 1024);

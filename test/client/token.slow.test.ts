@@ -223,7 +223,7 @@ describe.skipIf(!requires('softhsm', 'tokenTls'))('keys in SoftHSM2', () => {
     expect(existsSync(join(estuary.dir, 'token-ldevid/live/key.pem'))).toBe(true);
   });
 
-  test('run has each step made by a process of its own', async () => {
+  test('run makes each step in a separate process', async () => {
     const { path, config } = await device('daemon');
     const daemon = spawn(NODE, [SERVER, 'client', 'run', '--config', config], {
       env: { ...process.env, ...hsm.env },

@@ -69,7 +69,7 @@ function ask(socket: TLSSocket): Promise<string> {
 }
 
 /**
- * Renews under connections that come without end.
+ * Renews under a constant stream of connections.
  *
  * @returns the serial numbers that were served, in their order
  */

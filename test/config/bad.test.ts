@@ -34,7 +34,7 @@ describe('a refused configuration prints FILE: KEY: what is wrong (what is allow
   const AUTOMATIC = (rest: string): string => `[tls]\nautomatic = { ca = "devices", names = ["est.example"] }\n${rest}`;
   const rows: Row[] = [
     [
-      'an automatic certificate of a CA that is none',
+      'an automatic certificate of an unknown CA',
       toml('', { tls: '[tls]\nautomatic = { ca = "other", names = ["est.example"] }' }),
       'tls.automatic.ca: "other" is not a CA of this server (the label of a CA whose key is here, with approval = "auto")',
     ],
@@ -55,7 +55,7 @@ describe('a refused configuration prints FILE: KEY: what is wrong (what is allow
       'tls.automatic.names: is empty (a DNS name or an IP address, at least one)',
     ],
     [
-      'an automatic certificate for a name that is none',
+      'an automatic certificate for an invalid name',
       toml('', { tls: '[tls]\nautomatic = { ca = "devices", names = ["a b"] }' }),
       'tls.automatic.names[0]: "a b" is neither a DNS name nor an IP address (a DNS name or an IP address)',
     ],

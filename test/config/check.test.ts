@@ -103,7 +103,7 @@ test.each([
   'tls/server.pem',
   'tls/server.key',
   'ca/other.pem',
-])('each finding is reported once, whoever reads the file: %s cannot be read', async (name) => {
+])('each finding is reported once, even if several checks read the file: %s cannot be read', async (name) => {
   const twice = 'client_issuers = ["own", "ca/other.pem", "ca/other.pem"]';
   const ca = PARTS.ca.replace('chain =', `${twice}\nchain =`);
   const text = toml(
@@ -293,7 +293,7 @@ describe('--check finds a PKI that does not fit together', () => {
     );
   });
 
-  test('a CA certificate that is none', async () => {
+  test('a CA certificate that is not one of a CA', async () => {
     await folder.write('ca/issuing.pem', content('tls/client.pem'));
     await folder.write('ca/issuing.key', content('tls/client.key'));
     const lines = await problems(toml());
@@ -363,7 +363,7 @@ describe('--check finds a PKI that does not fit together', () => {
 
   test.each([
     ['the CA', ['ca/issuing'], ['Issuing']],
-    ['the root above it, beside a good one', ['admin/ca', 'ca/root'], ['Root']],
+    ['the root above it, next to a valid one', ['admin/ca', 'ca/root'], ['Root']],
     ['a CA of the same name and another key', ['ca/issuing2'], []],
   ])('admin.tls.trust_anchors is %s', async (_, names, refused) => {
     await folder.write('admin/ca.pem', Buffer.concat(names.map((name) => content(`${name}.pem`))));

@@ -195,7 +195,7 @@ describe('a secret comes from a file or from the environment', () => {
     ]);
   });
 
-  test('a syntax error beside a secret does not print the secret', async () => {
+  test('a syntax error next to a secret does not print the secret', async () => {
     const lines = await folder.problems('[otp]\npassword = "very-secret" oops\n');
     expect(lines).toHaveLength(1);
     expect(lines[0]).toMatch(/^est\.toml:2: /);

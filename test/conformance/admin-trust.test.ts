@@ -38,7 +38,7 @@ test('admin.tls.mode = "required_for_reenroll" means "optional", and a warning s
   expect(estuary.server.log().find(({ key }) => key === 'admin.tls.mode')?.['msg']).toMatch(/means "optional"/);
 });
 
-test('a wrong bearer token beside a good certificate is 401', async () => {
+test('a wrong bearer token with a valid certificate is 401', async () => {
   expect(await asAdmin({ Authorization: 'Bearer wrong' })).toBe(401);
   expect(await asAdmin({ Authorization: `Bearer ${estuary.adminToken}` })).toBe(200);
 });

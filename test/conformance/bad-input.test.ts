@@ -19,7 +19,7 @@ beforeAll(async () => {
   estuary = await Estuary.start({
     configure: (config) => {
       section(caSection(config), 'profile')['san'] = { allowed: ['dns', 'ip', 'email', 'uri'] };
-      // A broken request line or header has to get its answer before the test loses patience.
+      // A broken request line or header must get its response before the test times out.
       section(config, 'server')['request_timeout'] = 2;
       section(config, 'server')['headers_timeout'] = 2;
     },

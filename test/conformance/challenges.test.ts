@@ -82,13 +82,13 @@ describe('otpChallenge carries a token, with every rule of one', () => {
     '%s, queued: the approved request is issued, and neither secret is in the store, the audit log or the log',
     async (path) => {
       const { token } = await estuary.otp();
-      const attributes = [otpChallenge(token), revocationChallenge('a secret of its own')];
+      const attributes = [otpChallenge(token), revocationChallenge('a separate secret')];
       const cn = path.replace('/', '-');
       const poll = async (): Promise<number> => (await enroll(cn, attributes, { path })).status;
       expect([await poll(), await poll()]).toEqual([202, 202]);
       expect(await written()).toContain(`CN=${cn}`);
       expect(await written()).not.toContain(token);
-      expect(await written()).not.toContain('a secret of its own');
+      expect(await written()).not.toContain('a separate secret');
       await approve(estuary, cn);
       expect(await poll()).toBe(200);
       expect(await written()).not.toContain(token);
@@ -96,7 +96,7 @@ describe('otpChallenge carries a token, with every rule of one', () => {
   );
 });
 
-describe('whoever has the revocationChallenge may revoke by CMC', () => {
+describe('a holder of the revocationChallenge may revoke by CMC', () => {
   const revoke = async (certificate: Certificate, secret: string): Promise<unknown> => {
     const control = buildControl(120, 'revokeRequest', {
       issuer: certificate.issuer,

@@ -20,7 +20,7 @@ const mode = async (name: string): Promise<void> => {
   await estuary.restart();
 };
 
-/** A certificate of an authority that nobody here knows. */
+/** A certificate of an unknown authority. */
 function strangersCertificate(dir: string): ClientIdentity {
   const file = (name: string): string => join(dir, name);
   execFileSync('openssl', [

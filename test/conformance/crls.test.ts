@@ -14,7 +14,7 @@ const INTERVAL = 10;
 
 describe.each([
   ['without the publication listener', false],
-  ['beside the publication listener', true],
+  ['with the publication listener', true],
 ])('GET crls %s', (_, published) => {
   let estuary: Estuary;
 

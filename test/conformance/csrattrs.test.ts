@@ -76,7 +76,7 @@ const TEMPLATE = [
   '300e0603551d0f0101ff040403020780', // keyUsage, critical, digitalSignature
 ].join('');
 
-test('contract: bare OIDs, the key, the extensions with values, and the template beside them', async () => {
+test('bare OIDs, the key, the extensions with values, and the template', async () => {
   const answer = await estuary.est('csrattrs');
   expect(answer.status).toBe(200);
   expect(answer.headers['content-type']).toBe('application/csrattrs');

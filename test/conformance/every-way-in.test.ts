@@ -132,7 +132,7 @@ describe.each(WAYS)('by %s', (_, send) => {
   });
 });
 
-test('a request without a signature of its own lacks the one that csrattrs asks for', async () => {
+test('a request without its own signature lacks the one that csrattrs requires', async () => {
   const request = buildCrmf(wanted.key, {
     subject: 'CN=device-1',
     extensions: [{ oid: OID.extKeyUsage, critical: false, value: encodeExtKeyUsage([OID.clientAuth]) }],
@@ -336,7 +336,7 @@ describe('RFC 7030 §3.5: the channel binding in a full CMC message', () => {
     expect(await signed(() => undefined)).toEqual([200, 'success [1]']);
   });
 
-  test('whoever only the connection vouches for has to link its key to it', async () => {
+  test('a sender that only the connection authenticates must link its key to it', async () => {
     const unlinked = async (binding: (own: string) => string | undefined): Promise<readonly unknown[]> => {
       const key = makeKey();
       const extended = [extensionRequest(ownKeyIdentifier(key))];

@@ -7,7 +7,7 @@ import { requires } from '../support/requires.ts';
 const possible = requires('softhsm');
 if (possible) {
   process.env[CA_KEYS] = 'hsm';
-  // Its tests become this file's: every file has a process of its own, so the variable reaches no other.
+  // Its tests become this file's: every file has its own process, so the variable reaches no other.
   await import('./fullcmc.test.ts');
 }
 

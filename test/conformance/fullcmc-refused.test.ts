@@ -240,7 +240,7 @@ describe('the message', () => {
     expect(await refusal(bySigner({ reqSequence: many }))).toEqual([400, 'failed badRequest [0]']);
   });
 
-  test('the response to a refusal carries transactionId and nonces all the same', async () => {
+  test('a rejection contains transactionId and nonces too', async () => {
     const sent = randomBytes(16);
     const controls = [buildControl(1, 'transactionId', '23'), buildControl(2, 'senderNonce', sent), unknownControl(3)];
     const reply = await exchange(server, bySigner({ controlSequence: controls }), device);

@@ -121,7 +121,7 @@ test('est.fullcmc_require_mtls = false: the message alone authenticates; est.ful
   expect([off.status, off.text]).toEqual([501, 'This server does not offer fullcmc.']);
 });
 
-describe('RFC 6402 §2.10: a responder of its own', () => {
+describe('RFC 6402 §2.10: a configured responder', () => {
   test('signs the responses, and is in them; SIGHUP takes over a change of [cmc]', async () => {
     let responder = '';
     await started((config, dir) => {

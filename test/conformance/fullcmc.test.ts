@@ -368,14 +368,14 @@ describe('RFC 5272 §6.6: replays', () => {
 });
 
 describe('RFC 5272 §6.17, §7: registration authorities', () => {
-  test('any names, for requests of its own message', async () => {
+  test('any names, for requests in its own message', async () => {
     const { ra } = setting.participants;
     const reply = await exchange(server, requestBy(ra, { reqSequence: [tcr(1, simpleCsr(makeKey(), 'anybody'))] }), ra);
     expect([reply.status, inShort(reply)]).toEqual([200, ['success [1]']]);
     expect(formatName(only(reply).subject)).toBe('CN=anybody');
   });
 
-  test('a batch: each message under its own sender, each answer of its own', async () => {
+  test('a batch: each message has its own sender and its own response', async () => {
     const { ra } = setting.participants;
     const good = await requestBy(device, {
       controlSequence: [buildControl(101, 'transactionId', '11')],
@@ -467,7 +467,7 @@ describe('RFC 5272 §6.17, §7: registration authorities', () => {
   });
 });
 
-test('RFC 5272 §4.2: the issuing certificate stands beside what was issued', async () => {
+test('RFC 5272 §4.2: the response contains the issuing certificate in addition to the issued one', async () => {
   const reply = await exchange(
     server,
     requestBy(device, { reqSequence: [tcr(1, simpleCsr(makeKey(), 'device-1'))] }),

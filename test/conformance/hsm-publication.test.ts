@@ -9,7 +9,7 @@ import { requires } from '../support/requires.ts';
 const possible = requires('softhsm');
 if (possible) {
   process.env[CA_KEYS] = 'hsm';
-  // Their tests become this file's: every file has a process of its own, so the variable reaches no other.
+  // Their tests become this file's: every file has its own process, so the variable reaches no other.
   await import('./publication.test.ts');
   await import('./crls.test.ts');
   await import('./revocation-at-once.test.ts');

@@ -16,7 +16,7 @@ import { PIN } from '../support/softhsm.ts';
 const possible = requires('softhsm');
 if (possible) {
   process.env[CA_KEYS] = 'hsm';
-  // Its tests become this file's: every file has a process of its own, so the variable reaches no other.
+  // Its tests become this file's: every file has its own process, so the variable reaches no other.
   await import('./enrollment.test.ts');
 }
 

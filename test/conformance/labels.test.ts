@@ -1,4 +1,4 @@
-/** From outside: several labels on one CA key, each with a profile and rules of its own (docs/guides/names.md). */
+/** From outside: several labels on one CA key, each with its own profile and rules (docs/guides/names.md). */
 import { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
@@ -157,7 +157,7 @@ describe('a label is a boundary, also where the key is the same', () => {
     expect([await renew('simplereenroll'), await renew('guests/simplereenroll')]).toEqual([403, 200]);
   });
 
-  test('a token for one label is none at another', async () => {
+  test('a token for one label is invalid at another', async () => {
     const { token } = await estuary.otp({ ca: 'guests' });
     expect((await estuary.enroll(wire, { password: token })).status).toBe(401);
     expect((await estuary.enroll(wire, { path: 'guests/simpleenroll', password: token })).status).toBe(200);

@@ -6,7 +6,7 @@ import { certificatesOf, Estuary, section, hashOtpsCheaply } from '../support/es
 
 let estuary: Estuary;
 const key = makeKey();
-/** With a signature of its own each time, as libest sends its retries. */
+/** With a new signature each time, as libest sends its retries. */
 const request = (cn: string): string => onTheWire(simpleCsr(key, cn));
 const LIMIT = 5;
 
@@ -45,7 +45,7 @@ async function guess(times: number): Promise<string[]> {
 const INVALID = '401 invalid OTP token';
 
 describe('otp.retry_window = 3600', () => {
-  test('ten at once, each on a connection of its own, and one later: one certificate, one use', async () => {
+  test('ten at once, each on a separate connection, and one later: one certificate, one use', async () => {
     const { token, id } = await estuary.otp({ max_uses: 3 });
     const answers = await Promise.all(Array.from({ length: 10 }, () => send('parallel', token)));
     const all = new Set([...answers, await send('parallel', token)]);

@@ -102,7 +102,7 @@ describe('a token that is bound to its client_id', () => {
     );
   });
 
-  test('but those that patterns and templates make of its own', async () => {
+  test('except those that patterns and templates derive from its own', async () => {
     const lab = 'CN=device-1,O=Lab DNS:device-1.lab.example DNS:device-1.devices.example';
     expect(await names({ path, password: await password() }, 'whatever', 'device-1.lab.example')).toBe(lab);
     expect(await names({ path, password: await password() }, 'whatever', 'device-2.lab.example')).toBe(

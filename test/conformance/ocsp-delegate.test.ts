@@ -1,4 +1,4 @@
-/** RFC 6960 §2.6: a CA delegates its OCSP responses to a key of its own; another CA beside it answers itself. */
+/** RFC 6960 §2.6: a CA delegates its OCSP responses to a separate key; another CA signs its own. */
 import { spawnSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';

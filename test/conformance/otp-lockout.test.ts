@@ -79,7 +79,7 @@ test('a poll of a queued request, and the certificate it comes to, neither add n
   await expectCounted();
 });
 
-describe('the use of a token has an audit type of its own', () => {
+describe('the use of a token has its own audit type', () => {
   const records = async (id: string): Promise<Record<string, unknown>[]> =>
     itemsOf((await estuary.admin('GET', '/admin/audit?type=otp.used&limit=1000')).json).filter(
       ({ detail }) => detail === `token ${id}`,

@@ -1,4 +1,4 @@
-/** A server whose TLS certificate one of its own CAs issues (docs/guides/server-certificate.md). */
+/** A server with a TLS certificate from one of its CAs (docs/guides/server-certificate.md). */
 import { X509Certificate } from 'node:crypto';
 import { Agent } from 'node:https';
 import { join } from 'node:path';

@@ -134,7 +134,7 @@ describe('est.require_pop_linking', () => {
   test.each<[string, (binding: string) => Buffer[]]>([
     ['another binding', () => [estIdentityLinking('AAAA')]],
     [
-      'another binding beside a right challengePassword',
+      'another binding next to a valid challengePassword',
       (right) => [estIdentityLinking('AAAA'), challengePassword(right)],
     ],
     ['more than 255 characters', () => [estIdentityLinking('A'.repeat(256))]],

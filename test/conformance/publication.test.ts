@@ -126,7 +126,7 @@ describe('revocation, seen by openssl', () => {
     expect(elsewhere).toContain('Responder Error: unauthorized');
   });
 
-  test('beside a certificate of the CA, one that was never issued is unknown', () => {
+  test('a serial number that was never issued is unknown, next to an issued one', () => {
     const answer = ocsp('-cert', file('good.pem'), '-serial', '0x1234');
     expect(answer).toContain('Response verify OK');
     expect(answer).toContain('good.pem: good');
@@ -292,7 +292,7 @@ test.each([0, 129])('RFC 9654 §2.1: a nonce of %i octets is answered malformedR
     expect([answer.status, answer.body.toString('hex')]).toEqual([200, '30030a0101']);
 });
 
-test('enrollments go on beside a flood of requests about made-up serial numbers and with nonces', async () => {
+test('enrollments continue during a flood of requests with made-up serial numbers and nonces', async () => {
   run(
     'ocsp',
     '-issuer',

@@ -27,7 +27,7 @@ async function reload(estuary: Estuary, change: Change = () => undefined, query 
   return estuary.admin('POST', `/admin/reload${query}`);
 }
 
-/** Adds a `[[ca]]` like the first, with a label and files of its own. */
+/** Adds a `[[ca]]` like the first, with its own label and files. */
 function addCa(config: TomlTable, label: string, name: string): void {
   const cas = config['ca'];
   if (!Array.isArray(cas)) throw new TypeError('no CAs');

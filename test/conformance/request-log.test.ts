@@ -122,12 +122,12 @@ test("an administrator's call has its id in the log and in every record that it 
 /** The bytes of a whole request, and what it is refused with; the paths of the three listeners differ. */
 const REFUSED: readonly [what: string, request: string, statuses: readonly number[]][] = [
   ['an unknown path', 'GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', [404]],
-  ['a path that is none', 'GET /%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', [400]],
+  ['an invalid path', 'GET /%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', [400]],
   ['no Host', 'GET /nowhere HTTP/1.1\r\nConnection: close\r\n\r\n', [400]],
   ['two Host headers', 'GET /nowhere HTTP/1.1\r\nHost: x\r\nhost: x\r\nConnection: close\r\n\r\n', [400]],
   ['an expectation', 'GET /nowhere HTTP/1.1\r\nHost: x\r\nExpect: tea\r\nConnection: close\r\n\r\n', [417]],
   ['no HTTP', 'nonsense\r\n\r\n', [400]],
-  ['headers without end', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(120_000)}\r\n\r\n`, [431]],
+  ['unbounded headers', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(120_000)}\r\n\r\n`, [431]],
   ['a header that stays away', 'GET /nowhere HTTP/1.1\r\nHost: x\r\n', [408]],
   [
     'a body that stays away',

@@ -256,7 +256,7 @@ describe('refused, and no use of the one-time password is taken', () => {
       '256-bit AES key wrap',
     ],
     [
-      'capabilities that are none',
+      'malformed capabilities',
       { attributes: [decryptKey('6b6579312d'), csrAttribute(OID.smimeCapabilities, sequence(NULL))] },
       'not valid DER',
     ],

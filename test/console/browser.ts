@@ -16,7 +16,7 @@ export function startBrowser(): Promise<Browser> {
 
 export const consoleUrl = (estuary: Estuary): string => `https://127.0.0.1:${estuary.server.port('admin')}`;
 
-/** A window of somebody: cookies and certificates of its own. What goes wrong in its pages is collected in `problems`. */
+/** A browser window with its own cookies and certificates. Collects the errors of its pages in `problems`. */
 export class Window {
   readonly context: BrowserContext;
   readonly page: Page;

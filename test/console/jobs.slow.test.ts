@@ -253,7 +253,7 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     await window.close();
   });
 
-  test('a search that found nothing among the first rows goes on by itself', async () => {
+  test('a search that found nothing in the first rows continues automatically', async () => {
     const window = await signedIn(world.tokens.ra);
     await window.page.route('**/admin/certificates?*', (route) => {
       const url = new URL(route.request().url());

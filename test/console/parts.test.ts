@@ -148,7 +148,7 @@ describe('a certificate read out', () => {
     'nothing',
     encodePem('CERTIFICATE', Buffer.from('3003020101', 'hex')),
     encodePem('CERTIFICATE', Buffer.from('3084ffffffff', 'hex')),
-  ])('what is none is undefined: %j', (pem) => {
+  ])('malformed input is undefined: %j', (pem) => {
     expect(readCertificate(pem)).toBeUndefined();
   });
 });

@@ -64,7 +64,7 @@ describe.skipIf(!requires('dogtag', 'curl', 'openssl'))('a CA behind the real Do
   test('an answer that was lost is given again, however often and however parallel: one certificate of Dogtag', async () => {
     const { token, id } = await estuary.otp({ client_id: 'real-lost' });
     const request = await device.request('real-lost');
-    // Whoever comes while Dogtag has the request, and has not answered, is told to come again.
+    // A client that polls before Dogtag has responded is told to retry.
     const final = async (): ReturnType<Device['enroll']> => {
       for (let polls = 0; ; polls++) {
         const answer = await device.enroll(request, token);

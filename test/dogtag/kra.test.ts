@@ -106,7 +106,7 @@ describe.skipIf(!requires('dogtag'))('keys that the server generates, with the r
         if (fault === 'dead') await kra.revive();
         else kra.silence(false);
       }
-      // It comes back by itself.
+      // It recovers automatically.
       await expect
         .poll(async () => (await generate(cn, 'P-256')).answer.status, { timeout: 60_000, interval: 1000 })
         .toBe(200);

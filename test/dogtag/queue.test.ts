@@ -122,7 +122,7 @@ describe.skipIf(!requires('dogtag', 'curl', 'openssl'))("the real Dogtag's queue
   });
 
   describe.skipIf(!requires('pki'))('strongSwan pki', () => {
-    test('polls by itself until an agent approves', async () => {
+    test('polls until an agent approves', async () => {
       const name = `queue-strongswan-${RUN}`;
       const [key, csr, pem] = ['key', 'der', 'pem'].map((ending) => device.file(`${name}.${ending}`));
       if (key === undefined || csr === undefined || pem === undefined) throw new Error('no names');

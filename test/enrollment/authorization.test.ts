@@ -305,7 +305,7 @@ describe('[ca.authorization]', () => {
     ['a refusal with names', json({ allow: false, reason: 'no', subject: 'CN=a' })],
     ['a subject that is no name', json({ allow: true, subject: 'device-1' })],
     ['a name without its kind', json({ allow: true, sans: ['device-1.example'] })],
-    ['an address that is none', json({ allow: true, sans: ['IP:300.0.0.1'] })],
+    ['an invalid address', json({ allow: true, sans: ['IP:300.0.0.1'] })],
     ['a DNS name with a space', json({ allow: true, sans: ['DNS:a b'] })],
     ['a validity of no day', json({ allow: true, validity_days: 0 })],
     ['a validity of half a day', json({ allow: true, validity_days: 0.5 })],

@@ -1,4 +1,4 @@
-/** `devices = "required"`, on a store of its own, without a server. */
+/** `devices = "required"`, on a separate store, without a server. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { CmcIdentity, Identity, MtlsIdentity } from '../../src/auth/identity.ts';
@@ -167,7 +167,7 @@ describe('devices = "required"', () => {
     await expect(sent({ identity: ofMaker() })).rejects.toMatchObject(NOT_REGISTERED);
   });
 
-  test('two matches are none, whether or not one of them is enabled', async () => {
+  test('two matches are ambiguous, even if one of them is disabled', async () => {
     await enter({ id: 'a', match: { ...maker, common_name: 'unit' } });
     await enter({ id: 'b', match: { ...maker, serial_number: '4711' }, enabled: false });
     await expect(sent({ identity: ofMaker() })).rejects.toMatchObject(AMBIGUOUS);

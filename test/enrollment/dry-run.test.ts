@@ -233,7 +233,7 @@ describe('as whom', () => {
   });
 });
 
-describe('what the approval of a queued request would come to, whoever asked', () => {
+describe('the outcome of approving a queued request, for any requester', () => {
   /** A request as the pipeline queues it. */
   async function queued(changes: Changes = {}, csr = good): Promise<RequestRow> {
     const row = otpRow({ client_id: 'device-1' });

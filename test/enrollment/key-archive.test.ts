@@ -87,7 +87,7 @@ async function enrollGenerated(ca: Ca): Promise<EnrollmentOutcome> {
 const archivals = async () => (await store.listAudit({ limit: 100, type: 'key.archived' })).items;
 
 describe('a CA with a key archive', () => {
-  test('has the key archived, then signs, and keeps the id beside the certificate', async () => {
+  test('has the key archived, then signs, and stores the id with the certificate', async () => {
     const outcome = await enrollGenerated(await remoteCa({ keyArchive }));
     expect(steps).toEqual(['archived', 'signed']);
     if (outcome.status !== 'issued') throw new Error(outcome.status);

@@ -146,7 +146,7 @@ describe('names of a token', () => {
     ['cn: two, its own first', 'cn', {}, { subject: 'CN=device-2,CN=device-1' }, '403 CLIENT_ID_MISMATCH'],
     ['cn: its own twice', 'cn', {}, { subject: 'CN=device-1,CN=device-1' }, '403 CLIENT_ID_MISMATCH'],
     ['cn: a further SAN', 'cn', {}, { sans: [other] }, '403 NAME_NOT_OWN'],
-    ['cn: a SAN of its own', 'cn', {}, { sans: [dnsName('Device-1')] }, 'CN=device-1 DNS:Device-1'],
+    ['cn: its own name as a SAN', 'cn', {}, { sans: [dnsName('Device-1')] }, 'CN=device-1 DNS:Device-1'],
     ['cn: an address', 'cn', {}, { sans: [ip(192, 0, 2, 1)] }, '403 NAME_NOT_OWN'],
     ['cn: a SAN of another kind', 'cn', {}, { sans: [registeredId] }, '403 NAME_NOT_OWN'],
     ['cn: a UID', 'cn', {}, { subject: 'UID=root,CN=device-1' }, '403 NAME_NOT_OWN'],

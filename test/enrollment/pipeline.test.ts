@@ -1,5 +1,5 @@
 /**
- * Each stage of a request with its refusals, on a store of its own, without a server.
+ * Each stage of a request with its refusals, on a separate store, without a server.
  *
  * Longer than other files: the stages are passed one after the other, each with its refusals.
  */

@@ -103,7 +103,7 @@ class Device {
     await store.revokeOtp(this.id, now, []);
   }
 
-  /** `issued SERIAL`, `pending`, or the code of the refusal with its detail where that tells of counting. */
+  /** `issued SERIAL`, `pending`, or the error code, with its detail if that mentions counting. */
   async send({
     body = csr,
     retryWindow = HOUR,

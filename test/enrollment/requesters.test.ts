@@ -1,4 +1,4 @@
-/** Who may collect what was queued, on a store of its own, without a server. */
+/** Who may poll a queued request, on a separate store, without a server. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { holderOf, isOfHolder, isSameHolder } from '../../src/auth/certificate-holder.ts';

@@ -50,7 +50,7 @@ async function newCase(): Promise<Case> {
     folder: own,
     later: (days) => (time += days * DAY),
     async process(names = ['est.example', '192.0.2.7'], over = {}, ca = files) {
-      // Devices only: the server's certificate is none of the profile's.
+      // The profile is for devices only and does not apply to the server's certificate.
       const config = fileCaConfig('devices', true, { certificate: ca.certificate, chain: ca.root, key: ca.privateKey });
       const profile = { validity_days: 1, max_validity_days: 1, key_usage: [], extended_key_usage: ['clientAuth'] };
       const driver = await openFileCa(
@@ -85,7 +85,7 @@ async function newCase(): Promise<Case> {
 
 const serial = (own: ServerCertificate): string => own.current.certificates[0].serialNumber;
 
-test('it is for TLS servers and id-kp-cmcRA, outside of the profile, recorded like any other, its key in a folder of its own', async () => {
+test('it is for TLS servers and id-kp-cmcRA, outside of the profile, recorded like any other, its key in a separate folder', async () => {
   const here = await newCase();
   const own = await here.process();
   expect(() => own.current).toThrow(expect.objectContaining({ code: 'SERVER_CERTIFICATE_MISSING' }));

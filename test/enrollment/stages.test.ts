@@ -17,12 +17,12 @@ type Takes<F extends (...all: never[]) => unknown> = Parameters<F>[0];
 type Copy<T> = { [K in keyof T]: T[K] };
 
 describe('a stage takes the one before', () => {
-  test('devices are asked for of whoever is authenticated', () => {
+  test('the device check requires an authenticated requester', () => {
     expectTypeOf<Takes<typeof Admitted.of>>().toEqualTypeOf<Authenticated>();
     expectTypeOf<Authenticated>().not.toExtend<Takes<typeof Authorized.of>>();
   });
 
-  test('names are decided for whoever is admitted, of what is proven', () => {
+  test('names are decided for an admitted requester with a proven request', () => {
     expectTypeOf<Takes<typeof Authorized.of>>().toEqualTypeOf<Admitted>();
     expectTypeOf<Parameters<typeof Authorized.of>[1]>().toEqualTypeOf<Proven>();
   });

@@ -1,4 +1,4 @@
-/** The pipeline on a store of its own, with whoever the test wants for its sender. */
+/** The pipeline on a separate store, with any sender. */
 import type { EstAuthenticator } from '../../src/auth/est-authenticator.ts';
 import type { Identity, MtlsIdentity, OtpIdentity } from '../../src/auth/identity.ts';
 import { mtlsIdentity as identityOfHolder } from '../../src/auth/mtls/mtls.ts';

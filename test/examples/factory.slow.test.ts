@@ -72,7 +72,7 @@ describe('factory IDevIDs to LDevIDs', () => {
     expect(answer.text).toContain('device not registered');
   });
 
-  test('a device with another name beside its serial number', async () => {
+  test('a device with another name in addition to its serial number', async () => {
     expect((await enroll(await idevId('4711'), 'x', ['admin.example.com'])).status).toBe(400);
   });
 

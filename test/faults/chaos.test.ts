@@ -16,7 +16,7 @@ describe.skipIf(!requires('softhsm', 'kdc', 'gssproxy', 'faketime', 'ext4', 'roo
   'chaos under a mixed load',
   () => {
     test(
-      'each fault once, whatever is under way: nothing answered is lost, nothing issued is unrecorded, the service is whole again by itself',
+      'each fault once under load: no answered certificate is lost, none is unrecorded, and the service recovers automatically',
       { timeout: 1_200_000 },
       async () => {
         // The day's seed: a failure names it, and scripts/chaos --seed repeats it.

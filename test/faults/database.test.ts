@@ -1,4 +1,4 @@
-/** A PostgreSQL that can keep no commit, or takes no connection: 503 meanwhile, nothing lost or doubled, recovery by itself. */
+/** A PostgreSQL that can keep no commit, or takes no connection: 503 meanwhile, nothing lost or doubled, automatic recovery. */
 import { execFileSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -104,7 +104,7 @@ describe.skipIf(!requires('postgres'))('a database in trouble', () => {
   );
 
   test(
-    'all connections are taken: 503 until some are free, then by itself as before',
+    'all connections are taken: 503 until some are free, then automatic recovery',
     { timeout: 600_000 },
     async () => {
       const cluster = await PostgresCluster.start({ settings: { max_connections: '20' } });

@@ -79,7 +79,7 @@ describe.skipIf(!requires('openssl', 'kdc', 'gssproxy', 'root'))('Negotiate when
     cache = fresh;
   });
 
-  it('the child process is killed: it comes back by itself', async () => {
+  it('the child process is killed: it restarts automatically', async () => {
     const before = await withKeytab.children();
     expect(before).toHaveLength(1);
     for (const pid of before) process.kill(pid, 'SIGKILL');

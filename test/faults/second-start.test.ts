@@ -30,7 +30,7 @@ function storeFiles(): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, hash('sha256', readFileSync(join(data, name)))]));
 }
 
-/** The files once the first service has nothing to write of its own any more: it indexes what is new every two seconds. */
+/** The files once the first service has nothing left to write: it indexes new rows every two seconds. */
 async function settledFiles(): Promise<Record<string, string>> {
   for (let before = storeFiles(), attempt = 0; ; attempt++) {
     await pause(2500);
@@ -58,7 +58,7 @@ describe('a second service on a store', () => {
     },
   );
 
-  test('--check and `audit verify` work beside the service', async () => {
+  test('--check and `audit verify` work while the service runs', async () => {
     expect((await command('--check')).code).toBe(0);
     const verified = await command('audit', 'verify');
     expect(verified.output).toMatch(/^the audit log is intact/);

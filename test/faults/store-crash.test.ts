@@ -75,7 +75,7 @@ async function checkPromises(paths: Paths, lines: readonly string[]): Promise<vo
   expect(used).toBe(open.size + certificates.size);
   expect(acknowledged(lines, 'failed')).toEqual([]);
 
-  // What a dead process left open is released once, by whoever reconciles it.
+  // Reconciliation releases what a dead process left open exactly once.
   for (const row of await store.openReservations())
     expect(await store.releaseReservation(row.request_id, [])).toBe(true);
   await store.close();
@@ -117,7 +117,7 @@ test('three processes write at once: one chain, and one is killed under the othe
   );
 }, 120_000);
 
-test('only the reservations of a dead process are given to whoever reconciles it', async () => {
+test('reconciliation gets only the reservations of a dead process', async () => {
   const paths = temporaryPaths();
   const victim = startWriter(paths, 'victim');
   await victim.until('reserved');

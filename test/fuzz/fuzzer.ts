@@ -12,7 +12,7 @@ import { mutateText } from './text-mutation.ts';
 import type { TlsProbe } from './tls-probe.ts';
 import type { Watchdog } from './watchdog.ts';
 
-/** Octets that one input may allocate, and that a whole run may keep beside its corpus. */
+/** Octets that one input may allocate, and that a whole run may retain in addition to its corpus. */
 const HUNGRY = 64 << 20;
 /** Inputs between two looks at the coverage, which cost more than most inputs. */
 const BATCH = 128;
@@ -35,7 +35,7 @@ export interface FuzzOptions {
   readonly coverage: Coverage;
   readonly watchdog: Watchdog;
   readonly probe: TlsProbe;
-  /** Beside the target's own seeds. */
+  /** In addition to the target's seeds. */
   readonly corpus: readonly Buffer[];
   readonly onFinding: (finding: Finding) => void;
   /** An input that reached something new. */

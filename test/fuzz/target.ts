@@ -23,7 +23,7 @@ export interface Target {
   readonly read: (input: Buffer) => unknown;
   /** Whether `read` may throw this: an error class that the parser declares. */
   readonly isRefusal: (error: unknown) => boolean;
-  /** Ends what runs beside it. */
+  /** Stops its background services. */
   readonly stop?: () => Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Whether OpenSSL's error queue of this thread is clean: what is left in it fails the next read of any TLS connection.
- * The other end of the connection is in a thread of its own, since writing would clear the queue.
+ * The other end of the connection is in a separate thread, since writing would clear the queue.
  */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';

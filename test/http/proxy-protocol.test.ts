@@ -1,4 +1,4 @@
-/** HAProxy's "The PROXY protocol" §2: what is a header, and what is none. */
+/** HAProxy's "The PROXY protocol" §2: valid and invalid headers. */
 import { describe, expect, test } from 'vitest';
 import { LONGEST_PROXY_HEADER, readProxyHeader } from '../../src/http/proxy-protocol.ts';
 
@@ -49,7 +49,7 @@ describe('a PROXY header', () => {
     ['v1, a port with zeros', line('PROXY TCP4 192.0.2.1 192.0.2.2 01 2\r\n')],
     ['v1, more fields', line('PROXY TCP4 192.0.2.1 192.0.2.2 1 2 3\r\n')],
     ['v1, two spaces', line('PROXY TCP4  192.0.2.1 192.0.2.2 1 2\r\n')],
-    ['v1 without end', line(`PROXY TCP4 ${'1'.repeat(200)}`)],
+    ['unbounded v1', line(`PROXY TCP4 ${'1'.repeat(200)}`)],
     ['v1, an end too late', line(`PROXY UNKNOWN ${'1'.repeat(100)}\r\n`)],
     ['v2, version 1', hex(`${V2} 11 11 000c c0000201 c0000202 dc04 01bb`)],
     ['v2, command 2', hex(`${V2} 22 11 000c c0000201 c0000202 dc04 01bb`)],

@@ -1,4 +1,4 @@
-/** Bouncy Castle's EST client, by the small program beside this file, against the quickstart's configuration. */
+/** Bouncy Castle's EST client, in the small program next to this file, against the quickstart's configuration. */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compileEstClient, type EstClientArguments } from '../support/bouncycastle.ts';

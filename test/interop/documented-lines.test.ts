@@ -1,4 +1,4 @@
-/** The lines of docs/guides/clients.md and docs/guides/rollover.md, as they are printed, each block in a folder of its own. */
+/** The lines of docs/guides/clients.md and docs/guides/rollover.md, as printed, each block in a separate folder. */
 import { copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -16,7 +16,7 @@ describe.skipIf(!requires('estclient', 'curl', 'openssl'))('libest estclient', (
   });
   afterAll(() => server.stop());
 
-  /** Runs the client with an output folder of its own and returns the file it should have written there. */
+  /** Runs the client with a separate output folder and returns the expected file. */
   async function estclient(folder: string, expected: string, ...args: readonly string[]): Promise<string> {
     const out = server.file(`client/${folder}`);
     mkdirSync(out, { recursive: true });

@@ -32,7 +32,7 @@ describe.skipIf(!requires('openssl', 'kdc'))('[gssapi] at start-up of the built 
       /gssapi\.keytab: is given, and gssapi\.gssproxy is true/,
     ],
     [
-      'a template with a placeholder that is none',
+      'a template with an unknown placeholder',
       (dir: string) => `keytab = "${dir}/http.keytab"\ndefault_template = "CN={principal},O={relam}"`,
       /gssapi\.default_template: unknown placeholder \{relam\}/,
     ],

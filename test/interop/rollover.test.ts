@@ -1,4 +1,4 @@
-/** RFC 7030 §4.1.3: real clients take cacerts with OldWithOld, OldWithNew and NewWithOld, and enroll all the same. */
+/** RFC 7030 §4.1.3: real clients accept cacerts with OldWithOld, OldWithNew and NewWithOld, and can enroll. */
 import { X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -100,7 +100,7 @@ const useBoth = async (store: Store, { tokens: [a, b] }: Case): Promise<void> =>
   await store.audit([used(b?.id ?? ''), used(b?.id ?? '')]);
 };
 
-describe('what the audit file tells of since the backup', () => {
+describe('the replay of audit records since the backup', () => {
   test('is applied, and the chain goes on through the restore', async () => {
     const made = await backedUp(useBoth);
     expect(await restoreTo(made)).toMatchObject({ whole: true, revokedTokens: 0 });
@@ -128,9 +128,9 @@ describe('what the audit file tells of since the backup', () => {
   });
 
   test.each<[string, (path: string) => void]>([
-    ['a file beside it', (path) => renameSync(path, `${path}.1`)],
+    ['a file next to it', (path) => renameSync(path, `${path}.1`)],
     [
-      'a compressed file beside it',
+      'a compressed file next to it',
       (path) => {
         writeFileSync(`${path}-20260101.gz`, gzipSync(readFileSync(path)));
         rmSync(path);

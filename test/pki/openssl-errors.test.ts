@@ -1,6 +1,6 @@
 /**
  * OpenSSL keeps a queue of errors for each thread, and what a call leaves in it fails the next read of any TLS connection of
- * that thread. Here a connection lives on beside everything of ours that meets bad input.
+ * that thread. Here a connection stays open while all of our code processes bad input.
  */
 import { X509Certificate, createPrivateKey, diffieHellman, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { once } from 'node:events';
@@ -42,7 +42,7 @@ const spkiOf = ({ publicKey }: KeyPair): Buffer => publicKey.export({ format: 'd
 const pemOf = ({ privateKey }: KeyPair): string => privateKey.export({ format: 'pem', type: 'pkcs8' });
 const kinds = Object.entries(KEYS);
 
-/** Nothing, nonsense, and an ECDSA signature in form that is none of anybody's. */
+/** Empty, random, and a well-formed ECDSA signature that matches no key. */
 const SIGNATURES = [Buffer.alloc(0), Buffer.alloc(64, 1), Buffer.alloc(256, 1), Buffer.from('3006020101020101', 'hex')];
 const DATA = Buffer.from('data');
 
@@ -160,10 +160,7 @@ calls.push(
   ['a wrapped key of an odd length', () => unwrapKey(128, kek, Buffer.alloc(23, 1))],
   ['a password key that does not open', () => unwrapPasswordKey(128, kek, kek, Buffer.alloc(32, 1))],
   ['a password key of an odd length', () => unwrapPasswordKey(128, kek, kek, Buffer.alloc(31, 1))],
-  [
-    'a private key that is none',
-    () => createPrivateKey('-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n'),
-  ],
+  ['an invalid private key', () => createPrivateKey('-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n')],
   [
     'an encrypted private key',
     () =>
@@ -200,7 +197,7 @@ calls.push(
   ],
 );
 
-describe('no call of ours poisons the TLS connections beside it', () => {
+describe('no call breaks other TLS connections', () => {
   test('the connection shows what KeyObject.equals leaves behind', async () => {
     expect(await after(() => KEYS['rsa']?.publicKey.equals(KEYS['P-256']?.publicKey as KeyObject))).toBe('dead');
     expect(await after(() => undefined)).toBe('alive');

@@ -76,7 +76,7 @@ const QUEUES: readonly (readonly [string, MakeWork])[] = [
     },
   ],
   [
-    'a library in a process of its own, such as that of an HSM or of Kerberos',
+    'a library in a separate process, such as that of an HSM or of Kerberos',
     async () => {
       const child = new IsolatedProcess({
         module: siblingModule(import.meta.url, './example-child'),

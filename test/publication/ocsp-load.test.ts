@@ -1,4 +1,4 @@
-/** What anybody can ask for over plain HTTP does not take the CA's key away from enrollment. */
+/** Anonymous OCSP requests do not take the CA's key away from enrollment. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
 import type { StatusSigner } from '../../src/ca/driver.ts';
@@ -145,7 +145,7 @@ test('a response about several certificates waits like one with a nonce; too man
   const plain = ask(ocspRequest(ca, [serial]), held.signer);
   held.go();
   expect(tally(await Promise.all(answers))).toEqual({ successful: 17, [TRY_LATER]: 83 });
-  expect(await plain, 'beside them').toMatch(SUCCESSFUL);
+  expect(await plain, 'at the same time').toMatch(SUCCESSFUL);
   expect(held.atOnce()).toBe(1);
 });
 

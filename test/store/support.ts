@@ -41,7 +41,7 @@ export async function enrolledInProcesses({ path, auditFile }: Paths, count: num
   return exits.map(([code]) => code);
 }
 
-/** Opens a store in a folder for all tests of a file: whoever opens it closes it, and removes the folder. */
+/** Opens a store in a folder for all tests of a file; the caller closes it and removes the folder. */
 export function openedIn(folder: { readonly file: (name: string) => string }, now = () => T0): Promise<Store> {
   const paths = { path: folder.file('est.db'), auditFile: folder.file('audit.log') };
   return openStore({ ...paths, node: 'node-1', now });

@@ -1,7 +1,7 @@
 /**
  * A process that enrolls until it is killed, or COUNT times: `node writer-process.ts DATABASE AUDIT_FILE NAME [COUNT]`.
  *
- * Each enrollment has a single-use OTP of its own. What the store acknowledged goes to stdout, a line each, written
+ * Each enrollment has a separate single-use OTP. What the store acknowledged goes to stdout, a line each, written
  * synchronously: `otp ID`, `reserved ID`, `recorded SERIAL`, `failed CODE`.
  */
 import { randomBytes } from 'node:crypto';

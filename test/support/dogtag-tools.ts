@@ -121,7 +121,7 @@ export class DogtagTools {
     return { code, output: output.slice(Math.max(0, output.indexOf('Number of controls'))), certificates };
   }
 
-  /** Puts a certificate beside its key, to sign with by this nickname; or a CA's, to be trusted. */
+  /** Imports a certificate for its key under this nickname, or a trusted CA certificate. */
   async addCertificate(nickname: string, der: Buffer, trust: 'CT,C,C' | ',,' = ',,'): Promise<void> {
     this.write('add.der', der);
     const file = ['-i', this.inside('add.der')];

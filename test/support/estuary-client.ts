@@ -1,4 +1,4 @@
-/** `estuary client` as a process of its own, and what it leaves in its folder. */
+/** `estuary client` as a separate process, and the files in its folder. */
 import { mkdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify, type TomlTable } from 'smol-toml';

@@ -1,5 +1,5 @@
 /**
- * A whole Estuary for a black-box test: what `scripts/quickstart` leaves behind, in a folder of its own, with the
+ * A whole Estuary for a black-box test: the output of `scripts/quickstart` in a separate folder, with the
  * configuration changed as the test needs, and the built server running on it.
  */
 import { randomBytes } from 'node:crypto';

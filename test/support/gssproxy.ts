@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Kdc } from './kdc.ts';
 import { killed, untilReady } from './spawned.ts';
 
-/** A real gssproxy that holds a keytab for processes of this user, on a socket of its own. */
+/** A real gssproxy that holds a keytab for processes of this user, on a separate socket. */
 export class Gssproxy {
   readonly #kdc: Kdc;
   readonly #dir: string;

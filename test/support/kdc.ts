@@ -13,7 +13,7 @@ export const SERVICE = `HTTP/localhost@${REALM}`;
 
 const SBIN = '/usr/local/sbin:/usr/sbin:/sbin';
 
-/** A real MIT Kerberos KDC on loopback, with a realm, a database and a krb5.conf of its own in a temporary folder. */
+/** A real MIT Kerberos KDC on loopback, with its own realm, database and krb5.conf in a temporary folder. */
 export class Kdc {
   readonly dir: string;
   readonly #port: number;
@@ -136,7 +136,7 @@ ${extra}
   }
 
   /**
-   * Logs a user in with a credential cache of its own.
+   * Logs a user in with a separate credential cache.
    *
    * @returns the cache's path, for KRB5CCNAME
    */

@@ -27,7 +27,7 @@ export interface Enrollment {
 
 interface ServerOptions {
   readonly kdc: Kdc;
-  /** Lines of `[gssapi]` beside `enabled` and `service_principal`. */
+  /** Lines of `[gssapi]` in addition to `enabled` and `service_principal`. */
   readonly gssapi: string;
   /** Keys that stand before every section. */
   readonly topLevel?: string;

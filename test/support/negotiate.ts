@@ -30,7 +30,7 @@ function command(options: NegotiateOptions): { args: string[]; env: Record<strin
   };
 }
 
-/** The first token (base64) of a real GSS-API client, in a process of its own. */
+/** The first token (base64) of a real GSS-API client, in a separate process. */
 export async function initialToken(options: NegotiateOptions): Promise<string> {
   const { args, env } = command(options);
   return (await runText(process.execPath, args, { env })).trim();

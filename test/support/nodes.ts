@@ -23,7 +23,7 @@ import { pause, until } from './until.ts';
 /** MiB of a database's disk; the file that it lies in has holes. */
 const DISK = 4096;
 
-/** Of the nodes; PostgreSQL lets whoever owns the cluster in, however many connections there are. */
+/** Role of the nodes; PostgreSQL exempts the cluster's owner from the connection limit. */
 const ROLE = 'est';
 
 export interface Node {
@@ -37,7 +37,7 @@ export interface Node {
 
 export interface NodesOptions {
   readonly count?: number;
-  /** Each server of the database has a small disk of its own, which can be filled; takes root. */
+  /** Each server of the database has a small disk, which can be filled; requires root. */
   readonly disks?: boolean;
   /** Lines of postgresql.conf. */
   readonly settings?: Readonly<Record<string, string>>;
@@ -140,7 +140,7 @@ export class Nodes {
     return psql(this.primary.url('est'), statement);
   }
 
-  /** The primary is gone; its standby takes its place, and gets one of its own. */
+  /** The primary is gone; its standby replaces it and gets a new standby. */
   async failOver(): Promise<void> {
     const former = this.primary;
     await former.end('SIGQUIT');
@@ -173,7 +173,7 @@ export class Nodes {
 
   #disk(): Disk {
     const disk = this.#disks.get(this.primary.folder);
-    if (disk === undefined) throw new Error('the primary has no disk of its own');
+    if (disk === undefined) throw new Error('the primary has no separate disk');
     return disk;
   }
 
@@ -200,7 +200,7 @@ export class Nodes {
     });
   }
 
-  /** One enrollment over the balancer, on a connection of its own. */
+  /** One enrollment over the balancer, on a new connection. */
   enroll(key: TestKey, cn: string, password: string, label = ''): Promise<Answer> {
     return call({
       port: this.balancer.estPort,
@@ -289,7 +289,7 @@ async function removed(disk: Disk, folder: string): Promise<void> {
     }
 }
 
-/** An empty folder, which is a disk of its own. */
+/** An empty folder on a separate disk. */
 function folderOnDisk(disks: Map<string, Disk>): string {
   const folder = mkdtempSync(join(tmpdir(), 'estuary-postgres-'));
   disks.set(folder, Disk.make(`${folder}.disk`, folder, DISK));

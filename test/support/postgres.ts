@@ -47,7 +47,7 @@ export function postgresPrograms(): string | undefined {
 }
 
 export interface ClusterOptions {
-  /** Every commit reaches the disk. Off, a test is faster; a crash of the machine is none that a test brings about. */
+  /** Every commit reaches the disk. Off is faster; tests do not crash the machine. */
   readonly durable?: boolean;
   /** Lines of postgresql.conf. */
   readonly settings?: Readonly<Record<string, string>>;
@@ -287,7 +287,7 @@ interface Account {
   readonly gid: number;
 }
 
-/** Whom the server runs as; undefined: whoever runs the test. */
+/** The server's user; undefined: the user of the test. */
 function account(): Account | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const [uid, gid] = ['-u', '-g'].map((option) =>

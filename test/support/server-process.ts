@@ -1,5 +1,5 @@
 /**
- * The built server as a process of its own, for tests that see it from outside. Ports in the configuration may be 0:
+ * The built server as a separate process, for black-box tests. Ports in the configuration may be 0:
  * the ports that the kernel chose are read from the server's log.
  */
 import { type ChildProcess, spawn } from 'node:child_process';

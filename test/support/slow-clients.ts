@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { pause } from './until.ts';
 
-/** A TCP connection that never closes by itself: not even when the server has ended its side. */
+/** A TCP connection that never closes its side, even after the server has. */
 export function openTcp(port: number, localAddress = '127.0.0.1'): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: '127.0.0.1', port, localAddress, allowHalfOpen: true }, () => {

@@ -6,7 +6,7 @@ export class ApiError extends Error {
   readonly status: number;
   /** The API's stable code. */
   readonly code: string;
-  /** By which the server's log tells of it. */
+  /** Identifies it in the server's log. */
   readonly requestId: string;
 
   constructor(status: number, code: string, message: string, requestId = '') {

@@ -31,7 +31,7 @@ export function VerdictFacts({ of, words = WORDS[of.verdict] }: { readonly of: V
   );
 }
 
-/** Whoever asked: that was found out before the request was queued. */
+/** For any requester, who was authenticated before the request was queued. */
 export function RequestVerdict({ request: { id, status } }: { readonly request: RequestPage }) {
   const { loaded, again } = useLoad(`verdict ${id} ${status}`, (signal) =>
     call<RequestVerdictRecord>(adminPath('requests', id, 'check'), { signal }),

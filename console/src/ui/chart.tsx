@@ -1,4 +1,4 @@
-/** Counts over time, drawn by uPlot, which is loaded when there is something to draw; beside it the numbers, for whoever does not see it. */
+/** Counts over time, drawn by uPlot (loaded on demand), with a table of the numbers for screen readers. */
 import { useEffect, useRef } from 'preact/hooks';
 import type uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';

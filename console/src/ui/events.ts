@@ -5,10 +5,10 @@ import { signal } from '@preact/signals';
 type Listener = (type: string) => void;
 const listeners = new Set<Listener>();
 
-/** Whether the server tells of what happens. */
+/** Whether the event stream is connected. */
 export const isLive = signal(false);
 
-/** Told of each event of the server by its type. */
+/** Receives each server event, by type. */
 export function tell(type: string): void {
   for (const listener of listeners) listener(type);
 }

@@ -70,7 +70,7 @@ interface ListProps<T> extends Omit<TableProps<T>, 'items'> {
 }
 
 const PAGE = 50;
-/** Pages without a find, after which whoever searches is asked whether to go on. */
+/** Pages without a match before the user is asked whether to continue. */
 const PATIENCE = 20;
 
 /** A page looks through so many rows and no more: where it found nothing among them, the next ones are looked through. */

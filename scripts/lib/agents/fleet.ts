@@ -1,5 +1,5 @@
 /**
- * A fleet of `estuary client` in virtual time: each agent has a disk of its own, and is killed at steps that are drawn; the CA drops answers,
+ * A fleet of `estuary client` in virtual time: each agent has its own disk, and is killed at steps that are drawn; the CA drops answers,
  * is away, and gets new keys. What comes of it is counted, and everything that may not be is told.
  */
 import { ClientError } from '../../../src/client/client-error.ts';

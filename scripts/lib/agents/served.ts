@@ -118,7 +118,7 @@ class ServedFleet {
     await Promise.all(this.#processes.map(({ child }) => killed(child)));
   }
 
-  /** Each agent with a one-time password that is good for every enrollment of its own. */
+  /** Each agent has a one-time password for all its enrollments. */
   async #make(): Promise<void> {
     const { dir, root } = this.#estuary;
     const fingerprint = new X509Certificate(root).fingerprint256;

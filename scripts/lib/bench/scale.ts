@@ -1,4 +1,4 @@
-/** What single things cost in a store of a given size, beside an empty one; and CRLs of what is revoked there. */
+/** Costs of single operations in a store of a given size and in an empty one, and of CRLs. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { join } from 'node:path';
 import { createLogger } from '../../../src/log.ts';

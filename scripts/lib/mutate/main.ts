@@ -137,7 +137,7 @@ class Runner {
   async #start(): Promise<ChildProcess> {
     const child = fork(join(import.meta.dirname, 'runner.ts'), {
       cwd: ROOT,
-      // A group of its own, to be ended as one.
+      // A process group, to be killed as a whole.
       detached: true,
       env: { ...process.env, ESTUARY_MUTANTS_OF: files.join(), CI: '', ...QUICKSTART },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
@@ -283,7 +283,7 @@ async function tryTogether(test: string, runner: Runner, of: readonly string[], 
   for (;;) {
     const wanted = alive(of).flatMap(({ mutant, file }) => {
       const [found] = testsOf(mutant, file, [test], isFirst);
-      // What is reached outside of any test needs a process of its own.
+      // Mutants reached outside any test need a separate process.
       return found === undefined || found.names.includes('') ? [] : [{ mutant, file, ...found }];
     });
     const pairs = wanted.flatMap(({ mutant: { id }, names }) =>

@@ -155,7 +155,7 @@ function isOfLoop(node: ts.Node): boolean {
 
 const isExpression = (node: ts.Node): boolean => ts.isExpression(node) && !ts.isTypeNode(node);
 
-/** A call that is a statement of its own: a check that throws, or a record that is made. Log lines are left alone. */
+/** A call used as a statement: a check that throws, or a record. Log calls are skipped. */
 function isRemovable(node: ts.Node, source: ts.SourceFile): node is ts.ExpressionStatement {
   if (!ts.isExpressionStatement(node)) return false;
   const expression = ts.isAwaitExpression(node.expression) ? node.expression.expression : node.expression;

@@ -58,7 +58,7 @@ export default defineConfig({
     fileParallelism: false,
     include: ['test/**/*.test.ts'],
     setupFiles: [join(import.meta.dirname, 'setup.ts')],
-    // A process for each run; what needs its own process gets a run of its own.
+    // One process per run; tests that need their own process get a separate run.
     isolate: false,
   },
 });

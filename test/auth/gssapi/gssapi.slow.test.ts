@@ -42,7 +42,7 @@ describe('require_crypto_verification = false', () => {
     expect(await checkGssapi(unverified)).toEqual([]);
   });
 
-  it('is checked for its mapping all the same', async () => {
+  it('has its mapping checked too', async () => {
     const problems = await checkGssapi(
       options({
         require_crypto_verification: false,

@@ -55,7 +55,7 @@ describe.skipIf(!requires('kdc', 'gssproxy', 'root'))('Kerberos tickets through 
     expect(again.detail).toContain('replay');
   });
 
-  it('gssproxy stopped with SIGSTOP: 503, the main process keeps its latency, recovery by itself', async () => {
+  it('gssproxy stopped with SIGSTOP: 503, the main process keeps its latency, automatic recovery', async () => {
     const tokens = await initialTokens({ env: kdc.env, cache }, 12);
     proxy.signal('SIGSTOP');
     let turns = 0;
@@ -70,7 +70,7 @@ describe.skipIf(!requires('kdc', 'gssproxy', 'root'))('Kerberos tickets through 
     await recovers();
   });
 
-  it('gssproxy killed: 503, never a fall-back to another keytab, recovery by itself', async () => {
+  it('gssproxy killed: 503, never a fall-back to another keytab, automatic recovery', async () => {
     await proxy.kill();
     expect(await acceptor.verdict(await token())).toMatchObject(UNAVAILABLE);
     expect(await acceptor.verifier.missingCredentials()).toMatch(/./);

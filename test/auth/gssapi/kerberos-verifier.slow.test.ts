@@ -33,7 +33,7 @@ describe.skipIf(!requires('kdc'))('Kerberos tickets, with a real KDC and a keyta
     await kdc.stop();
   });
 
-  /** A further acceptor, with lines of its own in [libdefaults] of krb5.conf. */
+  /** A further acceptor, with additional lines in [libdefaults] of krb5.conf. */
   async function acceptorWith(lines: string, keytab = kdc.keytab): Promise<Acceptor> {
     const config = join(kdc.dir, `krb5-${String(Math.random()).slice(2)}.conf`);
     await writeFile(config, kdc.krb5Config(lines));

@@ -192,7 +192,7 @@ describe('the mapping is checked at start-up', () => {
     'CN={principal},O=#3000',
     '',
     '   ',
-  ])('a template that is none is refused: %s', (template) => {
+  ])('an invalid template is refused: %s', (template) => {
     expect(checkPrincipalMapping({ service_principal: SERVICE, default_template: template })).toEqual([
       { key: 'default_template', problem: expect.stringMatching(/./) as string },
     ]);

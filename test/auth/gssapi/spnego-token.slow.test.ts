@@ -105,7 +105,7 @@ describe('RFC 4178 tokens by hand', () => {
     ['another mechanism inside', negTokenInit({ mechToken: tlv(0x60, oid(NEGOEX), apReq()) }), 'not Kerberos'],
     ['an AP-REP', negTokenInit({ mechToken: tlv(0x60, oid(KRB5), Buffer.from([2, 0]), apReq()) }), 'malformed'],
     ['trailing bytes', Buffer.concat([negTokenInit(), Buffer.from([0])]), 'malformed'],
-    ['a ticket that is none', krb5Token({ ticket: tlv(0x61, octetString(Buffer.alloc(3))) }), 'malformed'],
+    ['a malformed ticket', krb5Token({ ticket: tlv(0x61, octetString(Buffer.alloc(3))) }), 'malformed'],
     ['no sname', krb5Token({ sname: [] }), 'malformed'],
     ['nine name components', krb5Token({ sname: Array.from({ length: 9 }, () => text('a')) }), 'malformed'],
     ['a name that is not UTF-8', krb5Token({ sname: [tlv(0x1b, Buffer.from([0xff, 0xfe]))] }), 'malformed'],
@@ -113,7 +113,7 @@ describe('RFC 4178 tokens by hand', () => {
     ['a giant realm', krb5Token({ realm: text('R'.repeat(2000)) }), 'malformed'],
     ['an indefinite length', Buffer.from('6080', 'hex'), 'malformed'],
     ['a length beyond the end', Buffer.from('6084ffffffff0606', 'hex'), 'malformed'],
-    ['nesting without end', Buffer.alloc(60_000, 0x60), 'malformed'],
+    ['unbounded nesting', Buffer.alloc(60_000, 0x60), 'malformed'],
   ])('%s is refused', (_, token, expected) => {
     expect(defect(token)).toBe(expected);
   });

@@ -22,7 +22,7 @@ const device = await makeClient('CN=device', lower);
 const trustIn = (anchor: Issuer, intermediates: readonly Buffer[] = []): Promise<ClientTrust> =>
   clientTrust({ trustAnchors: encodePem('CERTIFICATE', anchor.der), intermediates });
 
-/** A process of its own on the store: what a connection with these certificates comes to. */
+/** Another process on the store: the outcome of a connection with these certificates. */
 async function processOn(store: Store, anchor = root) {
   const trust = await trustIn(anchor);
   const memory = new IntermediateMemory(store);
@@ -42,7 +42,7 @@ const remembered = async (store: Store, leaf: Issuer): Promise<number> =>
   (await store.recallIntermediates(parseCertificate(leaf.der).fingerprint)).length;
 
 describe('intermediates that a client sent are remembered for its resumed sessions', () => {
-  test('another process finds the path, in whatever order they came; without them there is none', async () => {
+  test('another process finds the path, in any order of the intermediates, but not without them', async () => {
     const store = await opened(temporaryPaths());
     const [one, other] = [await processOn(store), await processOn(store)];
     expect(await other(device)).toBe(UNKNOWN);

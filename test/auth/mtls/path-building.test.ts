@@ -32,7 +32,7 @@ function source(anchor: Issuer, others: readonly Certificate[], knownLinks = fal
   };
 }
 
-/** The length of the path, or why there is none. */
+/** The length of the path, or why there is no path. */
 async function found(leaf: Issuer, of: IssuerSource): Promise<number | string> {
   const result = await findPath(parsed(leaf), of, NOW);
   return 'path' in result ? result.path.length : result.problem;

@@ -102,7 +102,7 @@ export async function makeChains(): Promise<Chain[]> {
   const cross = await makeCa('CN=Cross', { slot: 'cross' });
   const crossSigned = await makeCa('CN=Cross', { slot: 'cross', issuer: root });
   add(
-    "a cross-certificate beside the CA's own self-signed one",
+    "a cross-certificate next to the CA's own self-signed one",
     await makeClient('CN=a', cross),
     [cross, crossSigned],
     undefined,

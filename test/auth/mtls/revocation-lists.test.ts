@@ -180,7 +180,7 @@ describe('RFC 5280 §6.3: CRLs of client CAs', () => {
     expect(await refusal(trust, fine)).toBe('client certificate issuer revoked');
   });
 
-  test('a signer is good as long as one of its certificates is', async () => {
+  test('a signer is valid while one of its certificates is', async () => {
     const below = await makeCa('CN=Below', { issuer: intermediate });
     const crossed = await makeCa('CN=Below', { issuer: root });
     const leaf = parseCertificate((await makeClient('CN=a', below)).der);

@@ -28,7 +28,7 @@ describe('lockout with max_failures = 5, failure_window = 300, lockout_duration 
     expect(await setup.attempt(token)).toBe('ok');
   });
 
-  test('a right token clears nothing by itself, however often it comes', async () => {
+  test('a valid token alone clears nothing, even if it is repeated', async () => {
     const setup = await setUpOtp();
     const { token } = await setup.newToken({ max_uses: 9 });
     await fail(setup, 5);

@@ -189,7 +189,7 @@ describe('the state of a token', () => {
     const { service, newToken, clock } = await setUpOtp();
     const { id, token } = await newToken();
     const identity = await service.authenticate(
-      { username: 'whoever', password: token },
+      { username: 'anyone', password: token },
       { address: '192.0.2.1', caLabel: 'devices', now: clock.now },
     );
     expect(identity).toMatchObject({

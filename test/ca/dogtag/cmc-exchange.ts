@@ -18,7 +18,7 @@ export interface Reply {
   readonly certificates: readonly Certificate[];
 }
 
-/** Sends a message and reads the answer, which one of its own certificates has to verify. */
+/** Sends a message and reads the answer, which a certificate in it must verify. */
 export async function exchange(estuary: Estuary, client: ClientIdentity, message: Buffer): Promise<Reply> {
   const answer = await postCmc(estuary, message, client);
   const signedData = parseSignedData(Buffer.from(answer.text, 'base64'));

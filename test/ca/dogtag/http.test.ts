@@ -14,7 +14,7 @@ describe('answers are not assumed to be JSON', () => {
     ['no JSON', '{"a":', 'application/json'],
     ['a list', '[]', 'application/json'],
     ['nothing', '', 'application/json'],
-  ])('%s is none', (_what, text, type) => {
+  ])('%s is not JSON', (_what, text, type) => {
     expect(json(text, type)).toBeUndefined();
   });
 

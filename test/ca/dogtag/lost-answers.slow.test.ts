@@ -95,7 +95,7 @@ describe('otp.retry_window, of what a remote CA issues', { timeout: 60_000 }, ()
     const device = await Device.make(`parallel-${uses}`, uses);
     const before = server.count(SUBMIT);
     const answers = await Promise.all(Array.from({ length: 10 }, () => device.send()));
-    // Whoever came between the submission and its answer was told to come again.
+    // Requests between the submission and its response were told to retry.
     const all = new Set([...answers.filter((answer) => !answer.startsWith('202')), await device.final()]);
     expect([...all]).toEqual([expect.stringMatching(/^200 [0-9a-f]+$/)]);
     expect(server.count(SUBMIT) - before).toBe(1);
@@ -156,8 +156,8 @@ describe('a CSR with a secret does not go to a CA that takes it as it was signed
 
   test.each<[string, (token: string) => Buffer, boolean]>([
     ['a token in otpChallenge', otpChallenge, false],
-    ['an otpChallenge beside the password', () => otpChallenge('something'), true],
-    ['a revocationChallenge', () => revocationChallenge('a secret of its own'), true],
+    ['an otpChallenge next to the password', () => otpChallenge('something'), true],
+    ['a revocationChallenge', () => revocationChallenge('a separate secret'), true],
   ])(
     '%s: 400 by simpleenroll and serverkeygen, no use taken, nothing stored, no failure',
     async (what, attribute, withPassword) => {

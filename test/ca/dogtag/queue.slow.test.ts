@@ -1,5 +1,5 @@
 /**
- * A CA behind Dogtag with a queue of its own, at the stand-in.
+ * A CA behind a Dogtag stand-in that queues requests.
  *
  * Longer than other files: the ways of one request share a server, which takes seconds to start.
  */

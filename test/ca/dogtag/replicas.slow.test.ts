@@ -88,7 +88,7 @@ describe('a read goes to another replica at once', () => {
 });
 
 describe('when all are down', () => {
-  test('503 with Retry-After, without asking; back by itself', async () => {
+  test('503 with Retry-After, without a call; automatic recovery', async () => {
     const { ca, first, second } = await twoReplicas('estuaryAuto', 1);
     for (const replica of [first, second]) replica.faults.undeployed = true;
     await expect.poll(async () => (await ca.health()).health, { timeout: 10_000 }).toBe('down');

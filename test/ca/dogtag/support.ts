@@ -60,7 +60,7 @@ export async function requestFor(der: Buffer): Promise<IssuanceRequest> {
   return { request_id: randomUUID(), subject, subjectAltNames, spki: publicKey.spki, csr };
 }
 
-/** A request for CN=`cn` with a key of its own. */
+/** A request for CN=`cn` with a new key. */
 export function newRequest(
   cn: string,
   dnsNames: readonly string[] = [],

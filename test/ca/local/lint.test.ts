@@ -207,11 +207,11 @@ const BROKEN: Readonly<Record<string, Readonly<Record<string, Parts>>>> = {
   },
   'subject-or-san': {
     neither: { subject: sequence() },
-    'an empty subject beside a SAN that is not critical': {
+    'an empty subject with a SAN that is not critical': {
       subject: sequence(),
       extensions: san(false, dns('a.example')),
     },
-    'a critical SAN beside a subject': { extensions: san(true, dns('a.example')) },
+    'a critical SAN with a subject': { extensions: san(true, dns('a.example')) },
   },
   'subject-is-not-issuer': {
     "the CA's subject": { subject: plainCa.subject.der },
@@ -337,7 +337,7 @@ const BROKEN: Readonly<Record<string, Readonly<Record<string, Parts>>>> = {
     'a time without seconds': validity(tlv(Tag.UTC_TIME, Buffer.from('3001010000Z')), time(until(90))),
     'a time in another zone': validity(tlv(Tag.UTC_TIME, Buffer.from('300101000000+0100')), time(until(90))),
     'a thirteenth month': validity(tlv(Tag.UTC_TIME, Buffer.from('301301000000Z')), time(until(90))),
-    'a key that is none': { spki: sequence() },
+    'an invalid key': { spki: sequence() },
   },
 };
 
@@ -381,7 +381,7 @@ describe('RFC 5280: a TBSCertificate that breaks a rule is found by that rule', 
     expect([...Object.keys(BROKEN), ...others]).toEqual(expect.arrayContaining(LINT_RULES.map((rule) => rule.name)));
   });
 
-  test('every rule has a name of its own and a source', () => {
+  test('every rule has a unique name and a source', () => {
     expect(new Set(LINT_RULES.map((rule) => rule.name)).size).toBe(LINT_RULES.length);
     for (const { source } of LINT_RULES) expect(source).toMatch(/§|^ca\.profile\./);
   });

@@ -153,7 +153,7 @@ describe.skipIf(!requires('softhsm'))('a key in SoftHSM2', () => {
       ['a missing id', { key_id: 'ffff' }, 'TOKEN_KEY', /no private key with the id ffff/],
       ['a key in another token', { token_label: 'other' }, 'TOKEN_KEY', /token "other" has no private key/],
       ['a missing module', { module: '/nowhere/lib.so' }, 'TOKEN_MODULE', /cannot use the module \/nowhere\/lib\.so/],
-      ['a module that is none', { module: '/etc/passwd' }, 'TOKEN_MODULE', /cannot use the module/],
+      ['an invalid module', { module: '/etc/passwd' }, 'TOKEN_MODULE', /cannot use the module/],
       ['no token directory', { env: { SOFTHSM2_CONF: '/nowhere' } }, 'TOKEN_', /module|token/],
     ])('%s', async (_, options, code, message) => {
       const failure: unknown = await open(options).catch((error: unknown) => error);

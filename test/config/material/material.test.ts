@@ -106,7 +106,7 @@ describe('CRLs of foreign client CAs', async () => {
 
   test.each([
     ['text', Buffer.from('hello'), 'contains no CRL'],
-    ['bytes that are none', Buffer.from('3003020101', 'hex'), 'contains a damaged CRL'],
+    ['malformed bytes', Buffer.from('3003020101', 'hex'), 'contains a damaged CRL'],
     ['a certificate', root.der, 'contains a damaged CRL'],
   ])('%s in the folder is a problem that names the file, and there is no trust then', async (_, content, reason) => {
     writeFileSync(folder.file('crls/notes.crl'), content);

@@ -142,12 +142,12 @@ describe('profile = "niap" refuses to start', () => {
       'admin.bearer_token.tokens[1].roles',
     ],
     [
-      'a certificate without roles of its own',
+      'a certificate without its own roles',
       (c: Config): Config => withAdmin(c, { clients: [{ fingerprint: 'sha256:00' }] }),
       'admin.clients[0].roles',
     ],
     [
-      'a token without roles of its own',
+      'a token without its own roles',
       (c: Config): Config => withAdmin(c, { bearer_token: tokensWith({}) }),
       'admin.bearer_token.tokens[1].roles',
     ],

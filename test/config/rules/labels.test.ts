@@ -15,7 +15,7 @@ const label = (name: string, ca: string, ...lines: string[]): string =>
 const problems = async (text: string): Promise<string[]> =>
   (await folder.problems(toml(text))).map((line) => line.replace('est.toml: ', ''));
 
-test('a further label has a profile and rules of its own, and takes nothing over', async () => {
+test('a further label has its own profile and rules, and inherits nothing', async () => {
   const { config } = await folder.load(
     toml(
       [
@@ -68,7 +68,7 @@ describe('a label that cannot work is refused', () => {
       'label[simpleenroll].name: "simpleenroll" is the name of an operation (another label)',
     ],
     [
-      'that is the default beside the CA',
+      'that is a default in addition to the CA',
       label('guests', 'devices', 'default = true'),
       'label[guests].default: is true, and so is ca[devices].default (default = true in exactly one)',
     ],

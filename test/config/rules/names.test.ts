@@ -63,7 +63,7 @@ describe('a setting that lets one requester take the name of another is a warnin
       'ca[devices].profile.san.add: gives all requesters the same name (a placeholder in it, such as {id})',
     ],
     [
-      'a token for any SAN beside its CN',
+      'a token for any SAN in addition to its CN',
       ca('profile.subject.template = "CN={id}"\nprofile.san.dns = ["dev-[0-9]{2}"]') + OTP,
       'otp.bind_client_id: is "off": anyone with a token can ask for any name, including those of others ("cn" or "san")',
     ],

@@ -83,7 +83,7 @@ describe('[store] driver = "postgres"', () => {
       'store.pool_size: 1 is out of range (a whole number from 2 to 1000)',
     ],
     [
-      'a URL beside sqlite',
+      'a URL with sqlite',
       toml('[store]\nurl_file = "url"'),
       'store.url: requires driver = "postgres" (driver is "sqlite")',
     ],

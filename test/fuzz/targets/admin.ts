@@ -1,4 +1,4 @@
-/** What the admin API reads of a query beside its schema: cursors, timestamps, and whole bodies of JSON. */
+/** Admin API input outside the schemas: cursors, timestamps, and JSON bodies. */
 import { Type } from '@fastify/type-provider-typebox';
 import { pageOf } from '../../../src/http/admin/list.ts';
 import {

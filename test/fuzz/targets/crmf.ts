@@ -1,4 +1,4 @@
-/** Certificate requests of CRMF (RFC 4211), each by itself. */
+/** Single CRMF certificate requests (RFC 4211). */
 import { CmcError } from '../../../src/pki/cmc/cmc-error.ts';
 import { parseCertTemplate } from '../../../src/pki/cmc/crmf.ts';
 import { parseCertificateRequest, requestKey, verifyProofOfPossession } from '../../../src/pki/cmc/tagged-request.ts';

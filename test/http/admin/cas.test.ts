@@ -147,7 +147,7 @@ describe('GET /admin/cas/{label}/revocation', () => {
     expect((await look()).crl?.state).toBe('expired');
   });
 
-  test('of a further label those of its CA; a list of a former key is none of this one', async () => {
+  test("a further label shows its CA's; a list of a former key does not count", async () => {
     const further = new Ca({ ...devices.config, label: 'tablets', default: false }, devices.driver, {
       issuer: devices,
     });
@@ -182,7 +182,7 @@ describe('GET /admin/cas/{label}/revocation', () => {
     expect(shown.crl).toMatchObject({ number: 1, state: 'current' });
   });
 
-  test('a CA elsewhere publishes by itself', async () => {
+  test('a remote CA publishes its own', async () => {
     const cas = [ailingCa('remote', () => Promise.resolve({ health: 'ok' }), [], true)];
     const api = await adminFixture({ cas, settings: { publication } });
     expect(await ask(api, 'get', '/admin/cas/{label}/revocation', 200, { path: { label: 'remote' } })).toEqual({

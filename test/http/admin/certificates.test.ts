@@ -86,7 +86,7 @@ describe('GET /admin/certificates', () => {
     expect(await serials('ca=lab&status=revoked')).toEqual([]);
   });
 
-  it('an empty filter is none, and a label that is not configured finds nothing', async () => {
+  it('an empty filter is ignored, and an unconfigured label finds nothing', async () => {
     expect(await serials('ca=&subject=&serial=&status=&expires_before=&limit=&cursor=')).toHaveLength(4);
     expect(await serials('ca=gone')).toEqual([]);
   });
@@ -136,7 +136,7 @@ describe('GET /admin/certificates', () => {
     expectBody(response, { ca: 'lab', subject: 'CN=twin' });
   });
 
-  it('404 CERTIFICATE_NOT_FOUND for a serial number that nobody has, and for what is none', async () => {
+  it('404 CERTIFICATE_NOT_FOUND for an unknown serial number, and for an invalid one', async () => {
     for (const serial of ['00', 'ff'.repeat(20), 'ff'.repeat(21), 'nope', '0', `${one.serial}?ca=gone`])
       expect(failure(await api.call('GET', `/admin/certificates/${serial}`)), serial).toMatchObject({
         statusCode: 404,

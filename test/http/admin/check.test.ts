@@ -71,7 +71,7 @@ describe('POST /admin/check', () => {
     ['a certificate for a csr', { ...good, csr: CSR.replaceAll('CERTIFICATE REQUEST', 'CERTIFICATE') }, /^csr must be/],
     ['two csrs', { ...good, csr: CSR + CSR }, /^csr must be one/],
     ['a csr of broken base64', { ...good, csr: CSR.replace('M', '*') }, /^csr must be/],
-    ['a csr that is none', { ...good, csr: encodePem('CERTIFICATE REQUEST', Buffer.from('3000', 'hex')) }, /^csr: /],
+    ['a malformed csr', { ...good, csr: encodePem('CERTIFICATE REQUEST', Buffer.from('3000', 'hex')) }, /^csr: /],
     ['no sender', { ca: 'devices', csr: CSR }, /^as is required$/],
     ['nobody', { ...good, as: {} }, /^as must have one of/],
     ['two senders', { ...good, as: { client_id: 'a', device: 'b' } }, /^as must have one of/],
@@ -83,7 +83,7 @@ describe('POST /admin/check', () => {
     ['a principal without a realm', { ...good, as: { principal: 'alice' } }, /^as\.principal must be/],
     ['a certificate that is no PEM', { ...good, as: { certificate: 'x' } }, /^as\.certificate must be/],
     [
-      'a certificate that is none',
+      'a malformed certificate',
       { ...good, as: { certificate: encodePem('CERTIFICATE', Buffer.from('3000', 'hex')) } },
       /^as\.certificate must be/,
     ],

@@ -31,7 +31,7 @@ interface Description {
   readonly paths: Record<string, Record<string, Operation>>;
 }
 
-/** The contract's table as far as it is built: method, path, success, the other statuses beside 401, 500 and 503. */
+/** Expected calls: method, path, success, other statuses in addition to 401, 500 and 503. */
 const CALLS: readonly (readonly [method: string, path: string, success: string, failures: readonly string[]])[] = [
   ['post', '/admin/otp', '201', ['400', '409', '413', '415']],
   ['post', '/admin/otp/bulk', '200', ['400', '409', '413', '415']],
@@ -180,7 +180,7 @@ describe('GET /admin/openapi.json', () => {
     expect(found).toBe('');
   });
 
-  it('every call and every shared schema has a name of its own, and what has one name is one schema', async () => {
+  it('every call and every shared schema has a unique name', async () => {
     const { paths, components } = await description();
     const ids = Object.values(paths).flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId));
     expect(new Set(ids).size).toBe(ids.length);

@@ -5,7 +5,7 @@ import { adminFixture, bearer, DAY, failure, NOW } from './support.ts';
 
 const at = (ms: number): string => new Date(ms).toISOString();
 
-test('NDJSON: the record with its token, or why there is none, in the order of the rows', async () => {
+test('NDJSON: the record with its token, or the error, in the order of the rows', async () => {
   const { raw, store } = await adminFixture();
   const rows = ['{"client_id":"a"}', '{"client_id":""}', 'x', `{"client_id":"b","max_uses":3,"ca":"devices"}`];
   const headers = { ...bearer, 'content-type': 'application/x-ndjson' };

@@ -8,7 +8,7 @@ import { deviceRow, event } from '../../store/rows.ts';
 import { adminFixture, failure, type AdminFixture } from './support.ts';
 import { expectWholeBody } from './typed.ts';
 
-/** What the contract says of each role beside `admin`, who may do everything: a call that stands in no list is the admin's. */
+/** The calls of each role except `admin`, which may make all; a call in no list is for `admin` only. */
 const MAY: Readonly<Record<Exclude<AdminRole, 'admin'>, readonly RegExp[]>> = {
   ra: [
     /^\w+ \/admin\/otp/,

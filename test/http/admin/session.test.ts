@@ -8,7 +8,7 @@ import { expectWholeBody } from './typed.ts';
 
 const HOST = 'admin.example:9444';
 const NAME = '__Host-estuary-session';
-/** What a browser adds to what a page of its own does. */
+/** Headers that a browser adds to requests of the console's own page. */
 const OWN = { host: HOST, 'sec-fetch-site': 'same-origin', origin: `https://${HOST}` };
 const MINUTE = 60_000;
 
@@ -80,7 +80,7 @@ describe('signing in', () => {
     ).toHaveLength(1);
   });
 
-  test('fixation: each signing in has an id of its own, whatever came with it, and ends what was there', async () => {
+  test('fixation: each sign-in gets a new ID, whatever it sends, and ends the former session', async () => {
     const api = await adminFixture();
     const planted = `${NAME}=${'A'.repeat(43)}`;
     const first = await signIn(api, { cookie: planted });
@@ -190,7 +190,7 @@ describe('a session', () => {
   });
 
   test.each(['', 'x', 'A'.repeat(43), 'A'.repeat(4000), `${'A'.repeat(42)}!`])(
-    'a cookie that is none of ours (%#): 401',
+    'a foreign cookie (%#): 401',
     async (id) => {
       const api = await adminFixture();
       expect(failure(await get(api, `${NAME}=${id}`)).code).toBe('SESSION_ENDED');
@@ -270,7 +270,7 @@ describe('CSRF, for every call of the OpenAPI description', () => {
     expect((await get(api, cookie)).statusCode).toBe(200);
   });
 
-  test('a page of its own gets through, with either header; a form cannot send what a call takes', async () => {
+  test("the console's own page is accepted with either header; a form cannot send a valid call", async () => {
     const api = await adminFixture({ auth: tokens(ADMIN) });
     const cookie = await signIn(api);
     for (const from of [{ 'sec-fetch-site': 'same-origin' }, { origin: `https://${HOST}` }]) {

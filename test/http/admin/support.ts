@@ -102,7 +102,7 @@ export interface FixtureOptions {
   readonly issuers?: readonly Certificate[];
   /** What differs from one bearer token and no client certificates; a function is asked anew for each call, as after a reload. */
   readonly auth?: Partial<AdminAuthSettings> | (() => Partial<AdminAuthSettings>);
-  /** Told of committed events, see {@link openStore}. */
+  /** Receives committed events, see {@link openStore}. */
   readonly onCommit?: StoreOptions['onCommit'];
   /** What a reload comes to; none works unless told. */
   readonly reload?: Reload;
@@ -197,7 +197,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
   const raw: AdminFixture['raw'] = async (method, url, headers = {}, payload) => {
     const request = { method: method as 'GET', url, headers, ...(payload === undefined ? {} : { payload }) };
     if (method !== 'GET' || !url.startsWith('/admin/events')) return app.inject(request);
-    // It has no end of its own.
+    // It never ends.
     const response = await app.inject({ ...request, payloadAsStream: true });
     const isStream = response.statusCode === 200;
     response.stream().destroy();

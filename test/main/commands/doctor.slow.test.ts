@@ -1,4 +1,4 @@
-/** `estuary doctor` beside a running server. */
+/** `estuary doctor` while the server runs. */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

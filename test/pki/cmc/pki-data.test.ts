@@ -109,7 +109,7 @@ describe('RFC 5272 §3.2.1: PKIData', () => {
     ['a tcr without a request', sequence(EMPTY, sequence(tlv(0xa0, integer(1))), EMPTY, EMPTY)],
     ['a crm without a certReqId', sequence(EMPTY, sequence(tlv(0xa1, sequence())), EMPTY, EMPTY)],
     ['an orm without a type', sequence(EMPTY, sequence(tlv(0xa2, integer(1))), EMPTY, EMPTY)],
-    ['a content info that is none', sequence(EMPTY, EMPTY, sequence(sequence(integer(1), integer(2))), EMPTY)],
+    ['a malformed content info', sequence(EMPTY, EMPTY, sequence(sequence(integer(1), integer(2))), EMPTY)],
     ['another message without a value', sequence(EMPTY, EMPTY, EMPTY, sequence(sequence(integer(1), oid('1.2.3'))))],
     ['60 levels of nesting', Array.from({ length: 60 }).reduce<Buffer>((inner) => sequence(inner), EMPTY)],
   ])('%s is refused as malformed', (_, bytes) => {

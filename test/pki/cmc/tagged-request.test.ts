@@ -100,7 +100,7 @@ describe('RFC 5272 §3.2.1.2: certification requests', () => {
     ['with a subject that is no name', { fields: [explicit(5, integer(1)), publicKey] }, 'Name'],
     ['with an unknown proof of possession', { popo: tlv(0xa4, integer(1)) }, 'ProofOfPossession'],
     ['with raVerified that is not NULL', { popo: tlv(0x80, Buffer.of(1)) }, 'raVerified'],
-    ['with validity that is none', { before: [tlv(0xa4, explicit(0, integer(1)))] }, 'notBefore'],
+    ['with invalid validity', { before: [tlv(0xa4, explicit(0, integer(1)))] }, 'notBefore'],
   ])('a CRMF request %s is refused, naming its body part', async (_, options, text) => {
     const error = await caught(() => crmf(options));
     expect(error).toMatchObject({ rule: 'request-malformed', failInfo: 'badRequest', bodyPartIDs: [1] });
@@ -142,7 +142,7 @@ describe('RFC 5272 §3.2.1.2: certification requests', () => {
     expect(await verifyProofOfPossession(crmf({ popo }, key))).toMatchObject({ method: 'signature' });
   });
 
-  test('a PKCS #10 request with an altered signature is refused with popFailed, one that is none with badRequest', async () => {
+  test('a PKCS #10 request with an altered signature is rejected with popFailed, a malformed one with badRequest', async () => {
     const der = buildCsr(makeKey());
     der.writeUInt8(der.readUInt8(der.length - 1) ^ 1, der.length - 1);
     const request = parseCertificateRequest({ kind: 'tcr', bodyPartID: 5, der });

@@ -48,7 +48,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-// OpenSSL 3.0 cannot use Ed25519 in CMS; that key has a test of its own below.
+// OpenSSL 3.0 cannot use Ed25519 in CMS; a separate test below covers that key.
 describe.each(['P-256', 'P-384', 'RSA 2048'])('RFC 5652 §5: SignedData with a %s key', (name) => {
   test.each(['issuerAndSerialNumber', 'subjectKeyIdentifier'] as const)(
     'OpenSSL verifies what we sign, by %s',
@@ -174,7 +174,7 @@ describe('X.690 §8: BER to DER', () => {
     ['a value that is cut', Buffer.from([0x04, 0x05, 1])],
     ['a length of five octets', Buffer.from([0x04, 0x85, 0, 0, 0, 0, 0])],
     ['a segment of another type', tlv(0x24, sequence())],
-    ['nesting without end', Buffer.alloc(4000, Buffer.from([0x30, 0x80]))],
+    ['unbounded nesting', Buffer.alloc(4000, Buffer.from([0x30, 0x80]))],
     ['a hundred thousand elements', sequence(Buffer.alloc(200_000, Buffer.from([0x05, 0x00])))],
   ])('%s is refused', (_, ber) => {
     expect(() => berToDer(ber)).toThrow(DerError);

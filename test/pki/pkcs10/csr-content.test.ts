@@ -146,7 +146,7 @@ describe('a request with it', () => {
       request(sequence(name(attribute('2.5.4.3', integer(7))))),
       'CSR_SUBJECT_INVALID',
     ],
-    ['a DNS name that is none', request(sequence(sequence(dns('not a host')))), 'CSR_SAN_INVALID'],
+    ['an invalid DNS name', request(sequence(sequence(dns('not a host')))), 'CSR_SAN_INVALID'],
     ['an address of three octets', request(sequence(sequence(ip(1, 2, 3)))), 'CSR_MALFORMED'],
   ])('%s is refused', (_, der, code) => {
     expect(() => parseCsr(der)).toThrow(expect.objectContaining({ status: 400, code }));

@@ -1,5 +1,5 @@
 /**
- * Requests that are refused, each with 400 and a code of its own, and never with another class of exception.
+ * Invalid requests: each is rejected with 400 and its own code, never with another class of exception.
  *
  * Longer than other files: the requests are one table.
  */

@@ -1,4 +1,4 @@
-/** RFC 7030 §4.1.3 and RFC 4210 §4.4: what a CA's chain may hold beside the path to its root. */
+/** RFC 7030 §4.1.3 and RFC 4210 §4.4: what a CA's chain may contain in addition to the path to its root. */
 import { beforeAll, describe, expect, test } from 'vitest';
 
 import { arrangeChain } from '../../../src/pki/x509/ca-chain.ts';
@@ -9,7 +9,7 @@ import { keyPair } from '../../support/keys.ts';
 const keysOf = (name: string): ReturnType<typeof keyPair> => keyPair('ec:P-256', name);
 const certificates = new Map<string, Issuer>();
 
-/** A CA certificate by a name of its own; `by` signs it, itself unless told. */
+/** A CA certificate with a unique name, signed by `by` (default: itself). */
 async function make(
   name: string,
   subject: string,
@@ -134,7 +134,7 @@ describe('RFC 7030 §4.1.3: clients take a root from cacerts for a trust anchor,
     ['a CA below another root', 'ca below new', ['new root', 'below stranger', 'stranger'], unlinked('Other')],
     ['no CA', 'ca below new', ['new root', 'a client'], '"CN=device" is not a CA certificate (basicConstraints)'],
     [
-      'another root in place of its own',
+      'another root instead of its own',
       'ca below new',
       ['stranger'],
       '"CN=Issuing" was issued by "CN=Root", not by the next certificate of the chain',

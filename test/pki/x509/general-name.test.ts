@@ -95,7 +95,7 @@ describe('RFC 5952: the canonical text of an address', () => {
     'fe80::1%eth0',
     'a.example',
     '1:2:3:4:5:6:7',
-  ])('%j is none', (text) => {
+  ])('%j is invalid', (text) => {
     expect(() => ipAddress(text)).toThrow(InputError);
   });
 });

@@ -63,14 +63,11 @@ test.each(['bad-ML-DSA-44-1', 'bad-ML-DSA-44-2', 'bad-ML-DSA-44-3'])(
 );
 
 describe('RFC 9881 §2', () => {
-  test.each(ML_DSA)(
-    'parameters beside $name are refused, in a key and in a signature',
-    ({ oid: dotted, publicKey }) => {
-      const key = sequence(sequence(oid(dotted), NULL), bitString(Buffer.alloc(publicKey)));
-      expect(() => parsePublicKey(key)).toThrow(/parameters: present/);
-      expect(() => parseSignatureAlgorithm(sequence(oid(dotted), NULL))).toThrow(/parameters: unexpected/);
-    },
-  );
+  test.each(ML_DSA)('parameters with $name are rejected, in a key and in a signature', ({ oid: dotted, publicKey }) => {
+    const key = sequence(sequence(oid(dotted), NULL), bitString(Buffer.alloc(publicKey)));
+    expect(() => parsePublicKey(key)).toThrow(/parameters: present/);
+    expect(() => parseSignatureAlgorithm(sequence(oid(dotted), NULL))).toThrow(/parameters: unexpected/);
+  });
 
   test.each(ML_DSA)('a key of $name with an octet too few or too many is refused', ({ oid: dotted, publicKey }) => {
     for (const octets of [publicKey - 1, publicKey + 1])

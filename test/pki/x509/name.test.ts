@@ -171,7 +171,7 @@ describe('as people write it', () => {
     ['a raw NUL', 'CN=a\0b'],
     ['a country that is not printable', 'C=ü'],
     ['a lone surrogate', 'CN=\ud800'],
-    ['an OID that is none', '3.1=a'],
+    ['an invalid OID', '3.1=a'],
   ])('%s is refused with a reason', (_, text) => {
     expect(() => parseDistinguishedName(text)).toThrow(InputError);
   });

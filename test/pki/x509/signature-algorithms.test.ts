@@ -31,7 +31,7 @@ describe('a signature that the key cannot have made is invalid, whatever OpenSSL
 });
 
 describe('the exponent of an RSA key bounds what its signature costs', () => {
-  /** The key with another exponent; whoever has the primes can sign with it. */
+  /** The key with another exponent; a holder of the primes can sign with it. */
   function withExponent(e: bigint): KeyPair {
     const jwk = keyPair('rsa:2048').privateKey.export({ format: 'jwk' });
     const number = (name: 'n' | 'p' | 'q'): bigint =>

@@ -50,7 +50,7 @@ export function auditStoreContract(newDatabase: NewDatabase): void {
       }
     });
 
-    test('a call that fails takes neither its events nor those of the calls beside it along', async () => {
+    test('a failed call commits no events, and concurrent calls keep theirs', async () => {
       const store = await newDatabase().open();
       const row = otpRow();
       await store.insertOtp(row, [event('otp.created')]);

@@ -70,7 +70,7 @@ export function issuanceStoreContract(newDatabase: NewDatabase): void {
       expect(await auditTypes(store)).toEqual(['otp.returned']);
     });
 
-    test('whoever repeats a request while it is recorded, or given up, never finds its use gone for nothing', async () => {
+    test('a repeat of a request that is being recorded or released never loses its use', async () => {
       const store = await newDatabase().open();
       const repeatable = { recognition: 'the same request', retry_window: 60_000 };
       for (let round = 0; round < 12; round++) {

@@ -19,7 +19,7 @@ describe.skipIf(!requires('postgres'))('the PostgreSQL store keeps the contract 
     return {
       async open(now) {
         database ??= emptied(url);
-        // Each is a server of its own.
+        // Each is a separate server.
         const node = `node-${++nodes}`;
         return (await database).open(node, now === undefined ? {} : { now });
       },

@@ -16,7 +16,7 @@ describe.skipIf(!requires('postgres'))('no deadlocks under load', () => {
   beforeAll(async () => {
     cluster = await sharedPostgres();
     url = await cluster.createDatabase();
-    // Whoever waits looks for one soon.
+    // A waiting transaction checks for deadlocks soon.
     await cluster.sql(`ALTER DATABASE ${nameOf(url)} SET deadlock_timeout = '20ms'`);
   });
   afterAll(() => cluster.dropDatabase(url));

@@ -64,7 +64,7 @@ describe.skipIf(!requires('postgres'))('migrations of PostgreSQL', () => {
     );
     await Promise.all([circle, expanding]);
 
-    // The version before starts beside it.
+    // The previous version starts next to it.
     await migrated([FIRST]);
     await migrated([FIRST, EXPAND, CONTRACT]);
     await migrated([FIRST, EXPAND]);

@@ -127,7 +127,7 @@ describe.skipIf(!requires('postgres'))('the audit chains of several nodes', () =
     },
   );
 
-  test('what was cut off before anybody noted it is missed by the audit file of its own node', async () => {
+  test("the node's own audit file reveals a truncation that no other node recorded", async () => {
     const { database } = await written();
     await (await database.open('late')).audit([event('admin.access')]);
     await database.sql("DELETE FROM audit WHERE node = 'late'");

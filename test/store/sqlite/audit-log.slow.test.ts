@@ -118,7 +118,7 @@ test.each([1, 40, 200])(
   },
 );
 
-test('a new database beside an old audit file takes its records over and goes on with its chain', async () => {
+test('a new database next to an old audit file adopts its records and continues its chain', async () => {
   const paths = await closedStore();
   rmSync(paths.path);
   const store = await opened(paths);

@@ -59,7 +59,7 @@ function inFile(paths: Paths, change: (lines: string[]) => readonly string[]): v
   );
 }
 
-/** A record with the same place in the chain and a fitting hash of its own, but other contents. */
+/** A record with the same position in the chain and a valid hash, but other content. */
 function forged(line: string): string {
   const record = parseLine(line);
   if (record === undefined) throw new Error('no record');

@@ -1,4 +1,4 @@
-/** Enrollments whose way leads through what can fail beside the server: a KDC and gssproxy, and a CA elsewhere. */
+/** Enrollments that depend on other services that can fail: a KDC, gssproxy, a remote CA. */
 import { makeKey, onTheWire, simpleCsr } from '../csr.ts';
 import { REALM } from '../kdc.ts';
 import { keep, token } from '../mixed-load/devices.ts';

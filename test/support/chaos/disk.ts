@@ -75,7 +75,7 @@ export class Disk {
   repair(): void {
     this.unmount();
     this.#detach();
-    // Forced, or it takes the file system for clean and leaves what it was told of the abort. Exit code 1: errors were corrected.
+    // Forced: otherwise it considers the file system clean and keeps the abort flag. Exit code 1: errors were corrected.
     const { status, stdout, stderr } = spawnSync('e2fsck', ['-y', '-f', this.#image], {
       encoding: 'utf8',
       timeout: 60_000,

@@ -15,7 +15,7 @@ export interface ChaosOptions {
   readonly rounds: number;
   /** These faults alone; absent: all. */
   readonly only?: readonly string[] | undefined;
-  /** Is told of each round. */
+  /** Called after each round. */
   readonly onRound?: (round: number, fault: string, ms: number) => void;
 }
 

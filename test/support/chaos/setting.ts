@@ -14,7 +14,7 @@ import { LIBFAKETIME } from '../requires.ts';
 import { softHsm, type SoftHsm } from '../softhsm.ts';
 import { Disk } from './disk.ts';
 
-/** How long a start may take, in milliseconds: with an HSM, and beside whatever else this machine does. */
+/** How long a start may take, in milliseconds: with an HSM, on a busy machine. */
 const START = 300_000;
 
 export class ChaosSetting {

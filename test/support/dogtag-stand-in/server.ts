@@ -123,7 +123,7 @@ export class StandInServer {
   /** Cuts every connection and refuses new ones. */
   async close(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
-    // Those too whose handshake is under way: HTTP does not know of them yet, and the server would wait for them without end.
+    // Includes connections in the handshake: HTTP does not know them yet, and the server would wait for them forever.
     for (const socket of this.#sockets) socket.destroy();
     await closed;
   }

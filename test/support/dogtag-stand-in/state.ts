@@ -65,7 +65,7 @@ export class StandInState {
     this.issuer = issuer;
   }
 
-  /** @param stored false: the directory is down, the id is given all the same */
+  /** @param stored false: the directory is down, but the ID is assigned */
   async submit(profile: string, text: string, requestor: string, stored = true): Promise<StoredRequest> {
     const rules = PROFILES[profile];
     if (rules === undefined) throw new RangeError(`Profile ${profile} Not Found`);

@@ -22,7 +22,7 @@ export interface Activity {
 }
 
 export interface LoadOptions {
-  /** The service is meant to fail now and then: what is not answered, or answered with 500 or 503, is asked again as a device would. */
+  /** The test makes the service fail: requests without a response, or with 500 or 503, are repeated as a device would. */
   readonly faults?: boolean;
   /** Instead of the usual ones. */
   readonly activities?: readonly Activity[];
@@ -38,9 +38,9 @@ const CLOSED = /^(ECONNRESET|EPIPE)$/;
 export class MixedLoad {
   readonly estuary: Estuary;
   readonly book = new Book();
-  /** The service is meant to fail now and then. */
+  /** The test makes the service fail. */
   readonly faults: boolean;
-  /** Statuses that are right just now, beside those that always are. */
+  /** Statuses that are currently expected, in addition to the usual ones. */
   readonly alsoRight = new Set<number>();
   /** Names for which a certificate was renewed: they have several. */
   readonly renewed = new Set<string>();

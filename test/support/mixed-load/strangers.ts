@@ -35,7 +35,7 @@ export const garbage: Activity = {
   pause: 50,
   begin(load) {
     const agent = new Agent({ keepAlive: true, maxSockets: 1, localAddress: STRANGER });
-    // What counts as a failure comes from whoever is locked out already: the others are to be refused for what they are.
+    // Failures come from an address that is already locked out, so that the others are rejected for their own reason.
     const failing = new Agent({ keepAlive: true, maxSockets: 1, localAddress: GUESSER });
     const good = simpleCsr(makeKey());
     let password: string | undefined;

@@ -46,7 +46,7 @@ export async function wrongAfter(load: MixedLoad, { store, issued = [] }: Known 
   const count = async (what: string): Promise<number> =>
     (await rows<{ count: number }>(`SELECT count(*) AS count FROM audit WHERE ${what}`))[0]?.count ?? 0;
   const unaudited = stored.length - (await count("type = 'certificate.issued'"));
-  // A record is on the disk before the change that it tells of: a process that is killed between them leaves one ahead, and another says so.
+  // A record is on disk before its change: a process killed in between leaves a record ahead, and another record says so.
   if (unaudited > 0 || (unaudited < 0 && (await count("type = 'audit.recovered'")) === 0))
     wrong.push(`${stored.length} certificates are stored, ${stored.length - unaudited} are audited`);
   const config = join(load.estuary.dir, 'est.toml');
