@@ -200,11 +200,13 @@ export class OcspResponder {
     if (kept !== undefined && kept.thisUpdate <= now && now < (kept.thisUpdate + kept.nextUpdate) / 2) return kept;
     const underWay = this.#underWay.get(key);
     if (underWay !== undefined) return underWay;
-    const signing = this.#limiter(signer, ca)
-      .shared(() => this.#sign(ca, signer, [finding], undefined))
-      .finally(() => this.#underWay.delete(key));
+    const signing = this.#signAndKeep(ca, signer, finding, key).finally(() => this.#underWay.delete(key));
     this.#underWay.set(key, signing);
-    const signed = await signing;
+    return signing;
+  }
+
+  async #signAndKeep(ca: Ca, signer: StatusSigner, finding: Finding, key: string): Promise<Signed> {
+    const signed = await this.#limiter(signer, ca).shared(() => this.#sign(ca, signer, [finding], undefined));
     const own = { ...signed, der: withMemoryOfItsOwn(signed.der) };
     this.#keep(key, own);
     return own;
