@@ -1,4 +1,4 @@
-/** How far a replacement campaign is (docs/renewal.md). */
+/** How far a replacement campaign is (docs/guides/renewal.md). */
 import type { AuditStore } from '../store/audit-store.ts';
 import type { CertificateSelection, CertificateStore, ListedCertificate } from '../store/certificate-store.ts';
 import type { RenewalRow, RenewalStore } from '../store/renewal-store.ts';

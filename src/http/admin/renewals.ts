@@ -1,4 +1,4 @@
-/** Replacement campaigns: which certificates are to be replaced by when, and how far that is (docs/renewal.md). */
+/** Replacement campaigns: which certificates are to be replaced by when, and how far that is (docs/guides/renewal.md). */
 import { randomUUID } from 'node:crypto';
 import { type Static, Type } from '@fastify/type-provider-typebox';
 import { progressOf, REPORTED } from '../../administration/renewals.ts';
