@@ -42,7 +42,6 @@ export function postgresSide(client: pg.Client, node: string): Side {
       await client.query('CLOSE copied');
     },
     async write({ name, columns }: CopiedTable, rows: readonly Row[]) {
-      if (name === 'device_event') return writeDeviceEvents(client, node, rows);
       const full = rows.map((row) => ({ ...row, ...MORE[name]?.(row, node) }));
       const all = [...new Set([...columns, ...Object.keys(full[0] ?? {})])];
       const kindOf = await kindsIn(name);
@@ -70,21 +69,10 @@ function withNumbers(row: Row, fields: readonly pg.FieldDef[]): Row {
 }
 
 /** Tables with separate rows per node. */
-const CHAINED = new Set(['audit', 'audit_head', 'device_event', 'statistic']);
+const CHAINED = new Set(['audit', 'audit_head', 'statistic']);
 
 function source(name: string): string {
-  if (name === 'device_event')
-    return `(SELECT device_key, seq FROM device_event JOIN audit USING (position) WHERE node = $1) AS told`;
   return CHAINED.has(name) ? `(SELECT * FROM ${name} WHERE node = $1) AS chain` : name;
-}
-
-async function writeDeviceEvents(client: pg.Client, node: string, rows: readonly Row[]): Promise<void> {
-  await client.query(
-    `INSERT INTO device_event (device_key, position)
-     SELECT told.device_key, audit.position FROM unnest($1::text[], $2::bigint[]) AS told (device_key, seq)
-     JOIN audit ON audit.node = $3 AND audit.seq = told.seq`,
-    [rows.map(({ device_key }) => device_key), rows.map(({ seq }) => seq), node],
-  );
 }
 
 async function kindsOf(client: pg.Client, table: string): Promise<ReadonlyMap<string, string>> {

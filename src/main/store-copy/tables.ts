@@ -69,7 +69,6 @@ export const TABLES: readonly CopiedTable[] = [
   { name: 'audit_head', order: ['seq'], columns: words('seq hash file_start file_size') },
   // After the records, which have been counted already and partly deleted.
   { name: 'statistic', order: ['hour', 'ca', 'what'], columns: words('hour ca what count') },
-  { name: 'device_event', order: ['device_key', 'seq'], columns: words('device_key seq') },
 ];
 
 /** Rows per batch. */

@@ -10,18 +10,19 @@ export function toRecord(row: { line: string }): AuditRecord {
   return record;
 }
 
-const COLUMNS = ['subject', 'ca', 'label', 'serial', 'request_id'] as const;
+const COLUMNS = ['subject', 'ca', 'label', 'serial', 'request_id', 'device_key'] as const;
 export type SearchColumns = Readonly<Record<(typeof COLUMNS)[number], string | null>>;
 
 /** The columns that PostgreSQL searches. They repeat fields of the line, and `audit verify` compares them with it. */
 export function searchColumns(line: string): SearchColumns {
-  const { subject, ca, label, serial, request_id } = toRecord({ line });
+  const { subject, ca, label, serial, request_id, device_key } = toRecord({ line });
   return {
     subject: subject === undefined ? null : storable(fold(subject)),
     ca: storable(ca),
     label: storable(label),
     serial: storable(serial),
     request_id: storable(request_id),
+    device_key: storable(device_key),
   };
 }
 

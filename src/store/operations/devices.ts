@@ -104,10 +104,7 @@ export function deviceReads(db: Database) {
   const requests = db.prepare<[string, number], StoredRequest>(
     `SELECT ${REQUEST_COLUMNS} FROM request WHERE device_key = ? ${newest}`,
   );
-  const { auditPlace: place } = db.dialect;
-  const events = db.prepare<[string, number], { line: string }>(
-    `SELECT line FROM device_event JOIN audit USING (${place}) WHERE device_key = ? ORDER BY ${place} DESC LIMIT ?`,
-  );
+  const events = db.prepare<{ key: string; limit: number }, { line: string }>(db.dialect.deviceEvents);
   return {
     *getDevice(id: string): Operation<DeviceRow | undefined> {
       const stored = yield* byId.get(id);
@@ -142,7 +139,7 @@ export function deviceReads(db: Database) {
         certificates.all(key, limit),
         tokens.all(id, limit),
         requests.all(key, limit),
-        events.all(key, limit),
+        events.all({ key, limit }),
       ]);
       return {
         certificates: issued.map(toCertificateRow),
@@ -173,7 +170,6 @@ export function deviceWrites(db: Database) {
      attributes = @attributes, changed_at = @changed_at WHERE id = @id`,
   );
   const remove = db.prepare<[string], { id: string }>('DELETE FROM device WHERE key = ? RETURNING id');
-  const forget = db.prepare<[string]>('DELETE FROM device_event WHERE device_key = ?');
 
   function* put(entry: DeviceEntry, mode: 'create' | 'upsert', labels?: readonly string[]): Operation<Entered> {
     const { row, events } = entry;
@@ -216,7 +212,6 @@ export function deviceWrites(db: Database) {
     },
     *deleteDevice(key: string, events: readonly AuditEvent[]): Operation<Outcome<boolean>> {
       if ((yield* remove.get(key)) === undefined) return undone(false);
-      yield* forget.run(key);
       return done(true, events);
     },
     auditDevice: (key: string, events: readonly AuditEvent[]): Operation<Outcome<undefined>> =>

@@ -91,8 +91,8 @@ export interface Dialect {
    * @param key a unique column, or `rowid`. @param selection what follows `FROM table`: WHERE, ORDER BY, LIMIT, OFFSET
    */
   readonly among: (table: string, key: string, selection: string) => string;
-  /** The column that orders audit records. */
-  readonly auditPlace: string;
+  /** Selects the `line` of the newest audit records of a device. Parameters: `@key`, `@limit`. */
+  readonly deviceEvents: string;
   /** A table `attribute` with a row for each `key` of a JSON object in a column. */
   readonly keysOf: (column: string) => string;
   /** The columns for substring searches in a certificate's names, with their values. */

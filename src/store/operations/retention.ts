@@ -64,7 +64,6 @@ export function retentionWrites(db: Database) {
       `WHERE not_after < ? ORDER BY not_after LIMIT ${PURGED_AT_ONCE}`,
     )} RETURNING key, id, ca`,
   );
-  const forgetDevices = db.prepare<[readonly string[]]>(`DELETE FROM device_event WHERE ${oneOf('device_key', '?')}`);
   return {
     *purgeCertificates(before: number): Operation<Outcome<number>> {
       const changes = yield* certificates.run(before);
@@ -78,7 +77,6 @@ export function retentionWrites(db: Database) {
     },
     *purgeDevices(before: number): Operation<Outcome<number>> {
       const rows = yield* devices.all(before);
-      yield* forgetDevices.run(rows.map(({ key }) => key));
       return done(
         rows.length,
         rows.map((row) => devicePurged(row, before)),

@@ -3,13 +3,15 @@ import type { AuditEvent } from '../../audit/event.ts';
 import { type ChainedRecord, GENESIS_HASH } from '../../audit/record.ts';
 import { AuditChain, type AuditHead } from '../audit-chain.ts';
 import { countRecords } from '../statistics-store.ts';
-import { deviceClaim, type DeviceClaim } from '../device-store.ts';
+import { deviceClaim } from '../device-store.ts';
 import { searchColumns, storable } from '../operations/audit.ts';
 import type { Queries } from './queries.ts';
 
-interface DeviceEvent extends DeviceClaim {
-  readonly seq: number;
-  readonly key: string | null;
+/** An event with its time and the key of the device that it concerns. */
+export interface PlacedEvent {
+  readonly event: AuditEvent;
+  readonly time: number;
+  readonly device?: string | null | undefined;
 }
 
 /**
@@ -23,11 +25,10 @@ export class AuditLog {
   readonly #read;
   readonly #write;
   readonly #insert;
-  readonly #noteDevices;
+  readonly #claimed;
   readonly #count;
   /** Whether a write failed because of a full database disk, until a test finds room again. */
   wasFull = false;
-  #devices: DeviceEvent[] = [];
   #told = 0;
 
   constructor(db: Queries, path: string, node: string) {
@@ -45,22 +46,19 @@ export class AuditLog {
        WHERE node = @node`,
     );
     this.#insert = db.prepare<object>(
-      `INSERT INTO audit (node, seq, time, type, line, subject, ca, label, serial, request_id)
+      `INSERT INTO audit (node, seq, time, type, line, subject, ca, label, serial, request_id, device_key)
        SELECT @node, * FROM unnest(@seq::bigint[], @time::bigint[], @type::text[], @line::text[], @subject::text[],
-         @ca::text[], @label::text[], @serial::text[], @request_id::text[]) AS record (seq) ORDER BY seq`,
+         @ca::text[], @label::text[], @serial::text[], @request_id::text[], @device_key::text[]) AS record (seq) ORDER BY seq`,
     );
-    this.#noteDevices = db.prepare<object>(
-      `INSERT INTO device_event (device_key, position)
-       WITH told AS (
-         SELECT * FROM unnest(@seq::bigint[], @key::text[], @name::text[], @serial::text[], @ca::text[])
-           AS told (seq, key, name, serial, ca)
-       ), found AS (
-         SELECT key, seq FROM told WHERE key IS NOT NULL
-         UNION SELECT device.key, seq FROM told JOIN device ON device.id = told.name
-           AND (device.ca IS NULL OR told.ca IS NULL OR device.ca = told.ca)
-         UNION SELECT device.key, seq FROM told JOIN certificate USING (serial) JOIN device ON device.key = device_key
+    this.#claimed = db.prepare<object, { n: number; key: string }>(
+      `WITH claim AS (
+         SELECT * FROM unnest(@name::text[], @serial::text[], @ca::text[]) WITH ORDINALITY AS claim (name, serial, ca, n)
        )
-       SELECT found.key, audit.position FROM found JOIN audit ON audit.node = @node AND audit.seq = found.seq`,
+       SELECT n, min(key) AS key FROM (
+         SELECT n, device.key FROM claim JOIN device ON device.id = claim.name
+           AND (device.ca IS NULL OR claim.ca IS NULL OR device.ca = claim.ca)
+         UNION SELECT n, device.key FROM claim JOIN certificate USING (serial) JOIN device ON device.key = device_key
+       ) AS found GROUP BY n`,
     );
     this.#count = db.prepare<object>(
       `INSERT INTO statistic AS known (node, hour, ca, what, count)
@@ -96,7 +94,6 @@ export class AuditLog {
 
   /** {@link AuditChain.begin}. @throws EstuaryError 503 `AUDIT_TAMPERED` */
   begin(found: (AuditHead & { told: number }) | undefined, time: number): 'ready' | 'rotated' {
-    this.#devices = [];
     const state = this.#chain.begin(found, time);
     // Records adopted from the file may concern any chain.
     this.#told = this.#chain.hasMoved ? this.#chain.head.seq : (found?.told ?? 0);
@@ -113,12 +110,26 @@ export class AuditLog {
     await this.#write.run({ ...head, node: this.#node, told: head.seq });
   }
 
-  /** Makes an event the next record of the transaction. @param device key of the device that it concerns */
-  add(event: AuditEvent, time: number, device?: string | null): void {
-    const { seq } = this.#chain.add(event, time);
-    if (event.type !== 'audit.anchored') this.#told = seq;
-    const claim = typeof device === 'string' ? NO_CLAIM : deviceClaim(event);
-    if (claim !== undefined) this.#devices.push({ ...claim, seq, key: device ?? null });
+  /** Makes events the next records of the transaction. */
+  async add(events: readonly PlacedEvent[]): Promise<void> {
+    const claims = events.flatMap(({ event, device }, at) => {
+      const claim = typeof device === 'string' ? undefined : deviceClaim(event);
+      return claim === undefined ? [] : [{ at, ...claim }];
+    });
+    const claimed = new Map<number, string>();
+    if (claims.length > 0) {
+      const found = await this.#claimed.all({
+        name: claims.map(({ name }) => storable(name)),
+        serial: claims.map(({ serial }) => serial),
+        ca: claims.map(({ ca }) => ca),
+      });
+      for (const { n, key } of found) claimed.set(claims[n - 1]?.at ?? -1, key);
+    }
+    for (const [at, { event, time, device }] of events.entries()) {
+      const device_key = device ?? claimed.get(at);
+      const { seq } = this.#chain.add(device_key === undefined ? event : { ...event, device_key }, time);
+      if (event.type !== 'audit.anchored') this.#told = seq;
+    }
   }
 
   /** Writes the records to the file and syncs it. */
@@ -131,17 +142,6 @@ export class AuditLog {
     const sent: Promise<unknown>[] = [];
     const node = this.#node;
     sent.push(...this.#stored(this.#chain.take()));
-    if (this.#devices.length > 0)
-      sent.push(
-        this.#noteDevices.run({
-          node,
-          seq: this.#devices.map(({ seq }) => seq),
-          key: this.#devices.map(({ key }) => key),
-          name: this.#devices.map(({ name }) => storable(name)),
-          serial: this.#devices.map(({ serial }) => serial),
-          ca: this.#devices.map(({ ca }) => ca),
-        }),
-      );
     if (this.#chain.hasMoved) sent.push(this.#write.run({ ...this.#chain.head, node, told: this.#told }));
     return Promise.all(sent);
   }
@@ -162,6 +162,7 @@ export class AuditLog {
         label: rows.map((row) => row.label),
         serial: rows.map((row) => row.serial),
         request_id: rows.map((row) => row.request_id),
+        device_key: rows.map((row) => row.device_key),
       }),
     ];
   }
@@ -195,5 +196,3 @@ export class AuditLog {
     this.#chain.close();
   }
 }
-
-const NO_CLAIM: DeviceClaim = { name: null, serial: null, ca: null };

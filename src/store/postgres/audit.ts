@@ -73,11 +73,10 @@ export function auditWrites(db: Database, node: string) {
   const others = db.prepare<[string], Anchor & { readonly told: number }>(
     'SELECT node, seq, hash, told FROM audit_head WHERE node <> ?',
   );
-  const records = db.prepare<[string, string, number], { position: number }>(
+  const records = db.prepare<[string, string, number]>(
     `DELETE FROM audit WHERE node = ? AND seq = ANY(ARRAY(SELECT seq FROM audit WHERE node = ? AND seq <= ?
-     ORDER BY seq LIMIT ${PURGED_AT_ONCE})) RETURNING position`,
+     ORDER BY seq LIMIT ${PURGED_AT_ONCE}))`,
   );
-  const forgetEvents = db.prepare<[readonly number[]]>('DELETE FROM device_event WHERE position = ANY(?)');
   const archived = newestArchived(db, node);
   return {
     audit: (events: readonly AuditEvent[]): Operation<Outcome<undefined>> => result(done(undefined, events)),
@@ -96,9 +95,7 @@ export function auditWrites(db: Database, node: string) {
     *purgeArchived(): Operation<Outcome<number>> {
       const last = (yield* archived())?.last;
       if (last === undefined) return done(0, []);
-      const gone = yield* records.all(node, node, last);
-      yield* forgetEvents.run(gone.map(({ position }) => position));
-      return done(gone.length, []);
+      return done(yield* records.run(node, node, last), []);
     },
   };
 }

@@ -8,7 +8,7 @@
  */
 import type { Call, Reply, Writer, Outcome } from '../calls/calls.ts';
 import { StoreLost, storeUnavailable, toStoreError } from '../calls/errors.ts';
-import type { AuditLog } from './audit-log.ts';
+import type { AuditLog, PlacedEvent } from './audit-log.ts';
 import type { Connection } from './connection.ts';
 import { isDiskFull, isInTheWay, isStatementError, toEstuaryError } from './errors.ts';
 import { keysOf, locking } from './keys.ts';
@@ -180,13 +180,13 @@ export class GroupCommit implements Writer {
   }
 
   async #commit(connection: Connection, calls: readonly Call[], results: readonly Result[]): Promise<void> {
-    for (const [n, call] of calls.entries()) {
+    const events = calls.flatMap(({ time }, n): PlacedEvent[] => {
       const result = results[n];
-      if (result === undefined || 'error' in result) continue;
+      if (result === undefined || 'error' in result) return [];
       const { events, device, ofDevices = [] } = result.outcome;
-      for (const event of events) this.#log.add(event, call.time, device);
-      for (const one of ofDevices) this.#log.add(one.event, call.time, one.device);
-    }
+      return [...events.map((event) => ({ event, time, device })), ...ofDevices.map((one) => ({ ...one, time }))];
+    });
+    await this.#log.add(events);
     await this.#log.flush();
     const sent = this.#log.send();
     const committed = this.#committed(connection);

@@ -14,7 +14,7 @@ const DIALECT: Dialect = {
   indexedBy: () => '',
   oneOf: (expression, parameter) => `${expression} = ANY(${parameter})`,
   among: (table, _key, selection) => `ctid = ANY(ARRAY(SELECT ctid FROM ${table} ${selection} FOR UPDATE SKIP LOCKED))`,
-  auditPlace: 'position',
+  deviceEvents: 'SELECT line FROM audit WHERE device_key = @key ORDER BY position DESC LIMIT @limit',
   keysOf: (column) => `json_object_keys(${column}::json) AS attribute (key)`,
   nameColumns: {
     subject_folded: ({ subject }) => fold(subject),

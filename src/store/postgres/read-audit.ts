@@ -84,7 +84,7 @@ interface SearchedRecord extends StoredRecord, SearchColumns {
 }
 
 const COLUMNS =
-  'SELECT position, seq, time, type, line, subject, ca, label, serial, request_id FROM audit WHERE node = ?';
+  'SELECT position, seq, time, type, line, subject, ca, label, serial, request_id, device_key FROM audit WHERE node = ?';
 
 async function* pages(db: Queries, node: string): AsyncGenerator<readonly SearchedRecord[]> {
   const next = db.prepare<[string, number], SearchedRecord>(`${COLUMNS} AND seq > ? ORDER BY seq LIMIT ${ROWS}`);

@@ -51,7 +51,7 @@ export async function openReplay({ server, node, auditFile }: ReplayOptions): Pr
         await log.setHead(after);
         try {
           log.begin(await log.lock(), time);
-          for (const event of events) log.add(event, time);
+          await log.add(events.map((event) => ({ event, time })));
           await log.flush();
           await log.send();
         } catch (error) {

@@ -289,6 +289,7 @@ CREATE TABLE audit (
   label      text,
   serial     text,
   request_id text,
+  device_key text,
   UNIQUE (node, seq)
 );
 CREATE INDEX audit_by_type ON audit (type, position);
@@ -296,6 +297,7 @@ CREATE INDEX audit_by_time ON audit (time, position);
 CREATE INDEX audit_by_ca ON audit (ca, position) WHERE ca IS NOT NULL;
 CREATE INDEX audit_by_serial ON audit (serial, position) WHERE serial IS NOT NULL;
 CREATE INDEX audit_by_request ON audit (request_id, position) WHERE request_id IS NOT NULL;
+CREATE INDEX audit_by_device ON audit (device_key, position) WHERE device_key IS NOT NULL;
 
 -- The end of each chain, and which part of it is in the current audit file of its node.
 CREATE TABLE audit_head (
@@ -316,14 +318,6 @@ CREATE TABLE statistic (
   count bigint NOT NULL,
   PRIMARY KEY (hour, ca, what, node)
 );
-
--- The audit records of each device.
-CREATE TABLE device_event (
-  device_key text NOT NULL,
-  position   bigint NOT NULL,
-  PRIMARY KEY (device_key, position)
-);
-CREATE INDEX device_event_by_position ON device_event (position);
 
 -- One row, written to find out whether the database can be written.
 CREATE TABLE probe (only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one), at bigint NOT NULL);

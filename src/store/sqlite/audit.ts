@@ -39,11 +39,10 @@ function newestArchived(db: Db): () => ArchivedRange | undefined {
 }
 
 export function auditWrites(db: Db) {
-  const records = db.prepare<[number], { seq: number }>(
+  const records = db.prepare<[number]>(
     `DELETE FROM audit WHERE seq IN
-     (SELECT seq FROM audit WHERE seq <= ? ORDER BY seq LIMIT ${PURGED_AT_ONCE}) RETURNING seq`,
+     (SELECT seq FROM audit WHERE seq <= ? ORDER BY seq LIMIT ${PURGED_AT_ONCE})`,
   );
-  const forgetEvents = db.prepare<[number]>('DELETE FROM device_event WHERE seq <= ?');
   const archived = newestArchived(db);
   return {
     audit: (events: readonly AuditEvent[]): Outcome<undefined> => done(undefined, events),
@@ -56,9 +55,7 @@ export function auditWrites(db: Db) {
     purgeArchived(): Outcome<number> {
       const last = archived()?.last;
       if (last === undefined) return done(0, []);
-      const gone = records.all(last).map(({ seq }) => seq);
-      if (gone.length > 0) forgetEvents.run(Math.max(...gone));
-      return done(gone.length, []);
+      return done(records.run(last).changes, []);
     },
   };
 }

@@ -44,8 +44,7 @@ export class GroupCommit implements Writer {
   readonly #savepoint;
   readonly #release;
   readonly #rollbackTo;
-  readonly #noteDevice;
-  readonly #noteClaim;
+  readonly #claimed;
   /** File descriptor of the write-ahead log. */
   #wal: number | undefined;
   /** Pending while a committed transaction may not be on disk. */
@@ -73,12 +72,13 @@ export class GroupCommit implements Writer {
     this.#savepoint = db.prepare('SAVEPOINT one_call');
     this.#release = db.prepare('RELEASE one_call');
     this.#rollbackTo = db.prepare('ROLLBACK TO one_call');
-    this.#noteDevice = db.prepare<[string, number]>('INSERT INTO device_event (device_key, seq) VALUES (?, ?)');
-    this.#noteClaim = db.prepare<DeviceClaim & { seq: number }>(
-      `INSERT INTO device_event (device_key, seq)
-       SELECT key, @seq FROM device WHERE id = @name AND (ca IS NULL OR @ca IS NULL OR ca = @ca)
-       UNION SELECT device.key, @seq FROM certificate JOIN device ON device.key = device_key WHERE serial = @serial`,
-    );
+    this.#claimed = db
+      .prepare<DeviceClaim, string>(
+        `SELECT min(key) FROM (
+           SELECT key FROM device WHERE id = @name AND (ca IS NULL OR @ca IS NULL OR ca = @ca)
+           UNION SELECT device.key FROM certificate JOIN device ON device.key = device_key WHERE serial = @serial)`,
+      )
+      .pluck();
   }
 
   get operations(): readonly string[] {
@@ -272,10 +272,9 @@ export class GroupCommit implements Writer {
   }
 
   #record(event: AuditEvent, time: number, device: string | undefined): void {
-    const seq = this.#log.add(event, time);
-    if (device !== undefined) return void this.#noteDevice.run(device, seq);
-    const claim = deviceClaim(event);
-    if (claim !== undefined) this.#noteClaim.run({ ...claim, seq });
+    const claim = device === undefined ? deviceClaim(event) : undefined;
+    const device_key = device ?? (claim && this.#claimed.get(claim)) ?? undefined;
+    this.#log.add(device_key === undefined ? event : { ...event, device_key }, time);
   }
 
   /** Never throws: the caller reports the first error. */

@@ -14,7 +14,14 @@ const DIALECT: Dialect = {
   indexedBy: (index) => `INDEXED BY ${index}`,
   oneOf: (expression, parameter) => `${expression} IN (SELECT value FROM json_each(${parameter}))`,
   among: (table, key, selection) => `${key} IN (SELECT ${key} FROM ${table} ${selection})`,
-  auditPlace: 'seq',
+  // The newest records are not indexed yet.
+  deviceEvents: `SELECT line FROM (
+      SELECT * FROM (SELECT seq, line FROM audit NOT INDEXED
+        WHERE seq > (SELECT upto FROM search_progress WHERE list = 'audit') AND indexed = 0 AND device_key = @key
+        ORDER BY seq DESC LIMIT @limit)
+      UNION ALL SELECT * FROM (SELECT seq, line FROM audit INDEXED BY audit_by_device
+        WHERE indexed = 1 AND device_key = @key ORDER BY seq DESC LIMIT @limit)
+    ) ORDER BY seq DESC LIMIT @limit`,
   keysOf: (column) => `json_each(${column}) AS attribute`,
   nameColumns: { subject_folded: ({ subject }) => fold(subject) },
 };

@@ -77,6 +77,7 @@ const SEARCHED = `SELECT seq, time, type, line, iif(${INDEXED}, subject, NULL) A
     WHEN label IS NOT line ->> '$.label' THEN 'label'
     WHEN serial IS NOT line ->> '$.serial' THEN 'serial'
     WHEN request_id IS NOT line ->> '$.request_id' THEN 'request_id'
+    WHEN device_key IS NOT line ->> '$.device_key' THEN 'device_key'
     WHEN indexed <> 1 AND ${INDEXED} THEN 'indexed'
     WHEN seq <= (SELECT max(last) FROM search_zone WHERE kind = 'audit.time') AND (${ZONE}) IS NOT 1 THEN 'time'
   END AS changed FROM audit ORDER BY seq`;

@@ -267,6 +267,7 @@ CREATE TABLE audit (
   label      TEXT GENERATED ALWAYS AS (line ->> '$.label') VIRTUAL,
   serial     TEXT GENERATED ALWAYS AS (line ->> '$.serial') VIRTUAL,
   request_id TEXT GENERATED ALWAYS AS (line ->> '$.request_id') VIRTUAL,
+  device_key TEXT GENERATED ALWAYS AS (line ->> '$.device_key') VIRTUAL,
   indexed    INTEGER NOT NULL DEFAULT 1 -- 0 or 1
 ) STRICT;
 CREATE INDEX audit_by_type ON audit (type) WHERE indexed = 1;
@@ -274,6 +275,7 @@ CREATE INDEX audit_by_subject ON audit (subject) WHERE indexed = 1 AND subject I
 CREATE INDEX audit_by_ca ON audit (ca) WHERE indexed = 1 AND ca IS NOT NULL;
 CREATE INDEX audit_by_serial ON audit (serial) WHERE indexed = 1 AND serial IS NOT NULL;
 CREATE INDEX audit_by_request ON audit (request_id) WHERE indexed = 1 AND request_id IS NOT NULL;
+CREATE INDEX audit_by_device ON audit (device_key) WHERE indexed = 1 AND device_key IS NOT NULL;
 
 -- One row: the end of the chain, and which part of it is in the current audit file.
 CREATE TABLE audit_head (
@@ -284,14 +286,6 @@ CREATE TABLE audit_head (
   file_size  INTEGER NOT NULL  -- bytes
 ) STRICT;
 INSERT INTO audit_head VALUES (1, 0, '${'0'.repeat(64)}', 1, 0);
-
--- The audit records of each device.
-CREATE TABLE device_event (
-  device_key TEXT NOT NULL,
-  seq        INTEGER NOT NULL,
-  PRIMARY KEY (device_key, seq)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX device_event_by_seq ON device_event (seq);
 
 -- Counts of audit records by the hour (audit-log.ts).
 CREATE TABLE statistic (

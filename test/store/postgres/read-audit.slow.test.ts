@@ -102,11 +102,11 @@ describe.skipIf(!requires('postgres'))('the audit chains of several nodes', () =
     expect(await verify(database, 'other')).toMatchObject({ ok: false, problem });
   });
 
-  test.each(['subject', 'ca', 'serial', 'request_id', 'position'])(
+  test.each(['subject', 'ca', 'serial', 'request_id', 'device_key', 'position'])(
     'a changed search column is found: %s',
     async (column) => {
       const { database, one } = await written();
-      const named = { subject: 'CN=\u0000\ud800É', ca: 'devices', serial: '0a', request_id: 'r' };
+      const named = { subject: 'CN=\u0000\ud800É', ca: 'devices', serial: '0a', request_id: 'r', device_key: 'k' };
       await one.audit([event('certificate.issued', named), event('auth.otp')]);
       expect(await verify(database, 'other')).toMatchObject({ ok: true });
       for (const value of column === 'position' ? ['0', '1000000'] : ["''", 'NULL', "'x'"]) {
