@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import type { DestinationStream } from 'pino';
 
 /** Milliseconds that a line may wait for others. */
-const PATIENCE = 10;
+const MAX_WAIT = 10;
 /** Bytes per write: the maximum that a pipe shared by several processes takes atomically. */
 const PIECE = 4096;
 const STDOUT = 1;
@@ -37,7 +37,7 @@ export class LineBuffer implements DestinationStream {
     this.#lines.push(line);
     this.#bytes += bytes;
     if (!CALM.test(line)) this.#flush();
-    else this.#timer ??= setTimeout(() => this.#flush(), PATIENCE);
+    else this.#timer ??= setTimeout(() => this.#flush(), MAX_WAIT);
   }
 
   /** Call at process exit. */

@@ -39,7 +39,7 @@ function dependencies(store: AdminDependencies['store']): AdminDependencies {
     store,
     condition: () => ({ reloadFailed: false }),
     reload: never,
-    certificateEnds: () => [],
+    certificateExpiries: () => [],
     otp: { create: never, estimate: never },
     authenticator: { authenticate: never },
     sessions: {

@@ -116,7 +116,7 @@ export class ChainCheck {
 }
 
 /** The verdict for the first exported checkpoint with an invalid signature. */
-export async function badlyKept({ key, kept = [] }: ChainOptions): Promise<AuditVerdict | undefined> {
+export async function unsignedCheckpoint({ key, kept = [] }: ChainOptions): Promise<AuditVerdict | undefined> {
   const bad = await firstUnsigned(kept, key);
   if (bad === undefined) return undefined;
   return { ok: false, seq: null, problem: `the kept checkpoint of record ${bad.seq} has an invalid signature` };

@@ -45,7 +45,7 @@ export class CheckpointKey {
  * Reads exported checkpoints: lines of JSON with a `checkpoint`, from audit records or logs; skips other lines.
  * @throws InputError if the text has none
  */
-export function keptCheckpoints(text: string): Checkpoint[] {
+export function exportedCheckpoints(text: string): Checkpoint[] {
   const found = text.split('\n').flatMap((line) => {
     if (!line.includes('"checkpoint"')) return [];
     try {

@@ -11,7 +11,7 @@ import {
   type AdminToken,
   type Grant,
 } from '../config/admin-entries.ts';
-import { type AdminRole, UNSAID_ROLES } from '../config/vocabulary.ts';
+import { type AdminRole, DEFAULT_ROLES } from '../config/vocabulary.ts';
 import { type Certificate, fingerprintsOf } from '../pki/x509/certificate.ts';
 import { formatName } from '../pki/x509/name.ts';
 import { foldedName } from '../pki/x509/name-matching.ts';
@@ -58,7 +58,7 @@ type MatchedClient = AdminClient & { readonly match: string };
 const tokenKey = (tokenHash: Buffer): string => `token:${hash('sha256', tokenHash, 'hex')}`;
 
 function holderOf(token: HashedToken): AdminIdentity {
-  const { name, description, roles = UNSAID_ROLES, labels, not_after } = token;
+  const { name, description, roles = DEFAULT_ROLES, labels, not_after } = token;
   return {
     method: 'bearer',
     display: name ?? description,
@@ -107,7 +107,7 @@ export class Administrators {
   withCertificate(holder: CertificateHolder): AdminIdentity {
     const { certificate, issuer } = holder;
     const entry = this.#entryOf(holder);
-    const roles = entry === undefined ? this.#defaultRoles : (entry.roles ?? UNSAID_ROLES);
+    const roles = entry === undefined ? this.#defaultRoles : (entry.roles ?? DEFAULT_ROLES);
     // A renewed certificate without an entry belongs to the same administrator, whatever its serial number and key.
     const unlisted = `unlisted:${namesMatch(certificate.subject, issuer.subject)}`;
     return {

@@ -67,8 +67,8 @@ function underProfileOf({ table: { label, profile } }: LabelMaterial, driver: Ca
   }
 }
 
-/** A driver's backend; see {@link CaDriver.footing}. */
-export const footingOf = (driver: CaDriver): object => driver.footing ?? driver;
+/** A driver's backend; see {@link CaDriver.backend}. */
+export const backendOf = (driver: CaDriver): object => driver.backend ?? driver;
 
 function predecessorOf({ table: { label } }: CaMaterial, { router, material }: CasInForce): Predecessor | undefined {
   const driver = router.issuers.find((ca) => ca.label === label)?.driver;

@@ -210,7 +210,7 @@ export interface CaDriver {
    * The external backend, which {@link start} opens and {@link close} closes. Drivers before and after a reload may
    * share it. Default: the driver.
    */
-  readonly footing?: object;
+  readonly backend?: object;
 
   /** The same CA with another profile, for a further label. It starts and closes with this one. */
   withProfile?(profile: ProfileConfig): CaDriver;

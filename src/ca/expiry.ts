@@ -34,9 +34,9 @@ interface ExpiryWatchOptions {
 }
 
 /** Logs a warning for every CA that expires soon, now and daily. Returns the function that stops it. */
-export const watchExpiry = (options: ExpiryWatchOptions): (() => void) => every(DAY, () => warnOfEnds(options));
+export const watchExpiry = (options: ExpiryWatchOptions): (() => void) => every(DAY, () => warnOfExpiry(options));
 
-export function warnOfEnds({ cas, log, now }: ExpiryWatchOptions): void {
+export function warnOfExpiry({ cas, log, now }: ExpiryWatchOptions): void {
   for (const ca of cas()) {
     const days = daysLeft(ca, now());
     const warning = days === undefined ? undefined : warningOf(ca, days);

@@ -8,7 +8,7 @@ import { describe } from '../errors.ts';
 import { ClientError } from './client-error.ts';
 import type { CertificateConfig, ServerConfig } from './config/client-config.ts';
 import type { ClientContext } from './context.ts';
-import { enrolOnce } from './enrollment.ts';
+import { attemptEnrollment } from './enrollment.ts';
 import { accessOf, CertificateFolder, type LiveCertificate } from './keep/certificate-folder.ts';
 import { changeOf, FIRST_STATE, type State } from './keep/state.ts';
 import { clockProblem, renewalTime, retryDelay } from './status.ts';
@@ -130,7 +130,10 @@ export class CertificateAgent {
     const { name } = this;
     try {
       const notBefore = state.accepted ? state.nextAttempt : 0;
-      const answer = await enrolOnce(this.#config, this.#server, this.#folder, this.#context, { anew, notBefore });
+      const answer = await attemptEnrollment(this.#config, this.#server, this.#folder, this.#context, {
+        anew,
+        notBefore,
+      });
       if (answer.kind === 'pending') {
         const next = this.#context.now() + answer.retryAfter * 1000;
         this.#folder.saveState({ ...state, accepted: true, failures: 0, nextAttempt: next, lastError: undefined });

@@ -45,7 +45,7 @@ interface AttemptOptions {
   readonly notBefore: number;
 }
 
-export async function enrolOnce(
+export async function attemptEnrollment(
   config: CertificateConfig,
   serverConfig: ServerConfig,
   folder: CertificateFolder,

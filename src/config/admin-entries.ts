@@ -1,7 +1,7 @@
 /** The entries of `admin.clients` and `admin.bearer_token.tokens` (docs/reference/admin-api.md, "Roles"). */
 import { parseDistinguishedName, type Name } from '../pki/x509/name.ts';
 import { foldedName } from '../pki/x509/name-matching.ts';
-import { type AdminRole, UNSAID_ROLES } from './vocabulary.ts';
+import { type AdminRole, DEFAULT_ROLES } from './vocabulary.ts';
 
 /** What an administrator may do, and at which labels. */
 export interface Grant {
@@ -60,5 +60,5 @@ export function defaultRoles(
   configured: readonly AdminRole[] | undefined,
   clients: readonly AdminClient[],
 ): readonly AdminRole[] {
-  return configured ?? (clients.length === 0 ? UNSAID_ROLES : []);
+  return configured ?? (clients.length === 0 ? DEFAULT_ROLES : []);
 }

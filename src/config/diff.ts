@@ -2,7 +2,7 @@ import { IsArray, IsObject, IsUnion, type TObject, type TSchema } from 'typebox'
 import { failed } from '../errors.ts';
 import { keysWithLabels } from './findings.ts';
 import { keysOf, notes, tablesOf } from './keys.ts';
-import type { CertificateEnd } from './material/certificate-ends.ts';
+import type { CertificateExpiry } from './material/certificate-ends.ts';
 import { isTable, type Warning } from './problem.ts';
 import { crossChecks } from './rules/index.ts';
 import { asConfig, type Config, configSchema } from './schema.ts';
@@ -86,7 +86,7 @@ export interface ReloadOrder {
   readonly by?: { readonly subject: string; readonly address: string; readonly request_id: string };
 }
 
-interface CertificateInForce extends CertificateEnd {
+interface CertificateInForce extends CertificateExpiry {
   /** It was not in force before. */
   readonly isNew: boolean;
 }

@@ -9,7 +9,7 @@ import { readDocument } from './read.ts';
 import { isRemoteDriver } from './schema/ca.ts';
 import { asConfig, configSchema } from './schema.ts';
 import type { Config } from './schema.ts';
-import { endedTokens } from './rules/admin.ts';
+import { expiredTokens } from './rules/admin.ts';
 import { crossChecks } from './rules/index.ts';
 
 export interface LoadedConfig {
@@ -38,7 +38,7 @@ export async function loadConfig(file: string, env: Environment, now = Date.now(
   return {
     config,
     material: loaded.material,
-    warnings: named([...warnings, ...endedTokens(config, now), ...loaded.warnings]),
+    warnings: named([...warnings, ...expiredTokens(config, now), ...loaded.warnings]),
   };
 }
 
@@ -67,13 +67,13 @@ async function read(file: string, env: Environment): Promise<Read> {
   });
   const config = asConfig(document.value);
   const { problems, warnings } = crossChecks(config);
-  const reported = [...document.problems, ...givenInVain(parsed.document)];
+  const reported = [...document.problems, ...unusedFileKeys(parsed.document)];
   const named = (found: readonly Problem[]) => findings(found, parsed.document);
   return { config, problems: [...reported, ...unreported(problems, reported)], warnings, named };
 }
 
 /** Detects file keys that PostgreSQL does not use; only the document shows them, because they have defaults. */
-function givenInVain({ store }: Table): Problem[] {
+function unusedFileKeys({ store }: Table): Problem[] {
   if (!isTable(store) || store['driver'] !== 'postgres' || store['path'] === undefined) return [];
   return [{ key: 'store.path', message: 'requires driver = "sqlite" (driver is "postgres")' }];
 }

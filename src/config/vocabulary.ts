@@ -4,7 +4,7 @@ export const ADMIN_ROLES = ['admin', 'ra', 'auditor', 'operator'] as const;
 export type AdminRole = (typeof ADMIN_ROLES)[number];
 
 /** Default roles of an entry. */
-export const UNSAID_ROLES: readonly AdminRole[] = ['admin'];
+export const DEFAULT_ROLES: readonly AdminRole[] = ['admin'];
 
 /** The six operations of RFC 7030 §3.2.2 those of RFC 8295 §4 and that of draft-ietf-lamps-est-renewal-info, which are reserved as labels. */
 export const OPERATION_NAMES = [

@@ -56,7 +56,7 @@ interface EnrollmentOptions {
   /** `otp.retry_window`, in milliseconds. */
   readonly retryWindow: number;
   /** Milliseconds that a repeated request waits for the one in progress. */
-  readonly patience: number;
+  readonly maxWait: number;
 }
 
 /**

@@ -2,7 +2,7 @@
 import type { Ca } from '../ca/router.ts';
 import { badRequest, unavailable, type EstuaryError } from '../errors.ts';
 import { FairLimiter, type Release } from '../process/fair-limiter.ts';
-import { isKeyMade, mlDsaOf, newKeyPair } from '../pki/x509/key-pair.ts';
+import { canGenerateKey, mlDsaOf, newKeyPair } from '../pki/x509/key-pair.ts';
 import { parsePublicKey, type PublicKeyInfo } from '../pki/x509/public-key.ts';
 import { inPrivateKeyForm, type MlDsaPrivateKeyForm } from './ml-dsa-private-key.ts';
 
@@ -36,7 +36,7 @@ export function chooseKeyType(
 ): string {
   const allowed: readonly string[] = profile.key_types;
   const candidates = csrAttributes.keyType === undefined ? [requested, ...allowed] : [csrAttributes.keyType];
-  const chosen = candidates.find((keyType) => allowed.includes(keyType) && isKeyMade(keyType));
+  const chosen = candidates.find((keyType) => allowed.includes(keyType) && canGenerateKey(keyType));
   if (chosen === undefined) throw keyTypeNotGenerated();
   return chosen;
 }

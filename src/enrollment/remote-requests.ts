@@ -13,7 +13,7 @@ import type { Allowed } from './allowed.ts';
 import {
   issuanceRequestOf,
   orRelease,
-  orReleaseIfLost,
+  releasingIfLost,
   recordIssued,
   reservationOf,
   rowEvent,
@@ -185,7 +185,7 @@ export class RemoteRequests {
 
   /** The second phase of a certificate issued while it waited. */
   async #claimAndRecord(row: RequestRow, certificate: Buffer): Promise<EnrollmentOutcome> {
-    const claim = await orReleaseIfLost(this.#options, row.id, () =>
+    const claim = await releasingIfLost(this.#options, row.id, () =>
       this.#store.claimRequest(reservationOf(row, this.#options), []),
     );
     if (claim !== 'reserved') throw new RequestTaken();

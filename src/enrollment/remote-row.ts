@@ -105,7 +105,7 @@ export function issuanceRequestOf({ id, csr, format, requester, operation }: Req
 }
 
 /** For a call that commits a reservation: if the store was lost meanwhile, it may have committed. */
-export async function orReleaseIfLost<T>(
+export async function releasingIfLost<T>(
   { releaser }: Pick<RemoteRequestsOptions, 'releaser'>,
   requestId: string,
   work: () => Promise<T>,

@@ -20,7 +20,7 @@ interface RepeatsOptions {
   /** `otp.retry_window`, in milliseconds. */
   readonly retryWindow: number;
   /** Milliseconds that a repeat waits for the first request. */
-  readonly patience: number;
+  readonly maxWait: number;
 }
 
 interface Request {
@@ -81,7 +81,7 @@ export class Repeats {
    * @throws EstuaryError 401 if the certificate or the token is revoked; 403 `KEY_SENT_ONCE`; 503 `REQUEST_UNDER_WAY`
    */
   async answer(again: Request, isGone: () => boolean): Promise<EnrollmentOutcome | undefined> {
-    const { store, retryWindow, patience } = this.#options;
+    const { store, retryWindow, maxWait } = this.#options;
     if (retryWindow === 0 || tokenOf(again.request.identity) === undefined) return undefined;
     const { recognition } = again;
     let pause = FIRST_PAUSE;
@@ -89,8 +89,8 @@ export class Repeats {
       const use = await store.findOtpUse(recognition);
       if (use !== undefined && this.#isInWindow(use)) return this.#again(again, use);
       if (use?.under_way !== true) return undefined;
-      if (waited >= patience || isGone()) throw underWay();
-      await sleep(Math.min(pause, patience - waited));
+      if (waited >= maxWait || isGone()) throw underWay();
+      await sleep(Math.min(pause, maxWait - waited));
     }
   }
 

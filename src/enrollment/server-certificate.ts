@@ -44,7 +44,7 @@ const FILE = 'server.pem';
 /** Fraction of the lifetime after which it is renewed. */
 const RENEWED_AFTER = 2 / 3;
 /** Milliseconds to wait for a renewal by another node. */
-const PATIENCE = 60_000;
+const MAX_WAIT = 60_000;
 
 const WHO = 'the server itself';
 
@@ -72,7 +72,7 @@ export class ServerCertificate {
     const { mutex, log } = this.#options;
     if (await this.#takeGood()) return;
     try {
-      const release = await mutex.acquire({ waitMs: PATIENCE });
+      const release = await mutex.acquire({ waitMs: MAX_WAIT });
       try {
         // Another node may have renewed it.
         if (await this.#takeGood()) return;

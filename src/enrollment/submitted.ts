@@ -5,7 +5,7 @@ import { describe, EstuaryError, forbidden } from '../errors.ts';
 import { stateOf, TRANSITIONS } from '../store/request-state.ts';
 import type { RequestRow } from '../store/request-store.ts';
 import type { Allowed } from './allowed.ts';
-import { orRelease, orReleaseIfLost, recordIssued, reservationOf, type RemoteRequestsOptions } from './remote-row.ts';
+import { orRelease, releasingIfLost, recordIssued, reservationOf, type RemoteRequestsOptions } from './remote-row.ts';
 import { RequestRepeated } from './repeats.ts';
 import {
   clearedBy,
@@ -50,7 +50,7 @@ export class Submitted {
     const events = receivedEvents(allowed.keyed.request, takesUse(row));
     const { retry_window } = options.repeats.repeatable(row.recognition);
     const reservation = reservationOf(row, options);
-    const result = await orReleaseIfLost(options, row.id, () =>
+    const result = await releasingIfLost(options, row.id, () =>
       options.store.submitRequest(row, supersedes, reservation, events, retry_window),
     );
     if (result === 'repeated') throw new RequestRepeated();

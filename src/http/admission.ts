@@ -34,7 +34,7 @@ const FEW = 16;
  * delay nobody. A connection counts once, however many requests it pipelines. Bursts are spread over several event-loop
  * iterations.
  */
-export class InHand {
+export class ActiveRequests {
   /** Requests per connection. */
   readonly #connections = new Map<object, number>();
   /** Connections per address. */

@@ -39,7 +39,7 @@ export function answerBrokenRequests(
   server.removeAllListeners('clientError');
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     if (refused.has(socket)) return;
-    if (wasLeftBehind(error, socket)) {
+    if (isStaleError(error, socket)) {
       // Otherwise Node never considers a response on it finished.
       Reflect.set(socket, '_hadError', false);
       return;
@@ -71,7 +71,7 @@ export function answerBrokenRequests(
  * During a handshake OpenSSL verifies signatures in the client's chain even if it does not decide about it; an invalid
  * one leaves a non-TLS error behind. The connection itself is sound.
  */
-function wasLeftBehind(error: Error, socket: Duplex): boolean {
+function isStaleError(error: Error, socket: Duplex): boolean {
   const library: unknown = Reflect.get(error, 'library');
   return socket instanceof TLSSocket && typeof library === 'string' && library !== 'SSL routines';
 }

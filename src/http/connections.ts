@@ -30,7 +30,7 @@ class Crowd {
   #timer: NodeJS.Timeout | undefined;
 
   /** Whether to refuse another handshake. */
-  get isTooMuch(): boolean {
+  get isOverloaded(): boolean {
     return this.#handshakes >= CROWD && this.#lateness >= LATE;
   }
 
@@ -190,7 +190,7 @@ export class Connections {
       return false;
     }
     const address = lockoutAddress(clientAddress(socket));
-    const reached = this.#crowd.isTooMuch ? 'overload' : this.#tally.reached(address);
+    const reached = this.#crowd.isOverloaded ? 'overload' : this.#tally.reached(address);
     if (reached !== undefined && !this.#makeRoom(address, reached)) {
       socket.destroy();
       this.#refused += 1;

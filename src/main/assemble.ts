@@ -20,7 +20,7 @@ import { HashingPool } from '../auth/otp/hashing-pool.ts';
 import { OtpPlugin } from '../auth/otp/otp-plugin.ts';
 import { OtpService } from '../auth/otp/otp-service.ts';
 import type { AuthPlugin } from '../auth/plugin.ts';
-import { warnOfEnds, watchExpiry } from '../ca/expiry.ts';
+import { warnOfExpiry, watchExpiry } from '../ca/expiry.ts';
 import type { Ca, CaRouter } from '../ca/router.ts';
 import { createCmcServer } from '../cmc/create.ts';
 import type { Material, ServiceMaterial } from '../config/material/material.ts';
@@ -58,7 +58,7 @@ import { LiveCas } from './live-cas.ts';
 import { LiveSettings, TlsEnd } from './live-settings.ts';
 import { type NodeClock, nodeName } from './nodes.ts';
 import type { Part } from './part.ts';
-import { watchEnds } from './watch-ends.ts';
+import { watchExpiries } from './watch-ends.ts';
 
 /** Milliseconds between checks of the server's own certificate, which another node may have renewed. */
 const RENEWAL_LOOK = 60_000;
@@ -135,7 +135,7 @@ export async function assemble(config: Config, material: Material, foundation: F
     retryAfter: config.est.retry_after,
     failures,
     retryWindow: config.otp.retry_window * 1000,
-    patience: config.server.request_timeout * 1000,
+    maxWait: config.server.request_timeout * 1000,
   });
   const issuers = (): readonly Ca[] => cas.issuers;
   const { isOnDuty } = foundation;
@@ -197,7 +197,7 @@ export async function assemble(config: Config, material: Material, foundation: F
       store,
       condition: foundation.condition,
       reload: foundation.reload,
-      certificateEnds: () => live.current.certificateEnds,
+      certificateExpiries: () => live.current.certificateExpiries,
       ...(gssapi?.missingCredentials && { missingCredentials: gssapi.missingCredentials }),
       otp,
       authenticator: adminAuthenticator,
@@ -225,7 +225,7 @@ export async function assemble(config: Config, material: Material, foundation: F
     requests.follow(server);
   liveCas.onChange(() => {
     crls.casChanged();
-    warnOfEnds({ cas: issuers, log, now });
+    warnOfExpiry({ cas: issuers, log, now });
   });
   live.add({ end: est, server: estApp.server, material: ({ estTls }) => estTls });
   live.add({ end: admin, server: adminApp.server, material: ({ adminTls }) => adminTls });
@@ -262,7 +262,7 @@ export async function assemble(config: Config, material: Material, foundation: F
         }),
       ),
       repeating(() => watchExpiry({ cas: issuers, log, now })),
-      repeating(() => watchEnds({ ends: () => live.current.certificateEnds, config, log, now })),
+      repeating(() => watchExpiries({ ends: () => live.current.certificateExpiries, config, log, now })),
       ...(config.tls.automatic === undefined ? [] : [repeating(() => renewing(live, log))]),
       // Not in bind(): the CAs must have started.
       { start: () => (publication === undefined ? undefined : crls.start()), stop: () => crls.stop() },

@@ -3,7 +3,7 @@
  * replace them in one step, and the old ones close once earlier requests have ended.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createRouter, footingOf, type CaContext, type CasInForce } from '../ca/create-router.ts';
+import { createRouter, backendOf, type CaContext, type CasInForce } from '../ca/create-router.ts';
 import type { CaRouter } from '../ca/router.ts';
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
@@ -22,11 +22,11 @@ export interface LiveCasOptions {
   /** Resolves once all work in progress at the time of the call has ended. */
   readonly endOfWork: () => Promise<unknown>;
   /** Maximum wait in milliseconds. */
-  readonly patience?: number;
+  readonly maxWait?: number;
 }
 
 /** Requests take less. Longer work, such as an administrator's event stream, uses no CA. */
-const PATIENCE = 300_000;
+const MAX_WAIT = 300_000;
 
 /** Started CAs that are not in force. Call exactly one of the two, once. */
 interface NextCas {
@@ -102,12 +102,12 @@ export class LiveCas implements Part {
   }
 
   #retire(close: () => Promise<void>): void {
-    const { log, endOfWork, patience = PATIENCE } = this.#options;
+    const { log, endOfWork, maxWait = MAX_WAIT } = this.#options;
     const once = async (): Promise<void> => {
       if (this.#retired.delete(once)) await close();
     };
     this.#retired.add(once);
-    Promise.race([endOfWork(), sleep(patience, undefined, { ref: false })])
+    Promise.race([endOfWork(), sleep(maxWait, undefined, { ref: false })])
       .then(once)
       .catch((error: unknown) =>
         log.error({ detail: describe(error) }, 'cannot close resources that a reload replaced'),
@@ -118,8 +118,8 @@ export class LiveCas implements Part {
 type Driver = CasInForce['router']['issuers'][number]['driver'];
 
 function without({ issuers }: CaRouter, others: CaRouter): Driver[] {
-  const shared = new Set(others.issuers.map(({ driver }) => footingOf(driver)));
-  return issuers.map(({ driver }) => driver).filter((driver) => !shared.has(footingOf(driver)));
+  const shared = new Set(others.issuers.map(({ driver }) => backendOf(driver)));
+  return issuers.map(({ driver }) => driver).filter((driver) => !shared.has(backendOf(driver)));
 }
 
 async function closeAll(drivers: readonly Driver[]): Promise<void> {

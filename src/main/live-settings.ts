@@ -9,7 +9,7 @@ import type { SessionTimes } from '../auth/admin-sessions.ts';
 import { ClientTrust } from '../auth/mtls/client-trust.ts';
 import type { CaRouter } from '../ca/router.ts';
 import { cmcParties, type CmcParties } from '../cmc/sender.ts';
-import { type CertificateEnd, certificateEnds } from '../config/material/certificate-ends.ts';
+import { type CertificateExpiry, certificateExpiries } from '../config/material/certificate-ends.ts';
 import type { KeyPair, Material } from '../config/material/material.ts';
 import { ownAnchorMessage, ownAnchors } from '../config/material/trust.ts';
 import type { Config } from '../config/schema.ts';
@@ -77,7 +77,7 @@ interface LiveState {
   /** `[cmc]`. */
   readonly cmc: CmcParties;
   /** Expiry of configured files. */
-  readonly certificateEnds: readonly CertificateEnd[];
+  readonly certificateExpiries: readonly CertificateExpiry[];
   /** What the configuration names. */
   readonly named: Material;
 }
@@ -166,7 +166,7 @@ export class LiveSettings {
       ...current,
       estTls: { ...current.estTls, ...own },
       adminTls: current.named.adminTls === undefined ? { ...current.adminTls, ...own } : current.adminTls,
-      certificateEnds: certificateEnds(material),
+      certificateExpiries: certificateExpiries(material),
     });
   }
 }
@@ -203,7 +203,7 @@ async function makeState(config: Config, material: Resolved, cas: CaRouter): Pro
     sessions: config.admin.sessions,
     keyProtection: keyProtection(config, material.keyEncryption),
     cmc: cmcParties(config, material.cmc),
-    certificateEnds: certificateEnds(material),
+    certificateExpiries: certificateExpiries(material),
     named: material.named,
   };
 }

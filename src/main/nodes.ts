@@ -17,7 +17,7 @@ import { turnsOfNodes } from '../store/postgres/nodes/turns.ts';
 import { lockStore } from '../store/sqlite/service-lock.ts';
 import type { Store } from '../store/store.ts';
 
-export interface NodeStanding {
+export interface NodeState {
   /** Other nodes certainly consider it alive, so work that it begins can complete. */
   readonly held: boolean;
   /** It performs the tasks that only one node performs. */
@@ -25,7 +25,7 @@ export interface NodeStanding {
 }
 
 export interface Nodes {
-  readonly standing: NodeStanding;
+  readonly standing: NodeState;
   readonly clock: NodeClock;
   /** For TLS sessions that all nodes resume. */
   readonly ticketSecret: TicketSecret;
@@ -119,7 +119,7 @@ class SharedNode implements Nodes {
     this.#timer = advance && setInterval(() => void advance(), ADVANCE).unref();
   }
 
-  get standing(): NodeStanding {
+  get standing(): NodeState {
     return { held: this.#lease.held, onDuty: this.#lease.onDuty };
   }
 
@@ -194,7 +194,7 @@ const leaseLost = (detail: string, cause?: unknown): EstuaryError =>
  * Wraps the store for a node among several. While others may consider it dead, it begins nothing that they would close,
  * and work that they closed may be repeated.
  */
-export function amongNodes(store: Store, isHeld: () => boolean): Store {
+export function guardByLease(store: Store, isHeld: () => boolean): Store {
   const guarded =
     <A extends unknown[], R>(call: (...args: A) => Promise<R>) =>
     (...args: A): Promise<R> =>

@@ -8,7 +8,7 @@ import {
 } from '../config/diff.ts';
 import { labelsOf } from '../config/labels.ts';
 import { loadConfig } from '../config/load.ts';
-import { certificateEnds, endOf, type CertificateEnd } from '../config/material/certificate-ends.ts';
+import { certificateExpiries, endOf, type CertificateExpiry } from '../config/material/certificate-ends.ts';
 import { readMaterial } from '../config/material/load-material.ts';
 import type { Material } from '../config/material/material.ts';
 import type { Warning } from '../config/problem.ts';
@@ -169,13 +169,14 @@ export class Reloads {
 }
 
 /** Including the CAs' own files. */
-function inForce(material: Material): CertificateEnd[] {
+function inForce(material: Material): CertificateExpiry[] {
   const own = material.cas.flatMap(({ table: { label: ca }, certificates }) =>
     certificates === undefined
       ? []
       : [certificates.certificate, ...certificates.issuers].map((one) => endOf({ use: 'ca', ca }, one)),
   );
-  return [...certificateEnds(material), ...own];
+  return [...certificateExpiries(material), ...own];
 }
 
-const identify = ({ use, ca, subject, serial }: CertificateEnd): string => JSON.stringify([use, ca, subject, serial]);
+const identify = ({ use, ca, subject, serial }: CertificateExpiry): string =>
+  JSON.stringify([use, ca, subject, serial]);

@@ -11,7 +11,7 @@ import { assemble, type Foundation } from './assemble.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { BY_SIGNAL, Reloads } from './reloads.ts';
 import { Anchors, Checkpoints } from './checkpoints.ts';
-import { nodeName, amongNodes, joinNodes, turnsOver, type Nodes } from './nodes.ts';
+import { nodeName, guardByLease, joinNodes, turnsOver, type Nodes } from './nodes.ts';
 import { openConfiguredStore, prepareStore } from './open-store.ts';
 import type { Part } from './part.ts';
 import { Retention } from './retention.ts';
@@ -85,7 +85,7 @@ async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promi
   const foundation: Foundation = {
     ...base,
     // A file store belongs to this process alone.
-    store: config.store.driver === 'sqlite' ? store : amongNodes(store, () => nodes.standing.held),
+    store: config.store.driver === 'sqlite' ? store : guardByLease(store, () => nodes.standing.held),
     clock: nodes.clock,
     ticketSecret: nodes.ticketSecret,
     makeMutex:

@@ -1,11 +1,11 @@
 /** Warns before files that the service depends on expire; ca/expiry.ts does so for CAs. */
-import type { CertificateEnd } from '../config/material/certificate-ends.ts';
+import type { CertificateExpiry } from '../config/material/certificate-ends.ts';
 import type { Config } from '../config/schema.ts';
 import type { Logger } from '../log.ts';
 import { every } from '../process/turns.ts';
 
 interface EndsOptions {
-  readonly ends: () => readonly CertificateEnd[];
+  readonly ends: () => readonly CertificateExpiry[];
   readonly config: Pick<Config, 'tls'>;
   readonly log: Pick<Logger, 'warn'>;
   readonly now: () => number;
@@ -20,7 +20,7 @@ const NOT_RENEWED = 20;
 const WATCHED_ELSEWHERE = ['ca', 'ocsp'];
 
 /** Checks now and daily. Returns a function that stops it. */
-export function watchEnds({ ends, config, log, now }: EndsOptions): () => void {
+export function watchExpiries({ ends, config, log, now }: EndsOptions): () => void {
   return every(DAY, () => {
     for (const { use, ca, subject, serial, notAfter } of ends()) {
       const days = Math.floor((notAfter - now()) / DAY);

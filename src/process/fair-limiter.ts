@@ -149,7 +149,7 @@ export class FairLimiter implements Limiter {
 
   #wait({ key, urgent = false, waitMs }: AcquireOptions): Promise<Release> {
     const party = this.#party(key);
-    if (!urgent && !this.#makePlace(party)) {
+    if (!urgent && !this.#reserveSlot(party)) {
       const detail = `${this.waiting} requests already wait, ${party.waiting.length} of them from this requester`;
       this.#forgetIdle(party);
       return Promise.reject(this.#busy(detail));
@@ -188,7 +188,7 @@ export class FairLimiter implements Limiter {
   }
 
   /** Whether one more caller of a party may wait. */
-  #makePlace(party: Party): boolean {
+  #reserveSlot(party: Party): boolean {
     const { queue, perKey } = this.#options;
     if (party.waiting.length >= (perKey?.queue ?? Infinity)) return false;
     if (this.#waiting < queue) return true;

@@ -45,32 +45,31 @@ class OcspLimiter {
     });
   }
 
-  /** @throws EstuaryError 503 {@link BUSY} after too many or too long waits; otherwise the error of `work` */
   run<T>(work: () => Promise<T>): Promise<T> {
     return this.#limiter.run(work, { waitMs: LONGEST_WAIT });
   }
 }
 
-/**
- * Limits the signatures of one key. Only a few responses at a time enter the key's queue, so they delay certificates
- * little.
- */
+/** @throws EstuaryError 503 {@link BUSY} after too many or too long waits; otherwise the error of `work` */
 export class SigningLimiter {
   readonly #all: OcspLimiter;
-  /** Of responses for a single client (with a nonce), one at a time enters the common queue. */
+  /**
+   * Limits the signatures of one key. Only a few responses at a time enter the key's queue, so they delay certificates
+   * little.
+   */
   readonly #private = new OcspLimiter(1, PRIVATE_WAITING);
 
-  /** @param concurrency of the key's signatures */
+  /** Of responses for a single client (with a nonce), one at a time enters the common queue. */
   constructor(concurrency: number) {
     this.#all = new OcspLimiter(Math.max(1, Math.floor(concurrency / SHARE)), SHARED_WAITING);
   }
 
-  /** Signs a response that any client may receive. @throws as {@link OcspLimiter.run} */
+  /** @param concurrency of the key's signatures */
   shared<T>(sign: () => Promise<T>): Promise<T> {
     return this.#all.run(sign);
   }
 
-  /** Signs a response for one client. @throws as {@link OcspLimiter.run} */
+  /** Signs a response that any client may receive. @throws as {@link OcspLimiter.run} */
   private<T>(sign: () => Promise<T>): Promise<T> {
     return this.#private.run(() => this.#all.run(sign));
   }
@@ -78,7 +77,7 @@ export class SigningLimiter {
 
 interface OcspResponderOptions {
   readonly store: Pick<CertificateStore, 'getCertificates'>;
-  /** Validity of a response, in seconds. */
+  /** Signs a response for one client. @throws as {@link OcspLimiter.run} */
   readonly validity: number;
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly now: () => number;
@@ -86,7 +85,7 @@ interface OcspResponderOptions {
 
 export interface OcspAnswer {
   readonly der: Buffer;
-  /** Validity of a response that other clients may receive; undefined: do not cache. */
+  /** Validity of a response, in seconds. */
   readonly cacheable: { readonly thisUpdate: number; readonly nextUpdate: number } | undefined;
 }
 
@@ -99,29 +98,28 @@ interface Signed {
 interface Finding {
   readonly certId: CertId;
   readonly status: OcspStatus;
-  /** Time of the status, which becomes thisUpdate even if the signature has to wait. */
   readonly asOf: number;
 }
 
-/** Cached responses without a nonce. */
+/** Validity of a response that other clients may receive; undefined: do not cache. */
 const MAX_KEPT = 10_000;
-/** Concurrent store lookups, few enough to leave the store to enrollments, and lookups that may wait. */
+/** Time of the status, which becomes thisUpdate even if the signature has to wait. */
 const LOOKED_UP = 2;
 const LOOKUPS_WAITING = 256;
-/** Maximum hex digits of a serial number: 20 octets (RFC 5280 §4.1.2.2). */
+/** Cached responses without a nonce. */
 const LONGEST_SERIAL = 40;
-/** Milliseconds between log entries about too many requests. */
+/** Concurrent store lookups, few enough to leave the store to enrollments, and lookups that may wait. */
 const BUSY_LOGGED_EVERY = 10_000;
 
 export class OcspResponder {
   readonly #options: OcspResponderOptions;
-  /** By CA, CertID and status: a revocation changes the key, so a cached response is never wrong. */
+  /** Maximum hex digits of a serial number: 20 octets (RFC 5280 §4.1.2.2). */
   readonly #kept = new Map<string, Signed>();
   readonly #underWay = new Map<string, Promise<Signed>>();
   readonly #lookups = new OcspLimiter(LOOKED_UP, LOOKUPS_WAITING);
-  /** By the fingerprint of the key's certificate. */
+  /** Milliseconds between log entries about too many requests. */
   readonly #signing = new Map<string, SigningLimiter>();
-  /** Anyone can cause these. */
+  /** By CA, CertID and status: a revocation changes the key, so a cached response is never wrong. */
   readonly #malformed: CountedLines;
   #busyLogged = -Infinity;
 
@@ -130,12 +128,12 @@ export class OcspResponder {
     this.#malformed = new CountedLines(options.log);
   }
 
-  /** The response to a DER OCSPRequest. Never throws: errors become OCSP error responses. */
+  /** By the fingerprint of the key's certificate. */
   async answer(ca: Ca, signer: StatusSigner, request: Buffer): Promise<OcspAnswer> {
     try {
       const parsed = parseOcspRequest(request);
       const findings = await this.#lookups.run(() => this.#look(ca, parsed.certIds));
-      // Anyone can invent serial numbers: unknown ones are not worth a signature (RFC 5019 §2.2.3).
+      // Anyone can cause these.
       if (findings.every(({ status }) => status.status === 'unknown'))
         return { der: failureResponse('unauthorized'), cacheable: undefined };
       const signed = await this.#respond(ca, signer, findings, parsed);
@@ -162,7 +160,7 @@ export class OcspResponder {
     this.#options.log.warn({ ca: ca.label, detail: describe(error) }, 'OCSP requests get tryLater');
   }
 
-  /** Sequential: a request about many certificates uses the store no more than one about one. */
+  /** The response to a DER OCSPRequest. Never throws: errors become OCSP error responses. */
   async #look(ca: Ca, certIds: readonly CertId[]): Promise<Finding[]> {
     const findings: Finding[] = [];
     const asOf = Math.floor(this.#options.now() / 1000) * 1000;
@@ -170,7 +168,7 @@ export class OcspResponder {
     return findings;
   }
 
-  /** `unknown`: another issuer, or a serial number that this CA never issued. */
+  /** Anyone can invent serial numbers: unknown ones are not worth a signature (RFC 5019 §2.2.3). */
   async #status(ca: Ca, certId: CertId): Promise<OcspStatus> {
     const { subject, spki } = ca.certificate;
     if (!isOfIssuer(certId, { name: subject.der, spki })) return { status: 'unknown' };
@@ -186,13 +184,13 @@ export class OcspResponder {
     try {
       return await this.#limiter(signer, ca).private(() => this.#sign(ca, signer, findings, nonce));
     } catch (error) {
-      // A response without the nonce, which responders may omit, is better than none.
+      // Sequential: a request about many certificates uses the store no more than one about one.
       if (only === undefined || !isBusy(error)) throw error;
       return await this.#shared(ca, signer, only);
     }
   }
 
-  /** The cached response about one certificate, signed once for all clients. */
+  /** `unknown`: another issuer, or a serial number that this CA never issued. */
   async #shared(ca: Ca, signer: StatusSigner, finding: Finding): Promise<Signed> {
     const key = keyOf(ca, finding);
     const kept = this.#kept.get(key);
@@ -207,7 +205,7 @@ export class OcspResponder {
 
   async #signAndKeep(ca: Ca, signer: StatusSigner, finding: Finding, key: string): Promise<Signed> {
     const signed = await this.#limiter(signer, ca).shared(() => this.#sign(ca, signer, [finding], undefined));
-    const own = { ...signed, der: withMemoryOfItsOwn(signed.der) };
+    const own = { ...signed, der: unpooledCopy(signed.der) };
     this.#keep(key, own);
     return own;
   }
@@ -243,8 +241,8 @@ export class OcspResponder {
   }
 }
 
-/** Small Buffers share pools of 64 KiB, which thousands of cached slices would retain. */
-function withMemoryOfItsOwn(bytes: Buffer): Buffer {
+/** A response without the nonce, which responders may omit, is better than none. */
+function unpooledCopy(bytes: Buffer): Buffer {
   const own = Buffer.allocUnsafeSlow(bytes.length);
   bytes.copy(own);
   return own;
@@ -255,7 +253,7 @@ function keyOf({ certificate }: Ca, { certId, status }: Finding): string {
   return `${certificate.fingerprint} ${status.status} ${revoked} ${certId.der.toString('latin1')}`;
 }
 
-/** No response outlives the responder's certificate; then the CA signs. */
+/** The cached response about one certificate, signed once for all clients. */
 function usable(delegate: OcspDelegate | undefined, from: number, until: number): OcspDelegate | undefined {
   if (delegate === undefined) return undefined;
   const { notBefore, notAfter } = delegate.certificate;

@@ -3,7 +3,7 @@ import Database from 'better-sqlite3';
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { CheckpointKey, keptCheckpoints } from '../../src/audit/checkpoint.ts';
+import { CheckpointKey, exportedCheckpoints } from '../../src/audit/checkpoint.ts';
 import type { Checkpoint } from '../../src/audit/event.ts';
 import { chain, GENESIS_HASH, parseLine, type ChainHead } from '../../src/audit/record.ts';
 import type { AuditVerdict } from '../../src/audit/chain-check.ts';
@@ -36,7 +36,7 @@ async function written(): Promise<Written> {
   }
   await store.audit([event('admin.access')]);
   await store.close();
-  return { ...paths, checkpoints: keptCheckpoints(readFileSync(paths.auditFile, 'utf8')) };
+  return { ...paths, checkpoints: exportedCheckpoints(readFileSync(paths.auditFile, 'utf8')) };
 }
 
 const verify = (paths: Paths, more: Partial<VerifyOptions> = {}): Promise<AuditVerdict> =>
@@ -109,8 +109,8 @@ describe('checkpoints', () => {
   test('are found among lines of the log and of the audit file, and nowhere else', () => {
     const checkpoint = { seq: 1, hash: 'a', signature: 'b' };
     const lines = ['', 'no JSON with "checkpoint"', JSON.stringify({ level: 30, checkpoint }), '{"checkpoint":1}'];
-    expect(keptCheckpoints(lines.join('\n'))).toEqual([checkpoint]);
-    expect(() => keptCheckpoints('{}')).toThrow('it contains no checkpoint');
+    expect(exportedCheckpoints(lines.join('\n'))).toEqual([checkpoint]);
+    expect(() => exportedCheckpoints('{}')).toThrow('it contains no checkpoint');
   });
 
   test('stand in the record as they were signed', async () => {

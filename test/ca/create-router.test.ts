@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, stringify, type TomlTable } from 'smol-toml';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createRouter, footingOf, type CasInForce } from '../../src/ca/create-router.ts';
+import { createRouter, backendOf, type CasInForce } from '../../src/ca/create-router.ts';
 import { loadConfigOnly } from '../../src/config/load.ts';
 import { readMaterial } from '../../src/config/material/load-material.ts';
 import { createLogger } from '../../src/log.ts';
@@ -54,7 +54,7 @@ async function cas(change: (devices: TomlTable, lab: TomlTable) => void, before?
   return { router: createRouter(config, material, context, before), material };
 }
 
-const footings = ({ router }: CasInForce): object[] => router.issuers.map(({ driver }) => footingOf(driver));
+const footings = ({ router }: CasInForce): object[] => router.issuers.map(({ driver }) => backendOf(driver));
 
 test.each<[string, (devices: TomlTable, lab: TomlTable) => void, boolean[]]>([
   ['nothing', () => undefined, [true, true]],
@@ -73,5 +73,5 @@ test.each<[string, (devices: TomlTable, lab: TomlTable) => void, boolean[]]>([
   const before = await cas(() => undefined);
   const after = await cas(change, before);
   const known = footings(before);
-  expect(footings(after).map((footing) => known.includes(footing))).toEqual(kept);
+  expect(footings(after).map((backend) => known.includes(backend))).toEqual(kept);
 });

@@ -67,7 +67,7 @@ function slow({ driver }: Ca): ConstructorParameters<typeof Ca>[1] {
 interface Sending extends Partial<Omit<ReceivedByEst, 'body'>> {
   readonly body?: Buffer;
   readonly retryWindow?: number;
-  readonly patience?: number;
+  readonly maxWait?: number;
   /** As the authentication found the token, where that was earlier. */
   readonly found?: Partial<OtpIdentity>;
 }
@@ -107,13 +107,13 @@ class Device {
   async send({
     body = csr,
     retryWindow = HOUR,
-    patience = 60_000,
+    maxWait = 60_000,
     ca = devices,
     found,
     ...more
   }: Sending = {}): Promise<string> {
     const identity = { ...(await this.identity()), ...found };
-    const enrollment = pipeline({ store, identity, retryWindow, patience, now: () => now });
+    const enrollment = pipeline({ store, identity, retryWindow, maxWait, now: () => now });
     try {
       const { outcome } = await enrollment.enroll(received(ca, body, { requestId: randomUUID(), ...more }));
       if (outcome.status === 'pending') return 'pending';
@@ -165,7 +165,7 @@ describe('with otp.retry_window = 0', () => {
     const first = device.send({ retryWindow: 0 });
     while ((await device.uses()) === 0) await setImmediate();
     const state = { answered: false };
-    const second = device.send({ retryWindow: 0, patience: 0 }).finally(() => (state.answered = true));
+    const second = device.send({ retryWindow: 0, maxWait: 0 }).finally(() => (state.answered = true));
     while (!state.answered && (await device.uses()) === 1) await setImmediate();
     letGo();
     expect(await second).toMatch('issued');
@@ -239,7 +239,7 @@ describe('within the window', () => {
     held = new Promise((resolve) => (letGo = resolve));
     const first = device.send();
     while ((await device.uses()) === 0) await setImmediate();
-    expect(await device.send({ patience: 50 })).toBe('REQUEST_UNDER_WAY');
+    expect(await device.send({ maxWait: 50 })).toBe('REQUEST_UNDER_WAY');
     expect(await device.send({ isGone: () => true })).toBe('REQUEST_UNDER_WAY');
     letGo();
     expect(await device.send()).toBe(await first);

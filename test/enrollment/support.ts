@@ -23,7 +23,7 @@ export interface PipelineOptions {
   /** Milliseconds. */
   readonly retryWindow?: number;
   /** Milliseconds that a repeat waits. */
-  readonly patience?: number;
+  readonly maxWait?: number;
   readonly now?: () => number;
   readonly authorization?: Authorizer;
   /** In the place of one that finds `identity` whatever is presented. */
@@ -47,7 +47,7 @@ export function pipeline({
   identity,
   rules = {},
   retryWindow = 0,
-  patience = 200,
+  maxWait = 200,
   now = () => T0 + 1000,
   authorization = NOBODY_ASKED,
   authenticator = anybody(identity),
@@ -75,7 +75,7 @@ export function pipeline({
     }),
     retryAfter: 1,
     retryWindow,
-    patience,
+    maxWait,
   });
 }
 

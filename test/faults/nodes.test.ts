@@ -33,7 +33,7 @@ describe.skipIf(!requires('postgres', 'haproxy', 'curl'))('nodes under chaos', (
   };
 
   beforeAll(async () => {
-    nodes = started = await Nodes.start({ disks, patience: { fall: 2, check: 2 } });
+    nodes = started = await Nodes.start({ disks, probes: { fall: 2, check: 2 } });
     load = new Load(nodes);
   });
   afterAll(async () => {

@@ -3,24 +3,24 @@ import { createServer, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { InHand, OpenRequests } from '../../src/http/admission.ts';
+import { ActiveRequests, OpenRequests } from '../../src/http/admission.ts';
 import { exchangeOf } from '../../src/http/exchange.ts';
 
 /** Requests that are carried out until `end`. */
 function requests() {
-  const inHand = new InHand();
+  const activeRequests = new ActiveRequests();
   const gate = Promise.withResolvers<undefined>();
   let refused = 0;
   const all: Promise<unknown>[] = [];
   const send = (address: string, count: number): void => {
     for (let i = 0; i < count; i++)
-      all.push(inHand.run({}, address, () => gate.promise).catch(() => void (refused += 1)));
+      all.push(activeRequests.run({}, address, () => gate.promise).catch(() => void (refused += 1)));
   };
   const end = (): Promise<unknown> => {
     gate.resolve(undefined);
     return Promise.all(all);
   };
-  return { inHand, send, end, refused: () => Promise.resolve().then(() => refused) };
+  return { activeRequests, send, end, refused: () => Promise.resolve().then(() => refused) };
 }
 
 test('a few addresses leave room for the requests of others', async () => {
@@ -53,11 +53,11 @@ test('the addresses of one IPv6 /64 count as one', async () => {
 });
 
 test('the places of one address are free again afterwards', async () => {
-  const { inHand, send, end, refused } = requests();
+  const { activeRequests, send, end, refused } = requests();
   send('192.0.2.1', 192);
   expect(await refused()).toBe(0);
   await end();
-  const again = Array.from({ length: 192 }, () => inHand.run({}, '192.0.2.1', () => Promise.resolve('served')));
+  const again = Array.from({ length: 192 }, () => activeRequests.run({}, '192.0.2.1', () => Promise.resolve('served')));
   expect(new Set(await Promise.all(again))).toEqual(new Set(['served']));
 });
 

@@ -1,6 +1,6 @@
 /** [limits] of requests, whatever the clock says. */
 import { expect, test } from 'vitest';
-import { InHand } from '../../src/http/admission.ts';
+import { ActiveRequests } from '../../src/http/admission.ts';
 import { RateLimits } from '../../src/http/rate-limits.ts';
 
 /** How many of so many requests come in. */
@@ -49,26 +49,26 @@ test('a flood from ever new addresses is remembered in bounded memory', () => {
 });
 
 test('so many requests are in hand at a time, one more is refused at once', async () => {
-  const inHand = new InHand();
+  const activeRequests = new ActiveRequests();
   const { promise, resolve } = Promise.withResolvers<string>();
-  const begun = Array.from({ length: 256 }, (_, i) => inHand.run({}, `192.0.2.${i}`, () => promise));
-  await expect(inHand.run({}, '198.51.100.1', () => promise)).rejects.toMatchObject({
+  const begun = Array.from({ length: 256 }, (_, i) => activeRequests.run({}, `192.0.2.${i}`, () => promise));
+  await expect(activeRequests.run({}, '198.51.100.1', () => promise)).rejects.toMatchObject({
     status: 503,
     code: 'OVERLOADED',
   });
   resolve('done');
   await Promise.all(begun);
-  expect(await inHand.run({}, '198.51.100.1', () => promise)).toBe('done');
+  expect(await activeRequests.run({}, '198.51.100.1', () => promise)).toBe('done');
 });
 
 test('a connection counts once, however many requests it sends without waiting', async () => {
-  const inHand = new InHand();
+  const activeRequests = new ActiveRequests();
   const { promise, resolve } = Promise.withResolvers<string>();
   const one = {};
-  const begun = Array.from({ length: 300 }, () => inHand.run(one, '192.0.2.0', () => promise));
-  begun.push(...Array.from({ length: 255 }, (_, i) => inHand.run({}, `192.0.2.${i + 1}`, () => promise)));
-  await expect(inHand.run({}, '198.51.100.1', () => promise)).rejects.toMatchObject({ code: 'OVERLOADED' });
+  const begun = Array.from({ length: 300 }, () => activeRequests.run(one, '192.0.2.0', () => promise));
+  begun.push(...Array.from({ length: 255 }, (_, i) => activeRequests.run({}, `192.0.2.${i + 1}`, () => promise)));
+  await expect(activeRequests.run({}, '198.51.100.1', () => promise)).rejects.toMatchObject({ code: 'OVERLOADED' });
   resolve('done');
   expect(await Promise.all(begun)).toHaveLength(555);
-  expect(await inHand.run(one, '192.0.2.0', () => promise)).toBe('done');
+  expect(await activeRequests.run(one, '192.0.2.0', () => promise)).toBe('done');
 });

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-function liveCas(more: Pick<LiveCasOptions, 'endOfWork' | 'patience'>): LiveCas {
+function liveCas(more: Pick<LiveCasOptions, 'endOfWork' | 'maxWait'>): LiveCas {
   const cas = new LiveCas(loaded.config, loaded.material, {
     authorization: new ExternalAuthorization({ log, observe: () => undefined, retryAfter: 1 }),
     context: {
@@ -64,7 +64,7 @@ describe('what a reload replaces', () => {
   });
 
   test('is closed although somebody never ends, after a while', async () => {
-    const cas = liveCas({ endOfWork: () => new Promise(() => undefined), patience: 10 });
+    const cas = liveCas({ endOfWork: () => new Promise(() => undefined), maxWait: 10 });
     const former = closes(cas);
     (await cas.prepare(loaded.config, loaded.material)).apply();
     // The wait itself keeps no process alive.

@@ -16,7 +16,7 @@ export interface Balanced {
 }
 
 /** When a node is taken for gone: after so many probes in turn without an answer within so many seconds. */
-export interface Patience {
+export interface ProbePolicy {
   readonly fall: number;
   readonly check: number;
 }
@@ -39,7 +39,7 @@ export class Balancer {
     dir: string,
     [est, admin]: readonly [number, number],
     nodes: readonly Balanced[],
-    patience: Patience,
+    probes: ProbePolicy,
   ): Promise<Balancer> {
     const socket = join(dir, 'haproxy.sock');
     const file = join(dir, 'haproxy.cfg');
@@ -47,7 +47,7 @@ export class Balancer {
       nodes
         .map(
           (node) =>
-            `  server ${node.name} 127.0.0.1:${portOf(node)} check check-ssl verify none port ${node.adminPort} inter 500 fall ${patience.fall} rise 1`,
+            `  server ${node.name} 127.0.0.1:${portOf(node)} check check-ssl verify none port ${node.adminPort} inter 500 fall ${probes.fall} rise 1`,
         )
         .join('\n');
     writeFileSync(
@@ -61,7 +61,7 @@ defaults
   timeout connect 2s
   timeout client 60s
   timeout server 60s
-  timeout check ${patience.check}s
+  timeout check ${probes.check}s
   balance roundrobin
   option redispatch
   option httpchk GET /readyz

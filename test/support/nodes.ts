@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, stringify, type TomlTable } from 'smol-toml';
-import { Balancer, type Patience } from './balancer.ts';
+import { Balancer, type ProbePolicy } from './balancer.ts';
 import { Disk } from './chaos/disk.ts';
 import { onTheWire, simpleCsr, type TestKey } from './csr.ts';
 import { caSection, section } from './estuary.ts';
@@ -42,7 +42,7 @@ export interface NodesOptions {
   /** Lines of postgresql.conf. */
   readonly settings?: Readonly<Record<string, string>>;
   /** The balancer's; unless told, a busy node is not taken for one that is gone. */
-  readonly patience?: Patience;
+  readonly probes?: ProbePolicy;
   /** What is else in every node's configuration. */
   readonly configure?: (config: TomlTable) => void;
 }
@@ -69,7 +69,7 @@ export class Nodes {
       count = 3,
       disks: hasDisks = false,
       configure = () => undefined,
-      patience = { fall: 3, check: 20 },
+      probes = { fall: 3, check: 20 },
     } = options;
     const dir = mkdtempSync(join(tmpdir(), 'estuary-nodes-'));
     await makeQuickstart(dir);
@@ -96,7 +96,7 @@ export class Nodes {
         nodes.all.push({ ...node, server: await nodes.#launch(node) });
       }
       const [est = 0, admin = 0] = ports;
-      nodes.#balancer = await Balancer.start(dir, [est, admin], nodes.all, patience);
+      nodes.#balancer = await Balancer.start(dir, [est, admin], nodes.all, probes);
       return nodes;
     } catch (error) {
       await nodes.stop();

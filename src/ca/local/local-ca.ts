@@ -118,7 +118,7 @@ export class LocalCa implements CaDriver {
   }
 
   /** The signer remains when the profile or the chain changes. */
-  get footing(): Signer {
+  get backend(): Signer {
     return this.signer;
   }
 

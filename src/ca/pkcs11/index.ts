@@ -97,10 +97,10 @@ async function startSigner(signer: Pkcs11Signer, settings: TokenSettings): Promi
 
 function tokenProblem(error: unknown, { label, pkcs11 }: TokenSettings): unknown {
   if (!(error instanceof IsolatedError) && !(error instanceof EstuaryError)) return error;
-  return new TokenProblem(label, guiltyKey(error.code, pkcs11), error);
+  return new TokenProblem(label, relatedKey(error.code, pkcs11), error);
 }
 
-function guiltyKey(code: string, { token_label, key_label }: Pkcs11CaConfig['pkcs11']): Pkcs11Key {
+function relatedKey(code: string, { token_label, key_label }: Pkcs11CaConfig['pkcs11']): Pkcs11Key {
   switch (code) {
     case TokenFault.PIN:
       return 'pin';

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { oidByName } from '../../pki/der/oids.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { ipAddress } from '../../pki/x509/general-name.ts';
-import { MADE_KEY_TYPES } from '../../pki/x509/key-pair.ts';
+import { GENERATED_KEY_TYPES } from '../../pki/x509/key-pair.ts';
 import { parseDistinguishedName } from '../../pki/x509/name.ts';
 import { ClientError } from '../client-error.ts';
 import { estBase, labelProblem, proxyProblem } from '../http/urls.ts';
@@ -148,7 +148,7 @@ const certificate = table(
       { description: 'Purposes to ask for; most CAs decide for themselves.' },
     ),
     key_type: optional(
-      choice(MADE_KEY_TYPES, { description: 'The kind of key.' }),
+      choice(GENERATED_KEY_TYPES, { description: 'The kind of key.' }),
       'what the CA asks for, else `"ec:P-256"`',
     ),
     key_store: choice(['file', 'token'], {

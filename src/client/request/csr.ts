@@ -61,7 +61,7 @@ export interface PrivateKey {
   sign(algorithm: SignatureAlgorithm, data: Buffer): Promise<Buffer>;
 }
 
-/** @param keyType one of `MADE_KEY_TYPES` */
+/** @param keyType one of `GENERATED_KEY_TYPES` */
 export async function makePrivateKey(keyType: string): Promise<PrivateKey> {
   const { publicKey, privateKey } = await newKeyPair(keyType);
   const pem = encodePem('PRIVATE KEY', privateKey);

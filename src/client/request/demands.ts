@@ -17,7 +17,7 @@ import {
   sameGeneralNames,
   type GeneralName,
 } from '../../pki/x509/general-name.ts';
-import { isKeyMade } from '../../pki/x509/key-pair.ts';
+import { canGenerateKey } from '../../pki/x509/key-pair.ts';
 import { attributeValues, buildName, type Name } from '../../pki/x509/name.ts';
 import {
   defaultSignatureAlgorithm,
@@ -102,7 +102,7 @@ function chooseKeyType(asked: readonly (string | undefined)[], { keyType }: Want
     return keyType;
   }
   if (types.length === 0) return DEFAULT_KEY_TYPE;
-  const made = types.find(isKeyMade);
+  const made = types.find(canGenerateKey);
   if (made === undefined)
     throw unmet(`the CA asks for a key of the type ${types.join(' or ')}, which is not made here`);
   return made;

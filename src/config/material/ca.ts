@@ -22,7 +22,7 @@ import {
   caCertificates,
   type CaCertificates,
   type CaMaterial,
-  type EveryCaMaterial,
+  type CommonCaMaterial,
   type KeyPair,
   type OwnCaMaterial,
   type ServiceMaterial,
@@ -182,7 +182,7 @@ export async function loadOthers(
   reader: MaterialReader,
   { profile, client_issuers, authorization: service }: OtherFiles,
   key: string,
-): Promise<EveryCaMaterial | undefined> {
+): Promise<CommonCaMaterial | undefined> {
   const { renewal_issuers: file } = profile;
   const renewalIssuers = file === undefined ? [] : await reader.anchors(`${key}.profile.renewal_issuers`, file);
   const clientIssuers: Certificate[] = [];

@@ -17,7 +17,7 @@ type CertificateUse =
   | 'store_client'
   | 'store_anchor';
 
-export interface CertificateEnd {
+export interface CertificateExpiry {
   readonly use: CertificateUse;
   /** Label of the CA that needs it; empty for listeners. */
   readonly ca: string;
@@ -28,9 +28,9 @@ export interface CertificateEnd {
 }
 
 /** All configured certificates, except the CAs' own, which their drivers report. */
-export function certificateEnds(material: Material): CertificateEnd[] {
+export function certificateExpiries(material: Material): CertificateExpiry[] {
   const { tls, adminTls, clientTrust, adminTrust, cmc, cas, storeTls } = material;
-  const ends = (use: CertificateUse, certificates: readonly Certificate[] = [], ca = ''): CertificateEnd[] =>
+  const ends = (use: CertificateUse, certificates: readonly Certificate[] = [], ca = ''): CertificateExpiry[] =>
     certificates.map((certificate) => endOf({ use, ca }, certificate));
   return [
     ...ends('tls', tls?.certificates),
@@ -62,8 +62,8 @@ function firstOf(pair: KeyPair | undefined): readonly Certificate[] {
 }
 
 export function endOf(
-  { use, ca }: Pick<CertificateEnd, 'use' | 'ca'>,
+  { use, ca }: Pick<CertificateExpiry, 'use' | 'ca'>,
   { subject, serialNumber, notAfter }: Certificate,
-): CertificateEnd {
+): CertificateExpiry {
   return { use, ca, subject: formatName(subject), serial: serialNumber, notAfter: notAfter.getTime() };
 }

@@ -44,7 +44,7 @@ export interface CaCertificates {
   readonly rollover: readonly Certificate[];
 }
 
-export interface EveryCaMaterial {
+export interface CommonCaMaterial {
   /** `[ca.profile] renewal_issuers`. */
   readonly renewalIssuers: readonly Certificate[];
   /** Certificates from the files in `client_issuers`. */
@@ -60,7 +60,7 @@ export interface ServiceMaterial {
 }
 
 /** Of a local CA, whatever holds its key. */
-export interface OwnCaMaterial extends EveryCaMaterial {
+export interface OwnCaMaterial extends CommonCaMaterial {
   readonly certificates: CaCertificates;
   /** `[ca.ocsp]`. */
   readonly ocsp: KeyPair | undefined;
@@ -77,7 +77,7 @@ export interface Pkcs11CaMaterial extends OwnCaMaterial {
   readonly table: Pkcs11CaConfig;
 }
 
-export interface DogtagCaMaterial extends EveryCaMaterial {
+export interface DogtagCaMaterial extends CommonCaMaterial {
   readonly driver: 'dogtag';
   readonly table: DogtagCaConfig;
   /** The expected CA; undefined: as the server reports. */
@@ -87,7 +87,7 @@ export interface DogtagCaMaterial extends EveryCaMaterial {
   readonly client: KeyPair;
 }
 
-interface ForwardingCaMaterial<Driver extends string, Table> extends EveryCaMaterial {
+interface ForwardingCaMaterial<Driver extends string, Table> extends CommonCaMaterial {
   readonly driver: Driver;
   readonly table: Table;
   /** Unknown until the upstream reports them. */
@@ -113,7 +113,7 @@ export type UpstreamCaMaterial = EstCaMaterial | AcmeCaMaterial | CommandCaMater
 export type CaMaterial = FileCaMaterial | Pkcs11CaMaterial | DogtagCaMaterial | UpstreamCaMaterial;
 
 /** A `[[label]]` table with its files. */
-export interface LabelMaterial extends EveryCaMaterial {
+export interface LabelMaterial extends CommonCaMaterial {
   /** Its own profile and rules, with the CA's key. */
   readonly table: CaConfig;
 }

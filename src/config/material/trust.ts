@@ -9,7 +9,7 @@ import { parseCertificateList } from '../../pki/x509/crl.ts';
 import { namesMatch } from '../../pki/x509/name-matching.ts';
 import { formatName, namesEqual, parseDistinguishedName } from '../../pki/x509/name.ts';
 import { labelsOf } from '../labels.ts';
-import { countsAt, hasSharedSecret, leavesNamesFree } from '../rules/names.ts';
+import { countsAt, hasSharedSecret, allowsAnyName } from '../rules/names.ts';
 import type { CaConfig, Config } from '../schema.ts';
 import { caCertificateFiles, clientIssuerFiles } from '../schema/ca.ts';
 import { checkDistinguishedName } from '../schema/formats.ts';
@@ -165,7 +165,7 @@ export async function checkClients(reader: MaterialReader, config: Config): Prom
         `leaves out the trust anchor "${formatName(subject)}": certificates under it do not authenticate at "${one.label}"`,
         'add its file to the list if they should',
       );
-    if (one.profile.mtls_subject !== 'auto' || !leavesNamesFree(one)) continue;
+    if (one.profile.mtls_subject !== 'auto' || !allowsAnyName(one)) continue;
     for (const { subject } of anchors.filter((anchor) => !left.includes(anchor) && !ownOrAbove.includes(anchor)))
       reader.warn(
         `${table}.profile`,

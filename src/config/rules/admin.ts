@@ -2,7 +2,7 @@
 import { InputError } from '../../pki/input-error.ts';
 import { clientHolder, clientMatch, tokenHolder, type AdminClient, type Grant } from '../admin-entries.ts';
 import { labelsOf } from '../labels.ts';
-import { type AdminRole, UNSAID_ROLES } from '../vocabulary.ts';
+import { type AdminRole, DEFAULT_ROLES } from '../vocabulary.ts';
 import type { Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
 import type { Finding } from '../findings.ts';
@@ -43,7 +43,7 @@ export function* adminChecks(config: Config): Generator<Finding> {
 /** Only roles whose calls are about records of labels can be limited to labels. */
 function* limitChecks(
   key: string,
-  { roles = UNSAID_ROLES, labels }: Partial<Grant>,
+  { roles = DEFAULT_ROLES, labels }: Partial<Grant>,
   known: readonly string[],
 ): Generator<Finding> {
   if (labels === undefined) return;
@@ -130,7 +130,7 @@ export function* adminWarnings({ admin }: Config): Generator<Warning> {
       };
 }
 
-export function* endedTokens({ admin: { bearer_token } }: Config, now: number): Generator<Warning> {
+export function* expiredTokens({ admin: { bearer_token } }: Config, now: number): Generator<Warning> {
   if (!bearer_token.enabled) return;
   for (const [index, { name, description, not_after }] of bearer_token.tokens.entries()) {
     const end = not_after === undefined ? undefined : readTimestamp(not_after);

@@ -74,7 +74,7 @@ function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc, serverkeygen, stor
       safe: 'remove the key',
       about: ['admin.clients'],
     };
-  if (store.driver === 'postgres' && store.tls === undefined && store.url !== undefined && goesFar(store.url))
+  if (store.driver === 'postgres' && store.tls === undefined && store.url !== undefined && isRemoteDatabase(store.url))
     yield {
       key: 'store.tls',
       message: 'is missing: traffic to the database can be read and changed in transit',
@@ -116,7 +116,7 @@ function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc, serverkeygen, stor
 }
 
 /** Whether a database is on another machine. */
-function goesFar(url: Secret): boolean {
+function isRemoteDatabase(url: Secret): boolean {
   const hosts = parsePostgresUrl(url.reveal().toString('utf8'))?.hosts ?? [];
   return hosts.some(({ host }) => !isLocalHost(host));
 }

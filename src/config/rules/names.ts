@@ -8,15 +8,15 @@ export function* nameWarnings(config: Config): Generator<Warning> {
   const { otp, est, cmc, gssapi } = config;
   const labels = labelsOf(config);
   const ca = labels.map(({ table }) => table);
-  const byToken = otp.enabled && ca.some((one) => countsAt(one, 'otp') && leavesNamesFree(one));
-  const bySecret = ca.some((one) => hasSharedSecret({ est, cmc }, one) && leavesNamesFree(one));
+  const byToken = otp.enabled && ca.some((one) => countsAt(one, 'otp') && allowsAnyName(one));
+  const bySecret = ca.some((one) => hasSharedSecret({ est, cmc }, one) && allowsAnyName(one));
   if (otp.bind_client_id === 'off' && (byToken || bySecret))
     yield {
       key: 'otp.bind_client_id',
       message: `is "off": anyone with ${byToken ? 'a token' : 'a shared secret'} can ask for any name, including those of others ("cn" or "san")`,
     };
   for (const method of ['ldap', 'jwt'] as const)
-    if (config.auth[method]?.bind === 'off' && ca.some((one) => countsAt(one, method) && leavesNamesFree(one)))
+    if (config.auth[method]?.bind === 'off' && ca.some((one) => countsAt(one, method) && allowsAnyName(one)))
       yield {
         key: `auth.${method}.bind`,
         message: `is "off": each requester can ask for any name, including those of others ("cn" or "san")`,
@@ -41,12 +41,12 @@ function* certificateWarnings({ tls }: Config, ca: CaConfig, key: string): Gener
       key: `${key}.client_issuers`,
       message: `contains "any": a certificate of another label can get its names at "${ca.label}" too ("own", "anchors", or files)`,
     };
-  if (ca.profile.mtls_subject === 'any' && countsAt(ca, 'mtls') && leavesNamesFree(ca))
+  if (ca.profile.mtls_subject === 'any' && countsAt(ca, 'mtls') && allowsAnyName(ca))
     yield {
       key: `${key}.profile.mtls_subject`,
       message: 'is "any": anyone with a certificate can ask for any name, including those of others ("auto" or "same")',
     };
-  if (ca.profile.allow_subject_change && leavesNamesFree(ca))
+  if (ca.profile.allow_subject_change && allowsAnyName(ca))
     yield {
       key: `${key}.profile.allow_subject_change`,
       message: 'is true: anyone with a certificate can change to any name, including those of others (false)',
@@ -79,7 +79,7 @@ export function hasSharedSecret({ est, cmc }: Pick<Config, 'est' | 'cmc'>, label
 }
 
 /** Whether no person, authorization service or profile restricts a requester to its own names. */
-export function leavesNamesFree({ approval, authorization, profile }: CaConfig): boolean {
+export function allowsAnyName({ approval, authorization, profile }: CaConfig): boolean {
   return approval === 'auto' && authorization === undefined && !followsFromRequester(profile);
 }
 

@@ -1,9 +1,9 @@
-import { MADE_KEY_TYPES } from '../../pki/x509/key-pair.ts';
+import { GENERATED_KEY_TYPES } from '../../pki/x509/key-pair.ts';
 import { boolean, choice, list, map, optional, table, text } from '../keys.ts';
 import { ATTRIBUTE_ALLOWED, checkAttributeName, checkOid } from './formats.ts';
 
 /** Known public key types. */
-export const KEY_TYPES = [...MADE_KEY_TYPES, 'rsa-pss:2048', 'rsa-pss:3072', 'rsa-pss:4096'] as const;
+export const KEY_TYPES = [...GENERATED_KEY_TYPES, 'rsa-pss:2048', 'rsa-pss:3072', 'rsa-pss:4096'] as const;
 
 /** Extensions with a name; others are given as OIDs. */
 const EXTENSION_NAMES = [
@@ -21,7 +21,7 @@ export const csrattrs = table(
       description: 'Asks for a challengePassword (RFC 7030 §3.5), or estIdentityLinking (RFC 7894) in its place.',
       default: false,
     }),
-    key_type: optional(choice(MADE_KEY_TYPES, { description: 'The key that the client should generate.' })),
+    key_type: optional(choice(GENERATED_KEY_TYPES, { description: 'The key that the client should generate.' })),
     signature: optional(
       choice(
         [

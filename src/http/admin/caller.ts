@@ -49,7 +49,11 @@ export async function identify(request: FastifyRequest, { authenticator, session
 }
 
 /** {@link identify} for a call in progress. @throws EstuaryError 401; the response then clears the cookie */
-export async function letIn(request: FastifyRequest, reply: FastifyReply, deps: Authentication): Promise<Caller> {
+export async function authenticateCall(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: Authentication,
+): Promise<Caller> {
   try {
     return await identify(request, deps);
   } catch (error) {

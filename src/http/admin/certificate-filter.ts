@@ -42,13 +42,13 @@ export function readCertificateFilter(query: Static<typeof CertificateFilter>): 
 }
 
 /** Converts a serial number to lowercase hex; accepts the form of openssl (upper case, colons). */
-export function normaliseSerial(text: string): string | undefined {
+export function normalizeSerial(text: string): string | undefined {
   return /^[0-9a-f]{2}(?::?[0-9a-f]{2}){0,19}$/i.test(text) ? text.replaceAll(':', '').toLowerCase() : undefined;
 }
 
 /** @throws EstuaryError 400 `FIELD_INVALID` */
 export function readSerial(text: string): string {
-  const serial = normaliseSerial(text);
+  const serial = normalizeSerial(text);
   if (serial === undefined)
     throw badRequest('FIELD_INVALID', 'serial must be a serial number in hex, two digits a byte, at most 20 bytes');
   return serial;

@@ -9,7 +9,7 @@ import {
   caQuery,
   certificateFilter,
   CertificateStatus,
-  normaliseSerial,
+  normalizeSerial,
   readCertificateFilter,
 } from './certificate-filter.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
@@ -113,7 +113,7 @@ export async function findCertificate(
   serial: string,
   ca: string | undefined,
 ): Promise<CertificateRow> {
-  const hex = normaliseSerial(serial);
+  const hex = normalizeSerial(serial);
   const found = hex === undefined ? [] : await store.getCertificates(hex);
   const rows = found.filter((row) => ca === undefined || row.ca === ca || row.label === ca);
   const [row] = rows;

@@ -8,7 +8,7 @@ import type { AdminSession, AdminSessions } from '../../auth/admin-sessions.ts';
 import type { AdminIdentity } from '../../auth/administrators.ts';
 import type { OtpService } from '../../auth/otp/otp-service.ts';
 import type { CaRouter } from '../../ca/router.ts';
-import type { CertificateEnd } from '../../config/material/certificate-ends.ts';
+import type { CertificateExpiry } from '../../config/material/certificate-ends.ts';
 import type { Config } from '../../config/schema.ts';
 import type { ShownKey } from '../../config/shown.ts';
 import type { DryRun } from '../../enrollment/dry-run.ts';
@@ -29,7 +29,7 @@ export interface AdminDependencies {
   readonly condition: () => ServiceCondition;
   readonly reload: Reload;
   /** Of configured files; drivers report the CAs' own certificates. */
-  readonly certificateEnds: () => readonly CertificateEnd[];
+  readonly certificateExpiries: () => readonly CertificateExpiry[];
   readonly otp: Pick<OtpService, 'create' | 'estimate'>;
   readonly authenticator: Pick<AdminAuthenticator, 'authenticate'>;
   readonly sessions: Pick<AdminSessions, 'begin' | 'resume' | 'note' | 'end' | 'isAlive' | 'times'>;

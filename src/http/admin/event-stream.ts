@@ -10,7 +10,7 @@ const LOOK_EVERY = 1000;
 /** Milliseconds between heartbeats, and between checks of the caller's permission. */
 const BEAT_EVERY = 15_000;
 /** Milliseconds after which a caller that reads nothing is disconnected. */
-const PATIENCE = 60_000;
+const MAX_WAIT = 60_000;
 /** Records per read. */
 const BATCH = 200;
 
@@ -43,7 +43,7 @@ export function eventStream({
   let taken = performance.now();
   const stream = Readable.from(texts(), { objectMode: false });
   const beat = setInterval(() => {
-    if (performance.now() - taken > PATIENCE) return void stream.destroy();
+    if (performance.now() - taken > MAX_WAIT) return void stream.destroy();
     // Buffered data is still sent; an entitled client reconnects.
     void askAgain();
   }, beatEvery);

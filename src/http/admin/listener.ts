@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServerOptions } from 'node:https';
 import { accessEvent, isChanging } from './access.ts';
 import { registerAudit } from './audit.ts';
-import { checkOwnPage, checkSameSite, letIn } from './caller.ts';
+import { checkOwnPage, checkSameSite, authenticateCall } from './caller.ts';
 import { registerBulkParsers } from './bulk/bulk.ts';
 import { registerRenewals } from './renewals.ts';
 import { registerBulkRevocation, registerRelease, registerRevocation } from './revocation.ts';
@@ -152,7 +152,7 @@ function registerGate(app: AdminApp, deps: AdminDependencies): void {
     checkHead(request.raw);
     request.clientAddress = requestAddress(request.raw);
     if (needsAuthentication(request)) {
-      const { admin, session } = await letIn(request, reply, deps);
+      const { admin, session } = await authenticateCall(request, reply, deps);
       request.admin = admin;
       request.adminSession = session;
       deps.metrics.countAdmin();

@@ -25,7 +25,7 @@ export async function serviceState(deps: AdminDependencies, monitor: HealthMonit
       not_after: ca.driver.chain().length === 0 ? undefined : ca.certificate.notAfter.getTime(),
     })),
     certificates: [
-      ...deps.certificateEnds(),
+      ...deps.certificateExpiries(),
       ...cas.flatMap(({ label, driver }) =>
         driver.chain().map((der) => endOf({ use: 'ca', ca: label }, parseCertificate(der))),
       ),

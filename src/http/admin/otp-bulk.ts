@@ -85,13 +85,13 @@ async function* makeAll(
   request: FastifyRequest,
   rows: readonly BulkRow[],
 ): AsyncGenerator<BulkAnswer> {
-  const inHand: Promise<BulkAnswer>[] = [];
+  const activeRequests: Promise<BulkAnswer>[] = [];
   for (const row of rows) {
-    const first = inHand.length < IN_HAND ? undefined : inHand.shift();
+    const first = activeRequests.length < IN_HAND ? undefined : activeRequests.shift();
     if (first !== undefined) yield await first;
-    inHand.push(make(deps, request, row));
+    activeRequests.push(make(deps, request, row));
   }
-  for (const one of inHand) yield await one;
+  for (const one of activeRequests) yield await one;
 }
 
 /** Never rejects. */

@@ -128,7 +128,7 @@ type Overview = Static<typeof Overview>;
 type Endings = NonNullable<Overview['certificates']>;
 
 export function registerOverview(app: AdminApp, deps: AdminDependencies, monitor: HealthMonitor): void {
-  const endings = countedEndings(deps);
+  const endings = cachedExpiryCounts(deps);
   app.get(
     '/admin/overview',
     {
@@ -164,7 +164,7 @@ export function registerOverview(app: AdminApp, deps: AdminDependencies, monitor
 }
 
 /** Counts them, or returns the counts of a moment ago, so that an open page does not keep the store busy. */
-function countedEndings({
+function cachedExpiryCounts({
   now,
 }: AdminDependencies): (request: FastifyRequest, store: LimitedStore) => Promise<Endings> {
   // By the labels that a caller may see: as many as the configuration has sets of them.

@@ -25,7 +25,7 @@ import {
 import { answerBrokenRequests } from '../broken-requests.ts';
 import { presentedCredentials } from '../credentials.ts';
 import { forwardedOf, readForwarded, type Forwarding } from '../forwarded-client.ts';
-import { InHand, limitRequests } from '../admission.ts';
+import { ActiveRequests, limitRequests } from '../admission.ts';
 import type { RequestRates } from '../rate-limits.ts';
 import { Exchanges, exchangeOf, type Exchange, type RequestCounts } from '../exchange.ts';
 import { runForRequest } from '../../request-context.ts';
@@ -69,7 +69,7 @@ const nothingPresented = ({ authorization, peerCertificate }: PresentedCredentia
   authorization === undefined && peerCertificate === undefined;
 
 export function createEstListener(options: EstListenerOptions): EstListener {
-  const inHand = new InHand();
+  const activeRequests = new ActiveRequests();
   const routes = new WeakMap<FastifyRequest, EstRoute>();
   const app = fastify({
     https: {
@@ -139,7 +139,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
     const forwarded = forwardedOf(request.raw);
     const presented = presentedCredentials(request.raw, forwarded);
     const answering = runForRequest(exchange, () =>
-      inHand.run(socket, exchange.address, async () => {
+      activeRequests.run(socket, exchange.address, async () => {
         if (forwarded !== undefined) await forwarding?.check(presented);
         return route.operation.handle({
           requestId: exchange.requestId,

@@ -75,7 +75,7 @@ export function moveAside(path: string, mark: string): string | undefined {
 }
 
 /** A time stamp that is unused as a suffix for {@link moveAside}. */
-export function freeMark(path: string, now: number): string {
+export function unusedSuffix(path: string, now: number): string {
   const when = new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '');
   let mark = when;
   for (let n = 2; existsSync(`${path}.replaced-${mark}`); n++) mark = `${when}-${n}`;

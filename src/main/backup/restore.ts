@@ -10,7 +10,16 @@ import { makeFolder } from '../../folders.ts';
 import { lookupKeyFile } from '../../store/lookup-key-file.ts';
 import { openWritable } from '../../store/sqlite/database.ts';
 import { openReplay } from '../../store/sqlite/replay-session.ts';
-import { copyPrivately, DATABASE, freeMark, LOOKUP_KEY, type Manifest, moveAside, readBackup, sync } from './backup.ts';
+import {
+  copyPrivately,
+  DATABASE,
+  unusedSuffix,
+  LOOKUP_KEY,
+  type Manifest,
+  moveAside,
+  readBackup,
+  sync,
+} from './backup.ts';
 import { catchUp, type CatchUpOptions, type CaughtUp } from './catch-up.ts';
 
 export interface RestoreOptions extends Pick<CatchUpOptions, 'auditFile' | 'archive' | 'cas' | 'now' | 'bar'> {
@@ -39,7 +48,7 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
   const { from, storePath, progress } = options;
   const copy = `${storePath}.restoring`;
   removeDatabase(copy);
-  const mark = freeMark(storePath, options.now);
+  const mark = unusedSuffix(storePath, options.now);
   // Computing the digest and checking the content take time too.
   const copied = options.watch(copy, statSync(join(from, DATABASE), { throwIfNoEntry: false })?.size ?? 0);
   let manifest: Manifest;

@@ -11,7 +11,7 @@ import type { ReplaySession } from '../../store/operations/replay.ts';
 import { lockStore } from '../../store/sqlite/service-lock.ts';
 import { openReplay as openSqlite } from '../../store/sqlite/replay-session.ts';
 import { catchUp, type CaughtUp } from '../backup/catch-up.ts';
-import { freeMark, moveAside } from '../backup/backup.ts';
+import { unusedSuffix, moveAside } from '../backup/backup.ts';
 import { nodeName } from '../nodes.ts';
 import { postgresServer } from '../postgres-server.ts';
 import { replayReport } from './backup.ts';
@@ -63,7 +63,7 @@ async function accept(session: ReplaySession, { audit, ca }: Config, context: Co
     crlNumbersSkipped: CRL_NUMBERS_SKIPPED,
     now,
     bar: (what) => progress(context, { what, unit: 'records' }),
-    moveAside: (path) => moveAside(path, freeMark(path, now)),
+    moveAside: (path) => moveAside(path, unusedSuffix(path, now)),
     event: (caughtUp) => decision(caughtUp, audit.file),
   });
   for (const line of replayReport(done)) context.out(`${line}\n`);

@@ -3,7 +3,7 @@ import { createPublicKey } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { cefLine } from '../../audit/cef.ts';
 import type { AuditVerdict } from '../../audit/chain-check.ts';
-import { CheckpointKey, keptCheckpoints } from '../../audit/checkpoint.ts';
+import { CheckpointKey, exportedCheckpoints } from '../../audit/checkpoint.ts';
 import type { AuditRecord, Checkpoint } from '../../audit/event.ts';
 import { isAuditRecord, type StoredLine } from '../../audit/record.ts';
 import { loadConfigOnly } from '../../config/load.ts';
@@ -152,7 +152,7 @@ const isOutOfReach = (error: unknown): boolean =>
 
 async function readKept(file: string): Promise<Checkpoint[]> {
   try {
-    return keptCheckpoints(await readFile(file, 'utf8'));
+    return exportedCheckpoints(await readFile(file, 'utf8'));
   } catch (error) {
     throw new UsageError(`--checkpoint: ${file}: ${describe(error)}`);
   }

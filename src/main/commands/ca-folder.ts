@@ -16,7 +16,7 @@ import { InputError } from '../../pki/input-error.ts';
 import { parseCsr, verifyCsr } from '../../pki/pkcs10/csr.ts';
 import { parseCertificate, pemOf, verifyCertificateSignature, type Certificate } from '../../pki/x509/certificate.ts';
 import { findExtension } from '../../pki/x509/extensions.ts';
-import { isKeyMade, MADE_KEY_TYPES, newKeyPair } from '../../pki/x509/key-pair.ts';
+import { canGenerateKey, GENERATED_KEY_TYPES, newKeyPair } from '../../pki/x509/key-pair.ts';
 import { encodeNameConstraints } from '../../pki/x509/name-constraints.ts';
 import { formatName, parseDistinguishedName, type Name } from '../../pki/x509/name.ts';
 import { CommandError, EXIT, UsageError, type CommandContext } from './command.ts';
@@ -65,8 +65,8 @@ export function subjectOf(option: string, text: string): Name {
 
 export function keyTypeOf(text: string | undefined): string {
   const keyType = text ?? 'ec:P-256';
-  if (isKeyMade(keyType)) return keyType;
-  throw new UsageError(`--key-type "${keyType}" is unknown (${MADE_KEY_TYPES.join(', ')})`);
+  if (canGenerateKey(keyType)) return keyType;
+  throw new UsageError(`--key-type "${keyType}" is unknown (${GENERATED_KEY_TYPES.join(', ')})`);
 }
 
 function subordinate(options: SubordinateOptions): Pick<NewCa, 'days' | 'pathLength' | 'nameConstraints'> {

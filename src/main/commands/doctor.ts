@@ -6,7 +6,7 @@ import type { AuditVerdict } from '../../audit/chain-check.ts';
 import { createRouter } from '../../ca/create-router.ts';
 import { healthOf } from '../../ca/expiry.ts';
 import type { LoadedService } from '../../config/load.ts';
-import { certificateEnds } from '../../config/material/certificate-ends.ts';
+import { certificateExpiries } from '../../config/material/certificate-ends.ts';
 import { ConfigError } from '../../config/problem.ts';
 import type { Config } from '../../config/schema.ts';
 import { describe, EstuaryError } from '../../errors.ts';
@@ -165,7 +165,7 @@ const detailOf = (error: unknown): string =>
   error instanceof EstuaryError && error.detail !== undefined ? `${error.message}: ${error.detail}` : describe(error);
 
 function ends({ material }: LoadedService, now: number): Finding[] {
-  return certificateEnds(material).map(({ use, subject, notAfter }) => {
+  return certificateExpiries(material).map(({ use, subject, notAfter }) => {
     const days = Math.floor((notAfter - now) / DAY);
     const status = days < 0 ? 'failed' : days < NEAR_END ? 'warning' : 'ok';
     return { check: 'certificate', status, detail: `${use} ${subject}: expires ${new Date(notAfter).toISOString()}` };

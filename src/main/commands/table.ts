@@ -1,5 +1,5 @@
 /** All `estuary` commands, from which the help is generated. A command's module is loaded on use. */
-import { MADE_KEY_TYPES } from '../../pki/x509/key-pair.ts';
+import { GENERATED_KEY_TYPES } from '../../pki/x509/key-pair.ts';
 import { argument, command, EXIT, flag, group, required, value, values, type Entry } from './command.ts';
 
 const config = required('FILE', 'the configuration');
@@ -118,7 +118,7 @@ export const COMMANDS: readonly Entry[] = [
       issuing: value('DIR', 'the folder of a new issuing CA that the root signs: issuing.key, issuing.pem, chain.pem'),
       'key-type': value(
         'TYPE',
-        `${MADE_KEY_TYPES.join(', ')} (default ec:P-256; a token creates RSA, EC and, from PKCS#11 3.2 on, ML-DSA keys)`,
+        `${GENERATED_KEY_TYPES.join(', ')} (default ec:P-256; a token creates RSA, EC and, from PKCS#11 3.2 on, ML-DSA keys)`,
       ),
       subject: value('DN', "the CA's name in RFC 4514 form (default CN=LABEL CA, or CN=Issuing CA)"),
       days: value('N', 'validity of the self-signed root (default 3650), or of the issuing CA (default 1825)'),

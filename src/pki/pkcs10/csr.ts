@@ -87,7 +87,7 @@ function malformed(error: DerError): EstuaryError {
   if (error instanceof NotAsciiError)
     return badRequest(
       'CSR_SAN_INVALID',
-      `The CSR's subjectAltName has a ${error.field} with characters outside of ASCII (${INTERNATIONALISED[error.field]}).`,
+      `The CSR's subjectAltName has a ${error.field} with characters outside of ASCII (${INTERNATIONALIZED[error.field]}).`,
       { cause: error },
     );
   if (error instanceof UnsupportedSignatureAlgorithm)
@@ -99,7 +99,7 @@ function malformed(error: DerError): EstuaryError {
 }
 
 /** Name forms for internationalized values (RFC 5280 §7.2, §7.4, §7.5). */
-const INTERNATIONALISED: Readonly<Record<NotAsciiError['field'], string>> = {
+const INTERNATIONALIZED: Readonly<Record<NotAsciiError['field'], string>> = {
   dNSName: 'an internationalized name is written in A-labels: xn--…',
   rfc822Name: 'an internationalized domain is written in A-labels: xn--…',
   uniformResourceIdentifier: 'they are percent-encoded, and the host is written in A-labels: xn--…',

@@ -27,7 +27,7 @@ export function mlDsaOf(keyType: string): MlDsaParameters | undefined {
 }
 
 /** The key types that Estuary generates. One attribute gives the algorithm and the size of each (RFC 9908 §3.2). */
-export const MADE_KEY_TYPES = [
+export const GENERATED_KEY_TYPES = [
   'ec:P-256',
   'ec:P-384',
   'ec:P-521',
@@ -52,8 +52,8 @@ const RSA = /^rsa:(\d+)$/;
 const EC = /^ec:(.+)$/;
 
 /** Whether {@link newKeyPair} supports this key type. */
-export function isKeyMade(keyType: string): boolean {
-  return MADE_KEY_TYPES.some((made) => made === keyType);
+export function canGenerateKey(keyType: string): boolean {
+  return GENERATED_KEY_TYPES.some((made) => made === keyType);
 }
 
 const ENCODING = {
@@ -64,7 +64,7 @@ const ENCODING = {
 /** @throws InputError for an unsupported key type */
 export function newKeyPair(keyType: string): Promise<FreshKeyPair> {
   return new Promise((resolve, reject) => {
-    if (!isKeyMade(keyType)) throw new InputError(`Estuary does not create keys of the type ${keyType}`);
+    if (!canGenerateKey(keyType)) throw new InputError(`Estuary does not create keys of the type ${keyType}`);
     const done = (error: Error | null, publicKey: Buffer, privateKey: Buffer): void => {
       if (error === null) resolve({ publicKey, privateKey });
       else reject(error);

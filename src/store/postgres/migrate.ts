@@ -13,7 +13,7 @@ import { Queries } from './queries.ts';
 /** The lock of all migrations: "estuary" and the subject, as one number. */
 const LOCK = "hashtextextended('estuary migrations', 0)";
 /** Milliseconds to wait for the lock, and for a migration: another node may be building indexes. */
-const PATIENCE = 300_000;
+const MAX_WAIT = 300_000;
 /**
  * Milliseconds that a migration waits for a table before it backs off: later statements queue behind it, and nodes wait
  * at most five seconds.
@@ -29,7 +29,7 @@ interface Version {
 
 /** A connection without response timeout. @throws EstuaryError 503 `STORE_UNAVAILABLE` */
 export const connectToMigrate = (server: PostgresServer, purpose: string): Promise<Connection> =>
-  connect(server, purpose, PATIENCE + 10_000);
+  connect(server, purpose, MAX_WAIT + 10_000);
 
 /** Checks whether a server can start on the database; changes nothing. @throws EstuaryError the problem */
 export async function checkDatabase(server: PostgresServer): Promise<void> {
@@ -62,7 +62,7 @@ export async function migrateDatabase(server: PostgresServer): Promise<void> {
  * another program's tables
  */
 export async function migrate(connection: Connection, migrations: readonly Migration[] = MIGRATIONS): Promise<void> {
-  const end = performance.now() + PATIENCE;
+  const end = performance.now() + MAX_WAIT;
   for (;;)
     try {
       // Each migration has its own transaction.
@@ -76,7 +76,7 @@ export async function migrate(connection: Connection, migrations: readonly Migra
 async function step(connection: Connection, migrations: readonly Migration[]): Promise<boolean> {
   const db = new Queries((statement) => connection.query(statement));
   await connection.script(
-    `BEGIN; SET LOCAL lock_timeout = ${PATIENCE}; SET LOCAL statement_timeout = ${PATIENCE}; SELECT pg_advisory_xact_lock(${LOCK})`,
+    `BEGIN; SET LOCAL lock_timeout = ${MAX_WAIT}; SET LOCAL statement_timeout = ${MAX_WAIT}; SELECT pg_advisory_xact_lock(${LOCK})`,
   );
   try {
     const known = await knownVersion(db, migrations);

@@ -8,7 +8,7 @@ import { isInTheWay, isStatementError, toEstuaryError } from './errors.ts';
 import type { Answer, Prepared } from './queries.ts';
 
 /** Milliseconds that a read waits for a connection. */
-const PATIENCE = 3000;
+const MAX_WAIT = 3000;
 const MAX_WAITING = 10_000;
 
 interface Waiting {
@@ -94,7 +94,7 @@ export class Pool {
         timer: setTimeout(() => {
           this.#waiting = this.#waiting.filter((one) => one !== waiting);
           reject(storeUnavailable('no free connection to the database in time. Raise store.pool_size.'));
-        }, PATIENCE),
+        }, MAX_WAIT),
       };
       this.#waiting.push(waiting);
     });

@@ -3,7 +3,7 @@ import { FileCursor } from '../../audit/file-cursor.ts';
 import { Broken, BrokenFile, changedSearch, type StoredHead, type StoredRecord } from '../../audit/broken.ts';
 import {
   attempts,
-  badlyKept,
+  unsignedCheckpoint,
   ChainCheck,
   type AuditVerdict,
   type ChainOptions,
@@ -36,7 +36,8 @@ const ROWS = 2000;
 export async function verifyNodes(options: VerifyNodesOptions): Promise<AuditVerdict> {
   return inSnapshot(
     options.server,
-    async (again) => (await badlyKept(options)) ?? (await attempts(() => again((db) => verifyOnce(db, options)))),
+    async (again) =>
+      (await unsignedCheckpoint(options)) ?? (await attempts(() => again((db) => verifyOnce(db, options)))),
   );
 }
 
@@ -146,7 +147,7 @@ async function verifyChain(db: Queries, stored: NodeHead, options: VerifyNodesOp
         before = row.position;
         return told.map((anchor) => ({ ...anchor, record, by: node }));
       });
-      await holdAnchors(db, anchors);
+      await checkAnchors(db, anchors);
     }
     return await check.sealed(check.end());
   } finally {
@@ -161,7 +162,7 @@ interface Told extends Anchor {
 }
 
 /** The ends that a chain recorded must exist in the other chains, unless archived. @throws Broken */
-async function holdAnchors(db: Queries, anchors: readonly Told[]): Promise<void> {
+async function checkAnchors(db: Queries, anchors: readonly Told[]): Promise<void> {
   const ends = db.prepare<[string], { begin: number | null; seq: number | null }>(
     'SELECT (SELECT min(seq) FROM audit WHERE audit.node = wanted.node) AS begin, seq FROM (SELECT ?::text AS node) AS wanted LEFT JOIN audit_head USING (node)',
   );

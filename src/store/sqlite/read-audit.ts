@@ -3,7 +3,7 @@ import { Broken, changedSearch, type StoredHead, type StoredRecord } from '../..
 import {
   attempts,
   type AuditVerdict,
-  badlyKept,
+  unsignedCheckpoint,
   ChainCheck,
   type ChainOptions,
   type Whole,
@@ -48,7 +48,7 @@ export interface VerifyOptions extends ChainOptions {
 export async function verifyAudit(options: VerifyOptions): Promise<AuditVerdict> {
   const db = openReadOnly(options.storePath);
   try {
-    return (await badlyKept(options)) ?? (await attempts(() => verifyOnce(db, options)));
+    return (await unsignedCheckpoint(options)) ?? (await attempts(() => verifyOnce(db, options)));
   } finally {
     db.close();
   }

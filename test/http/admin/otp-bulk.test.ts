@@ -31,15 +31,15 @@ test('NDJSON: the record with its token, or the error, in the order of the rows'
 });
 
 test('some rows at a time, answered in their order', async () => {
-  let [inHand, most] = [0, 0];
+  let [activeRequests, most] = [0, 0];
   const { raw } = await adminFixture({
     wrapStore: (store) => ({
       ...store,
       insertOtp: async (...args) => {
-        most = Math.max(most, ++inHand);
+        most = Math.max(most, ++activeRequests);
         await setImmediate();
         await store.insertOtp(...args);
-        inHand--;
+        activeRequests--;
       },
     }),
   });

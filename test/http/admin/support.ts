@@ -176,7 +176,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
     },
     issuers: () => options.issuers ?? [],
     metrics: new Metrics(),
-    certificateEnds: () => [],
+    certificateExpiries: () => [],
     ...(options.missingCredentials && { missingCredentials: options.missingCredentials }),
     reload: options.reload ?? (() => Promise.resolve({ ok: false, reason: 'nothing to reload' })),
     ...(options.consoleFolder !== undefined && { consoleFolder: options.consoleFolder }),

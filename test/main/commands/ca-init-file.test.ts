@@ -3,7 +3,7 @@ import { createPublicKey } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readPrivateKey } from '../../../src/config/material/reader.ts';
-import { MADE_KEY_TYPES } from '../../../src/pki/x509/key-pair.ts';
+import { GENERATED_KEY_TYPES } from '../../../src/pki/x509/key-pair.ts';
 import { runCommand } from '../../../src/main/commands/run-command.ts';
 import { COMMANDS } from '../../../src/main/commands/table.ts';
 import { parsePemCertificates, verifyCertificateSignature } from '../../../src/pki/x509/certificate.ts';
@@ -42,7 +42,7 @@ async function init(...args: readonly string[]): Promise<{ code: number; out: st
   return { code, out, err };
 }
 
-test.each(MADE_KEY_TYPES.filter((type) => type !== 'rsa:4096'))('a root with a key of %s', async (type) => {
+test.each(GENERATED_KEY_TYPES.filter((type) => type !== 'rsa:4096'))('a root with a key of %s', async (type) => {
   const name = type.replace(':', '-');
   const done = await init(...(await configure(name)), '--key-type', type, '--subject', 'CN=Root,O=Example');
   expect(done).toMatchObject({ code: 0, err: '' });

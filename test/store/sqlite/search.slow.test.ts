@@ -18,7 +18,7 @@ import { temporaryFolder } from '../../support/openssl.ts';
 const DAY = 86_400_000;
 const NOW = T0 + 500 * DAY;
 /** Steps so small that every list takes many. */
-const LIMITS = { step: 150, patience: 1000 };
+const LIMITS = { step: 150, maxWait: 1000 };
 const CERTIFICATES = 1300;
 const RECORDS = 4500;
 
@@ -213,7 +213,7 @@ describe('lists of any length', () => {
   });
 
   test('a page that has cost enough is given as it is, and goes on', () => {
-    const certificates = certificateList(db, { step: 100, patience: 0 });
+    const certificates = certificateList(db, { step: 100, maxWait: 0 });
     const filter = { requester: 'CN=ra', expires_before: 0, limit: 10 };
     expect(certificates.listCertificates(filter, NOW).items).toEqual([]);
     const scattered = { requester: 'CN=ra', san: '7', limit: 1000 };

@@ -30,7 +30,7 @@ export interface ChaosResult {
 /** Certificates that have to be answered after a fault before the next one. */
 const RECOVERED = 10;
 /** Longest time until the service is whole again, in milliseconds. */
-const PATIENCE = 300_000;
+const MAX_WAIT = 300_000;
 /** Of the disk, for each round: what a round writes is a fraction of it. */
 const MIB = 8;
 
@@ -91,10 +91,10 @@ function lastWords(output: string): string {
 
 /** All parts are well, and devices get certificates again. */
 async function recovered(load: MixedLoad): Promise<void> {
-  const patience = performance.now() + PATIENCE;
+  const deadline = performance.now() + MAX_WAIT;
   const before = load.book.certificates.size;
   let state = '';
-  while (performance.now() < patience) {
+  while (performance.now() < deadline) {
     state = await load.estuary.admin('GET', '/readyz').then(
       ({ json }) => JSON.stringify(json),
       (error: unknown) => String(error),

@@ -29,7 +29,7 @@ export interface LoadOptions {
 }
 
 /** Longest time that somebody goes on asking, in milliseconds. */
-const PATIENCE = 300_000;
+const MAX_WAIT = 300_000;
 /** Between two attempts, in milliseconds. */
 const AGAIN = 250;
 /** Closed by the server between two requests of a kept connection: every client tries again. */
@@ -97,7 +97,7 @@ export class MixedLoad {
     send: () => Promise<T>,
     repeated: (answer: T) => boolean = () => false,
   ): Promise<T | undefined> {
-    const patience = performance.now() + PATIENCE;
+    const deadline = performance.now() + MAX_WAIT;
     for (let attempt = 0; ; attempt++) {
       const begun = performance.now();
       const answer = await send().catch((error: unknown) =>
@@ -112,7 +112,7 @@ export class MixedLoad {
       const again = this.faults
         ? answer instanceof Error || answer.status === 500 || answer.status === 503
         : answer instanceof Error && CLOSED.test(outcome) && attempt < 3;
-      if (!again || performance.now() > patience) {
+      if (!again || performance.now() > deadline) {
         this.book.problem(`${activity}: ${outcome} ${textOf(answer)}, after ${attempt + 1} attempts`);
         return undefined;
       }

@@ -1,6 +1,6 @@
 /** Options shared by the `estuary client` commands, and their client.toml equivalent. */
 import { resolve } from 'node:path';
-import { MADE_KEY_TYPES } from '../../../pki/x509/key-pair.ts';
+import { GENERATED_KEY_TYPES } from '../../../pki/x509/key-pair.ts';
 import { flag, value, type Options, type Values } from '../command.ts';
 
 const CONNECTION = {
@@ -37,7 +37,7 @@ const NAMES = {
   ip: value('ADDRESSES', 'IP addresses of the subjectAltName'),
 };
 
-const KEY_TYPE = value('TYPE', `${MADE_KEY_TYPES.join(', ')} (default what the CA asks for, otherwise ec:P-256)`);
+const KEY_TYPE = value('TYPE', `${GENERATED_KEY_TYPES.join(', ')} (default what the CA asks for, otherwise ec:P-256)`);
 
 const WAIT = value(
   'SECONDS',

@@ -70,7 +70,7 @@ export class AuditSearch {
       after,
       order,
       take: limit + 1,
-      patience: this.#list.limits.patience,
+      maxWait: this.#list.limits.maxWait,
       stretches: since === undefined && until === undefined ? undefined : this.#times({ from: since, to: until }),
     });
   }

@@ -76,7 +76,7 @@ export class CertificateSearch<Row> {
       after,
       order,
       take: limit + 1,
-      patience: this.#list.limits.patience,
+      maxWait: this.#list.limits.maxWait,
       stretches: this.#stretches(filter, now),
     });
   }

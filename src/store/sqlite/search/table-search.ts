@@ -28,7 +28,7 @@ export class ListSearch<Row> {
   ): Walked<Row> {
     const { order = 'asc', after, limit } = page;
     const source = this.along(this.narrowest(asked, parameters), asked, parameters, order);
-    return walk(source, { after, order, take: limit + 1, patience: this.limits.patience, stretches });
+    return walk(source, { after, order, take: limit + 1, maxWait: this.limits.maxWait, stretches });
   }
 
   along(index: Index, asked: readonly Condition[], parameters: Parameters, order: Order): Source<Row> {

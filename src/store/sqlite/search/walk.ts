@@ -27,16 +27,16 @@ export interface SearchLimits {
   /** Index entries per step. */
   readonly step: number;
   /** Milliseconds after which no further step begins. */
-  readonly patience: number;
+  readonly maxWait: number;
 }
 
-export const SEARCH_LIMITS: SearchLimits = { step: 2000, patience: 40 };
+export const SEARCH_LIMITS: SearchLimits = { step: 2000, maxWait: 40 };
 
 export interface Walk {
   readonly after: number;
   readonly order: Order;
   readonly take: number;
-  readonly patience: number;
+  readonly maxWait: number;
   /** Ranges in ascending order that contain all matches; default: everything. */
   readonly stretches?: readonly Stretch[] | undefined;
 }
@@ -49,8 +49,8 @@ export interface Walked<Row> {
 
 /** Reads a source until there are enough rows or the time is over; makes at least one step. */
 export function walk<Row>(source: Source<Row>, options: Walk): Walked<Row> {
-  const { order, take, patience } = options;
-  const deadline = performance.now() + patience;
+  const { order, take, maxWait } = options;
+  const deadline = performance.now() + maxWait;
   const rows: Row[] = [];
   let at = options.after;
   for (;;) {
