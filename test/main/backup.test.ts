@@ -16,6 +16,7 @@ import { verifyAudit } from '../../src/store/sqlite/read-audit.ts';
 import { backUp } from '../../src/main/backup/backup.ts';
 import { restore, type Restored } from '../../src/main/backup/restore.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';
+import { chain, parseLine } from '../../src/audit/record.ts';
 import { crlIssued, requestEnded, tokenEvent } from '../../src/audit/applied-events.ts';
 import type { Store } from '../../src/store/store.ts';
 import {
@@ -173,6 +174,21 @@ describe('the replay of audit records since the backup', () => {
     expect(await verify(made)).toMatchObject({ ok: true, ahead: 0 });
   });
 
+  test('of a single-use JWT that was first presented since: it stays used', async () => {
+    const id = `jwt:${'ab'.repeat(32)}`;
+    const made = await backedUp(async (store) => {
+      const row = otpRow({ id, lookup: id, hash: '', client_id: 'device-7', max_uses: 1 });
+      expect(await store.admitToken(row)).toEqual(row);
+      expect(await store.reserve(reservation({ otp_id: id }), [used(id)])).toBe('reserved');
+    });
+    expect(await restoreTo(made)).toMatchObject({ whole: true });
+    await withStore(made.paths, async (store) => {
+      const again = otpRow({ id, lookup: id, hash: '', client_id: 'device-7', max_uses: 1 });
+      expect(await store.admitToken(again)).toMatchObject({ uses: 1, max_uses: 1 });
+      expect(await store.reserve(reservation({ otp_id: id }), [used(id)])).toBe('otp-unusable');
+    });
+  });
+
   test('of an issuance that was under way: its token stays used when the certificate came, and is given back when none did', async () => {
     const open: string[] = [];
     const made = await backedUp(
@@ -290,6 +306,16 @@ describe('a restore that is refused changes nothing', () => {
       'a manifest of something else',
       'BACKUP_DAMAGED',
       ({ backup }) => writeFileSync(join(backup, 'backup.json'), '{}'),
+    ],
+    [
+      'an audit file of a version before 0.2',
+      'AUDIT_TOO_OLD',
+      ({ paths: { auditFile } }) => {
+        // Its records do not contain the last record that the store had.
+        const head = parseLine(readFileSync(auditFile, 'utf8').split('\n')[1] ?? '');
+        if (head === undefined) throw new Error('no second record');
+        writeFileSync(auditFile, `${chain(head, event('service.start'), T0).line}\n`);
+      },
     ],
     [
       'an audit file that was changed',

@@ -10,6 +10,7 @@ export const OTP_COLUMNS = 'id, lookup, hash, client_id, ca, created_at, expires
 
 /** Rows of single-use JWTs, which lists of one-time passwords omit. */
 export const OF_JWT = "id LIKE 'jwt:%'";
+export const isJwt = (id: string): boolean => id.startsWith('jwt:');
 
 const LIVE = 'revoked_at IS NULL AND uses < max_uses';
 

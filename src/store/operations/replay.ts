@@ -6,6 +6,7 @@ import type { ChainedRecord, ParsedRecord } from '../../audit/record.ts';
 import { isCrlReason } from '../../pki/x509/crl.ts';
 import type { AuditHead } from '../audit-chain.ts';
 import { insertCertificate, RELEASE, REVOKE } from './certificates.ts';
+import { isJwt } from './otp.ts';
 import type { Database, Operation } from './port.ts';
 
 /** Per type: applied records, and records with facts that are lost. */
@@ -14,8 +15,8 @@ export interface Replayed {
   readonly lost: ReadonlyMap<string, number>;
 }
 
-/** Assumed validity of a certificate whose record lacks its expiry date. */
-const NOT_AFTER_UNKNOWN = 3650 * 86_400_000;
+/** Assumed milliseconds until the expiry of a certificate or a JWT whose record lacks its expiry date. */
+const EXPIRY_UNKNOWN = 3650 * 86_400_000;
 
 /** Applies a record. @returns what it changed, if anything */
 type Handler = (record: AuditRecord, time: number) => Operation<string | undefined>;
@@ -75,7 +76,7 @@ function certificateHandlers(db: Database): Handlers {
       subject: record.certificate_subject ?? '',
       sans: record.certificate_sans ?? [],
       not_before: time,
-      not_after: end === undefined ? time + NOT_AFTER_UNKNOWN : Date.parse(end),
+      not_after: end === undefined ? time + EXPIRY_UNKNOWN : Date.parse(end),
       der: Buffer.alloc(0),
       fingerprint_sha256: '',
       requester: record.requester ?? who,
@@ -143,14 +144,22 @@ function closeReservation(db: Database): (request_id: string) => Operation<numbe
 
 function tokenHandlers(db: Database): Handlers {
   const use = db.prepare<[string]>('UPDATE otp SET uses = uses + 1 WHERE id = ? AND uses < max_uses');
+  // The store knows a single-use JWT from its first use on. Its expiry is not in the record.
+  const knowUsed = db.prepare<{ id: string; client_id: string; time: number; end: number }>(
+    `INSERT INTO otp (id, lookup, hash, client_id, created_at, expires_at, max_uses, uses)
+     VALUES (@id, @id, '', @client_id, @time, @end, 1, 1) ON CONFLICT DO NOTHING`,
+  );
   const giveBack = db.prepare<[string]>('UPDATE otp SET uses = uses - 1 WHERE id = ? AND uses > 0');
   const forget = db.prepare<[string]>('DELETE FROM otp_use WHERE request_id = ?');
   const revoke = db.prepare<[number, string]>('UPDATE otp SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL');
   const change = db.prepare<[number, string]>('UPDATE otp SET expires_at = ? WHERE id = ?');
   const close = closeReservation(db);
   return {
-    *'otp.used'({ token = '' }) {
-      return (yield* use.run(token)) === 1 ? 'uses of tokens' : undefined;
+    *'otp.used'({ token: id = '', subject: client_id = '' }, time) {
+      let changes = yield* use.run(id);
+      if (changes === 0 && isJwt(id))
+        changes = yield* knowUsed.run({ id, client_id, time, end: time + EXPIRY_UNKNOWN });
+      return changes === 1 ? 'uses of tokens' : undefined;
     },
     *'otp.returned'({ token = '', request_id = '' }) {
       const returned = yield* giveBack.run(token);
