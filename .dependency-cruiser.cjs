@@ -5,6 +5,7 @@
 const LAYERS = [
   ['main'],
   ['http', 'client'],
+  ['notification'],
   ['cmc', 'publication'],
   ['administration'],
   ['enrollment'],

@@ -285,6 +285,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/notifications/{name}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a sample to a receiver of notifications
+         * @description Send a sample to a receiver of notifications.
+         */
+        post: operations["postNotificationsByNameTest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/certificates/revoke": {
         parameters: {
             query?: never;
@@ -1025,6 +1045,12 @@ export interface components {
             /** @description The first 100 that are overdue. */
             overdue_certificates: components["schemas"]["Certificate"][];
         };
+        /** @description The receiver accepted the sample. */
+        NotificationTest: {
+            name: string;
+            /** @enum {boolean} */
+            delivered: true;
+        };
         /** @description The filters, the reason and the expected number. */
         BulkRevocation: {
             filter: {
@@ -1274,7 +1300,7 @@ export interface components {
             /** @description The node that wrote the record. */
             node?: string;
             /** @enum {string} */
-            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
+            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
             /** @enum {string} */
             outcome: "success" | "failure";
             /** @description Who. */
@@ -1499,7 +1525,7 @@ export interface components {
             /** @description The node that wrote the record. */
             node?: string;
             /** @enum {string} */
-            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
+            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
             /** @enum {string} */
             outcome: "success" | "failure";
             /** @description Who. */
@@ -3333,6 +3359,82 @@ export interface operations {
             };
         };
     };
+    postNotificationsByNameTest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The receiver accepted the sample. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NotificationTest"];
+                };
+            };
+            /** @description A parameter or the body is malformed. The message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed. The log has the reason. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log is temporarily unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     postCertificatesRevoke: {
         parameters: {
             query?: never;
@@ -4899,7 +5001,7 @@ export interface operations {
                 since?: string;
                 /** @description Records up to this time. */
                 until?: string;
-                type?: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
+                type?: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
                 /** @description A part of the subject; case-insensitive. */
                 subject?: string;
                 /** @description A label. */

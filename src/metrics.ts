@@ -45,6 +45,11 @@ export class Metrics {
   readonly #handshakes = this.#counter('estuary_tls_handshake_failures_total', 'Failed TLS handshakes.', 'listener');
   readonly #issued = this.#counter('estuary_certificates_issued_total', 'Certificates issued.', 'ca');
   readonly #revoked = this.#counter('estuary_certificates_revoked_total', 'Certificates revoked.', 'ca');
+  readonly #notifications = this.#counter(
+    'estuary_notifications_total',
+    'Events for receivers of notifications: delivered, failed attempts, and given up.',
+    ...(['name', 'outcome'] as const),
+  );
   readonly #queued = this.#counter('estuary_requests_queued_total', 'Requests queued for approval.', 'ca');
   readonly #authentications = this.#counter(
     'estuary_authentications_total',
@@ -92,6 +97,10 @@ export class Metrics {
 
   countHandshakeFailure(listener: string): void {
     this.#handshakes.inc({ listener });
+  }
+
+  countNotification(name: string, outcome: 'delivered' | 'failed' | 'given_up', count: number): void {
+    this.#notifications.inc({ name, outcome }, count);
   }
 
   /** Counts a call of an external service, and its duration. */

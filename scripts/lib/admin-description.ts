@@ -59,6 +59,7 @@ function dependencies(store: AdminDependencies['store']): AdminDependencies {
         throw new Error('nobody calls');
       },
     },
+    notifiers: [],
     crls: { signNow: never },
     dryRun: { run: never, queued: never },
     settings: {

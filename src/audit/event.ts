@@ -33,6 +33,11 @@ export const AUDIT_TYPES = [
   'renewal.started',
   'renewal.ended',
   'renewal.overdue',
+  'certificate.expiring',
+  'ca.expiring',
+  'crl.overdue',
+  'upstream.unavailable',
+  'notification.failed',
   'device.created',
   'device.changed',
   'device.deleted',
@@ -130,6 +135,8 @@ export interface AuditEvent extends AuditedRequester {
   /** For `request.rejected` and `request.expired`. */
   readonly reason?: string;
   readonly crl_number?: number;
+  /** For `certificate.expiring` and `ca.expiring`: the days before the expiry that were reached. */
+  readonly days?: number;
   readonly detail?: string;
   /** Of `audit.archived`. */
   readonly archived?: ArchivedRange;

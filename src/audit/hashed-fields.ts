@@ -31,6 +31,7 @@ export const HASHED_FIELDS = [
   'token_expires_at',
   'reason',
   'crl_number',
+  'days',
   'detail',
   'archived',
   'checkpoint',

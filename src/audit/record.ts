@@ -81,6 +81,7 @@ function canonicalJson(event: AuditEvent, { seq, time, node, stored, prev_hash }
     token_expires_at: event.token_expires_at,
     reason: bounded(event.reason),
     crl_number: event.crl_number,
+    days: event.days,
     detail: bounded(event.detail),
     archived: event.archived,
     checkpoint: event.checkpoint,

@@ -9,6 +9,7 @@ import { choice, integer, optional, type Static, table } from './keys.ts';
 import { admin } from './schema/admin.ts';
 import { auth, gssapi, otp } from './schema/auth.ts';
 import { ca, label } from './schema/ca.ts';
+import { notifications } from './schema/notifications.ts';
 import { est, server, tls } from './schema/server.ts';
 import { audit, cmc, log, publication, requests, retention, serverkeygen, store } from './schema/services.ts';
 
@@ -54,6 +55,7 @@ const ConfigSchema = table(
     log,
     ca,
     label,
+    notifications,
   },
   { description: 'The configuration file.' },
 );
@@ -68,6 +70,7 @@ export type EstCaConfig = Extract<CaConfig, { driver: 'est' }>;
 export type AcmeCaConfig = Extract<CaConfig, { driver: 'acme' }>;
 export type CommandCaConfig = Extract<CaConfig, { driver: 'command' }>;
 export type RequesterMethod = NonNullable<CaConfig['auth']['methods']>[number];
+export type NotificationConfig = Config['notifications'][number];
 export type ConfiguredRenewal = CaConfig['renewal'];
 export type ProfileConfig = CaConfig['profile'];
 export type CsrAttrsConfig = NonNullable<CaConfig['csrattrs']>;

@@ -17,3 +17,19 @@ export const OPERATION_NAMES = [
   'crls',
   'renewal-info',
 ] as const;
+
+/** Events that receivers of notifications select. */
+export const NOTIFICATION_EVENTS = [
+  'certificate.expiring',
+  'certificate.issued',
+  'certificate.revoked',
+  'request.queued',
+  'request.decided',
+  'authentication.locked',
+  'ca.expiring',
+  'crl.overdue',
+  'upstream.unavailable',
+  'renewal.overdue',
+] as const;
+
+export type NotificationEvent = (typeof NOTIFICATION_EVENTS)[number];

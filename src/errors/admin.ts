@@ -95,6 +95,16 @@ export const ADMIN_ERRORS = {
     cause: 'No lockout has this key.',
     remedy: 'List the lockouts. It may have expired.',
   },
+  NOTIFICATION_FAILED: {
+    status: 503,
+    cause: 'The receiver of the notification did not accept the sample. The message has the reason.',
+    remedy: 'Check the entry in [[notifications]], and the receiver.',
+  },
+  NOTIFICATION_NOT_FOUND: {
+    status: 404,
+    cause: 'No entry in [[notifications]] has this name.',
+    remedy: 'Correct the name.',
+  },
   NOT_HELD: {
     status: 409,
     cause: 'The certificate is valid, or revoked with a final reason.',

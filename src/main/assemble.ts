@@ -48,6 +48,9 @@ import type { Metrics } from '../metrics.ts';
 import { every } from '../process/turns.ts';
 import type { MakeMutex } from '../process/fair-limiter.ts';
 import type { Reload } from '../config/diff.ts';
+import { Notifier } from '../notification/notifier.ts';
+import { createReceiver } from '../notification/receivers.ts';
+import { Warnings, type WarningsOptions } from '../notification/warnings.ts';
 import { pemOf } from '../pki/x509/certificate.ts';
 import { CrlPublisher } from '../publication/crl-publisher.ts';
 import { lookupKeyFile, MIN_LOOKUP_KEY, readLookupKey } from '../store/lookup-key-file.ts';
@@ -63,6 +66,7 @@ import { watchExpiries } from './watch-ends.ts';
 /** Milliseconds between checks of the server's own certificate, which another node may have renewed. */
 const RENEWAL_LOOK = 60_000;
 const MINUTE = 60_000;
+const WARNINGS_LOOK = 5000;
 /** Callers that may wait for the one that renews it. */
 const MAX_RENEWERS = 256;
 
@@ -179,6 +183,19 @@ export async function assemble(config: Config, material: Material, foundation: F
     now,
     log,
   });
+  const notifiers = config.notifications.map(
+    (one) =>
+      new Notifier({
+        config: one,
+        receiver: createReceiver(one, material.receivers.get(one.name)),
+        store,
+        node: nodeName(config),
+        log,
+        isOnDuty,
+        observe: metrics.countNotification.bind(metrics),
+        now,
+      }),
+  );
   const context = listenerContext(config, log);
   const est = new TlsEnd('est', config, foundation.ticketSecret);
   const operations = estOperations(config, { authenticator, enrollment, crls, cmcServer, live, store, now });
@@ -209,6 +226,7 @@ export async function assemble(config: Config, material: Material, foundation: F
         ...cas.all.flatMap(({ clientIssuers }) => clientIssuers.certificates),
       ],
       crls,
+      notifiers,
       dryRun,
       settings: config,
       metrics,
@@ -261,6 +279,10 @@ export async function assemble(config: Config, material: Material, foundation: F
             );
         }),
       ),
+      ...notifiers,
+      ...(notifiers.length === 0
+        ? []
+        : [repeating(() => watchingWarnings(config, { store, cas, log, isOnDuty, now }))]),
       repeating(() => watchExpiry({ cas: issuers, log, now })),
       repeating(() => watchExpiries({ ends: () => live.current.certificateExpiries, config, log, now })),
       ...(config.tls.automatic === undefined ? [] : [repeating(() => renewing(live, log))]),
@@ -466,5 +488,29 @@ function listening(listeners: readonly Listener[], grace: number): Part {
     stop: async () => {
       await Promise.all(listeners.map((listener) => listener.close(grace)));
     },
+  };
+}
+
+/** Records what expires, is overdue or unavailable. A slow check makes the next one later. */
+function watchingWarnings(
+  { notifications, publication: { enabled } }: Config,
+  { log, isOnDuty, ...sources }: Pick<WarningsOptions, 'store' | 'cas' | 'now'> & Pick<Foundation, 'log' | 'isOnDuty'>,
+): () => void {
+  const days = [...new Set(notifications.flatMap((one) => one.days))];
+  const warnings = new Warnings({ ...sources, days, isPublished: enabled });
+  let timer: NodeJS.Timeout | undefined = setTimeout(() => void look(), 0);
+  const look = async (): Promise<void> => {
+    const began = performance.now();
+    try {
+      if (isOnDuty()) await warnings.look();
+    } catch (error) {
+      log.error({ detail: describe(error) }, 'warnings could not be recorded');
+    }
+    const pause = WARNINGS_LOOK + 20 * (performance.now() - began);
+    if (timer !== undefined) timer = setTimeout(() => void look(), pause).unref();
+  };
+  return () => {
+    clearTimeout(timer);
+    timer = undefined;
   };
 }

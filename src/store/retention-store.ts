@@ -34,8 +34,8 @@ export interface RetentionStore {
   purgeTokens(ids: readonly string[], since: OverSince): Promise<number>;
   /** Registered devices whose `not_after` was before a time. */
   purgeDevices(ended_before: number): Promise<number>;
-  /** The records after one, in order. */
-  auditLines(after: number, limit: number): Promise<readonly AuditLine[]>;
+  /** Records after one, in order. @param node whose chain; absent: this node's. A driver with one chain ignores it */
+  auditLines(after: number, limit: number, node?: string): Promise<readonly AuditLine[]>;
   /** The end of the archive according to the newest record about it; undefined: nothing is archived. */
   lastArchived(): Promise<ArchivedRange | undefined>;
   /** Commits the record that a range is archived; deletes nothing. */

@@ -19,6 +19,7 @@ import type { DeviceStore } from './device-store.ts';
 import type { IntermediateStore } from './intermediate-store.ts';
 import type { IssuanceStore } from './issuance-store.ts';
 import type { LockoutStore } from './lockout-store.ts';
+import type { NotificationStore } from './notification-store.ts';
 import type { OtpStore } from './otp-store.ts';
 import type { RemoteRequestStore, RequestStore } from './request-store.ts';
 import type { RenewalStore } from './renewal-store.ts';
@@ -57,6 +58,7 @@ export interface Store
     AuditStore,
     RetentionStore,
     RenewalStore,
+    NotificationStore,
     SearchStore,
     SessionStore,
     StatisticsStore,

@@ -59,6 +59,9 @@ export async function loadMaterial(config: Config, now: number): Promise<LoadedM
   const { ldap, jwt } = config.auth;
   const directory = ldap && (await loadService(reader, ldap, 'auth.ldap'));
   const tokenIssuer = jwt && (await loadService(reader, jwt, 'auth.jwt'));
+  const receivers = new Map<string, ServiceMaterial>();
+  for (const [n, one] of config.notifications.entries())
+    receivers.set(one.name, await loadService(reader, one, `notifications[${n}]`));
   await checkJwks(reader, config);
   const { cas, labels } = await loadCas(reader, config);
   const { problems, warnings } = reader;
@@ -76,6 +79,7 @@ export async function loadMaterial(config: Config, now: number): Promise<LoadedM
     proxies,
     directory,
     tokenIssuer,
+    receivers,
     cas,
     labels,
   };

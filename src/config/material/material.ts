@@ -152,6 +152,8 @@ export interface Material {
   readonly directory: ServiceMaterial | undefined;
   /** `[auth.jwt]`. */
   readonly tokenIssuer: ServiceMaterial | undefined;
+  /** Of `[[notifications]]`, by name. */
+  readonly receivers: ReadonlyMap<string, ServiceMaterial>;
   /** In the order of the configuration. */
   readonly cas: readonly CaMaterial[];
   /** Further labels by the CA's label. */

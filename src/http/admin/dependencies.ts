@@ -16,6 +16,7 @@ import type { Logger } from '../../log.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { Reload } from '../../config/diff.ts';
+import type { Notifier } from '../../notification/notifier.ts';
 import type { CrlPublisher } from '../../publication/crl-publisher.ts';
 import type { Store } from '../../store/store.ts';
 import type { EventStreamOptions } from './event-stream.ts';
@@ -41,6 +42,7 @@ export interface AdminDependencies {
   readonly cas: Pick<CaRouter, 'all' | 'issuers' | 'find'>;
   /** Trust anchors of the EST listener, and CA certificates below them. */
   readonly issuers: () => readonly Certificate[];
+  readonly notifiers: readonly Pick<Notifier, 'name' | 'test'>[];
   readonly crls: Pick<CrlPublisher, 'signNow'>;
   readonly dryRun: Pick<DryRun, 'run' | 'queued'>;
   readonly settings: AdminSettings;

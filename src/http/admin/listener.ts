@@ -8,6 +8,7 @@ import { accessEvent, isChanging } from './access.ts';
 import { registerAudit } from './audit.ts';
 import { checkOwnPage, checkSameSite, authenticateCall } from './caller.ts';
 import { registerBulkParsers } from './bulk/bulk.ts';
+import { registerNotifications } from './notifications.ts';
 import { registerRenewals } from './renewals.ts';
 import { registerBulkRevocation, registerRelease, registerRevocation } from './revocation.ts';
 import { registerCaRevocation, registerCas } from './cas.ts';
@@ -107,6 +108,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerRevocation(routes, deps);
     registerRelease(routes, deps);
     registerRenewals(routes, deps);
+    registerNotifications(routes, deps);
     registerBulkRevocation(routes, deps);
     registerRequests(routes, deps);
     registerRequestCheck(routes, deps);

@@ -107,6 +107,7 @@ export function registerSwagger(app: AdminApp, deps: AdminDependencies): void {
         'cas',
         'lockouts',
         'renewals',
+        'notifications',
         'audit',
         'statistics',
         'health',

@@ -58,6 +58,7 @@ export const TABLES: readonly CopiedTable[] = [
     order: ['position'],
     columns: words('position id selection begins due created_by reason explanation_url overdue_at'),
   },
+  { name: 'notification', order: ['name', 'node'], columns: words('name node seq') },
   { name: 'presented_intermediate', order: ['fingerprint'], columns: words('fingerprint der used_at') },
   { name: 'presented_path', order: ['leaf'], columns: words('leaf intermediates used_at') },
   {

@@ -6,6 +6,7 @@ import { deviceReads, deviceWrites } from './devices.ts';
 import { intermediateReads, intermediateWrites } from './intermediates.ts';
 import { issuanceReads, issuanceWrites } from './issuance.ts';
 import { lockoutReads, lockoutWrites } from './lockout.ts';
+import { notificationReads, notificationWrites } from './notifications.ts';
 import { otpReads, otpWrites } from './otp.ts';
 import type { Database } from './port.ts';
 import { remoteRequestReads, remoteRequestWrites } from './remote-requests.ts';
@@ -30,6 +31,7 @@ export function commonReads(db: Database) {
     ...sessionReads(db),
     ...retentionReads(db),
     ...renewalReads(db),
+    ...notificationReads(db),
     ...statisticsReads(db),
   };
 }
@@ -50,5 +52,6 @@ export function commonWrites(db: Database, ofDead: string) {
     ...sessionWrites(db),
     ...retentionWrites(db),
     ...renewalWrites(db),
+    ...notificationWrites(db),
   };
 }

@@ -80,6 +80,8 @@ export interface Dialect {
   readonly forUpdate: string;
   /** Follows a SELECT of rows that must not change until the end of the transaction. */
   readonly forShare: string;
+  /** The node of a chain of audit records, in `audit_head`. */
+  readonly auditNode: string;
   /** Like {@link forUpdate}, but skips rows locked by another transaction. */
   readonly skipLocked: string;
   /** Names the index of a query if the planner needs it. */

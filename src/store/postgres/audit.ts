@@ -52,7 +52,8 @@ export function auditReads(db: Database, node: string) {
       };
       return list([...conditions, ...permitted.conditions], parameters, filter, toRecord);
     },
-    auditLines: (after: number, limit: number): Operation<readonly AuditLine[]> => lines.all(node, after, limit),
+    auditLines: (after: number, limit: number, of = node): Operation<readonly AuditLine[]> =>
+      lines.all(of, after, limit),
     lastArchived: newestArchived(db, node),
   };
 }

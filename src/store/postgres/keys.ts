@@ -93,6 +93,8 @@ const KEYS: { readonly [Name in keyof WriteOperations]?: Keys<WriteOperations[Na
   ],
   touchSession: (hash) => [session(hash)],
   deleteSession: (hash) => [session(hash)],
+  beginNotification: (name) => [`notification ${name}`],
+  advanceNotification: (name) => [`notification ${name}`],
   startRenewal: ({ id }) => [`renewal ${id}`],
   endRenewal: (id) => [`renewal ${id}`],
   noteOverdue: (id) => [`renewal ${id}`],

@@ -9,6 +9,7 @@ import type { Queries } from './queries.ts';
 const DIALECT: Dialect = {
   forUpdate: 'FOR UPDATE',
   forShare: 'FOR SHARE',
+  auditNode: 'node',
   skipLocked: 'FOR UPDATE SKIP LOCKED',
   // The planner chooses.
   indexedBy: () => '',

@@ -217,6 +217,14 @@ CREATE TABLE crl_change (
   changed_at bigint -- null: the latest CRL has all
 );
 
+-- The last audit record of each node's chain that each receiver of notifications has.
+CREATE TABLE notification (
+  name text NOT NULL,
+  node text NOT NULL,
+  seq  bigint NOT NULL,
+  PRIMARY KEY (name, node)
+);
+
 -- Replacement campaigns.
 CREATE TABLE renewal (
   position        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

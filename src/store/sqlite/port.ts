@@ -10,6 +10,7 @@ const DIALECT: Dialect = {
   // The transaction has the write lock from its start.
   forUpdate: '',
   forShare: '',
+  auditNode: "''",
   skipLocked: '',
   indexedBy: (index) => `INDEXED BY ${index}`,
   oneOf: (expression, parameter) => `${expression} IN (SELECT value FROM json_each(${parameter}))`,

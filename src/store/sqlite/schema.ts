@@ -195,6 +195,14 @@ CREATE TABLE crl_change (
   changed_at INTEGER -- null: the latest CRL has all
 ) STRICT, WITHOUT ROWID;
 
+-- The last audit record that each receiver of notifications has; node: '' is the chain of this database.
+CREATE TABLE notification (
+  name TEXT NOT NULL,
+  node TEXT NOT NULL,
+  seq  INTEGER NOT NULL,
+  PRIMARY KEY (name, node)
+) STRICT, WITHOUT ROWID;
+
 -- Replacement campaigns.
 CREATE TABLE renewal (
   position        INTEGER PRIMARY KEY,

@@ -26,7 +26,7 @@ const MAY: Readonly<Record<Exclude<AdminRole, 'admin'>, readonly RegExp[]>> = {
     /^get \/metrics$/,
     /^get \/admin\/cas/,
     /^\w+ \/admin\/lockouts/,
-    /^post \/admin\/(reload|cas\/\{label\}\/crl)$/,
+    /^post \/admin\/(reload|cas\/\{label\}\/crl|notifications\/\{name\}\/test)$/,
   ],
 };
 const EVERYBODY = ['get /admin/openapi.json', 'get /admin/session', 'post /admin/session', 'delete /admin/session'];

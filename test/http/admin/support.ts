@@ -110,6 +110,7 @@ export interface FixtureOptions {
   readonly missingCredentials?: () => Promise<string | undefined>;
   /** Adds routes. */
   readonly addRoutes?: (app: AdminApp) => void;
+  readonly notifiers?: AdminDependencies['notifiers'];
   /** Where the console is built. */
   readonly consoleFolder?: string;
   /** What the clock says at first, milliseconds; {@link NOW} unless told. */
@@ -153,6 +154,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
     }),
     configuration: () => options.configuration ?? [],
     eventTimes: { lookEvery: 20, beatEvery: 100 },
+    notifiers: options.notifiers ?? [],
     crls: new CrlPublisher({ store: used, cas: () => options.cas ?? [], interval: 3600, log, now }),
     dryRun: {
       run: () => Promise.reject(new Error('nothing to ask')),

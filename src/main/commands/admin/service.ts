@@ -61,6 +61,13 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
     { calls: ['GET /admin/cas/{label}/revocation'], roles: operating },
   ),
   adminCommand(
+    'notification test',
+    'Send a sample to a receiver of notifications.',
+    { name: argument('as in the configuration'), ...FORMATS },
+    records(({ name }) => ({ method: 'POST', path: `/admin/notifications/${encodeURIComponent(name)}/test` })),
+    { calls: ['POST /admin/notifications/{name}/test'], roles: operating },
+  ),
+  adminCommand(
     'ca crl',
     'Sign the CRL of a CA now.',
     { label: argument('as the list shows it'), ...FORMATS },

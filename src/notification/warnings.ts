@@ -1,0 +1,157 @@
+/** Records warnings that no change brings about, for notifications: what expires, is overdue or unavailable. In one node. */
+import { identities } from '../administration/renewals.ts';
+import { auditedCertificate } from '../audit/applied-events.ts';
+import type { AuditEvent } from '../audit/event.ts';
+import type { CaRouter } from '../ca/router.ts';
+import { crlAge, CrlStates } from '../publication/crl-state.ts';
+import type { Store } from '../store/store.ts';
+import type { CertificateSelection, ListedCertificate } from '../store/certificate-store.ts';
+
+export interface WarningsOptions {
+  readonly store: Store;
+  readonly cas: Pick<CaRouter, 'issuers'>;
+  /** Days before the expiry, any order. */
+  readonly days: readonly number[];
+  readonly isPublished: boolean;
+  readonly now: () => number;
+}
+
+const DAY = 86_400_000;
+const PAGE = 500;
+/** Newest certificates of a requester that are compared. */
+const NEWEST = 20;
+/** Milliseconds within which a certificate may be recorded after its issuance. */
+const SLACK = 60_000;
+/** Warnings that are remembered, so that none is recorded twice in a row. */
+const MAX_KNOWN = 100_000;
+/** The place in the store until which expiring certificates are recorded, ms. */
+const [PLACE, UNTIL] = ['', 'expiring'];
+
+export class Warnings {
+  readonly #options: WarningsOptions;
+  readonly #states: CrlStates;
+  /** What was recorded: CRLs that are overdue, upstreams that are unavailable, certificates. */
+  readonly #known = new Set<string>();
+
+  constructor(options: WarningsOptions) {
+    this.#options = options;
+    this.#states = new CrlStates(options.store);
+  }
+
+  /** @throws what the store throws */
+  async look(): Promise<void> {
+    const { store, now } = this.#options;
+    const time = now();
+    const before = (await store.notificationPlaces(PLACE)).get(UNTIL) ?? 0;
+    const expiring = [...(await this.#certificates(before, time)), ...this.#cas(before, time)];
+    await store.advanceNotification(PLACE, UNTIL, time, expiring);
+    const states = [...(await this.#crls(time)), ...(await this.#upstreams())];
+    if (states.length > 0) await store.audit(states);
+  }
+
+  /** The number of days before the expiry that has been reached since; undefined: none. */
+  #reached(notAfter: number, before: number | undefined, time: number): number | undefined {
+    const least = (at: number): number => Math.min(...this.#options.days.filter((days) => notAfter - at <= days * DAY));
+    const days = least(time);
+    const isKnown = before !== undefined && least(before) === days;
+    return notAfter > time && Number.isFinite(days) && !isKnown ? days : undefined;
+  }
+
+  async *#list(selection: CertificateSelection, time: number): AsyncGenerator<ListedCertificate> {
+    for (let cursor: string | undefined; ;) {
+      const page = await this.#options.store.listCertificates({ ...selection, limit: PAGE, cursor }, time);
+      yield* page.items;
+      if (page.next_cursor === null) return;
+      cursor = page.next_cursor;
+    }
+  }
+
+  async #certificates(before: number, time: number): Promise<AuditEvent[]> {
+    const { days } = this.#options;
+    const selection = { status: 'valid', expires_before: time + Math.max(...days) * DAY } as const;
+    const issued = new Set<string>();
+    for await (const { ca, serial } of this.#list({ ...selection, issued_after: before - SLACK }, time))
+      issued.add(`${ca} ${serial}`);
+    const events: AuditEvent[] = [];
+    for await (const row of this.#list(selection, time)) {
+      const reached = this.#reached(row.not_after, issued.has(`${row.ca} ${row.serial}`) ? undefined : before, time);
+      if (reached === undefined || (await this.#isReplaced(row, time))) continue;
+      if (!this.#isNew(`certificate ${row.ca} ${row.serial} ${reached}`, true)) continue;
+      const facts = {
+        ...auditedCertificate(row),
+        certificate_subject: row.subject,
+        certificate_sans: row.sans,
+        certificate_not_after: new Date(row.not_after).toISOString(),
+        ...(row.device === null ? {} : { device: row.device }),
+        requester: row.requester,
+        days: reached,
+      };
+      const detail = `${row.subject}, serial number ${row.serial}, expires ${facts.certificate_not_after}`;
+      events.push({ ...facts, type: 'certificate.expiring', outcome: 'failure', detail });
+    }
+    return events;
+  }
+
+  /** Whether the requester or the device has a newer certificate that is valid. */
+  async #isReplaced(row: ListedCertificate, time: number): Promise<boolean> {
+    const { store } = this.#options;
+    const own = identities(row);
+    const selections = [
+      { requester: row.requester },
+      // A renewal is requested with the certificate itself.
+      { requester: row.subject },
+      ...(row.device_key === null ? [] : [{ device_key: row.device_key }]),
+    ];
+    for (const selection of selections) {
+      const filter = { ...selection, ca: row.ca, status: 'valid', limit: NEWEST, order: 'desc' } as const;
+      const { items } = await store.listCertificates(filter, time);
+      if (items.some((one) => one.not_after > row.not_after && identities(one).some((key) => own.includes(key))))
+        return true;
+    }
+    return false;
+  }
+
+  #cas(before: number, time: number): AuditEvent[] {
+    return this.#options.cas.issuers.flatMap((ca) => {
+      // A remote CA may not be known yet.
+      if (ca.driver.chain().length === 0) return [];
+      const { label, certificate } = ca;
+      const { notAfter, serialNumber } = certificate;
+      const days = this.#reached(notAfter.getTime(), before, time);
+      if (days === undefined) return [];
+      const certificate_not_after = notAfter.toISOString();
+      const detail = `the certificate of CA ${label} expires ${certificate_not_after}`;
+      const facts = { ca: label, serial: serialNumber, certificate_not_after, days };
+      return [{ ...facts, type: 'ca.expiring', outcome: 'failure', detail } satisfies AuditEvent];
+    });
+  }
+
+  async #crls(time: number): Promise<AuditEvent[]> {
+    const events: AuditEvent[] = [];
+    for (const ca of this.#options.cas.issuers) {
+      const state = ca.driver.statusSigner === undefined ? undefined : await this.#states.of(ca);
+      const isLate = state !== undefined && crlAge(state, time, this.#options.isPublished) !== 'current';
+      if (!this.#isNew(`crl ${ca.label}`, isLate) || state === undefined) continue;
+      const detail = `CRL ${state.number} of ${ca.label} should have been replaced; it expires ${new Date(state.nextUpdate).toISOString()}`;
+      events.push({ ca: ca.label, type: 'crl.overdue', outcome: 'failure', crl_number: state.number, detail });
+    }
+    return events;
+  }
+
+  async #upstreams(): Promise<AuditEvent[]> {
+    const events: AuditEvent[] = [];
+    for (const { label, driver } of this.#options.cas.issuers) {
+      const report = await driver.dependency?.health();
+      if (!this.#isNew(`upstream ${label}`, report?.health === 'down')) continue;
+      const detail = `${driver.dependency?.name ?? ''} of ${label}: ${report?.detail ?? 'down'}`;
+      events.push({ ca: label, type: 'upstream.unavailable', outcome: 'failure', detail });
+    }
+    return events;
+  }
+
+  #isNew(what: string, isSo: boolean): boolean {
+    if (!isSo) this.#known.delete(what);
+    if (this.#known.size > MAX_KNOWN) this.#known.clear();
+    return isSo && this.#known.size !== this.#known.add(what).size;
+  }
+}

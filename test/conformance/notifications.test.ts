@@ -1,0 +1,117 @@
+/** Webhooks from a built server to a real HTTPS receiver, which verifies the signature. */
+import { createHmac, X509Certificate } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeKey } from '../support/csr.ts';
+import { caSection, type ClientIdentity, Estuary } from '../support/estuary.ts';
+import { until } from '../support/until.ts';
+
+const serialOf = ({ cert }: ClientIdentity): string => new X509Certificate(cert).serialNumber.toLowerCase();
+const SECRET = 'a secret of 32 octets for the MAC';
+let estuary: Estuary;
+let receiver: Server;
+const received: Record<string, unknown>[] = [];
+/** What the receiver answers; undefined: nothing. */
+let answer: number | undefined = 204;
+let attempts = 0;
+
+function verified(header: unknown, body: string): boolean {
+  const [, seconds, mac] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(header)) ?? [];
+  const isRecent = Math.abs(Number(seconds) - Date.now() / 1000) < 300;
+  return (
+    isRecent &&
+    createHmac('sha256', SECRET)
+      .update(`${seconds ?? ''}.${body}`)
+      .digest('hex') === mac
+  );
+}
+
+beforeAll(async () => {
+  estuary = await Estuary.start({
+    configure(config, dir) {
+      const [key, cert] = ['tls/server.key', 'tls/server.pem'].map((name) => readFileSync(join(dir, name)));
+      receiver = createServer({ key, cert }, (request, response) => {
+        const chunks: Buffer[] = [];
+        request.on('data', (chunk: Buffer) => chunks.push(chunk));
+        request.on('end', () => {
+          attempts++;
+          const body = Buffer.concat(chunks).toString('utf8');
+          if (answer === undefined) return;
+          if (answer === 204) {
+            if (!verified(request.headers['x-estuary-signature'], body)) return response.writeHead(403).end();
+            received.push({
+              ...(JSON.parse(body) as object),
+              url: request.url,
+              type_: request.headers['content-type'],
+            });
+          }
+          return response.writeHead(answer, { Location: '/elsewhere' }).end();
+        });
+      }).listen(0);
+      writeFileSync(join(dir, 'hook.key'), SECRET);
+      const { port } = receiver.address() as AddressInfo;
+      const common = { kind: 'webhook', trust_anchors: 'ca/root.pem', timeout: 2 };
+      config['notifications'] = [
+        { ...common, name: 'hook', url: `https://localhost:${port}/hook`, signature_key_file: 'hook.key' },
+        { ...common, name: 'dead', url: 'https://localhost:1/', events: ['certificate.issued'], labels: ['lab'] },
+      ];
+      caSection(config)['profile'] = { validity_days: 20 };
+    },
+  });
+}, 120_000);
+afterAll(async () => {
+  await estuary.stop();
+  receiver.closeAllConnections();
+  receiver.close();
+});
+
+const events = (type: string) => received.filter((event) => event['type'] === type);
+const about = (type: string, serial: string) =>
+  until(`${type} of ${serial}`, () => events(type).find(({ subject }) => subject === serial), 60_000);
+
+test('a certificate is announced when it is issued and revoked, as CloudEvents 1.0 with a signature', async () => {
+  const who = await estuary.enrolled(makeKey(), 'device-1');
+  const serial = serialOf(who);
+  expect(await about('certificate.issued', serial)).toMatchObject({
+    ...{ specversion: '1.0', datacontenttype: 'application/json', url: '/hook' },
+    type_: 'application/cloudevents+json; charset=utf-8',
+    data: { ca: 'devices', serial, certificate_subject: 'CN=device-1' },
+  });
+  await estuary.admin('POST', `/admin/certificates/${serial}/revoke`, { reason: 'keyCompromise' });
+  expect(await about('certificate.revoked', serial)).toMatchObject({ data: { revocation_reason: 'keyCompromise' } });
+  expect(new Set(received.map(({ id }) => id)).size).toBe(received.length);
+}, 120_000);
+
+test('a certificate that expires soon is announced once, and not if there is a newer one', async () => {
+  const who = await estuary.enrolled(makeKey(), 'expiring');
+  const serial = serialOf(who);
+  expect(await about('certificate.expiring', serial)).toMatchObject({ data: { days: 30, ca: 'devices' } });
+}, 120_000);
+
+test.each([500, 302, undefined])(
+  'what the receiver answered with %s is sent again until it accepts, also after kill -9',
+  async (bad) => {
+    answer = bad;
+    const before = attempts;
+    const serial = serialOf(await estuary.enrolled(makeKey(), `again-${bad ?? 'slow'}`));
+    await until('an attempt', () => attempts > before, 30_000);
+    estuary.server.signal('SIGKILL');
+    await estuary.server.exited;
+    answer = 204;
+    await estuary.restart();
+    await about('certificate.issued', serial);
+    expect(received.some(({ url }) => url === '/elsewhere')).toBe(false);
+  },
+  60_000,
+);
+
+test('a sample can be sent; a receiver that does not accept it is 503', async () => {
+  const call = (name: string) => estuary.admin('POST', `/admin/notifications/${name}/test`);
+  expect((await call('hook')).status).toBe(200);
+  expect(events('test')).toHaveLength(1);
+  expect((await call('dead')).status).toBe(503);
+  expect((await call('nobody')).status).toBe(404);
+});

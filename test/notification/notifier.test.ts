@@ -1,0 +1,146 @@
+/** Delivery in virtual time. */
+import { expect, test } from 'vitest';
+import type { NotificationConfig } from '../../src/config/schema.ts';
+import { createLogger } from '../../src/log.ts';
+import type { CloudEvent } from '../../src/notification/event.ts';
+import { Notifier, type NotifierOptions } from '../../src/notification/notifier.ts';
+import type { Store } from '../../src/store/store.ts';
+import { auditTypes } from '../store/contract/support.ts';
+import { event } from '../store/rows.ts';
+import { opened, temporaryPaths } from '../store/support.ts';
+
+const DAY = 86_400_000;
+const HOOK = { kind: 'webhook', url: 'https://hook.example/', signature_header: 'X', timeout: 1 } as const;
+const MAIL = {
+  kind: 'smtp' as const,
+  host: 'mail.example',
+  security: 'tls' as const,
+  from: 'a@example.com',
+  to: ['b@example.com'],
+  digest_interval: 86_400,
+} satisfies Partial<NotificationConfig>;
+const common = { name: 'one', days: [30, 7, 1], retry_for: 259_200 };
+
+interface World {
+  readonly store: Store;
+  readonly clock: { now: number };
+  /** What the receiver got. */
+  readonly got: CloudEvent[][];
+  readonly receiver: { isUp: boolean };
+  readonly make: (more?: Partial<NotifierOptions>) => Notifier;
+}
+
+async function world(config: NotificationConfig): Promise<World> {
+  const clock = { now: Date.now() };
+  const store = await opened(temporaryPaths(), () => clock.now);
+  await store.beginNotification(config.name, await store.auditChains());
+  const got: CloudEvent[][] = [];
+  const receiver = { isUp: true };
+  const options: NotifierOptions = {
+    config,
+    receiver: {
+      send: (events) => {
+        if (!receiver.isUp) return Promise.reject(new Error('the receiver is down'));
+        got.push([...events]);
+        return Promise.resolve();
+      },
+      close: () => undefined,
+    },
+    store,
+    node: 'node-1',
+    log: createLogger('silent'),
+    isOnDuty: () => true,
+    observe: () => undefined,
+    now: () => clock.now,
+  };
+  return { store, clock, got, receiver, make: (more) => new Notifier({ ...options, ...more }) };
+}
+
+const revoked = (serial: string) => event('certificate.revoked', { ca: 'devices', serial });
+const subjects = ({ got }: World): (string | undefined)[] => got.flat().map(({ subject }) => subject);
+
+test('a receiver that is down for two days gets every event in order, once, from another process', async () => {
+  const here = await world({ ...HOOK, ...common });
+  const { store, clock, receiver, make } = here;
+  receiver.isUp = false;
+  for (let hour = 0; hour < 48; hour++) {
+    await store.audit([revoked(`0${hour}`)]);
+    expect(await make().deliver()).toBeGreaterThan(0);
+    clock.now += DAY / 24;
+  }
+  receiver.isUp = true;
+  await make().deliver();
+  await make().deliver();
+  expect(subjects(here)).toEqual(Array.from({ length: 48 }, (_, hour) => `0${hour}`));
+});
+
+test('after retry_for an event is given up with an audit record, and the next ones are delivered', async () => {
+  const here = await world({ ...HOOK, ...common });
+  const { store, clock, receiver, make } = here;
+  receiver.isUp = false;
+  await store.audit([revoked('01')]);
+  clock.now += 2 * DAY;
+  await store.audit([revoked('02')]);
+  clock.now += 2 * DAY;
+  await make().deliver();
+  expect(await auditTypes(store)).toContain('notification.failed');
+  receiver.isUp = true;
+  await make().deliver();
+  expect(subjects(here)).toEqual(['02']);
+});
+
+test('attempts come less often the longer a receiver is down, and at once after it is back', async () => {
+  const { store, receiver, make } = await world({ ...HOOK, ...common });
+  receiver.isUp = false;
+  await store.audit([revoked('01')]);
+  const notifier = make();
+  const delays: number[] = [];
+  for (let n = 0; n < 20; n++) delays.push(await notifier.deliver());
+  expect(delays[0]).toBeLessThanOrEqual(1000);
+  expect(delays.at(-1)).toBeGreaterThanOrEqual(150_000);
+  expect(Math.max(...delays)).toBeLessThanOrEqual(300_000);
+  receiver.isUp = true;
+  expect(await notifier.deliver()).toBe(1000);
+});
+
+test('a node that is not on duty delivers nothing', async () => {
+  const here = await world({ ...HOOK, ...common });
+  await here.store.audit([revoked('01')]);
+  await here.make({ isOnDuty: () => false }).deliver();
+  expect(here.got).toEqual([]);
+  await here.make().deliver();
+  expect(subjects(here)).toEqual(['01']);
+});
+
+test('events and labels select; a further label counts, and records without an event are passed over', async () => {
+  const here = await world({ ...HOOK, ...common, events: ['certificate.revoked'], labels: ['devices', 'guests'] });
+  await here.store.audit([
+    ...[revoked('01'), event('certificate.issued', { ca: 'devices', serial: '02' })],
+    ...[event('certificate.revoked', { ca: 'lab', serial: '03' }), event('service.start')],
+    ...[event('certificate.held', { ca: 'lab', label: 'guests', serial: '04' })],
+  ]);
+  await here.make().deliver();
+  expect(subjects(here)).toEqual(['01', '04']);
+  expect(JSON.stringify(here.got)).not.toMatch(/hash|"seq"/);
+});
+
+test('mail is a digest of warnings, one in digest_interval, and is repeated until it is accepted', async () => {
+  const here = await world({ ...MAIL, ...common });
+  const { store, clock, got, receiver, make } = here;
+  const warn = () => store.audit([event('crl.overdue', { ca: 'devices', detail: 'late' }), revoked('01')]);
+  const notifier = make();
+  receiver.isUp = false;
+  await warn();
+  await warn();
+  await notifier.deliver();
+  expect(got).toEqual([]);
+  receiver.isUp = true;
+  await notifier.deliver();
+  expect(got.map((events) => events.map(({ type }) => type))).toEqual([['crl.overdue', 'crl.overdue']]);
+  await warn();
+  await notifier.deliver();
+  expect(got).toHaveLength(1);
+  clock.now += DAY;
+  await notifier.deliver();
+  expect(got.map(({ length }) => length)).toEqual([2, 1]);
+});
