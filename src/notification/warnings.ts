@@ -30,7 +30,7 @@ const [PLACE, UNTIL] = ['', 'expiring'];
 export class Warnings {
   readonly #options: WarningsOptions;
   readonly #states: CrlStates;
-  /** What was recorded: CRLs that are overdue, upstreams that are unavailable, certificates. */
+  /** What was recorded: CRLs that are overdue, remote CAs that are unavailable, certificates. */
   readonly #known = new Set<string>();
 
   constructor(options: WarningsOptions) {
