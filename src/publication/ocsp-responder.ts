@@ -45,31 +45,32 @@ class OcspLimiter {
     });
   }
 
+  /** @throws EstuaryError 503 {@link BUSY} after too many or too long waits; otherwise the error of `work` */
   run<T>(work: () => Promise<T>): Promise<T> {
     return this.#limiter.run(work, { waitMs: LONGEST_WAIT });
   }
 }
 
-/** @throws EstuaryError 503 {@link BUSY} after too many or too long waits; otherwise the error of `work` */
+/**
+ * Limits the signatures of one key. Only a few responses at a time enter the key's queue, so they delay certificates
+ * little.
+ */
 export class SigningLimiter {
   readonly #all: OcspLimiter;
-  /**
-   * Limits the signatures of one key. Only a few responses at a time enter the key's queue, so they delay certificates
-   * little.
-   */
+  /** Of responses for a single client (with a nonce), one at a time enters the common queue. */
   readonly #private = new OcspLimiter(1, PRIVATE_WAITING);
 
-  /** Of responses for a single client (with a nonce), one at a time enters the common queue. */
+  /** @param concurrency of the key's signatures */
   constructor(concurrency: number) {
     this.#all = new OcspLimiter(Math.max(1, Math.floor(concurrency / SHARE)), SHARED_WAITING);
   }
 
-  /** @param concurrency of the key's signatures */
+  /** Signs a response that any client may receive. @throws as {@link OcspLimiter.run} */
   shared<T>(sign: () => Promise<T>): Promise<T> {
     return this.#all.run(sign);
   }
 
-  /** Signs a response that any client may receive. @throws as {@link OcspLimiter.run} */
+  /** Signs a response for one client. @throws as {@link OcspLimiter.run} */
   private<T>(sign: () => Promise<T>): Promise<T> {
     return this.#private.run(() => this.#all.run(sign));
   }
@@ -77,7 +78,7 @@ export class SigningLimiter {
 
 interface OcspResponderOptions {
   readonly store: Pick<CertificateStore, 'getCertificates'>;
-  /** Signs a response for one client. @throws as {@link OcspLimiter.run} */
+  /** Validity of a response, in seconds. */
   readonly validity: number;
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly now: () => number;
@@ -85,7 +86,7 @@ interface OcspResponderOptions {
 
 export interface OcspAnswer {
   readonly der: Buffer;
-  /** Validity of a response, in seconds. */
+  /** Validity of a response that other clients may receive; undefined: do not cache. */
   readonly cacheable: { readonly thisUpdate: number; readonly nextUpdate: number } | undefined;
 }
 
@@ -98,28 +99,29 @@ interface Signed {
 interface Finding {
   readonly certId: CertId;
   readonly status: OcspStatus;
+  /** Time of the status, which becomes thisUpdate even if the signature has to wait. */
   readonly asOf: number;
 }
 
-/** Validity of a response that other clients may receive; undefined: do not cache. */
+/** Cached responses without a nonce. */
 const MAX_KEPT = 10_000;
-/** Time of the status, which becomes thisUpdate even if the signature has to wait. */
+/** Concurrent store lookups, few enough to leave the store to enrollments, and lookups that may wait. */
 const LOOKED_UP = 2;
 const LOOKUPS_WAITING = 256;
-/** Cached responses without a nonce. */
+/** Maximum hex digits of a serial number: 20 octets (RFC 5280 §4.1.2.2). */
 const LONGEST_SERIAL = 40;
-/** Concurrent store lookups, few enough to leave the store to enrollments, and lookups that may wait. */
+/** Milliseconds between log entries about too many requests. */
 const BUSY_LOGGED_EVERY = 10_000;
 
 export class OcspResponder {
   readonly #options: OcspResponderOptions;
-  /** Maximum hex digits of a serial number: 20 octets (RFC 5280 §4.1.2.2). */
+  /** By CA, CertID and status: a revocation changes the key, so a cached response is never wrong. */
   readonly #kept = new Map<string, Signed>();
   readonly #underWay = new Map<string, Promise<Signed>>();
   readonly #lookups = new OcspLimiter(LOOKED_UP, LOOKUPS_WAITING);
-  /** Milliseconds between log entries about too many requests. */
+  /** By the fingerprint of the key's certificate. */
   readonly #signing = new Map<string, SigningLimiter>();
-  /** By CA, CertID and status: a revocation changes the key, so a cached response is never wrong. */
+  /** Anyone can cause these. */
   readonly #malformed: CountedLines;
   #busyLogged = -Infinity;
 
@@ -128,12 +130,12 @@ export class OcspResponder {
     this.#malformed = new CountedLines(options.log);
   }
 
-  /** By the fingerprint of the key's certificate. */
+  /** The response to a DER OCSPRequest. Never throws: errors become OCSP error responses. */
   async answer(ca: Ca, signer: StatusSigner, request: Buffer): Promise<OcspAnswer> {
     try {
       const parsed = parseOcspRequest(request);
       const findings = await this.#lookups.run(() => this.#look(ca, parsed.certIds));
-      // Anyone can cause these.
+      // Anyone can invent serial numbers: unknown ones are not worth a signature (RFC 5019 §2.2.3).
       if (findings.every(({ status }) => status.status === 'unknown'))
         return { der: failureResponse('unauthorized'), cacheable: undefined };
       const signed = await this.#respond(ca, signer, findings, parsed);
@@ -160,7 +162,7 @@ export class OcspResponder {
     this.#options.log.warn({ ca: ca.label, detail: describe(error) }, 'OCSP requests get tryLater');
   }
 
-  /** The response to a DER OCSPRequest. Never throws: errors become OCSP error responses. */
+  /** Sequential: a request about many certificates uses the store no more than one about one. */
   async #look(ca: Ca, certIds: readonly CertId[]): Promise<Finding[]> {
     const findings: Finding[] = [];
     const asOf = Math.floor(this.#options.now() / 1000) * 1000;
@@ -168,7 +170,7 @@ export class OcspResponder {
     return findings;
   }
 
-  /** Anyone can invent serial numbers: unknown ones are not worth a signature (RFC 5019 §2.2.3). */
+  /** `unknown`: another issuer, or a serial number that this CA never issued. */
   async #status(ca: Ca, certId: CertId): Promise<OcspStatus> {
     const { subject, spki } = ca.certificate;
     if (!isOfIssuer(certId, { name: subject.der, spki })) return { status: 'unknown' };
@@ -184,13 +186,13 @@ export class OcspResponder {
     try {
       return await this.#limiter(signer, ca).private(() => this.#sign(ca, signer, findings, nonce));
     } catch (error) {
-      // Sequential: a request about many certificates uses the store no more than one about one.
+      // A response without the nonce, which responders may omit, is better than none.
       if (only === undefined || !isBusy(error)) throw error;
       return await this.#shared(ca, signer, only);
     }
   }
 
-  /** `unknown`: another issuer, or a serial number that this CA never issued. */
+  /** The cached response about one certificate, signed once for all clients. */
   async #shared(ca: Ca, signer: StatusSigner, finding: Finding): Promise<Signed> {
     const key = keyOf(ca, finding);
     const kept = this.#kept.get(key);
@@ -241,7 +243,7 @@ export class OcspResponder {
   }
 }
 
-/** A response without the nonce, which responders may omit, is better than none. */
+/** Small Buffers share pools of 64 KiB, which thousands of cached slices would retain. */
 function unpooledCopy(bytes: Buffer): Buffer {
   const own = Buffer.allocUnsafeSlow(bytes.length);
   bytes.copy(own);
@@ -253,7 +255,7 @@ function keyOf({ certificate }: Ca, { certId, status }: Finding): string {
   return `${certificate.fingerprint} ${status.status} ${revoked} ${certId.der.toString('latin1')}`;
 }
 
-/** The cached response about one certificate, signed once for all clients. */
+/** No response outlives the responder's certificate; then the CA signs. */
 function usable(delegate: OcspDelegate | undefined, from: number, until: number): OcspDelegate | undefined {
   if (delegate === undefined) return undefined;
   const { notBefore, notAfter } = delegate.certificate;
