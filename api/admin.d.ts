@@ -245,8 +245,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The replacement campaigns
-         * @description The replacement campaigns.
+         * List the replacement campaigns
+         * @description List the replacement campaigns.
          */
         get: operations["getRenewals"];
         put?: never;
@@ -269,8 +269,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One campaign, and how far it is
-         * @description One campaign, and how far it is.
+         * Get a campaign and its progress
+         * @description Get a campaign and its progress.
          */
         get: operations["getRenewalsById"];
         put?: never;
@@ -953,7 +953,7 @@ export interface components {
              */
             invalidity_date?: string;
         };
-        /** @description What is to be replaced, and by when. */
+        /** @description The certificates to replace, and the deadline. */
         RenewalStart: {
             filter: {
                 /** @description A CA's label. */
@@ -994,53 +994,53 @@ export interface components {
         /** @description A replacement campaign. */
         Renewal: {
             id: string;
-            /** @description As it was given. */
+            /** @description The filters of the campaign. */
             filter: {
                 [key: string]: unknown;
             };
             /**
              * Format: date-time
-             * @description Certificates that were issued later are not meant.
+             * @description The campaign ignores certificates issued later.
              */
             starts_at: string;
             /**
              * Format: date-time
-             * @description Until when they are to be replaced.
+             * @description The deadline.
              */
             by: string;
             created_by: string;
             reason: string | null;
             explanation_url: string | null;
         };
-        /** @description A replacement campaign, and how far it is. */
+        /** @description A replacement campaign and its progress. */
         RenewalProgress: {
             id: string;
-            /** @description As it was given. */
+            /** @description The filters of the campaign. */
             filter: {
                 [key: string]: unknown;
             };
             /**
              * Format: date-time
-             * @description Certificates that were issued later are not meant.
+             * @description The campaign ignores certificates issued later.
              */
             starts_at: string;
             /**
              * Format: date-time
-             * @description Until when they are to be replaced.
+             * @description The deadline.
              */
             by: string;
             created_by: string;
             reason: string | null;
             explanation_url: string | null;
-            /** @description Certificates that are meant and neither revoked nor expired without a replacement. */
+            /** @description Matching certificates that are neither revoked nor expired without a replacement. */
             total: number;
-            /** @description Their holder has a newer certificate with the same names, or for the same device. */
+            /** @description Certificates whose holder has a newer one with the same names, or for the same device. */
             replaced: number;
-            /** @description Not replaced yet, and it is not time. */
+            /** @description Certificates that are not replaced and not due. */
             waiting: number;
-            /** @description Not replaced yet: the last attempt was rejected or failed. */
+            /** @description Certificates that are not replaced, and whose last attempt was rejected or failed. */
             failed: number;
-            /** @description Not replaced when `by` had passed. */
+            /** @description Certificates that are not replaced after `by`. */
             overdue: number;
             /** @description The first 100 that are overdue. */
             overdue_certificates: components["schemas"]["Certificate"][];
@@ -3128,7 +3128,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        /** @description What is to be replaced, and by when. */
+        /** @description The certificates to replace, and the deadline. */
         requestBody: {
             content: {
                 "application/json": components["schemas"]["RenewalStart"];
@@ -3220,7 +3220,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A replacement campaign, and how far it is. */
+            /** @description A replacement campaign and its progress. */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -502,10 +502,10 @@ describe('a session is valid no longer than what it began with', () => {
 
   test('an attempt with the session of another certificate is recorded', async () => {
     const session = await begin(certificate);
-    expect(await session.resumed()).toBe('it began with another client certificate');
+    expect(await session.resumed()).toBe('it was started with another client certificate');
     const { items } = await session.setup.store.listAudit({ limit: 10, type: 'auth.admin' });
     expect(items.map(({ outcome, address, detail }) => [outcome, address, detail])).toEqual([
-      ['failure', '192.0.2.1', 'session: it began with another client certificate'],
+      ['failure', '192.0.2.1', 'session: it was started with another client certificate'],
     ]);
   });
 

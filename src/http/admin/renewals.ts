@@ -24,9 +24,9 @@ import {
 
 const properties = {
   id: Type.String(),
-  filter: Type.Object({}, { additionalProperties: true, description: 'As it was given.' }),
-  starts_at: Timestamp('Certificates that were issued later are not meant.'),
-  by: Timestamp('Until when they are to be replaced.'),
+  filter: Type.Object({}, { additionalProperties: true, description: 'The filters of the campaign.' }),
+  starts_at: Timestamp('The campaign ignores certificates issued later.'),
+  by: Timestamp('The deadline.'),
   created_by: Type.String(),
   reason: nullable(Type.String()),
   explanation_url: nullable(Type.String()),
@@ -37,17 +37,17 @@ const Progress = Type.Object(
   {
     ...properties,
     total: Type.Integer({
-      description: 'Certificates that are meant and neither revoked nor expired without a replacement.',
+      description: 'Matching certificates that are neither revoked nor expired without a replacement.',
     }),
     replaced: Type.Integer({
-      description: 'Their holder has a newer certificate with the same names, or for the same device.',
+      description: 'Certificates whose holder has a newer one with the same names, or for the same device.',
     }),
-    waiting: Type.Integer({ description: 'Not replaced yet, and it is not time.' }),
-    failed: Type.Integer({ description: 'Not replaced yet: the last attempt was rejected or failed.' }),
-    overdue: Type.Integer({ description: 'Not replaced when `by` had passed.' }),
+    waiting: Type.Integer({ description: 'Certificates that are not replaced and not due.' }),
+    failed: Type.Integer({ description: 'Certificates that are not replaced, and whose last attempt was rejected or failed.' }),
+    overdue: Type.Integer({ description: 'Certificates that are not replaced after `by`.' }),
     overdue_certificates: Type.Array(CertificateRecord, { description: `The first ${REPORTED} that are overdue.` }),
   },
-  { title: 'RenewalProgress', description: 'A replacement campaign, and how far it is.' },
+  { title: 'RenewalProgress', description: 'A replacement campaign and its progress.' },
 );
 
 const Start = strictObject(
@@ -57,7 +57,7 @@ const Start = strictObject(
     reason: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })),
     explanation_url: Type.Optional(Type.String({ pattern: '^https?://', maxLength: 2000 })),
   },
-  { title: 'RenewalStart', description: 'What is to be replaced, and by when.' },
+  { title: 'RenewalStart', description: 'The certificates to replace, and the deadline.' },
 );
 
 const params = Type.Object({ id: Type.String() });
@@ -120,7 +120,7 @@ export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra', 'auditor'], labels: 'records' },
       schema: {
-        summary: 'The replacement campaigns',
+        summary: 'List the replacement campaigns',
         tags: ['renewals'],
         querystring: strictObject(listQuery),
         response: { 200: listOf(Renewal, 'In the order of their start.'), ...errorResponses(400) },
@@ -137,7 +137,7 @@ export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
     {
       config: { access: ['ra', 'auditor'], labels: 'records' },
       schema: {
-        summary: 'One campaign, and how far it is',
+        summary: 'Get a campaign and its progress',
         tags: ['renewals'],
         params,
         querystring: strictObject({}),

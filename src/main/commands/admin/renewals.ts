@@ -6,7 +6,7 @@ import { LIST, lists, readFilters } from './list.ts';
 import { RENEWALS } from './output.ts';
 import { readTime } from './times.ts';
 
-const id = argument('as the list shows it');
+const id = argument('ID of the campaign, as in the list');
 const path = (campaign: string): string => `/admin/renewals/${encodeURIComponent(campaign)}`;
 const [reading, changing] = [
   ['admin', 'ra', 'auditor'],
@@ -16,12 +16,12 @@ const [reading, changing] = [
 export const RENEWAL_COMMANDS: readonly Entry[] = [
   adminCommand(
     'renewal start',
-    'Have every certificate that filters find replaced by a time.',
+    'Start a campaign: every certificate that matches the filters is replaced by a deadline.',
     {
       ...filters,
-      by: required('TIME', 'until when: a time, or from now, such as 5d'),
+      by: required('TIME', 'deadline: a time, or a period such as 5d'),
       reason: value('TEXT', 'why'),
-      'explanation-url': value('URL', 'a page that says more'),
+      'explanation-url': value('URL', 'a page with details'),
       ...FORMATS,
     },
     records((values, now) => ({
@@ -38,14 +38,14 @@ export const RENEWAL_COMMANDS: readonly Entry[] = [
   ),
   adminCommand(
     'renewal list',
-    'The replacement campaigns.',
+    'List the replacement campaigns.',
     LIST,
     lists({ path: '/admin/renewals', kind: RENEWALS, filters: {}, csv: false }),
     { calls: ['GET /admin/renewals'], roles: reading },
   ),
   adminCommand(
     'renewal show',
-    'How far a campaign is, and what is overdue.',
+    'Show the progress of a campaign, and what is overdue.',
     { id, ...FORMATS },
     records((values) => ({ path: path(values.id) })),
     { calls: ['GET /admin/renewals/{id}'], roles: reading },
@@ -56,7 +56,7 @@ export const RENEWAL_COMMANDS: readonly Entry[] = [
     { id },
     async (values, { client, out }) => {
       await client.record('DELETE', path(values.id));
-      out(`campaign ${values.id} is ended\n`);
+      out(`ended the campaign ${values.id}\n`);
       return EXIT.ok;
     },
     { calls: ['DELETE /admin/renewals/{id}'], roles: changing },
