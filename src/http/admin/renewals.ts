@@ -43,7 +43,9 @@ const Progress = Type.Object(
       description: 'Certificates whose holder has a newer one with the same names, or for the same device.',
     }),
     waiting: Type.Integer({ description: 'Certificates that are not replaced and not due.' }),
-    failed: Type.Integer({ description: 'Certificates that are not replaced, and whose last attempt was rejected or failed.' }),
+    failed: Type.Integer({
+      description: 'Certificates that are not replaced, and whose last attempt was rejected or failed.',
+    }),
     overdue: Type.Integer({ description: 'Certificates that are not replaced after `by`.' }),
     overdue_certificates: Type.Array(CertificateRecord, { description: `The first ${REPORTED} that are overdue.` }),
   },
