@@ -56,23 +56,31 @@ export class TransportError extends Error {
   }
 }
 
-/** The longest responses are lists and pages of pretty-printed certificates: some hundred kilobytes. */
-const MAX_ANSWER = 4 << 20;
-/** Milliseconds to keep an idle connection; Tomcat closes it after 20 s or more. */
-const KEEP_ALIVE = 10_000;
+interface HttpLimits {
+  /** Default: 4 MiB. The longest responses are lists and pages of pretty-printed certificates, some hundred kilobytes. */
+  readonly maxAnswer?: number;
+  /** Milliseconds to keep an idle connection. Default: 10 s; Tomcat closes it after 20 s or more. */
+  readonly keepAlive?: number;
+  /** Default: 64. */
+  readonly maxConnections?: number;
+}
 
 export class HttpClient {
   /** Without a path or a trailing slash. */
   readonly url: string;
   readonly #base: URL;
-  readonly #tls: ClientTls;
+  readonly #tls: ClientTls & { readonly rejectUnauthorized: true };
   readonly #agent: Agent;
+  readonly #maxAnswer: number;
 
-  constructor(url: string, tls: ClientTls) {
+  constructor(url: string, tls: ClientTls, limits: HttpLimits = {}) {
+    const { maxAnswer = 4 << 20, keepAlive: timeout = 10_000, maxConnections: maxSockets = 64 } = limits;
     this.#base = new URL(url);
     this.url = this.#base.origin;
-    this.#tls = tls;
-    this.#agent = new Agent({ keepAlive: true, timeout: KEEP_ALIVE, maxSockets: 64, ...tls });
+    // Regardless of NODE_TLS_REJECT_UNAUTHORIZED.
+    this.#tls = { ...tls, rejectUnauthorized: true };
+    this.#agent = new Agent({ keepAlive: true, timeout, maxSockets, ...this.#tls });
+    this.#maxAnswer = maxAnswer;
   }
 
   call(options: HttpCall): Promise<HttpAnswer> {
@@ -111,7 +119,8 @@ export class HttpClient {
         response.on('data', (chunk: Buffer) => {
           size += chunk.length;
           chunks.push(chunk);
-          if (size > MAX_ANSWER) request.destroy(new Error(`${this.url} responded with more than ${MAX_ANSWER} bytes`));
+          if (size > this.#maxAnswer)
+            request.destroy(new Error(`${this.url} responded with more than ${this.#maxAnswer} bytes`));
         });
         response.on('error', fail);
         response.on('end', () => {

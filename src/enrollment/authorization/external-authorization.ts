@@ -1,6 +1,5 @@
 /** `[ca.authorization]`: somebody else's word on a request, once for each (docs/reference/authorization.md). */
-import { Agent, request as httpsRequest } from 'node:https';
-import { type ClientTls, clientTls } from '../../ca/remote/http.ts';
+import { type ClientTls, clientTls, HttpClient, TransportError } from '../../ca/remote/http.ts';
 import type { ServiceMaterial } from '../../config/material/material.ts';
 import type { CaConfig } from '../../config/schema.ts';
 import { describe, type EstuaryError, forbidden, unavailable } from '../../errors.ts';
@@ -9,88 +8,13 @@ import { InputError } from '../../pki/input-error.ts';
 import { FairLimiter } from '../../process/fair-limiter.ts';
 import { type AuthorizationRequest, type Decision, type Override, readAnswer } from './messages.ts';
 
-/** The connection to the service: verified TLS, keep-alive, no redirects, bounded time and size. */
+/** Limits of a service: at most 64 KiB per response. Servers close idle connections after five seconds or more. */
+const LIMITS = { maxAnswer: 64 << 10, keepAlive: 4000 };
 
 /** No valid response; the message is for the log. */
-class ServiceError extends Error {
-  constructor(message: string, cause?: unknown) {
-    super(message, { cause });
-    this.name = 'ServiceError';
-  }
-}
+class ServiceError extends Error {}
 
-/** Octets. */
-const MAX_ANSWER = 64 << 10;
-/** Milliseconds to keep an idle connection: servers close theirs after five seconds or more. */
-const KEEP_ALIVE = 4000;
-
-class HttpsService {
-  readonly #url: URL;
-  readonly #agent: Agent;
-  readonly #token: string | undefined;
-
-  /** @param connections maximum */
-  constructor(url: string, tls: ClientTls, token: string | undefined, connections: number) {
-    this.#url = new URL(url);
-    this.#token = token;
-    this.#agent = new Agent({
-      keepAlive: true,
-      timeout: KEEP_ALIVE,
-      maxSockets: connections,
-      minVersion: 'TLSv1.2',
-      rejectUnauthorized: true,
-      ...tls,
-    });
-  }
-
-  /**
-   * Sends one POST without retries.
-   * @param timeout milliseconds until the response is complete
-   * @returns the body of a 200
-   * @throws ServiceError
-   */
-  post(json: string, timeout: number): Promise<Buffer> {
-    const body = Buffer.from(json, 'utf8');
-    return new Promise((resolve, reject) => {
-      const request = httpsRequest(this.#url, {
-        method: 'POST',
-        agent: this.#agent,
-        headers: {
-          'Content-Type': 'application/json',
-          'Content-Length': body.length,
-          Accept: 'application/json',
-          ...(this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }),
-        },
-      });
-      const late = setTimeout(() => request.destroy(new Error('no response in time')), Math.max(0, timeout));
-      const fail = (error: Error): void => {
-        clearTimeout(late);
-        reject(new ServiceError(error.message, error));
-      };
-      request.on('error', fail);
-      request.on('response', (response) => {
-        const chunks: Buffer[] = [];
-        let size = 0;
-        if (response.statusCode !== 200) request.destroy(new Error(`responded with status ${response.statusCode}`));
-        response.on('data', (chunk: Buffer) => {
-          size += chunk.length;
-          chunks.push(chunk);
-          if (size > MAX_ANSWER) request.destroy(new Error(`responded with more than ${MAX_ANSWER} bytes`));
-        });
-        response.on('error', fail);
-        response.on('end', () => {
-          clearTimeout(late);
-          resolve(Buffer.concat(chunks));
-        });
-      });
-      request.end(body);
-    });
-  }
-
-  close(): void {
-    this.#agent.destroy();
-  }
-}
+type AuthorizationConfig = NonNullable<CaConfig['authorization']>;
 
 type AuthorizationOutcome = 'allowed' | 'denied' | 'failed';
 
@@ -107,12 +31,23 @@ const WAITING_PER_CALL = 16;
 const SHARE_OF_ONE = 3 / 4;
 
 class Service {
-  readonly #https: HttpsService;
+  readonly #client: HttpClient;
+  /** Path and query of the service's URL. */
+  readonly #path: string;
+  readonly #headers: Readonly<Record<string, string>>;
   readonly #limiter: FairLimiter;
   readonly #timeout: number;
 
-  constructor(https: HttpsService, calls: number, timeout: number) {
-    this.#https = https;
+  constructor({ url, bearer_token, timeout, max_calls: calls }: AuthorizationConfig, tls: ClientTls) {
+    const { origin, pathname, search } = new URL(url);
+    this.#client = new HttpClient(origin, tls, { ...LIMITS, maxConnections: calls });
+    this.#path = `${pathname}${search}`;
+    const token = bearer_token?.reveal().toString('utf8');
+    this.#headers = {
+      'Content-Type': 'application/json',
+      Accept: 'application/json',
+      ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
+    };
     const queue = calls * WAITING_PER_CALL;
     this.#limiter = new FairLimiter({
       concurrency: calls,
@@ -120,20 +55,26 @@ class Service {
       perKey: { concurrency: Math.ceil(calls * SHARE_OF_ONE), queue },
       busy: (detail) => new ServiceError(detail),
     });
-    this.#timeout = timeout;
+    this.#timeout = timeout * 1000;
   }
 
-  /** @throws ServiceError; InputError */
+  /** One POST without retries or redirects. @throws ServiceError; TransportError; InputError */
   ask(request: AuthorizationRequest): Promise<Decision> {
-    const deadline = performance.now() + this.#timeout;
+    const deadline = Date.now() + this.#timeout;
+    const body = Buffer.from(JSON.stringify(request), 'utf8');
     return this.#limiter.run(
-      async () => readAnswer(await this.#https.post(JSON.stringify(request), deadline - performance.now())),
+      async () => {
+        const call = { method: 'POST', path: this.#path, headers: this.#headers, body, deadline } as const;
+        const answer = await this.#client.call(call);
+        if (answer.status !== 200) throw new ServiceError(`responded with status ${answer.status}`);
+        return readAnswer(answer.body);
+      },
       { waitMs: this.#timeout },
     );
   }
 
   close(): void {
-    this.#https.close();
+    this.#client.close();
   }
 }
 
@@ -156,14 +97,7 @@ export class AuthorizationServices {
     for (const { table, authorization: material } of [...cas, ...[...labels.values()].flat()]) {
       const { label, authorization } = table;
       if (authorization === undefined) continue;
-      const { url, bearer_token, timeout, max_calls } = authorization;
-      const https = new HttpsService(
-        url,
-        clientTls(material ?? {}),
-        bearer_token?.reveal().toString('utf8'),
-        max_calls,
-      );
-      services.set(label, new Service(https, max_calls, timeout * 1000));
+      services.set(label, new Service(authorization, clientTls(material ?? {})));
     }
     return new AuthorizationServices(services);
   }
@@ -235,7 +169,8 @@ export class ExternalAuthorization {
       outcome = decision.allow ? 'allowed' : 'denied';
       return decision;
     } catch (error) {
-      if (error instanceof ServiceError || error instanceof InputError) throw this.failure(request, describe(error));
+      if (error instanceof ServiceError || error instanceof TransportError || error instanceof InputError)
+        throw this.failure(request, describe(error));
       throw error;
     } finally {
       this.#context.observe(request.ca, outcome, (performance.now() - start) / 1000);
