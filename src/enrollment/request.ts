@@ -1,4 +1,4 @@
-/** What the stages of a request share (docs/internals/architecture.md, "A request's way"). */
+/** What the stages of a request share (docs/internals/architecture.md, "The enrollment pipeline"). */
 import { tokenEvent } from '../audit/applied-events.ts';
 import type { AuditedRequester, AuditEvent } from '../audit/event.ts';
 import { auditedRequester, type Identity, type PresentedCredentials, tokenMethod, tokenOf } from '../auth/identity.ts';

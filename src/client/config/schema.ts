@@ -210,7 +210,7 @@ const certificate = table(
     }),
     formats: list(choice(FORMATS, { description: 'A format.' }), {
       description:
-        'Beside the PEM files: `combined` (`combined.pem`: chain and key, for HAProxy), `pkcs12` (`bundle.p12`).',
+        'In addition to the PEM files: `combined` (`combined.pem`: chain and key, for HAProxy), `pkcs12` (`bundle.p12`).',
     }),
     pkcs12_password_file: optional(path({ description: 'The password of `bundle.p12`.' }), 'an empty password'),
     owner: optional(

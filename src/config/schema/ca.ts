@@ -347,7 +347,7 @@ export const label = list(
   ),
   {
     description:
-      'Further labels of the CAs (docs/guides/names.md): one key, serial numbers, CRL and OCSP, and for each label a profile and rules of its own. A certificate of one label neither authenticates nor is renewed at another.',
+      'Further labels of the CAs (docs/guides/names.md): one key, serial numbers, CRL and OCSP, and for each label a separate profile and rules. A certificate of one label neither authenticates nor is renewed at another.',
     default: [],
     live: true,
   },

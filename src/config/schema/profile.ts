@@ -179,7 +179,7 @@ const extensions = list(
   ),
   {
     description:
-      'Further extensions of issued certificates (docs/internals/issuance.md); what a CSR asks for beside these is not copied.',
+      'Further extensions of issued certificates (docs/internals/issuance.md); other requested extensions are not copied.',
     default: [],
   },
 );

@@ -90,7 +90,7 @@ export const est = table(
       }),
       {
         description:
-          "Balancers that tell each client's address in a PROXY protocol header (version 1 or 2) before TLS; they must send one, and from elsewhere it is refused. Name balancers only: whoever is listed can claim any address (docs/guides/load-balancer.md).",
+          "Balancers that tell each client's address in a PROXY protocol header (version 1 or 2) before TLS; they must send one, and from elsewhere it is refused. List balancers only: a listed host can claim any address (docs/guides/load-balancer.md).",
         default: [],
       },
     ),
@@ -114,7 +114,7 @@ export const est = table(
       default: false,
     }),
     fullcmc_require_mtls: boolean({
-      description: 'Asks for a valid client certificate on /fullcmc, beside the signature of the CMC request.',
+      description: 'Asks for a valid client certificate on /fullcmc, in addition to the signature of the CMC request.',
       default: true,
     }),
     require_pop_linking: boolean({
@@ -214,7 +214,7 @@ export const tls = table(
         },
         {
           description:
-            'In place of `certificate` and `private_key`: the server gets its certificate from one of its own CAs, outside of that one’s profile, and renews it (docs/guides/server-certificate.md).',
+            'In place of `certificate` and `private_key`: the server gets its certificate from a CA of this server, without its profile, and renews it (docs/guides/server-certificate.md).',
         },
       ),
     ),

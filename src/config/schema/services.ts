@@ -203,7 +203,7 @@ export const store = table(
     node_name: optional(
       text({
         description:
-          "The name of this server in its audit records; the host's name unless given. Of those that share a `postgres` each has one of its own.",
+          "The name of this server in its audit records; the host's name unless given. Each server on a shared `postgres` needs a different one.",
         allowed: '1 to 64 letters, digits, "-", "." or "_"',
         pattern: /^[A-Za-z0-9._-]{1,64}$/,
       }),
@@ -235,7 +235,7 @@ export const audit = table(
     }),
     checkpoint_key: optional(
       path({
-        description: 'PEM file with the private key of the checkpoints, of its own, not that of a CA or of TLS.',
+        description: 'PEM file with the private key of the checkpoints, not that of a CA or of TLS.',
       }),
     ),
   },
