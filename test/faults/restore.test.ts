@@ -94,7 +94,7 @@ beforeAll(async () => {
   await crl();
 
   const backup = await command('backup', '--to', join(estuary.dir, 'backup'));
-  expect(backup.output).toContain('the backup is whole');
+  expect(backup.output).toContain('the backup is complete');
   expect(backup.code).toBe(0);
 
   expect(await enroll('used', used.token)).toBe(200);
