@@ -11,6 +11,7 @@ import type { ClientContext } from './context.ts';
 import { attemptEnrollment } from './enrollment.ts';
 import { accessOf, CertificateFolder, type LiveCertificate } from './keep/certificate-folder.ts';
 import { changeOf, FIRST_STATE, type State } from './keep/state.ts';
+import { askForRenewal } from './renewal-information.ts';
 import { clockProblem, renewalTime, retryDelay } from './status.ts';
 import { removeOldTokenKeys } from './token/keys.ts';
 
@@ -34,6 +35,7 @@ export interface StepResult {
 
 /** The clock of a starting machine is usually set soon. */
 const CLOCK_RETRY = 60_000;
+const LEAST_AGE = 3_600_000;
 
 export class CertificateAgent {
   readonly #config: CertificateConfig;
@@ -56,7 +58,7 @@ export class CertificateAgent {
   async step(options: StepOptions = {}): Promise<StepResult> {
     try {
       this.#folder.recover(this.#context.now());
-      const result = await this.#certificate(options);
+      const result = await this.#planned(await this.#certificate(options), options);
       const hook = await this.#announce(options);
       if (hook === undefined) {
         await removeOldTokenKeys(this.#config, this.#folder, this.#context);
@@ -85,7 +87,8 @@ export class CertificateAgent {
           ? Math.max(isUnderWay ? 0 : this.#renewalTime(live), nextAttempt)
           : successor.certificate.notBefore.getTime();
       const isTold = live === undefined || announced === changeOf(live.version, this.#folder.caPem());
-      return Math.min(certificate, isTold ? Infinity : nextHook);
+      const ask = successor === undefined && !isUnderWay ? this.#askAt(live) : Infinity;
+      return Math.min(certificate, ask, isTold ? Infinity : nextHook);
     } catch {
       // The step reports the problem.
       return now;
@@ -124,6 +127,24 @@ export class CertificateAgent {
     // A forced new enrollment continues until a renewal is due.
     const anew = force === 'enroll' || (force === undefined && pending?.operation === 'simpleenroll' && now < due);
     return this.#attempt(live, state, anew);
+  }
+
+  /** Asks the server when to renew, if it is time. A person who asked for a step does not wait for it. */
+  async #planned(result: StepResult, { force, explicit = force !== undefined }: StepOptions): Promise<StepResult> {
+    const live = this.#folder.live();
+    const isSettled = result.outcome === 'valid' || result.outcome === 'changed';
+    if (explicit || live === undefined || !isSettled || this.#folder.successor() !== undefined) return result;
+    if (this.#context.now() >= this.#askAt(live)) {
+      const former = this.#folder.state().renewal;
+      const renewal = await askForRenewal(this.#config, this.#server, this.#folder, this.#context, live, former);
+      this.#folder.saveState({ ...this.#folder.state(), renewal });
+    }
+    return { ...result, next: Math.min(this.#renewalTime(live), this.#askAt(live)) };
+  }
+
+  #askAt({ version }: LiveCertificate): number {
+    const { renewal } = this.#folder.state();
+    return renewal?.version === version ? renewal.ask : 0;
   }
 
   async #attempt(live: LiveCertificate | undefined, state: State, anew: boolean): Promise<StepResult> {
@@ -211,7 +232,12 @@ export class CertificateAgent {
   }
 
   #renewalTime(live: LiveCertificate): number {
-    return renewalTime(live.certificate, this.#point());
+    const { renewal } = this.#folder.state();
+    const suggested = renewal?.version === live.version ? renewal.at : 0;
+    if (suggested === 0 || suggested >= live.certificate.notAfter.getTime())
+      return renewalTime(live.certificate, this.#point());
+    // A server that suggests a time in the past for each new certificate must not cause a renewal after the other.
+    return Math.max(suggested, live.certificate.notBefore.getTime() + Math.min(LEAST_AGE, lifetimeOf(live) / 2));
   }
 
   #point(): number {

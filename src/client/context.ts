@@ -12,6 +12,7 @@ import {
   EstServer,
   type EstServerSettings,
   type MakeCsr,
+  type RenewalInformation,
 } from './http/est-server.ts';
 import { DISK, type Disk } from './keep/disk.ts';
 import { openToken, type TokenKeys } from './token/token.ts';
@@ -24,6 +25,7 @@ export interface EstOperations {
   caCertificates(): Promise<Certificate[]>;
   csrAttributes(authenticate?: boolean): Promise<AttrOrOid[]>;
   enroll(operation: EnrollmentOperation, csr: MakeCsr): Promise<EnrollmentAnswer>;
+  renewalInfo?(id: string): Promise<RenewalInformation | undefined>;
   close(): void;
 }
 

@@ -26,6 +26,34 @@ describe('the way of a certificate', () => {
     expect(world.hooks).toEqual(world.issued.map(({ serialNumber }) => serialNumber));
   });
 
+  test('asks for renewal information after issuance and at each Retry-After, and renews within the suggested window', async () => {
+    const world = await ClientWorld.make();
+    const window = { start: START + 2 * DAY, end: START + 3 * DAY, retryAfter: 6 * 3600 };
+    world.window = window;
+    await world.step();
+    expect(world.asked.map(({ time }) => time)).toEqual([START]);
+    await world.until(START + 1.9 * DAY);
+    expect(world.asked.length).toBeGreaterThanOrEqual(7);
+    expect(world.requests).toHaveLength(1);
+    // A campaign.
+    world.window = { ...window, start: START + 1.8 * DAY, end: START + 1.95 * DAY };
+    await world.until(START + 2.2 * DAY);
+    world.window = undefined;
+    await world.until(START + 4 * DAY);
+    const [, renewed, ...more] = world.requests;
+    expect([renewed?.operation, more.length]).toEqual(['simplereenroll', 0]);
+    expect(renewed?.time).toBeGreaterThan(START + 1.9 * DAY);
+    expect(renewed?.time).toBeLessThanOrEqual(START + 2.2 * DAY);
+  });
+
+  test('an invalid window, or none, leaves the schedule of the client', async () => {
+    const world = await ClientWorld.make();
+    world.window = { start: START + 50 * DAY, end: START + 60 * DAY, retryAfter: 0 };
+    await world.step();
+    await world.until(START + 9 * DAY);
+    expect(((world.requests[1]?.time ?? 0) - START) / (10 * DAY)).toBeLessThan(0.73);
+  });
+
   test('new_key = false keeps the key', async () => {
     const world = await ClientWorld.make();
     world.config = configOf({ new_key: false });

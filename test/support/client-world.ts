@@ -2,6 +2,8 @@
  * A world for `estuary client` in which time is a number, the disk a map and the EST server a function: a client can be killed at each of its
  * steps, and months pass in a moment. It is in no way a server to learn from; those are tried elsewhere.
  */
+import { encodeAuthorityKeyIdentifier } from '../../src/pki/x509/extensions.ts';
+import type { RenewalInformation } from '../../src/client/http/est-server.ts';
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { dirname } from 'node:path';
 import { CertificateAgent, type StepResult } from '../../src/client/certificate-agent.ts';
@@ -151,6 +153,10 @@ export class ClientWorld {
     };
   }
 
+  /** What the server suggests for the first certificate, and when it was asked. */
+  window: RenewalInformation | undefined;
+  readonly asked: { readonly id: string; readonly time: number }[] = [];
+
   /** The keys in its token, by id. */
   readonly tokenKeys = new Map<string, GeneratedPair>();
 
@@ -189,6 +195,10 @@ export class ClientWorld {
       caCertificates: () => {
         this.#tick();
         return Promise.resolve([...this.cas.listed]);
+      },
+      renewalInfo: (id) => {
+        this.asked.push({ id, time: this.now });
+        return Promise.resolve(this.issued.length > 1 ? undefined : this.window);
       },
       csrAttributes: () => {
         this.#tick();
@@ -230,6 +240,7 @@ export class ClientWorld {
       extensions: [
         keyUsage('digitalSignature'),
         extKeyUsage(OID.clientAuth),
+        { oid: OID.authorityKeyIdentifier, critical: false, value: encodeAuthorityKeyIdentifier(Buffer.alloc(20, 1)) },
         ...extensions.filter(({ oid }) => oid === OID.subjectAltName),
       ],
       ...this.changes,

@@ -48,6 +48,13 @@ export type EnrollmentAnswer =
   /** 202: repeat the request after this many seconds. */
   | { readonly kind: 'pending'; readonly retryAfter: number };
 
+/** Milliseconds since the epoch, and seconds. */
+export interface RenewalInformation {
+  readonly start: number;
+  readonly end: number;
+  readonly retryAfter: number | undefined;
+}
+
 const USER_AGENT = 'estuary-client';
 const MAX_REDIRECTS = 5;
 /** Seconds for a 202 without Retry-After, which RFC 7030 §4.2.3 requires. */
@@ -126,6 +133,20 @@ export class EstServer {
       if (certificate === undefined) throw new InputError('it holds no certificate');
       return { kind: 'issued', certificate, serverKey };
     });
+  }
+
+  /**
+   * draft-ietf-lamps-est-renewal-info.
+   * @returns undefined if the server gives no valid information
+   * @throws ClientError if it does not answer
+   */
+  async renewalInfo(id: string): Promise<RenewalInformation | undefined> {
+    const { status, body, headers } = await this.#exchange(`renewal-info/${id}`);
+    if (status !== 200) return undefined;
+    const { start, end } = windowOf(body.toString('utf8'));
+    const window = { start: Date.parse(String(start)), end: Date.parse(String(end)) };
+    if (!(window.start < window.end)) return undefined;
+    return { ...window, retryAfter: parseRetryAfter(headers['retry-after'], this.#settings.now()) };
   }
 
   close(): void {
@@ -314,4 +335,16 @@ function oneLine(body: Buffer): string {
     .replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
     .trim();
   return text.length > 300 ? `${text.slice(0, 300)}…` : text;
+}
+
+/** The member `suggestedWindow` of a JSON text, unchecked. */
+function windowOf(text: string): { readonly start?: unknown; readonly end?: unknown } {
+  try {
+    const json: unknown = JSON.parse(text);
+    const window: unknown =
+      typeof json === 'object' && json !== null && 'suggestedWindow' in json ? json.suggestedWindow : {};
+    return typeof window === 'object' && window !== null ? window : {};
+  } catch {
+    return {};
+  }
 }

@@ -8,7 +8,20 @@ export interface LastError {
   readonly time: string;
 }
 
+/** When to renew a certificate, as the server suggests. Milliseconds since the epoch. */
+export interface RenewalPlan {
+  /** The version of the certificate. */
+  readonly version: number;
+  readonly start: number;
+  readonly end: number;
+  /** The time that was chosen in the window; 0: the server suggests none. */
+  readonly at: number;
+  /** When to ask again. */
+  readonly ask: number;
+}
+
 export interface State {
+  readonly renewal?: RenewalPlan | undefined;
   /** Consecutive. */
   readonly failures: number;
   /** No attempt before. */
@@ -64,6 +77,7 @@ export function parseState(text: string | undefined): State {
             time: optionalText(error['time']) ?? '',
           },
     accepted: json['accepted'] === true,
+    renewal: json['renewal'] === undefined ? undefined : planOf(readObject(json['renewal'])),
   };
 }
 
@@ -97,3 +111,11 @@ export function changeOf(version: number, caPem: string | undefined): string {
 
 const count = (value: unknown): number => (typeof value === 'number' && value >= 0 ? value : 0);
 const optionalText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+const planOf = (json: Readonly<Record<string, unknown>>): RenewalPlan => ({
+  version: count(json['version']),
+  start: count(json['start']),
+  end: count(json['end']),
+  at: count(json['at']),
+  ask: count(json['ask']),
+});

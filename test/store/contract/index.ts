@@ -11,6 +11,7 @@ import { lockoutStoreContract } from './lockout.ts';
 import { waitingContract } from './waiting.ts';
 import { otpStoreContract } from './otp.ts';
 import { remoteRequestStoreContract } from './remote-requests.ts';
+import { renewalStoreContract } from './renewals.ts';
 import { requestStoreContract } from './requests.ts';
 import { retentionStoreContract } from './retention.ts';
 import { sessionStoreContract } from './sessions.ts';
@@ -31,6 +32,7 @@ export function storeContract(newDatabase: NewDatabase): void {
   waitingContract(newDatabase);
   otpStoreContract(newDatabase);
   remoteRequestStoreContract(newDatabase);
+  renewalStoreContract(newDatabase);
   requestStoreContract(newDatabase);
   retentionStoreContract(newDatabase);
   sessionStoreContract(newDatabase);

@@ -1,0 +1,61 @@
+/** Asks the server when to renew (draft-ietf-lamps-est-renewal-info). */
+import type { Certificate } from '../pki/x509/certificate.ts';
+import type { CertificateConfig, ServerConfig } from './config/client-config.ts';
+import type { ClientContext } from './context.ts';
+import { serverSettings } from './enrollment.ts';
+import { estBase } from './http/urls.ts';
+import { chooseIdentity } from './identity.ts';
+import type { CertificateFolder, LiveCertificate } from './keep/certificate-folder.ts';
+import type { RenewalPlan } from './keep/state.ts';
+import { atFirstServer } from './servers.ts';
+import { establishTrust } from './trust/establish.ts';
+
+/** Milliseconds after which a server without an answer, or without Retry-After, is asked again; and at least. */
+const [ASK_AGAIN, LEAST] = [6 * 3_600_000, 60_000];
+const MOST = 86_400_000;
+
+/** The plan from the server's answer. Without a valid one, the client's own schedule applies. Never rejects. */
+export async function askForRenewal(
+  config: CertificateConfig,
+  server: ServerConfig,
+  folder: CertificateFolder,
+  context: ClientContext,
+  live: LiveCertificate,
+  former: RenewalPlan | undefined,
+): Promise<RenewalPlan> {
+  const { certificate, version } = live;
+  const nothing = { version, start: 0, end: 0, at: 0, ask: context.now() + ASK_AGAIN };
+  const id = idOf(certificate);
+  if (id === undefined) return nothing;
+  try {
+    // The request needs no authentication, but some servers want a certificate in every handshake.
+    const { identity } = chooseIdentity(config, live, context.now(), context);
+    const answer = await atFirstServer(server.url, context, config.name, async (url) => {
+      const settings = serverSettings(estBase(url, config.label), config, server, context, undefined);
+      const connected = await establishTrust(settings, server, folder, context, identity);
+      try {
+        return await connected.renewalInfo?.(id);
+      } finally {
+        connected.close();
+      }
+    });
+    if (answer === undefined) return nothing;
+    const { start, end, retryAfter } = answer;
+    const wait = retryAfter === undefined ? ASK_AGAIN : Math.min(MOST, Math.max(LEAST, retryAfter * 1000));
+    const ask = context.now() + wait;
+    // A window that stays keeps the time that was chosen in it.
+    if (former?.version === version && former.start === start && former.end === end) return { ...former, ask };
+    return { version, start, end, at: Math.round(start + context.random() * (end - start)), ask };
+  } catch {
+    return nothing;
+  }
+}
+
+/** RFC 9773 §4.1 */
+function idOf({ authorityKeyIdentifier, serialNumber }: Certificate): string | undefined {
+  if (authorityKeyIdentifier === undefined) return undefined;
+  const serial = Buffer.from(serialNumber, 'hex');
+  const [first = 0] = serial;
+  const content = first > 127 ? Buffer.concat([Buffer.alloc(1), serial]) : serial;
+  return `${authorityKeyIdentifier.toString('base64url')}.${content.toString('base64url')}`;
+}
