@@ -1,4 +1,7 @@
-/** The compose file of docs/guides/postgresql.md, which no test can start: held against the configuration, HAProxy, PostgreSQL and bash. */
+/**
+ * The compose file of docs/guides/postgresql.md, which no test can start: checked against the configuration, HAProxy,
+ * PostgreSQL and bash.
+ */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The docs of day two are held to what they speak of: alerts, configuration keys, codes, files and sections. */
+/** The operations documents match what they describe: alerts, configuration keys, codes, files and sections. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** One family of errors, whose codes are a union type and a page. */
+/** One class of errors, whose codes are a union type and a documentation page. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

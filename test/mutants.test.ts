@@ -1,4 +1,4 @@
-/** scripts/mutate: the changes that it tries, each in the place of the original and nowhere else. */
+/** scripts/mutate: each change replaces exactly the original code. */
 import { stripTypeScriptTypes } from 'node:module';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';

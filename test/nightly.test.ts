@@ -1,4 +1,4 @@
-/** `scripts/test --nightly`: the list of its steps, and what becomes of each. */
+/** `scripts/test --nightly`: its list of steps, and their results. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

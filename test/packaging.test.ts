@@ -1,4 +1,4 @@
-/** What package.json, the lock file, the Dockerfile and the scripts have to agree on. */
+/** What package.json, the lock file, the Dockerfile and the scripts must agree on. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, type Server, type ServerOptions } from 'node:https';
 import { execFile } from 'node:child_process';

@@ -1,4 +1,4 @@
-/** The front door: README is short, every page is reachable, and every link of the documentation leads somewhere. */
+/** README is short, every page is reachable, and every link of the documentation resolves. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Every script says how it is called, and does nothing else, if that is all that is asked of it. */
+/** With --help, every script prints its usage and does nothing else. */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Which licenses may be in what is given away, and what a package's says. */
+/** The licenses allowed in distributed packages, and the licenses of a package. */
 
 /** SPDX identifiers: none of these licenses requires more of redistributors than to keep the notices. */
 export const ALLOWED: ReadonlySet<string> = new Set([
@@ -30,7 +30,7 @@ export function componentsOf(sbom: unknown): Component[] {
   }));
 }
 
-/** Those that must not be given away: a license that is not on the list, or none. */
+/** Components whose license is missing or not allowed. */
 export function refused(components: readonly Component[]): Component[] {
   return components.filter(({ licenses }) => licenses.length === 0 || !licenses.every(isAllowed));
 }

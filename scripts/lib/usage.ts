@@ -5,7 +5,7 @@ export function endWithUsage(usage: string): never {
   process.exit(isHelp ? 0 : 1);
 }
 
-/** What a script that generates a file of the repository is to do. */
+/** The action of a script that generates a file of the repository. */
 export function generatorAction(script: string): 'write' | 'check' {
   const [action] = process.argv.slice(2);
   if (action === 'write' || action === 'check') return action;

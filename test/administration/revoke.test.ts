@@ -1,4 +1,4 @@
-/** What a revocation has to say, whoever orders it (docs/guides/revocation.md). */
+/** Rules for revocations, on every way in (docs/guides/revocation.md). */
 import { expect, test } from 'vitest';
 import { checkOrder, revoke, type RevocationOrder } from '../../src/administration/revoke.ts';
 import type { AuditEvent } from '../../src/audit/event.ts';
@@ -41,7 +41,7 @@ const another = {
   driver: { revoke: () => Promise.reject(new Error('not the CA of the certificate')) },
 } as unknown as Ca;
 
-/** What the CA, the store and the log learn. */
+/** What the CA, the store and the log receive. */
 async function revoked(order: RevocationOrder, known: Pick<Ca, 'label' | 'ownIsRecorded'> | undefined) {
   const lines: unknown[] = [];
   const log = createLogger('warn', { write: (line) => void lines.push(JSON.parse(line)) });

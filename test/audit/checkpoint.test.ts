@@ -1,4 +1,4 @@
-/** Signed checkpoints of the audit log, and what they find. */
+/** Signed checkpoints of the audit log, and what they detect. */
 import Database from 'better-sqlite3';
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -42,7 +42,7 @@ async function written(): Promise<Written> {
 const verify = (paths: Paths, more: Partial<VerifyOptions> = {}): Promise<AuditVerdict> =>
   verifyAudit({ storePath: paths.path, auditFile: paths.auditFile, key, ...more });
 
-/** Writes the whole chain anew, in store and file, as somebody can who has both and no key. */
+/** Rewrites the whole chain in store and file, as an attacker without the key could. */
 function rewrite(paths: Paths, change: (line: string) => string | undefined): void {
   let head: ChainHead = { seq: 0, hash: GENESIS_HASH };
   const records = readFileSync(paths.auditFile, 'utf8')

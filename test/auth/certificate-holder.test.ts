@@ -1,4 +1,4 @@
-/** Which certificates are one holder's (docs/guides/names.md). */
+/** Which certificates have the same holder (docs/guides/names.md). */
 import { expect, test } from 'vitest';
 import {
   certificateHolder,

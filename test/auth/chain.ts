@@ -1,4 +1,4 @@
-/** What the tables of chains share. */
+/** Shared by the tables of certification paths. */
 import { OID } from '../../src/pki/der/oids.ts';
 import { extKeyUsage, keyUsage, type Issuer } from '../support/certificates.ts';
 
@@ -11,7 +11,7 @@ export interface Chain {
   readonly leaf: Issuer;
   /** undefined: accepted; else the public sentence. */
   readonly refused: string | undefined;
-  /** OpenSSL accepts although we refuse, or the other way round; says why. */
+  /** OpenSSL's verdict differs from ours; says why. */
   readonly deviation?: string;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Which method authenticates an EST request, and what is recorded of it.
+ * Which method authenticates an EST request, and what is audited.
  *
  * Longer than other files: the precedence of the methods is one table.
  */

@@ -1,4 +1,4 @@
-/** What failures are counted on: an IPv4 address, or the /64 of an IPv6 address. */
+/** Lockout keys of addresses: an IPv4 address, or the /64 of an IPv6 address. */
 import { expect, test } from 'vitest';
 import { lockoutAddress } from '../../src/auth/identity.ts';
 

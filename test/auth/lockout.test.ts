@@ -1,4 +1,4 @@
-/** What failures are counted on, how often an attempt during a lockout is recorded, and how a claimed name is written. */
+/** Lockout keys, how often an attempt during a lockout is recorded, and the form of claimed names. */
 import { expect, test } from 'vitest';
 import type { AuditEvent } from '../../src/audit/event.ts';
 import { Lockout, presentableName, type LockoutSettings } from '../../src/auth/lockout.ts';

@@ -111,7 +111,7 @@ describe('client_issuers', () => {
       { list: ['anchors'], certificates: [], all: () => [{ certificates: [devices].map(parsed), renewalIssuers: [] }] },
     );
     const [sibl, manufacturer] = [[leaf, sibling, root].map(parsed), [leaf, lower, upper, maker].map(parsed)];
-    // Twice: what was found out about an anchor is kept.
+    // Twice: the result for an anchor is cached.
     for (let n = 0; n < 2; n++) {
       expect(await withoutRoot.accept(sibl)).toBe(false);
       expect(await withoutRoot.accept(manufacturer)).toBe(true);

@@ -1,4 +1,4 @@
-/** What a reload leaves alone, and what it makes anew. */
+/** What a reload keeps, and what it creates. */
 import { readFileSync, writeFileSync, rmSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** A CA near its end warns in the log, in its health and in the metrics. */
+/** A CA that expires soon warns in the log, in its health and in the metrics. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { healthOf, watchExpiry } from '../../src/ca/expiry.ts';
 import { Ca } from '../../src/ca/router.ts';
@@ -9,7 +9,7 @@ const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
 let ca: Ca;
-/** The end of the CA certificate, ms. Its certificates are valid for 30 days. */
+/** Expiry of the CA certificate, ms. Its certificates are valid for 30 days. */
 let end: number;
 beforeAll(async () => {
   ca = await fileCa(folder, 'devices', true);
@@ -67,7 +67,7 @@ describe('the log', () => {
     vi.useRealTimers();
   });
 
-  /** Watches a clock that stands so many days before the end. */
+  /** Runs the check at a number of days before expiry. */
   const watch = (days: number): (() => void) => {
     vi.setSystemTime(end - days * DAY);
     return watchExpiry({ cas: () => [ca], log: log as never, now: Date.now });

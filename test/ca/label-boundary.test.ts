@@ -1,4 +1,4 @@
-/** Which certificates of a CA are which label's, where several share its key. */
+/** Which certificates belong to which label, if several labels share a CA key. */
 import { describe, expect, test } from 'vitest';
 import { LabelBoundary } from '../../src/ca/label-boundary.ts';
 import { unavailable } from '../../src/errors.ts';

@@ -1,4 +1,4 @@
-/** RFC 7030 §4.1: which CAs a client believes, from the first contact through their rollovers. */
+/** RFC 7030 §4.1: which CAs a client trusts, from the first contact through their rollovers. */
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { firstAnchors, followAnchors } from '../../src/client/trust/anchors.ts';

@@ -1,4 +1,4 @@
-/** One certificate from nothing to its renewals, with the process killed wherever it can be. */
+/** One certificate from enrollment through renewals, with the process killed at every step. */
 import { describe, expect, test } from 'vitest';
 import { ClientError } from '../../src/client/client-error.ts';
 import { OID } from '../../src/pki/der/oids.ts';

@@ -1,4 +1,4 @@
-/** Client.toml says at once all that is wrong with it. */
+/** client.toml reports all its problems at once. */
 import { describe, expect, test } from 'vitest';
 import { readClientConfig } from '../../src/client/config/load.ts';
 import { ConfigError, parseToml } from '../../src/config/problem.ts';

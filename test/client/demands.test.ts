@@ -1,4 +1,4 @@
-/** RFC 7030 §4.5.2, RFC 8951 §4, RFC 9908: what a client makes of /csrattrs. */
+/** RFC 7030 §4.5.2, RFC 8951 §4, RFC 9908: how a client uses /csrattrs. */
 import { describe, expect, test } from 'vitest';
 import { CsrAttributes } from '../../src/ca/csr-attributes.ts';
 import { planRequest, type RequestPlan, type Wanted } from '../../src/client/request/demands.ts';
@@ -20,7 +20,7 @@ const WANTED: Wanted = {
 
 const NOTHING: CsrAttrsConfig = { challenge_password: false, extensions: [], oids: [], subject: [], template: false };
 
-/** As Estuary says it. */
+/** As Estuary sends it. */
 function asked(config: Partial<CsrAttrsConfig>, linking = false): AttrOrOid[] {
   const { der } = new CsrAttributes({ ...NOTHING, ...config }, linking);
   return der === undefined ? [] : parseCsrAttrs(der);

@@ -1,4 +1,4 @@
-/** RFC 7030 §3 and §4: what a client MUST and MUST NOT do, against a server that misbehaves where the test wants it to. */
+/** RFC 7030 §3 and §4: what a client MUST and MUST NOT do, against a server that misbehaves as each test requires. */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -75,7 +75,7 @@ const issue = async (request: StandInRequest, days = 10): Promise<Buffer> => {
   return der;
 };
 
-/** A server that does all as it should, but for what the test has it do. */
+/** A correct server, except for the test's changes. */
 async function start(
   answers: Readonly<Record<string, (request: StandInRequest) => unknown>> = {},
   certificate = server,

@@ -1,4 +1,4 @@
-/** The files that `estuary client` leaves, and what it tells monitors. */
+/** The files that `estuary client` writes, and its monitoring output. */
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** RFC 7030 §3.2: what stands in the headers between an EST client and its server. */
+/** RFC 7030 §3.2: headers between an EST client and its server. */
 import { describe, expect, test } from 'vitest';
 import { authorization, parseChallenges, type Credentials } from '../../src/client/http/authentication.ts';
 import { estBase } from '../../src/client/http/urls.ts';

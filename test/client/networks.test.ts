@@ -1,4 +1,4 @@
-/** The networks between a device and its EST server: proxies, addresses, several servers, other names. */
+/** Networks between a device and its EST server: proxies, addresses, several servers, other names. */
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';

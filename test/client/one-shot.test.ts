@@ -1,4 +1,4 @@
-/** Single EST operations on the command line, against a server that behaves and one that does not. */
+/** Single EST operations on the command line, against correct and misbehaving servers. */
 import { createPrivateKey, randomBytes, type KeyObject } from 'node:crypto';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** What a renewal must not do: send a used password, or replace a working certificate by one that does not work. */
+/** What a renewal must not do: send a used password, or replace a working certificate with an unusable one. */
 import { describe, expect, test } from 'vitest';
 import { ClientError } from '../../src/client/client-error.ts';
 import { OID } from '../../src/pki/der/oids.ts';

@@ -1,4 +1,4 @@
-/** One file to install, with Node inside. */
+/** The single-file executable, which includes Node.js. */
 import { execFileSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Keys that are made in a PKCS#11 token, and stay there. */
+/** Keys that are generated in a PKCS#11 token and stay there. */
 import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { X509Certificate } from 'node:crypto';

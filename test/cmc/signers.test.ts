@@ -1,4 +1,4 @@
-/** RFC 5272 §3.2 and RFC 6402 §2.3: which certificate a message is signed with, and who its holder is. */
+/** RFC 5272 §3.2 and RFC 6402 §2.3: which certificate signed a message, and who its holder is. */
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Ca } from '../../src/ca/router.ts';
 import { isSignedBy, Signers, signerSerial } from '../../src/cmc/signers.ts';

@@ -1,4 +1,4 @@
-/** Who makes administrators, and who has stopped being one. */
+/** Which certificates make administrators, and when they stop. */
 import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Two-person approval on the built server: every credential and every way in count an administrator once. */
+/** Two-person approval on the built server: an administrator counts once, with any credential and on every way in. */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Issue: at least 150 bad inputs against the running server. Each gets the right 4xx in plain text, the server goes on,
- * and the token that came with it keeps its uses.
+ * At least 150 invalid inputs against the running server. Each gets the right 4xx in plain text, the server continues,
+ * and the token keeps its uses.
  */
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -152,7 +152,7 @@ describe('the cheap checks, each with its status', () => {
 const post = (...lines: string[]): string =>
   ['POST /.well-known/est/simpleenroll HTTP/1.1', ...lines, '', ''].join('\r\n');
 
-/** What no HTTP client would send. The first status line of the answer, or nothing where the connection just ends. */
+/** Input that no HTTP client sends. The first status line of the response, or nothing if the connection just ends. */
 const RAW: readonly (readonly [string, () => string, RegExp])[] = [
   ['a request line of garbage', () => 'GARBAGE\r\n\r\n', /^HTTP\/1\.1 400 /],
   ['a TLS record inside of TLS', () => '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n', /^HTTP\/1\.1 400 /],

@@ -1,4 +1,4 @@
-/** Whose credentials count at which label, and who collects what was queued. */
+/** Which credentials count at which label, and who may poll a queued request. */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Nodes on one PostgreSQL whose machines have wrong clocks: what they compare, they compare by the database's clock. */
+/** Nodes on one PostgreSQL with wrong machine clocks compare times by the database's clock. */
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';

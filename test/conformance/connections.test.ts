@@ -1,4 +1,4 @@
-/** Connections that say nothing, stop half-way or are refused are gone within seconds. */
+/** Connections that are silent, stop halfway or are refused end within seconds. */
 import { get } from 'node:http';
 import { Agent } from 'node:https';
 import type { Socket } from 'node:net';

@@ -1,4 +1,4 @@
-/** RFC 7030 §4.5, RFC 8951 §4, RFC 9908: what GET csrattrs asks for, and that enrollment demands just that. */
+/** RFC 7030 §4.5, RFC 8951 §4, RFC 9908: what GET csrattrs requests, and that enrollment requires exactly that. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   attribute,

@@ -1,4 +1,4 @@
-/** By what the built server recognizes the certificates of registered devices, whatever their encoding. */
+/** How the built server recognizes certificates of registered devices, in any encoding. */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

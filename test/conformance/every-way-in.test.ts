@@ -1,4 +1,4 @@
-/** What a CA demands of a request it demands on every way in, EST's own and full CMC alike. */
+/** A CA has the same requirements on every way in: EST operations and full CMC. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';

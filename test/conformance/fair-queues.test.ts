@@ -1,4 +1,4 @@
-/** One device with many requests at once does not make others wait, from outside. */
+/** A device with many concurrent requests does not make others wait. */
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { writeFileSync } from 'node:fs';

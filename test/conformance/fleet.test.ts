@@ -1,4 +1,4 @@
-/** From outside: a fleet is registered, enrolls, renews, is shut out; an external service has the last word. */
+/** A fleet registers, enrolls, renews and is shut out; an external authorization service decides. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';

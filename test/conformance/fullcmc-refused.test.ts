@@ -1,7 +1,7 @@
 /**
- * RFC 5272 and RFC 6402 at the built server: what is refused, with the exact HTTP status and failInfo.
+ * RFC 5272 and RFC 6402 at the built server: rejections, with the exact HTTP status and failInfo.
  *
- * Longer than other files: the refusals are one table, at one server with all participants.
+ * Longer than other files: the rejections are one table, at one server with all participants.
  */
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

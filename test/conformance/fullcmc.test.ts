@@ -1,5 +1,5 @@
 /**
- * RFC 5272, RFC 6402 and RFC 7030 §4.3 at the built server: what is granted.
+ * RFC 5272, RFC 6402 and RFC 7030 §4.3 at the built server: successful requests.
  *
  * Longer than other files: its cases share a server with all participants.
  */

@@ -1,4 +1,4 @@
-/** RFC 9110 and RFC 9112 at the built server: what each of its listeners does alike. */
+/** RFC 9110 and RFC 9112 at the built server: rules of all listeners. */
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';

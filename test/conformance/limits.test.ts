@@ -1,4 +1,4 @@
-/** Beyond `[limits]`, 503 with Retry-After on each listener; an overload is refused, and what was begun is served. */
+/** Beyond `[limits]`, 503 with Retry-After on each listener; under overload, requests in progress are completed. */
 import { request as httpRequest } from 'node:http';
 import { Agent } from 'node:https';
 import { afterEach, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** From outside: names that a requester gets and does not get, with the quickstart's configuration and with names that are bound. */
+/** Names that a requester gets and does not get, with the quickstart's configuration and with bound names. */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Only a use of a password that was taken clears the lockout count. */
+/** Only a password use that was taken clears the lockout count. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { caSection, Estuary, itemsOf } from '../support/estuary.ts';

@@ -1,4 +1,4 @@
-/** RFC 7030 §3.5, RFC 9266: a CSR that carries the channel binding of its connection, and one that carries another. */
+/** RFC 7030 §3.5, RFC 9266: a CSR with the channel binding of its connection, and with another one. */
 import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildCsr, challengePassword, estIdentityLinking, makeKey, onTheWire } from '../support/csr.ts';

@@ -1,4 +1,4 @@
-/** What certificates that a client presents may cost the server, and everybody else. */
+/** Limits on the cost of certificates that a client presents. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** RFC 7030 §4.1.3, RFC 4210 §4.4: a CA and its root get new keys, and nobody has to start over. */
+/** RFC 7030 §4.1.3, RFC 4210 §4.4: a CA and its root get new keys, and existing clients continue. */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

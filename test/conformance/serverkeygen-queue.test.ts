@@ -1,5 +1,5 @@
 /**
- * RFC 7030 §4.4 with §4.2.3: a server-generated key that an administrator has to agree to.
+ * RFC 7030 §4.4 with §4.2.3: a server-generated key that an administrator must approve.
  *
  * Longer than other files: its cases share a server.
  */

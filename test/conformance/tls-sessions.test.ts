@@ -1,4 +1,4 @@
-/** A TLS session of one listener does not resume at the other. */
+/** A TLS session of one listener cannot be resumed at another. */
 import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey } from '../support/csr.ts';

@@ -1,4 +1,4 @@
-/** The jobs that the console is for, in a browser on the built server. */
+/** The tasks of console users, in a browser with the built server. */
 import { execFile } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

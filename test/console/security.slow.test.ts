@@ -1,4 +1,4 @@
-/** What a device, another site or a lesser role may try by way of the console. */
+/** Attacks through the console by a device, another site or a lesser role. */
 import { createServer, type Server } from 'node:http';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** A server with something of everything in it, for the tests of the console. */
+/** A server with data of every kind, for the tests of the console. */
 import { createHash, randomBytes, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

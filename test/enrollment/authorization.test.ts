@@ -1,7 +1,7 @@
 /**
- * `[ca.authorization]`, with a real service on loopback, without a server of ours.
+ * `[ca.authorization]` with a real service on loopback, without our server.
  *
- * Longer than other files: its cases share the service that is asked.
+ * Longer than other files: its cases share the service.
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';

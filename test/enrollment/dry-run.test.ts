@@ -1,4 +1,4 @@
-/** `POST /admin/check`: the verdict is what a real request comes to, and nothing happens. */
+/** `POST /admin/check`: the verdict equals the outcome of a real request, and nothing changes. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { mtlsIdentity, MtlsPlugin } from '../../src/auth/mtls/mtls.ts';

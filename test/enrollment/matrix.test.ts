@@ -1,6 +1,6 @@
 /**
- * Who gets which names. Every combination of requester, label, `[ca.auth] methods`, binding, template and device mode, each with its
- * status and the exact names, held against an oracle that states the rules in a few lines.
+ * Which requester gets which names: every combination of requester, label, `[ca.auth] methods`, binding, template and
+ * device mode, compared with an oracle that states the rules in a few lines.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ClientIdBinding } from '../../src/auth/identity.ts';

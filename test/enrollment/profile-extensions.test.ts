@@ -1,4 +1,4 @@
-/** What a request gets of the extensions that it asks for, through every check. */
+/** Which requested extensions a certificate gets, through every check. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Ca } from '../../src/ca/router.ts';

@@ -1,4 +1,4 @@
-/** Requests at random are issued no name that an oracle of a few lines, which knows nothing of how the rules are built, does not allow. */
+/** Random requests get only names that a short, independent oracle allows. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ProfileConfig } from '../../src/config/schema.ts';

@@ -1,4 +1,4 @@
-/** A request that is made again with the token that was used for it, at the pipeline. */
+/** A repeated request with the token that it used, in the pipeline. */
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';

@@ -1,4 +1,4 @@
-/** Enrollments that go on while an HSM fails, and what every answer has to be like meanwhile. */
+/** Enrollments that continue while an HSM fails, and the requirements on each response. */
 import { X509Certificate } from 'node:crypto';
 import { Agent } from 'node:https';
 import { expect } from 'vitest';

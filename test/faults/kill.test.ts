@@ -1,4 +1,4 @@
-/** What `kill -9` may leave behind at any point of an enrollment. */
+/** What `kill -9` may leave at any point of an enrollment. */
 import { execFileSync } from 'node:child_process';
 import { randomInt, X509Certificate } from 'node:crypto';
 import { Agent } from 'node:https';

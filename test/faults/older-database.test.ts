@@ -1,4 +1,7 @@
-/** A database that went back in time: nodes refuse it, and the operator accepts it. The same replay brings a restored backup up to date. */
+/**
+ * A database that went back in time: nodes refuse it, and the operator accepts it. The same replay updates a restored
+ * backup.
+ */
 import Database from 'better-sqlite3';
 import { X509Certificate } from 'node:crypto';
 import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';

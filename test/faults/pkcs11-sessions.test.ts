@@ -1,6 +1,6 @@
 /**
- * The HSM logs the user out, or drops the sessions, under a load of enrollments. SoftHSM2 itself
- * does it, made to by a module in front of it, and what the server sees are SoftHSM2's own answers.
+ * The HSM logs the user out or drops the sessions under a load of enrollments. A module in front of SoftHSM2 triggers
+ * this; the server sees SoftHSM2's own results.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** What relying parties get while the CA's key cannot be used, and that lists are renewed on time. */
+/** What relying parties get while the CA's key is unavailable, and the timely renewal of CRLs. */
 import { afterAll, expect, test } from 'vitest';
 import type { StatusSigner } from '../../src/ca/driver.ts';
 import { Ca } from '../../src/ca/router.ts';

@@ -1,4 +1,4 @@
-/** A server that is backed up while it runs, goes on, is killed, and restored. */
+/** A server that is backed up while it runs, continues, is killed, and restored. */
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';

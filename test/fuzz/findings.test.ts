@@ -1,4 +1,4 @@
-/** Inputs that `scripts/fuzz` has found something with. */
+/** Inputs with which `scripts/fuzz` found defects. */
 import { expect, test } from 'vitest';
 import type { Finding } from './fuzzer.ts';
 import { fuzzing } from './in-test.ts';

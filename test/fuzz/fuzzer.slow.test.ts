@@ -1,4 +1,4 @@
-/** The fuzzer finds what it is there to find. */
+/** The fuzzer finds the defects that it is made for. */
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { DerError, integer, sequence } from '../../src/pki/der/der.ts';

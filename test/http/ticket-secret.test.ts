@@ -1,4 +1,4 @@
-/** Session tickets resume with every process of a service, and neither for ever nor under other anchors. */
+/** Session tickets resume at every process of a service, but not forever, and not under other anchors. */
 import { createServer, type Server } from 'node:https';
 import { connect, type TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** A client that never reads its answer does not keep its connection. */
+/** A client that never reads its response is disconnected. */
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';

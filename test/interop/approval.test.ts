@@ -1,4 +1,4 @@
-/** Clients that poll by themselves carry a request from 202 through approval to its certificate. */
+/** Clients that poll take a request from 202 through approval to its certificate. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** When a reload starts and closes what CAs stand on. */
+/** When a reload opens and closes the backends of CAs. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** A lost lookup key is told by the command, before a start and by --check. */
+/** A lost lookup key is reported by the command, before a start and by --check. */
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** A child that does whatever a broken library might do. */
+/** A child that misbehaves like a broken library. */
 import { mkdirSync } from 'node:fs';
 import { IsolatedError } from '../../src/process/protocol.ts';
 import { serve } from '../../src/process/serve.ts';

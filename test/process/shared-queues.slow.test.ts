@@ -1,4 +1,4 @@
-/** Every queue that requesters share serves them in turn: many requests of one delay those of another by few places. */
+/** Shared queues serve requesters in turn: many requests of one delay those of another by few places. */
 import { afterAll, expect, test } from 'vitest';
 import { HashingPool } from '../../src/auth/otp/hashing-pool.ts';
 import { Replica } from '../../src/ca/dogtag/replica.ts';

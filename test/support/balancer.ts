@@ -1,4 +1,4 @@
-/** HAProxy in front of several nodes, as docs/guides/postgresql.md has it: TCP, with each node's own word on whether it takes requests. */
+/** HAProxy in front of several nodes, as in docs/guides/postgresql.md: TCP, with each node's readiness probe. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * A world for `estuary client` in which time is a number, the disk a map and the EST server a function: a client can be killed at each of its
- * steps, and months pass in a moment. It is in no way a server to learn from; those are tried elsewhere.
+ * A world for `estuary client` in which time is a number, the disk a map and the EST server a function: a client can be
+ * killed at each step, and months pass in a moment. The server is simplified; other tests use real ones.
  */
 import { encodeAuthorityKeyIdentifier } from '../../src/pki/x509/extensions.ts';
 import type { RenewalInformation } from '../../src/client/http/est-server.ts';

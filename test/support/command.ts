@@ -1,4 +1,4 @@
-/** Other people's programs in tests: bounded in time, never through a shell. */
+/** Other programs in tests: limited in time, never through a shell. */
 import { spawn } from 'node:child_process';
 
 export interface CommandOptions {

@@ -1,4 +1,4 @@
-/** An EST server that behaves, with its CA, for tests that change one of its answers. */
+/** A correct EST server with its CA, for tests that change one of its responses. */
 import { createHash } from 'node:crypto';
 import type { Csr } from '../../src/pki/pkcs10/csr.ts';
 import { OID } from '../../src/pki/der/oids.ts';

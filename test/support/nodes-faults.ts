@@ -1,4 +1,4 @@
-/** What breaks of several nodes (nodes.ts): each fault is brought about, lasts, and is mended as its administrator would. */
+/** Faults of several nodes (nodes.ts): each is caused, lasts, and is repaired as an administrator would. */
 import type { Nodes } from './nodes.ts';
 import { pause } from './until.ts';
 

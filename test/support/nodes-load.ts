@@ -1,4 +1,4 @@
-/** Clients of several nodes (nodes.ts), and what they know of it afterwards. */
+/** Clients of several nodes (nodes.ts), and their record of the results. */
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { makeKey, type TestKey } from './csr.ts';
 import { certificatesOf } from './estuary.ts';

@@ -1,7 +1,4 @@
-/**
- * Three nodes on one PostgreSQL with a synchronous standby, behind HAProxy: what is broken on purpose, the load meanwhile, and what the
- * clients know of it afterwards.
- */
+/** Three nodes on one PostgreSQL with a synchronous standby, behind HAProxy, with faults under load. */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

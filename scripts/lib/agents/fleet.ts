@@ -30,11 +30,11 @@ export interface FleetResult {
 }
 
 const HOUR = 3_600_000;
-/** The server is away for so long, so often: a restart, a bad evening. */
+/** Interval and length of server outages. */
 const OUTAGE_EVERY = 2 * DAY;
 const OUTAGE = HOUR;
 const SHARE = { killed: 0.1, lost: 0.1, busy: 0.1 };
-/** More steps than an enrollment takes. */
+/** More than the steps of an enrollment. */
 const STEPS = 80;
 
 type Cas = ClientWorld['cas'];
@@ -111,7 +111,7 @@ async function runAgent(
       problems.add('a certificate was over');
     world.now = killed ? world.now + 1000 + random.next() * 60_000 : Math.max(next, world.now + 1000);
   }
-  // What is under way comes to its end.
+  // Pending requests complete.
   world.lives = Infinity;
   world.decide = () => 'issue';
   world.now = Math.max(world.now, end);

@@ -177,7 +177,7 @@ class ServedFleet {
     this.#relay.pointTo(this.#estuary.server.port('est'));
   }
 
-  /** The root and the issuing CA's certificate are new ones (RFC 7030 §4.1.3). */
+  /** The root and the issuing CA get new certificates (RFC 7030 §4.1.3). */
   async #rollOver(): Promise<void> {
     const { dir } = this.#estuary;
     rollRoot(dir);
@@ -188,7 +188,7 @@ class ServedFleet {
     await this.#startAgain();
   }
 
-  /** What is under way may come to its end first. */
+  /** Pending requests complete first. */
   async #judge(): Promise<ServedResult> {
     let problems: string[] = [];
     const issued = new Set<string>();

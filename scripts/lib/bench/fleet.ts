@@ -1,4 +1,4 @@
-/** What the benchmarks have in common: clients with certificates and one-time passwords, and a run of the load generator. */
+/** Shared by the benchmarks: clients with certificates and one-time passwords, and a run of the load generator. */
 import { fork } from 'node:child_process';
 import { makeKey, onTheWire, simpleCsr } from '../../../test/support/csr.ts';
 import type { Estuary } from '../../../test/support/estuary.ts';

@@ -1,4 +1,4 @@
-/** The load generator: a process that gets a {@link Job} as its first message, and answers with a {@link Result}. */
+/** The load generator: a process that receives a {@link Job} as its first message, and returns a {@link Result}. */
 import { once } from 'node:events';
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import { cpuSeconds } from './cpu.ts';

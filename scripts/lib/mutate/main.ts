@@ -1,8 +1,8 @@
 /**
- * `scripts/mutate`: changes the rules one by one, and lists the changes that no test notices.
+ * `scripts/mutate`: changes the rules one by one, and lists the changes that no test detects.
  *
- * A first run of the tests notes which of them reach which change; a change is then tried on those alone, the fast ones first. What was
- * found out stands in the report, with which a run goes on where the last one ended.
+ * A first run records which tests reach each change; a change is then tried on those tests only, fast ones first. The
+ * report stores the results, so a run continues where the last one ended.
  */
 import { execFileSync, fork, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -223,7 +223,7 @@ async function findReached(among: readonly string[], runner: Runner): Promise<vo
     const found: Reached = { time, alone: {}, files: { ...reached.read(test).files } };
     if (failed.length > 0) found.only = passed;
     for (const file of reachable(test)) found.files[file] = { key: keyOf(test, file), mutants: {} };
-    // What fails without a mutant proves nothing with one.
+    // A test that fails without a mutant proves nothing with one.
     for (const line of proves ? lines : []) {
       const [id = '', name = ''] = line.split('\t');
       const of = found.files[id.split('#')[0] ?? ''];

@@ -1,8 +1,8 @@
 /**
- * Runs each test of a file once for each mutant that it reaches, in one process. vitest's `runner` where there is a plan.
+ * Runs each test of a file once for each mutant that it reaches, in one process (vitest's `runner` with a plan).
  *
- * A test that does not pass twice without a mutant, or does not pass any more after a mutant, says nothing about mutants here: they are
- * left over, and get a process each.
+ * A test that does not pass twice without a mutant, or no longer passes after one, proves nothing here: it gets a
+ * separate process per mutant.
  */
 import { appendFileSync, readFileSync } from 'node:fs';
 import { TestRunner, type RunnerTestCase } from 'vitest';

@@ -1,4 +1,4 @@
-/** A mixed load on one server for so long, with a look at its memory and its answers once a second. */
+/** A mixed load on one server, with samples of its memory and its responses every second. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { configureMixedLoad } from '../../../test/support/mixed-load/configure.ts';
 import type { Book } from '../../../test/support/mixed-load/book.ts';

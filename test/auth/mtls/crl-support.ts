@@ -1,4 +1,4 @@
-/** What the tests of client trust and of revocation lists share: a small hierarchy, its CRLs, and asking about certificates. */
+/** Shared by the tests of client trust and of CRLs: a small hierarchy, its CRLs, and queries about certificates. */
 import type { ClientTrust } from '../../../src/auth/mtls/client-trust.ts';
 import { validateClientCertificate } from '../../../src/auth/mtls/mtls.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
@@ -20,7 +20,7 @@ export const crl = async (issuer: Issuer, spec: CrlSpec = {}): Promise<CrlFile> 
   der: await makeCrl(issuer, { nextUpdate: NOW + DAY, ...spec }),
 });
 
-/** The refusal of a certificate, or undefined. */
+/** The error for a certificate, or undefined. */
 export async function refusal(
   trust: ClientTrust,
   leaf: Issuer,

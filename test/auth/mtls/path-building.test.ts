@@ -1,4 +1,4 @@
-/** What a search for a path tries, and where it gives up (RFC 5280 §6.1). */
+/** What a path search tries, and when it gives up (RFC 5280 §6.1). */
 import { expect, test } from 'vitest';
 import { findPath, type IssuerSource } from '../../../src/auth/mtls/path-building.ts';
 import { contextConstructed, contextPrimitive, sequence, tlv } from '../../../src/pki/der/der.ts';

@@ -1,4 +1,4 @@
-/** Chains, good and bad, with the verdict they have to get; the test holds each against OpenSSL's. */
+/** Valid and invalid certification paths with the expected verdict; the test compares each with OpenSSL's. */
 import { generateKeyPairSync } from 'node:crypto';
 
 import { contextPrimitive, NULL, oid, sequence, tlv, Tag } from '../../../src/pki/der/der.ts';

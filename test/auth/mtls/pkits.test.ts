@@ -1,4 +1,4 @@
-/** NIST's Public Key Interoperability Test Suite, as far as CRLs, key changes and name constraints go (fixtures/README.md). */
+/** NIST's Public Key Interoperability Test Suite: CRLs, key changes and name constraints (fixtures/README.md). */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

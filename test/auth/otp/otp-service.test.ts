@@ -1,7 +1,7 @@
 /**
- * One-time passwords: made, found, checked and used up.
+ * One-time passwords: creation, lookup, checks and use.
  *
- * Longer than other files: the whole life of a token is told in one place.
+ * Longer than other files: it covers the whole life of a token.
  */
 import { inspect } from 'node:util';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** An OTP service on a real store, with a clock to set. */
+/** An OTP service on a real store, with an adjustable clock. */
 import { HashingPool } from '../../../src/auth/otp/hashing-pool.ts';
 import { OtpService, type OtpOrder, type OtpSettings } from '../../../src/auth/otp/otp-service.ts';
 import { EstuaryError } from '../../../src/errors.ts';
@@ -106,5 +106,5 @@ export async function takeUse(store: Store, otp_id: string, clock: Clock): Promi
 
 export const INVALID = 'invalid OTP token';
 export const LOCKED = 'too many failures, locked out';
-/** Of a token's form, and no token. */
+/** Has a token's form, but is not one. */
 export const WRONG = 'Wrong0Wrong0Wrong0Wr';

@@ -1,4 +1,4 @@
-/** Full CMC with an Estuary before Dogtag, from a client's side: the agent signs the responses. */
+/** Full CMC with Estuary in front of Dogtag, from a client's side: the agent signs the responses. */
 import { controlsNamed, parseControl, type CmcControl } from '../../../src/pki/cmc/controls.ts';
 import type { TaggedAttribute } from '../../../src/pki/cmc/pki-data.ts';
 import { parsePkiResponse } from '../../../src/pki/cmc/pki-response.ts';
@@ -36,7 +36,7 @@ export async function exchange(estuary: Estuary, client: ClientIdentity, message
   return { http: answer.status, status, controls, certificates: others };
 }
 
-/** A message of the client's that asks for a certificate of its name and another key. */
+/** A message that requests a certificate with the client's name and another key. */
 export function asks(
   client: ClientIdentity,
   cn: string,
@@ -48,8 +48,8 @@ export function asks(
 }
 
 /**
- * What many clients get that ask at the same time: whether each has exactly the certificate of its own key. Who waited in
- * vain for its turn asks again, as Retry-After says.
+ * Concurrent requests of many clients: whether each gets exactly the certificate for its key. A client that waited in
+ * vain retries, as Retry-After says.
  */
 export async function atOnce(
   estuary: Estuary,

@@ -1,4 +1,4 @@
-/** What the driver relies on, as cases that hold with the stand-in and with the real Dogtag alike. */
+/** What the driver relies on, as cases that hold with the stand-in and with the real Dogtag. */
 import { expect } from 'vitest';
 import type { DogtagCa } from '../../../src/ca/dogtag/dogtag-ca.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';

@@ -1,4 +1,4 @@
-/** Keys in the key recovery authority; the stand-in has its oddities, test/dogtag/kra.test.ts the real one. */
+/** Keys in the key recovery authority; the stand-in has its quirks, test/dogtag/kra.test.ts uses the real one. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { DogtagCa } from '../../../src/ca/dogtag/dogtag-ca.ts';
 import { DogtagStandIn } from '../../support/dogtag-stand-in/index.ts';

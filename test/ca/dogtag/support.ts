@@ -1,4 +1,4 @@
-/** The driver over a stand-in or the real one, and requests as Enrollment makes them. */
+/** The driver with a stand-in or the real Dogtag, and requests as Enrollment makes them. */
 import { randomUUID } from 'node:crypto';
 import type { DogtagCa } from '../../../src/ca/dogtag/dogtag-ca.ts';
 import { createDogtagCa } from '../../../src/ca/dogtag/index.ts';

@@ -1,5 +1,5 @@
 /**
- * What each lint lets pass and refuses.
+ * What each lint accepts and rejects.
  *
  * Longer than other files: the lints are one table, on one set of certificates.
  */

@@ -1,7 +1,7 @@
 /**
- * What a CA with a key of ours signs, checked by OpenSSL and by other libraries.
+ * Certificates of local CAs, checked by OpenSSL and other libraries.
  *
- * Longer than other files: the certificates are made once for all their readers.
+ * Longer than other files: the certificates are made once for all tests.
  */
 
 import { X509Certificate, createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** A remote CA: what its upstream issues is compared with what was authorized, and one that fails is taken out of use. */
+/** A remote CA: the issued certificate is compared with the request, and a failing upstream is taken out of use. */
 import { parseRetryAfter } from '../../../src/retry-after.ts';
 import { describe, expect, test, vi } from 'vitest';
 import { RemoteCa } from '../../../src/ca/remote/remote-ca.ts';

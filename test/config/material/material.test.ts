@@ -1,4 +1,4 @@
-/** What the configuration names is read, parsed and checked once, in one place, for start, `--check` and reload. */
+/** Configured files are read, parsed and checked once, in one place, for start, `--check` and reload. */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** What the start and `--check` say about the entries of administrators. */
+/** Findings of start and `--check` about the entries of administrators. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { configFolder, PARTS, toml, type ConfigFolder } from '../support.ts';
 

@@ -1,4 +1,4 @@
-/** `[ca] approvals`, and who decided. */
+/** `[ca] approvals`, and the deciders. */
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { Ca } from '../../../src/ca/router.ts';

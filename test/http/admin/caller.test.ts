@@ -1,4 +1,4 @@
-/** What a browser sends for a page of another site is refused, whatever its method. */
+/** Requests that a browser sends for another site's page are rejected, with any method. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminFixture, type AdminFixture, bearer, failure } from './support.ts';
 

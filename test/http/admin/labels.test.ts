@@ -1,4 +1,4 @@
-/** Administrators whose roles are limited to labels: label × call × outcome, for every call of the OpenAPI description. */
+/** Administrators with roles limited to labels: label × call × outcome, for every call of the OpenAPI description. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { AdminRole } from '../../../src/config/vocabulary.ts';

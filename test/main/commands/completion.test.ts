@@ -1,4 +1,4 @@
-/** Completion in the shells themselves, and manual pages that groff takes, both made of the table of commands. */
+/** Completion in real shells, and manual pages that groff accepts, both generated from the command tables. */
 import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { Entry } from '../../../src/main/commands/command.ts';

@@ -1,4 +1,4 @@
-/** Progress of what blocks. */
+/** Progress of blocking work. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** A bar with an estimate on a terminal, plain lines elsewhere, and nothing for what is quickly done. */
+/** A bar with an estimate on a terminal, plain lines elsewhere, and nothing for quick work. */
 import { describe, expect, test } from 'vitest';
 import { progress } from '../../../src/main/commands/progress.ts';
 

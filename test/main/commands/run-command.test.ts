@@ -1,4 +1,4 @@
-/** One program, of whose table the help is made. */
+/** A program whose help is generated from its command table. */
 import { describe, expect, test } from 'vitest';
 import {
   argument,

@@ -1,4 +1,4 @@
-/** What every driver of the store has to keep, subject by subject. */
+/** The requirements on every driver of the store, by subject. */
 import { auditStoreContract } from './audit.ts';
 import { certificateStoreContract } from './certificates.ts';
 import { cmcStoreContract } from './cmc.ts';

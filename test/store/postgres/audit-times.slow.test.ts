@@ -1,4 +1,4 @@
-/** A search of audit records by time begins at that time: it does not go past the records before it. */
+/** A search of audit records by time does not scan the records before that time. */
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AuditFilter } from '../../../src/store/audit-store.ts';

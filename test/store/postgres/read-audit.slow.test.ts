@@ -1,4 +1,4 @@
-/** The audit chain is verifiable over all nodes, and what is taken out of it is found, also at its end. */
+/** The audit chain is verifiable across all nodes, and missing records are detected, also at the end. */
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createLogger } from '../../../src/log.ts';

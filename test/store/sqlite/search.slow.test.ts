@@ -1,4 +1,4 @@
-/** Lists stay cheap whatever they are filtered by, and find the same with and without what is indexed behind. */
+/** Lists are cheap with any filter, and find the same rows with and without the search index. */
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AuditFilter } from '../../../src/store/audit-store.ts';

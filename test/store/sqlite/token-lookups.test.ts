@@ -1,4 +1,4 @@
-/** Tokens are found by a keyed hash, and the key is the server's own. */
+/** Tokens are found by a keyed hash with the server's own key. */
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { lookupKeyFile, makeLookupKey } from '../../../src/store/lookup-key-file.ts';

@@ -1,4 +1,4 @@
-/** What breaks: each fault is brought about, lasts, and is mended as its administrator would. */
+/** Faults: each is caused, lasts, and is repaired as an administrator would. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MixedLoad } from '../mixed-load/load.ts';

@@ -1,4 +1,4 @@
-/** A service with everything behind it that can fail: a disk, an HSM, a KDC, a gssproxy, a CA elsewhere, a clock. */
+/** A service with every dependency that can fail: a disk, an HSM, a KDC, a gssproxy, a remote CA, a clock. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What devices, administrators, relying parties and strangers do all at once. */
+/** Concurrent activities of devices, administrators, relying parties and strangers. */
 import { approving, looking, reloading, revoking } from './administrators.ts';
 import { enrolling, renewing } from './devices.ts';
 import type { Activity } from './load.ts';

@@ -1,4 +1,4 @@
-/** What administrators do meanwhile. */
+/** Concurrent activities of administrators. */
 import { X509Certificate } from 'node:crypto';
 import { makeKey, onTheWire, simpleCsr } from '../csr.ts';
 import type { Answer } from '../https.ts';

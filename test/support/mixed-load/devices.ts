@@ -1,4 +1,4 @@
-/** What devices do, and what they need for it. */
+/** Activities of devices. */
 import { X509Certificate } from 'node:crypto';
 import { Agent } from 'node:https';
 import { parseCertsOnly } from '../../../src/pki/cms/signed-data.ts';

@@ -1,6 +1,6 @@
 /**
- * Everything that a service has to bear at once: devices that enroll and renew, wrong passwords, garbage, slow clients, and administrators who
- * revoke, approve and reload. Each activity says which answers it may get; any other is a problem in the book.
+ * A mixed load: devices that enroll and renew, wrong passwords, garbage, slow clients, and administrators who revoke,
+ * approve and reload. Each activity declares its expected responses; any other is recorded as a problem.
  */
 import type { Estuary } from '../estuary.ts';
 import { ACTIVITIES } from './activities.ts';

@@ -1,4 +1,4 @@
-/** What comes from people who have no business here. Their addresses differ, so that a lockout or a limit meets who has earned it. */
+/** Traffic of strangers. Their addresses differ, so that a lockout or a limit affects only its cause. */
 import { randomBytes, randomInt } from 'node:crypto';
 import { Agent } from 'node:https';
 import type { Socket } from 'node:net';

@@ -1,4 +1,4 @@
-/** What has to hold after a mixed load, whatever happened meanwhile. */
+/** Conditions that hold after a mixed load. */
 import { join } from 'node:path';
 import { runAny } from '../command.ts';
 import { NODE, SERVER } from '../server-process.ts';
