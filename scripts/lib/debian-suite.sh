@@ -1,5 +1,5 @@
-# Sourced: packages of another Debian suite, unpacked beside the system without touching it. They come from the mirror this machine's
-# apt already uses, checked against Debian's archive keys. apt runs on lists, a cache and a status file of its own, so it needs no root.
+# Sourced: packages of another Debian suite, unpacked next to the system without changing it. They come from the mirror this machine's
+# apt already uses, checked against Debian's archive keys. apt uses separate lists, cache and status file, so it needs no root.
 # The sourcing script sets `set -euo pipefail`, `root`, the checkout's folder, and `fail`.
 . "$root/scripts/lib/debian-mirror.sh"
 

@@ -87,7 +87,7 @@ start_relay() {
 
 bounded_pid=
 
-# bounded SECONDS LOG COMMAND… — a function or a program, in a process group of its own that is killed when time is up
+# bounded SECONDS LOG COMMAND… — a function or a program, in a separate process group that is killed when the time is up
 # or when this script ends
 bounded() {
   local limit=$1 log=$2 end=$((SECONDS + $1)) code=0

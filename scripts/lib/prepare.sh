@@ -1,4 +1,4 @@
-# Sourced by the scripts beside it: gets a checkout ready to run. Everything it says goes to stderr.
+# Sourced by the scripts next to it: prepares a checkout. Its messages go to stderr.
 # The sourcing script sets `set -euo pipefail` and `root`, the checkout's folder.
 
 say() { printf '# %s\n' "$*" >&2; }
@@ -8,7 +8,7 @@ fail() {
   exit 1
 }
 
-# The commands nobody can do without; the pinned Node 26 comes with npm's packages, any Node from 20 on fetches them.
+# The required commands. The pinned Node 26 comes with npm's packages; any Node from 20 on can fetch them.
 require_node_and_openssl() {
   local command
   for command in node npm openssl; do
