@@ -133,6 +133,7 @@ const PROBES = {
     npmPackage('kerberos', 'needs python3, make, g++ and libkrb5-dev at npm ci'),
   ),
   chromium: commands('Debian package chromium', 'chromium'),
+  opensmtpd: commands('Debian package opensmtpd', 'smtpd'),
   cc: commands('Debian package gcc', 'cc'),
   faketime: files('Debian package faketime', LIBFAKETIME),
   ext4: commands('Debian package e2fsprogs', 'mkfs.ext4', 'e2fsck'),
