@@ -30,7 +30,7 @@ export function renewalStoreContract(newDatabase: NewDatabase): void {
       const store = await newDatabase().open();
       await store.audit([event('service.start'), event('certificate.revoked', { serial: '01' })]);
       const chains = await store.auditChains();
-      const [node, newest] = [...chains][0] ?? ['', 0];
+      const [[node, newest] = ['', 0]] = chains;
       expect([chains.size, newest]).toEqual([1, expect.any(Number)]);
       await store.beginNotification('hook', chains);
       await store.beginNotification('hook', new Map([[node, 0]]));
