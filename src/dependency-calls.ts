@@ -4,7 +4,18 @@ import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
 export interface DependencyCall {
   /** `ca`: a signature by any driver; the others belong to a CA or an authentication method. */
   readonly dependency:
-    'ca' | 'hsm' | 'gssapi' | 'ldap' | 'jwks' | 'dogtag' | 'est' | 'acme' | 'command' | 'store_write' | 'store_read';
+    | 'ca'
+    | 'hsm'
+    | 'gssapi'
+    | 'ldap'
+    | 'jwks'
+    | 'oidc'
+    | 'dogtag'
+    | 'est'
+    | 'acme'
+    | 'command'
+    | 'store_write'
+    | 'store_read';
   /** The label, for `ca`. */
   readonly ca: string;
   /** `refused`: the dependency answered with a rejection. */

@@ -3,7 +3,8 @@ import { Keys, keysOpen } from './keys.tsx';
 import { PLACES, type Place } from './places.tsx';
 import { hasShortcuts, theme, type Theme } from './preferences.ts';
 import { link, route } from './router.ts';
-import { caller, findSession, may, signOut } from './session.ts';
+import type { Session } from './api/types.ts';
+import { caller, findSession, may, METHODS, rolesInWords, signOut } from './session.ts';
 import { SignIn } from './sign-in.tsx';
 import { isLive } from './ui/events.ts';
 import { Mark } from './ui/mark.tsx';
@@ -29,13 +30,13 @@ export function App() {
     case 'out':
       return <SignIn ended={now.ended} certificate={now.certificate} />;
     case 'in':
-      return <Shell subject={now.session.subject} roles={now.session.roles} />;
+      return <Shell session={now.session} />;
   }
 }
 
 const placeOf = (path: readonly string[]): Place | undefined => PLACES.find((place) => place.path === (path[0] ?? ''));
 
-function Shell({ subject, roles }: { readonly subject: string; readonly roles: readonly string[] }) {
+function Shell({ session }: { readonly session: Session }) {
   const { path } = route.value;
   const place = placeOf(path);
   const where = path.join('/');
@@ -77,9 +78,10 @@ function Shell({ subject, roles }: { readonly subject: string; readonly roles: r
             </ul>
           </nav>
           <div class="me">
-            <p title={subject}>
-              <strong>{subject}</strong>
-              <span class="fine">{roles.length === 0 ? 'no role' : roles.join(', ')}</span>
+            <p title={session.subject}>
+              <strong>{session.name ?? session.subject}</strong>
+              <span class="fine">{rolesInWords(session)}</span>
+              <span class="fine">Signed in with {METHODS[session.method]}</span>
             </p>
             <ThemeSwitch />
             <div class="me-actions">

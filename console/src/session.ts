@@ -10,6 +10,9 @@ export type Caller =
   | { readonly state: 'in'; readonly session: Session }
   | { readonly state: 'failed'; readonly error: ApiError };
 
+/** Whether the server has an OpenID provider to sign in at. */
+export const hasOidc = signal(false);
+
 export const caller = signal<Caller>({ state: 'asking' });
 
 whenSignedOut(() => {
@@ -18,6 +21,8 @@ whenSignedOut(() => {
 
 /** Asks the server who we are: a session goes on. With a certificate one has to be begun, so that signing out means something. */
 export async function findSession(): Promise<void> {
+  const methods = await call<{ oidc: boolean }>('/auth/methods').catch(() => ({ oidc: false }));
+  hasOidc.value = methods.oidc;
   try {
     const session = await call<Session>('/admin/session');
     caller.value =
@@ -43,6 +48,29 @@ export async function signOut(): Promise<void> {
   await order('/admin/session', { method: 'DELETE' }).catch(() => undefined);
   caller.value = { state: 'out', ended: false };
   await findSession();
+}
+
+export const METHODS: Readonly<Record<Session['method'], string>> = {
+  bearer: 'a token',
+  mtls: 'a certificate',
+  oidc: 'single sign-on',
+};
+
+/** `ra for devices, lab; auditor` */
+export const rolesInWords = ({ grants }: Session): string =>
+  grants
+    .filter(({ roles }) => roles.length > 0)
+    .map(({ roles, labels }) => `${roles.join(', ')}${labels === null ? '' : ` for ${labels.join(', ')}`}`)
+    .join('; ') || 'no role';
+
+/** The labels to which a role is limited; undefined: no limit. */
+export function labelsOf(role: Role): readonly string[] | undefined {
+  const now = caller.value;
+  const grants = now.state === 'in' ? now.session.grants : [];
+  const used = grants.filter(({ roles }) => roles.includes('admin') || roles.includes(role));
+  return used.some(({ labels }) => labels === null)
+    ? undefined
+    : [...new Set(used.flatMap(({ labels }) => labels ?? []))];
 }
 
 /** Whether the caller has one of these roles; an administrator has them all. */

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { toApiError } from './api/client.ts';
-import { findSession, signIn } from './session.ts';
+import { findSession, hasOidc, signIn } from './session.ts';
 import { Field, submitted, valueOf } from './ui/fields.tsx';
 import { Mark } from './ui/mark.tsx';
 
@@ -21,7 +21,7 @@ export function SignIn({ ended, certificate }: SignInProps) {
       await signIn(token);
     } catch (error) {
       const { status, message } = toApiError(error);
-      setProblem(status === 401 ? 'This is not accepted: it is none of an administrator, or has ended.' : message);
+      setProblem(status === 401 ? 'This token is unknown or has expired.' : message);
       setBusy(false);
     }
   };
@@ -34,6 +34,13 @@ export function SignIn({ ended, certificate }: SignInProps) {
       {ended && (
         <p class="notice" role="status">
           Your session has ended. Sign in to go on where you were.
+        </p>
+      )}
+      {hasOidc.value && (
+        <p>
+          <a class="button primary" href="/auth/oidc/login">
+            Sign in with single sign-on
+          </a>
         </p>
       )}
       {certificate !== undefined && (

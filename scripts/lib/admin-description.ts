@@ -41,7 +41,7 @@ function dependencies(store: AdminDependencies['store']): AdminDependencies {
     reload: never,
     certificateExpiries: () => [],
     otp: { create: never, estimate: never },
-    authenticator: { authenticate: never },
+    authenticator: { authenticate: never, hasOidc: false, beginOidc: never, completeOidc: never },
     sessions: {
       begin: never,
       resume: never,

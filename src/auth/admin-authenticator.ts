@@ -1,17 +1,24 @@
 /** Authenticates administrators by bearer token or client certificate, independently of the EST listener. */
 import type { AdminRole } from '../config/vocabulary.ts';
-import { describe, isUnauthenticated, unauthorized } from '../errors.ts';
+import { describe, forbidden, isRefusal, isUnauthenticated, notFound, unauthorized } from '../errors.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { IntermediateStore } from '../store/intermediate-store.ts';
 import type { SessionRow } from '../store/session-store.ts';
 import type { ClientTrust } from './mtls/client-trust.ts';
 import type { FailureRecords } from './failure-records.ts';
 import type { PresentedCredentials } from './identity.ts';
-import { Administrators, type AdminClient, type AdminIdentity, type AdminToken } from './administrators.ts';
+import {
+  Administrators,
+  oidcIdentity,
+  type AdminClient,
+  type AdminIdentity,
+  type AdminToken,
+} from './administrators.ts';
 import { holderOf } from './certificate-holder.ts';
 import { IntermediateMemory } from './mtls/intermediate-memory.ts';
 import { validatePresented } from './mtls/mtls.ts';
 import { checkNotRevokedHere } from './mtls/revocation-lists.ts';
+import type { OidcClaims, OidcSignIn } from './oidc/oidc-sign-in.ts';
 import { presentedCertificates } from './mtls/presented-certificates.ts';
 import { requestIdField } from '../request-context.ts';
 
@@ -24,12 +31,14 @@ export interface AdminAuthSettings {
     readonly enabled: boolean;
     readonly tokens: readonly AdminToken[];
   };
+  /** `[admin.oidc]`. */
+  readonly oidc?: OidcSignIn | undefined;
   readonly clients?: readonly AdminClient[];
   /** Roles of certificates without an entry; default: `["admin"]` if there are no entries, otherwise none. */
   readonly default_roles?: readonly AdminRole[] | undefined;
 }
 
-type SessionOwner = Pick<SessionRow, 'administrator' | 'method' | 'certificate'>;
+type SessionOwner = Pick<SessionRow, 'administrator' | 'method' | 'claims' | 'certificate'>;
 
 const CODE = 'ADMIN_AUTHENTICATION_REQUIRED';
 const MAX_HEADER = 4096;
@@ -92,14 +101,58 @@ export class AdminAuthenticator {
     const shown = presentedCertificates(presented)?.identity;
     if (session.certificate !== null && session.certificate !== shown)
       return 'it was started with another client certificate';
-    const admin =
-      session.method === 'mtls'
-        ? await this.#byCertificate(settings, presented).catch(reasonOf)
-        : this.#byTokenKey(settings, session.administrator);
+    const admin = await this.#ofSession(settings, session, presented);
     if (typeof admin === 'string') return admin;
     return admin?.credential === session.administrator
       ? admin
       : 'the configuration no longer contains its administrator';
+  }
+
+  #ofSession(settings: AdminAuthSettings, session: SessionOwner, presented: PresentedCredentials) {
+    const { method, administrator, claims } = session;
+    if (method === 'mtls') return this.#byCertificate(settings, presented).catch(reasonOf);
+    if (method === 'bearer') return this.#byTokenKey(settings, administrator);
+    // The store has them as they were signed in with.
+    return settings.oidc && oidcIdentity(settings.oidc.settings, JSON.parse(claims ?? '{}') as OidcClaims);
+  }
+
+  /** Whether administrators may sign in at an OpenID provider. */
+  get hasOidc(): boolean {
+    return this.#settings().oidc !== undefined;
+  }
+
+  /** @throws EstuaryError 404: nobody signs in at an OpenID provider; 503 */
+  beginOidc(): ReturnType<OidcSignIn['begin']> {
+    return this.#oidc().begin();
+  }
+
+  /**
+   * @param search as for {@link OidcSignIn.complete}, like `sealed`
+   * @throws EstuaryError 401, audited as `auth.admin`; 403: without a role; 404; 503
+   */
+  async completeOidc(search: string, sealed: string | undefined, address: string): Promise<AdminIdentity> {
+    const oidc = this.#oidc();
+    const failure = { type: 'auth.admin', outcome: 'failure', address, method: 'oidc' } as const;
+    try {
+      const claims = await oidc.complete(search, sealed);
+      const admin = oidcIdentity(oidc.settings, claims);
+      if (admin !== undefined) return admin;
+      throw forbidden('OIDC_NO_ROLE', 'your groups at the OpenID provider have no role here', {
+        detail: `${oidc.settings.roles_claim} of ${claims.subject}: ${claims.values.join(', ') || 'no value'}`,
+      });
+    } catch (error) {
+      if (isRefusal(error)) {
+        const detail = error.detail ?? error.message;
+        await this.#failures.record({ ...failure, ...requestIdField(), detail });
+      }
+      throw error;
+    }
+  }
+
+  #oidc(): OidcSignIn {
+    const { oidc } = this.#settings();
+    if (oidc === undefined) throw notFound('NOT_FOUND', 'there is nothing at this path');
+    return oidc;
   }
 
   #byTokenKey(settings: AdminAuthSettings, key: string): AdminIdentity | string | undefined {

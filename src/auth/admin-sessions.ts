@@ -70,6 +70,7 @@ export class AdminSessions {
       id_hash: hashOf(id),
       administrator: admin.credential,
       method: admin.method,
+      claims: admin.claims === undefined ? null : JSON.stringify(admin.claims),
       certificate: presentedCertificates(presented)?.identity ?? null,
       created_at: now,
       seen_at: now,

@@ -16,12 +16,13 @@ import { type Certificate, fingerprintsOf } from '../pki/x509/certificate.ts';
 import { formatName } from '../pki/x509/name.ts';
 import { foldedName } from '../pki/x509/name-matching.ts';
 import { readTimestamp } from '../timestamp.ts';
+import type { OidcClaims, OidcSettings } from './oidc/oidc-sign-in.ts';
 import { certificateHolder, type CertificateHolder } from './certificate-holder.ts';
 
 export type { AdminClient, AdminToken };
 
 export interface AdminIdentity {
-  readonly method: 'mtls' | 'bearer';
+  readonly method: 'mtls' | 'bearer' | 'oidc';
   /** For people and the audit log: the configured name, or the certificate's subject. */
   readonly display: string;
   /** For decisions: equal for all credentials of one administrator. Contains no secret. */
@@ -35,6 +36,8 @@ export interface AdminIdentity {
   /** All roles, also those that are limited to labels. */
   readonly roles: readonly AdminRole[];
   readonly grants: readonly Grant[];
+  /** What the OpenID provider said, with the method `oidc`. */
+  readonly claims?: OidcClaims;
   /** Expiry of the token or the certificate; undefined: never. */
   readonly notAfter: number | undefined;
 }
@@ -54,6 +57,26 @@ export interface AdministratorsOptions {
 
 type HashedToken = AdminToken & { readonly hash: Buffer };
 type MatchedClient = AdminClient & { readonly match: string };
+
+/** undefined: another provider, or no value of its claim has roles. */
+export function oidcIdentity({ issuer, roles }: OidcSettings, claims: OidcClaims): AdminIdentity | undefined {
+  if (claims.issuer !== issuer) return undefined;
+  const mapped = claims.values.flatMap((value) => (Object.hasOwn(roles, value) ? (roles[value] ?? []) : []));
+  if (mapped.length === 0) return undefined;
+  const grants = mapped.map(({ roles: own = DEFAULT_ROLES, labels }) => ({ roles: own, labels }));
+  const display = `${issuer} ${claims.subject}`;
+  return {
+    method: 'oidc',
+    display,
+    key: tokenHolder({ description: display }),
+    credential: `oidc:${display}`,
+    hasEntry: true,
+    roles: [...new Set(grants.flatMap((grant) => grant.roles))],
+    grants,
+    claims,
+    notAfter: undefined,
+  };
+}
 
 const tokenKey = (tokenHash: Buffer): string => `token:${hash('sha256', tokenHash, 'hex')}`;
 

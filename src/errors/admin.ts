@@ -115,6 +115,22 @@ export const ADMIN_ERRORS = {
     cause: 'A component that enrollment needs is unavailable.',
     remedy: 'Check the components that the response names.',
   },
+  OIDC_FAILED: {
+    status: 401,
+    cause:
+      'The sign-in at the OpenID provider was not begun in this browser, took longer than ten minutes, was canceled, or its answer is invalid. The audit log has the reason.',
+    remedy: 'Sign in again.',
+  },
+  OIDC_NO_ROLE: {
+    status: 403,
+    cause: 'No value of `admin.oidc.roles_claim` is in `admin.oidc.roles`.',
+    remedy: 'Add the person to a group that has a role, or the group to `admin.oidc.roles`.',
+  },
+  OIDC_UNAVAILABLE: {
+    status: 503,
+    cause: 'The OpenID provider does not answer, or does not accept this server. The log has the reason.',
+    remedy: 'Sign in with a token or a client certificate, or retry after the seconds in Retry-After.',
+  },
   OTP_DISABLED: {
     status: 409,
     cause: 'One-time passwords are disabled.',

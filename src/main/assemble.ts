@@ -23,7 +23,7 @@ import type { AuthPlugin } from '../auth/plugin.ts';
 import { warnOfExpiry, watchExpiry } from '../ca/expiry.ts';
 import type { Ca, CaRouter } from '../ca/router.ts';
 import { createCmcServer } from '../cmc/create.ts';
-import type { Material, ServiceMaterial } from '../config/material/material.ts';
+import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { shownConfig } from '../config/shown.ts';
 import { ExternalAuthorization } from '../enrollment/authorization/external-authorization.ts';
@@ -51,14 +51,13 @@ import type { Reload } from '../config/diff.ts';
 import { Notifier } from '../notification/notifier.ts';
 import { createReceiver } from '../notification/receivers.ts';
 import { Warnings, type WarningsOptions } from '../notification/warnings.ts';
-import { pemOf } from '../pki/x509/certificate.ts';
 import { CrlPublisher } from '../publication/crl-publisher.ts';
 import { lookupKeyFile, MIN_LOOKUP_KEY, readLookupKey } from '../store/lookup-key-file.ts';
 import type { Store } from '../store/store.ts';
 import { VERSION } from '../version.ts';
 import { bindAll, Listener, listenerContext } from './listener.ts';
 import { LiveCas } from './live-cas.ts';
-import { LiveSettings, TlsEnd } from './live-settings.ts';
+import { LiveSettings, TlsEnd, trustedBy } from './live-settings.ts';
 import { type NodeClock, nodeName } from './nodes.ts';
 import type { Part } from './part.ts';
 import { watchExpiries } from './watch-ends.ts';
@@ -378,7 +377,7 @@ function enabledPlugins(config: Config, sources: PluginSources): AuthPlugin[] {
       ? []
       : [
           new LdapPlugin(
-            new Directory({ settings: auth.ldap, ca: caOf(material.directory), retryAfter, now }),
+            new Directory({ settings: auth.ldap, ca: trustedBy(material.directory), retryAfter, now }),
             guarded('ldap'),
             auth.ldap.bind,
           ),
@@ -388,14 +387,11 @@ function enabledPlugins(config: Config, sources: PluginSources): AuthPlugin[] {
 }
 
 /** PEM; undefined: the CAs of Node.js. */
-const caOf = (service: ServiceMaterial | undefined): string | undefined =>
-  service?.trustAnchors && pemOf(service.trustAnchors);
-
 function keySource(
   { jwks_url: url, jwks_file: file = '' }: NonNullable<Config['auth']['jwt']>,
   { tokenIssuer }: Material,
 ) {
-  return url === undefined ? { file } : { url, ca: caOf(tokenIssuer) };
+  return url === undefined ? { file } : { url, ca: trustedBy(tokenIssuer) };
 }
 
 interface OperationSources extends Pick<OperationDependencies, 'enrollment' | 'cmcServer' | 'store'> {

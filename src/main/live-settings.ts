@@ -6,11 +6,12 @@ import type { Server } from 'node:https';
 import { createSecureContext, type TlsOptions } from 'node:tls';
 import type { AdminAuthSettings } from '../auth/admin-authenticator.ts';
 import type { SessionTimes } from '../auth/admin-sessions.ts';
+import { OidcSignIn } from '../auth/oidc/oidc-sign-in.ts';
 import { ClientTrust } from '../auth/mtls/client-trust.ts';
 import type { CaRouter } from '../ca/router.ts';
 import { cmcParties, type CmcParties } from '../cmc/sender.ts';
 import { type CertificateExpiry, certificateExpiries } from '../config/material/certificate-ends.ts';
-import type { KeyPair, Material } from '../config/material/material.ts';
+import type { KeyPair, Material, ServiceMaterial } from '../config/material/material.ts';
 import { ownAnchorMessage, ownAnchors } from '../config/material/trust.ts';
 import type { Config } from '../config/schema.ts';
 import { keyProtection, type KeyProtectionSettings } from '../enrollment/key-protection.ts';
@@ -27,7 +28,7 @@ import {
   type TlsMaterial,
   tlsMaterial,
 } from '../http/tls.ts';
-import { type Certificate, parseCertificate } from '../pki/x509/certificate.ts';
+import { type Certificate, parseCertificate, pemOf } from '../pki/x509/certificate.ts';
 
 /** The TLS settings of one listener. */
 export class TlsEnd {
@@ -199,6 +200,7 @@ async function makeState(config: Config, material: Resolved, cas: CaRouter): Pro
       bearer_token: config.admin.bearer_token,
       clients: config.admin.clients,
       default_roles: config.admin.tls.default_roles,
+      oidc: config.admin.oidc && new OidcSignIn({ ...config.admin.oidc, ca: trustedBy(material.openidProvider) }),
     },
     sessions: config.admin.sessions,
     keyProtection: keyProtection(config, material.keyEncryption),
@@ -207,6 +209,10 @@ async function makeState(config: Config, material: Resolved, cas: CaRouter): Pro
     named: material.named,
   };
 }
+
+/** The CAs for the certificate of a service, PEM. */
+export const trustedBy = (service: ServiceMaterial | undefined): string | undefined =>
+  service?.trustAnchors && pemOf(service.trustAnchors);
 
 /** The configuration check knows the files; this also knows the chains of remote CAs. */
 async function refuseOwnAnchors(anchors: readonly Certificate[], cas: CaRouter): Promise<void> {

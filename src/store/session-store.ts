@@ -9,7 +9,9 @@ export interface SessionRow {
    * them in each call.
    */
   readonly administrator: string;
-  readonly method: 'mtls' | 'bearer';
+  readonly method: 'mtls' | 'bearer' | 'oidc';
+  /** What the OpenID provider said about the administrator, JSON (auth/oidc); null for other methods. */
+  readonly claims: string | null;
   /** Hex SHA-256 of the tbsCertificate of its client certificate; null without one. */
   readonly certificate: string | null;
   readonly created_at: number;
@@ -19,7 +21,7 @@ export interface SessionRow {
   readonly ends_at: number;
 }
 
-export const SESSION_COLUMNS = 'id_hash, administrator, method, certificate, created_at, seen_at, ends_at';
+export const SESSION_COLUMNS = 'id_hash, administrator, method, claims, certificate, created_at, seen_at, ends_at';
 
 /** Sessions per token or entry of `admin.clients`; a further one ends the oldest. */
 export const MAX_SESSIONS = 50;

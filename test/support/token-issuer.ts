@@ -11,6 +11,15 @@ import { call } from './https.ts';
 
 export const AUDIENCE = 'https://est.example';
 
+/** A web application that signs people in, and these people with their groups. */
+export interface WebClient {
+  readonly redirectUri: string;
+  readonly groups: Readonly<Record<string, readonly string[]>>;
+}
+
+export const WEB_CLIENT = 'estuary-console';
+export const WEB_SECRET = 'the secret: of+the%console';
+
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 interface SigningKey {
@@ -29,6 +38,9 @@ export class TokenIssuer {
   /** Requests for the keys so far. */
   jwksRequests = 0;
   readonly #clients: readonly string[];
+  #web: WebClient | undefined;
+  /** In place of the answer to any request. */
+  answer: Handler | undefined;
   /** PEM of the CA that its certificate, for localhost, comes from. */
   readonly ca: string;
 
@@ -37,6 +49,10 @@ export class TokenIssuer {
     this.ca = ca;
     this.#clients = clients;
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      if (this.answer !== undefined) {
+        this.answer(request, response);
+        return;
+      }
       const isKeys = request.url === '/jwks';
       if (isKeys) this.jwksRequests++;
       (isKeys ? (this.jwksAnswer ?? this.#handler) : this.#handler)(request, response);
@@ -75,21 +91,60 @@ export class TokenIssuer {
     const { privateKey } = await generateKeyPair('ES256', { extractable: true });
     const kid = `key-${++this.#keys}`;
     this.#key = { kid, privateKey };
-    const provider = new Provider(this.url, {
+    await this.#restart();
+  }
+
+  /** People sign in at this application from now on: any password is right, and nobody has to consent. */
+  async serve(web: WebClient): Promise<void> {
+    this.#web = web;
+    await this.#restart();
+  }
+
+  async #restart(): Promise<void> {
+    if (this.#key === undefined) throw new Error('no key');
+    const { kid, privateKey } = this.#key;
+    const web = this.#web;
+    const provider: Provider = new Provider(this.url, {
       jwks: { keys: [{ ...(await exportJWK(privateKey)), kid, alg: 'ES256', use: 'sig' }] },
-      clients: this.#clients.map((client_id) => ({
-        client_id,
-        client_secret: `secret of ${client_id}`,
-        grant_types: ['client_credentials'],
-        redirect_uris: [],
-        response_types: [],
-        id_token_signed_response_alg: 'ES256' as const,
-      })),
+      clients: [
+        ...this.#clients.map((client_id) => ({
+          client_id,
+          client_secret: `secret of ${client_id}`,
+          grant_types: ['client_credentials'],
+          redirect_uris: [],
+          response_types: [],
+          id_token_signed_response_alg: 'ES256' as const,
+        })),
+        ...(web === undefined
+          ? []
+          : [
+              {
+                client_id: WEB_CLIENT,
+                client_secret: WEB_SECRET,
+                redirect_uris: [web.redirectUri],
+                token_endpoint_auth_method: 'client_secret_basic' as const,
+                id_token_signed_response_alg: 'ES256' as const,
+              },
+            ]),
+      ],
+      claims: { openid: ['sub', 'groups'], profile: ['name'] },
+      findAccount: (_context, sub) => ({
+        accountId: sub,
+        claims: () => ({ sub, name: `Display of ${sub}`, groups: web?.groups[sub] }),
+      }),
+      loadExistingGrant: async ({ oidc: { client, session } }) => {
+        const grant = new provider.Grant({ clientId: client?.clientId, accountId: session?.accountId });
+        grant.addOIDCScope('openid profile');
+        await grant.save();
+        return grant;
+      },
+      cookies: { keys: ['of the tests'] },
       features: {
         clientCredentials: { enabled: true },
-        devInteractions: { enabled: false },
+        devInteractions: { enabled: web !== undefined },
         resourceIndicators: {
           enabled: true,
+          ...(web === undefined ? {} : { defaultResource: () => '' }),
           getResourceServerInfo: () => ({
             scope: 'est',
             audience: AUDIENCE,

@@ -1,9 +1,9 @@
 /** The token issuer's public keys (RFC 7517) from a URL or a file: cached, and fetched again for an unknown key. */
 import { readFile } from 'node:fs/promises';
-import { Agent, request as httpsRequest } from 'node:https';
 import { createLocalJWKSet, errors, type JWSHeaderParameters, type LocalJWKSet, type FlattenedJWSInput } from 'jose';
 import { measured } from '../../dependency-calls.ts';
 import { describe, unavailable, type EstuaryError } from '../../errors.ts';
+import { httpsCall } from '../https-call.ts';
 
 interface IssuerKeysOptions {
   readonly source: { readonly url: string; readonly ca: string | undefined } | { readonly file: string };
@@ -14,8 +14,6 @@ interface IssuerKeysOptions {
 /** Octets. */
 const MAX_JWKS = 256 << 10;
 const MAX_KEYS = 64;
-/** Milliseconds. */
-const TIMEOUT = 5000;
 /** After this age, refresh the keys but keep using them. */
 const FRESH = 10 * 60_000;
 /** After this age, do not use them. */
@@ -130,32 +128,9 @@ function readJwks(text: string): LocalJWKSet {
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-/** One GET on a new connection; does not follow redirects. */
-function download(url: string, ca: string | undefined): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const agent = new Agent({ minVersion: 'TLSv1.2', rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }) });
-    const request = httpsRequest(url, { agent, headers: { Accept: 'application/jwk-set+json, application/json' } });
-    const late = setTimeout(() => request.destroy(new Error(`${url} did not respond in time`)), TIMEOUT);
-    request.on('error', (error) => {
-      clearTimeout(late);
-      reject(error);
-    });
-    request.on('response', (response) => {
-      const chunks: Buffer[] = [];
-      let size = 0;
-      if (response.statusCode !== 200)
-        request.destroy(new Error(`${url} responded with status ${response.statusCode}`));
-      response.on('data', (chunk: Buffer) => {
-        size += chunk.length;
-        chunks.push(chunk);
-        if (size > MAX_JWKS) request.destroy(new Error(`${url} responded with more than ${MAX_JWKS} bytes`));
-      });
-      response.on('error', reject);
-      response.on('end', () => {
-        clearTimeout(late);
-        resolve(Buffer.concat(chunks).toString('utf8'));
-      });
-    });
-    request.end();
-  });
+async function download(url: string, ca: string | undefined): Promise<string> {
+  const headers = { Accept: 'application/jwk-set+json, application/json' };
+  const { status, body } = await httpsCall(url, { headers, ca });
+  if (status !== 200) throw new Error(`${url} responded with status ${status}`);
+  return body.toString('utf8');
 }

@@ -62,6 +62,7 @@ export async function loadMaterial(config: Config, now: number): Promise<LoadedM
   const receivers = new Map<string, ServiceMaterial>();
   for (const [n, one] of config.notifications.entries())
     receivers.set(one.name, await loadService(reader, one, `notifications[${n}]`));
+  const openidProvider = admin.oidc && (await loadService(reader, admin.oidc, 'admin.oidc'));
   await checkJwks(reader, config);
   const { cas, labels } = await loadCas(reader, config);
   const { problems, warnings } = reader;
@@ -80,6 +81,7 @@ export async function loadMaterial(config: Config, now: number): Promise<LoadedM
     directory,
     tokenIssuer,
     receivers,
+    openidProvider,
     cas,
     labels,
   };

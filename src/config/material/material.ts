@@ -154,6 +154,8 @@ export interface Material {
   readonly tokenIssuer: ServiceMaterial | undefined;
   /** Of `[[notifications]]`, by name. */
   readonly receivers: ReadonlyMap<string, ServiceMaterial>;
+  /** `[admin.oidc]`. */
+  readonly openidProvider: ServiceMaterial | undefined;
   /** In the order of the configuration. */
   readonly cas: readonly CaMaterial[];
   /** Further labels by the CA's label. */

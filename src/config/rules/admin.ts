@@ -11,12 +11,12 @@ import { readTimestamp } from '../../timestamp.ts';
 export function* adminChecks(config: Config): Generator<Finding> {
   const { admin } = config;
   const { tls, bearer_token } = admin;
-  if (tls.mode === 'none' && !bearer_token.enabled)
+  if (tls.mode === 'none' && !bearer_token.enabled && admin.oidc === undefined)
     yield {
       key: 'admin',
       message:
-        'nobody could authenticate (admin.tls.mode = "required" or "optional" with trust_anchors, or admin.bearer_token.enabled = true with tokens)',
-      about: ['admin.tls.mode', 'admin.tls.trust_anchors', 'admin.bearer_token.enabled'],
+        'nobody could authenticate (admin.tls.mode = "required" or "optional" with trust_anchors, or admin.bearer_token.enabled = true with tokens, or [admin.oidc])',
+      about: ['admin.tls.mode', 'admin.tls.trust_anchors', 'admin.bearer_token.enabled', 'admin.oidc'],
     };
   if (tls.mode !== 'none' && tls.trust_anchors === undefined)
     yield {
@@ -32,12 +32,28 @@ export function* adminChecks(config: Config): Generator<Finding> {
     };
   yield* tokenChecks(bearer_token.tokens);
   yield* clientChecks(admin.clients);
+  yield* oidcChecks(admin);
   const known = labelsOf(config).map(({ table }) => table.label);
   const entries = [
     ...admin.clients.map((entry, index) => [`admin.clients[${index}]`, entry] as const),
     ...bearer_token.tokens.map((entry, index) => [`admin.bearer_token.tokens[${index}]`, entry] as const),
+    ...Object.entries(admin.oidc?.roles ?? {}).map(([value, entry]) => [`admin.oidc.roles.${value}`, entry] as const),
   ];
   for (const [key, entry] of entries) yield* limitChecks(key, entry, known);
+}
+
+function* oidcChecks({ oidc, tls }: Config['admin']): Generator<Finding> {
+  if (oidc === undefined) return;
+  if (tls.mode === 'required')
+    yield {
+      key: 'admin.oidc',
+      message: 'has no effect while admin.tls.mode is "required": only certificates count then ("optional" or "none")',
+      about: ['admin.tls.mode'],
+    };
+  if (!oidc.scopes.includes('openid'))
+    yield { key: 'admin.oidc.scopes', message: 'lacks "openid" (a list with "openid")' };
+  if (Object.keys(oidc.roles).length === 0)
+    yield { key: 'admin.oidc.roles', message: 'is empty: nobody would have a role (values of roles_claim with roles)' };
 }
 
 /** Only roles whose calls are about records of labels can be limited to labels. */

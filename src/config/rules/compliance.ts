@@ -122,13 +122,19 @@ function isRemoteDatabase(url: Secret): boolean {
 }
 
 function* niapPoints(config: Config): Generator<UnsafeSetting> {
-  const { otp, est } = config;
+  const { otp, est, admin } = config;
   if (otp.enabled && otp.hash_algorithm !== 'argon2id')
     yield {
       key: 'otp.hash_algorithm',
       message: `is "${otp.hash_algorithm}"`,
       safe: '"argon2id"',
       about: ['otp.enabled'],
+    };
+  if (admin.oidc !== undefined)
+    yield {
+      key: 'admin.oidc',
+      message: 'is set: administrators would sign in at an OpenID provider',
+      safe: 'client certificates or bearer tokens',
     };
   if (est.fullcmc && !est.fullcmc_require_mtls)
     yield {

@@ -1,6 +1,6 @@
 import { ADMIN_ROLES } from '../vocabulary.ts';
-import { boolean, choice, integer, list, optional, path, table, text, timestamp } from '../keys.ts';
-import { checkDistinguishedName, checkHost, HOST_ALLOWED } from './formats.ts';
+import { boolean, choice, integer, list, map, optional, path, secret, table, text, timestamp } from '../keys.ts';
+import { checkDistinguishedName, checkHost, HOST_ALLOWED, urlCheck } from './formats.ts';
 
 const PERSON = /^[^\p{Cc}]{1,200}$/u;
 
@@ -66,6 +66,67 @@ const client = table(
   {
     description:
       'An administrator with a client certificate: `subject` with `issuer`, or `fingerprint`, or `spki_sha256`.',
+  },
+);
+
+const claim = (description: string, name: string) =>
+  text({ description, default: name, allowed: 'the name of a claim', pattern: /^.{1,200}$/su });
+
+const oidc = table(
+  {
+    issuer: text({
+      description: 'The issuer identifier of the provider. The server reads its metadata below this URL.',
+      allowed: 'an https URL',
+      check: urlCheck('https'),
+    }),
+    client_id: text({
+      description: 'What the provider calls this server.',
+      allowed: 'a text of 1 to 500 characters',
+      pattern: /^.{1,500}$/su,
+    }),
+    client_secret: secret({ description: 'The secret of the client, sent as `client_secret_basic`.' }),
+    trust_anchors: optional(
+      path({
+        description: "PEM file with the CA certificates that issue the provider's certificate.",
+        defaultText: 'the CAs that Node.js knows',
+      }),
+    ),
+    scopes: list(text({ description: 'A scope.', allowed: 'a scope', pattern: /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/ }), {
+      description: 'The scopes to request. `openid` is one of them.',
+      default: ['openid', 'profile'],
+      minItems: 1,
+    }),
+    redirect_url: text({
+      description:
+        'The URL of `/auth/oidc/callback` on the admin listener, as browsers reach it and as the provider knows it.',
+      allowed: 'an https URL that ends with /auth/oidc/callback',
+      check: (value) =>
+        urlCheck('https')(value) ??
+        (value.endsWith('/auth/oidc/callback') ? undefined : `"${value}" does not end with /auth/oidc/callback`),
+    }),
+    name_claim: claim('The claim with the name to display. It decides nothing.', 'name'),
+    roles_claim: claim('The claim whose values give roles: a text or a list of texts.', 'groups'),
+    roles: map(
+      table(
+        {
+          roles: optional(
+            list(role, {
+              description: 'What the administrator may do (docs/reference/admin-api.md).',
+              defaultText: '["admin"]',
+            }),
+          ),
+          labels,
+        },
+        { description: 'What a value of the claim allows.' },
+      ),
+      {
+        description: 'Roles by the values of `roles_claim`. Somebody with several values has the roles of all.',
+      },
+    ),
+  },
+  {
+    description: 'Administrators sign in to the console at an OpenID provider ([guides/oidc.md](../guides/oidc.md)).',
+    live: true,
   },
 );
 
@@ -156,6 +217,7 @@ export const admin = table(
       },
       { description: 'Sessions of administrators who have signed in with a browser.' },
     ),
+    oidc: optional(oidc),
     clients: list(client, {
       description: 'Administrators with client certificates, and what they may do.',
       default: [],

@@ -20,10 +20,13 @@ export const setSession = (id: string): string => `${SESSION_COOKIE}=${id}; ${AT
 export const CLEAR_SESSION = `${SESSION_COOKIE}=; ${ATTRIBUTES}; Max-Age=0`;
 
 /** The session ID in a request, unverified. */
-export function sessionId({ cookie }: IncomingHttpHeaders): string | undefined {
+export const sessionId = (headers: IncomingHttpHeaders): string | undefined => cookieOf(headers, SESSION_COOKIE);
+
+/** The value of a cookie. */
+export function cookieOf({ cookie }: IncomingHttpHeaders, wanted: string): string | undefined {
   for (const pair of (cookie ?? '').split(';')) {
     const [name = '', value = ''] = pair.trim().split('=', 2);
-    if (name === SESSION_COOKIE) return value;
+    if (name === wanted) return value;
   }
   return undefined;
 }

@@ -32,7 +32,7 @@ export interface AdminDependencies {
   /** Of configured files; drivers report the CAs' own certificates. */
   readonly certificateExpiries: () => readonly CertificateExpiry[];
   readonly otp: Pick<OtpService, 'create' | 'estimate'>;
-  readonly authenticator: Pick<AdminAuthenticator, 'authenticate'>;
+  readonly authenticator: Pick<AdminAuthenticator, 'authenticate' | 'hasOidc' | 'beginOidc' | 'completeOidc'>;
   readonly sessions: Pick<AdminSessions, 'begin' | 'resume' | 'note' | 'end' | 'isAlive' | 'times'>;
   /** Why Kerberos tickets cannot be verified now; undefined if they can. Absent without Kerberos. */
   readonly missingCredentials?: () => Promise<string | undefined>;

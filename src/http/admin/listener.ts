@@ -43,6 +43,7 @@ import {
 } from './openapi.ts';
 import { checkLabelRule } from './labels.ts';
 import { accessOf, checkRole } from './roles.ts';
+import { registerOidc } from './oidc.ts';
 import { registerSession } from './session.ts';
 import { registerOverview } from './overview.ts';
 import { registerStatistics } from './statistics.ts';
@@ -125,6 +126,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerHistory(routes, deps);
     registerConfiguration(routes, deps);
     registerSession(routes, deps);
+    registerOidc(routes, deps);
     registerOpenApi(routes);
     if (deps.settings.admin.console) registerConsole(routes, deps);
     done();

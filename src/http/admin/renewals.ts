@@ -68,9 +68,15 @@ const params = Type.Object({ id: Type.String() });
 export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
   const { store } = deps;
   const visible = async (request: FastifyRequest): Promise<readonly RenewalRow[]> => {
-    const labels = labelsOf(request);
+    const permitted = labelsOf(request);
     const all = await store.listRenewals();
-    return labels === undefined ? all : all.filter((row) => labels.includes(labelOf(row) ?? ''));
+    return permitted === undefined ? all : all.filter(({ selection }) => isWithin(selection, permitted));
+  };
+  // A campaign for a CA is also one for its further labels.
+  const isWithin = ({ ca, label, labels }: RenewalRow['selection'], permitted: readonly string[]): boolean => {
+    const ofCa = deps.cas.all.filter((one) => one.issuer.label === ca).map((one) => one.label);
+    const meant = labels ?? (label === undefined ? ofCa : [label]);
+    return meant.length > 0 && meant.every((one) => permitted.includes(one));
   };
   const find = async (request: FastifyRequest, id: string): Promise<RenewalRow> => {
     const row = (await visible(request)).find((one) => one.id === id);

@@ -23,7 +23,8 @@ const Session = Type.Object(
       description:
         "The administrator's name: as configured, otherwise the description of the token or the subject of the certificate. The audit log shows it.",
     }),
-    method: oneOf(['bearer', 'mtls'], { description: 'The method of authentication, now or at sign-in.' }),
+    name: Type.Optional(Type.String({ description: 'The display name at the OpenID provider.' })),
+    method: oneOf(['bearer', 'mtls', 'oidc'], { description: 'The method of authentication, now or at sign-in.' }),
     roles: Type.Array(oneOf(ADMIN_ROLES), { description: 'The roles of the caller.' }),
     grants: Type.Array(
       Type.Object({
@@ -57,6 +58,7 @@ export function registerSession(app: AdminApp, deps: AdminDependencies): void {
   const { sessions } = deps;
   const answer = (admin: AdminIdentity, session: AdminSession | null) => ({
     subject: admin.display,
+    ...(admin.claims?.name === undefined ? {} : { name: admin.claims.name }),
     method: admin.method,
     roles: [...admin.roles],
     grants: admin.grants.map(({ roles, labels }) => ({

@@ -11,7 +11,7 @@ export function sessionReads(db: Database) {
 export function sessionWrites(db: Database) {
   const insert = db.prepare<SessionRow>(
     `INSERT INTO session (${SESSION_COLUMNS})
-     VALUES (@id_hash, @administrator, @method, @certificate, @created_at, @seen_at, @ends_at)`,
+     VALUES (@id_hash, @administrator, @method, @claims, @certificate, @created_at, @seen_at, @ends_at)`,
   );
   const remove = <Parameters extends readonly unknown[]>(selection: string) =>
     db.prepare<Parameters>(`DELETE FROM session WHERE ${db.dialect.among('session', 'position', selection)}`);

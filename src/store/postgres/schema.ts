@@ -276,6 +276,7 @@ CREATE TABLE session (
   id_hash       text NOT NULL UNIQUE,
   administrator text NOT NULL,
   method        text NOT NULL,
+  claims        text, -- of the OpenID provider, JSON
   certificate   text,
   created_at    bigint NOT NULL,
   seen_at       bigint NOT NULL,

@@ -255,6 +255,7 @@ CREATE TABLE session (
   id_hash       TEXT NOT NULL UNIQUE,
   administrator TEXT NOT NULL,
   method        TEXT NOT NULL,
+  claims        TEXT, -- of the OpenID provider, JSON
   certificate   TEXT,
   created_at    INTEGER NOT NULL,
   seen_at       INTEGER NOT NULL,

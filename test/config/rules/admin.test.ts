@@ -63,3 +63,47 @@ test('labels limit the roles ra and auditor to labels that exist; other roles ca
   expect(await problems(token)).toEqual([cannot('"admin"').replace('clients', 'bearer_token.tokens')]);
   expect(await problems(token.replace('labels', 'roles = ["auditor"], labels'))).toEqual([]);
 });
+
+test('[admin.oidc] needs openid, roles, a redirect URL to the callback, and a mode in which certificates are not required', async () => {
+  await folder.write('secret', 'x');
+  const oidc = (more = '', roles = '[admin.oidc.roles]\nteam = { roles = ["ra"], labels = ["devices"] }'): string =>
+    `[admin.oidc]\nissuer = "https://idp.example"\nclient_id = "x"\nclient_secret_file = "secret"\n${more}\n${roles}\n`;
+  const url = 'redirect_url = "https://est.example:9444/auth/oidc/callback"\n';
+  const admin = PARTS.admin.replace('[admin.tls]', '[admin.tls]\nmode = "optional"');
+  const problems = async (text: string, parts: Partial<typeof PARTS> = { admin: admin as typeof PARTS.admin }) =>
+    (await folder.problems(toml(text, parts))).map((one) => one.replace('est.toml: ', ''));
+  expect(await problems(oidc(url))).toEqual([]);
+  expect(await problems(oidc(url), {})).toEqual([
+    'admin.oidc: has no effect while admin.tls.mode is "required": only certificates count then ("optional" or "none")',
+  ]);
+  expect(await problems(oidc(`${url}scopes = ["profile"]`))).toEqual([
+    'admin.oidc.scopes: lacks "openid" (a list with "openid")',
+  ]);
+  expect(await problems(oidc(url, '[admin.oidc.roles]\n'))).toEqual([
+    'admin.oidc.roles: is empty: nobody would have a role (values of roles_claim with roles)',
+  ]);
+  expect(await problems(oidc(url, '[admin.oidc.roles]\nteam = { labels = ["lab"] }'))).toEqual([
+    'admin.oidc.roles.team.labels: cannot limit "admin" to labels (roles = ["ra"], ["auditor"] or both)',
+    'admin.oidc.roles.team.labels: "lab" is not a label (devices)',
+  ]);
+  expect(await problems(oidc(url.replace('/auth/oidc', '')))).toEqual([
+    expect.stringMatching(/^admin\.oidc\.redirect_url: /),
+  ]);
+  expect(await problems(oidc(url.replace('https', 'http')))).toEqual([
+    expect.stringMatching(/^admin\.oidc\.redirect_url: /),
+  ]);
+  const without = { admin: '[admin.tls]\nmode = "none"' as typeof PARTS.admin };
+  expect(await problems(oidc(url), without)).toEqual([]);
+});
+
+test('profile = "niap" refuses [admin.oidc]', async () => {
+  await folder.write('secret', 'x');
+  const text = `[admin.oidc]\nissuer = "https://idp.example"\nclient_id = "x"\nclient_secret_file = "secret"
+redirect_url = "https://est.example:9444/auth/oidc/callback"\n[admin.oidc.roles]\nteam = { roles = ["ra"] }\n`;
+  const admin = PARTS.admin.replace('[admin.tls]', '[admin.tls]\nmode = "optional"');
+  expect(await folder.problems(`profile = "niap"\n${toml(text, { admin })}`)).toContainEqual(
+    expect.stringContaining(
+      'admin.oidc: is set: administrators would sign in at an OpenID provider, which profile = "niap" refuses (client certificates or bearer tokens)',
+    ),
+  );
+});

@@ -335,6 +335,33 @@ describe('label × call × outcome, of the OpenAPI description', () => {
     expect(revoked.map(([row]) => row?.reason ?? null)).toEqual([null, 'cessationOfOperation']);
   });
 
+  test('a campaign is for those whose labels are all that it is about', async () => {
+    const by = new Date(NOW + 86_400_000).toISOString();
+    const start = async (holder: Holder, filter: object): Promise<string> => {
+      const answer = await as(holder, 'POST', '/admin/renewals', JSON.stringify({ filter, by }));
+      expect(answer.statusCode, answer.body).toBe(201);
+      return (JSON.parse(answer.body) as { id: string }).id;
+    };
+    const ids = {
+      everything: await start('admin', { subject: 'x' }),
+      devices: await start('admin', { ca: 'devices' }),
+      guests: await start('admin', { ca: 'devices', label: 'guests' }),
+      lab: await start('admin', { ca: 'lab' }),
+    };
+    const seen = async (holder: Holder): Promise<string[]> => {
+      const { items } = JSON.parse((await as(holder, 'GET', '/admin/renewals?order=desc')).body) as {
+        items: { id: string }[];
+      };
+      return Object.entries(ids).flatMap(([name, id]) => (items.some((one) => one.id === id) ? [name] : []));
+    };
+    expect(await seen('unlimited')).toEqual(['everything', 'devices', 'guests', 'lab']);
+    expect(await seen('ra')).toEqual(['lab']);
+    expect(await seen('both')).toEqual(['guests', 'lab']);
+    for (const method of ['GET', 'DELETE'])
+      expect((await as('ra', method, `/admin/renewals/${ids.devices}`)).statusCode, method).toBe(404);
+    expect((await as('ra', 'DELETE', `/admin/renewals/${ids.lab}`)).statusCode).toBe(204);
+  });
+
   test('a limit applies to the roles that it was given with', () => {
     const admin: Parameters<typeof labelsFor>[0] = {
       grants: [{ roles: ['ra'], labels: ['lab'] }, { roles: ['auditor'] }],

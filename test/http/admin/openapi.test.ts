@@ -125,13 +125,14 @@ describe('GET /admin/openapi.json', () => {
     }
   });
 
-  it('describes nothing that is not there: the health calls and the metrics are added; health needs no authentication', async () => {
+  it('describes nothing that is not there: health, metrics and single sign-on are added; health needs no authentication', async () => {
     const { paths } = await description();
     const described = Object.entries(paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method} ${path}`),
     );
     const expected = CALLS.map(([method, path]) => `${method} ${path}`);
-    expect(described.sort()).toEqual([...expected, 'get /healthz', 'get /metrics', 'get /readyz'].sort());
+    const others = ['/auth/oidc/callback', '/auth/oidc/login', '/healthz', '/metrics', '/readyz'];
+    expect(described.sort()).toEqual([...expected, ...others.map((path) => `get ${path}`)].sort());
     expect(paths['/healthz']?.['get']?.security).toEqual([]);
     expect(paths['/readyz']?.['get']?.security).toEqual([]);
     expect(Object.keys(paths['/readyz']?.['get']?.responses ?? {}).sort()).toEqual(['200', '503']);

@@ -30,7 +30,7 @@ const MAY: Readonly<Record<Exclude<AdminRole, 'admin'>, readonly RegExp[]>> = {
   ],
 };
 const EVERYBODY = ['get /admin/openapi.json', 'get /admin/session', 'post /admin/session', 'delete /admin/session'];
-const PUBLIC = ['get /healthz', 'get /readyz'];
+const PUBLIC = ['get /healthz', 'get /readyz', 'get /auth/oidc/login', 'get /auth/oidc/callback'];
 
 interface Operation {
   readonly 'x-roles'?: readonly string[];

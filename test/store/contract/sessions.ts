@@ -9,6 +9,7 @@ const row = (id_hash: string, more: Partial<SessionRow> = {}): SessionRow => ({
   id_hash,
   administrator: 'token:ada',
   method: 'bearer',
+  claims: null,
   certificate: null,
   created_at: T0,
   seen_at: T0,
