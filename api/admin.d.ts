@@ -1345,7 +1345,7 @@ export interface components {
             outcome: "success" | "failure";
             /** @description Who. */
             subject?: string;
-            /** @description How the requester authenticated (`mtls`, `otp`, `gssapi`, `ldap`, `jwt`, `cmc`), or the administrator (`mtls`, `bearer`). */
+            /** @description How the requester authenticated (`mtls`, `otp`, `gssapi`, `ldap`, `jwt`, `cmc`), or the administrator (`mtls`, `bearer`, `oidc`). */
             method?: string;
             /** @description The issuer of the requester's or administrator's certificate. */
             requester_issuer?: string;
@@ -1570,7 +1570,7 @@ export interface components {
             outcome: "success" | "failure";
             /** @description Who. */
             subject?: string;
-            /** @description How the requester authenticated (`mtls`, `otp`, `gssapi`, `ldap`, `jwt`, `cmc`), or the administrator (`mtls`, `bearer`). */
+            /** @description How the requester authenticated (`mtls`, `otp`, `gssapi`, `ldap`, `jwt`, `cmc`), or the administrator (`mtls`, `bearer`, `oidc`). */
             method?: string;
             /** @description The issuer of the requester's or administrator's certificate. */
             requester_issuer?: string;

@@ -73,6 +73,12 @@ export function labelsOf(role: Role): readonly string[] | undefined {
     : [...new Set(used.flatMap(({ labels }) => labels ?? []))];
 }
 
+/** What to enter as the label of something new. */
+export function labelHint(): string {
+  const labels = labelsOf('ra');
+  return labels === undefined ? 'A label; empty: any.' : `Your role is limited to ${labels.join(', ')}.`;
+}
+
 /** Whether the caller has one of these roles; an administrator has them all. */
 export function may(...roles: readonly Role[]): boolean {
   const now = caller.value;

@@ -66,7 +66,7 @@ export type AuditOutcome = 'success' | 'failure';
 
 /** The requester, in addition to `subject`. All fields are absent without authentication. */
 export interface AuditedRequester {
-  /** Authentication method: `mtls`, `otp`, `gssapi`, `ldap`, `jwt`, `cmc`; for an administrator `mtls`, `bearer`. */
+  /** Authentication method: `mtls`, `otp`, `gssapi`, `ldap`, `jwt`, `cmc`; for an administrator `mtls`, `bearer`, `oidc`. */
   readonly method?: string;
   /** Issuer of its certificate, RFC 4514. */
   readonly requester_issuer?: string;

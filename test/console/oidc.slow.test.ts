@@ -79,7 +79,7 @@ describe.skipIf(!requires('chromium'))('single sign-on', () => {
   const cookies = async (window: Window): Promise<string[]> =>
     (await window.context.cookies(`https://127.0.0.1:${estuary.server.port('admin')}`)).map(({ name }) => name);
 
-  test('the console shows who somebody is, how they signed in, and for which labels; signing out ends it', async () => {
+  test('the console shows who somebody is, how they signed in, for which labels, and why a page is not offered; signing out ends it', async () => {
     const window = await Window.open(browser, estuary);
     await toProvider(window);
     expect(await cookies(window)).toEqual([STATE]);
@@ -90,6 +90,11 @@ describe.skipIf(!requires('chromium'))('single sign-on', () => {
     expect(await cookies(window)).toEqual([SESSION]);
     expect((await window.fetch('/admin/requests')).status).toBe(200);
     expect((await window.fetch('/admin/audit')).status).toBe(403);
+    await window.go('audit');
+    await window.page.getByText('It needs the role auditor or admin. You have ra for lab.').waitFor();
+    await window.go('tokens/new');
+    await window.page.getByText('Your role is limited to lab.').waitFor();
+    expect(await window.page.getByLabel('CA', { exact: true }).inputValue()).toBe('lab');
     await window.page.getByRole('button', { name: 'Sign out' }).click();
     await window.page.getByRole('link', { name: 'Sign in with single sign-on' }).waitFor();
     expect(await cookies(window)).toEqual([]);

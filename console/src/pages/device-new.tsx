@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { order, toApiError } from '../api/client.ts';
 import { go, link } from '../router.ts';
+import { labelHint } from '../session.ts';
 import { Heading } from '../ui/bits.tsx';
 import { Field, submitted, valueOf } from '../ui/fields.tsx';
 import { notify } from '../ui/notices.tsx';
@@ -40,7 +41,7 @@ export function NewDevice() {
       <form class="form panel" onSubmit={submitted((form) => void submit(form))}>
         <TextField name="id" label="Id" hint="Whom tokens are made for, or a Kerberos principal." required />
         <div class="row">
-          <TextField name="ca" label="CA" hint="A label; empty: any." />
+          <TextField name="ca" label="CA" hint={labelHint()} />
           <Field label="Ends" name="not_after" hint="From then on it is no device any more.">
             {(attributes) => <input {...attributes} type="date" />}
           </Field>

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { call, toApiError, type ApiError } from '../api/client.ts';
 import type { CreatedToken } from '../api/types.ts';
 import { link } from '../router.ts';
+import { labelHint, labelsOf } from '../session.ts';
 import { CopyLine, Facts, Heading, Moment, Panel } from '../ui/bits.tsx';
 import { Field, submitted, valueOf } from '../ui/fields.tsx';
 import { QrCode } from '../ui/qr.tsx';
@@ -65,8 +66,16 @@ function TokenForm({ made }: { readonly made: (token: CreatedToken, ca: string) 
               <input {...attributes} type="number" min={0.01} max={3652} step="any" placeholder="as configured" />
             )}
           </Field>
-          <Field label="CA" name="ca" hint="A label; empty: any.">
-            {(attributes) => <input {...attributes} autoComplete="off" spellcheck={false} />}
+          <Field label="CA" name="ca" hint={labelHint()}>
+            {(attributes) => (
+              <input
+                {...attributes}
+                autoComplete="off"
+                spellcheck={false}
+                required={labelsOf('ra') !== undefined}
+                defaultValue={labelsOf('ra')?.[0] ?? ''}
+              />
+            )}
           </Field>
         </div>
         {problem !== undefined && (

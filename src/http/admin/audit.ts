@@ -23,7 +23,7 @@ export const AuditItem = Type.Object(
     outcome: oneOf(['success', 'failure']),
     subject: text('Who.'),
     method: text(
-      'How the requester authenticated (`mtls`, `otp`, `gssapi`, `ldap`, `jwt`, `cmc`), or the administrator (`mtls`, `bearer`).',
+      'How the requester authenticated (`mtls`, `otp`, `gssapi`, `ldap`, `jwt`, `cmc`), or the administrator (`mtls`, `bearer`, `oidc`).',
     ),
     requester_issuer: text("The issuer of the requester's or administrator's certificate."),
     requester_sans: names("The subjectAltNames of the requester's certificate."),
