@@ -62,7 +62,7 @@ describe.skipIf(!requires('postgres'))('nodes on one PostgreSQL', () => {
     const { code, output } = await runAny(NODE, [SERVER, ...args]);
     expect(code).toBe(1);
     expect(output).toMatch(
-      /store\.driver is "postgres": back the database up .* with PostgreSQL's own means, .*pg_dump/,
+      /store\.driver is "postgres": back up and restore the database with PostgreSQL's tools: .*pg_dump/,
     );
     expect(existsSync(to)).toBe(false);
   });

@@ -114,7 +114,7 @@ describe('a reload of the CAs', () => {
     };
     const gone = await reload(estuary, withoutLab);
     expect(gone).toMatchObject({ status: 200, json: { changed: ['ca'] } });
-    const message = 'the label "lab" is gone, and 1 request waits in its queue';
+    const message = 'the label "lab" was removed, and 1 request waits in its queue';
     expect(gone.json['warnings']).toContainEqual({ key: 'ca', message });
     expect(await status(estuary, 'lab/cacerts')).toBe(404);
     expect((await estuary.admin('GET', '/readyz')).json['parts']).not.toHaveProperty('ca:lab');

@@ -285,7 +285,7 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
         }),
       );
       await page.reload();
-      await page.getByText('Its CA is no longer configured.').waitFor();
+      await page.getByText('The CA of the request is no longer configured.').waitFor();
       await window.close();
     }
   });

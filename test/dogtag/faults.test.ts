@@ -144,7 +144,7 @@ describe.skipIf(!requires('dogtag'))('faults of the real Dogtag', { timeout: 600
         expect(itemsOf(json)).toContainEqual(
           expect.objectContaining({
             subject: `CN=${during.cn}`,
-            reason: expect.stringContaining('not know it') as string,
+            reason: expect.stringContaining('no longer knows it') as string,
           }),
         );
       }

@@ -19,7 +19,7 @@ describe.skipIf(!requires('openssl', 'kdc'))('[gssapi] at start-up of the built 
     [
       'a keytab without a key of the service',
       (dir: string) => `keytab = "${dir}/other.keytab"\ndefault_template = "CN={principal}"`,
-      /gssapi\.keytab: gives no credentials/,
+      /gssapi\.keytab: provides no credentials/,
     ],
     [
       'a keytab that is missing',

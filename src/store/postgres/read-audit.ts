@@ -179,8 +179,10 @@ async function checkAnchors(db: Queries, anchors: readonly Told[]): Promise<void
     for (const { seq, hash, by, record } of told) {
       const isArchived = end !== undefined && seq <= (end.seq ?? 0) && seq < (end.begin ?? Infinity);
       if (isArchived || hashes.get(seq) === hash) continue;
-      const what = hashes.has(seq) ? 'differs from the one that' : 'is missing, although';
-      throw new Broken(seq, `record ${seq} of node "${node}" ${what} node "${by}" noted in its record ${record}`);
+      const what = hashes.has(seq)
+        ? `differs from the one that node "${by}" noted`
+        : `is missing, although node "${by}" noted it`;
+      throw new Broken(seq, `record ${seq} of node "${node}" ${what} in its record ${record}`);
     }
   }
 }

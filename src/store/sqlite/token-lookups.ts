@@ -67,7 +67,7 @@ function troubleOf(db: Db, key: Buffer | undefined, now: number): KeyTrouble | u
 export function describeTrouble(trouble: KeyTrouble, path: string, configured: boolean): string {
   const where = configured ? 'otp.lookup_key' : lookupKeyFile(path);
   const what = trouble === 'missing' ? `${where} is missing` : `${where} is another key`;
-  return `${what}, and tokens live that only the former key finds (restore it, or with otp.enabled = false revoke them: DELETE /admin/otp/{id})`;
+  return `${what}, and some valid tokens need the previous key (restore it; or set otp.enabled = false and revoke these tokens: DELETE /admin/otp/{id})`;
 }
 
 function troubleError(trouble: KeyTrouble, path: string, configured: boolean): Error {

@@ -128,7 +128,7 @@ describe.skipIf(!requires('kdc'))('with a real KDC', () => {
     const [problem, ...more] = await checkGssapi(options({ keytab }, kdc.env));
     expect(more).toEqual([]);
     expect(problem?.key).toBe('gssapi.keytab');
-    expect(problem?.message).toMatch(/^gives no credentials: /);
+    expect(problem?.message).toMatch(/^provides no credentials: /);
     expect(problem?.message).toMatch(reason);
   });
 
@@ -143,7 +143,7 @@ describe.skipIf(!requires('kdc'))('with a real KDC', () => {
     const { stop } = await started(proxied);
     await stop();
     expect(proxied.log.lines).toContainEqual(
-      expect.objectContaining({ level: 'warn', message: `no Kerberos credentials for ${SERVICE} at this time` }),
+      expect.objectContaining({ level: 'warn', message: `there are no usable Kerberos credentials for ${SERVICE}` }),
     );
   });
 });

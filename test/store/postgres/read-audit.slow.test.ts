@@ -64,7 +64,7 @@ describe.skipIf(!requires('postgres'))('the audit chains of several nodes', () =
         "DELETE FROM audit WHERE node = 'one' AND seq = 3",
         `${HEAD} WHERE node = 'one' AND seq = 2) WHERE node = 'one'`,
       ],
-      'node "other": record 3 of node "one" is missing, and node "other" noted in its record 4',
+      'node "other": record 3 of node "one" is missing, although node "other" noted it in its record 4',
     ],
     [
       'a record of another node is taken out',
@@ -87,7 +87,7 @@ describe.skipIf(!requires('postgres'))('the audit chains of several nodes', () =
     [
       'all of a node is taken out',
       ["DELETE FROM audit WHERE node = 'one'", "DELETE FROM audit_head WHERE node = 'one'"],
-      'record 3 of node "one" is missing, and node "other" noted in its record 4',
+      'record 3 of node "one" is missing, although node "other" noted it in its record 4',
     ],
     [
       'what a node has noted is another record',
