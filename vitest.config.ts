@@ -50,7 +50,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 300_000,
     pool: 'forks',
-    globalSetup: './test/support/postgres-of-run.ts',
+    globalSetup: './test/support/shared-by-run.ts',
     setupFiles: './test/support/metadata.ts',
     reporters: ['default', './test/support/run-report.ts'],
     // Two cores serve the CI machine; more workers only make the argon2 and TLS tests fight each other.

@@ -29,8 +29,8 @@ const run = promisify(execFile);
 
 /** Debian keeps the server's programs in a folder for each version, which is on nobody's PATH. */
 const VERSIONS = '/usr/lib/postgresql';
-/** The variable with the folder of the cluster that a run has in common, see postgres-of-run.ts. */
-export const SHARED_FOLDER = 'ESTUARY_TEST_POSTGRES_FOLDER';
+/** The variable with the folder of what a run has in common, such as its cluster: see shared-by-run.ts. */
+export const SHARED_FOLDER = 'ESTUARY_TEST_SHARED';
 /** Who owns the databases. */
 const OWNER = 'estuary';
 

@@ -1,9 +1,11 @@
 /** A server in the configuration that `scripts/quickstart` writes: the one real clients have to get on with. */
-import { readFile, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { cp, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
 import { run, runText } from './command.ts';
 import { temporaryFolder } from './openssl.ts';
+import { SHARED_FOLDER } from './postgres.ts';
 import { OPENSSL_35 } from './requires.ts';
 import { ROOT } from './root.ts';
 import { type ServerProcess, startServer } from './server-process.ts';
@@ -50,21 +52,42 @@ export interface QuickstartOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** How many folders the current test process has asked for, by algorithm. */
+const counts = new Map<string, number>();
+
+/** Servers of one process have different CAs unless there are more than these. */
+const DIFFERENT = 4;
+
 /**
- * Has `scripts/quickstart` fill a folder, for a server on ports that the kernel chooses.
+ * Fills a folder as `scripts/quickstart` does, for a server on ports that the kernel chooses. The script takes most of a second of CPU, so
+ * the files of a run copy what it has made once.
  *
  * @param algorithm one of ML-DSA, with OpenSSL 3.5
- * @param more added to its environment
+ * @param more added to the script's environment, which then runs for this folder alone
  */
 export async function makeQuickstart(
   folder: string,
-  algorithm?: string,
+  algorithm = 'p-256',
   more: Readonly<Record<string, string>> = {},
 ): Promise<void> {
+  const common = process.env[SHARED_FOLDER];
+  if (common === undefined || Object.keys(more).length > 0) return runQuickstart(folder, algorithm, more);
+  const count = counts.get(algorithm) ?? 0;
+  counts.set(algorithm, count + 1);
+  const original = join(common, `quickstart-${algorithm}-${count % DIFFERENT}`);
+  if (!existsSync(original)) {
+    const made = await mkdtemp(`${original}-`);
+    await runQuickstart(made, algorithm, more);
+    // Another process may have been faster.
+    await rename(made, original).catch(() => rm(made, { recursive: true }));
+  }
+  await cp(original, folder, { recursive: true });
+}
+
+async function runQuickstart(folder: string, algorithm: string, more: Readonly<Record<string, string>>): Promise<void> {
   const ports = ['--est-port', '0', '--admin-port', '0'];
-  const wanted = algorithm === undefined ? [] : ['--algorithm', algorithm];
-  const env = algorithm === undefined ? {} : { PATH: `${dirname(OPENSSL_35)}:${process.env['PATH'] ?? ''}` };
-  await run(QUICKSTART, ['--no-start', '--dir', folder, ...ports, ...wanted], {
+  const env = algorithm === 'p-256' ? {} : { PATH: `${dirname(OPENSSL_35)}:${process.env['PATH'] ?? ''}` };
+  await run(QUICKSTART, ['--no-start', '--dir', folder, '--algorithm', algorithm, ...ports], {
     timeout: 110_000,
     env: { ...env, ...more },
   });

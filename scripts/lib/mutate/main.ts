@@ -4,7 +4,7 @@
  * A first run records which tests reach each change; a change is then tried on those tests only, fast ones first. The
  * report stores the results, so a run continues where the last one ended.
  */
-import { execFileSync, fork, type ChildProcess } from 'node:child_process';
+import { fork, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { globSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -139,7 +139,7 @@ class Runner {
       cwd: ROOT,
       // A process group, to be killed as a whole.
       detached: true,
-      env: { ...process.env, ESTUARY_MUTANTS_OF: files.join(), CI: '', ...QUICKSTART },
+      env: { ...process.env, ESTUARY_MUTANTS_OF: files.join(), CI: '' },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     await once(child, 'message');
@@ -163,9 +163,6 @@ const OWN = join(CACHE, `run-${process.pid}`);
 process.on('exit', () => {
   rmSync(OWN, { recursive: true, force: true });
 });
-/** The folder of a quickstart, which the tests' servers copy. */
-const PKI = join(OWN, 'pki');
-const QUICKSTART: Record<string, string> = {};
 
 const SLOW = /\.slow\.test\.ts$/;
 /** Where the tests of a folder's rules are. Those of the built server have it in their process here (server.ts). */
@@ -385,11 +382,6 @@ const isDead = ({ status }: Tried): boolean => status === 'killed' || status ===
 
 async function run(): Promise<void> {
   const runner = new Runner();
-  if (tests.some(hasServer)) {
-    const ports = ['--est-port', '0', '--admin-port', '0'];
-    execFileSync(join(ROOT, 'scripts/quickstart'), [...ports, '--no-start', '--dir', PKI], { stdio: 'ignore' });
-    QUICKSTART['ESTUARY_MUTANTS_PKI'] = PKI;
-  }
   try {
     await findReached(
       tests.filter((test) => reachable(test).length > 0),

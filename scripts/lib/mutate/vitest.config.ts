@@ -10,15 +10,8 @@ const targets = new Set((process.env['ESTUARY_MUTANTS_OF'] ?? '').split(','));
 
 /** What starts the server of a test in the test's process (server.ts). */
 const START = 'export async function startServer(options: StartOptions): Promise<ServerProcess> {\n';
-const PORTS = "  const ports = ['--est-port', '0', '--admin-port', '0'];\n";
 const IN_PROCESS: Readonly<Record<string, readonly [text: string, replacement: string]>> = {
   'src/log.ts': ['?? toStandardOutput()', '?? globalThis.__logDestination ?? toStandardOutput()'],
-  'test/support/quickstart.ts': [
-    PORTS,
-    `  const pki = process.env['ESTUARY_MUTANTS_PKI'];
-    if (pki !== undefined && algorithm === undefined && Object.keys(more).length === 0)
-      return (await import('node:fs/promises')).cp(pki, folder, { recursive: true });\n${PORTS}`,
-  ],
   'test/support/server-process.ts': [
     START,
     `${START}  if (!Object.keys(options).some((name) => ['program', 'env', 'openFiles'].includes(name)))

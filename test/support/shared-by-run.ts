@@ -1,4 +1,4 @@
-/** vitest's global setup: where the PostgreSQL is that the files of a run share (postgres.ts), and its end. */
+/** vitest's global setup: the folder of what the files of a run share: PostgreSQL (postgres.ts) and PKIs (quickstart.ts). */
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
