@@ -117,7 +117,7 @@ export interface AuditEvent extends AuditedRequester {
   readonly revocation_reason?: string;
   readonly invalidity_date?: string;
   readonly request_id?: string;
-  /** For `certificate.issued`: the operation. For `admin.access`: the call, such as `POST /admin/otp`. */
+  /** For `certificate.issued` and rejected requests: the operation. For `admin.access`: the call, such as `POST /admin/otp`. */
   readonly operation?: string;
   /** For `certificate.issued`: the certificate's owner, unless it is `subject`. */
   readonly requester?: string;
@@ -132,7 +132,7 @@ export interface AuditEvent extends AuditedRequester {
   readonly token?: string;
   /** For `otp.created` and `otp.changed`: the token's expiry, ISO 8601 UTC. */
   readonly token_expires_at?: string;
-  /** For `request.rejected` and `request.expired`. */
+  /** Why a request or a credential was rejected, or a request expired. */
   readonly reason?: string;
   readonly crl_number?: number;
   /** For `certificate.expiring` and `ca.expiring`: the days before the expiry that were reached. */

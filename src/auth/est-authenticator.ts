@@ -1,6 +1,6 @@
 /** Authenticates EST requests: tries the methods by precedence and audits the outcome. */
 import type { AuditEvent } from '../audit/event.ts';
-import { EstuaryError, forbidden, unauthorized, isUnauthenticated } from '../errors.ts';
+import { describe, EstuaryError, forbidden, unauthorized, isUnauthenticated } from '../errors.ts';
 import { auditedRequester, type Identity, type PresentedCredentials } from './identity.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { FailureRecords } from './failure-records.ts';
@@ -105,6 +105,8 @@ function notAcceptedEvent(
     ca: caLabel,
     ...requestIdField(),
     ...(identity.method === 'mtls' ? { serial: identity.certificate.serialNumber } : {}),
+    operation,
+    reason: message,
     detail: `${operation}; ${message}`,
   };
 }
@@ -122,6 +124,8 @@ function failureEvent(
     address: presented.address,
     ca: caLabel,
     ...requestIdField(),
+    operation,
+    reason: describe(error),
     detail: [operation, error.message, error.detail].filter((part) => part !== undefined).join('; '),
   };
 }

@@ -35,7 +35,7 @@ export class FailureRecords {
   }
 
   /**
-   * Commits the rejection, or counts it for the record at the end of its window. Truncates subject and detail.
+   * Commits the rejection, or counts it for the record at the end of its window. Truncates its texts.
    * @throws EstuaryError 500 or 503 from the store
    */
   async record(event: AuditEvent): Promise<void> {
@@ -65,9 +65,10 @@ export class FailureRecords {
   }
 }
 
-function cutTexts({ subject, detail }: AuditEvent): Pick<AuditEvent, 'subject' | 'detail'> {
+function cutTexts({ subject, reason, detail }: AuditEvent): Pick<AuditEvent, 'subject' | 'reason' | 'detail'> {
   return {
     ...(subject === undefined ? {} : { subject: cutText(subject, MAX_SUBJECT) }),
+    ...(reason === undefined ? {} : { reason: cutText(reason, MAX_DETAIL) }),
     ...(detail === undefined ? {} : { detail: cutText(detail, MAX_DETAIL) }),
   };
 }

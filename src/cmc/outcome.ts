@@ -45,6 +45,6 @@ export function denials(
   return outcomes.flatMap((outcome) => {
     if (outcome.kind !== 'refused' || outcome.refusal.isOurs) return [];
     const { bodyList, failInfo = 'noSupport', message } = outcome.refusal;
-    return [deniedEvent(origin, `fullcmc: body part ${bodyList.join(', ')}: ${failInfo}: ${message}`)];
+    return [deniedEvent(origin, 'fullcmc', `body part ${bodyList.join(', ')}: ${failInfo}`, message)];
   });
 }

@@ -370,7 +370,7 @@ export class Enrollment {
 
   async #auditDenial(request: RequestBase, error: unknown): Promise<void> {
     if (!isRefusal(error)) return;
-    const denied = deniedEvent(request, `${request.operation}: ${error.code}: ${describe(error)}`);
+    const denied = deniedEvent(request, request.operation, error.code, describe(error));
     await this.recordDenial(request, [...request.events, denied]);
   }
 

@@ -101,12 +101,14 @@ export function eventBase(
 const MAX_DENIAL = 1000;
 
 /** A denial of a whole request, or of a part of a CMC message, to an authenticated requester. */
-export function deniedEvent(request: RequestOrigin, detail: string): AuditEvent {
+export function deniedEvent(request: RequestOrigin, operation: string, code: string, reason: string): AuditEvent {
   return {
     ...eventBase(request),
     type: 'certificate.denied',
     outcome: 'failure',
-    detail: detail.slice(0, MAX_DENIAL).toWellFormed(),
+    operation,
+    reason: reason.slice(0, MAX_DENIAL).toWellFormed(),
+    detail: `${operation}: ${code}: ${reason}`.slice(0, MAX_DENIAL).toWellFormed(),
   };
 }
 

@@ -51,6 +51,8 @@ export interface DeviceSelection {
   readonly id?: string | undefined;
   readonly ca?: string | undefined;
   readonly enabled?: boolean | undefined;
+  /** A part of the ID, the note or a value of `match`, ignoring case. */
+  readonly search?: string | undefined;
   /** Only rows of these labels. */
   readonly labels?: readonly string[] | undefined;
 }

@@ -23,6 +23,8 @@ export type OtpStatus = 'active' | 'consumed' | 'expired' | 'revoked';
 export interface OtpFilter extends PageRequest {
   readonly client_id?: string | undefined;
   readonly status?: OtpStatus | undefined;
+  /** A part of the client_id, ignoring case, or the ID. */
+  readonly search?: string | undefined;
   /** Only rows of these labels. */
   readonly labels?: readonly string[] | undefined;
 }

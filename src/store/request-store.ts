@@ -86,6 +86,8 @@ export interface RequestFilter extends PageRequest {
   readonly requester?: string | undefined;
   /** A device's ID in any of its entries. */
   readonly device?: string | undefined;
+  /** A part of the subject, a subjectAltName, the requester or the device's ID, ignoring case, or the ID. */
+  readonly search?: string | undefined;
   /** Only rows of these labels. */
   readonly labels?: readonly string[] | undefined;
 }

@@ -210,6 +210,7 @@ describe('the order of checks, one fault mended after the other', () => {
     await refusal(work());
     const { items } = await store.listAudit({ limit: 1000, type: 'certificate.denied' });
     expect(items.at(-1)?.detail).toContain(expected);
+    expect(items.at(-1)?.reason).toContain(expected);
   });
 
   /** Asks for more than the request has, and certifies less. */

@@ -37,7 +37,7 @@ export const AuditItem = Type.Object(
     revocation_reason: text('Of the revoked certificate: an RFC 5280 CRLReason name.'),
     invalidity_date: text('Of the revoked certificate, if it was given.'),
     request_id: text('The same in all records of a request.'),
-    operation: text('Of an issued certificate: the operation. Of `admin.access`: the call.'),
+    operation: text('Of an issued certificate or a rejected request: the operation. Of `admin.access`: the call.'),
     requester: text('Of an issued certificate: its owner, if that is not `subject`.'),
     device: text('The ID of the registered device.'),
     device_key: text("The key of the device's entry. A later device with the same ID has another key."),
@@ -49,7 +49,7 @@ export const AuditItem = Type.Object(
     ),
     token: text('The ID of the token.'),
     token_expires_at: text('The new expiry date of the token.'),
-    reason: text('Why a request was rejected or expired.'),
+    reason: text('Why a request or a credential was rejected, or a request expired.'),
     crl_number: Type.Optional(Type.Integer({ description: 'Of an issued CRL.' })),
     detail: text('Text for people. Programs use the other fields.'),
     archived: Type.Optional(
@@ -110,19 +110,25 @@ const SEEN_BY: Readonly<Record<'ra' | 'operator', readonly string[]>> = {
   operator: ['service.', 'config.', 'lockout.', 'crl.', 'audit.', 'store.'],
 };
 
+/** The facts of a record for `ra` and `operator`. */
+const FACTS = [
+  ...(['subject', 'method', 'ca', 'label', 'serial', 'request_id', 'operation', 'requester', 'reason'] as const),
+  ...(['certificate_subject', 'certificate_not_after', 'revocation_reason', 'invalidity_date'] as const),
+  ...(['device', 'device_enabled', 'token', 'token_expires_at', 'crl_number'] as const),
+] as const satisfies readonly (keyof AuditRecord)[];
+
 /** What the roles of an administrator at the label of a record show of it; undefined: nothing. */
 export function shownAuditItem(record: AuditRecord, admin: AdminIdentity): Static<typeof ShownAuditItem> | undefined {
   const roles = rolesFor(admin, record);
   if (roles.includes('admin') || roles.includes('auditor')) return auditItem(record);
   const seen = roles.flatMap((role) => (role === 'ra' || role === 'operator' ? SEEN_BY[role] : []));
   if (!seen.some((first) => record.type.startsWith(first))) return undefined;
-  const { seq, time, type, outcome, subject, ca, serial, request_id } = record;
+  const { seq, time, type, outcome, certificate_sans: sans } = record;
+  const facts = FACTS.flatMap((name) => (record[name] === undefined ? [] : [[name, record[name]]]));
   return {
     ...{ seq, time, type, outcome },
-    ...(subject === undefined ? {} : { subject }),
-    ...(ca === undefined ? {} : { ca }),
-    ...(serial === undefined ? {} : { serial }),
-    ...(request_id === undefined ? {} : { request_id }),
+    ...(Object.fromEntries(facts) as Pick<AuditRecord, (typeof FACTS)[number]>),
+    ...(sans === undefined ? {} : { certificate_sans: [...sans] }),
   };
 }
 

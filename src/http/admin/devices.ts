@@ -27,7 +27,7 @@ import { everything, listQuery, mapPage, pageRequest } from './list.ts';
 import { RequestRecord, requestRecord } from './requests.ts';
 import { isFinal } from '../../administration/revoke.ts';
 import { revokeByCall } from './revocation.ts';
-import { errorResponses, flag, listOf, oneOf, strictObject } from './schemas.ts';
+import { errorResponses, flag, listOf, oneOf, part, strictObject } from './schemas.ts';
 
 /** Latest items of each type on a device's page. */
 const HISTORY = 100;
@@ -56,6 +56,7 @@ const selectionQuery = {
   id: Type.Optional(Type.String({ maxLength: 255, description: 'The complete ID.' })),
   ca: Type.Optional(Type.String({ maxLength: 255, description: 'Devices that can enroll only at this label.' })),
   enabled: flag('true: enabled devices; false: disabled devices.'),
+  search: part('the ID, the note or a value of `match`'),
 };
 
 export function registerDevices(app: AdminApp, deps: AdminDependencies): void {
@@ -153,9 +154,14 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
       },
     },
     async (request, reply) => {
-      const { id, ca, enabled, order } = request.query;
+      const { id, ca, enabled, search, order } = request.query;
       const { store } = limited(deps, request);
-      const selection: DeviceSelection = { id, ca, enabled: enabled === undefined ? undefined : enabled === 'true' };
+      const selection: DeviceSelection = {
+        id,
+        ca,
+        search,
+        enabled: enabled === undefined ? undefined : enabled === 'true',
+      };
       reply.header('vary', 'accept');
       if (wantsCsv(request)) {
         const attributes = await store.listDeviceAttributes(selection);

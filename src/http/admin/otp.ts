@@ -13,6 +13,7 @@ import {
   nullable,
   oneOf,
   parseTimestamp,
+  part,
   strictObject,
   Timestamp,
   whole,
@@ -194,16 +195,17 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
         querystring: strictObject({
           client_id: whole('The complete client_id.'),
           status: Type.Optional(OtpStatus),
+          search: part('the client_id, or the ID'),
           ...listQuery,
         }),
         response: { 200: listAnswer(OtpRecord, 'The order of creation.'), ...errorResponses(400) },
       },
     },
     (request, reply) => {
-      const { client_id, status } = request.query;
+      const { client_id, status, search } = request.query;
       const now = deps.now();
       return answerList(request, reply, request.query, {
-        page: (page) => limited(deps, request).store.listOtps({ client_id, status, ...page }, now),
+        page: (page) => limited(deps, request).store.listOtps({ client_id, status, search, ...page }, now),
         record: (row) => otpRecord(row, now),
         header: Object.keys(OtpRecord.properties),
       });

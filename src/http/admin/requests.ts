@@ -14,6 +14,7 @@ import {
   formatTimestamp,
   nullable,
   oneOf,
+  part,
   strictObject,
   Timestamp,
   whole,
@@ -145,15 +146,16 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
           ca: whole("A CA's label."),
           requester: whole('The requester, as in records.'),
           device: whole('The ID of a device.'),
+          search: part('the subject, a subjectAltName, the requester or the device, or the ID'),
           ...listQuery,
         }),
         response: { 200: listAnswer(RequestRecord, 'The oldest first.'), ...errorResponses(400) },
       },
     },
     (request, reply) => {
-      const { status, ca, requester, device } = request.query;
+      const { status, ca, requester, device, search } = request.query;
       return answerList(request, reply, request.query, {
-        page: (page) => limited(deps, request).store.listRequests({ status, ca, requester, device, ...page }),
+        page: (page) => limited(deps, request).store.listRequests({ status, ca, requester, device, search, ...page }),
         record: requestRecord,
         header: Object.keys(recordProperties),
       });

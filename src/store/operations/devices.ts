@@ -21,7 +21,7 @@ import type { Page } from '../page.ts';
 import { toRecord } from './audit.ts';
 import { CERTIFICATE_COLUMNS, type StoredCertificate, toCertificateRow } from './certificates.ts';
 import { OTP_COLUMNS } from './otp.ts';
-import { atLabels, type Condition, type Database, given, type Operation, result } from './port.ts';
+import { atLabels, type Condition, type Database, type Dialect, given, type Operation, result, searched } from './port.ts';
 import { REQUEST_COLUMNS, type StoredRequest, toRequestRow } from './requests.ts';
 
 const DEVICE_COLUMNS = 'key, id, ca, enabled, not_after, note, match, attributes, created_at, changed_at';
@@ -69,16 +69,24 @@ function readTexts(json: string, id: string): Record<string, string> {
   return Object.fromEntries(texts) as Record<string, string>;
 }
 
-const conditions = ({ id, ca, enabled, labels }: DeviceSelection): readonly Condition[] => [
-  ...atLabels('ca', labels).conditions,
-  ...given([
-    { value: id, sql: 'id = @id', index: 'sqlite_autoindex_device_2' },
-    { value: ca, sql: 'ca = @ca', index: 'device_by_ca' },
-  ]),
-  ...(enabled === undefined
-    ? []
-    : [enabled ? { sql: 'enabled = 1' } : { sql: 'enabled = 0', index: 'device_disabled' }]),
-];
+function conditions({ id, ca, enabled, search, labels }: DeviceSelection, dialect: Dialect) {
+  const permitted = atLabels('device.ca', labels);
+  const value = dialect.contains('attribute.value', '@search');
+  const ofMatch = ` OR EXISTS (SELECT 1 FROM ${dialect.keysOf('device.match')} WHERE ${value})`;
+  const found = searched(search, ['device.id', 'device.note'], dialect, ofMatch);
+  const all: readonly Condition[] = [
+    ...permitted.conditions,
+    ...given([
+      { value: id, sql: 'device.id = @id', index: 'sqlite_autoindex_device_2' },
+      { value: ca, sql: 'device.ca = @ca', index: 'device_by_ca' },
+    ]),
+    ...(enabled === undefined
+      ? []
+      : [enabled ? { sql: 'device.enabled = 1' } : { sql: 'device.enabled = 0', index: 'device_disabled' }]),
+    ...found.conditions,
+  ];
+  return { all, parameters: { ...permitted.parameters, ...found.parameters } };
+}
 
 const isAtLabels = ({ ca }: Pick<DeviceRow, 'ca'>, labels: readonly string[] | undefined): boolean =>
   labels === undefined || (ca !== null && labels.includes(ca));
@@ -122,16 +130,19 @@ export function deviceReads(db: Database) {
       const [rows, found] = yield* db.together([recorded.all(serial), byMatch.all({ keys: match_keys, ca })]);
       return { recorded: rows, matching: found.map(toDeviceRow) };
     },
-    listDevices: (filter: DeviceFilter): Operation<Page<DeviceRow>> =>
-      list(conditions(filter), { ...filter, ...atLabels('ca', filter.labels).parameters }, filter, toDeviceRow),
+    listDevices(filter: DeviceFilter): Operation<Page<DeviceRow>> {
+      const { all, parameters } = conditions(filter, db.dialect);
+      return list(all, { ...filter, ...parameters }, filter, toDeviceRow);
+    },
     *listDeviceAttributes(selection: DeviceSelection): Operation<readonly string[]> {
-      const where = conditions(selection).map(({ sql }) => `device.${sql}`);
+      const { all, parameters } = conditions(selection, db.dialect);
+      const where = all.map(({ sql }) => sql);
       const names = yield* db
         .prepare<object, { name: string }>(
           `SELECT DISTINCT attribute.key AS name FROM device, ${db.dialect.keysOf('device.attributes')}
            ${where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`}`,
         )
-        .all({ ...atLabels('ca', selection.labels).parameters, id: selection.id ?? null, ca: selection.ca ?? null });
+        .all({ ...parameters, id: selection.id ?? null, ca: selection.ca ?? null });
       return names.map(({ name }) => name).sort();
     },
     *deviceHistory({ id, key }: Pick<DeviceRow, 'id' | 'key'>, limit: number): Operation<DeviceHistory> {

@@ -4,7 +4,7 @@ import type { AuditEvent } from '../../audit/event.ts';
 import { done, type Outcome, undone } from '../calls/calls.ts';
 import type { OtpFilter, OtpRow, OtpStatus, OtpUse, Repeatable } from '../otp-store.ts';
 import type { Page } from '../page.ts';
-import { atLabels, type Condition, type Database, given, type Operation } from './port.ts';
+import { atLabels, type Condition, type Database, given, type Operation, searched } from './port.ts';
 
 export const OTP_COLUMNS = 'id, lookup, hash, client_id, ca, created_at, expires_at, max_uses, uses, revoked_at';
 
@@ -35,15 +35,17 @@ export function otpReads(db: Database) {
     findOtp: (lookup: string): Operation<OtpRow | undefined> => byLookup.get(lookup),
     getOtp: (id: string): Operation<OtpRow | undefined> => byId.get(id),
     listOtps(filter: OtpFilter, now: number): Operation<Page<OtpRow>> {
-      const { client_id, status, labels } = filter;
+      const { client_id, status, search, labels } = filter;
       const limit = atLabels('ca', labels);
+      const found = searched(search, ['client_id'], db.dialect, ' OR id = @search');
       const conditions = [
         ...limit.conditions,
         ...given([{ value: client_id, sql: 'client_id = @client_id', index: 'otp_by_client' }]),
         ...(status === undefined ? [] : STATUSES[status]),
+        ...found.conditions,
         { sql: `NOT ${OF_JWT}` },
       ];
-      return list(conditions, { ...filter, ...limit.parameters, now }, filter, (row) => row);
+      return list(conditions, { ...filter, ...limit.parameters, ...found.parameters, now }, filter, (row) => row);
     },
     *findOtpUse(recognition: string): Operation<OtpUse | undefined> {
       const use = yield* newestUse.get(recognition);

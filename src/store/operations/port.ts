@@ -7,7 +7,7 @@
  */
 
 import type { CertificateRow } from '../certificate-store.ts';
-import type { ListName, Page, PageRequest } from '../page.ts';
+import { fold, type ListName, type Page, type PageRequest } from '../page.ts';
 
 /** A runnable operation or step. @typeParam T its result */
 export type Operation<T> = Iterable<Promise<unknown>, T, unknown>;
@@ -60,6 +60,13 @@ export function given(all: readonly (Condition & { readonly value: unknown })[])
   return all.filter(({ value }) => value !== undefined);
 }
 
+/** Condition that one of these texts contains `@search`. A list scans its rows for it, as far as its page may take. */
+export function searched(search: string | undefined, texts: readonly string[], { contains }: Dialect, or = '') {
+  if (search === undefined) return { conditions: [], parameters: {} };
+  const found = texts.map((text) => contains(text, '@search')).join(' OR ');
+  return { conditions: [{ sql: `(${found}${or})` }], parameters: { search: fold(search) } };
+}
+
 /** Condition that a row belongs to one of these labels, with its parameters; absent: no condition. */
 export function atLabels(expression: string, labels: readonly string[] | undefined) {
   const names = labels?.map((_, n) => `label_${n}`) ?? [];
@@ -95,7 +102,9 @@ export interface Dialect {
   readonly among: (table: string, key: string, selection: string) => string;
   /** Selects the `line` of the newest audit records of a device. Parameters: `@key`, `@limit`. */
   readonly deviceEvents: string;
-  /** A table `attribute` with a row for each `key` of a JSON object in a column. */
+  /** Whether a text contains the folded text of a parameter, ignoring case. */
+  readonly contains: (expression: string, parameter: string) => string;
+  /** A table `attribute` with a row for each `key` and `value` of a JSON object of texts in a column. */
   readonly keysOf: (column: string) => string;
   /** The columns for substring searches in a certificate's names, with their values. */
   readonly nameColumns: Readonly<Record<string, (row: Pick<CertificateRow, 'subject' | 'sans'>) => string>>;

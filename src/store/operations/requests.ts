@@ -18,7 +18,7 @@ import { readSans } from './certificates.ts';
 import { mayIssueTo } from './issuance.ts';
 import { clearFailures } from './lockout.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp.ts';
-import { atLabels, type Database, given, type Operation } from './port.ts';
+import { atLabels, type Database, given, type Operation, searched } from './port.ts';
 
 export const REQUEST_COLUMNS =
   'id, ca, operation, subject, sans, key_type, requester, method, requester_id, requester_issuer, requester_sans, names, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since, device, device_key, required_device, override, decided_by, approvals';
@@ -100,16 +100,17 @@ export function requestReads(db: Database) {
     findRequest: findNewest(db),
     getRequest: (id: string): Operation<RequestRow | undefined> => rowOf(byId.get(id)),
     listRequests(filter: RequestFilter): Operation<Page<RequestRow>> {
-      const { device, requester, status, ca, labels } = filter;
+      const { device, requester, status, ca, search, labels } = filter;
       const limit = atLabels('ca', labels);
+      const found = searched(search, ['subject', 'sans', 'requester', 'device'], db.dialect, ' OR id = @search');
       const conditions = given([
         { value: device, sql: 'device = @device', index: 'request_by_device_id' },
         { value: requester, sql: 'requester = @requester', index: 'request_by_requester' },
         { value: status, sql: 'status = @status', index: 'request_in_status' },
         { value: ca, sql: 'ca = @ca', index: 'request_by_ca' },
       ]);
-      const parameters = { ...filter, ...limit.parameters };
-      return list([...conditions, ...limit.conditions], parameters, filter, toRequestRow);
+      const parameters = { ...filter, ...limit.parameters, ...found.parameters };
+      return list([...conditions, ...limit.conditions, ...found.conditions], parameters, filter, toRequestRow);
     },
   };
 }

@@ -16,7 +16,8 @@ const DIALECT: Dialect = {
   oneOf: (expression, parameter) => `${expression} = ANY(${parameter})`,
   among: (table, _key, selection) => `ctid = ANY(ARRAY(SELECT ctid FROM ${table} ${selection} FOR UPDATE SKIP LOCKED))`,
   deviceEvents: 'SELECT line FROM audit WHERE device_key = @key ORDER BY position DESC LIMIT @limit',
-  keysOf: (column) => `json_object_keys(${column}::json) AS attribute (key)`,
+  contains: (expression, parameter) => `strpos(lower(${expression}), ${parameter}) > 0`,
+  keysOf: (column) => `json_each_text(${column}::json) AS attribute (key, value)`,
   nameColumns: {
     subject_folded: ({ subject }) => fold(subject),
     sans_folded: ({ sans }) => fold(sans.join('\n')),

@@ -23,6 +23,7 @@ const DIALECT: Dialect = {
       UNION ALL SELECT * FROM (SELECT seq, line FROM audit INDEXED BY audit_by_device
         WHERE indexed = 1 AND device_key = @key ORDER BY seq DESC LIMIT @limit)
     ) ORDER BY seq DESC LIMIT @limit`,
+  contains: (expression, parameter) => `instr(estuary_fold(${expression}), ${parameter}) > 0`,
   keysOf: (column) => `json_each(${column}) AS attribute`,
   nameColumns: { subject_folded: ({ subject }) => fold(subject) },
 };
@@ -47,6 +48,7 @@ export class SqlitePort implements Database {
 
   /** @param limits of lists, for tests */
   constructor(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
+    db.function('estuary_fold', { deterministic: true }, fold);
     this.#db = db;
     this.#limits = limits;
   }

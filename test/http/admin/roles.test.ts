@@ -123,7 +123,7 @@ describe('role × call × outcome, of the OpenAPI description', () => {
     ['nobody', false],
   ])('details, addresses and hashes of audit records: shown to %s %s, by whatever call', async (role, shown) => {
     const row = deviceRow({ id: `of-${role}` });
-    const about = { detail: 'a-detail', address: '192.0.2.99', request_id: `request-of-${role}`, subject: row.id };
+    const about = { detail: 'a-detail', reason: 'why', address: '192.0.2.99', request_id: `request-of-${role}`, subject: row.id };
     const types = [
       'device.created',
       'certificate.denied',
@@ -154,8 +154,9 @@ describe('role × call × outcome, of the OpenAPI description', () => {
         : [],
     );
     if (role === 'ra') {
-      const { events } = JSON.parse(bodies.get(`/admin/devices/of-ra`) ?? '') as { events: { type: string }[] };
+      const { events } = JSON.parse(bodies.get(`/admin/devices/of-ra`) ?? '') as { events: Record<string, string>[] };
       expect(events.map(({ type }) => type)).toEqual(['auth.otp', 'otp.used', 'certificate.denied', 'device.created']);
+      expect(events.map(({ reason }) => reason)).toEqual(['why', 'why', 'why', 'why']);
     }
   });
 

@@ -123,6 +123,24 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
       expect(await store.listDeviceAttributes({ ca: 'lab' })).toEqual(['b', 'site']);
     });
 
+    test('a search finds a part of an ID, a note or a value of a match, ignoring case, within labels', async () => {
+      const store = await newDatabase().open();
+      const match = { issuer_spki_sha256: 'ab', serial_number: 'SN-4711' };
+      await enter(
+        store,
+        deviceRow({ id: 'Press-1', ca: 'lab', attributes: { site: 'x' } }),
+        deviceRow({ id: 'oven', note: 'next to press 100%' }),
+        deviceRow({ id: 'gate', match }),
+      );
+      expect(await ids(store, { search: 'pReSs' })).toEqual(['Press-1', 'oven']);
+      expect(await ids(store, { search: 'press', labels: ['lab'] })).toEqual(['Press-1']);
+      expect(await ids(store, { search: 'press', ca: 'lab', enabled: true, order: 'desc' })).toEqual(['Press-1']);
+      expect(await ids(store, { search: 'n-471' })).toEqual(['gate']);
+      expect(await ids(store, { search: '0%' })).toEqual(['oven']);
+      expect(await ids(store, { search: 'serial_number' })).toEqual([]);
+      expect(await store.listDeviceAttributes({ search: 'press-1' })).toEqual(['site']);
+    });
+
     test('a requester is looked for by key, by id, by match, among those that may come to the CA', async () => {
       const store = await newDatabase().open();
       const [first, second] = [{ issuer_spki_sha256: 'ab' }, { fingerprint_sha256: 'cd' }];

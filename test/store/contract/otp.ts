@@ -181,6 +181,15 @@ export function otpStoreContract(newDatabase: NewDatabase): void {
       expect(second).toEqual({ items: [...rows.slice(3), late], next_cursor: null });
     });
 
+    test('a search finds a part of a client_id, ignoring case, or an ID', async () => {
+      const store = await newDatabase().open();
+      const [press, oven] = [otpRow({ client_id: 'Press-1' }), otpRow({ client_id: 'oven', ca: 'lab' })];
+      for (const row of [press, oven]) await store.insertOtp(row, []);
+      expect((await store.listOtps({ limit: 9, search: 'pRess' }, 0)).items).toEqual([press]);
+      expect((await store.listOtps({ limit: 9, search: oven.id }, 0)).items).toEqual([oven]);
+      expect((await store.listOtps({ limit: 9, search: 'e', labels: ['lab'] }, 0)).items).toEqual([oven]);
+    });
+
     test.each([
       '',
       'x',

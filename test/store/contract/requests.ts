@@ -33,6 +33,16 @@ export function requestStoreContract(newDatabase: NewDatabase): void {
       expect(await auditTypes(store)).toEqual(['request.queued']);
     });
 
+    test('a search finds a part of the subject, a name, the requester or the device, ignoring case, or an ID', async () => {
+      const store = await newDatabase().open();
+      const row = await queue(store, { subject: 'CN=Press-1', sans: ['DNS:press-1.Example'], requester: 'the press' });
+      const other = await queue(store, { subject: 'CN=oven', sans: [], requester: 'oven', device: 'Oven-7' });
+      const found = async (search: string) => (await store.listRequests({ limit: 9, search })).items;
+      for (const search of ['cn=pRe', '1.example', 'THE P', row.id]) expect(await found(search)).toEqual([row]);
+      expect(await found('oven-7')).toEqual([other]);
+      expect((await store.listRequests({ limit: 9, search: 'oven', labels: ['elsewhere'] })).items).toEqual([]);
+    });
+
     test('a request for a key that does not exist yet has no hash of it', async () => {
       const store = await newDatabase().open();
       const row = await queue(store, { operation: 'serverkeygen', spki_sha256: null });
