@@ -285,6 +285,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/notifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the receivers of notifications, and how the delivery to them is
+         * @description List the receivers of notifications, and how the delivery to them is.
+         */
+        get: operations["getNotifications"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/notifications/{name}/test": {
         parameters: {
             query?: never;
@@ -1031,27 +1051,6 @@ export interface components {
             reason?: string;
             explanation_url?: string;
         };
-        /** @description A replacement campaign. */
-        Renewal: {
-            id: string;
-            /** @description The filters of the campaign. */
-            filter: {
-                [key: string]: unknown;
-            };
-            /**
-             * Format: date-time
-             * @description The campaign ignores certificates issued later.
-             */
-            starts_at: string;
-            /**
-             * Format: date-time
-             * @description The deadline.
-             */
-            by: string;
-            created_by: string;
-            reason: string | null;
-            explanation_url: string | null;
-        };
         /** @description A replacement campaign and its progress. */
         RenewalProgress: {
             id: string;
@@ -1084,6 +1083,48 @@ export interface components {
             overdue: number;
             /** @description The first 100 that are overdue. */
             overdue_certificates: components["schemas"]["Certificate"][];
+        };
+        /** @description A replacement campaign. */
+        Renewal: {
+            id: string;
+            /** @description The filters of the campaign. */
+            filter: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description The campaign ignores certificates issued later.
+             */
+            starts_at: string;
+            /**
+             * Format: date-time
+             * @description The deadline.
+             */
+            by: string;
+            created_by: string;
+            reason: string | null;
+            explanation_url: string | null;
+        };
+        /** @description A receiver of notifications. */
+        NotificationReceiver: {
+            name: string;
+            /** @enum {string} */
+            kind: "webhook" | "smtp";
+            /** @description The server of a webhook, or the recipients of mail. */
+            destination: string;
+            events: ("certificate.expiring" | "certificate.issued" | "certificate.revoked" | "request.queued" | "request.decided" | "authentication.locked" | "ca.expiring" | "crl.overdue" | "upstream.unavailable" | "renewal.overdue")[] | null;
+            labels: string[] | null;
+            /**
+             * @description `standby`: another node delivers, and knows of its attempts.
+             * @enum {string}
+             */
+            state: "ok" | "failing" | "standby";
+            /** @description Failed attempts in succession. */
+            failures: number;
+            problem: string | null;
+            delivered_at: string | null;
+            /** @description Audit records after the last one that is done. */
+            behind: number;
         };
         /** @description The receiver accepted the sample. */
         NotificationTest: {
@@ -1371,7 +1412,7 @@ export interface components {
             invalidity_date?: string;
             /** @description The same in all records of a request. */
             request_id?: string;
-            /** @description Of an issued certificate: the operation. Of `admin.access`: the call. */
+            /** @description Of an issued certificate or a rejected request: the operation. Of `admin.access`: the call. */
             operation?: string;
             /** @description Of an issued certificate: its owner, if that is not `subject`. */
             requester?: string;
@@ -1387,7 +1428,7 @@ export interface components {
             token?: string;
             /** @description The new expiry date of the token. */
             token_expires_at?: string;
-            /** @description Why a request was rejected or expired. */
+            /** @description Why a request or a credential was rejected, or a request expired. */
             reason?: string;
             /** @description Of an issued CRL. */
             crl_number?: number;
@@ -1596,7 +1637,7 @@ export interface components {
             invalidity_date?: string;
             /** @description The same in all records of a request. */
             request_id?: string;
-            /** @description Of an issued certificate: the operation. Of `admin.access`: the call. */
+            /** @description Of an issued certificate or a rejected request: the operation. Of `admin.access`: the call. */
             operation?: string;
             /** @description Of an issued certificate: its owner, if that is not `subject`. */
             requester?: string;
@@ -1612,7 +1653,7 @@ export interface components {
             token?: string;
             /** @description The new expiry date of the token. */
             token_expires_at?: string;
-            /** @description Why a request was rejected or expired. */
+            /** @description Why a request or a credential was rejected, or a request expired. */
             reason?: string;
             /** @description Of an issued CRL. */
             crl_number?: number;
@@ -2007,6 +2048,8 @@ export interface operations {
                 /** @description The complete client_id. */
                 client_id?: string;
                 status?: "active" | "consumed" | "expired" | "revoked";
+                /** @description A part of the client_id, or the ID; case-insensitive. */
+                search?: string;
                 /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
                 /** @description The largest number of items in one response. */
@@ -3165,7 +3208,10 @@ export interface operations {
     };
     postRenewals: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Counts the matching certificates. Nothing changes. */
+                dry_run?: "true" | "false";
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -3177,6 +3223,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description A replacement campaign and its progress. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RenewalProgress"];
+                };
+            };
             /** @description A replacement campaign. */
             201: {
                 headers: {
@@ -3401,6 +3456,81 @@ export interface operations {
             };
         };
     };
+    getNotifications: {
+        parameters: {
+            query?: {
+                /** @description Oldest first, unless `desc`. */
+                order?: "asc" | "desc";
+                /** @description The largest number of items in one response. */
+                limit?: number;
+                /** @description next_cursor of the previous response; absent for the first page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description In the order of the configuration. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["NotificationReceiver"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description A parameter or the body is malformed. The message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed. The log has the reason. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log is temporarily unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     postNotificationsByNameTest: {
         parameters: {
             query?: never;
@@ -3584,6 +3714,8 @@ export interface operations {
                 requester?: string;
                 /** @description The ID of a device. */
                 device?: string;
+                /** @description A part of the subject, a subjectAltName, the requester or the device, or the ID; case-insensitive. */
+                search?: string;
                 /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
                 /** @description The largest number of items in one response. */
@@ -4131,6 +4263,8 @@ export interface operations {
                 ca?: string;
                 /** @description true: enabled devices; false: disabled devices. */
                 enabled?: "true" | "false";
+                /** @description A part of the ID, the note or a value of `match`; case-insensitive. */
+                search?: string;
                 /** @description Oldest first, unless `desc`. */
                 order?: "asc" | "desc";
                 /** @description The largest number of items in one response. */

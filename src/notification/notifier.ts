@@ -38,6 +38,19 @@ interface Batch {
   readonly isEnd: boolean;
 }
 
+/** How the delivery to a receiver is. */
+export interface NotifierState {
+  readonly config: NotificationConfig;
+  /** Whether this node delivers; the other fields are its own. */
+  readonly delivers: boolean;
+  /** Failed attempts in succession, and why the last one failed. */
+  readonly failures: number;
+  readonly problem: string | undefined;
+  readonly delivered_at: number | undefined;
+  /** Audit records after the last one that is done. */
+  readonly behind: number;
+}
+
 /** One receiver. Receivers do not wait for each other. */
 export class Notifier {
   readonly #options: NotifierOptions;
@@ -45,6 +58,8 @@ export class Notifier {
   #underWay: Promise<void> = Promise.resolve();
   #stopped = false;
   #failures = 0;
+  #problem: string | undefined;
+  #deliveredAt: number | undefined;
   #lastDigest: number | undefined;
 
   constructor(options: NotifierOptions) {
@@ -70,6 +85,15 @@ export class Notifier {
     this.#options.receiver.close();
   }
 
+  /** @throws what the store throws */
+  async state(): Promise<NotifierState> {
+    const { config, isOnDuty, store } = this.#options;
+    const [places, chains] = await Promise.all([store.notificationPlaces(this.name), store.auditChains()]);
+    const behind = [...chains].reduce((sum, [node, seq]) => sum + seq - (places.get(node) ?? 0), 0);
+    const [failures, problem, delivered_at] = [this.#failures, this.#problem, this.#deliveredAt];
+    return { config, delivers: isOnDuty(), failures, problem, delivered_at, behind };
+  }
+
   /** @throws Error if the receiver does not accept the sample */
   test(): Promise<void> {
     return this.#options.receiver.send([sampleEvent(this.#options.now(), this.#options.node)]);
@@ -90,18 +114,20 @@ export class Notifier {
     try {
       await (this.#options.config.kind === 'smtp' ? this.#mail() : this.#each());
       this.#failures = 0;
+      this.#problem = undefined;
       return LOOK;
     } catch (error) {
       observe(this.name, 'failed', 1);
+      this.#problem = describe(error);
       // The first, and then the more seldom the longer it lasts.
       if (Number.isInteger(Math.log2(++this.#failures)))
-        log.warn({ notification: this.name, detail: describe(error) }, 'a notification could not be delivered');
+        log.warn({ notification: this.name, detail: this.#problem }, 'a notification could not be delivered');
       return Math.min(LONGEST_DELAY, FIRST_DELAY * 2 ** Math.min(this.#failures - 1, 20)) * (0.5 + Math.random() / 2);
     }
   }
 
   async #each(): Promise<void> {
-    const { receiver, store, observe } = this.#options;
+    const { receiver, store } = this.#options;
     for (const [node, place] of await this.#places())
       for (let after = place, isEnd = false; !isEnd && !this.#stopped;) {
         const batch = await this.#read(node, after);
@@ -112,7 +138,7 @@ export class Notifier {
             if (this.#isTooOld(time)) await this.#giveUp(node, seq, event);
             else {
               await receiver.send([event]);
-              observe(this.name, 'delivered', 1);
+              this.#delivered(1);
             }
             done = batch.last;
           }
@@ -124,7 +150,7 @@ export class Notifier {
   }
 
   async #mail(): Promise<void> {
-    const { config, receiver, store, observe, now } = this.#options;
+    const { config, receiver, store, now } = this.#options;
     this.#lastDigest ??= now() - (config.kind === 'smtp' ? config.digest_interval * 1000 : 0);
     if (config.kind !== 'smtp' || now() - this.#lastDigest < config.digest_interval * 1000) return;
     const events: CloudEvent[] = [];
@@ -140,10 +166,16 @@ export class Notifier {
       }
     if (events.length > 0) {
       await receiver.send(events);
-      observe(this.name, 'delivered', events.length);
+      this.#delivered(events.length);
       this.#lastDigest = now();
     }
     for (const [node, seq] of places) await store.advanceNotification(this.name, node, seq, []);
+  }
+
+  #delivered(count: number): void {
+    const { observe, now } = this.#options;
+    observe(this.name, 'delivered', count);
+    this.#deliveredAt = now();
   }
 
   /** Also of nodes that are new since. */

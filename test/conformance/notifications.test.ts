@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeKey } from '../support/csr.ts';
-import { caSection, type ClientIdentity, Estuary } from '../support/estuary.ts';
+import { caSection, type ClientIdentity, Estuary, itemsOf } from '../support/estuary.ts';
 import { until } from '../support/until.ts';
 
 const serialOf = ({ cert }: ClientIdentity): string => new X509Certificate(cert).serialNumber.toLowerCase();
@@ -114,4 +114,23 @@ test('a sample can be sent; a receiver that does not accept it is 503', async ()
   expect(events('test')).toHaveLength(1);
   expect((await call('dead')).status).toBe(503);
   expect((await call('nobody')).status).toBe(404);
+});
+
+test('each receiver is listed with its state: the last delivery, or why it fails', async () => {
+  const list = async () => itemsOf((await estuary.admin('GET', '/admin/notifications')).json);
+  const { port } = receiver.address() as AddressInfo;
+  const hook = { name: 'hook', kind: 'webhook', destination: `https://localhost:${port}`, events: null, labels: null };
+  expect(await list()).toMatchObject([
+    { ...hook, state: 'ok', failures: 0, problem: null },
+    { name: 'dead', events: ['certificate.issued'], labels: ['lab'], state: 'ok', delivered_at: null },
+  ]);
+  await estuary.enrolled(makeKey(), 'unheard', [], 'lab/simpleenroll');
+  const [heard, dead] = await until('a failed delivery', async () => {
+    const all = await list();
+    return all[0]?.['delivered_at'] !== null && all[1]?.['state'] === 'failing' ? all : undefined;
+  });
+  expect(heard).toMatchObject({ state: 'ok', delivered_at: expect.stringMatching(/Z$/) as string });
+  expect(Number(dead?.['failures'])).toBeGreaterThan(0);
+  expect(dead?.['problem']).toMatch(/ECONNREFUSED|refused/);
+  expect(Number(dead?.['behind'])).toBeGreaterThan(0);
 });

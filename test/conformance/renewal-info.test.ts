@@ -74,6 +74,9 @@ test('a campaign moves the windows of matching certificates before its end, and 
   const by = Date.now() + 3_600_000;
   const filter = { ca: 'devices', subject: 'press' };
   const body = { filter, by: new Date(by).toISOString(), reason: 'a new root' };
+  const dry = await estuary.admin('POST', '/admin/renewals?dry_run=true', body);
+  expect([dry.status, dry.json]).toMatchObject([200, { filter, total: 3, waiting: 3, overdue: 0 }]);
+  expect((await estuary.admin('GET', '/admin/renewals')).json).toMatchObject({ items: [] });
   const started = await estuary.admin('POST', '/admin/renewals', body);
   expect([started.status, started.json]).toMatchObject([201, { filter, by: body.by, reason: 'a new root' }]);
   const id = String(started.json['id']);

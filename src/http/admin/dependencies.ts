@@ -42,7 +42,7 @@ export interface AdminDependencies {
   readonly cas: Pick<CaRouter, 'all' | 'issuers' | 'find'>;
   /** Trust anchors of the EST listener, and CA certificates below them. */
   readonly issuers: () => readonly Certificate[];
-  readonly notifiers: readonly Pick<Notifier, 'name' | 'test'>[];
+  readonly notifiers: readonly Pick<Notifier, 'name' | 'state' | 'test'>[];
   readonly crls: Pick<CrlPublisher, 'signNow'>;
   readonly dryRun: Pick<DryRun, 'run' | 'queued'>;
   readonly settings: AdminSettings;

@@ -1,10 +1,57 @@
-import { Type } from '@fastify/type-provider-typebox';
+/** `/admin/notifications…`: the receivers of notifications, and how the delivery to them is. */
+import { type Static, Type } from '@fastify/type-provider-typebox';
 import { describe, notFound, unavailable } from '../../errors.ts';
 import { accessEvent } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { errorResponses, strictObject } from './schemas.ts';
+import { NOTIFICATION_EVENTS } from '../../config/vocabulary.ts';
+import type { NotifierState } from '../../notification/notifier.ts';
+import { listQuery, pageOf, pageRequest } from './list.ts';
+import {
+  errorResponses,
+  formatOptionalTimestamp,
+  listOf,
+  nullable,
+  oneOf,
+  strictObject,
+  Timestamp,
+} from './schemas.ts';
+
+const Receiver = Type.Object(
+  {
+    name: Type.String(),
+    kind: oneOf(['webhook', 'smtp']),
+    destination: Type.String({ description: 'The server of a webhook, or the recipients of mail.' }),
+    events: nullable(Type.Array(oneOf(NOTIFICATION_EVENTS), { description: 'null: all that the kind sends.' })),
+    labels: nullable(Type.Array(Type.String(), { description: 'null: all.' })),
+    state: oneOf(['ok', 'failing', 'standby'], {
+      description: '`standby`: another node delivers, and knows of its attempts.',
+    }),
+    failures: Type.Integer({ description: 'Failed attempts in succession.' }),
+    problem: nullable(Type.String({ description: 'Why the last attempt failed.' })),
+    delivered_at: nullable(Timestamp('The last delivery since the start of this node.')),
+    behind: Type.Integer({ description: 'Audit records after the last one that is done.' }),
+  },
+  { title: 'NotificationReceiver', description: 'A receiver of notifications.' },
+);
 
 export function registerNotifications(app: AdminApp, { store, notifiers }: AdminDependencies): void {
+  app.get(
+    '/admin/notifications',
+    {
+      config: { access: ['operator'] },
+      schema: {
+        summary: 'List the receivers of notifications, and how the delivery to them is',
+        tags: ['notifications'],
+        querystring: strictObject(listQuery),
+        response: { 200: listOf(Receiver, 'In the order of the configuration.'), ...errorResponses(400) },
+      },
+    },
+    async (request) => {
+      const { items, next_cursor } = pageOf(notifiers, pageRequest(request.query));
+      return { items: (await Promise.all(items.map((one) => one.state()))).map(receiverRecord), next_cursor };
+    },
+  );
+
   app.post(
     '/admin/notifications/:name/test',
     {
@@ -38,4 +85,21 @@ export function registerNotifications(app: AdminApp, { store, notifiers }: Admin
       return { name, delivered: true as const };
     },
   );
+}
+
+function receiverRecord({ config, delivers, ...state }: NotifierState): Static<typeof Receiver> {
+  const { name, kind, events, labels } = config;
+  return {
+    name,
+    kind,
+    // The path of a webhook may be its secret.
+    destination: config.kind === 'webhook' ? new URL(config.url).origin : config.to.join(', '),
+    events: events === undefined ? null : [...events],
+    labels: labels === undefined ? null : [...labels],
+    state: !delivers ? 'standby' : state.failures === 0 ? 'ok' : 'failing',
+    failures: state.failures,
+    problem: state.problem ?? null,
+    delivered_at: formatOptionalTimestamp(state.delivered_at ?? null),
+    behind: state.behind,
+  };
 }

@@ -14,6 +14,7 @@ import { listQuery, pageOf, pageRequest } from './list.ts';
 import { readSelection } from './revocation.ts';
 import {
   errorResponses,
+  flag,
   formatTimestamp,
   listOf,
   nullable,
@@ -84,6 +85,13 @@ export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
     return row;
   };
 
+  const progressRecord = async (row: RenewalRow): Promise<Static<typeof Progress>> => {
+    const now = deps.now();
+    const { overdueRows, ...counts } = await progressOf(store, row, now);
+    const overdue_certificates = overdueRows.map((one) => certificateRecord(one, now));
+    return { ...renewalRecord(row), ...counts, overdue_certificates };
+  };
+
   app.post(
     '/admin/renewals',
     {
@@ -93,9 +101,11 @@ export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
         description:
           '`filter` has the filters of `GET /admin/certificates`, at least one in addition to `status`. The suggested windows of the matching certificates move to the time between now and `by`, evenly spread.',
         tags: ['renewals'],
-        querystring: strictObject({}),
+        querystring: strictObject({
+          dry_run: flag('Counts the matching certificates. Nothing changes.'),
+        }),
         body: Start,
-        response: { 201: Renewal, ...errorResponses(400, 413, 415) },
+        response: { 200: Progress, 201: Renewal, ...errorResponses(400, 413, 415) },
       },
     },
     async (request, reply) => {
@@ -109,6 +119,7 @@ export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
       checkLabel(request, labelOf({ selection }));
       const created_by = callerOf(request).display;
       const row = { id: randomUUID(), selection, begins, due, created_by, reason, explanation_url, overdue_at: null };
+      if (request.query.dry_run === 'true') return reply.code(200).send(await progressRecord(row));
       await store.startRenewal(row, [
         accessEvent(request, 'success', `renewal ${row.id}`),
         {
@@ -153,14 +164,7 @@ export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
       },
     },
     async (request) => {
-      const row = await find(request, request.params.id);
-      const now = deps.now();
-      const { overdueRows, ...counts } = await progressOf(store, row, now);
-      return {
-        ...renewalRecord(row),
-        ...counts,
-        overdue_certificates: overdueRows.map((one) => certificateRecord(one, now)),
-      };
+      return progressRecord(await find(request, request.params.id));
     },
   );
 

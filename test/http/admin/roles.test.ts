@@ -22,7 +22,7 @@ const MAY: Readonly<Record<Exclude<AdminRole, 'admin'>, readonly RegExp[]>> = {
   ],
   auditor: [/^get \/admin\/(audit|certificates|requests|devices|renewals|overview|statistics|events|history)/],
   operator: [
-    /^get \/admin\/(overview|statistics|events|configuration)$/,
+    /^get \/admin\/(overview|statistics|events|configuration|notifications)$/,
     /^get \/metrics$/,
     /^get \/admin\/cas/,
     /^\w+ \/admin\/lockouts/,
