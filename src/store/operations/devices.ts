@@ -21,7 +21,16 @@ import type { Page } from '../page.ts';
 import { toRecord } from './audit.ts';
 import { CERTIFICATE_COLUMNS, type StoredCertificate, toCertificateRow } from './certificates.ts';
 import { OTP_COLUMNS } from './otp.ts';
-import { atLabels, type Condition, type Database, type Dialect, given, type Operation, result, searched } from './port.ts';
+import {
+  atLabels,
+  type Condition,
+  type Database,
+  type Dialect,
+  given,
+  type Operation,
+  result,
+  searched,
+} from './port.ts';
 import { REQUEST_COLUMNS, type StoredRequest, toRequestRow } from './requests.ts';
 
 const DEVICE_COLUMNS = 'key, id, ca, enabled, not_after, note, match, attributes, created_at, changed_at';

@@ -123,7 +123,13 @@ describe('role × call × outcome, of the OpenAPI description', () => {
     ['nobody', false],
   ])('details, addresses and hashes of audit records: shown to %s %s, by whatever call', async (role, shown) => {
     const row = deviceRow({ id: `of-${role}` });
-    const about = { detail: 'a-detail', reason: 'why', address: '192.0.2.99', request_id: `request-of-${role}`, subject: row.id };
+    const about = {
+      detail: 'a-detail',
+      reason: 'why',
+      address: '192.0.2.99',
+      request_id: `request-of-${role}`,
+      subject: row.id,
+    };
     const types = [
       'device.created',
       'certificate.denied',
