@@ -302,7 +302,7 @@ describe('what several keys say together', () => {
     [
       'nobody can be administrator',
       toml('', { admin: '' }),
-      'admin: nobody could authenticate (admin.tls.mode = "required" or "optional" with trust_anchors, or admin.bearer_token.enabled = true with tokens)',
+      'admin: nobody could authenticate (admin.tls.mode = "required" or "optional" with trust_anchors, or admin.bearer_token.enabled = true with tokens, or [admin.oidc])',
     ],
     [
       'admin certificates without trust anchors',

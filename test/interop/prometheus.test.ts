@@ -62,7 +62,10 @@ function query(port: number, expr: string): Promise<{ status: string; results: n
       response.on('data', (chunk: Buffer) => (text += chunk.toString()));
       response.on('end', () => {
         // It answers 503 in plain text until it is ready.
-        if (response.statusCode !== 200) return resolve({ status: text, results: 0 });
+        if (response.statusCode !== 200) {
+          resolve({ status: text, results: 0 });
+          return;
+        }
         const answer = JSON.parse(text) as { status: string; data?: { result: unknown[] } };
         resolve({ status: answer.status, results: answer.data?.result.length ?? 0 });
       });

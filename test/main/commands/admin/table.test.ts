@@ -16,8 +16,8 @@ interface Operation {
   readonly requestBody?: { readonly content?: Readonly<Record<string, { readonly schema?: Schema }>> };
 }
 
-/** For a browser that signs in, which gets a cookie in place of its token. */
-const OF_BROWSERS = ['POST /admin/session', 'DELETE /admin/session'];
+/** For a browser that signs in, which gets a cookie instead of a token. */
+const OF_BROWSERS = ['POST /admin/session', 'DELETE /admin/session', 'GET /auth/oidc/login', 'GET /auth/oidc/callback'];
 
 /** The options that have another name than what the call calls it. */
 const NAMES: Readonly<Record<string, string>> = {
