@@ -1,6 +1,7 @@
 import { readFileSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import FileOrder from './test/support/file-order.ts';
 
 // Threads and child processes run from the TypeScript source: without a cache each of them strips the types anew, which
 // is more than half of the CPU time of the store's tests.
@@ -33,7 +34,8 @@ const SHARED =
   'test/{audit,auth,ca,client,cmc,config,enrollment,http,pki,publication,store}/**/!(*.slow|verified-signatures).test.ts';
 
 /** What `scripts/test --fast` leaves out; docs/internals/testing.md says why. */
-const SLOW = ['test/{conformance,interop,faults,dogtag}/**/*.test.ts', 'test/**/*.slow.test.ts'];
+const SLOW = ['test/{conformance,interop,faults}/**/*.test.ts', 'test/**/*.slow.test.ts'];
+const DOGTAG = 'test/dogtag/**/*.test.ts';
 
 /**
  * What is run once more with the servers' stores in PostgreSQL each time: the core of what a store has to do for a client. All of conformance and
@@ -55,10 +57,12 @@ export default defineConfig({
     reporters: ['default', './test/support/run-report.ts'],
     // Two cores serve the CI machine; more workers only make the argon2 and TLS tests fight each other.
     maxWorkers: 2,
+    sequence: { sequencer: FileOrder },
     projects: [
       { extends: true, test: { name: 'shared', include: [SHARED], isolate: false } },
-      { extends: true, test: { name: 'alone', include: ['test/**/*.test.ts'], exclude: [SHARED, ...SLOW] } },
+      { extends: true, test: { name: 'alone', include: ['test/**/*.test.ts'], exclude: [SHARED, DOGTAG, ...SLOW] } },
       { extends: true, test: { name: 'slow', include: SLOW } },
+      { extends: true, test: { name: 'dogtag', include: [DOGTAG], setupFiles: './test/support/dogtag-started.ts' } },
       { extends: true, test: { name: 'postgres', include: ON_POSTGRES, env: { ESTUARY_TEST_STORE: 'postgres' } } },
     ],
   },
