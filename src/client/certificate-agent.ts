@@ -5,12 +5,13 @@
 import { join } from 'node:path';
 import { InputError } from '../pki/input-error.ts';
 import { describe } from '../errors.ts';
-import { ClientError } from './client-error.ts';
+import { ClientError, type ClientErrorCode } from './client-error.ts';
 import type { CertificateConfig, ServerConfig } from './config/client-config.ts';
 import type { ClientContext } from './context.ts';
 import { attemptEnrollment } from './enrollment.ts';
-import { accessOf, CertificateFolder, type LiveCertificate } from './keep/certificate-folder.ts';
+import { accessOf, CertificateFolder, type LiveCertificate, passwordFile } from './keep/certificate-folder.ts';
 import { changeOf, FIRST_STATE, type State } from './keep/state.ts';
+import { freshPassword, newPassword } from './password.ts';
 import { askForRenewal } from './renewal-information.ts';
 import { clockProblem, renewalTime, retryDelay } from './status.ts';
 import { removeOldTokenKeys } from './token/keys.ts';
@@ -35,6 +36,8 @@ export interface StepResult {
 
 /** The clock of a starting machine is usually set soon. */
 const CLOCK_RETRY = 60_000;
+/** Errors after which only another password, or an administrator, can help. */
+const REJECTIONS: ReadonlySet<string> = new Set<ClientErrorCode>(['CREDENTIALS_MISSING', 'DEVICE_DISABLED', 'REFUSED']);
 const LEAST_AGE = 3_600_000;
 
 export class CertificateAgent {
@@ -59,6 +62,7 @@ export class CertificateAgent {
     try {
       this.#folder.recover(this.#context.now());
       const result = await this.#planned(await this.#certificate(options), options);
+      await this.#removeUsedPassword();
       const hook = await this.#announce(options);
       if (hook === undefined) {
         await removeOldTokenKeys(this.#config, this.#folder, this.#context);
@@ -78,7 +82,8 @@ export class CertificateAgent {
     const now = this.#context.now();
     try {
       const live = this.#folder.live();
-      const { nextAttempt, nextHook, announced } = this.#folder.state();
+      const state = this.#folder.state();
+      const { nextAttempt, nextHook, announced } = state;
       if (clockProblem(now, live?.certificate) !== undefined) return now + CLOCK_RETRY;
       const successor = this.#folder.successor();
       const isUnderWay = live === undefined || this.#folder.pending() !== undefined;
@@ -88,6 +93,7 @@ export class CertificateAgent {
           : successor.certificate.notBefore.getTime();
       const isTold = live === undefined || announced === changeOf(live.version, this.#folder.caPem());
       const ask = successor === undefined && !isUnderWay ? this.#askAt(live) : Infinity;
+      if (this.#hasNewPassword(state)) return now;
       return Math.min(certificate, ask, isTold ? Infinity : nextHook);
     } catch {
       // The step reports the problem.
@@ -113,20 +119,45 @@ export class CertificateAgent {
       const note = `valid from ${isoTime(successor)}: the new certificate; the present one stays until then`;
       return { name, outcome: 'valid', next: successor.getTime(), error: undefined, note };
     }
-    if (live !== undefined && force === undefined && pending === undefined && now < due) {
+    const isNew = force !== 'renew' && this.#hasNewPassword(state);
+    const isRecovery = isNew || (state.recovering === true && pending?.operation === 'simpleenroll');
+    if (live !== undefined && force === undefined && pending === undefined && !isRecovery && now < due) {
       const note = `valid until ${isoTime(live.certificate.notAfter)}, renewal ${isoTime(due)}; --force replaces it now`;
       return { name, outcome: 'valid', next: due, error: undefined, note };
     }
     const next = state.nextAttempt;
-    if (!explicit && now < next) {
+    if (!explicit && !isNew && now < next) {
       const { accepted, lastError } = state;
       const reason = accepted ? 'accepted, not issued yet' : (lastError?.message ?? 'the last attempt failed');
       const note = `${reason}; next attempt ${isoTime(next)}${accepted ? '' : ', or now with --force'}`;
       return { name, outcome: accepted ? 'pending' : 'failed', next, error: undefined, note };
     }
     // A forced new enrollment continues until a renewal is due.
-    const anew = force === 'enroll' || (force === undefined && pending?.operation === 'simpleenroll' && now < due);
-    return this.#attempt(live, state, anew);
+    const anew =
+      force === 'enroll' || isRecovery || (force === undefined && pending?.operation === 'simpleenroll' && now < due);
+    if (isNew) this.#folder.saveState({ ...state, recovering: true, nextAttempt: 0 });
+    return this.#attempt(live, { ...state, recovering: isRecovery }, anew);
+  }
+
+  /** Whether an operator supplied a password after the server rejected the device or its certificate. */
+  #hasNewPassword({ lastError, rejected }: State): boolean {
+    if (!REJECTIONS.has(lastError?.code ?? '')) return false;
+    const former = [...this.#folder.spentPasswords(), ...(rejected === undefined ? [] : [rejected])];
+    return newPassword(this.#credentials(), this.#context, former) !== undefined;
+  }
+
+  /** With the password that an operator put into the folder, if any. */
+  #credentials(): CertificateConfig {
+    const file = passwordFile(this.#config);
+    if (this.#context.disk.read(file) === undefined) return this.#config;
+    return { ...this.#config, otp_file: file, otp_env: undefined, otp_reusable: false };
+  }
+
+  async #removeUsedPassword(): Promise<void> {
+    const credentials = this.#credentials();
+    if (credentials === this.#config || this.#config.otp_file === credentials.otp_file) return;
+    const password = await freshPassword(credentials, this.#context, this.#folder.spentPasswords())?.();
+    if (password === undefined) this.#context.disk.remove(passwordFile(this.#config));
   }
 
   /** Asks the server when to renew, if it is time. A person who asked for a step does not wait for it. */
@@ -151,7 +182,7 @@ export class CertificateAgent {
     const { name } = this;
     try {
       const notBefore = state.accepted ? state.nextAttempt : 0;
-      const answer = await attemptEnrollment(this.#config, this.#server, this.#folder, this.#context, {
+      const answer = await attemptEnrollment(this.#credentials(), this.#server, this.#folder, this.#context, {
         anew,
         notBefore,
       });
@@ -179,16 +210,25 @@ export class CertificateAgent {
 
   #failed(error: ClientError, live: LiveCertificate | undefined, state: State, anew: boolean): StepResult {
     // The server would reject the same request again; invalid credentials for a second certificate are useless.
-    if (error.kind === 'refused' || (error.kind === 'unauthenticated' && anew && live !== undefined))
-      this.#folder.dropPending();
+    const isOver = error.kind === 'refused' || error.kind === 'disabled';
+    if (isOver || (error.kind === 'unauthenticated' && anew && live !== undefined)) this.#folder.dropPending();
     const now = this.#context.now();
     const failures = state.failures + 1;
     const delay = retryDelay(error, failures, live && lifetimeOf(live), this.#context.random());
     const lastError = { code: error.code, message: error.message, time: new Date(now).toISOString() };
-    const accepted = state.accepted && error.kind !== 'refused';
-    this.#folder.saveState({ ...state, accepted, failures, nextAttempt: now + delay, lastError });
+    const accepted = state.accepted && !isOver;
+    // A renewal sends no password.
+    const isRenewal = !anew && live !== undefined && live.certificate.notAfter.getTime() >= now;
+    const isSent = REJECTIONS.has(error.code) && !isRenewal;
+    const rejected = isSent ? newPassword(this.#credentials(), this.#context, []) : state.rejected;
+    this.#folder.saveState({ ...state, accepted, rejected, failures, nextAttempt: now + delay, lastError });
     const left = live === undefined ? '' : `; the certificate expires ${isoTime(live.certificate.notAfter)}`;
-    this.#context.log('error', this.name, `${error.message}; next attempt in ${Math.ceil(delay / 1000)} s${left}`);
+    const remedy =
+      error.kind === 'disabled'
+        ? `. An administrator must enable the device, or put a new one-time password into ${passwordFile(this.#config)}`
+        : '';
+    const when = `next attempt in ${Math.ceil(delay / 1000)} s${left}`;
+    this.#context.log('error', this.name, `${error.message}${remedy}; ${when}`);
     return { name: this.name, outcome: 'failed', next: now + delay, error };
   }
 

@@ -2,10 +2,10 @@
 
 /**
  * `refused`: the same request would be rejected again, so the next attempt makes a new one; `unauthenticated`: the
- * credentials were rejected; `later`: temporary; `local`: configuration, files or hook; `untrusted`: the server is not
- * authenticated.
+ * credentials were rejected; `disabled`: the server does not issue to this device; `later`: temporary; `local`:
+ * configuration, files or hook; `untrusted`: the server is not authenticated.
  */
-type ClientErrorKind = 'refused' | 'unauthenticated' | 'later' | 'local' | 'untrusted';
+type ClientErrorKind = 'disabled' | 'refused' | 'unauthenticated' | 'later' | 'local' | 'untrusted';
 
 export type ClientErrorCode =
   | 'ANSWER_INVALID'
@@ -13,6 +13,7 @@ export type ClientErrorCode =
   | 'CLOCK_WRONG'
   | 'CREDENTIALS_MISSING'
   | 'CSRATTRS_UNMET'
+  | 'DEVICE_DISABLED'
   | 'FILES_UNUSABLE'
   | 'HOOK_FAILED'
   | 'KEY_UNUSABLE'

@@ -8,12 +8,12 @@ import { namesMatch } from '../pki/x509/name-matching.ts';
 import { ClientError } from './client-error.ts';
 import type { CertificateConfig, ServerConfig } from './config/client-config.ts';
 import type { ClientContext, EstOperations } from './context.ts';
-import { chooseIdentity } from './identity.ts';
+import { type ChosenIdentity, chooseIdentity, expiredIdentity } from './identity.ts';
 import { estBase } from './http/urls.ts';
 import { proxyFor } from './http/proxy.ts';
 import type { ReadPassword } from './http/authentication.ts';
 import type { EnrollmentAnswer, EstServerSettings } from './http/est-server.ts';
-import type { CertificateFolder, LiveCertificate } from './keep/certificate-folder.ts';
+import { type CertificateFolder, type LiveCertificate, passwordFile } from './keep/certificate-folder.ts';
 import { filesOf } from './keep/formats.ts';
 import type { PendingRequest } from './keep/state.ts';
 import { freshPassword, isStored, passwordOf, spentRecord } from './password.ts';
@@ -45,6 +45,10 @@ interface AttemptOptions {
   readonly notBefore: number;
 }
 
+/**
+ * Renews with the current certificate, or enrolls with the initial credentials. An expired certificate is the second
+ * choice, because only some servers accept it.
+ */
 export async function attemptEnrollment(
   config: CertificateConfig,
   serverConfig: ServerConfig,
@@ -54,9 +58,58 @@ export async function attemptEnrollment(
 ): Promise<EnrollmentAnswer> {
   const live = folder.live();
   const now = context.now();
-  const identity = chooseIdentity(config, anew ? undefined : live, now, context);
-  const wanted = wantedOf(config, identity.renews);
-  const operation = identity.renews === undefined ? 'simpleenroll' : 'simplereenroll';
+  const attempt = (identity: ChosenIdentity): Promise<EnrollmentAnswer> =>
+    attemptWith(identity, config, serverConfig, folder, context, { anew, notBefore });
+  const current = chooseIdentity(config, anew ? undefined : live, now, context);
+  if (current.renews !== undefined || live === undefined || anew) return attempt(current);
+  const expired = expiredIdentity(config, live, now, context);
+  const ways: ChosenIdentity[] = (await hasFirstCredentials(config, folder, context, current)) ? [current] : [];
+  // The response to a renewal may have got lost just before the expiry.
+  if (folder.pending()?.operation === 'simplereenroll') ways.unshift(...expired);
+  else ways.push(...expired);
+  const [way, other] = ways;
+  if (way === undefined) throw cannotRenew(live.certificate, config);
+  try {
+    return await attempt(way);
+  } catch (error) {
+    const isRejected = error instanceof ClientError && (error.kind === 'unauthenticated' || error.kind === 'refused');
+    if (!isRejected) throw error;
+    if (other !== undefined) return attempt(other);
+    if (way === current) throw error;
+    const { message, retryAfter } = error;
+    const more = { retryAfter, cause: error };
+    const text = `${message}; ${cannotRenew(live.certificate, config).message}`;
+    throw new ClientError('unauthenticated', 'CREDENTIALS_MISSING', text, more);
+  }
+}
+
+async function hasFirstCredentials(
+  config: CertificateConfig,
+  folder: CertificateFolder,
+  context: ClientContext,
+  { identity }: ChosenIdentity,
+): Promise<boolean> {
+  if (identity !== undefined || config.kerberos || config.token_file !== undefined) return true;
+  const { operation } = folder.pending() ?? {};
+  const password =
+    operation === 'simpleenroll'
+      ? passwordOf(config, context)
+      : freshPassword(config, context, folder.spentPasswords());
+  return password !== undefined && (!isStored(config) || (await password()) !== undefined);
+}
+
+async function attemptWith(
+  { identity, renews }: ChosenIdentity,
+  config: CertificateConfig,
+  serverConfig: ServerConfig,
+  folder: CertificateFolder,
+  context: ClientContext,
+  { anew, notBefore }: AttemptOptions,
+): Promise<EnrollmentAnswer> {
+  const live = folder.live();
+  const now = context.now();
+  const wanted = wantedOf(config, renews);
+  const operation = renews === undefined ? 'simpleenroll' : 'simplereenroll';
   const request = requestKey(config, wanted);
   const findPending = (): PendingRequest | undefined => {
     const former = folder.pending();
@@ -66,30 +119,18 @@ export async function attemptEnrollment(
   if (isRepeated && now < notBefore) return { kind: 'pending', retryAfter: Math.ceil((notBefore - now) / 1000) };
   // The password of a repeated request is already used.
   const mayRepeat = anew || (isRepeated && operation === 'simpleenroll');
-  const password = mayRepeat ? passwordOf(config, context) : freshPassword(config, context, folder.spentPassword());
-  const isFirst =
-    live === undefined || identity.identity !== undefined || config.kerberos || config.token_file !== undefined;
-  if (!isFirst && (password === undefined || (isStored(config) && (await password()) === undefined)))
-    throw cannotRenew(live.certificate, config);
+  const password = mayRepeat ? passwordOf(config, context) : freshPassword(config, context, folder.spentPasswords());
   let sent: string | undefined;
-  await requireTokenKey(identity.identity, context);
+  await requireTokenKey(identity, context);
   return atFirstServer(serverConfig.url, context, config.name, async (url) => {
     const base = estBase(url, config.label);
     const kept = findPending();
     context.log('info', config.name, `${kept === undefined ? 'sends' : 'repeats'} ${operation} to ${base.href}`);
     const noted = password && (async (): Promise<string | undefined> => (sent = await password()));
     const settings = serverSettings(base, config, serverConfig, context, noted);
-    const server = await establishTrust(settings, serverConfig, folder, context, identity.identity);
+    const server = await establishTrust(settings, serverConfig, folder, context, identity);
     try {
-      const cas = await refreshTrust(
-        server,
-        serverConfig,
-        folder,
-        context,
-        config.name,
-        identity.identity,
-        live?.certificate,
-      );
+      const cas = await refreshTrust(server, serverConfig, folder, context, config.name, identity, live?.certificate);
       const pending =
         kept ??
         (await makePending(server, config, folder, context, {
@@ -146,14 +187,14 @@ function bearerToken(token: string, file: string): string {
   throw new ClientError('unauthenticated', 'CREDENTIALS_MISSING', `${file} is missing, or is not a bearer token`);
 }
 
-function cannotRenew(certificate: Certificate, { otp_file: file, otp_env: variable }: CertificateConfig): ClientError {
+function cannotRenew(certificate: Certificate, config: CertificateConfig): ClientError {
   const problem = tlsClientProblem(certificate);
   const reason =
     problem === undefined
       ? `the certificate expired ${certificate.notAfter.toISOString()}`
       : `the certificate cannot authenticate its own renewal: ${problem}`;
   const remedies = [
-    `Put a new one-time password into ${file ?? variable ?? 'otp_file'}`,
+    `Put a new one-time password into ${config.otp_file ?? config.otp_env ?? passwordFile(config)}`,
     'configure certificate and private_key or kerberos',
     ...(problem === undefined ? [] : ['have the CA issue certificates with clientAuth and digitalSignature']),
   ];

@@ -12,7 +12,7 @@ import { tokenPin } from './token/token.ts';
 import type { TokenTlsKey } from './token/tls-key.ts';
 import { isCurrent } from './trust/path.ts';
 
-interface ChosenIdentity {
+export interface ChosenIdentity {
   /** undefined: a password or Kerberos must authenticate the request. */
   readonly identity: ClientIdentity | undefined;
   /** The certificate that authenticates its own renewal; undefined: a first enrollment. */
@@ -31,12 +31,29 @@ export function chooseIdentity(
   context: ClientContext,
 ): ChosenIdentity {
   if (live !== undefined && isCurrent(live.certificate, now) && tlsClientProblem(live.certificate) === undefined)
-    return {
-      identity: { certificate: live.fullChain, privateKey: forTls(live.privateKey, config, context) },
-      renews: live.certificate,
-    };
+    return ownIdentity(config, live, context);
   return { identity: firstIdentity(config, context), renews: undefined };
 }
+
+/** The current certificate after its expiry, which some servers accept for a renewal; at most one. */
+export function expiredIdentity(
+  config: CertificateConfig,
+  live: LiveCertificate,
+  now: number,
+  context: ClientContext,
+): readonly ChosenIdentity[] {
+  const isExpired = live.certificate.notAfter.getTime() < now && tlsClientProblem(live.certificate) === undefined;
+  return isExpired ? [ownIdentity(config, live, context)] : [];
+}
+
+const ownIdentity = (
+  config: CertificateConfig,
+  { certificate, fullChain, privateKey }: LiveCertificate,
+  context: ClientContext,
+): ChosenIdentity => ({
+  identity: { certificate: fullChain, privateKey: forTls(privateKey, config, context) },
+  renews: certificate,
+});
 
 function firstIdentity(config: CertificateConfig, context: ClientContext): ClientIdentity | undefined {
   const { certificate: file, private_key: key } = config;

@@ -19,19 +19,33 @@ export function passwordOf(config: CertificateConfig, context: ClientContext): R
 /**
  * {@link passwordOf} without a password that already got a certificate, unless `otp_reusable` is set: the server
  * rejects a used one-time password, and rejections lock out the client's address.
- * @param spent {@link spentRecord} of the password that got the last certificate
+ * @param spent a {@link spentRecord} for each password that got a certificate
  */
 export function freshPassword(
   config: CertificateConfig,
   context: ClientContext,
-  spent: string | undefined,
+  spent: readonly string[],
 ): ReadPassword | undefined {
   if (!isStored(config)) return passwordOf(config, context);
   return () => {
     const password = readStored(config, context);
-    const isSpent = spent !== undefined && !config.otp_reusable && matches(password, spent);
+    const isSpent = !config.otp_reusable && spent.some((one) => matches(password, one));
     return Promise.resolve(password === '' || isSpent ? undefined : password);
   };
+}
+
+/**
+ * A record of the stored password, if it differs from those that got a certificate or were rejected: somebody put a new
+ * one there.
+ */
+export function newPassword(
+  config: CertificateConfig,
+  context: ClientContext,
+  former: readonly string[],
+): string | undefined {
+  const password = readStored(config, context);
+  if (password === '' || former.some((one) => matches(password, one))) return undefined;
+  return spentRecord(password, context.randomBytes(16));
 }
 
 export const isStored = ({ otp_file: file, otp_env: variable }: CertificateConfig): boolean =>

@@ -34,6 +34,8 @@ const HOUR = 60 * MINUTE;
 /** For temporary failures, and for those that a person must fix: repeated wrong passwords lock out the address. */
 const TEMPORARY = { first: 15 * SECOND, longest: HOUR };
 const LASTING = { first: 5 * MINUTE, longest: 6 * HOUR };
+/** For a device that an administrator must enable. */
+const DISABLED = { least: HOUR, most: 24 * HOUR, share: 1 / 4 };
 
 /**
  * Milliseconds until the next attempt. The delay starts at the server's Retry-After, if any, doubles with each failure,
@@ -43,13 +45,18 @@ const LASTING = { first: 5 * MINUTE, longest: 6 * HOUR };
  * @param random 0 to 1
  */
 export function retryDelay(error: ClientError, failures: number, lifetime: number | undefined, random: number): number {
+  const spread = 0.5 + random / 2;
+  if (error.kind === 'disabled') {
+    const { least, most, share } = DISABLED;
+    return Math.round(Math.min(most, Math.max(least, (lifetime ?? Infinity) * share)) * spread);
+  }
   const isTemporary = error.kind === 'later' || error.kind === 'local';
   const { first, longest } = isTemporary ? TEMPORARY : LASTING;
   const most = Math.min(longest, Math.max(SECOND, (lifetime ?? Infinity) / 50));
   const least = (error.retryAfter ?? 0) * SECOND;
   const start = isTemporary && least > 0 ? least : first;
   const delay = Math.min(most, Math.min(start, most) * 2 ** Math.min(failures - 1, 20));
-  return Math.round(Math.max(delay * (0.5 + random / 2), least));
+  return Math.round(Math.max(delay * spread, least));
 }
 
 /** An earlier clock is unset: this client did not exist then. */
@@ -66,8 +73,8 @@ export function clockProblem(now: number, live: Certificate | undefined): string
 
 interface CertificateStatus {
   readonly name: string;
-  /** `due`: renewal is due; `pending`: the first request was accepted. */
-  readonly state: 'valid' | 'due' | 'expired' | 'pending' | 'missing';
+  /** `due`: renewal is due; `pending`: the first request was accepted; `disabled`: the server rejects the device. */
+  readonly state: 'valid' | 'due' | 'disabled' | 'expired' | 'pending' | 'missing';
   readonly folder: string;
   readonly subject: string | undefined;
   readonly names: readonly string[];
@@ -99,10 +106,11 @@ export function statusOf(config: CertificateConfig, disk: Disk, now: number): Ce
     next_attempt: state.nextAttempt > now ? iso(state.nextAttempt) : undefined,
     last_error: state.lastError,
   };
+  const isDisabled = state.lastError?.code === 'DEVICE_DISABLED';
   if (live === undefined)
     return {
       ...common,
-      state: state.accepted ? 'pending' : 'missing',
+      state: isDisabled ? 'disabled' : state.accepted ? 'pending' : 'missing',
       subject: undefined,
       names: [],
       serial: undefined,
@@ -119,7 +127,7 @@ export function statusOf(config: CertificateConfig, disk: Disk, now: number): Ce
   const late = successor === undefined && now > due + lifetime * LATE;
   return {
     ...common,
-    state: now > certificate.notAfter.getTime() ? 'expired' : late ? 'due' : 'valid',
+    state: isDisabled ? 'disabled' : now > certificate.notAfter.getTime() ? 'expired' : late ? 'due' : 'valid',
     subject: formatName(certificate.subject),
     names: certificate.subjectAltNames.map(formatGeneralName),
     serial: certificate.serialNumber,

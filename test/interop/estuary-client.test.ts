@@ -1,12 +1,12 @@
 /** `estuary client` against Estuary and libest's `estserver`, each operation over TLS 1.2 and 1.3. */
 import { createHash, X509Certificate } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasLibest, startLibest } from '../support/libest.ts';
 import { makeKey } from '../support/csr.ts';
 import { caSection, Estuary, hashOtpsCheaply, section } from '../support/estuary.ts';
-import { liveCertificate } from '../support/estuary-client.ts';
+import { liveCertificate, liveVersion } from '../support/estuary-client.ts';
 import { Kdc, SERVICE } from '../support/kdc.ts';
 import { localClient, type LocalClient } from '../support/local-client.ts';
 import { approve } from '../support/queued-requests.ts';
@@ -14,6 +14,9 @@ import { requires } from '../support/requires.ts';
 import { rollRoot } from '../support/rollover.ts';
 import { killed } from '../support/spawned.ts';
 
+const SHIFTED_CLOCK = join(import.meta.dirname, '../support/shifted-clock.ts');
+/** Milliseconds: more than ten days, and less than five more. */
+const AFTER_EXPIRY = 12 * 86_400_000;
 const VERSIONS = ['TLSv1.2', 'TLSv1.3'] as const;
 let clients = 0;
 
@@ -23,8 +26,16 @@ describe('Estuary', () => {
 
   beforeAll(async () => {
     estuary = await Estuary.start({
+      env: { NODE_OPTIONS: `--import=${SHIFTED_CLOCK}`, CLOCK_SHIFT: String(AFTER_EXPIRY), CLOCK_STEP: '1' },
       configure(config, dir) {
         hashOtpsCheaply(config, dir);
+        const other = structuredClone(caSection(config));
+        const profile = { ...section(other, 'profile'), validity_days: 10 };
+        config['ca'] = [
+          caSection(config),
+          { ...other, label: 'registered', default: false, devices: 'required', profile },
+          { ...other, label: 'graceful', default: false, profile: { ...profile, renewal_grace_days: 5 } },
+        ];
         section(config, 'est')['require_pop_linking'] = true;
         section(config, 'est')['retry_after'] = 2;
         caSection(config)['csrattrs'] = {
@@ -40,11 +51,11 @@ describe('Estuary', () => {
   });
   afterAll(() => estuary.stop());
 
-  async function client(name: string, server: Record<string, unknown> = {}): Promise<LocalClient> {
+  async function client(name: string, server: Record<string, unknown> = {}, label?: string): Promise<LocalClient> {
     const { token } = await estuary.otp({ client_id: name });
     return localClient(join(estuary.dir, `clients/${++clients}`), {
       server: { url: `https://localhost:${estuary.server.port('est')}`, ca_fingerprint: fingerprint, ...server },
-      certificate: { subject: `CN=${name}`, dns_names: [`${name}.example`], otp_env: 'OTP' },
+      certificate: { subject: `CN=${name}`, dns_names: [`${name}.example`], otp_env: 'OTP', label },
       env: { OTP: token },
     });
   }
@@ -75,6 +86,17 @@ describe('Estuary', () => {
     estuary.reconfigure((config) => void (caSection(config)['approval'] = 'auto'));
     await estuary.server.stop();
     await estuary.restart();
+  });
+
+  test('a disabled device keeps its certificate, and renews once it is enabled', async () => {
+    await estuary.admin('POST', '/admin/devices', { id: 'fleet-1' });
+    const one = await client('fleet-1', {}, 'registered');
+    expect(await one.step()).toMatchObject({ outcome: 'changed' });
+    await estuary.admin('PATCH', '/admin/devices/fleet-1', { enabled: false });
+    expect(await one.step('renew')).toMatchObject({ outcome: 'failed', error: { code: 'DEVICE_DISABLED' } });
+    expect(liveVersion(one.folder)).toBe(1);
+    await estuary.admin('PATCH', '/admin/devices/fleet-1', { enabled: true });
+    expect(await one.step('renew')).toMatchObject({ outcome: 'changed' });
   });
 
   test('a server that is killed under a request, and is back later', async () => {
@@ -108,6 +130,20 @@ describe('Estuary', () => {
       .map((pem) => new X509Certificate(pem).fingerprint256);
     expect(believed.sort()).toEqual([oldAnchor, newAnchor].sort());
     expect(later.log.join()).toContain('from now on');
+  });
+
+  test('with renewal_grace_days, an expired certificate renews itself; otherwise a password in its folder replaces it', async () => {
+    const [late, lost] = [await client('late', {}, 'graceful'), await client('lost', {}, 'registered')];
+    await estuary.admin('POST', '/admin/devices', { id: 'lost' });
+    for (const one of [late, lost]) expect(await one.step()).toMatchObject({ outcome: 'changed' });
+    estuary.server.signal('SIGUSR2');
+    for (const one of [late, lost]) one.ahead = AFTER_EXPIRY;
+    expect(await late.step()).toMatchObject({ outcome: 'changed' });
+    expect(await lost.step()).toMatchObject({ outcome: 'failed', error: { code: 'CREDENTIALS_MISSING' } });
+    const expires_at = new Date(Date.now() + 2 * AFTER_EXPIRY).toISOString();
+    writeFileSync(join(lost.folder, 'otp'), (await estuary.otp({ client_id: 'lost', expires_at })).token);
+    expect(await lost.step()).toMatchObject({ outcome: 'changed' });
+    expect(existsSync(join(lost.folder, 'otp'))).toBe(false);
   });
 });
 

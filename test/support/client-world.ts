@@ -103,6 +103,15 @@ export class ClientWorld {
     return entry?.kind === 'file' ? entry.content : undefined;
   }
 
+  /** What an operator puts into the folder. */
+  write(name: string, content: string): void {
+    this.entries.set(`${FOLDER}/${name}`, { kind: 'file', content });
+  }
+
+  get disk(): Disk {
+    return this.#disk();
+  }
+
   /** What programs see is a whole pair, whenever somebody looks. */
   assertWhole(): void {
     const link = this.entries.get(`${FOLDER}/live`);

@@ -322,6 +322,8 @@ function failure(operation: string, { status, headers, body }: HttpAnswer, now: 
   const message = `${operation}: ${status}${reason === '' ? '' : ` (${reason})`}`;
   const retryAfter = parseRetryAfter(headers['retry-after'], now);
   const more = { status, retryAfter };
+  if (status === 403 && /device not registered/i.test(reason))
+    return new ClientError('disabled', 'DEVICE_DISABLED', message, more);
   if (status === 401) return new ClientError('unauthenticated', 'REFUSED', message, more);
   if (status >= 500 || status === 429 || status === 408)
     return new ClientError('later', 'SERVER_UNAVAILABLE', message, more);

@@ -7,7 +7,8 @@
  *     token-keys              IDs of keys generated in a token, until they are removed there
  *     trust/anchors.pem       the trusted CAs
  *     trust/given             fingerprints of the user's CAs, from which the anchors are derived
- *     trust/spent-password    a hash of the password that got the last certificate
+ *     trust/spent-password    hashes of the passwords that got the last certificates
+ *     otp                     a new password, from an operator
  *     ca.pem                  the anchors with their intermediates, for programs
  *     state.json              time of the next attempt, and the last change reported to hooks
  *
@@ -40,6 +41,7 @@ interface FolderAccess {
 
 /** Old versions to keep, for programs that have not read the new one yet. */
 const KEPT_VERSIONS = 2;
+const KEPT_PASSWORDS = 4;
 const OWN: FileAccess = { mode: 0o600 };
 const OWN_FOLDER: FileAccess = { mode: 0o700 };
 const PUBLIC: FileAccess = { mode: 0o644 };
@@ -151,14 +153,15 @@ export class CertificateFolder {
     return this.#lines(join('trust', 'given'));
   }
 
-  /** A record of the password that got the last certificate. */
-  spentPassword(): string | undefined {
-    return this.#disk.read(join(this.#at('trust'), 'spent-password'));
+  /** Records of the passwords that got the last certificates. */
+  spentPasswords(): readonly string[] {
+    return this.#lines(join('trust', 'spent-password'));
   }
 
   saveSpentPassword(record: string): void {
     this.#disk.makeFolder(this.#at('trust'), OWN_FOLDER);
-    this.#replace(join(this.#at('trust'), 'spent-password'), `${record}\n`, OWN);
+    const records = [...this.spentPasswords(), record].slice(-KEPT_PASSWORDS);
+    this.#replace(join(this.#at('trust'), 'spent-password'), records.map((one) => `${one}\n`).join(''), OWN);
   }
 
   /** Saved before creation, so that none is orphaned. */
@@ -246,6 +249,9 @@ export class CertificateFolder {
     return join(this.path, name);
   }
 }
+
+/** Where an operator can put a password for a device that lost its access, without a change of the configuration. */
+export const passwordFile = ({ folder }: Pick<CertificateConfig, 'folder'>): string => join(folder, 'otp');
 
 /** @throws ClientError `FILES_UNUSABLE` for an unknown owner or group */
 export function accessOf({ owner, group, mode }: Pick<CertificateConfig, 'owner' | 'group' | 'mode'>): FolderAccess {

@@ -31,6 +31,10 @@ export interface State {
   readonly hookFailures: number;
   readonly nextHook: number;
   readonly lastError: LastError | undefined;
+  /** A record of the password in place at the last rejection. */
+  readonly rejected?: string | undefined;
+  /** An enrollment with a new password is under way, because the server rejects the current certificate. */
+  readonly recovering?: boolean;
   /** The request was accepted (202) and is pending at the CA. */
   readonly accepted: boolean;
 }
@@ -76,6 +80,8 @@ export function parseState(text: string | undefined): State {
             message: optionalText(error['message']) ?? '',
             time: optionalText(error['time']) ?? '',
           },
+    rejected: optionalText(json['rejected']),
+    recovering: json['recovering'] === true,
     accepted: json['accepted'] === true,
     renewal: json['renewal'] === undefined ? undefined : planOf(readObject(json['renewal'])),
   };
