@@ -11,7 +11,6 @@ import { conflict, EstuaryError, forbidden, unauthorized } from '../errors.ts';
 import type { CsrContent } from '../pki/pkcs10/csr-content.ts';
 import { formatGeneralName } from '../pki/x509/general-name.ts';
 import { formatName } from '../pki/x509/name.ts';
-import type { DeviceStore } from '../store/device-store.ts';
 import type { RequestRow } from '../store/request-store.ts';
 import { Authenticated, credentialRules } from './authenticated.ts';
 import type { Allowed } from './allowed.ts';
@@ -23,8 +22,8 @@ export type AssumedSender =
   | { readonly kind: 'principal'; readonly principal: Principal }
   /** DER of the holder's certificate and its intermediates. */
   | { readonly kind: 'certificate'; readonly der: Buffer; readonly further: readonly Buffer[] }
-  /** A registered device by ID, however it authenticates. */
-  | { readonly kind: 'device'; readonly id: string };
+  /** A device by ID, however it authenticates. `known`: the administrator may see it. */
+  | { readonly kind: 'device'; readonly id: string; readonly known: boolean };
 
 export interface DryRunRequest {
   readonly requestId: string;
@@ -57,7 +56,6 @@ export interface Verdict {
 
 export interface DryRunOptions {
   readonly enrollment: Pick<Enrollment, 'dryRun' | 'dryRunQueued'>;
-  readonly store: Pick<DeviceStore, 'getDevice'>;
   readonly now: () => number;
   /** Enabled methods. The plugin for certificates stores nothing. */
   readonly otp: boolean;
@@ -137,7 +135,7 @@ export class DryRun {
 
   /** @throws EstuaryError 401, 403 as a request with such a credential */
   async #identity({ requestId, address, ca, as }: DryRunRequest): Promise<Identity> {
-    const { mtls, gssapi, store } = this.#options;
+    const { mtls, gssapi } = this.#options;
     switch (as.kind) {
       case 'client_id':
         return this.#clientOf(as.clientId, requestId, ca);
@@ -148,7 +146,7 @@ export class DryRun {
         if (mtls === undefined || !countsAt(ca.config, 'mtls')) throw uncounted('client certificates');
         return certificateHolder(mtls, { ca, now: this.#options.now(), address, der: as.der, further: as.further });
       case 'device':
-        if ((await store.getDevice(as.id)) === undefined)
+        if (!as.known)
           throw forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail: 'there is no such device' });
         return passwordHolder(requestId, as.id);
     }

@@ -57,7 +57,7 @@ import type { Store } from '../store/store.ts';
 import { VERSION } from '../version.ts';
 import { bindAll, Listener, listenerContext } from './listener.ts';
 import { LiveCas } from './live-cas.ts';
-import { LiveSettings, TlsEnd, trustedBy } from './live-settings.ts';
+import { keySource, LiveSettings, TlsEnd, trustedBy } from './live-settings.ts';
 import { type NodeClock, nodeName } from './nodes.ts';
 import type { Part } from './part.ts';
 import { watchExpiries } from './watch-ends.ts';
@@ -166,7 +166,6 @@ export async function assemble(config: Config, material: Material, foundation: F
 
   const dryRun = new DryRun({
     enrollment,
-    store,
     now,
     otp: config.otp.enabled,
     bindings: { ldap: config.auth.ldap?.bind, jwt: config.auth.jwt?.bind },
@@ -384,14 +383,6 @@ function enabledPlugins(config: Config, sources: PluginSources): AuthPlugin[] {
         ]),
     ...(otp.enabled ? [new OtpPlugin(sources.otp)] : []),
   ];
-}
-
-/** PEM; undefined: the CAs of Node.js. */
-function keySource(
-  { jwks_url: url, jwks_file: file = '' }: NonNullable<Config['auth']['jwt']>,
-  { tokenIssuer }: Material,
-) {
-  return url === undefined ? { file } : { url, ca: trustedBy(tokenIssuer) };
 }
 
 interface OperationSources extends Pick<OperationDependencies, 'enrollment' | 'cmcServer' | 'store'> {

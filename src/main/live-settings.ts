@@ -214,6 +214,12 @@ async function makeState(config: Config, material: Resolved, cas: CaRouter): Pro
 export const trustedBy = (service: ServiceMaterial | undefined): string | undefined =>
   service?.trustAnchors && pemOf(service.trustAnchors);
 
+/** Where the keys of the token issuer come from. */
+export const keySource = (
+  { jwks_url: url, jwks_file: file = '' }: NonNullable<Config['auth']['jwt']>,
+  { tokenIssuer }: Pick<Material, 'tokenIssuer'>,
+) => (url === undefined ? { file } : { url, ca: trustedBy(tokenIssuer) });
+
 /** The configuration check knows the files; this also knows the chains of remote CAs. */
 async function refuseOwnAnchors(anchors: readonly Certificate[], cas: CaRouter): Promise<void> {
   const own = ownCertificates(cas).map((der) => parseCertificate(der));

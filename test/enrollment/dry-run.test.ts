@@ -69,7 +69,6 @@ function changed({ profile = {}, ...more }: Changes = {}): Ca {
 function dryRunOf(more: Partial<PipelineOptions> & Partial<DryRunOptions> = {}): DryRun {
   return new DryRun({
     enrollment: pipeline({ store, identity: otpIdentity(), ...more }),
-    store,
     now: () => Date.now(),
     otp: true,
     bindings: { ldap: undefined, jwt: undefined },
@@ -189,12 +188,22 @@ describe('as whom', () => {
     ],
     [
       'a device, however it authenticates',
-      () => ({ kind: 'device', id: 'device-1' }),
+      () => ({ kind: 'device', id: 'device-1', known: true }),
       () => changed({ devices: 'required', auth: { methods: ['mtls'] } }),
       'issue',
     ],
-    ['a device that is disabled', () => ({ kind: 'device', id: 'off' }), required, 'DEVICE_NOT_REGISTERED'],
-    ['a device that there is not', () => ({ kind: 'device', id: 'nobody' }), changed, 'DEVICE_NOT_REGISTERED'],
+    [
+      'a device that is disabled',
+      () => ({ kind: 'device', id: 'off', known: true }),
+      required,
+      'DEVICE_NOT_REGISTERED',
+    ],
+    [
+      'a device that there is not',
+      () => ({ kind: 'device', id: 'nobody', known: false }),
+      changed,
+      'DEVICE_NOT_REGISTERED',
+    ],
   ])('%s', async (_, as, ca, expected) => {
     const before = await traces();
     const { verdict, code } = await dryRun(ca(), as());

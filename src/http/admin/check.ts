@@ -11,7 +11,7 @@ import { parseCsrWithoutProof } from '../../pki/pkcs10/csr.ts';
 import { parseCertificate } from '../../pki/x509/certificate.ts';
 import { stateOf } from '../../store/request-state.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { findLabel, limited } from './labels.ts';
+import { findLabel, limited, type LimitedStore } from './labels.ts';
 import { errorResponses, formatOptionalTimestamp, nullable, oneOf, strictObject, Timestamp } from './schemas.ts';
 
 const text = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 65_536, description }));
@@ -72,7 +72,8 @@ export function registerCheck(app: AdminApp, deps: AdminDependencies): void {
       const ca = findLabel(request, deps.cas, label);
       const { der, csr } = readCsr(pem);
       const { id: requestId, clientAddress: address } = request;
-      return checkAnswer(await deps.dryRun.run({ requestId, address, ca, der, csr, as: readSender(as) }));
+      const sender = await readSender(as, limited(deps, request).store);
+      return checkAnswer(await deps.dryRun.run({ requestId, address, ca, der, csr, as: sender }));
     },
   );
 }
@@ -95,13 +96,16 @@ function namesOf(der: Buffer): CsrContent | undefined {
   }
 }
 
-function readSender(as: Static<typeof As>): AssumedSender {
+async function readSender(as: Static<typeof As>, store: Pick<LimitedStore, 'getDevice'>): Promise<AssumedSender> {
   const { client_id, principal, certificate, device } = as;
   if (Object.keys(as).length !== 1)
     throw badRequest('FIELD_INVALID', 'as must have one of client_id, principal, certificate and device');
   if (principal !== undefined) return { kind: 'principal', principal: readPrincipal(principal) };
   if (certificate !== undefined) return readCertificates(certificate);
-  if (device !== undefined) return { kind: 'device', id: readName('as.device', device) };
+  if (device !== undefined) {
+    const id = readName('as.device', device);
+    return { kind: 'device', id, known: (await store.getDevice(id)) !== undefined };
+  }
   return { kind: 'client_id', clientId: readName('as.client_id', client_id ?? '') };
 }
 

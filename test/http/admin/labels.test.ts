@@ -3,7 +3,9 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { AdminRole } from '../../../src/config/vocabulary.ts';
 import { labelsFor } from '../../../src/http/admin/labels.ts';
-import type { Verdict } from '../../../src/enrollment/dry-run.ts';
+import type { AssumedSender, Verdict } from '../../../src/enrollment/dry-run.ts';
+import { encodePem } from '../../../src/pki/der/pem.ts';
+import { makeKey, simpleCsr } from '../../support/csr.ts';
 import { certificateRow, deviceRow, event, otpRow, requestRow, reservation } from '../../store/rows.ts';
 import { adminFixture, ailingCa, failure, NOW, type AdminFixture } from './support.ts';
 
@@ -36,6 +38,8 @@ let api: AdminFixture;
 let close: () => Promise<void>;
 let calls: readonly (readonly [name: string, method: string, path: string, operation: Operation])[];
 
+/** What dry runs were asked. */
+const assumed: AssumedSender[] = [];
 const VERDICT: Verdict = { verdict: 'issue', subject: 'CN=x', sans: [], notAfter: NOW };
 
 beforeAll(async () => {
@@ -59,7 +63,13 @@ beforeAll(async () => {
         () => Promise.resolve(),
       ),
     ),
-    dryRun: { run: () => Promise.resolve(VERDICT), queued: () => Promise.resolve(VERDICT) },
+    dryRun: {
+      run: (question) => {
+        assumed.push(question.as);
+        return Promise.resolve(VERDICT);
+      },
+      queued: () => Promise.resolve(VERDICT),
+    },
     onEnd: (end) => (close = end),
   });
   const description = await as('admin', 'GET', '/admin/openapi.json');
@@ -303,6 +313,23 @@ describe('label × call × outcome, of the OpenAPI description', () => {
     }
     expect(await api.store.getDevice(id)).toMatchObject({ ca: 'lab' });
     expect((await as('both', 'PATCH', `/admin/devices/${id}`, JSON.stringify({ ca: 'guests' }))).statusCode).toBe(200);
+  });
+
+  test('a dry run does not know devices of other labels, or of none', async () => {
+    const csr = encodePem('CERTIFICATE REQUEST', simpleCsr(makeKey()));
+    for (const holder of ['ra', 'unlimited'] as const)
+      for (const place of PLACES) {
+        const { device } = await records(place);
+        const { statusCode } = await as(
+          holder,
+          'POST',
+          '/admin/check',
+          JSON.stringify({ ca: 'lab', csr, as: { device } }),
+        );
+        expect(statusCode).toBe(200);
+        const known = holder === 'unlimited' || place === 'lab';
+        expect(assumed.at(-1), `${holder}: ${place}`).toEqual({ kind: 'device', id: device, known });
+      }
   });
 
   test('a bulk revocation and the deletion of a device revoke certificates of the permitted labels only', async () => {
