@@ -6,7 +6,7 @@ import { describe } from '../../../errors.ts';
 import { CommandError, EXIT, UsageError } from '../command.ts';
 import { printable } from '../text-table.ts';
 import type { Connection } from './connection.ts';
-import { asRecord, type JsonRecord, textAt, textsAt } from './json.ts';
+import { asRecord, type JsonRecord, recordsAt, textAt, textsAt } from './json.ts';
 
 /** Milliseconds without a byte; large changes and remote CAs take time. */
 const SILENCE = 600_000;
@@ -62,7 +62,7 @@ export class AdminClient {
     if (status >= 200 && status < 300) return answer;
     const failure = readFailure(await this.#read(answer));
     if (failure === undefined) return this.#strange(answer);
-    const caller = failure.code === 'ROLE_MISSING' ? await this.#caller() : undefined;
+    const caller = WHO.has(failure.code) ? await this.#caller() : undefined;
     throw refusal(status, failure, { connection: this.connection, roles: this.#roles, caller });
   }
 
@@ -210,8 +210,20 @@ function hint(status: number, { connection, roles, caller }: Circumstances): str
       ? `. Pass a token with --token-file, or a certificate with --cert and --key${needed}`
       : `: the server does not accept ${connection.credential}${needed}`;
   if (status !== 403 || caller === undefined) return '';
-  const had = textsAt(caller, 'roles');
-  return `. You are "${printable(textAt(caller, 'subject'))}", ${had.length === 0 ? 'without a role' : `with the role ${had.map(printable).join(' and ')}`}`;
+  const had = rolesInWords(caller);
+  return `. You are "${printable(textAt(caller, 'subject'))}", ${had === '' ? 'without a role' : `with the role ${printable(had)}`}`;
+}
+
+/** Rejections that depend on the caller. */
+const WHO: ReadonlySet<string> = new Set(['ROLE_MISSING', 'LABEL_NOT_PERMITTED']);
+
+/** `ra for devices, lab; auditor` */
+export function rolesInWords(caller: JsonRecord): string {
+  const grants = recordsAt(caller, 'grants').map((grant) => {
+    const labels = textsAt(grant, 'labels');
+    return `${textsAt(grant, 'roles').join(', ')}${labels.length === 0 ? '' : ` for ${labels.join(', ')}`}`;
+  });
+  return grants.filter((text) => text !== '').join('; ');
 }
 
 function notTheApi(status: number, type: string | undefined, { origin }: Connection): CommandError {

@@ -3,6 +3,7 @@ import { AUDIT_TYPES } from '../../../audit/event.ts';
 import { argument, CommandError, type Entry, EXIT, flag, value } from '../command.ts';
 import { lookOf, painted, printable } from '../text-table.ts';
 import { adminCommand, FORMATS, records, type Session } from './admin-command.ts';
+import { rolesInWords } from './client.ts';
 import { isRecord, type JsonRecord, textAt } from './json.ts';
 import { AUDIT, CAS, cell, colorOf, LOCKOUTS } from './output.ts';
 import { LIST, lists } from './list.ts';
@@ -23,7 +24,7 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
   ),
   adminCommand(
     'session',
-    'Show the caller and its roles.',
+    'Show the caller, its method of authentication, its roles and their labels.',
     FORMATS,
     records(() => ({ path: '/admin/session' })),
     { calls: ['GET /admin/session'], roles: [] },
@@ -170,7 +171,8 @@ async function status({ json }: { readonly json: boolean }, session: Session): P
     if (ready['message'] !== undefined) line('why', cell(ready['message']));
     if (caller !== undefined) {
       line('caller', textAt(caller, 'subject'));
-      line('roles', cell(caller['roles']));
+      line('method', textAt(caller, 'method'));
+      line('roles', rolesInWords(caller) || '-');
     }
   }
   return ready['status'] === 'down' ? EXIT.unavailable : EXIT.ok;

@@ -31,10 +31,11 @@ const file = (name: string, text?: string): string => {
   return path;
 };
 
-const tokenEntry = (token: string, roles: string[]) => ({
+const tokenEntry = (token: string, roles: string[], labels?: string[]) => ({
   token_hash: `sha256:${createHash('sha256').update(token).digest('hex')}`,
   description: `the ${roles.join()}`,
   roles,
+  ...(labels === undefined ? {} : { labels }),
 });
 
 beforeAll(async () => {
@@ -46,7 +47,11 @@ beforeAll(async () => {
       section(config, 'otp')['lockout_scope'] = 'username';
       const tokens = section(config, 'admin', 'bearer_token')['tokens'];
       if (!Array.isArray(tokens)) throw new TypeError('no tokens');
-      tokens.push(tokenEntry('token-of-an-operator', ['operator']), tokenEntry('token-of-nobody', []));
+      tokens.push(
+        tokenEntry('token-of-an-operator', ['operator']),
+        tokenEntry('token-of-nobody', []),
+        tokenEntry('token-of-the-lab', ['ra', 'auditor'], ['lab']),
+      );
     },
   });
   env = {
@@ -302,6 +307,8 @@ describe('the service', () => {
     expect(stranger.code).toBe(0);
     expect(stranger.out).not.toContain('caller');
     expect((await admin(['session'])).out).toMatch(/^roles +admin$/m);
+    const limited = { env: { ESTUARY_ADMIN_TOKEN_FILE: '', ESTUARY_ADMIN_TOKEN: 'token-of-the-lab' } };
+    expect((await admin(['status'], limited)).out).toMatch(/^method +bearer\nroles +ra, auditor for lab$/m);
     expect(await json('reload', '--dry-run')).toMatchObject({ dry_run: true, changed: [] });
     expect((await admin(['openapi'])).out).toContain('"openapi": "3.1');
     expect((await admin(['metrics'])).out).toContain('estuary_requests_total');
@@ -435,6 +442,13 @@ describe('who is calling', () => {
       { ESTUARY_ADMIN_TOKEN_FILE: '', ESTUARY_ADMIN_TOKEN: 'token-of-an-operator' },
       1,
       'this call needs the role admin or ra (403 ROLE_MISSING). You are "the operator", with the role operator',
+    ],
+    [
+      'another label',
+      ['otp', 'create', 'device-x'],
+      { ESTUARY_ADMIN_TOKEN_FILE: '', ESTUARY_ADMIN_TOKEN: 'token-of-the-lab' },
+      1,
+      'ca must be a label that you may touch: lab (403 LABEL_NOT_PERMITTED). You are "the ra,auditor", with the role ra, auditor for lab',
     ],
     [
       'no role',
