@@ -55,6 +55,11 @@ export class IssuerKeys {
     return this.#known()(header, token);
   }
 
+  /** Fetches the keys. @throws Error with the reason */
+  probe(): Promise<void> {
+    return this.#fetch();
+  }
+
   #known(): LocalJWKSet {
     if (this.#keys === undefined) throw this.#unavailable('no keys are loaded');
     return this.#keys.find;

@@ -68,14 +68,49 @@ export class Directory {
     }
   }
 
+  /** Contacts each server as {@link authenticate} does, without a password of a requester. @returns problems by URL */
+  probe(): Promise<readonly (readonly [url: string, problem: string | undefined])[]> {
+    const { url: urls } = this.#options.settings;
+    return Promise.all(
+      urls.map(async (url) => {
+        try {
+          await LdapConnection.use(this.#serverAt(url), (connection) => this.#look(connection));
+          return [url, undefined] as const;
+        } catch (error) {
+          return [url, describe(error)] as const;
+        }
+      }),
+    );
+  }
+
+  async #look(connection: LdapConnection): Promise<void> {
+    const { search_base, required_group, bind_dn } = this.#options.settings;
+    await this.#bindAsService(connection);
+    const look = (dn: string) => connection.search(dn, 'base', '(objectClass=*)', ['1.1']);
+    // Without an account, any response will do: the directory need not show anything.
+    if (bind_dn === undefined) {
+      await refusalOf(() => look(''));
+      return;
+    }
+    for (const dn of [search_base, required_group])
+      if (dn !== undefined && (await look(dn)).length === 0)
+        throw new Error(`${dn} does not exist, or bind_dn may not read it`);
+  }
+
+  #serverAt(url: string) {
+    const { settings, ca } = this.#options;
+    return { url, starttls: settings.starttls, ca, timeout: settings.timeout * 1000 };
+  }
+
   async #ask(username: string, password: string): Promise<DirectoryEntry> {
-    const { settings, ca, retryAfter, now } = this.#options;
+    const { settings, retryAfter, now } = this.#options;
     const problems: string[] = [];
     const since = (url: string): number => (now() - (this.#failed.get(url) ?? -Infinity) < DEMOTED ? 1 : 0);
     for (const url of settings.url.toSorted((a, b) => since(a) - since(b))) {
-      const server = { url, starttls: settings.starttls, ca, timeout: settings.timeout * 1000 };
       try {
-        const entry = await LdapConnection.use(server, (connection) => this.#find(connection, username, password));
+        const entry = await LdapConnection.use(this.#serverAt(url), (connection) =>
+          this.#find(connection, username, password),
+        );
         this.#failed.delete(url);
         return entry;
       } catch (error) {
@@ -105,9 +140,8 @@ export class Directory {
 
   /** Takes the same steps for unknown names, so that timing reveals little. */
   async #bySearch(connection: LdapConnection, username: string, password: string): Promise<DirectoryEntry> {
-    const { search_base: base = '', search_filter, bind_dn, bind_password } = this.#options.settings;
-    if (bind_dn !== undefined && bind_password !== undefined)
-      await asService(() => connection.bind(bind_dn, bind_password.reveal().toString('utf8')));
+    const { search_base: base = '', search_filter } = this.#options.settings;
+    await this.#bindAsService(connection);
     const filter = search_filter.replaceAll('{username}', escapedInFilter(username));
     const entries = await connection.search(base, 'sub', filter, this.#wanted);
     const problem =
@@ -119,6 +153,17 @@ export class Directory {
     if (problem !== undefined) throw new CredentialRefused(problem);
     for (const refusal of [unproven, outsider]) if (refusal !== undefined) throw refusal;
     return this.#described(onlyOf(entries));
+  }
+
+  /** A failed bind of our own search account is not the requester's failure. */
+  async #bindAsService(connection: LdapConnection): Promise<void> {
+    const { bind_dn, bind_password } = this.#options.settings;
+    if (bind_dn === undefined || bind_password === undefined) return;
+    try {
+      await connection.bind(bind_dn, bind_password.reveal().toString('utf8'));
+    } catch (error) {
+      throw new Error(`auth.ldap.bind_dn: ${describe(error)}`, { cause: error });
+    }
   }
 
   get #wanted(): readonly string[] {
@@ -150,16 +195,7 @@ export class Directory {
   }
 }
 
-/** A failed bind of our own search account is not the requester's failure. */
-async function asService(bind: () => Promise<void>): Promise<void> {
-  try {
-    await bind();
-  } catch (error) {
-    throw new Error(`auth.ldap.bind_dn: ${describe(error)}`, { cause: error });
-  }
-}
-
-async function refusalOf(check: () => Promise<void>): Promise<Error | undefined> {
+async function refusalOf(check: () => Promise<unknown>): Promise<Error | undefined> {
   try {
     await check();
     return undefined;

@@ -3,6 +3,9 @@ import { closeSync, existsSync, fsyncSync, openSync, rmSync, statfsSync, statSyn
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { AuditVerdict } from '../../audit/chain-check.ts';
+import { IssuerKeys } from '../../auth/jwt/issuer-keys.ts';
+import { Directory } from '../../auth/ldap/directory.ts';
+import { OidcSignIn } from '../../auth/oidc/oidc-sign-in.ts';
 import { createRouter } from '../../ca/create-router.ts';
 import { healthOf } from '../../ca/expiry.ts';
 import type { LoadedService } from '../../config/load.ts';
@@ -15,6 +18,7 @@ import { MIN_FREE } from '../../store/audit-chain.ts';
 import { verifyNodes } from '../../store/postgres/read-audit.ts';
 import { openReadOnly } from '../../store/sqlite/database.ts';
 import { verifyAudit } from '../../store/sqlite/read-audit.ts';
+import { keySource, trustedBy } from '../live-settings.ts';
 import { nodeName } from '../nodes.ts';
 import { postgresServer } from '../postgres-server.ts';
 import { type CommandContext, EXIT } from './command.ts';
@@ -143,6 +147,7 @@ async function examine(loaded: LoadedService, now: number): Promise<Finding[]> {
     })),
     ...ends(loaded, now),
     ...(await cas(loaded, now)),
+    ...(await providers(loaded)),
     ...checkDisks(config).map((found): Finding => ({ check: 'disk', ...found })),
     ...(config.store.driver === 'sqlite'
       ? [...store(config.store.path, now), await audit(config.store.path, config.audit.file)]
@@ -200,6 +205,34 @@ async function cas({ config, material }: LoadedService, now: number): Promise<Fi
     }
   }
   return findings;
+}
+
+/** Contacts the directory, the token issuer and the OpenID provider. */
+async function providers({ config, material }: LoadedService): Promise<Finding[]> {
+  const { ldap, jwt } = config.auth;
+  const { oidc } = config.admin;
+  const common = { retryAfter: 0, now: Date.now };
+  const answers: (readonly [check: string, where: string, problem: string | undefined])[] = [];
+  const ask = async (check: string, where: string, asked: Promise<unknown>): Promise<void> => {
+    answers.push([check, where, await asked.then(() => undefined, detailOf)]);
+  };
+  if (ldap !== undefined) {
+    const directory = new Directory({ ...common, settings: ldap, ca: trustedBy(material.directory) });
+    for (const [url, problem] of await directory.probe()) answers.push(['directory', url, problem]);
+  }
+  if (jwt !== undefined)
+    await ask('token issuer', jwt.issuer, new IssuerKeys({ ...common, source: keySource(jwt, material) }).probe());
+  if (oidc !== undefined)
+    await ask(
+      'OpenID provider',
+      oidc.issuer,
+      new OidcSignIn({ ...oidc, ca: trustedBy(material.openidProvider) }).begin(),
+    );
+  return answers.map(([check, where, problem]) => ({
+    check,
+    status: problem === undefined ? 'ok' : 'failed',
+    detail: `${where}: ${problem ?? 'usable'}`,
+  }));
 }
 
 /** Checks the database, the clock and the CRLs. */

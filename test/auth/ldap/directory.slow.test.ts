@@ -153,6 +153,24 @@ describe.skipIf(!requires('slapd'))('the directory', () => {
     expect(await outcome(none, 'device-1')).toMatch(/^503 LDAP_UNAVAILABLE: .*ECONNREFUSED/);
   });
 
+  test('estuary doctor: each server is contacted, and the account looks at what it must read', async () => {
+    const down = `ldaps://localhost:${await freePort()}`;
+    const starttls = { url: [`ldap://localhost:${slapd.ports.ldap}`], starttls: true };
+    const problems = async (changes: Partial<LdapSettings>) =>
+      (await directory(changes).probe()).map(([, problem]) => problem);
+    expect(await problems({ ...byName, url: [ldaps(), down] })).toEqual([
+      undefined,
+      expect.stringContaining('ECONNREFUSED'),
+    ]);
+    expect(await problems({ ...bySearch, ...starttls, required_group: GROUP })).toEqual([undefined]);
+    for (const [changes, problem] of [
+      [{ bind_password: new Secret(Buffer.from('wrong')) }, /^auth\.ldap\.bind_dn: .*0x31/],
+      [{ search_base: 'ou=nothing,dc=example' }, /0x20/],
+      [{ required_group: 'cn=nobody,dc=example' }, /0x20/],
+    ] as const)
+      expect(await problems({ ...bySearch, ...changes })).toEqual([expect.stringMatching(problem)]);
+  });
+
   test('a wrong password is not tried at the next server', async () => {
     const relay = await TcpRelay.start(slapd.ports.ldaps);
     onTestFinished(() => relay.die());

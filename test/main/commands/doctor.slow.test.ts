@@ -3,8 +3,10 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { parse, stringify } from 'smol-toml';
 import { runAny } from '../../support/command.ts';
-import { Estuary } from '../../support/estuary.ts';
+import { Estuary, section } from '../../support/estuary.ts';
+import { freePort } from '../../support/ports.ts';
 import { requires } from '../../support/requires.ts';
 import { NODE, SERVER } from '../../support/server-process.ts';
 
@@ -25,6 +27,35 @@ test('finds nothing wrong with a server in order, and what is wrong with its dat
   const bad = await doctor();
   expect(bad.output).toMatch(/^failed +permissions: .*est\.db/m);
   expect(bad.code).toBe(1);
+});
+
+test('contacts the directory, the token issuer and the OpenID provider', async () => {
+  const config = join(estuary.dir, 'providers.toml');
+  const dead = `localhost:${await freePort()}`;
+  const tables = parse(readFileSync(join(estuary.dir, 'est.toml'), 'utf8'));
+  Object.assign(section(tables, 'otp'), { enabled: false });
+  Object.assign(section(tables, 'auth', 'ldap'), { url: `ldaps://${dead}`, user_dn: 'uid={username},dc=example' });
+  const issuer = { issuer: `https://${dead}/issuer` };
+  Object.assign(section(tables, 'auth', 'jwt'), {
+    ...issuer,
+    audience: 'est',
+    jwks_url: `https://${dead}/jwks`,
+    algorithms: ['ES256'],
+  });
+  writeFileSync(join(estuary.dir, 'client-secret'), 'secret', { mode: 0o600 });
+  Object.assign(section(tables, 'admin', 'oidc'), {
+    ...issuer,
+    client_id: 'estuary',
+    client_secret_file: 'client-secret',
+    redirect_url: 'https://localhost/auth/oidc/callback',
+    roles_claim: 'groups',
+    roles: { team: { roles: ['ra'] } },
+  });
+  writeFileSync(config, stringify(tables));
+  const { code, output } = await runAny(NODE, [SERVER, 'doctor', '--config', config]);
+  for (const check of ['directory', 'token issuer', 'OpenID provider'])
+    expect(output).toMatch(new RegExp(`^failed +${check}: .*${dead}.*ECONNREFUSED`, 'm'));
+  expect(code).toBe(1);
 });
 
 describe.skipIf(!requires('root'))('on a small disk', () => {
