@@ -18,11 +18,12 @@ import { oidByName } from '../pki/der/oids.ts';
 import { publicKeyProblem, type PublicKeyInfo } from '../pki/x509/public-key.ts';
 import { asAltName } from '../pki/x509/subject-names.ts';
 import { InputError } from '../pki/input-error.ts';
+import { CA_KEY_USAGE } from './local/key-usage.ts';
 import { checkRequestedExtension, type ExtensionPolicy } from './requested-extensions.ts';
 
 /** The parts of `[ca.profile]` that policy uses. */
 export type PolicyProfile = Pick<ProfileConfig, 'key_types' | 'key_usage' | 'extended_key_usage' | 'subject' | 'san'> &
-  Partial<Pick<ProfileConfig, 'extensions'>>;
+  Partial<Pick<ProfileConfig, 'extensions' | 'certificate_authority'>>;
 
 /** The names that the certificate would get, the key, and the requested extensions. */
 export interface RequestedContent {
@@ -121,10 +122,12 @@ const NO_VALUES: PlaceholderValues = () => [];
 
 function compile(profile: PolicyProfile): CompiledProfile {
   const { subject, san } = profile;
+  const forCas = profile.certificate_authority !== undefined;
   return {
     keyTypes: new Set(profile.key_types),
-    keyUsage: new Set(profile.key_usage),
-    purposes: new Set(profile.extended_key_usage.map((name) => oidByName(name) ?? name)),
+    forCas,
+    keyUsage: new Set(forCas ? CA_KEY_USAGE : profile.key_usage),
+    purposes: new Set(forCas ? [] : profile.extended_key_usage.map((name) => oidByName(name) ?? name)),
     copied: new Set(profile.extensions?.flatMap(({ oid, from }) => (from === 'csr' ? [oid] : []))),
     requiredAttributes: subject.required.map(resolveAttribute),
     allowedAttributes: subject.allowed && new Set(subject.allowed.map(resolveAttribute)),

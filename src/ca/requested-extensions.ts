@@ -20,6 +20,8 @@ export interface ExtensionPolicy {
   readonly purposes: ReadonlySet<string>;
   /** Extensions that are copied from the request. */
   readonly copied: ReadonlySet<string>;
+  /** The CA issues CA certificates. */
+  readonly forCas: boolean;
 }
 
 /** @throws EstuaryError 400 CA_NOT_ALLOWED, KEY_USAGE_NOT_ALLOWED, EXTENDED_KEY_USAGE_NOT_ALLOWED, EXTENSION_NOT_ALLOWED, EXTENSION_MALFORMED */
@@ -28,7 +30,7 @@ export function checkRequestedExtension(policy: ExtensionPolicy, { oid, critical
     case OID.subjectAltName:
       return;
     case OID.basicConstraints:
-      if (parsed(oid, value, parseBasicConstraints).ca)
+      if (parsed(oid, value, parseBasicConstraints).ca && !policy.forCas)
         throw badRequest('CA_NOT_ALLOWED', 'The request asks for a CA certificate, which this CA does not issue.');
       return;
     case OID.keyUsage: {
@@ -40,6 +42,8 @@ export function checkRequestedExtension(policy: ExtensionPolicy, { oid, critical
       return;
     }
     default:
+      // A device CA gets the profile's constraints.
+      if (oid === OID.nameConstraints && policy.forCas) return;
       if (policy.copied.has(oid)) checkCopied(oid, value);
       else if (critical)
         throw badRequest(

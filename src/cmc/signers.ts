@@ -2,7 +2,7 @@
 import type { ClientTrust } from '../auth/mtls/client-trust.ts';
 import { holderOf } from '../auth/certificate-holder.ts';
 import { validateClientCertificate, type ValidatedClientCertificate } from '../auth/mtls/mtls.ts';
-import { checkNotRevokedHere, isRecorded } from '../auth/mtls/revocation-lists.ts';
+import { checkDeviceCas, checkNotRevokedHere, isRecorded } from '../auth/mtls/revocation-lists.ts';
 import { isValidAt } from '../auth/mtls/path-validation.ts';
 import { isIssuedBy, namesMatch } from '../pki/x509/name-matching.ts';
 import { EstuaryError, isUnauthenticated } from '../errors.ts';
@@ -80,6 +80,9 @@ export class Signers {
     await this.#checkRevocation(holder);
     if (!(await ca.clientIssuers.accept(validated.path)))
       throw notAllowed(0, 'client certificate not accepted by this CA');
+    await this.#refusing(() =>
+      checkDeviceCas(this.#options.store, validated.path, (path) => ca.clientIssuers.isOfThisServer(path)),
+    );
     const isRa =
       certificate.extKeyUsage?.includes(OID.cmcRA) === true &&
       (await isIssuedBy(certificate, ca.certificate)) &&
@@ -89,9 +92,13 @@ export class Signers {
     return { role: isRa ? 'ra' : 'subscriber', issuer, issuedHere };
   }
 
-  async #checkRevocation(presented: IssuedCertificate): Promise<void> {
+  #checkRevocation(presented: IssuedCertificate): Promise<void> {
+    return this.#refusing(() => checkNotRevokedHere(this.#options.store, presented));
+  }
+
+  async #refusing(check: () => Promise<void>): Promise<void> {
     try {
-      await checkNotRevokedHere(this.#options.store, presented);
+      await check();
     } catch (error) {
       throw asRefused(error);
     }

@@ -12,7 +12,7 @@ import { IntermediateMemory } from './intermediate-memory.ts';
 import { findPath } from './path-building.ts';
 import { allowsPurpose, isValidAt, keyProblem, unprocessedCriticalExtension } from './path-validation.ts';
 import { PresentedCertificates, presentedCertificates } from './presented-certificates.ts';
-import { checkNotRevokedHere, isRecorded } from './revocation-lists.ts';
+import { checkDeviceCas, checkNotRevokedHere, isRecorded } from './revocation-lists.ts';
 
 type Memory = Pick<IntermediateMemory, 'recall' | 'remember'>;
 
@@ -175,6 +175,7 @@ export class MtlsPlugin implements AuthPlugin {
     const note = presented.forwarded === true ? 'certificate forwarded by a proxy' : undefined;
     if (rules === undefined) return { ...mtlsIdentity(holder), note };
     if (!(await rules.accepts(validated.path))) throw new NotAccepted(mtlsIdentity(holder));
+    await checkDeviceCas(this.#store, validated.path, (path) => rules.isOfThisServer(path));
     // The store knows certificates of CAs that are no longer configured.
     const issuedHere = rules.isOfThisServer(validated.path) || (await isRecorded(this.#store, holder));
     return { ...mtlsIdentity(holder, issuedHere), note };

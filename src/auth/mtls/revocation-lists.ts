@@ -215,6 +215,27 @@ export async function checkNotRevokedHere(
   }
 }
 
+/**
+ * Checks the CAs that devices run, below a CA of this server.
+ * @param path the client's certificate first, the trust anchor last
+ * @throws EstuaryError 401 if the store knows one as revoked; 500 or 503 if the store is unavailable
+ */
+export async function checkDeviceCas(
+  store: Pick<CertificateStore, 'findRevoked'>,
+  path: readonly Certificate[],
+  isOfThisServer: (path: readonly Certificate[]) => boolean,
+): Promise<void> {
+  for (const [height, issuer] of path.entries()) {
+    const certificate = path[height - 1];
+    if (height < 2 || certificate === undefined || !isOfThisServer(path.slice(height))) continue;
+    for (const row of await store.findRevoked(certificate.serialNumber))
+      if (await isRecordOf(row, { certificate, issuer }))
+        throw unauthorized('CLIENT_CERTIFICATE_ISSUER_REVOKED', 'client certificate issuer revoked', {
+          detail: `${row.ca} ${row.serial} is revoked in the store`,
+        });
+  }
+}
+
 /** @throws EstuaryError 500 or 503 if the store is unavailable */
 export async function isRecorded(
   store: Pick<CertificateStore, 'getCertificates'>,

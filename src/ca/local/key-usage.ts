@@ -10,6 +10,9 @@ const USAGES: Readonly<Record<'rsa' | 'ec', readonly KeyUsage[]>> = {
   ec: [...SIGNING, 'keyAgreement', 'encipherOnly', 'decipherOnly'],
 };
 
+/** Of CA certificates, with digitalSignature for OCSP responses and TLS. */
+export const CA_KEY_USAGE: readonly KeyUsage[] = ['digitalSignature', 'keyCertSign', 'cRLSign'];
+
 export function usagesOfKey(key: PublicKeyInfo): readonly KeyUsage[] {
   switch (key.algorithm) {
     case 'rsa':

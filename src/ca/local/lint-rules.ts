@@ -8,6 +8,7 @@ import type { Certificate, TbsFields } from '../../pki/x509/certificate.ts';
 import {
   duplicateExtension,
   findExtension,
+  type KeyUsage,
   MAX_EXTENSION_LENGTH,
   parseAuthorityInfoAccess,
   parseAuthorityKeyIdentifier,
@@ -30,6 +31,7 @@ import {
 import { algorithmFitsKey, parseSignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
 import { altNamesInSubject } from '../../pki/x509/subject-names.ts';
 import { usagesOfKey } from './key-usage.ts';
+import type { Authority } from './tbs.ts';
 
 /** A TBSCertificate parsed from the bytes to be signed, and its context. */
 export interface LintSubject {
@@ -41,6 +43,8 @@ export interface LintSubject {
   readonly maxValidityDays: number;
   /** The profile's own extensions by OID: whether each is critical. */
   readonly further?: ReadonlyMap<string, boolean>;
+  /** Set if the certificate must be that of a CA. */
+  readonly authority?: Authority | undefined;
 }
 
 export interface LintRule {
@@ -213,8 +217,9 @@ export const LINT_RULES: readonly LintRule[] = [
     name: 'known-extensions',
     source: 'RFC 5280 §4.2.1, §4.2.2',
     blames: 'ca',
-    check: ({ tbs, further }) => {
+    check: ({ tbs, further, authority }) => {
       for (const { oid, critical } of tbs.extensions) {
+        if (oid === OID.nameConstraints && authority !== undefined) continue;
         const isOfProfile = further?.has(oid) === true && reservedExtension(oid) === undefined;
         if (!KNOWN.has(oid) && !isOfProfile) return `the extension ${oidName(oid)} is not one that this CA issues`;
         const expected = isOfProfile ? further.get(oid) : KNOWN.get(oid);
@@ -270,9 +275,37 @@ export const LINT_RULES: readonly LintRule[] = [
     check: (subject) => {
       const constraints = extensionValue(subject, OID.basicConstraints, parseBasicConstraints);
       if (constraints === undefined) return 'basicConstraints must be present';
-      if (constraints.ca) return 'an end entity must not be a CA';
-      return constraints.pathLength === undefined ? undefined : 'pathLenConstraint is for CAs only';
+      const { ca, pathLength } = constraints;
+      const { authority, issuer } = subject;
+      if (authority !== undefined) {
+        if (!ca || pathLength !== authority.pathLength)
+          return `a CA with the path length ${authority.pathLength} is required`;
+        return issuer.pathLength !== undefined && pathLength >= issuer.pathLength
+          ? `the path length must be less than ${issuer.pathLength}, that of the CA certificate`
+          : undefined;
+      }
+      if (ca) return 'an end entity must not be a CA';
+      return pathLength === undefined ? undefined : 'pathLenConstraint is for CAs only';
     },
+  },
+  {
+    name: 'constraints-of-ca',
+    source: 'RFC 5280 §4.2.1.10, ca.profile.certificate_authority',
+    blames: 'ca',
+    check: ({ tbs, authority }) => {
+      if (authority === undefined) return undefined;
+      const found = findExtension(tbs.extensions, OID.nameConstraints);
+      return found?.critical === true && found.value.equals(authority.nameConstraints)
+        ? undefined
+        : 'nameConstraints must be those of the profile, and critical';
+    },
+  },
+  {
+    name: 'subject-of-ca',
+    source: 'RFC 5280 §4.1.2.6',
+    blames: 'request',
+    check: ({ tbs, authority }) =>
+      authority !== undefined && tbs.subject.rdns.length === 0 ? 'the subject of a CA must not be empty' : undefined,
   },
   {
     name: 'key-usage',
@@ -280,10 +313,14 @@ export const LINT_RULES: readonly LintRule[] = [
     blames: 'ca',
     check: (subject) => {
       const usages = extensionValue(subject, OID.keyUsage, parseKeyUsage);
+      if (subject.authority !== undefined && usages?.includes('keyCertSign') !== true)
+        return 'a CA needs the key usage keyCertSign';
       if (usages === undefined) return undefined;
-      if (usages.includes('keyCertSign') || usages.includes('cRLSign'))
+      const signs = (usage: KeyUsage): boolean => usage === 'keyCertSign' || usage === 'cRLSign';
+      if (subject.authority === undefined && usages.some(signs))
         return 'an end entity must sign neither certificates nor CRLs';
-      const wrong = usages.find((usage) => !usagesOfKey(subject.publicKey).includes(usage));
+      const ofKey = usages.filter((usage) => !signs(usage));
+      const wrong = ofKey.find((usage) => !usagesOfKey(subject.publicKey).includes(usage));
       if (wrong !== undefined) return `a ${subject.publicKey.keyType} key cannot have the key usage ${wrong}`;
       const only = usages.find((usage) => usage === 'encipherOnly' || usage === 'decipherOnly');
       return only !== undefined && !usages.includes('keyAgreement') ? `${only} needs keyAgreement` : undefined;

@@ -2,6 +2,7 @@
 import { parseTbsCertificate, type Certificate, type TbsFields } from '../../pki/x509/certificate.ts';
 import { DerError } from '../../pki/der/der.ts';
 import { parsePublicKey, type PublicKeyInfo } from '../../pki/x509/public-key.ts';
+import type { Authority } from './tbs.ts';
 import { LINT_RULES, type LintRule, type LintSubject } from './lint-rules.ts';
 
 export interface LintFinding {
@@ -23,6 +24,8 @@ export interface LintContext {
   readonly maxValidityDays: number;
   /** The profile's own extensions by OID: whether each is critical. */
   readonly further?: ReadonlyMap<string, boolean>;
+  /** Set if the certificate must be that of a CA. */
+  readonly authority?: Authority | undefined;
   /** The parsed key to certify; used only if its bytes are identical. */
   readonly publicKey?: PublicKeyInfo;
 }

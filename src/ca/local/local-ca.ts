@@ -1,6 +1,7 @@
 /** A local certificate authority over a {@link Signer}: builds, lints and signs. */
 import { badRequest, failed } from '../../errors.ts';
 import {
+  type Authority,
   buildTbs,
   constantExtensions,
   expiry,
@@ -16,6 +17,7 @@ import { issuedContent, type Certificate } from '../../pki/x509/certificate.ts';
 import { issuerAndSerialNumber, type CmsSigner } from '../../pki/cms/signed-data.ts';
 import { DerError } from '../../pki/der/der.ts';
 import type { KeyUsage } from '../../pki/x509/extensions.ts';
+import { encodeNameConstraints } from '../../pki/x509/name-constraints.ts';
 import { OID, oidByName } from '../../pki/der/oids.ts';
 import { parsePublicKey, subjectKeyIdentifier, type PublicKeyInfo } from '../../pki/x509/public-key.ts';
 import type {
@@ -29,7 +31,7 @@ import type {
   ServerCertificateRequest,
   StatusSigner,
 } from '../driver.ts';
-import { keyUsageFor } from './key-usage.ts';
+import { CA_KEY_USAGE, keyUsageFor } from './key-usage.ts';
 import { readAndLint, type LintContext, type LintFinding } from './lint.ts';
 import { STATUS, VerifiedSigner } from './signing.ts';
 import { InputError } from '../../pki/input-error.ts';
@@ -40,6 +42,17 @@ export interface IssuanceProfile extends ExtensionProfile, ValidityProfile {
   readonly key_usage: readonly KeyUsage[];
   /** Names of {@link OID} or dotted OIDs. */
   readonly extended_key_usage: readonly string[];
+  /** Present: issues CA certificates. */
+  readonly certificate_authority?: DeviceCaProfile | undefined;
+}
+
+/** `[ca.profile.certificate_authority]` */
+interface DeviceCaProfile {
+  readonly path_length: number;
+  readonly permitted_dns: readonly string[];
+  readonly permitted_ip: readonly string[];
+  readonly permitted_email: readonly string[];
+  readonly permitted_uri: readonly string[];
 }
 
 interface LocalCaOptions {
@@ -76,6 +89,7 @@ export class LocalCa implements CaDriver {
   /** For this service's own certificate. */
   readonly #serverConstants: TbsConstants;
   readonly #extensions: ProfileExtensions;
+  readonly #authority: Authority | undefined;
   readonly #key: VerifiedSigner;
   readonly #now: () => number;
   readonly #options: LocalCaOptions;
@@ -100,7 +114,12 @@ export class LocalCa implements CaDriver {
     this.#now = now;
     this.#options = options;
     this.#extensions = new ProfileExtensions(profile);
-    const constants = (purposes: readonly string[], further: readonly Buffer[]): TbsConstants => ({
+    this.#authority = profile.certificate_authority && authority(profile.certificate_authority);
+    const constants = (
+      purposes: readonly string[],
+      further: readonly Buffer[],
+      forCas: Authority | undefined,
+    ): TbsConstants => ({
       signatureAlgorithm: signer.signatureAlgorithm,
       issuer: certificate.subject.der,
       extensions: [
@@ -108,13 +127,16 @@ export class LocalCa implements CaDriver {
           certificate.subjectKeyIdentifier ?? subjectKeyIdentifier(certificate.spki),
           purposes,
           publication ?? NOWHERE,
+          forCas,
         ),
         ...further,
       ],
     });
-    this.#constants = constants(profile.extended_key_usage.map(purpose), this.#extensions.constant);
+    // A CA's extKeyUsage would limit the certificates below it.
+    const purposes = this.#authority === undefined ? profile.extended_key_usage.map(purpose) : [];
+    this.#constants = constants(purposes, this.#extensions.constant, this.#authority);
     // RFC 7030 §3.6.1: id-kp-cmcRA identifies an EST server.
-    this.#serverConstants = constants([OID.serverAuth, OID.cmcRA], []);
+    this.#serverConstants = constants([OID.serverAuth, OID.cmcRA], [], undefined);
   }
 
   /** The signer remains when the profile or the chain changes. */
@@ -171,7 +193,7 @@ export class LocalCa implements CaDriver {
       further: this.#extensions.copied(request.extensions ?? []),
     });
     const { max_validity_days: maxValidityDays } = this.#profile;
-    const rules = { maxValidityDays, further: this.#extensions.further };
+    const rules = { maxValidityDays, further: this.#extensions.further, authority: this.#authority };
     return this.#linted(tbs, { serialNumber, notAfter }, publicKey, rules);
   }
 
@@ -199,7 +221,7 @@ export class LocalCa implements CaDriver {
     tbs: Buffer,
     { serialNumber, notAfter }: { readonly serialNumber: Buffer; readonly notAfter: Date },
     publicKey: PublicKeyInfo,
-    rules: Pick<LintContext, 'maxValidityDays' | 'further'>,
+    rules: Pick<LintContext, 'maxValidityDays' | 'further' | 'authority'>,
   ): PreparedIssuance {
     const { signatureAlgorithm } = this.signer;
     const linted = readAndLint(tbs, { issuer: this.certificate, publicKey, signatureAlgorithm, ...rules });
@@ -217,7 +239,8 @@ export class LocalCa implements CaDriver {
     };
   }
 
-  #keyUsage(publicKey: PublicKeyInfo): KeyUsage[] {
+  #keyUsage(publicKey: PublicKeyInfo): readonly KeyUsage[] {
+    if (this.#authority !== undefined) return CA_KEY_USAGE;
     const usages = keyUsageFor(publicKey, this.#profile.key_usage);
     if (usages.length === 0 && this.#profile.key_usage.length > 0)
       throw badRequest(
@@ -237,6 +260,11 @@ export class LocalCa implements CaDriver {
   async close(): Promise<void> {
     await this.signer.close?.();
   }
+}
+
+function authority({ path_length, ...permitted }: DeviceCaProfile): Authority {
+  const { permitted_dns: dns, permitted_ip: ip, permitted_email: email, permitted_uri: uri } = permitted;
+  return { pathLength: path_length, nameConstraints: encodeNameConstraints({ dns, ip, email, uri }) };
 }
 
 function purpose(nameOrOid: string): string {

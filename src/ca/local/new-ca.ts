@@ -13,6 +13,7 @@ import {
 import type { Name } from '../../pki/x509/name.ts';
 import { parsePublicKey, subjectKeyIdentifier } from '../../pki/x509/public-key.ts';
 import type { Signer } from '../driver.ts';
+import { CA_KEY_USAGE } from './key-usage.ts';
 import { VerifiedSigner } from './signing.ts';
 import { randomSerial } from './tbs.ts';
 
@@ -74,7 +75,6 @@ export async function subordinateRequest(signer: Signer, subject: Name): Promise
 const plain = (type: string, value: Buffer): Extension => ({ oid: type, critical: false, value });
 const critical = (type: string, value: Buffer): Extension => ({ oid: type, critical: true, value });
 
-/** keyUsage includes digitalSignature, so that a CA can sign OCSP responses with its own key. */
 function caExtensions({
   spki,
   pathLength,
@@ -82,7 +82,7 @@ function caExtensions({
 }: Pick<NewCa, 'spki' | 'pathLength' | 'nameConstraints'>): Extension[] {
   return [
     critical(OID.basicConstraints, encodeBasicConstraints({ ca: true, pathLength })),
-    critical(OID.keyUsage, encodeKeyUsage(['digitalSignature', 'keyCertSign', 'cRLSign'])),
+    critical(OID.keyUsage, encodeKeyUsage(CA_KEY_USAGE)),
     plain(OID.subjectKeyIdentifier, encodeSubjectKeyIdentifier(subjectKeyIdentifier(spki))),
     ...(nameConstraints === undefined ? [] : [critical(OID.nameConstraints, nameConstraints)]),
   ];

@@ -1,4 +1,4 @@
-/** TBSCertificate v3 of an end entity (RFC 5280 §4.1). */
+/** TBSCertificate v3 of an end entity or a device CA (RFC 5280 §4.1). */
 import { randomBytes, randomInt } from 'node:crypto';
 import type { Config } from '../../config/schema.ts';
 import { failed } from '../../errors.ts';
@@ -180,19 +180,31 @@ export interface PublicationUrls extends AuthorityInfoAccess {
   readonly crl: readonly string[];
 }
 
-/** @param purposes OIDs; empty: no extKeyUsage extension */
+/** What makes a certificate that of a CA. */
+export interface Authority {
+  readonly pathLength: number;
+  /** DER NameConstraints. */
+  readonly nameConstraints: Buffer;
+}
+
+/**
+ * @param purposes OIDs; empty: no extKeyUsage extension
+ * @param authority undefined: end entities
+ */
 export function constantExtensions(
   authorityKeyIdentifier: Buffer,
   purposes: readonly string[],
   urls: PublicationUrls,
+  authority?: Authority,
 ): Buffer[] {
   const plain = (id: string, value: Buffer): Buffer => sequence(oid(id), octetString(value));
+  const critical = (id: string, value: Buffer): Buffer => encodeExtension({ oid: id, critical: true, value });
   const extensions = [
-    encodeExtension({
-      oid: OID.basicConstraints,
-      critical: true,
-      value: encodeBasicConstraints({ ca: false, pathLength: undefined }),
-    }),
+    critical(
+      OID.basicConstraints,
+      encodeBasicConstraints({ ca: authority !== undefined, pathLength: authority?.pathLength }),
+    ),
+    ...(authority === undefined ? [] : [critical(OID.nameConstraints, authority.nameConstraints)]),
     plain(OID.authorityKeyIdentifier, encodeAuthorityKeyIdentifier(authorityKeyIdentifier)),
   ];
   if (purposes.length > 0) extensions.push(plain(OID.extKeyUsage, encodeExtKeyUsage(purposes)));

@@ -236,6 +236,25 @@ async function loadChain(
   return caCertificates(arranged);
 }
 
+/** With `certificate_authority`, the path lengths of the CA and of those above it must allow CAs below. */
+export function checkDeviceCaPath(
+  reader: MaterialReader,
+  { profile: { certificate_authority: table } }: CaConfig,
+  { certificate, issuers }: CaCertificates,
+  ca: string,
+): void {
+  if (table === undefined) return;
+  for (const [above, { subject, pathLength = Infinity }] of [certificate, ...issuers].entries()) {
+    const needed = table.path_length + 1 + above;
+    if (pathLength < needed)
+      reader.problem(
+        `${ca}.profile.certificate_authority.path_length`,
+        `is ${table.path_length}, and "${formatName(subject)}" has the path length ${pathLength}`,
+        `a CA with the path length ${needed} or more, such as from "estuary ca init --path-length ${needed}"`,
+      );
+  }
+}
+
 function reportMissingRoot(
   reader: MaterialReader,
   key: string,

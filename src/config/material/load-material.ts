@@ -15,7 +15,7 @@ import { labelsOf } from '../labels.ts';
 import { parsePostgresUrl } from '../postgres-url.ts';
 import { ConfigError, type Problem, type Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
-import { loadCa, loadOthers, loadService } from './ca.ts';
+import { checkDeviceCaPath, loadCa, loadOthers, loadService } from './ca.ts';
 import type {
   CaMaterial,
   CmcMaterial,
@@ -277,6 +277,8 @@ async function loadCas(reader: MaterialReader, config: Config): Promise<Pick<Mat
   for (const { key, table, of } of labelsOf(config)) {
     const loaded = of === undefined ? await loadCa(reader, table, key) : undefined;
     if (loaded !== undefined) cas.push(loaded);
+    const issuer = loaded ?? cas.find((ca) => ca.table.label === of?.label);
+    if (issuer?.certificates !== undefined) checkDeviceCaPath(reader, table, issuer.certificates, key);
     const others = of && (await loadOthers(reader, table, key));
     if (of !== undefined && others !== undefined)
       labels.set(of.label, [...(labels.get(of.label) ?? []), { table, ...others }]);

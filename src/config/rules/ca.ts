@@ -53,6 +53,7 @@ function* ruleChecks(one: CaConfig, key: string): Generator<Finding> {
     };
   yield* profileChecks(one.profile, `${key}.profile`);
   yield* extensionChecks(one.profile, `${key}.profile`);
+  yield* deviceCaChecks(one, key);
   yield* escrowChecks(one, key);
   yield* authorizationChecks(one, `${key}.authorization`);
   if (one.csrattrs !== undefined) yield* csrAttrsChecks(one.csrattrs, one.profile, key);
@@ -112,6 +113,7 @@ function* remoteProfileChecks({ profile }: CaConfig, key: string, who: string): 
     backdate_seconds: profile.backdate_seconds !== undefined,
     policies: profile.policies.length > 0,
     extensions: profile.extensions.length > 0,
+    certificate_authority: profile.certificate_authority !== undefined,
   };
   for (const [name, isGiven] of Object.entries(given))
     if (isGiven)
@@ -237,6 +239,28 @@ function* profileChecks(profile: ProfileConfig, key: string): Generator<Finding>
         message: `"${kind}" is required and not allowed (a kind that is in allowed)`,
         about: [`${key}.san.allowed`],
       };
+}
+
+/** A label that issues CA certificates: a person approves each, and their names are limited. */
+function* deviceCaChecks(
+  { approval, profile: { certificate_authority: table } }: CaConfig,
+  ca: string,
+): Generator<Finding> {
+  if (table === undefined) return;
+  const key = `${ca}.profile.certificate_authority`;
+  if (approval !== 'manual')
+    yield {
+      key: `${ca}.approval`,
+      message: `is "${approval}", and the label issues CA certificates (approval = "manual")`,
+      about: [key],
+    };
+  const { permitted_dns, permitted_ip, permitted_email, permitted_uri } = table;
+  if ([permitted_dns, permitted_ip, permitted_email, permitted_uri].every((names) => names.length === 0))
+    yield {
+      key,
+      message: 'has no permitted names (permitted_dns, permitted_ip, permitted_email or permitted_uri)',
+      about: [`${key}.permitted_dns`],
+    };
 }
 
 function* escrowChecks(ca: CaConfig, key: string): Generator<Finding> {

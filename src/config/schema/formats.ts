@@ -4,6 +4,7 @@
 import { isIP } from 'node:net';
 import { parseDistinguishedName } from '../../pki/x509/name.ts';
 import { attributeType } from '../../pki/x509/attribute-types.ts';
+import { encodeNameConstraints, type PermittedNames } from '../../pki/x509/name-constraints.ts';
 import { NamePattern, SanTemplate, SubjectTemplate } from '../../pki/x509/name-template.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { requireDer } from '../../pki/der/element.ts';
@@ -48,16 +49,27 @@ export function checkPattern(value: string): string | undefined {
   }
 }
 
-export const checkSubjectTemplate = checkedBy((value) => new SubjectTemplate(value));
-export const checkSanTemplate = checkedBy((value) => new SanTemplate(value));
+const hasProblem = (value: string, problem: string): string => `"${value}" has ${problem}`;
+export const checkSubjectTemplate = checkedBy((value) => new SubjectTemplate(value), hasProblem);
+export const checkSanTemplate = checkedBy((value) => new SanTemplate(value), hasProblem);
 
-function checkedBy(read: (value: string) => unknown): (value: string) => string | undefined {
+/** A name of this kind that name constraints can permit. */
+export const checkPermitted = (kind: keyof PermittedNames): ((value: string) => string | undefined) =>
+  checkedBy(
+    (value) => encodeNameConstraints({ [kind]: [value] }),
+    (_, problem) => problem,
+  );
+
+function checkedBy(
+  read: (value: string) => unknown,
+  message: (value: string, problem: string) => string,
+): (value: string) => string | undefined {
   return (value) => {
     try {
       read(value);
       return undefined;
     } catch (error) {
-      if (error instanceof InputError) return `"${value}" has ${error.message}`;
+      if (error instanceof InputError) return message(value, error.message);
       throw error;
     }
   };

@@ -5,6 +5,7 @@ import {
   ATTRIBUTE_ALLOWED,
   checkAttributeName,
   checkCidr,
+  checkPermitted,
   checkExtensionOid,
   checkExtensionValue,
   checkOid,
@@ -184,6 +185,45 @@ const extensions = list(
   },
 );
 
+const permitted = (kind: 'dns' | 'ip' | 'email' | 'uri', what: string, allowed: string) =>
+  list(text({ description: 'A permitted name.', allowed, check: checkPermitted(kind) }), {
+    description: `${what} Empty excludes this kind of name.`,
+    default: [],
+  });
+
+const certificateAuthority = optional(
+  table(
+    {
+      path_length: integer({
+        description: 'How many CAs may be below such a device CA; 0 allows end entities only.',
+        default: 0,
+        minimum: 0,
+        maximum: 16,
+      }),
+      permitted_dns: permitted('dns', 'Hosts, with their subdomains, that device CAs may certify.', 'a host name'),
+      permitted_ip: permitted(
+        'ip',
+        'Networks whose addresses device CAs may certify.',
+        'a network such as "10.0.0.0/8"',
+      ),
+      permitted_email: permitted(
+        'email',
+        'Hosts whose mailboxes device CAs may certify; with a leading dot, the hosts of a domain.',
+        'a host name, or a domain such as ".example.com"',
+      ),
+      permitted_uri: permitted(
+        'uri',
+        'Hosts whose URIs device CAs may certify; with a leading dot, the hosts of a domain.',
+        'a host name, or a domain such as ".example.com"',
+      ),
+    },
+    {
+      description:
+        'Issue CA certificates, for devices that run a CA (docs/guides/device-cas.md), instead of end-entity certificates. Needs `approval = "manual"`, at least one permitted name, and a CA with the path length 1 or more.',
+    },
+  ),
+);
+
 export const profile = table(
   {
     validity_days: integer({
@@ -252,6 +292,7 @@ export const profile = table(
     ),
     policies,
     extensions,
+    certificate_authority: certificateAuthority,
     subject,
     san,
     allow_subject_change: boolean({

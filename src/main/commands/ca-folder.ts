@@ -73,7 +73,7 @@ function subordinate(options: SubordinateOptions): Pick<NewCa, 'days' | 'pathLen
   const { 'permitted-dns': dns, 'permitted-ip': ip } = options;
   let nameConstraints: Buffer | undefined;
   try {
-    if (dns.length + ip.length > 0) nameConstraints = encodeNameConstraints({ dns, ip, email: [], uri: [] });
+    if (dns.length + ip.length > 0) nameConstraints = encodeNameConstraints({ dns, ip });
   } catch (error) {
     if (error instanceof InputError) throw new UsageError(`--permitted-dns, --permitted-ip: ${error.message}`);
     throw error;

@@ -277,16 +277,16 @@ function uriHost(uri: string): string | undefined {
 }
 
 /** Names that a CA may certify: hosts with their subdomains, networks as `10.0.0.0/8`, mail and URI hosts. */
-interface PermittedNames {
-  readonly dns: readonly string[];
-  readonly ip: readonly string[];
-  readonly email: readonly string[];
-  readonly uri: readonly string[];
+export interface PermittedNames {
+  readonly dns?: readonly string[];
+  readonly ip?: readonly string[];
+  readonly email?: readonly string[];
+  readonly uri?: readonly string[];
 }
 
 /**
- * A host that never exists (RFC 2606 §2), permitted alone to exclude all others. In OpenSSL an empty excluded base
- * excludes nothing.
+ * Hosts that never exist (RFC 2606 §2), both permitted and excluded to exclude all: in OpenSSL an empty base excludes
+ * nothing, and GnuTLS only reads excluded URIs.
  */
 const NO_HOST = '.invalid';
 
@@ -294,7 +294,7 @@ const NO_HOST = '.invalid';
  * DER NameConstraints that permit exactly these names of the four kinds. Does not constrain subject names.
  * @throws InputError for a value that is not a host or a network
  */
-export function encodeNameConstraints({ dns, ip, email, uri }: PermittedNames): Buffer {
+export function encodeNameConstraints({ dns = [], ip = [], email = [], uri = [] }: PermittedNames): Buffer {
   const anyOf = (values: readonly string[]): readonly string[] => (values.length === 0 ? [NO_HOST] : values);
   const permitted = [
     ...dns.map((value) => encodeGeneralName({ kind: 'dns', value: hostOf(value, false) })),
@@ -303,7 +303,11 @@ export function encodeNameConstraints({ dns, ip, email, uri }: PermittedNames): 
     ...anyOf(uri).map((value) => encodeGeneralName({ kind: 'uri', value: hostOf(value) })),
   ];
   const versions = new Set(ip.map((value) => isIP(value.replace(/\/.*$/, ''))));
+  const isExcluded = (kind: 'email' | 'uri', values: readonly string[]): readonly Buffer[] =>
+    values.length === 0 ? [encodeGeneralName({ kind, value: NO_HOST })] : [];
   const excluded = [
+    ...isExcluded('email', email),
+    ...isExcluded('uri', uri),
     ...(dns.length === 0 ? [encodeGeneralName({ kind: 'dns', value: '' })] : []),
     ...[4, 6]
       .filter((version) => !versions.has(version))

@@ -37,6 +37,7 @@ import {
 } from '../../../src/pki/x509/extensions.ts';
 import { encodeCertificatePolicies, type CertificatePolicy } from '../../../src/pki/x509/certificate-policies.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
+import { encodeNameConstraints } from '../../../src/pki/x509/name-constraints.ts';
 import { parsePublicKey, subjectKeyIdentifier } from '../../../src/pki/x509/public-key.ts';
 import { SIGNATURE_ALGORITHMS } from '../../../src/pki/x509/signature-algorithms.ts';
 import { makeCa } from '../../support/ca.ts';
@@ -377,7 +378,7 @@ describe('RFC 5280: a TBSCertificate that breaks a rule is found by that rule', 
   });
 
   test('every rule has a case here', () => {
-    const others = ['name-constraints', 'der'];
+    const others = ['name-constraints', 'der', 'constraints-of-ca', 'subject-of-ca'];
     expect([...Object.keys(BROKEN), ...others]).toEqual(expect.arrayContaining(LINT_RULES.map((rule) => rule.name)));
   });
 
@@ -452,5 +453,44 @@ describe("RFC 5280 §4.2.1.10: the CA certificate's nameConstraints", () => {
   test('RFC 5280 §4.2.1.12: a purpose that the CA certificate does not have is refused', () => {
     const serverAuth = { [OID.extKeyUsage]: ext(OID.extKeyUsage, encodeExtKeyUsage([OID.serverAuth])) };
     expect(rulesBroken({ subject: inside, extensions: serverAuth }, constrainedCa)).toEqual(['ext-key-usage']);
+  });
+});
+
+describe('RFC 5280 §4.2.1.9: the certificate of a device CA', () => {
+  const authority = { pathLength: 0, nameConstraints: encodeNameConstraints({ dns: ['edge.example'] }) };
+  const constraints = (critical = true, value = authority.nameConstraints): Extensions => ({
+    [OID.nameConstraints]: ext(OID.nameConstraints, value, critical),
+  });
+  const basic = (ca: boolean, pathLength: number | undefined): Extensions => ({
+    [OID.basicConstraints]: ext(OID.basicConstraints, encodeBasicConstraints({ ca, pathLength }), true),
+  });
+  const good = { ...basic(true, 0), ...usage('digitalSignature', 'keyCertSign', 'cRLSign'), ...constraints() };
+  const broken = (extensions: Extensions, more: Parts = {}, pathLength?: number): string[] =>
+    lint(tbs({ ...more, extensions: { ...good, ...extensions } }), {
+      ...context({ ...plainCa, pathLength }),
+      authority,
+    }).map(({ rule }) => rule);
+
+  test('may be signed by a CA whose path length allows it', () => {
+    expect(broken({})).toEqual([]);
+    expect(broken({}, {}, 1)).toEqual([]);
+    expect(broken({}, {}, 0)).toEqual(['basic-constraints']);
+  });
+
+  test.each<[string, string, Extensions]>([
+    ['no CA', 'basic-constraints', basic(false, undefined)],
+    ['another path length', 'basic-constraints', basic(true, 1)],
+    ['any path length', 'basic-constraints', basic(true, undefined)],
+    ['no keyCertSign', 'key-usage', usage('digitalSignature')],
+    ['no keyUsage', 'key-usage', { [OID.keyUsage]: undefined }],
+    ['no constraints', 'constraints-of-ca', { [OID.nameConstraints]: undefined }],
+    ['constraints that may be ignored', 'constraints-of-ca', constraints(false)],
+    ['other constraints', 'constraints-of-ca', constraints(true, encodeNameConstraints({ dns: ['example'] }))],
+  ])('%s is refused', (_, rule, extensions) => {
+    expect(broken(extensions)).toEqual([rule]);
+  });
+
+  test('an empty subject is refused', () => {
+    expect(broken(san(true, dns('a.example')), { subject: sequence() })).toEqual(['subject-of-ca']);
   });
 });
