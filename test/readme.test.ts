@@ -37,6 +37,11 @@ describe('the documentation', () => {
     expect(linksOf(page).filter((target) => !existsSync(join(ROOT, target)))).toEqual([]);
   });
 
+  test.each(PAGES)('every code block in %s ends where its list item does', (page) => {
+    const fences = [...read(page).matchAll(/^( *)```/gm)].map(([, indentation]) => indentation);
+    expect(fences.filter((_, index) => index % 2 === 0)).toEqual(fences.filter((_, index) => index % 2 === 1));
+  });
+
   test.each(PAGES)('every link in %s to a heading leads to one', (page) => {
     const links = [...read(page).matchAll(/\]\(([^)#\s:]*\.md)?#([^)\s]+)\)/g)];
     const missing = links.filter(([, target, anchor = '']) => {

@@ -64,7 +64,7 @@ function documented(): { plain: string; password: string; symmetric: string; asy
   const text = readFileSync(join(ROOT, 'docs/guides/serverkeygen.md'), 'utf8');
   const [, after = ''] = text.split('## Opening each form\n');
   const [part = ''] = after.split('\n## ');
-  const [plain = '', password = '', decrypt = '', inside = '', ...more] = [...part.matchAll(/```\n([^]*?)```/g)].map(
+  const [plain = '', password = '', decrypt = '', inside = '', ...more] = [...part.matchAll(/```sh\n([^]*?)```/g)].map(
     ([, block = '']) => block,
   );
   const [symmetricLine = '', asymmetricLine = ''] = decrypt.trim().split('\n');
@@ -108,7 +108,7 @@ describe('docs/guides/serverkeygen.md: the printed lines', () => {
 
   test('the printed lines make a request with a key identifier', async () => {
     const [, after = ''] = readFileSync(join(ROOT, 'docs/guides/serverkeygen.md'), 'utf8').split('## Making a request');
-    const making = (/```\n([^]*?)```/.exec(after)?.[1] ?? '').replaceAll('ID_HEX', KEK_ID);
+    const making = (/```sh\n([^]*?)```/.exec(after)?.[1] ?? '').replaceAll('ID_HEX', KEK_ID);
     const PATH = `${dirname(process.execPath)}${delimiter}${process.env['PATH'] ?? ''}`;
     await run('bash', ['-euo', 'pipefail', '-c', making], { cwd: estuary.dir, env: { PATH } });
     const { token } = await estuary.otp();
