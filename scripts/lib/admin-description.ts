@@ -40,6 +40,7 @@ function dependencies(store: AdminDependencies['store']): AdminDependencies {
     condition: () => ({ reloadFailed: false }),
     reload: never,
     certificateExpiries: () => [],
+    est: () => ({ port: 0, certificate: '' }),
     otp: { create: never, estimate: never },
     authenticator: { authenticate: never, hasOidc: false, beginOidc: never, completeOidc: never },
     sessions: {

@@ -219,6 +219,11 @@ export async function assemble(config: Config, material: Material, foundation: F
       sessions,
       configuration: () => shownConfig(live.current.configuration),
       cas,
+      est: () => {
+        const address = estApp.server.address();
+        const port = address === null || typeof address === 'string' ? config.est.port : address.port;
+        return { port, certificate: live.current.estTls.certificate };
+      },
       issuers: () => [
         ...(live.current.estTrust?.certificates ?? []),
         ...cas.all.flatMap(({ clientIssuers }) => clientIssuers.certificates),

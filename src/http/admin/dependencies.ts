@@ -40,6 +40,7 @@ export interface AdminDependencies {
   /** Intervals of event streams in milliseconds, for tests. */
   readonly eventTimes?: Pick<EventStreamOptions, 'lookEvery' | 'beatEvery'>;
   readonly cas: Pick<CaRouter, 'all' | 'issuers' | 'find'>;
+  readonly est: () => EstEnd;
   /** Trust anchors of the EST listener, and CA certificates below them. */
   readonly issuers: () => readonly Certificate[];
   readonly notifiers: readonly Pick<Notifier, 'name' | 'state' | 'test'>[];
@@ -55,6 +56,13 @@ export interface AdminDependencies {
   /** Milliseconds that this machine's clock is ahead of the database's; absent without one. */
   readonly clockSkew?: () => number;
   readonly log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;
+}
+
+/** The EST listener. */
+export interface EstEnd {
+  readonly port: number;
+  /** The server certificate, PEM. */
+  readonly certificate: string | Buffer;
 }
 
 /** Problems despite which the service responds. */

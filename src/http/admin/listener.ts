@@ -44,6 +44,7 @@ import {
 import { checkLabelRule } from './labels.ts';
 import { accessOf, checkRole } from './roles.ts';
 import { registerOidc } from './oidc.ts';
+import { registerService } from './service.ts';
 import { registerSession } from './session.ts';
 import { registerOverview } from './overview.ts';
 import { registerStatistics } from './statistics.ts';
@@ -126,6 +127,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerHistory(routes, deps);
     registerConfiguration(routes, deps);
     registerSession(routes, deps);
+    registerService(routes, deps);
     registerOidc(routes, deps);
     registerOpenApi(routes);
     if (deps.settings.admin.console) registerConsole(routes, deps);

@@ -19,7 +19,7 @@ import { createAdminApp } from '../../../src/http/admin/listener.ts';
 import type { ShownKey } from '../../../src/config/shown.ts';
 import type { Reload } from '../../../src/config/diff.ts';
 import { Metrics } from '../../../src/metrics.ts';
-import { parseCertificate, type Certificate } from '../../../src/pki/x509/certificate.ts';
+import { parseCertificate, pemOf, type Certificate } from '../../../src/pki/x509/certificate.ts';
 import { formatGeneralName, type GeneralName } from '../../../src/pki/x509/general-name.ts';
 import { formatName, parseDistinguishedName } from '../../../src/pki/x509/name.ts';
 import { CrlPublisher } from '../../../src/publication/crl-publisher.ts';
@@ -28,6 +28,7 @@ import type { Store } from '../../../src/store/store.ts';
 import { openStore, type StoreOptions } from '../../../src/store/sqlite/open.ts';
 import { certificateRow, reservation } from '../../store/support.ts';
 import { keyPair, spkiDer } from '../../support/keys.ts';
+import { dns, makeCertificate, subjectAltName } from '../../support/certificates.ts';
 import { fileCaConfig } from '../../support/file-ca.ts';
 import type { Answered, BodyOf } from './typed.ts';
 import { failureRecords } from '../../support/failure-records.ts';
@@ -119,6 +120,12 @@ export interface FixtureOptions {
   readonly onEnd?: (cleanUp: () => Promise<void>) => void;
 }
 
+/** Of the EST listener, PEM. */
+const serverCertificate = makeCertificate({
+  subject: 'CN=est',
+  extensions: [subjectAltName(dns('est.example'))],
+}).then(({ der }) => pemOf([parseCertificate(der)]));
+
 /** An admin app with one administrator, whose bearer token is {@link TOKEN}; closed when the test ends, or as `onEnd` says. */
 export async function adminFixture(options: FixtureOptions = {}): Promise<AdminFixture> {
   let time = options.start ?? NOW;
@@ -140,6 +147,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
   const failures = failureRecords(used, now);
   const authenticator = new AdminAuthenticator(settings, used, failures, now);
   const log = createLogger('debug', { write: (line) => void lines.push(line) });
+  const certificate = await serverCertificate;
   const deps: AdminDependencies = {
     store: used,
     otp: await OtpService.create(used, OTP_SETTINGS, new HashingPool({ concurrency: 1, queue: 1, retryAfter: 1 }), now),
@@ -176,6 +184,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
       admin: { public_metrics: false, console: false, ...options.settings?.admin },
       publication: { enabled: false, ...options.settings?.publication },
     },
+    est: () => ({ port: 9443, certificate }),
     issuers: () => options.issuers ?? [],
     metrics: new Metrics(),
     certificateExpiries: () => [],

@@ -1,0 +1,52 @@
+/** `GET /admin/service`: where devices reach the service, and under which labels. */
+import { X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
+import { Type } from '@fastify/type-provider-typebox';
+import { WELL_KNOWN } from '../../ready-lines.ts';
+import type { AdminApp, AdminDependencies, EstEnd } from './dependencies.ts';
+import { labelsOf } from './labels.ts';
+import { errorResponses, strictObject } from './schemas.ts';
+
+const Service = Type.Object(
+  {
+    est_url: Type.String({
+      description:
+        'The URL of the EST listener: the port that it listens on, and the host of the call, or the first DNS name of the server certificate if the certificate is not for that host.',
+    }),
+    labels: Type.Array(Type.String(), { description: 'The labels that the caller may name.' }),
+  },
+  { title: 'Service', description: 'What devices need to know.' },
+);
+
+export function registerService(app: AdminApp, deps: AdminDependencies): void {
+  app.get(
+    '/admin/service',
+    {
+      config: { access: ['ra', 'auditor', 'operator'], labels: 'records' },
+      schema: {
+        summary: 'Get the EST address and the labels',
+        tags: ['api'],
+        querystring: strictObject({}),
+        response: { 200: Service, ...errorResponses(400) },
+      },
+    },
+    (request) => {
+      const limit = labelsOf(request);
+      const labels = deps.cas.all.map(({ label }) => label);
+      return {
+        est_url: estUrlFor(request.hostname, deps.est()),
+        labels: limit === undefined ? labels : labels.filter((label) => limit.includes(label)),
+      };
+    },
+  );
+}
+
+/** @param host of the call, without its port */
+export function estUrlFor(host: string, { port, certificate }: EstEnd): string {
+  const leaf = new X509Certificate(certificate);
+  const address = host.replace(/^\[(.*)\]$/, '$1');
+  const isFor = isIP(address) === 0 ? leaf.checkHost(host) : leaf.checkIP(address);
+  const [, first] = /DNS:([^,"*\s]+)(?:,|$)/.exec(leaf.subjectAltName ?? '') ?? [];
+  const name = isFor === undefined ? (first ?? host) : host;
+  return `https://${name}${port === 443 ? '' : `:${port}`}${WELL_KNOWN}`;
+}
