@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import { Keys, keysOpen } from './keys.tsx';
 import { PLACES, type Place } from './places.tsx';
-import { hasShortcuts, theme, type Theme } from './preferences.ts';
+import { shortcuts, theme, type Theme } from './preferences.ts';
 import { link, route } from './router.ts';
 import type { Session } from './api/types.ts';
 import { caller, findSession, may, METHODS, rolesInWords, signOut } from './session.ts';
@@ -71,7 +71,7 @@ function Shell({ session }: { readonly session: Session }) {
                     {...(one === place ? { 'aria-current': 'page' as const } : {})}
                   >
                     {one.title}
-                    {hasShortcuts.value && <kbd aria-hidden="true">g {one.key}</kbd>}
+                    {shortcuts.value === 'on' && <kbd aria-hidden="true">g {one.key}</kbd>}
                   </a>
                 </li>
               ))}

@@ -1,8 +1,8 @@
-/** The keyboard: `/` searches, `g` and a letter goes, `?` tells. */
+/** The keyboard: `/` searches, `g` and a letter opens a page, `?` lists the keys. */
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { PLACES } from './places.tsx';
-import { hasShortcuts } from './preferences.ts';
+import { shortcuts } from './preferences.ts';
 import { go } from './router.ts';
 import { may } from './session.ts';
 import { Dialog } from './ui/dialog.tsx';
@@ -16,7 +16,7 @@ export function Keys() {
   useEffect(() => {
     let since = -Infinity;
     const listen = (event: KeyboardEvent) => {
-      if (!hasShortcuts.value || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      if (shortcuts.value === 'off' || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       if (document.querySelector('dialog[open]') !== null) return;
       const isSecond = performance.now() - since < SECOND_KEY;
       since = -Infinity;
@@ -36,10 +36,10 @@ export function Keys() {
   }, []);
   if (!keysOpen.value) return null;
   return (
-    <Dialog title="Keys" onClose={() => (keysOpen.value = false)}>
+    <Dialog title="Keyboard shortcuts" onClose={() => (keysOpen.value = false)}>
       <dl class="keys">
         <Key keys="/" what="Search on this page, or the certificates" />
-        <Key keys="?" what="These keys" />
+        <Key keys="?" what="Keyboard shortcuts" />
         {PLACES.filter(({ roles }) => may(...roles)).map(({ key, title }) => (
           <Key key={key} keys={`g ${key}`} what={title} />
         ))}
@@ -47,10 +47,10 @@ export function Keys() {
       <label class="check">
         <input
           type="checkbox"
-          checked={hasShortcuts.value}
-          onChange={(event) => (hasShortcuts.value = event.currentTarget.checked)}
+          checked={shortcuts.value === 'on'}
+          onChange={(event) => (shortcuts.value = event.currentTarget.checked ? 'on' : 'off')}
         />
-        Single keys do this
+        Single-key shortcuts
       </label>
       <form method="dialog" class="dialog-end">
         <button type="button" onClick={(event) => event.currentTarget.closest('dialog')?.close()}>

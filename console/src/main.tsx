@@ -3,9 +3,11 @@ import './style.css';
 import './preferences.ts';
 import { App } from './app.tsx';
 import { keepLive } from './live.ts';
+import { keepService } from './service.ts';
 import { findSession } from './session.ts';
 
 const root = document.querySelector('#app');
 if (root !== null) render(<App />, root);
 keepLive();
+keepService();
 void findSession();

@@ -11,7 +11,7 @@ import { itemsOf } from '../support/estuary.ts';
 import { requires } from '../support/requires.ts';
 import { ROOT } from '../support/root.ts';
 import { adminCertificate, startBrowser, Window } from './browser.ts';
-import { takePicture } from './picture.ts';
+import { takePicture } from '../../scripts/lib/console/picture.ts';
 import { enroll, firstItem, makeWorld, settle, type World } from './world.ts';
 
 const PICTURES = process.env['CONSOLE_PICTURES'] === '1' ? join(ROOT, 'docs', 'console') : undefined;
@@ -246,7 +246,7 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
   test('an open page shows what happens elsewhere, without being asked', async () => {
     const window = await signedIn(world.tokens.ra);
     await window.go('certificates?subject=late-comer');
-    await window.page.getByText('No certificate fits this search.').waitFor();
+    await window.page.getByText('No certificate matches.').waitFor();
     await window.page.getByText('Live', { exact: true }).waitFor();
     await enroll(world, 'late-comer');
     await window.page.getByRole('link', { name: 'CN=late-comer' }).waitFor();

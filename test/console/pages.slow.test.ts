@@ -6,7 +6,7 @@ import { requires } from '../support/requires.ts';
 import { ROOT } from '../support/root.ts';
 import { accessibilityProblems, startBrowser, Window } from './browser.ts';
 import { PAGES } from './pages.ts';
-import { takePicture } from './picture.ts';
+import { takePicture } from '../../scripts/lib/console/picture.ts';
 import { firstItem, makeWorld, ROLES, settle, type World } from './world.ts';
 
 const PICTURES = process.env['CONSOLE_PICTURES'] === '1' ? join(ROOT, 'docs', 'console') : undefined;

@@ -4,6 +4,7 @@ import type { components } from '../../../api/admin.d.ts';
 type Schemas = components['schemas'];
 
 export type Session = Schemas['Session'];
+export type Service = Schemas['Service'];
 export type Role = Session['roles'][number];
 export type Token = Schemas['Token'];
 export type CreatedToken = Schemas['CreatedToken'];

@@ -1,9 +1,9 @@
-/** The audit log: searching it, checking its chain, taking it away. */
+/** The audit log: search, verification of its chain, export. */
 import { call } from '../api/client.ts';
 import type { AuditRecord, Page } from '../api/types.ts';
 import { link, route } from '../router.ts';
 import { Badge, Facts, Heading, Moment, Names, Panel, Time } from '../ui/bits.tsx';
-import { Filters, type Filter } from '../ui/fields.tsx';
+import type { Filter } from '../ui/fields.tsx';
 import { useLoad } from '../ui/load.ts';
 import { Empty, Show } from '../ui/states.tsx';
 import { RecordList, type Column } from '../ui/table.tsx';
@@ -13,11 +13,11 @@ import { ChainCheck } from './audit-chain.tsx';
 const FILTERS: readonly Filter[] = [
   { name: 'subject', label: 'Who', placeholder: 'any part' },
   { name: 'type', label: 'What', options: AUDIT_TYPES },
-  { name: 'ca', label: 'CA' },
+  { name: 'ca', label: 'CA', kind: 'label' },
   { name: 'serial', label: 'Serial number', placeholder: 'the whole, hex' },
   { name: 'request_id', label: 'Request' },
-  { name: 'since', label: 'Since', date: true },
-  { name: 'until', label: 'Until', date: true },
+  { name: 'since', label: 'Since', kind: 'date' },
+  { name: 'until', label: 'Until', kind: 'date' },
 ];
 
 const COLUMNS: readonly Column<AuditRecord>[] = [
@@ -28,10 +28,13 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
   },
   { head: 'When', cell: ({ time }) => <Time at={time} /> },
   { head: 'What', cell: ({ type }) => type },
-  { head: 'Outcome', cell: ({ outcome }) => <Badge of={outcome} /> },
+  { head: 'Outcome', kind: 'status', cell: ({ outcome }) => <Badge of={outcome} /> },
   { head: 'Who', cell: ({ subject }) => subject, kind: 'name' },
   { head: 'From', cell: ({ address }) => address, wide: true },
   { head: 'Detail', cell: ({ detail }) => detail, wide: true, kind: 'name' },
+  { head: 'CA', cell: ({ ca }) => ca, extra: true },
+  { head: 'Serial number', cell: ({ serial }) => <code>{serial}</code>, extra: true },
+  { head: 'Request', cell: ({ request_id }) => <code>{request_id}</code>, extra: true },
 ];
 
 export function Audit({ id }: { readonly id: string | undefined }) {
@@ -39,21 +42,21 @@ export function Audit({ id }: { readonly id: string | undefined }) {
   if (id !== undefined) return <OneRecord seq={id} />;
   return (
     <>
-      <Heading title="Audit" lead="Who did what, and what came of it; each record is chained to the one before.">
+      <Heading title="Audit" lead="Who did what, with its outcome. Each record contains the hash of the one before.">
         <a class="button" href={link(['audit', 'verify'])}>
           Verify the chain
         </a>
       </Heading>
-      <Filters of={FILTERS} search="Audit records" />
       <RecordList<AuditRecord>
         caption="Audit records"
         path="/admin/audit"
         query={{ order: 'desc', ...route.value.query }}
+        filters={FILTERS}
         columns={COLUMNS}
         id={({ seq }) => String(seq)}
         file="audit.csv"
         events={['*']}
-        empty="No record fits."
+        empty="No record matches."
       />
     </>
   );

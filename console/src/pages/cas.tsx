@@ -15,7 +15,7 @@ import { Profile } from './profile.tsx';
 
 const COLUMNS: readonly Column<Ca>[] = [
   { head: 'Label', cell: ({ label }) => <a href={link(['cas', label])}>{label}</a>, kind: 'name' },
-  { head: 'Health', cell: ({ health }) => <Badge of={health} /> },
+  { head: 'Health', kind: 'status', cell: ({ health }) => <Badge of={health} /> },
   { head: 'Driver', cell: ({ driver }) => driver, wide: true },
   { head: 'Subject', cell: ({ subject }) => subject ?? 'not known yet', kind: 'name' },
   { head: 'Signed by', cell: ({ ca }) => ca, wide: true },

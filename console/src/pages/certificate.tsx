@@ -44,7 +44,7 @@ function Details({ certificate, changed }: { readonly certificate: CertificatePa
           </button>
         )}
         {(certificate.status !== 'revoked' || certificate.reason === 'certificateHold') && may('ra') && (
-          <button type="button" class="danger" onClick={() => setRevoking(true)}>
+          <button type="button" onClick={() => setRevoking(true)}>
             Revoke …
           </button>
         )}

@@ -2,7 +2,7 @@
 import type { Certificate } from '../api/types.ts';
 import { route } from '../router.ts';
 import { Badge, Heading, Time } from '../ui/bits.tsx';
-import { Filters, type Filter } from '../ui/fields.tsx';
+import type { Filter } from '../ui/fields.tsx';
 import { RecordList, type Column } from '../ui/table.tsx';
 import { certificateLink } from './certificate-link.ts';
 import { CertificateDetails } from './certificate.tsx';
@@ -13,10 +13,10 @@ const FILTERS: readonly Filter[] = [
   { name: 'serial', label: 'Serial number', placeholder: 'the whole, hex' },
   { name: 'requester', label: 'Requester', placeholder: 'the whole' },
   { name: 'device', label: 'Device', placeholder: 'the whole id' },
-  { name: 'ca', label: 'CA' },
   { name: 'status', label: 'State', options: ['valid', 'revoked', 'expired'] },
-  { name: 'issued_after', label: 'Issued after', date: true },
-  { name: 'expires_before', label: 'Ends before', date: true },
+  { name: 'ca', label: 'CA', kind: 'label' },
+  { name: 'issued_after', label: 'Issued after', kind: 'date' },
+  { name: 'expires_before', label: 'Expires before', kind: 'date' },
 ];
 
 export const CERTIFICATE_COLUMNS: readonly Column<Certificate>[] = [
@@ -25,44 +25,37 @@ export const CERTIFICATE_COLUMNS: readonly Column<Certificate>[] = [
     kind: 'name',
     cell: (one) => <a href={certificateLink(one)}>{one.subject === '' ? 'no subject' : one.subject}</a>,
   },
-  { head: 'State', cell: ({ status }) => <Badge of={status} /> },
-  { head: 'Other names', cell: ({ sans }) => <Few of={sans} />, wide: true, kind: 'name' },
+  { head: 'State', kind: 'status', cell: ({ status }) => <Badge of={status} /> },
+  { head: 'Other names', cell: ({ sans }) => sans.map(shortName).join(', '), wide: true, kind: 'name' },
   { head: 'Requester', cell: ({ requester }) => requester, wide: true, kind: 'name' },
   { head: 'CA', cell: ({ ca, label }) => label ?? ca, wide: true },
   { head: 'Issued', cell: ({ not_before }) => <Time at={not_before} />, wide: true },
-  { head: 'Ends', cell: ({ not_after }) => <Time at={not_after} /> },
+  { head: 'Expires', cell: ({ not_after }) => <Time at={not_after} /> },
+  { head: 'Serial number', cell: ({ serial }) => <code>{serial}</code>, extra: true },
+  { head: 'Device', cell: ({ device }) => device, extra: true },
+  { head: 'Authenticated by', cell: ({ method }) => method, extra: true },
+  { head: 'Revoked', cell: ({ revoked_at }) => <Time at={revoked_at} />, extra: true },
+  { head: 'Reason', cell: ({ reason }) => reason, extra: true },
 ];
 
-/** The first ones; all stand on the thing's own page. */
-function Few({ of }: { readonly of: readonly string[] }) {
-  const rest = of.length - 2;
-  return (
-    <>
-      {of.slice(0, 2).map((name) => (
-        <span key={name} class="line" title={name}>
-          {name}
-        </span>
-      ))}
-      {rest > 0 && <span class="fine">and {rest} more</span>}
-    </>
-  );
-}
+/** Most names are DNS names, so a list says so only on the page of the certificate. */
+const shortName = (name: string): string => name.replace(/^DNS:/, '');
 
 export function Certificates({ id }: { readonly id: string | undefined }) {
   if (id !== undefined) return <CertificateDetails serial={id} />;
   return (
     <>
-      <Heading title="Certificates" lead="All that were issued, the newest first." />
-      <Filters of={FILTERS} search="Certificates" />
+      <Heading title="Certificates" lead="All issued certificates, the newest first." />
       <RecordList<Certificate>
         caption="Certificates"
         path="/admin/certificates"
         query={{ order: 'desc', ...route.value.query }}
+        filters={FILTERS}
         columns={CERTIFICATE_COLUMNS}
         id={({ ca, serial }) => `${ca} ${serial}`}
         file="certificates.csv"
         events={['certificate.*']}
-        empty="No certificate fits this search."
+        empty="No certificate matches."
       />
     </>
   );

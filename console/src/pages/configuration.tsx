@@ -42,7 +42,7 @@ export function Configuration() {
 function Keys({ of }: { readonly of: readonly ConfigurationKey[] }) {
   const wanted = (route.value.query['key'] ?? '').toLowerCase();
   const items = of.filter(({ key, value }) => `${key} ${shown(value)}`.toLowerCase().includes(wanted));
-  if (items.length === 0) return <Empty title="Nothing here">No key fits.</Empty>;
+  if (items.length === 0) return <Empty title="Nothing here">No key matches.</Empty>;
   return <Table caption="Keys" columns={COLUMNS} items={items} id={({ key }) => key} />;
 }
 

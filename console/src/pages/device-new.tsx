@@ -6,6 +6,7 @@ import { Heading } from '../ui/bits.tsx';
 import { Field, submitted, valueOf } from '../ui/fields.tsx';
 import { notify } from '../ui/notices.tsx';
 import { startOfDay } from '../ui/time.ts';
+import { timeZone } from '../preferences.ts';
 
 /** The fields that a form has, those that are empty left out. */
 const given = (fields: Readonly<Record<string, string | undefined>>): Record<string, string> =>
@@ -24,7 +25,12 @@ export function NewDevice() {
       fingerprint_sha256: value('fingerprint_sha256'),
     });
     const body = {
-      ...given({ id: value('id'), ca: value('ca'), note: value('note'), not_after: startOfDay(value('not_after')) }),
+      ...given({
+        id: value('id'),
+        ca: value('ca'),
+        note: value('note'),
+        not_after: startOfDay(value('not_after'), timeZone.value),
+      }),
       ...(Object.keys(match).length === 0 ? {} : { match }),
     };
     try {

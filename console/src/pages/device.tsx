@@ -39,7 +39,7 @@ function Details({ device, changed }: { readonly device: DevicePage; readonly ch
             <button type="button" onClick={() => setAsking('switch')}>
               {device.enabled ? 'Disable …' : 'Enable …'}
             </button>
-            <button type="button" class="danger" onClick={() => setAsking('delete')}>
+            <button type="button" onClick={() => setAsking('delete')}>
               Delete …
             </button>
           </>

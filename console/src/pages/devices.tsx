@@ -1,9 +1,9 @@
-/** The inventory: what may have certificates. */
+/** The inventory: the devices that may have certificates. */
 import type { Device } from '../api/types.ts';
 import { link, route } from '../router.ts';
 import { may } from '../session.ts';
 import { Badge, Heading, Time } from '../ui/bits.tsx';
-import { Filters, type Filter } from '../ui/fields.tsx';
+import type { Filter } from '../ui/fields.tsx';
 import { CsvImport } from '../ui/import.tsx';
 import { NotForRole } from '../ui/not-for-role.tsx';
 import { RecordList, type Column } from '../ui/table.tsx';
@@ -11,24 +11,31 @@ import { DeviceDetails } from './device.tsx';
 import { NewDevice } from './device-new.tsx';
 
 const FILTERS: readonly Filter[] = [
-  { name: 'id', label: 'Device', placeholder: 'the whole id' },
-  { name: 'ca', label: 'CA' },
-  { name: 'enabled', label: 'Enabled', options: ['true', 'false'] },
+  { name: 'id', label: 'Device', placeholder: 'the whole ID' },
+  {
+    name: 'enabled',
+    label: 'State',
+    options: [
+      ['true', 'enabled'],
+      ['false', 'disabled'],
+    ],
+  },
+  { name: 'ca', label: 'CA', kind: 'label' },
 ];
 
 const COLUMNS: readonly Column<Device>[] = [
   { head: 'Device', kind: 'name', cell: ({ id }) => <a href={link(['devices', 'id', id])}>{id}</a> },
-  { head: 'State', cell: ({ enabled }) => <Badge of={enabled ? 'enabled' : 'disabled'} /> },
+  { head: 'State', kind: 'status', cell: ({ enabled }) => <Badge of={enabled ? 'enabled' : 'disabled'} /> },
   { head: 'CA', cell: ({ ca }) => ca ?? 'any', wide: true },
   {
-    head: 'Its foreign certificate',
+    head: 'Certificate of another CA',
     cell: ({ match }) => Object.values(match ?? {}).join(', '),
     wide: true,
     kind: 'name',
   },
   { head: 'Note', cell: ({ note }) => note, wide: true, kind: 'name' },
   { head: 'Registered', cell: ({ created_at }) => <Time at={created_at} /> },
-  { head: 'Ends', cell: ({ not_after }) => <Time at={not_after} empty="never" />, wide: true },
+  { head: 'Expires', cell: ({ not_after }) => <Time at={not_after} empty="never" />, wide: true },
 ];
 
 export function Devices({ id }: { readonly id: string | undefined }) {
@@ -36,11 +43,11 @@ export function Devices({ id }: { readonly id: string | undefined }) {
     return <NotForRole title={id === 'new' ? 'New device' : 'Import devices'} roles={['ra']} />;
   if (id === 'new') return <NewDevice />;
   if (id === 'import') return <DeviceImport />;
-  // Whatever a device is called, `new` too.
+  // A device may have any ID, also `new`.
   if (id === 'id') return <DeviceDetails id={route.value.path[2] ?? ''} />;
   return (
     <>
-      <Heading title="Devices" lead="What is registered, and so may have certificates.">
+      <Heading title="Devices" lead="Registered devices, which may have certificates.">
         {may('ra') && (
           <>
             <a class="button" href={link(['devices', 'import'])}>
@@ -52,16 +59,16 @@ export function Devices({ id }: { readonly id: string | undefined }) {
           </>
         )}
       </Heading>
-      <Filters of={FILTERS} search="Devices" />
       <RecordList<Device>
         caption="Devices"
         path="/admin/devices"
         query={{ order: 'desc', ...route.value.query }}
+        filters={FILTERS}
         columns={COLUMNS}
         id={(device) => device.id}
         file="devices.csv"
         events={['device.*']}
-        empty="No device is registered that fits."
+        empty="No registered device matches."
       />
     </>
   );

@@ -17,7 +17,7 @@ const COLUMNS: readonly Column<OwnCertificate>[] = [
 
 const NODE_COLUMNS: readonly Column<Node>[] = [
   { head: 'Name', cell: ({ name }) => name, kind: 'name' },
-  { head: 'State', cell: ({ alive }) => <Badge of={alive ? 'alive' : 'down'} /> },
+  { head: 'State', kind: 'status', cell: ({ alive }) => <Badge of={alive ? 'alive' : 'down'} /> },
   { head: 'Last sign of life', cell: ({ lease_age }) => (lease_age === null ? '—' : `${lease_age} s ago`) },
   { head: 'Host', cell: ({ host }) => host, wide: true },
   { head: 'On duty', cell: ({ on_duty }) => (on_duty ? 'yes' : ''), wide: true },

@@ -17,6 +17,7 @@ export function Lockouts() {
     { head: 'Until', cell: ({ locked_until }) => <Time at={locked_until} /> },
     {
       head: 'Actions',
+      kind: 'tools',
       cell: (lockout) => (
         <button
           type="button"

@@ -43,7 +43,7 @@ function Details({ request, changed }: { readonly request: RequestPage; readonly
       <Heading title={request.subject === '' ? 'No subject' : request.subject} lead={<Badge of={request.status} />}>
         {isOpen && (
           <>
-            <button type="button" class="danger" onClick={() => setAsking('reject')}>
+            <button type="button" onClick={() => setAsking('reject')}>
               Reject …
             </button>
             <button type="button" class="primary" onClick={() => setAsking('approve')}>

@@ -1,16 +1,16 @@
-/** What waits for a decision, and what was decided. */
+/** Pending and decided requests. */
 import type { QueuedRequest } from '../api/types.ts';
 import { link, route } from '../router.ts';
 import { Badge, Heading, Time } from '../ui/bits.tsx';
-import { Filters, type Filter } from '../ui/fields.tsx';
+import type { Filter } from '../ui/fields.tsx';
 import { RecordList, type Column } from '../ui/table.tsx';
 import { RequestDetails } from './request.tsx';
 
 const FILTERS: readonly Filter[] = [
   { name: 'requester', label: 'Requester', placeholder: 'the whole' },
   { name: 'status', label: 'State', options: ['pending', 'approved', 'issued', 'rejected', 'failed', 'expired'] },
-  { name: 'ca', label: 'CA' },
-  { name: 'device', label: 'Device', placeholder: 'the whole id' },
+  { name: 'ca', label: 'CA', kind: 'label' },
+  { name: 'device', label: 'Device', placeholder: 'the whole ID' },
 ];
 
 const COLUMNS: readonly Column<QueuedRequest>[] = [
@@ -19,13 +19,16 @@ const COLUMNS: readonly Column<QueuedRequest>[] = [
     kind: 'name',
     cell: ({ id, subject }) => <a href={link(['requests', id])}>{subject === '' ? 'no subject' : subject}</a>,
   },
-  { head: 'State', cell: ({ status }) => <Badge of={status} /> },
+  { head: 'State', kind: 'status', cell: ({ status }) => <Badge of={status} /> },
   { head: 'Requester', cell: ({ requester }) => requester, kind: 'name' },
-  { head: 'Proved by', cell: ({ method }) => method, wide: true },
+  { head: 'Authenticated by', cell: ({ method }) => method, wide: true },
   { head: 'Operation', cell: ({ operation }) => operation, wide: true },
   { head: 'Key', cell: ({ key_type }) => key_type, wide: true },
   { head: 'CA', cell: ({ ca }) => ca, wide: true },
-  { head: 'Came', cell: ({ created_at }) => <Time at={created_at} /> },
+  { head: 'Received', cell: ({ created_at }) => <Time at={created_at} /> },
+  { head: 'Decided', cell: ({ decided_at }) => <Time at={decided_at} />, extra: true },
+  { head: 'Decided by', cell: ({ decided_by }) => decided_by.join(', '), extra: true },
+  { head: 'Reason', cell: ({ reason }) => reason, extra: true, kind: 'name' },
 ];
 
 export function Requests({ id }: { readonly id: string | undefined }) {
@@ -33,21 +36,21 @@ export function Requests({ id }: { readonly id: string | undefined }) {
   const { query } = route.value;
   return (
     <>
-      <Heading title="Requests" lead="What waits for approval, and what became of it.">
+      <Heading title="Requests" lead="Requests that wait for approval, and their results.">
         <a class="button" href={link(['requests'], { status: 'pending' })}>
-          Only what waits
+          Pending only
         </a>
       </Heading>
-      <Filters of={FILTERS} search="Requests" />
       <RecordList<QueuedRequest>
         caption="Requests"
         path="/admin/requests"
         query={{ order: 'desc', ...query }}
+        filters={FILTERS}
         columns={COLUMNS}
         id={({ id: one }) => one}
         file="requests.csv"
         events={['request.*', 'certificate.*']}
-        empty={query['status'] === 'pending' ? 'Nothing waits for a decision.' : 'No request fits.'}
+        empty={query['status'] === 'pending' ? 'No pending requests.' : 'No request matches.'}
       />
     </>
   );

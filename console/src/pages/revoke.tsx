@@ -5,6 +5,7 @@ import { Confirm } from '../ui/dialog.tsx';
 import { Field } from '../ui/fields.tsx';
 import { notify } from '../ui/notices.tsx';
 import { startOfDay } from '../ui/time.ts';
+import { timeZone } from '../preferences.ts';
 
 const REASONS: readonly (readonly [name: string, words: string])[] = [
   ['unspecified', 'no reason given'],
@@ -47,7 +48,7 @@ export function RevokeCertificate({ certificate, onClose, done }: RevokeProps) {
   const [reason, setReason] = useState('unspecified');
   const [since, setSince] = useState('');
   const run = async () => {
-    const body = { reason, ...(since === '' ? {} : { invalidity_date: startOfDay(since) }) };
+    const body = { reason, ...(since === '' ? {} : { invalidity_date: startOfDay(since, timeZone.value) }) };
     await order(`${adminPath('certificates', serial, 'revoke')}?${new URLSearchParams({ ca }).toString()}`, {
       method: 'POST',
       body,

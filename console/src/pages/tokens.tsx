@@ -1,18 +1,18 @@
-/** One-time passwords: what there is, and making one. */
+/** One-time passwords: the list, and creating one. */
 import { useState } from 'preact/hooks';
 import { adminPath, order } from '../api/client.ts';
 import type { Token } from '../api/types.ts';
 import { link, route } from '../router.ts';
 import { Badge, Heading, Time } from '../ui/bits.tsx';
 import { Confirm } from '../ui/dialog.tsx';
-import { Filters, type Filter } from '../ui/fields.tsx';
+import type { Filter } from '../ui/fields.tsx';
 import { notify } from '../ui/notices.tsx';
 import { RecordList, type Column } from '../ui/table.tsx';
 import { BulkTokens } from './token-bulk.tsx';
 import { NewToken } from './token-new.tsx';
 
 const FILTERS: readonly Filter[] = [
-  { name: 'client_id', label: 'Made for', placeholder: 'the whole client id' },
+  { name: 'client_id', label: 'Client', placeholder: 'the whole client ID' },
   { name: 'status', label: 'State', options: ['active', 'consumed', 'expired', 'revoked'] },
 ];
 
@@ -26,14 +26,16 @@ function TokenList() {
   const [version, setVersion] = useState(0);
   const [revoking, setRevoking] = useState<Token>();
   const columns: readonly Column<Token>[] = [
-    { head: 'Made for', cell: ({ client_id }) => client_id, kind: 'name' },
-    { head: 'State', cell: ({ status }) => <Badge of={status} /> },
+    { head: 'Client', cell: ({ client_id }) => client_id, kind: 'name' },
+    { head: 'State', kind: 'status', cell: ({ status }) => <Badge of={status} /> },
     { head: 'Uses', cell: ({ uses, max_uses }) => `${uses} of ${max_uses}`, kind: 'number' },
     { head: 'CA', cell: ({ ca }) => ca ?? 'any', wide: true },
-    { head: 'Made', cell: ({ created_at }) => <Time at={created_at} />, wide: true },
-    { head: 'Ends', cell: ({ expires_at }) => <Time at={expires_at} /> },
+    { head: 'Created', cell: ({ created_at }) => <Time at={created_at} />, wide: true },
+    { head: 'Expires', cell: ({ expires_at }) => <Time at={expires_at} /> },
+    { head: 'ID', cell: ({ id }) => <code>{id}</code>, extra: true },
     {
       head: 'Actions',
+      kind: 'tools',
       cell: (token) =>
         token.status === 'active' && (
           <button
@@ -49,7 +51,7 @@ function TokenList() {
   ];
   return (
     <>
-      <Heading title="Tokens" lead="One-time passwords with which devices ask for their first certificate.">
+      <Heading title="Tokens" lead="One-time passwords with which devices request their first certificate.">
         <a class="button" href={link(['tokens', 'bulk'])}>
           Many at once
         </a>
@@ -57,17 +59,17 @@ function TokenList() {
           New token
         </a>
       </Heading>
-      <Filters of={FILTERS} search="Tokens" />
       <RecordList<Token>
         caption="Tokens"
         path="/admin/otp"
         query={{ order: 'desc', ...route.value.query }}
+        filters={FILTERS}
         columns={columns}
         id={(token) => token.id}
         file="tokens.csv"
         version={version}
         events={['otp.*', 'enrollment.*']}
-        empty="No token fits. Make one, and hand it to the device that it is for."
+        empty="No token matches. Create one, and give it to its device."
       />
       {revoking !== undefined && (
         <Confirm
@@ -82,8 +84,8 @@ function TokenList() {
           }}
         >
           <p>
-            The token of <strong>{revoking.client_id}</strong> gets no certificate any more, at once and for good.
-            Certificates that it has got stay valid.
+            The token of <strong>{revoking.client_id}</strong> gets no more certificates. You cannot undo this.
+            Certificates that it has already got stay valid.
           </p>
         </Confirm>
       )}

@@ -1,7 +1,8 @@
-/** The small words of the console: a state, a time, a name, a fact. */
+/** The small words of the console: a state, a name, a fact. */
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { ago, exactTime } from './time.ts';
+
+export { Moment, Time } from './clock.tsx';
 
 const GOOD = new Set(['valid', 'active', 'issued', 'success', 'ok', 'issue', 'enabled', 'current', 'alive']);
 const WAITING = new Set(['pending', 'approved', 'queue', 'degraded', 'overdue']);
@@ -11,26 +12,6 @@ const BAD = new Set(['revoked', 'rejected', 'failed', 'failure', 'down', 'refuse
 export function Badge({ of }: { readonly of: string }) {
   const kind = GOOD.has(of) ? 'good' : WAITING.has(of) ? 'waiting' : BAD.has(of) ? 'bad' : 'plain';
   return <span class={`badge ${kind}`}>{of}</span>;
-}
-
-/** A moment: near ones as a distance, all of them exactly on hovering. */
-export function Time({ at, empty = '—' }: { readonly at: string | null | undefined; readonly empty?: string }) {
-  if (at === null || at === undefined) return <span class="fine">{empty}</span>;
-  return (
-    <time dateTime={at} title={at}>
-      {ago(at)}
-    </time>
-  );
-}
-
-/** A moment, exactly. */
-export function Moment({ at, empty = '—' }: { readonly at: string | null | undefined; readonly empty?: string }) {
-  if (at === null || at === undefined) return <span class="fine">{empty}</span>;
-  return (
-    <time dateTime={at} title={at}>
-      {exactTime(at)} <span class="fine">({ago(at)})</span>
-    </time>
-  );
 }
 
 export function Names({ of }: { readonly of: readonly string[] }) {

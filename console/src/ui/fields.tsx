@@ -1,7 +1,11 @@
-/** Fields with their labels, and the filters of a list, which stand in its link. */
+/** Fields with their labels, and the filters of a list, which are part of its link. */
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
+import { timeZone } from '../preferences.ts';
 import { go, route, setQuery } from '../router.ts';
+import { labels } from '../service.ts';
+import { Drop } from './drop.tsx';
+import { isNarrow } from './screen.ts';
 import { dateOf, startOfDay } from './time.ts';
 
 interface FieldProps {
@@ -47,22 +51,44 @@ export const submitted =
 export interface Filter {
   readonly name: string;
   readonly label: string;
-  /** One of these; absent: any text, or a date. */
-  readonly options?: readonly string[];
-  readonly date?: boolean;
+  /** One of these, or of values with words for them. Absent: any text, a date, or a label of the server. */
+  readonly options?: readonly (string | readonly [value: string, words: string])[];
+  readonly kind?: 'date' | 'label';
   readonly placeholder?: string;
 }
 
-/** The first text field is what `/` leads to. */
+type Choice = readonly [value: string, words: string];
+
+/** What a filter offers to choose from; undefined: it takes any text. */
+function choicesOf({ options, kind }: Filter, now: string): readonly Choice[] | undefined {
+  const offered = kind === 'label' ? labels.value : options;
+  if (offered === undefined) return undefined;
+  const choices = offered.map((one): Choice => (typeof one === 'string' ? [one, one] : one));
+  const isKnown = now === '' || choices.some(([value]) => value === now);
+  return isKnown ? choices : [...choices, [now, now]];
+}
+
+/** In one line: the first field is the search, and choices are next to it. The others are behind a button, and chips show what they say. */
 export function Filters({ of, search }: { readonly of: readonly Filter[]; readonly search: string }) {
   const { path, query } = route.value;
   const read = (form: HTMLFormElement) =>
     setQuery(
       Object.fromEntries(
-        of.map(({ name, date }) => [name, date === true ? startOfDay(valueOf(form, name)) : valueOf(form, name)]),
+        of.map(({ name, kind }) => {
+          const [value, before] = [valueOf(form, name), query[name]];
+          if (kind !== 'date') return [name, value];
+          // A link may have a time of that day.
+          const isSame = before !== undefined && dateOf(before, timeZone.value) === value;
+          return [name, isSame ? before : startOfDay(value, timeZone.value)];
+        }),
       ),
     );
-  const isFiltered = of.some(({ name }) => query[name] !== undefined);
+  const [first, ...rest] = of;
+  const isInLine = (filter: Filter): boolean => !isNarrow.value && choicesOf(filter, '') !== undefined;
+  const inLine = rest.filter(isInLine);
+  const behind = rest.filter((filter) => !isInLine(filter));
+  const active = behind.filter(({ name }) => query[name] !== undefined);
+  const one = (filter: Filter) => <FilterField key={filter.name} filter={filter} now={query[filter.name] ?? ''} />;
   return (
     <form
       class="filters"
@@ -71,55 +97,85 @@ export function Filters({ of, search }: { readonly of: readonly Filter[]; readon
       key={JSON.stringify([path, query])}
       onSubmit={submitted(read)}
     >
-      {of.map((filter) => (
-        <Field key={filter.name} label={filter.label} name={filter.name}>
-          {(attributes) => <FilterInput filter={filter} attributes={attributes} value={query[filter.name] ?? ''} />}
-        </Field>
-      ))}
-      <div class="filter-actions">
-        <button type="submit">Search</button>
-        {isFiltered && (
+      {first !== undefined && one(first)}
+      {inLine.map(one)}
+      {behind.length > 0 && (
+        <Drop label={active.length === 0 ? 'Filters' : `Filters (${active.length})`}>
+          <div class="drop-fields">
+            {behind.map(one)}
+            <button type="submit" class="primary">
+              Apply
+            </button>
+          </div>
+        </Drop>
+      )}
+      {of.some(({ name }) => query[name] !== undefined) && (
+        <div class="chips">
+          {active.map((filter) => (
+            <Chip key={filter.name} filter={filter} value={query[filter.name] ?? ''} />
+          ))}
           <button type="button" class="quiet" onClick={() => go(path)}>
             Clear
           </button>
-        )}
-      </div>
+        </div>
+      )}
     </form>
   );
 }
 
-function FilterInput({
-  filter: { options, date, placeholder },
-  attributes,
-  value,
-}: {
-  readonly filter: Filter;
-  readonly attributes: object;
-  readonly value: string;
-}) {
-  if (options !== undefined)
-    return (
-      <select {...attributes} onChange={(event) => event.currentTarget.form?.requestSubmit()}>
-        <option value="" selected={value === ''}>
-          any
-        </option>
-        {options.map((option) => (
-          <option key={option} value={option} selected={option === value}>
-            {option}
-          </option>
-        ))}
-      </select>
-    );
-  if (date === true) return <input {...attributes} type="date" defaultValue={dateOf(value)} />;
+function Chip({ filter, value }: { readonly filter: Filter; readonly value: string }) {
+  const { name, label, kind } = filter;
+  const words =
+    kind === 'date'
+      ? dateOf(value, timeZone.value)
+      : (choicesOf(filter, value)?.find(([one]) => one === value)?.[1] ?? value);
   return (
-    <input
-      {...attributes}
-      type="search"
-      autoComplete="off"
-      spellcheck={false}
-      data-search
-      defaultValue={value}
-      {...(placeholder === undefined ? {} : { placeholder })}
-    />
+    <button
+      type="button"
+      class="chip"
+      title={`Remove this filter: ${label} ${words}`}
+      onClick={() => setQuery({ [name]: undefined })}
+    >
+      <span>
+        {label}: {words}
+      </span>
+      <span aria-hidden="true">✕</span>
+    </button>
+  );
+}
+
+function FilterField({ filter, now }: { readonly filter: Filter; readonly now: string }) {
+  const id = useId();
+  const { name, label, kind, placeholder } = filter;
+  const choices = choicesOf(filter, now);
+  return (
+    <div class={choices === undefined ? 'filter' : 'filter choice'}>
+      <label for={id}>{label}</label>
+      {choices !== undefined ? (
+        <select id={id} name={name} onChange={(event) => event.currentTarget.form?.requestSubmit()}>
+          <option value="" selected={now === ''}>
+            any
+          </option>
+          {choices.map(([value, words]) => (
+            <option key={value} value={value} selected={value === now}>
+              {words}
+            </option>
+          ))}
+        </select>
+      ) : kind === 'date' ? (
+        <input id={id} name={name} type="date" defaultValue={now === '' ? '' : dateOf(now, timeZone.value)} />
+      ) : (
+        <input
+          id={id}
+          name={name}
+          type="search"
+          autoComplete="off"
+          spellcheck={false}
+          data-search
+          defaultValue={now}
+          {...(placeholder === undefined ? {} : { placeholder })}
+        />
+      )}
+    </div>
   );
 }

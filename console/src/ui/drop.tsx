@@ -1,0 +1,35 @@
+/** A button that opens a panel below it, and closes it when the user is done. */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+
+interface DropProps {
+  readonly label: ComponentChildren;
+  readonly children: ComponentChildren;
+  /** Where the panel is: below the left end of the button, or its right end. */
+  readonly end?: boolean;
+}
+
+export function Drop({ label, children, end = false }: DropProps) {
+  const element = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    const close = (event: Event) => {
+      const box = element.current;
+      if (box?.open !== true) return;
+      if (event instanceof KeyboardEvent) {
+        if (event.key !== 'Escape') return;
+        box.querySelector('summary')?.focus();
+      } else if (event.target instanceof Node && box.contains(event.target)) return;
+      box.open = false;
+    };
+    for (const type of ['pointerdown', 'keydown', 'focusin']) document.addEventListener(type, close);
+    return () => {
+      for (const type of ['pointerdown', 'keydown', 'focusin']) document.removeEventListener(type, close);
+    };
+  }, []);
+  return (
+    <details class={end ? 'drop end' : 'drop'} ref={element}>
+      <summary class="button">{label}</summary>
+      <div class="drop-panel">{children}</div>
+    </details>
+  );
+}
