@@ -1924,7 +1924,7 @@ export interface components {
         };
         /** @description What devices need to know. */
         Service: {
-            /** @description The URL of the EST listener: the port that it listens on, and the host of the call, or the first DNS name of the server certificate if the certificate is not for that host. */
+            /** @description The URL of the EST listener. Its host is that of the call if the server certificate is for it, otherwise the first DNS name of the certificate. */
             est_url: string;
             /** @description The labels that the caller may name. */
             labels: string[];

@@ -30,7 +30,7 @@ interface TableProps<T> {
   readonly id: (item: T) => string;
 }
 
-/** One line for each item, a card on a phone. Text that is cut off is the tooltip, and unfolds while its row has the focus. */
+/** One line for each item, a card on a phone. Hovering shows text that is cut off, and the row with the focus unfolds. */
 export function Table<T>({ caption, columns: all, items, id }: TableProps<T>) {
   const columns = shownColumns(caption, all);
   return (

@@ -11,7 +11,7 @@ const Service = Type.Object(
   {
     est_url: Type.String({
       description:
-        'The URL of the EST listener: the port that it listens on, and the host of the call, or the first DNS name of the server certificate if the certificate is not for that host.',
+        'The URL of the EST listener. Its host is that of the call if the server certificate is for it, otherwise the first DNS name of the certificate.',
     }),
     labels: Type.Array(Type.String(), { description: 'The labels that the caller may name.' }),
   },
