@@ -21,7 +21,7 @@ interface Program {
 /** Runs the command that the arguments name. Resolves with the exit code. */
 export async function runCommand(program: Program, args: readonly string[], context: CommandContext): Promise<number> {
   const { name, commands, version } = program;
-  const line = read(commands, args);
+  const line = readLine(commands, args);
   const [first] = line.words;
   const group = commands.find((entry) => entry.kind === 'group' && entry.name === first?.value);
   if (group?.kind === 'group' && first !== undefined)
@@ -79,7 +79,7 @@ interface Line {
 }
 
 /** Parses with the options of all commands, so that an option's value is not taken for a word. */
-function read(commands: readonly Entry[], args: readonly string[]): Line {
+export function readLine(commands: readonly Entry[], args: readonly string[]): Line {
   const options = Object.fromEntries(
     commands.flatMap((entry) => (entry.kind === 'command' ? Object.entries(flagsOf(entry)) : [])),
   );
@@ -121,7 +121,10 @@ function flagsOf({ options }: Command): Record<string, OptionType> {
 }
 
 /** The command with the longest matching name. */
-function findCommand({ commands, unnamed }: Program, words: readonly string[]): Command | undefined {
+export function findCommand(
+  { commands, unnamed }: Pick<Program, 'commands' | 'unnamed'>,
+  words: readonly string[],
+): Command | undefined {
   const fitting = commands
     .filter((entry) => entry.kind === 'command')
     .filter(({ name }) =>

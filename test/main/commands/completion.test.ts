@@ -1,6 +1,8 @@
 /** Completion in real shells, and manual pages that groff accepts, both generated from the command tables. */
-import { existsSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
 import type { Entry } from '../../../src/main/commands/command.ts';
 import { manualPages } from '../../../src/main/commands/help.ts';
 import { COMMANDS, NOTES } from '../../../src/main/commands/table.ts';
@@ -14,6 +16,14 @@ type Completer = (...words: string[]) => Promise<string[]>;
 
 const scriptOf = async (shell: string): Promise<string> => (await estuary(['completion', shell])).out;
 
+/** `estuary` on the path, which the scripts call. */
+const folder = mkdtempSync(join(tmpdir(), 'estuary-completion-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+writeFileSync(join(folder, 'estuary'), `#!/bin/sh\nexec ${process.execPath} ${resolve('src/server.ts')} "$@"\n`, {
+  mode: 0o755,
+});
+const env = { PATH: `${folder}:${process.env['PATH'] ?? ''}` };
+
 const lines = (output: Buffer): string[] =>
   output
     .toString()
@@ -25,7 +35,7 @@ const bash: Completer = async (...words) => {
 COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
 _estuary
 printf '%s\\n' "\${COMPREPLY[@]}"`;
-  return lines(await run('bash', ['--norc', '-uc', script, 'bash', 'estuary', ...words], { cwd: '/etc/ssl' }));
+  return lines(await run('bash', ['--norc', '-uc', script, 'bash', 'estuary', ...words], { cwd: '/etc/ssl', env }));
 };
 
 /** zsh itself, but for the functions of its completion system, which want a terminal. */
@@ -33,18 +43,17 @@ const zsh: Completer = async (...words) => {
   const script = `compdef() { : }
 _describe() { print -l -- \${found%%:*} }
 _files() { print -- certs }
-compadd() { shift; print -l -- "$@" }
 ${await scriptOf('zsh')}
 words=("$@") CURRENT=$#
 _estuary`;
   const typed = words.at(-1) ?? '';
-  const offered = lines(await run('zsh', ['-fc', script, 'zsh', 'estuary', ...words]));
+  const offered = lines(await run('zsh', ['-fc', script, 'zsh', 'estuary', ...words], { env }));
   return offered.filter((one) => one.startsWith(typed));
 };
 
 const fish: Completer = async (...words) => {
   const script = `${await scriptOf('fish')}\ncd /etc/ssl\ncomplete -C "estuary $argv"`;
-  const offered = lines(await run('fish', ['--no-config', '-c', script, words.join(' ')]));
+  const offered = lines(await run('fish', ['--no-config', '-c', script, words.join(' ')], { env }));
   return offered.map((line) => (line.split('\t')[0] ?? '').replace(/\/$/, ''));
 };
 
@@ -58,27 +67,31 @@ const SHELLS: readonly (readonly [string, Completer])[] = (
 
 describe.each(SHELLS)('completion in %s', (_, offered) => {
   test('words of commands, those of families too', async () => {
-    expect(await offered('')).toEqual(expect.arrayContaining(['serve', 'audit', 'admin', 'client', 'completion']));
-    expect(await offered('adm')).toEqual(['admin']);
-    expect(await offered('admin', 'ot')).toEqual(['otp']);
-    const otp = await offered('admin', 'otp', '');
+    const [all, admin, families, otp, after] = await Promise.all([
+      offered(''),
+      offered('adm'),
+      offered('admin', 'ot'),
+      offered('admin', 'otp', ''),
+      offered('admin', '--url', 'otp', 'otp', 'sh'),
+    ]);
+    expect(all).toEqual(expect.arrayContaining(['serve', 'audit', 'admin', 'client', 'completion']));
+    expect([admin, families, after]).toEqual([['admin'], ['otp'], ['show']]);
     expect(otp.toSorted()).toEqual(['bulk', 'create', 'extend', 'list', 'revoke', 'show']);
-    expect(await offered('admin', '--url', 'otp', 'otp', 'sh')).toEqual(['show']);
   });
 
   test('options of a command, its words, files', async () => {
-    expect(await offered('admin', 'otp', 'list', '--sta')).toEqual(['--status']);
-    expect(await offered('backup', '--t')).toEqual(['--to']);
-    expect((await offered('admin', 'otp', 'list', '--status', '')).toSorted()).toEqual([
-      'active',
-      'consumed',
-      'expired',
-      'revoked',
+    const [option, other, words, word, argument, files, text] = await Promise.all([
+      offered('admin', 'otp', 'list', '--sta'),
+      offered('backup', '--t'),
+      offered('admin', 'otp', 'list', '--status', ''),
+      offered('admin', 'cert', 'revoke', '00', '--reason', 'keyC'),
+      offered('completion', 'f'),
+      offered('check', '--config', 'cert'),
+      offered('admin', 'otp', 'list', '--client-id', ''),
     ]);
-    expect(await offered('admin', 'cert', 'revoke', '00', '--reason', 'keyC')).toEqual(['keyCompromise']);
-    expect(await offered('completion', 'f')).toEqual(['fish']);
-    expect(await offered('check', '--config', 'cert')).toContain('certs');
-    expect(await offered('admin', 'otp', 'list', '--client-id', '')).toEqual([]);
+    expect([option, other, word, argument, text]).toEqual([['--status'], ['--to'], ['keyCompromise'], ['fish'], []]);
+    expect(words.toSorted()).toEqual(['active', 'consumed', 'expired', 'revoked']);
+    expect(files).toContain('certs');
   });
 });
 
