@@ -55,6 +55,8 @@ interface Value<R extends boolean> {
   readonly required: R;
   /** Allowed words, for help and completion; the command checks them. */
   readonly choices: readonly string[] | undefined;
+  /** For a time: the direction of a period such as 7d, 1 from now, -1 ago. */
+  readonly towards?: 1 | -1;
 }
 
 /** A repeatable option. */
@@ -100,6 +102,7 @@ export const required = (placeholder: string, about: string, choices?: readonly 
   required: true,
   choices,
 });
+export const time = (about: string, towards: 1 | -1): Value<false> => ({ ...value('TIME', about), towards });
 export const values = (placeholder: string, about: string): ManyValues => ({ kind: 'values', placeholder, about });
 export const argument = (about: string, choices?: readonly string[]): Argument => ({
   kind: 'argument',

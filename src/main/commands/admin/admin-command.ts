@@ -11,10 +11,11 @@ import {
   UsageError,
   type Values,
 } from '../command.ts';
-import { AdminClient, type Method, type Query } from './client.ts';
+import { AdminClient, type Query } from './client.ts';
 import { CONNECTION, readConnection } from './connection.ts';
 import type { JsonRecord } from './json.ts';
-import { type FormatValues, printRecord } from './output.ts';
+import { formatOf, printRecord } from './output.ts';
+import { readTime } from './times.ts';
 
 /** Output format; tables by default. */
 export const FORMATS = {
@@ -63,20 +64,49 @@ export function adminCommand<const O extends Options>(
   );
 }
 
-interface RecordCall {
-  readonly method?: Method;
-  readonly path: string;
-  readonly query?: Query;
-  readonly body?: JsonRecord;
+/** The parameters of a call, from the options of the same names; without arguments, and without options not given. */
+export function queryOf(options: Options, values: Readonly<Record<string, unknown>>, now: number): Query {
+  const query: Record<string, string> = {};
+  for (const [name, option] of Object.entries(options)) {
+    const given = values[name];
+    const text = given === true ? 'true' : given;
+    if (option.kind === 'argument' || typeof text !== 'string' || text === '') continue;
+    const towards = option.kind === 'value' ? option.towards : undefined;
+    query[name === 'ca-label' ? 'ca' : name.replaceAll('-', '_')] =
+      towards === undefined ? text : readTime(`--${name}`, text, now, towards);
+  }
+  return query;
 }
 
-/** A command that prints the record in a call's response. @param callOf may throw UsageError */
-export function records<V extends FormatValues>(callOf: (values: V, now: number) => RecordCall) {
-  return async (values: V, session: Session): Promise<number> => {
-    const { method = 'GET', path, ...call } = callOf(values, session.now());
-    printRecord(await session.client.record(method, path, call), values, session);
+/** Fills the arguments into a path such as `/admin/otp/{id}`. */
+const pathOf = (template: string, values: Readonly<Record<string, unknown>>): string =>
+  template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(values[name])));
+
+/**
+ * A command that makes one call and prints the record in its response. Arguments fill the path; options are the query.
+ * @param body its fields, instead of a query; may throw UsageError
+ */
+export function recordCommand<const O extends Options>(
+  name: string,
+  summary: string,
+  call: string,
+  roles: readonly string[],
+  options: O,
+  body?: (values: Values<NoInfer<O>>, now: number) => JsonRecord | Promise<JsonRecord>,
+): Command {
+  const [method = '', template = ''] = call.split(' ');
+  const run = async (values: Values<O & typeof FORMATS>, session: Session): Promise<number> => {
+    const format: Values<typeof FORMATS> = values;
+    formatOf(format);
+    const path = pathOf(template, values);
+    const sent =
+      body === undefined
+        ? { query: queryOf(options, values, session.now()) }
+        : { body: await body(values, session.now()) };
+    printRecord(await session.client.record(method, path, sent), format, session);
     return EXIT.ok;
   };
+  return adminCommand<O & typeof FORMATS>(name, summary, { ...options, ...FORMATS }, run, { calls: [call], roles });
 }
 
 /**

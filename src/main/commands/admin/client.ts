@@ -13,8 +13,6 @@ const SILENCE = 600_000;
 /** Milliseconds to connect. */
 const CONNECTING = 15_000;
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
-
 export interface Query {
   readonly [parameter: string]: string | number | undefined;
 }
@@ -41,7 +39,7 @@ export class AdminClient {
   }
 
   /** The record in the response; empty for 204. @throws CommandError */
-  async record(method: Method, path: string, call: Call = {}): Promise<JsonRecord> {
+  async record(method: string, path: string, call: Call = {}): Promise<JsonRecord> {
     const answer = await this.open(method, path, call);
     if (answer.statusCode === 204) {
       answer.resume();
@@ -51,12 +49,12 @@ export class AdminClient {
   }
 
   /** The response body as text. @throws CommandError */
-  async text(method: Method, path: string, call: Call = {}): Promise<string> {
+  async text(method: string, path: string, call: Call = {}): Promise<string> {
     return this.#read(await this.open(method, path, call));
   }
 
   /** A successful response, before its body. @throws CommandError */
-  async open(method: Method, path: string, call: Call = {}): Promise<IncomingMessage> {
+  async open(method: string, path: string, call: Call = {}): Promise<IncomingMessage> {
     const answer = await this.#send(method, path, call);
     const status = answer.statusCode ?? 0;
     if (status >= 200 && status < 300) return answer;
@@ -111,7 +109,7 @@ export class AdminClient {
   }
 
   #send(
-    method: Method,
+    method: string,
     path: string,
     { query = {}, body, rows, accept = 'application/json', headers: more = {} }: Call,
   ): Promise<IncomingMessage> {

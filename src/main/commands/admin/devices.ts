@@ -4,11 +4,11 @@ import { describe } from '../../../errors.ts';
 import { InputError } from '../../../pki/input-error.ts';
 import { parseCertificate, parsePemCertificates } from '../../../pki/x509/certificate.ts';
 import { spkiHash } from '../../../pki/x509/public-key.ts';
-import { argument, type Entry, EXIT, flag, UsageError, value, values } from '../command.ts';
-import { adminCommand, confirm, FORMATS, records, type Session, YES } from './admin-command.ts';
+import { argument, type Entry, EXIT, flag, time, UsageError, value, type Values, values } from '../command.ts';
+import { adminCommand, confirm, FORMATS, recordCommand, type Session, YES } from './admin-command.ts';
 import { type JsonRecord, recordsAt } from './json.ts';
-import { DEVICES, formatOf, type FormatValues, inWords, printRecord } from './output.ts';
-import { LIST, lists } from './list.ts';
+import { DEVICES, formatOf, inWords, printRecord } from './output.ts';
+import { listCommand } from './list.ts';
 import { sendRows } from './send-rows.ts';
 import { readTime } from './times.ts';
 
@@ -26,48 +26,45 @@ const described = {
   'match-san': value('NAME', 'one of its alternative names: DNS:a, IP:192.0.2.1, email:…, URI:…'),
   'match-fingerprint': value('HEX', "SHA-256 of the device's certificate"),
   attribute: values('NAME=TEXT', 'for the names in its certificates'),
-  'not-after': value('TIME', 'when the registration expires: a time, or a period such as 365d'),
+  'not-after': time('when the registration expires: a time, or a period such as 365d', 1),
   note: value('TEXT', 'a note'),
 };
 
+const CREATE = {
+  id,
+  ...described,
+  disabled: flag('register it as disabled'),
+  upsert: flag('change the given fields if the device is already registered'),
+  ...FORMATS,
+};
+const CHANGE = {
+  id,
+  ...described,
+  clear: values('FIELD', 'field to remove: ca, match, attributes, not_after or note'),
+  ...FORMATS,
+};
+const DELETE = { id, revoke: flag('also revoke its certificates'), ...YES };
+
 export const DEVICE_COMMANDS: readonly Entry[] = [
-  adminCommand(
+  listCommand(
     'device list',
     'List the registered devices. The output of --csv can be imported again.',
+    reading,
     {
       id: value('ID', 'the complete ID'),
       'ca-label': value('LABEL', 'devices that can enroll only at this CA'),
       enabled: value('YESNO', 'true: enabled devices; false: disabled devices', ['true', 'false']),
-      ...LIST,
     },
-    lists({
-      path: '/admin/devices',
-      kind: DEVICES,
-      filters: { id: 'id', 'ca-label': 'ca', enabled: 'enabled' },
-      csv: true,
-    }),
-    { calls: ['GET /admin/devices'], roles: reading },
+    { path: '/admin/devices', kind: DEVICES, csv: true },
   ),
-  adminCommand(
+  recordCommand(
     'device show',
     'Show one device with its certificates, tokens, requests and audit records.',
-    { id, ...FORMATS },
-    records(({ id: one }) => ({ path: `/admin/devices/${encodeURIComponent(one)}` })),
-    { calls: ['GET /admin/devices/{id}'], roles: reading },
+    'GET /admin/devices/{id}',
+    reading,
+    { id },
   ),
-  adminCommand(
-    'device create',
-    'Register a device.',
-    {
-      id,
-      ...described,
-      disabled: flag('register it as disabled'),
-      upsert: flag('change the given fields if the device is already registered'),
-      ...FORMATS,
-    },
-    createDevice,
-    { calls: ['POST /admin/devices'], roles },
-  ),
+  adminCommand('device create', 'Register a device.', CREATE, createDevice, { calls: ['POST /admin/devices'], roles }),
   adminCommand(
     'device import',
     'Register the devices in a file.',
@@ -90,70 +87,40 @@ export const DEVICE_COMMANDS: readonly Entry[] = [
         'Prints one result per row in the format of the file: the device, or row, code and message. The exit code is 1 if a row failed. With --upsert, an absent column or an empty cell changes nothing.',
     },
   ),
-  adminCommand(
-    'device change',
-    'Change a device. Other fields stay unchanged.',
-    {
-      id,
-      ...described,
-      clear: values('FIELD', 'field to remove: ca, match, attributes, not_after or note'),
-      ...FORMATS,
-    },
-    changeDevice,
-    {
-      calls: ['PATCH /admin/devices/{id}'],
-      roles,
-      about: 'match and attributes are replaced as a whole.',
-    },
-  ),
-  adminCommand(
+  adminCommand('device change', 'Change a device. Other fields stay unchanged.', CHANGE, changeDevice, {
+    calls: ['PATCH /admin/devices/{id}'],
+    roles,
+    about: 'match and attributes are replaced as a whole.',
+  }),
+  recordCommand(
     'device disable',
     'Disable a device: it gets no new certificates. Its certificates stay valid.',
-    { id, ...FORMATS },
-    records(({ id: one }) => switched(one, false)),
-    { calls: ['PATCH /admin/devices/{id}'], roles },
+    'PATCH /admin/devices/{id}',
+    roles,
+    { id },
+    () => ({ enabled: false }),
   ),
-  adminCommand(
+  recordCommand(
     'device enable',
     'Enable a device: it can get certificates again.',
-    { id, ...FORMATS },
-    records(({ id: one }) => switched(one, true)),
-    { calls: ['PATCH /admin/devices/{id}'], roles },
+    'PATCH /admin/devices/{id}',
+    roles,
+    { id },
+    () => ({ enabled: true }),
   ),
   adminCommand(
     'device delete',
     'Delete a device. Its certificates do not pass to a later device with the same ID.',
-    { id, revoke: flag('also revoke its certificates'), ...YES },
+    DELETE,
     deleteDevice,
     { calls: ['DELETE /admin/devices/{id}', 'GET /admin/devices/{id}'], roles },
   ),
 ];
 
-const switched = (id: string, enabled: boolean) =>
-  ({ method: 'PATCH', path: `/admin/devices/${encodeURIComponent(id)}`, body: { enabled } }) as const;
-
-interface DeviceValues extends FormatValues {
-  readonly id: string;
-  readonly 'ca-label': string | undefined;
-  readonly 'match-issuer': string | undefined;
-  readonly 'match-issuer-spki': string | undefined;
-  readonly 'issuer-file': string | undefined;
-  readonly 'match-serial-number': string | undefined;
-  readonly 'match-common-name': string | undefined;
-  readonly 'match-san': string | undefined;
-  readonly 'match-fingerprint': string | undefined;
-  readonly attribute: readonly string[];
-  readonly 'not-after': string | undefined;
-  readonly note: string | undefined;
-}
-
 /** Fields that can be cleared, with their empty values. */
 const CLEARED: JsonRecord = { ca: null, match: null, attributes: {}, not_after: null, note: null };
 
-async function createDevice(
-  values: DeviceValues & { readonly disabled: boolean; readonly upsert: boolean },
-  session: Session,
-): Promise<number> {
+async function createDevice(values: Values<typeof CREATE>, session: Session): Promise<number> {
   formatOf(values);
   const { id, disabled, upsert } = values;
   const body = { id, ...(await fieldsOf(values, session.now())), ...(disabled ? { enabled: false } : {}) };
@@ -162,10 +129,7 @@ async function createDevice(
   return EXIT.ok;
 }
 
-async function changeDevice(
-  values: DeviceValues & { readonly clear: readonly string[] },
-  session: Session,
-): Promise<number> {
+async function changeDevice(values: Values<typeof CHANGE>, session: Session): Promise<number> {
   formatOf(values);
   const unknown = values.clear.find((name) => !Object.hasOwn(CLEARED, name));
   if (unknown !== undefined)
@@ -180,7 +144,7 @@ async function changeDevice(
   return EXIT.ok;
 }
 
-async function fieldsOf(values: DeviceValues, now: number): Promise<JsonRecord> {
+async function fieldsOf(values: Values<typeof described>, now: number): Promise<JsonRecord> {
   const { 'ca-label': ca, note, 'not-after': end, 'issuer-file': file } = values;
   if (file !== undefined && values['match-issuer-spki'] !== undefined)
     throw new UsageError('--issuer-file and --match-issuer-spki exclude each other');
@@ -225,10 +189,7 @@ function readAttribute(text: string): readonly [string, string] {
 const given = (fields: JsonRecord): JsonRecord =>
   Object.fromEntries(Object.entries(fields).filter(([, one]) => one !== undefined));
 
-async function deleteDevice(
-  { id, revoke, yes }: { readonly id: string; readonly revoke: boolean; readonly yes: boolean },
-  session: Session,
-): Promise<number> {
+async function deleteDevice({ id, revoke, yes }: Values<typeof DELETE>, session: Session): Promise<number> {
   const path = `/admin/devices/${encodeURIComponent(id)}`;
   const device = await session.client.record('GET', path);
   const valid = recordsAt(device, 'certificates').filter(({ status }) => status === 'valid').length;

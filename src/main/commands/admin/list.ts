@@ -1,12 +1,12 @@
 /** Prints paginated lists as tables, JSON or CSV, once or continuously. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { CommandError, EXIT, flag, UsageError, value, type Values } from '../command.ts';
+import { type Command, CommandError, EXIT, flag, type Options, UsageError, value, type Values } from '../command.ts';
 import { progress } from '../progress.ts';
-import { FORMATS, type Session } from './admin-command.ts';
+import { adminCommand, FORMATS, queryOf, type Session } from './admin-command.ts';
 import type { Query } from './client.ts';
 import { type JsonRecord, recordsAt, textAt } from './json.ts';
 import { csvOf, formatOf, type Kind, tableOf } from './output.ts';
-import { readCount, readTime } from './times.ts';
+import { readCount } from './times.ts';
 
 /** The options of every list, in addition to its filters. */
 export const LIST = {
@@ -22,10 +22,6 @@ export const LIST = {
 interface ListSpec {
   readonly path: string;
   readonly kind: Kind;
-  /** Filter options by the API's names. */
-  readonly filters: Readonly<Record<string, string>>;
-  /** Filters that are times, and the direction of relative times. */
-  readonly times?: Readonly<Record<string, 1 | -1>>;
   /** Whether the server returns CSV. */
   readonly csv: boolean;
 }
@@ -35,14 +31,24 @@ type ListValues = Values<typeof LIST>;
 const MOST_A_PAGE = 1000;
 const DEFAULT_LIMIT = 100;
 
-export const lists =
-  (spec: ListSpec) =>
-  (values: ListValues, session: Session): Promise<number> =>
-    list(spec, values, session);
+/** A command that prints a list. @param filters options that are parameters of the call */
+export function listCommand(
+  name: string,
+  summary: string,
+  roles: readonly string[],
+  filters: Options,
+  spec: ListSpec,
+): Command {
+  const run = (values: ListValues, session: Session): Promise<number> => {
+    const query = queryOf({ ...filters, order: LIST.order }, values, session.now());
+    return list(spec, query, values, session);
+  };
+  const extras = { calls: [`GET ${spec.path}`], roles };
+  return adminCommand<typeof LIST>(name, summary, { ...filters, ...LIST }, run, extras);
+}
 
-async function list(spec: ListSpec, values: ListValues, session: Session): Promise<number> {
+async function list(spec: ListSpec, filters: Query, values: ListValues, session: Session): Promise<number> {
   const format = formatOf(values);
-  const filters = readFilters(spec, values, session.now());
   const limit = readCount('--limit', values.limit);
   if (limit !== undefined && values.all) throw new UsageError('--limit and --all exclude each other');
   const interval = readCount('--interval', values.interval);
@@ -62,29 +68,10 @@ async function list(spec: ListSpec, values: ListValues, session: Session): Promi
       throw new UsageError('--csv prints everything that matches: it cannot be combined with --limit or --cursor');
     return printCsv(spec, filters, session);
   }
-  const pages = pagesOf(
-    spec,
-    { ...filters, cursor: values.cursor },
-    values.all ? Infinity : (limit ?? DEFAULT_LIMIT),
-    session,
-  );
+  const most = values.all ? Infinity : (limit ?? DEFAULT_LIMIT);
+  const pages = pagesOf(spec.path, { ...filters, cursor: values.cursor }, most, session);
   if (format === 'json') return printJson(pages, session);
   return format === 'csv' ? printOwnCsv(pages, session) : printTable(spec.kind, pages, session);
-}
-
-export function readFilters(
-  { filters, times = {} }: Pick<ListSpec, 'filters' | 'times'>,
-  values: Readonly<Record<string, unknown>>,
-  now: number,
-): Query {
-  const query: Record<string, string> = {};
-  for (const [option, parameter] of Object.entries({ ...filters, order: 'order' })) {
-    const given = values[option];
-    if (typeof given !== 'string' || given === '') continue;
-    const towards = times[option];
-    query[parameter] = towards === undefined ? given : readTime(`--${option}`, given, now, towards);
-  }
-  return query;
 }
 
 interface Page {
@@ -94,12 +81,7 @@ interface Page {
 }
 
 /** @param most items */
-async function* pagesOf(
-  { path }: Pick<ListSpec, 'path'>,
-  query: Query,
-  most: number,
-  { client }: Pick<Session, 'client'>,
-): AsyncGenerator<Page> {
+async function* pagesOf(path: string, query: Query, most: number, { client }: Session): AsyncGenerator<Page> {
   let [left, cursor] = [most, query['cursor']];
   do {
     const limit = Math.min(left, MOST_A_PAGE);
@@ -180,7 +162,6 @@ interface Watched {
 
 /** Maximum remembered records. */
 const REMEMBERED = 20_000;
-const MOST = 1000;
 
 /** Continues while the server is down; ends if it rejects the call. @throws CommandError */
 async function watch(watched: Watched, session: Session): Promise<number> {
@@ -205,16 +186,10 @@ async function watch(watched: Watched, session: Session): Promise<number> {
   }
 }
 
-async function newest({ path, filters, limit }: Watched, { client }: Session): Promise<readonly JsonRecord[]> {
-  const items: JsonRecord[] = [];
-  let cursor: string | undefined;
-  do {
-    const query = { order: 'desc', ...filters, cursor, limit: Math.min(limit - items.length, MOST) };
-    const page = await client.record('GET', path, { query });
-    items.push(...recordsAt(page, 'items'));
-    cursor = typeof page['next_cursor'] === 'string' ? page['next_cursor'] : undefined;
-  } while (cursor !== undefined && items.length < limit);
-  return items;
+async function newest({ path, filters, limit }: Watched, session: Session): Promise<readonly JsonRecord[]> {
+  const found: JsonRecord[] = [];
+  for await (const { items } of pagesOf(path, { order: 'desc', ...filters }, limit, session)) found.push(...items);
+  return found;
 }
 
 function draw(items: readonly JsonRecord[], { kind, seconds }: Watched, session: Session): void {

@@ -1,12 +1,12 @@
 /** `estuary admin otp …`: one-time passwords. */
 import { resolve } from 'node:path';
 import { type Enrollment, EST_PORT, estUrl, qrText, readyLines, WELL_KNOWN } from '../../../ready-lines.ts';
-import { argument, type Entry, EXIT, flag, required, UsageError, value } from '../command.ts';
-import { adminCommand, confirm, FORMATS, records, type Session, YES } from './admin-command.ts';
+import { argument, type Entry, EXIT, flag, required, time, UsageError, value, type Values } from '../command.ts';
+import { adminCommand, confirm, FORMATS, queryOf, recordCommand, type Session, YES } from './admin-command.ts';
 import type { Connection } from './connection.ts';
 import { textAt } from './json.ts';
-import { formatOf, type FormatValues, inWords, OTPS, printRecord } from './output.ts';
-import { LIST, lists } from './list.ts';
+import { formatOf, inWords, OTPS, printRecord } from './output.ts';
+import { listCommand } from './list.ts';
 import { sendRows } from './send-rows.ts';
 import { readCount, readTime } from './times.ts';
 
@@ -14,26 +14,25 @@ const id = argument('ID of the token, as in the list');
 const roles = ['admin', 'ra'];
 const EXPIRES = 'expiry: 2030-01-31T12:00:00Z, a date, or a period such as 12h or 30d';
 
+const CREATE = {
+  'client-id': argument('the client_id of the device'),
+  'max-uses': value('N', 'number of certificates (default otp.max_uses)'),
+  'expires-at': time(EXPIRES, 1),
+  'ca-label': value('LABEL', 'the token works only at this CA'),
+  'est-url': value('URL', 'the EST listener, for the commands (or ESTUARY_EST_URL, or est_url of the profile)'),
+  'est-ca': value('FILE', 'PEM: the CAs of its certificate, for the commands (default --ca)'),
+  qr: flag('also print a QR code'),
+  ...FORMATS,
+};
+const REVOKE = { id, ...YES };
+
 export const OTP_COMMANDS: readonly Entry[] = [
   adminCommand(
     'otp create',
     'Create a one-time password, and print commands that enroll a device with it.',
-    {
-      'client-id': argument('the client_id of the device'),
-      'max-uses': value('N', 'number of certificates (default otp.max_uses)'),
-      'expires-at': value('TIME', EXPIRES),
-      'ca-label': value('LABEL', 'the token works only at this CA'),
-      'est-url': value('URL', 'the EST listener, for the commands (or ESTUARY_EST_URL, or est_url of the profile)'),
-      'est-ca': value('FILE', 'PEM: the CAs of its certificate, for the commands (default --ca)'),
-      qr: flag('also print a QR code'),
-      ...FORMATS,
-    },
+    CREATE,
     createToken,
-    {
-      calls: ['POST /admin/otp'],
-      roles,
-      about: 'The password is shown only once: the server stores a hash.',
-    },
+    { calls: ['POST /admin/otp'], roles, about: 'The password is shown only once: the server stores a hash.' },
   ),
   adminCommand(
     'otp bulk',
@@ -54,63 +53,42 @@ export const OTP_COMMANDS: readonly Entry[] = [
         'Prints one result per row in the format of the file: the token, or row, code and message. The exit code is 1 if a row failed. The command first measures how long the hashes take and shows an estimate.',
     },
   ),
-  adminCommand(
+  listCommand(
     'otp list',
     'List the one-time passwords. Secrets are never shown.',
+    roles,
     {
       'client-id': value('ID', 'the client_id of the device'),
       status: value('STATUS', 'active, consumed, expired or revoked', ['active', 'consumed', 'expired', 'revoked']),
-      ...LIST,
     },
-    lists({ path: '/admin/otp', kind: OTPS, filters: { 'client-id': 'client_id', status: 'status' }, csv: true }),
-    { calls: ['GET /admin/otp'], roles },
+    { path: '/admin/otp', kind: OTPS, csv: true },
   ),
-  adminCommand(
-    'otp show',
-    'Show a one-time password, without its secret.',
-    { id, ...FORMATS },
-    records(({ id: one }) => ({ path: `/admin/otp/${encodeURIComponent(one)}` })),
-    { calls: ['GET /admin/otp/{id}'], roles },
-  ),
-  adminCommand(
+  recordCommand('otp show', 'Show a one-time password, without its secret.', 'GET /admin/otp/{id}', roles, { id }),
+  recordCommand(
     'otp extend',
     'Change the expiry date of a one-time password. An expired one becomes valid again.',
-    { id, 'expires-at': required('TIME', EXPIRES), ...FORMATS },
-    records((values, now) => ({
-      method: 'PATCH',
-      path: `/admin/otp/${encodeURIComponent(values.id)}`,
-      body: { expires_at: readTime('--expires-at', values['expires-at'], now, 1) },
-    })),
-    { calls: ['PATCH /admin/otp/{id}'], roles },
+    'PATCH /admin/otp/{id}',
+    roles,
+    { id, 'expires-at': required('TIME', EXPIRES) },
+    (values, now) => ({ expires_at: readTime('--expires-at', values['expires-at'], now, 1) }),
   ),
-  adminCommand('otp revoke', 'Revoke a one-time password.', { id, ...YES }, revokeToken, {
+  adminCommand('otp revoke', 'Revoke a one-time password.', REVOKE, revokeToken, {
     calls: ['DELETE /admin/otp/{id}', 'GET /admin/otp/{id}'],
     roles,
   }),
 ];
 
-interface OtpCreateValues extends FormatValues {
-  readonly 'client-id': string;
-  readonly 'max-uses': string | undefined;
-  readonly 'expires-at': string | undefined;
-  readonly 'ca-label': string | undefined;
-  readonly 'est-url': string | undefined;
-  readonly 'est-ca': string | undefined;
-  readonly qr: boolean;
-}
-
-async function createToken(values: OtpCreateValues, session: Session): Promise<number> {
+async function createToken(values: Values<typeof CREATE>, session: Session): Promise<number> {
   const format = formatOf(values);
   const { 'client-id': client_id, 'ca-label': ca } = values;
   const max_uses = readCount('--max-uses', values['max-uses']);
-  const ends = values['expires-at'];
   const est = estUrlOf(values['est-url'], session.client.connection);
   const record = await session.client.record('POST', '/admin/otp', {
     body: {
       client_id,
-      ...(max_uses === undefined ? {} : { max_uses }),
-      ...(ends === undefined ? {} : { expires_at: readTime('--expires-at', ends, session.now(), 1) }),
-      ...(ca === undefined ? {} : { ca }),
+      max_uses,
+      ca,
+      ...queryOf({ 'expires-at': CREATE['expires-at'] }, values, session.now()),
     },
   });
   const anchors = values['est-ca'] ?? session.client.connection.files.ca;
@@ -174,10 +152,7 @@ async function enrollmentQr(enrollment: Enrollment): Promise<string> {
   return text;
 }
 
-async function revokeToken(
-  { id, yes }: { readonly id: string; readonly yes: boolean },
-  session: Session,
-): Promise<number> {
+async function revokeToken({ id, yes }: Values<typeof REVOKE>, session: Session): Promise<number> {
   const path = `/admin/otp/${encodeURIComponent(id)}`;
   const record = await session.client.record('GET', path);
   await confirm(

@@ -1,56 +1,53 @@
 /** `estuary admin overview|statistics|history|configuration|events`. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { CommandError, type Entry, EXIT, value } from '../command.ts';
+import { CommandError, type Entry, EXIT, time, value, type Values } from '../command.ts';
 import { printable } from '../text-table.ts';
-import { adminCommand, FORMATS, records, type Session } from './admin-command.ts';
+import { adminCommand, FORMATS, queryOf, recordCommand, type Session } from './admin-command.ts';
 import { asRecord, recordsAt } from './json.ts';
-import { cell, csvOf, formatOf, type FormatValues, kindOf, printRecord, tableOf } from './output.ts';
-import { readTime } from './times.ts';
+import { cell, csvOf, formatOf, kindOf, printRecord, tableOf } from './output.ts';
 
 const seeing = ['admin', 'ra', 'auditor', 'operator'];
 
+const PERIOD = {
+  since: time('from this time on, or the last period, such as 7d', -1),
+  until: time('up to this time', -1),
+  'ca-label': value('LABEL', "a CA's label"),
+};
+const STATISTICS = {
+  ...PERIOD,
+  by: value('INTERVAL', 'hour (the default) or day', ['hour', 'day']),
+  ...FORMATS,
+};
+
 export const OVERVIEW_COMMANDS: readonly Entry[] = [
-  adminCommand(
+  recordCommand(
     'overview',
     'Show the state of the service. Parts that your roles do not include are left out.',
-    FORMATS,
-    records(() => ({ path: '/admin/overview' })),
-    { calls: ['GET /admin/overview'], roles: seeing },
+    'GET /admin/overview',
+    seeing,
+    {},
   ),
-  adminCommand(
-    'statistics',
-    'Show issuance, renewals and rejections over time.',
-    {
-      since: value('TIME', 'from this time on, or the last period, such as 7d'),
-      until: value('TIME', 'up to this time'),
-      by: value('INTERVAL', 'hour (the default) or day', ['hour', 'day']),
-      'ca-label': value('LABEL', "a CA's label"),
-      ...FORMATS,
-    },
-    statistics,
-    { calls: ['GET /admin/statistics'], roles: seeing },
-  ),
-  adminCommand(
+  adminCommand('statistics', 'Show issuance, renewals and rejections over time.', STATISTICS, statistics, {
+    calls: ['GET /admin/statistics'],
+    roles: seeing,
+  }),
+  recordCommand(
     'history',
     'Show everything about a device, a requester or a request.',
+    'GET /admin/history',
+    ['admin', 'ra', 'auditor'],
     {
       device: value('ID', 'ID of a device, also of a deleted one'),
       requester: value('NAME', 'the requester, as in certificates'),
       'request-id': value('ID', 'ID of a request'),
-      ...FORMATS,
     },
-    records((values) => ({
-      path: '/admin/history',
-      query: { device: values.device, requester: values.requester, request_id: values['request-id'] },
-    })),
-    { calls: ['GET /admin/history'], roles: ['admin', 'ra', 'auditor'] },
   ),
-  adminCommand(
+  recordCommand(
     'configuration',
     'Show the configuration in force, without its secrets.',
-    FORMATS,
-    records(() => ({ path: '/admin/configuration' })),
-    { calls: ['GET /admin/configuration'], roles: ['admin', 'operator'] },
+    'GET /admin/configuration',
+    ['admin', 'operator'],
+    {},
   ),
   adminCommand('events', 'Follow the audit records until interrupted.', { json: FORMATS.json }, follow, {
     calls: ['GET /admin/events'],
@@ -58,23 +55,9 @@ export const OVERVIEW_COMMANDS: readonly Entry[] = [
   }),
 ];
 
-interface StatisticsValues extends FormatValues {
-  readonly since: string | undefined;
-  readonly until: string | undefined;
-  readonly by: string | undefined;
-  readonly 'ca-label': string | undefined;
-}
-
-async function statistics(values: StatisticsValues, session: Session): Promise<number> {
+async function statistics(values: Values<typeof STATISTICS>, session: Session): Promise<number> {
   const format = formatOf(values);
-  const time = (option: string, text: string | undefined): string | undefined =>
-    text === undefined ? undefined : readTime(option, text, session.now(), -1);
-  const query = {
-    since: time('--since', values.since),
-    until: time('--until', values.until),
-    interval: values.by,
-    ca: values['ca-label'],
-  };
+  const query = { ...queryOf(PERIOD, values, session.now()), interval: values.by };
   const record = await session.client.record('GET', '/admin/statistics', { query });
   const items = recordsAt(record, 'items');
   if (format === 'json') printRecord(record, values, session);

@@ -1,48 +1,46 @@
 /** `estuary admin request …` (approval queue) and `check` (dry run of a request). */
 import { REQUEST_STATUSES } from '../../../store/request-state.ts';
-import { argument, type Entry, EXIT, required, UsageError, value } from '../command.ts';
-import { adminCommand, confirm, FORMATS, records, type Session, YES } from './admin-command.ts';
+import { argument, type Entry, EXIT, required, UsageError, value, type Values } from '../command.ts';
+import { adminCommand, confirm, FORMATS, recordCommand, type Session, YES } from './admin-command.ts';
 import { readInput } from './connection.ts';
 import { textAt } from './json.ts';
 import { formatOf, type FormatValues, inWords, printRecord, REQUESTS } from './output.ts';
-import { LIST, lists } from './list.ts';
+import { listCommand } from './list.ts';
 
 const id = argument('ID of the request, as in the list');
 const reading = ['admin', 'ra', 'auditor'];
 const deciding = ['admin', 'ra'];
 
+const CHECK = {
+  csr: required('FILE', 'PKCS #10, PEM'),
+  'ca-label': required('LABEL', 'the CA that would get it'),
+  'client-id': value('ID', 'as the holder of a one-time password for this client_id'),
+  principal: value('NAME', 'as this Kerberos principal with its realm'),
+  certificate: value('FILE', 'as the holder of this certificate: PEM, then its intermediates'),
+  device: value('ID', 'as this registered device, with any method of authentication'),
+  ...FORMATS,
+};
+
 export const REQUEST_COMMANDS: readonly Entry[] = [
-  adminCommand(
+  listCommand(
     'request list',
     'List the requests that were queued for approval.',
+    reading,
     {
       status: value('STATUS', REQUEST_STATUSES.join(', '), REQUEST_STATUSES),
       'ca-label': value('LABEL', "a CA's label"),
       requester: value('NAME', 'the requester'),
       device: value('ID', 'ID of a registered device'),
-      ...LIST,
     },
-    lists({
-      path: '/admin/requests',
-      kind: REQUESTS,
-      filters: { status: 'status', 'ca-label': 'ca', requester: 'requester', device: 'device' },
-      csv: true,
-    }),
-    { calls: ['GET /admin/requests'], roles: reading },
+    { path: '/admin/requests', kind: REQUESTS, csv: true },
   ),
-  adminCommand(
-    'request show',
-    'Show one request with its CSR.',
-    { id, ...FORMATS },
-    records(({ id: one }) => ({ path: `/admin/requests/${encodeURIComponent(one)}` })),
-    { calls: ['GET /admin/requests/{id}'], roles: reading },
-  ),
-  adminCommand(
+  recordCommand('request show', 'Show one request with its CSR.', 'GET /admin/requests/{id}', reading, { id }),
+  recordCommand(
     'request check',
     'Check what an approval of a request would lead to, without effect.',
-    { id, ...FORMATS },
-    records(({ id: one }) => ({ path: `/admin/requests/${encodeURIComponent(one)}/check` })),
-    { calls: ['GET /admin/requests/{id}/check'], roles: reading },
+    'GET /admin/requests/{id}/check',
+    reading,
+    { id },
   ),
   adminCommand(
     'request approve',
@@ -59,21 +57,11 @@ export const REQUEST_COMMANDS: readonly Entry[] = [
       decide(values, { call: 'reject', question: 'Reject this request?', body: { reason: values.reason } }, session),
     { calls: ['POST /admin/requests/{id}/reject', 'GET /admin/requests/{id}'], roles: deciding },
   ),
-  adminCommand(
-    'check',
-    'Check what would happen to a request, without effect.',
-    {
-      csr: required('FILE', 'PKCS #10, PEM'),
-      'ca-label': required('LABEL', 'the CA that would get it'),
-      'client-id': value('ID', 'as the holder of a one-time password for this client_id'),
-      principal: value('NAME', 'as this Kerberos principal with its realm'),
-      certificate: value('FILE', 'as the holder of this certificate: PEM, then its intermediates'),
-      device: value('ID', 'as this registered device, with any method of authentication'),
-      ...FORMATS,
-    },
-    check,
-    { calls: ['POST /admin/check'], roles: deciding, about: 'The exit code is 1 if the request would be rejected.' },
-  ),
+  adminCommand('check', 'Check what would happen to a request, without effect.', CHECK, check, {
+    calls: ['POST /admin/check'],
+    roles: deciding,
+    about: 'The exit code is 1 if the request would be rejected.',
+  }),
 ];
 
 interface DecideValues extends FormatValues {
@@ -101,16 +89,7 @@ async function decide(
   return EXIT.ok;
 }
 
-interface CheckValues extends FormatValues {
-  readonly csr: string;
-  readonly 'ca-label': string;
-  readonly 'client-id': string | undefined;
-  readonly principal: string | undefined;
-  readonly certificate: string | undefined;
-  readonly device: string | undefined;
-}
-
-async function check(values: CheckValues, session: Session): Promise<number> {
+async function check(values: Values<typeof CHECK>, session: Session): Promise<number> {
   formatOf(values);
   const { csr, certificate, principal, device } = values;
   const given = Object.entries({ client_id: values['client-id'], principal, certificate, device }).filter(

@@ -1,14 +1,17 @@
 /** `estuary admin ca|lockout|audit|status|reload …`. */
 import { AUDIT_TYPES } from '../../../audit/event.ts';
-import { argument, CommandError, type Entry, EXIT, flag, value } from '../command.ts';
+import { argument, CommandError, type Entry, EXIT, flag, time, value } from '../command.ts';
 import { lookOf, painted, printable } from '../text-table.ts';
-import { adminCommand, FORMATS, records, type Session } from './admin-command.ts';
+import { adminCommand, FORMATS, recordCommand, type Session } from './admin-command.ts';
 import { rolesInWords } from './client.ts';
 import { isRecord, type JsonRecord, textAt } from './json.ts';
 import { AUDIT, CAS, cell, colorOf, LOCKOUTS } from './output.ts';
-import { LIST, lists } from './list.ts';
+import { listCommand } from './list.ts';
 
 const operating = ['admin', 'operator'];
+const label = argument('label of the CA, as in the list');
+const CA_LIST = { path: '/admin/cas', kind: CAS, csv: false };
+const LOCKOUT_LIST = { path: '/admin/lockouts', kind: LOCKOUTS, csv: true };
 
 export const SERVICE_COMMANDS: readonly Entry[] = [
   adminCommand(
@@ -22,66 +25,34 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
       about: 'The exit code is 3 if the server is not ready. Without a token or certificate, the caller is not shown.',
     },
   ),
-  adminCommand(
+  recordCommand(
     'session',
     'Show the caller, its method of authentication, its roles and their labels.',
-    FORMATS,
-    records(() => ({ path: '/admin/session' })),
-    { calls: ['GET /admin/session'], roles: [] },
+    'GET /admin/session',
+    [],
+    {},
   ),
-  adminCommand(
-    'reload',
-    'Reload the configuration, completely or not at all.',
-    { 'dry-run': flag('report what would change, and change nothing'), ...FORMATS },
-    records((values) => ({
-      method: 'POST',
-      path: '/admin/reload',
-      query: { dry_run: values['dry-run'] ? 'true' : undefined },
-    })),
-    { calls: ['POST /admin/reload'], roles: operating },
-  ),
-  adminCommand(
-    'ca list',
-    'List the CAs with their further labels and their health.',
-    LIST,
-    lists({ path: '/admin/cas', kind: CAS, filters: {}, csv: false }),
-    { calls: ['GET /admin/cas'], roles: operating },
-  ),
-  adminCommand(
-    'ca show',
-    'Show one CA with its chain.',
-    { label: argument('label of the CA, as in the list'), ...FORMATS },
-    records(({ label }) => ({ path: `/admin/cas/${encodeURIComponent(label)}` })),
-    { calls: ['GET /admin/cas/{label}'], roles: operating },
-  ),
-  adminCommand(
+  recordCommand('reload', 'Reload the configuration, completely or not at all.', 'POST /admin/reload', operating, {
+    'dry-run': flag('report what would change, and change nothing'),
+  }),
+  listCommand('ca list', 'List the CAs with their further labels and their health.', operating, {}, CA_LIST),
+  recordCommand('ca show', 'Show one CA with its chain.', 'GET /admin/cas/{label}', operating, { label }),
+  recordCommand(
     'ca revocation',
     'Show the CRL and the OCSP responder of a CA.',
-    { label: argument('label of the CA, as in the list'), ...FORMATS },
-    records(({ label }) => ({ path: `/admin/cas/${encodeURIComponent(label)}/revocation` })),
-    { calls: ['GET /admin/cas/{label}/revocation'], roles: operating },
+    'GET /admin/cas/{label}/revocation',
+    operating,
+    { label },
   ),
-  adminCommand(
+  recordCommand('ca crl', 'Sign the CRL of a CA now.', 'POST /admin/cas/{label}/crl', operating, { label }),
+  recordCommand(
     'notification test',
     'Send a sample to a receiver of notifications.',
-    { name: argument('as in the configuration'), ...FORMATS },
-    records(({ name }) => ({ method: 'POST', path: `/admin/notifications/${encodeURIComponent(name)}/test` })),
-    { calls: ['POST /admin/notifications/{name}/test'], roles: operating },
+    'POST /admin/notifications/{name}/test',
+    operating,
+    { name: argument('as in the configuration') },
   ),
-  adminCommand(
-    'ca crl',
-    'Sign the CRL of a CA now.',
-    { label: argument('as the list shows it'), ...FORMATS },
-    records(({ label }) => ({ method: 'POST', path: `/admin/cas/${encodeURIComponent(label)}/crl` })),
-    { calls: ['POST /admin/cas/{label}/crl'], roles: operating },
-  ),
-  adminCommand(
-    'lockout list',
-    'List the lockouts.',
-    LIST,
-    lists({ path: '/admin/lockouts', kind: LOCKOUTS, filters: {}, csv: true }),
-    { calls: ['GET /admin/lockouts'], roles: operating },
-  ),
+  listCommand('lockout list', 'List the lockouts.', operating, {}, LOCKOUT_LIST),
   adminCommand(
     'lockout clear',
     'Remove a lockout.',
@@ -93,35 +64,20 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
     },
     { calls: ['DELETE /admin/lockouts/{key}'], roles: operating },
   ),
-  adminCommand(
+  listCommand(
     'audit list',
     'List the audit records.',
+    ['admin', 'auditor'],
     {
-      since: value('TIME', 'from this time on, or the last period, such as 1h'),
-      until: value('TIME', 'up to this time'),
+      since: time('from this time on, or the last period, such as 1h', -1),
+      until: time('up to this time', -1),
       type: value('TYPE', 'such as certificate.issued', AUDIT_TYPES),
       subject: value('TEXT', 'a part of the subject'),
       'ca-label': value('LABEL', "a CA's label"),
       serial: value('HEX', 'serial number of a certificate'),
       'request-id': value('ID', 'ID of a request'),
-      ...LIST,
     },
-    lists({
-      path: '/admin/audit',
-      kind: AUDIT,
-      filters: {
-        since: 'since',
-        until: 'until',
-        type: 'type',
-        subject: 'subject',
-        'ca-label': 'ca',
-        serial: 'serial',
-        'request-id': 'request_id',
-      },
-      times: { since: -1, until: -1 },
-      csv: true,
-    }),
-    { calls: ['GET /admin/audit'], roles: ['admin', 'auditor'] },
+    { path: '/admin/audit', kind: AUDIT, csv: true },
   ),
   adminCommand(
     'metrics',
@@ -131,10 +87,7 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
       out(await client.text('GET', '/metrics', { accept: 'text/plain' }));
       return EXIT.ok;
     },
-    {
-      calls: ['GET /metrics'],
-      roles: operating,
-    },
+    { calls: ['GET /metrics'], roles: operating },
   ),
   adminCommand(
     'openapi',
@@ -144,10 +97,7 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
       out(`${JSON.stringify(await client.record('GET', '/admin/openapi.json'), null, 2)}\n`);
       return EXIT.ok;
     },
-    {
-      calls: ['GET /admin/openapi.json'],
-      roles: [],
-    },
+    { calls: ['GET /admin/openapi.json'], roles: [] },
   ),
 ];
 
