@@ -16,7 +16,7 @@ const LAYERS = [
 ];
 const BASE = [
   'process',
-  'errors',
+  'error-codes.ts',
   'errors.ts',
   'log.ts',
   'log-lines.ts',
@@ -55,7 +55,7 @@ const forbidden = [
     from: { path: '^src/client/' },
     to: {
       path: '^src/',
-      pathNot: '^src/(client|pki|errors)/|^src/(errors|retry-after)\\.ts$|^src/config/(nearest|problem)\\.ts$',
+      pathNot: '^src/(client|pki)/|^src/(errors|error-codes|retry-after)\\.ts$|^src/config/(nearest|problem)\\.ts$',
     },
   },
   ...LAYERS.flatMap((folders, floor) =>

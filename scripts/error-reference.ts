@@ -1,4 +1,4 @@
-/** `write` renders docs/reference/errors.md from src/errors; `check` fails when the page is not what they say. */
+/** `write` renders docs/reference/errors.md from the codes and errors.yaml; `check` fails when the page is not what they say. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorReference } from './lib/error-reference.ts';

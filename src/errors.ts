@@ -1,6 +1,6 @@
-import type { CodeOf, ErrorCode, ErrorStatus } from './errors/codes.ts';
+import type { CodeOf, ErrorCode, ErrorStatus } from './error-codes.ts';
 
-export type { ErrorCode, ErrorStatus } from './errors/codes.ts';
+export type { ErrorCode, ErrorStatus } from './error-codes.ts';
 
 /** An error's data in addition to its public message. */
 export interface ErrorOptions {
