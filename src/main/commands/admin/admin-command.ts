@@ -85,6 +85,7 @@ const pathOf = (template: string, values: Readonly<Record<string, unknown>>): st
 /**
  * A command that makes one call and prints the record in its response. Arguments fill the path; options are the query.
  * @param body its fields, instead of a query; may throw UsageError
+ * @param query the options that are the query
  */
 export function recordCommand<const O extends Options>(
   name: string,
@@ -93,16 +94,15 @@ export function recordCommand<const O extends Options>(
   roles: readonly string[],
   options: O,
   body?: (values: Values<NoInfer<O>>, now: number) => JsonRecord | Promise<JsonRecord>,
+  query: Options = body === undefined ? options : {},
 ): Command {
   const [method = '', template = ''] = call.split(' ');
   const run = async (values: Values<O & typeof FORMATS>, session: Session): Promise<number> => {
     const format: Values<typeof FORMATS> = values;
     formatOf(format);
     const path = pathOf(template, values);
-    const sent =
-      body === undefined
-        ? { query: queryOf(options, values, session.now()) }
-        : { body: await body(values, session.now()) };
+    const now = session.now();
+    const sent = { query: queryOf(query, values, now), ...(body && { body: await body(values, now) }) };
     printRecord(await session.client.record(method, path, sent), format, session);
     return EXIT.ok;
   };

@@ -53,6 +53,7 @@ export const DEVICE_COMMANDS: readonly Entry[] = [
     {
       id: value('ID', 'the complete ID'),
       'ca-label': value('LABEL', 'devices that can enroll only at this CA'),
+      search: value('TEXT', 'a part of the ID, the note or a value of match'),
       enabled: value('YESNO', 'true: enabled devices; false: disabled devices', ['true', 'false']),
     },
     { path: '/admin/devices', kind: DEVICES, csv: true },

@@ -59,6 +59,7 @@ export const OTP_COMMANDS: readonly Entry[] = [
     roles,
     {
       'client-id': value('ID', 'the client_id of the device'),
+      search: value('TEXT', 'a part of the client_id, or the ID'),
       status: value('STATUS', 'active, consumed, expired or revoked', ['active', 'consumed', 'expired', 'revoked']),
     },
     { path: '/admin/otp', kind: OTPS, csv: true },

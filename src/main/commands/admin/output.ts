@@ -28,10 +28,12 @@ const STATES: Readonly<Record<string, Color>> = {
   pending: 'yellow',
   expired: 'yellow',
   degraded: 'yellow',
+
   queue: 'yellow',
   revoked: 'red',
   rejected: 'red',
   failed: 'red',
+  failing: 'red',
   down: 'red',
   failure: 'red',
   refuse: 'red',
@@ -140,6 +142,12 @@ export const LOCKOUTS: Kind = {
   fits: has('locked_until'),
   key: (record) => textAt(record, 'key'),
   fields: [field('key'), field('scope'), field('failures'), field('locked_until')],
+};
+
+export const RECEIVERS: Kind = {
+  fits: has('destination'),
+  key: (record) => textAt(record, 'name'),
+  fields: [field('name'), field('kind'), state('state'), field('failures'), field('behind'), shrinking('destination')],
 };
 
 export const RENEWALS: Kind = {

@@ -1,5 +1,5 @@
 /** `estuary admin renewal …`: replacement campaigns. */
-import { argument, type Entry, EXIT, required, value } from '../command.ts';
+import { argument, type Entry, EXIT, flag, required, value } from '../command.ts';
 import { adminCommand, queryOf, recordCommand } from './admin-command.ts';
 import { filters } from './certificates.ts';
 import { listCommand } from './list.ts';
@@ -11,11 +11,13 @@ const reading = ['admin', 'ra', 'auditor'];
 const changing = ['admin', 'ra'];
 
 const RENEWAL_LIST = { path: '/admin/renewals', kind: RENEWALS, csv: false };
+const dryRun = { 'dry-run': flag('count the matching certificates, and start nothing') };
 const START = {
   ...filters,
   by: required('TIME', 'deadline: a time, or a period such as 5d'),
   reason: value('TEXT', 'why'),
   'explanation-url': value('URL', 'a page with details'),
+  ...dryRun,
 };
 
 export const RENEWAL_COMMANDS: readonly Entry[] = [
@@ -31,6 +33,7 @@ export const RENEWAL_COMMANDS: readonly Entry[] = [
       reason: values.reason,
       explanation_url: values['explanation-url'],
     }),
+    dryRun,
   ),
   listCommand('renewal list', 'List the replacement campaigns.', reading, {}, RENEWAL_LIST),
   recordCommand(

@@ -31,6 +31,7 @@ export const REQUEST_COMMANDS: readonly Entry[] = [
       'ca-label': value('LABEL', "a CA's label"),
       requester: value('NAME', 'the requester'),
       device: value('ID', 'ID of a registered device'),
+      search: value('TEXT', 'a part of the subject, a name, the requester or the device, or the ID'),
     },
     { path: '/admin/requests', kind: REQUESTS, csv: true },
   ),

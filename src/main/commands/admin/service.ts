@@ -5,7 +5,7 @@ import { lookOf, painted, printable } from '../text-table.ts';
 import { adminCommand, FORMATS, recordCommand, type Session } from './admin-command.ts';
 import { rolesInWords } from './client.ts';
 import { isRecord, type JsonRecord, textAt } from './json.ts';
-import { AUDIT, CAS, cell, colorOf, LOCKOUTS } from './output.ts';
+import { AUDIT, CAS, cell, colorOf, LOCKOUTS, RECEIVERS } from './output.ts';
 import { listCommand } from './list.ts';
 
 const operating = ['admin', 'operator'];
@@ -45,6 +45,13 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
     { label },
   ),
   recordCommand('ca crl', 'Sign the CRL of a CA now.', 'POST /admin/cas/{label}/crl', operating, { label }),
+  listCommand(
+    'notification list',
+    'List the receivers of notifications, and how the delivery to them is.',
+    operating,
+    {},
+    { path: '/admin/notifications', kind: RECEIVERS, csv: false },
+  ),
   recordCommand(
     'notification test',
     'Send a sample to a receiver of notifications.',
