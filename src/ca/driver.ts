@@ -126,6 +126,8 @@ export interface RemoteQueue {
   readonly lostAfter: number;
   /** Poll a pending submission at once: its first response only returns the ID. */
   readonly continuesAtOnce?: boolean;
+  /** A failed poll is answered with its error, not with 202. */
+  readonly showsFailures?: boolean;
   /** false: the CA cannot find unanswered submissions. */
   readonly canFind?: boolean;
   /**

@@ -4,7 +4,7 @@
  */
 import { auditedCertificate, certificateFailed, certificateIssued } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
-import type { IssuanceResult, PreparedIssuance } from '../ca/driver.ts';
+import { SubmissionUnanswered, type IssuanceResult, type PreparedIssuance } from '../ca/driver.ts';
 import { tokenOf } from '../auth/identity.ts';
 import { describe, EstuaryError, failed, forbidden } from '../errors.ts';
 import { formatName } from '../pki/x509/name.ts';
@@ -169,13 +169,17 @@ async function sign({ keyed, prepared }: Reserved, issuance: Issuance): Promise<
     if (result.status === 'rejected') throw forbidden('CA_REJECTED', result.reason);
     // It had said that it would not queue.
     throw queuedGeneratedKey(result.status === 'pending' ? `waits at the CA as ${result.reference}` : result.status);
-  } catch (error) {
+  } catch (caught) {
+    const note = caught instanceof SubmissionUnanswered ? 'possibly issued: ' : '';
+    const error =
+      caught instanceof EstuaryError
+        ? caught
+        : failed('CA_SIGNING_FAILED', 'The CA could not sign the certificate.', {
+            detail: `${note}${describe(caught)}`,
+            cause: caught,
+          });
     await release(keyed, issuance, error);
-    if (error instanceof EstuaryError) throw error;
-    throw failed('CA_SIGNING_FAILED', 'The CA could not sign the certificate.', {
-      detail: describe(error),
-      cause: error,
-    });
+    throw error;
   }
 }
 

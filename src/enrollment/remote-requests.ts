@@ -74,8 +74,8 @@ export class RemoteRequests {
       return (await this.#ask(remote, row, reference)) ?? waits;
     } catch (error) {
       if (error instanceof RequestTaken) return waits;
-      const lasting = isRefusal(error);
-      if (lasting || (error instanceof EstuaryError && ENDINGS.has(error.code))) throw error;
+      const isShown = remote.queue.showsFailures === true || isRefusal(error);
+      if (error instanceof EstuaryError && (isShown || ENDINGS.has(error.code))) throw error;
       // An unreachable CA does not change the request's state.
       this.#options.log.warn({ ca: row.ca, request_id: row.id, detail: describe(error) }, 'cannot poll the request');
       return waits;
@@ -193,13 +193,14 @@ export class RemoteRequests {
     return { status: 'issued', certificate };
   }
 
-  /** Ends the request if the CA issued something else. */
+  /** Ends the request if the CA refuses it or issued something else. */
   async #endedBy<T>(row: RequestRow, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
       const isEnd =
-        error instanceof EstuaryError && (error.code === 'CA_ISSUED_OTHER' || error.code === 'SUBMISSION_LOST');
+        error instanceof EstuaryError &&
+        (isRefusal(error) || error.code === 'CA_ISSUED_OTHER' || error.code === 'SUBMISSION_LOST');
       if (isEnd) await this.#end(row, { ...UNDECIDED, reason: error.message }, describe(error));
       throw error;
     }

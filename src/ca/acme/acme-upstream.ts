@@ -4,7 +4,7 @@
  */
 import type { KeyObject } from 'node:crypto';
 import type { AcmeCaMaterial } from '../../config/material/material.ts';
-import { badRequest, describe, EstuaryError, failed, unavailable } from '../../errors.ts';
+import { badRequest, describe, EstuaryError, failed, isRefusal, unavailable } from '../../errors.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { parsePem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
@@ -14,7 +14,14 @@ import { commandLine, runProgram } from '../../process/run-program.ts';
 import { parseRetryAfter } from '../../retry-after.ts';
 import type { MadeUpstream } from '../remote/create.ts';
 import { clientTls, type ClientTls, type HttpAnswer, HttpClient, TransportError } from '../remote/http.ts';
-import { refusalOf, shortened, type Upstream, type UpstreamAnswer, type UpstreamRequest } from '../remote/upstream.ts';
+import {
+  refusalOf,
+  shortened,
+  Unanswered,
+  type Upstream,
+  type UpstreamAnswer,
+  type UpstreamRequest,
+} from '../remote/upstream.ts';
 import { dnsRecord, externalAccountBinding, type Jwk, jwkOf, signedBody } from './jws.ts';
 
 interface AcmeOptions {
@@ -48,8 +55,10 @@ interface Answer {
 
 /** A nonce may be used or expired (RFC 8555 §6.5). */
 const NONCE_ATTEMPTS = 5;
-/** Milliseconds between polls of a processing order, and their number. */
-const [LOOK_INTERVAL, LOOKS] = [500, 8];
+/** Milliseconds between polls of an order or a challenge, doubled up to the maximum; and the number of polls of a challenge. */
+const [SHORTEST_PAUSE, LONGEST_PAUSE, LOOKS] = [50, 500, 12];
+/** Milliseconds to wait for an order after the CSR was sent. */
+const LONGEST_LOOK = 4000;
 
 export class AcmeUpstream implements Upstream {
   readonly name = 'acme';
@@ -96,35 +105,46 @@ export class AcmeUpstream implements Upstream {
     const order = headers.location;
     if (order === undefined || !URL.canParse(order)) throw unreadable('the order has no URL');
     if (waits) return { status: 'pending', reference: order };
-    return this.#continue(request, order);
+    return this.#continue(request, order, true);
   }
 
   poll(request: UpstreamRequest, reference: string | undefined): Promise<UpstreamAnswer | { status: 'unknown' }> {
-    return reference === undefined ? Promise.resolve({ status: 'unknown' }) : this.#continue(request, reference);
+    return reference === undefined ? Promise.resolve({ status: 'unknown' }) : this.#continue(request, reference, false);
   }
 
-  /** Advances an order as far as possible now. */
-  async #continue(request: UpstreamRequest, url: string): Promise<UpstreamAnswer> {
+  /**
+   * Advances an order as far as possible now.
+   * @param isLast no later poll continues it, so a failure after the CSR was sent leaves its outcome open
+   * @throws EstuaryError; {@link Unanswered}
+   */
+  async #continue(request: UpstreamRequest, url: string, isLast: boolean): Promise<UpstreamAnswer> {
+    const end = Date.now() + Math.min(this.#options.timeout, LONGEST_LOOK);
+    let isSent = false;
     for (let look = 0; ; look++) {
-      const { json: order, headers } = await this.#post(url, undefined);
-      const wait = parseRetryAfter(headers['retry-after'], Date.now());
-      switch (order['status']) {
-        case 'pending':
+      try {
+        let { json: order, headers } = await this.#post(url, undefined);
+        if (order['status'] === 'pending') {
           await this.#authorize(order);
-          break;
-        case 'ready':
-          await this.#post(textOf(order, 'finalize'), { csr: request.csr.toString('base64url') });
-          break;
-        case 'processing':
-          break;
-        case 'valid':
+          ({ json: order, headers } = await this.#post(url, undefined));
+        }
+        if (order['status'] === 'ready') {
+          isSent = true;
+          const csr = request.csr.toString('base64url');
+          ({ json: order, headers } = await this.#post(textOf(order, 'finalize'), { csr }));
+        }
+        if (order['status'] === 'valid')
           return { status: 'issued', certificates: await this.#download(textOf(order, 'certificate')) };
-        default:
-          return { status: 'rejected', reason: problemOf(order) };
+        if (order['status'] === 'invalid') return { status: 'rejected', reason: problemOf(order) };
+        const wait = parseRetryAfter(headers['retry-after'], Date.now());
+        const pause = wait === undefined ? Math.min(LONGEST_PAUSE, SHORTEST_PAUSE << look) : wait * 1000;
+        if (!isSent || Date.now() + pause >= end)
+          return { status: 'pending', reference: url, retryAfter: wait ?? this.#options.retryAfter };
+        await new Promise((resolve) => setTimeout(resolve, pause).unref());
+      } catch (error) {
+        if (!isSent || !isLast || isRefusal(error)) throw error;
+        // Asks for the order, which may be finished.
+        if (look > 0) throw new Unanswered(`order ${url}: ${describe(error)}`, error);
       }
-      const pending = { status: 'pending', reference: url, retryAfter: wait ?? this.#options.retryAfter } as const;
-      if (look >= LOOKS || (wait !== undefined && wait * 1000 > LOOK_INTERVAL * LOOKS)) return pending;
-      await new Promise((resolve) => setTimeout(resolve, wait === undefined ? LOOK_INTERVAL : wait * 1000).unref());
     }
   }
 
@@ -155,15 +175,17 @@ export class AcmeUpstream implements Upstream {
     if (challenge['status'] !== 'pending') return;
     const record = [`_acme-challenge.${name}`, dnsRecord(textOf(challenge, 'token'), this.#jwk)] as const;
     await this.#hook(dnsHook, 'present', record);
-    const url = textOf(challenge, 'url');
-    await this.#post(url, {});
-    for (let look = 0; look < LOOKS; look++) {
-      await new Promise((resolve) => setTimeout(resolve, LOOK_INTERVAL).unref());
-      const { json } = await this.#post(url, undefined);
-      if (json['status'] === 'valid' || json['status'] === 'invalid') break;
+    try {
+      const url = textOf(challenge, 'url');
+      let { json } = await this.#post(url, {});
+      for (let look = 0; look < LOOKS && json['status'] !== 'valid' && json['status'] !== 'invalid'; look++) {
+        await new Promise((resolve) => setTimeout(resolve, Math.min(LONGEST_PAUSE, SHORTEST_PAUSE << look)).unref());
+        ({ json } = await this.#post(url, undefined));
+      }
+    } finally {
+      // The server may read the record until it decides. A leftover record is useless to others.
+      await this.#hook(dnsHook, 'cleanup', record).catch(() => undefined);
     }
-    // The server may read the record until it decides. A leftover record is useless to others.
-    await this.#hook(dnsHook, 'cleanup', record).catch(() => undefined);
   }
 
   async #hook(hook: readonly [string, ...string[]], verb: string, record: readonly [string, string]): Promise<void> {
@@ -186,7 +208,9 @@ export class AcmeUpstream implements Upstream {
   async #download(url: string): Promise<readonly Buffer[]> {
     const { body } = await this.#post(url, undefined);
     try {
-      return parsePem(body.toString('latin1')).map(({ der }) => der);
+      const certificates = parsePem(body.toString('latin1')).map(({ der }) => der);
+      if (certificates.length === 0) throw unreadable('the order has no certificate');
+      return certificates;
     } catch (error) {
       if (error instanceof InputError) throw unreadable(error.message);
       throw error;

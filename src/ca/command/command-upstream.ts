@@ -92,6 +92,7 @@ export class CommandUpstream implements Upstream {
       case EXIT.issued:
         return issuedIn(stdout);
       case EXIT.pending: {
+        if (this.#options.poll === undefined) return 'exit code 10, and command.poll is not set';
         const printed = stdout.toString('utf8').trim();
         const reference = printed === '' ? known : printed;
         if (reference === '' || reference.length > 512 || /\p{Cc}/u.test(reference))

@@ -77,7 +77,7 @@ export class EstUpstream implements Upstream {
     if (answer.status === 202)
       return { status: 'pending', reference: PENDING, retryAfter: waitOf(answer) ?? retryAfter };
     if (answer.status !== 200) throw this.#refusal(answer);
-    return { status: 'issued', certificates: this.#read(answer, parseCertsOnly) };
+    return { status: 'issued', certificates: this.#read(answer, parseCertsOnly, 'possibly issued: ') };
   }
 
   /** @throws Unanswered; EstuaryError */
@@ -128,7 +128,7 @@ export class EstUpstream implements Upstream {
   }
 
   /** RFC 8951 §3.1: base64 with any white space; old servers send PEM or DER. @throws EstuaryError 500 */
-  #read<T>({ body }: HttpAnswer, read: (der: Buffer) => T): T {
+  #read<T>({ body }: HttpAnswer, read: (der: Buffer) => T, note = ''): T {
     try {
       const text = body.toString('latin1');
       const isDer = body[0] === 0x30 && !/^[\x09-\x7e]*$/.test(text);
@@ -137,7 +137,7 @@ export class EstUpstream implements Upstream {
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
       throw failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', {
-        detail: `its answer cannot be read: ${shortened(error.message)}`,
+        detail: `${note}its answer cannot be read: ${shortened(error.message)}`,
       });
     }
   }

@@ -36,9 +36,13 @@ export class Breaker {
 
   succeeded(): void {
     this.#failures = 0;
+    this.#wait = SHORTEST;
+    this.#use();
+  }
+
+  #use(): void {
     if (this.#problem === undefined) return;
     this.#problem = undefined;
-    this.#wait = SHORTEST;
     clearTimeout(this.#timer);
     this.#options.log.info({}, 'upstream CA in use again');
   }
@@ -66,7 +70,9 @@ export class Breaker {
   async #probe(): Promise<void> {
     try {
       await this.#options.probe();
-      this.succeeded();
+      // The next call must succeed: a probe cannot see everything.
+      this.#failures = FAILURES - 1;
+      this.#use();
     } catch (error) {
       this.#problem = describe(error);
       this.#schedule();

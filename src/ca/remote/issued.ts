@@ -1,7 +1,7 @@
 /** Compares what an upstream CA issued with the request; nothing else is delivered. */
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { formatGeneralName, sameGeneralNames } from '../../pki/x509/general-name.ts';
-import { foldedRdns, isIssuedBy } from '../../pki/x509/name-matching.ts';
+import { foldedRdns, isIssuedBy, namesMatch } from '../../pki/x509/name-matching.ts';
 import { formatName, type Name } from '../../pki/x509/name.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { parsePublicKey, samePublicKey } from '../../pki/x509/public-key.ts';
@@ -75,4 +75,31 @@ export async function pathToAnchor(
     last = next;
   }
   return undefined;
+}
+
+/**
+ * The chain to publish: the CA, those above it, and the rollover certificates of keys that an anchor certifies.
+ * @param published the CA first
+ * @returns undefined: the CA does not lead to an anchor
+ */
+export async function verifiedChain(
+  [own, ...others]: readonly Certificate[],
+  anchors: readonly Certificate[],
+  now: number,
+): Promise<Certificate[] | undefined> {
+  if (own === undefined) return undefined;
+  const path = await pathToAnchor(own, others, anchors, now);
+  if (path === undefined && !anchors.some(({ der }) => der.equals(own.der))) return undefined;
+  const chain = [own, ...(path ?? [])];
+  const further = others.filter(({ der }) => !chain.some((one) => one.der.equals(der)));
+  const certified: Certificate[] = [...chain];
+  for (const one of further) if ((await pathToAnchor(one, others, anchors, now)) !== undefined) certified.push(one);
+  // NewWithNew has the key of NewWithOld, which an anchor issued.
+  const roots = further.filter((one) =>
+    certified.some(({ subject, spki }) => namesMatch(subject, one.subject) && spki.equals(one.spki)),
+  );
+  const trusted = [...anchors, ...roots];
+  for (const one of further)
+    if (roots.includes(one) || (await pathToAnchor(one, others, trusted, now))) chain.push(one);
+  return chain;
 }

@@ -25,7 +25,7 @@ import {
   type SoughtRequest,
 } from '../driver.ts';
 import { Breaker } from './breaker.ts';
-import { issuedProblem, isKey, pathToAnchor } from './issued.ts';
+import { issuedProblem, isKey, pathToAnchor, verifiedChain } from './issued.ts';
 import { Unanswered, type Upstream, type UpstreamAnswer, type UpstreamRequest } from './upstream.ts';
 
 interface RemoteCaOptions {
@@ -63,7 +63,9 @@ export class RemoteCa implements CaDriver {
   readonly #options: RemoteCaOptions;
   readonly #breaker: Breaker;
   readonly #calls: FairLimiter;
+  /** As {@link chain} publishes it. */
   #chain: readonly Certificate[];
+  #chainRead = 0;
   #chainTimer: NodeJS.Timeout | undefined;
   #closed = false;
   /** Earliest next poll of each pending request. */
@@ -84,6 +86,7 @@ export class RemoteCa implements CaDriver {
       settled: 2 * timeout,
       lostAfter: LOST_AFTER,
       continuesAtOnce: upstream.continuesAtOnce,
+      showsFailures: true,
       canFind: upstream.canRecover,
       // Only the response shows whether the upstream queues.
       issuesAtOnce: () => Promise.resolve(true),
@@ -191,8 +194,9 @@ export class RemoteCa implements CaDriver {
     const time = now();
     const problem =
       issuedProblem(leaf, request) ?? (leaf.notAfter.getTime() <= time ? 'it has already expired' : undefined);
-    const path =
-      problem === undefined ? await pathToAnchor(leaf, [...certificates, ...this.#chain], anchors, time) : undefined;
+    const findPath = () => pathToAnchor(leaf, [...certificates, ...this.#chain], anchors, time);
+    let path = problem === undefined ? await findPath() : undefined;
+    if (problem === undefined && path === undefined && (await this.#hasOtherChain())) path = await findPath();
     if (problem === undefined && path !== undefined) {
       // An upstream that publishes no chain has the chain of its last certificate. Devices present only their own
       // certificate.
@@ -250,17 +254,24 @@ export class RemoteCa implements CaDriver {
     throw unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', { retryAfter, detail: problem });
   }
 
+  /** The upstream may have a new CA certificate since the last look. */
+  async #hasOtherChain(): Promise<boolean> {
+    const before = this.#chain;
+    if (this.#options.upstream.chain === undefined || Date.now() < this.#chainRead + CHAIN_RETRY) return false;
+    await this.#refreshChain();
+    return this.#chain !== before;
+  }
+
   async #refreshChain(): Promise<void> {
     const { upstream, anchors, log, now } = this.#options;
+    this.#chainRead = Date.now();
     try {
-      const [own, ...others] = (await upstream.chain?.()) ?? [];
-      const path = own === undefined ? undefined : await pathToAnchor(own, others, anchors, now());
-      const isAnchor = own !== undefined && anchors.some(({ der }) => der.equals(own.der));
-      if (own === undefined || (path === undefined && !isAnchor))
+      const chain = await verifiedChain((await upstream.chain?.()) ?? [], anchors, now());
+      if (chain === undefined)
         throw failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', {
           detail: 'its chain does not end at a certificate in upstream_trust_anchors',
         });
-      this.#chain = [own, ...(path ?? [])];
+      this.#chain = chain;
       this.#breaker.succeeded();
     } catch (error) {
       log.warn({ detail: describe(error) }, 'cannot refresh the chain of the upstream CA');

@@ -215,6 +215,26 @@ describe('an upstream that fails', () => {
     }
   });
 
+  test('after a probe, one failure takes it out of use again, and for longer', async () => {
+    vi.useFakeTimers();
+    try {
+      const submit = vi.fn(() => Promise.reject(unavailable('CA_UNAVAILABLE', 'down', { retryAfter: 7 })));
+      const { ca, issue } = await remote(submit, { probe: () => Promise.resolve() });
+      for (let attempt = 0; attempt < 3; attempt++) await refusal(issue());
+      for (const wait of [2000, 4000, 8000]) {
+        await vi.advanceTimersByTimeAsync(wait - 1);
+        await refusal(issue());
+        const calls = submit.mock.calls.length;
+        await vi.advanceTimersByTimeAsync(1);
+        for (let attempt = 0; attempt < 5; attempt++) await refusal(issue());
+        expect(submit.mock.calls.length - calls).toBe(1);
+      }
+      await ca.close();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   test('refusals do not take it out of use', async () => {
     const { ca, issue } = await remote(() => Promise.reject(refusalOf({ status: 403, text: 'no' }, 7)));
     for (let attempt = 0; attempt < 5; attempt++)
@@ -227,6 +247,38 @@ describe('an upstream that fails', () => {
     const error = await refusal(issue());
     expect(error).toMatchObject({ status: 503, code: 'SUBMISSION_LOST', retryAfter: 7 });
     expect(error.detail).toBe('possibly issued: connection reset');
+  });
+});
+
+describe('a rollover of the upstream', () => {
+  test('a certificate of its new CA makes the chain be read again; links to new keys are published', async () => {
+    const newRoot = await makeCa('CN=Upstream Root', { slot: 'new root' });
+    const newWithOld = await makeCa('CN=Upstream Root', { slot: 'new root', issuer: root });
+    const oldWithNew = await makeCa('CN=Upstream Root', { slot: 'CN=Upstream Root', issuer: newRoot });
+    const newIssuing = await makeCa('CN=Upstream Issuing 2', { issuer: newRoot });
+    const stranger = await makeCa('CN=Stranger Root');
+    let published = [issuing, root];
+    const leaf = await makeClient('CN=device', newIssuing, { keys });
+    vi.useFakeTimers({ now: NOW, toFake: ['Date'] });
+    try {
+      const { ca, issue } = await remote(answering(leaf), {
+        chain: () => Promise.resolve(published.map(({ der }) => parseCertificate(der))),
+      });
+      await ca.start();
+      expect(ca.chain()).toEqual([issuing.der, root.der]);
+      expect(await refusal(issue())).toMatchObject({ code: 'CA_ISSUED_OTHER' });
+      published = [newIssuing, newRoot, newWithOld, oldWithNew, root, stranger];
+      vi.setSystemTime(NOW + 20_000);
+      expect(await issue()).toMatchObject({ status: 'issued', certificate: leaf.der });
+      const inOrder = new Set(ca.chain().map((der) => der.toString('hex')));
+      expect(inOrder).toEqual(
+        new Set([newIssuing, newRoot, newWithOld, root, oldWithNew].map(({ der }) => der.toString('hex'))),
+      );
+      expect(ca.chain()[0]).toEqual(newIssuing.der);
+      await ca.close();
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });
 

@@ -29,6 +29,7 @@ import {
   type Answered,
 } from './answers.ts';
 import { CmcServlet } from './cmc.ts';
+import { serve, Steps } from '../upstream-steps.ts';
 import { InvalidRequest, newNonce, PROFILES, type StandInState, type StoredRequest } from './state.ts';
 
 /** What goes wrong, until it is taken away again. */
@@ -66,6 +67,8 @@ interface Session {
 export class StandInServer {
   readonly state: StandInState;
   faults: Faults = {};
+  /** Faults at single calls. */
+  steps = new Steps();
   /** `METHOD /path` of every request, in order. */
   readonly seen: string[] = [];
   /** The body of every request. */
@@ -145,14 +148,25 @@ export class StandInServer {
     const bytes = Buffer.concat(chunks);
     const body = bytes.toString('utf8');
     this.bodies.push(body);
-    const answer = await (cmc ? this.#cmcAnswer(request, bytes) : this.#answer(request, body));
-    if (submission && cutAfterSubmission === true) return void request.socket.destroy();
-    if (endless === true) return void response.writeHead(200, { 'Content-Type': JSON_TYPE }).write('{"a":"');
-    response.statusCode = answer.status;
-    if (answer.type !== undefined) response.setHeader('Content-Type', answer.type);
-    if (answer.cookie !== undefined)
-      response.setHeader('Set-Cookie', `JSESSIONID=${answer.cookie}; Path=/ca; Secure; HttpOnly`);
-    response.end(answer.body ?? '');
+    const name = `${method} ${url.replace(/\?.*|\/(0x)?\d+\b/g, '')}`;
+    await serve(this.steps, name, response, async () => {
+      const {
+        status,
+        type,
+        cookie,
+        body: content,
+      } = await (cmc ? this.#cmcAnswer(request, bytes) : this.#answer(request, body));
+      if (submission && cutAfterSubmission === true) request.socket.destroy();
+      return {
+        status,
+        headers: {
+          ...(type === undefined ? {} : { 'Content-Type': type }),
+          ...(cookie === undefined ? {} : { 'Set-Cookie': `JSESSIONID=${cookie}; Path=/ca; Secure; HttpOnly` }),
+        },
+        ...(content === undefined ? {} : { body: content }),
+        isEndless: endless === true,
+      };
+    });
   }
 
   async #cmcAnswer(request: IncomingMessage, body: Buffer): Promise<Answered> {

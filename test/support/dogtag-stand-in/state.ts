@@ -55,7 +55,11 @@ export class StandInState {
   readonly certificates = new Map<number, StoredCertificate>();
   readonly kra = new StandInKra();
   /** Replaces the next certificate: what a faulty CA would issue. */
-  issueInstead: ((csr: VerifiedCsr) => Promise<Buffer>) | undefined;
+  issueInstead: ((csr: VerifiedCsr, serial: string) => Promise<Buffer>) | undefined;
+  /** Leaves every request to an agent. */
+  holds = false;
+  /** Why every request is rejected. */
+  refusal: string | undefined;
   /** Whether the profiles want a common name. */
   requireCn = true;
   #nextRequest = 10;
@@ -82,13 +86,18 @@ export class StandInState {
     };
     if (!stored) return request;
     this.requests.set(request.id, request);
-    if (rules.auto) await this.approve(request);
+    if (rules.auto && !this.holds) await this.approve(request);
     return request;
   }
 
   async approve(request: StoredRequest): Promise<void> {
     const { csr, profile } = request;
     const subject = formatName(csr.subject);
+    if (this.refusal !== undefined) {
+      request.status = 'rejected';
+      request.message = this.refusal;
+      return;
+    }
     const rsaExpected = PROFILES[profile]?.rsaOnly === true && csr.publicKey.algorithm !== 'rsa';
     if ((this.requireCn && !/CN=/.test(subject)) || rsaExpected) {
       request.status = 'rejected';
@@ -96,7 +105,7 @@ export class StandInState {
       return;
     }
     const serial = this.#nextSerial++;
-    const der = (await this.issueInstead?.(csr)) ?? (await this.issue(csr, serial, profile));
+    const der = (await this.issueInstead?.(csr, hex(serial))) ?? (await this.issue(csr, serial, profile));
     this.issueInstead = undefined;
     this.certificates.set(serial, { der, subject, issuedOn: Date.now(), revoked: null });
     request.status = 'complete';

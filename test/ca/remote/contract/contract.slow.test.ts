@@ -1,0 +1,301 @@
+/**
+ * What every remote driver keeps, whatever its upstream does: one certificate for one submission, none without a record,
+ * and no name that was not authorized.
+ */
+import { setImmediate } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { parseCertificate } from '../../../../src/pki/x509/certificate.ts';
+import type { Fault } from '../../../support/upstream-steps.ts';
+import { WRONG, type StandIn } from './stand-in.ts';
+import { Node, World, type Answered, type Device, type RemoteLabel } from './world.ts';
+
+const HOUR = 3_600_000;
+
+let world: World;
+beforeAll(async () => {
+  world = await World.start();
+});
+afterAll(() => world.stop());
+
+interface Driver {
+  /** Finds out what became of a submission without a response. */
+  readonly recovers: boolean;
+  /** Certificates that it revokes. */
+  readonly revokes: readonly string[];
+  /** Whether a request may wait. */
+  readonly queues?: false;
+  /** Whether a probe shows that the upstream is down. */
+  readonly probes?: false;
+  /** The call after which the upstream may issue. */
+  readonly submission: string;
+}
+
+const OF_OUR_KEY = ['own', 'foreign'];
+const PROGRAMS = { revokes: OF_OUR_KEY, submission: 'issue', probes: false } as const;
+const DRIVERS: readonly [RemoteLabel, Driver][] = [
+  ['est', { recovers: false, revokes: [], submission: 'POST simpleenroll' }],
+  ['acme', { recovers: true, revokes: OF_OUR_KEY, submission: 'POST /finalize' }],
+  ['command', { ...PROGRAMS, recovers: true }],
+  ['command-without-poll', { ...PROGRAMS, recovers: false, queues: false }],
+  ['dogtag', { recovers: true, revokes: ['own'], submission: 'POST /ca/rest/certrequests' }],
+];
+
+/** Calls of the store after which something is on the disk. */
+const WRITES = /^(submit|await|record|withdraw|claim|takePoll|end|reserve|release|note|audit)/;
+
+describe.each(DRIVERS)('%s', (label, { recovers, revokes, submission, queues = true, probes = true }) => {
+  let upstream: StandIn;
+  let node: Node;
+  beforeEach(async () => {
+    upstream = world.upstreams[label];
+    world.clock = Date.now();
+    node = await Node.start(world, label);
+  });
+  afterEach(async () => {
+    upstream.mode = 'issue';
+    upstream.wrong = undefined;
+    upstream.steps.at = () => undefined;
+    upstream.steps.isDown = false;
+    await node.close();
+  });
+
+  async function restart(): Promise<void> {
+    await node.close();
+    upstream.steps.at = () => undefined;
+    node = await Node.start(world, label);
+  }
+
+  async function answered(device: Device, { from = node, operation }: Sending = {}): Promise<Answered> {
+    const answer = await from.send(device, operation);
+    if (answer === 'killed') throw new Error('killed');
+    return answer;
+  }
+
+  /** The device repeats its request until it has a certificate. */
+  async function certified(device: Device): Promise<Buffer> {
+    const answers: string[] = [];
+    for (let attempt = 0; attempt < 10; attempt++) {
+      const { status, text, certificate } = await answered(device);
+      if (certificate !== undefined) return certificate;
+      answers.push(`${status} ${text}`);
+      world.clock += 1500;
+    }
+    throw new Error(answers.join(', '));
+  }
+
+  const issuedTo = ({ key, name }: Device) =>
+    upstream.certified().filter(({ der }) => {
+      const { spki, subjectAltNames } = parseCertificate(der);
+      return spki.equals(key.spki) || subjectAltNames.some((one) => one.kind === 'dns' && one.value === name);
+    });
+
+  /** Certificates that only the upstream has; each is in the audit log. */
+  async function expectRecords(device: Device, what = ''): Promise<number> {
+    const recorded = await Promise.all(issuedTo(device).map(({ der }) => world.isRecorded(der)));
+    const lost = recorded.filter((isRecorded) => !isRecorded).length;
+    const failures = (await world.recordsOf(device)).filter(
+      ({ type, detail }) =>
+        type === 'certificate.failed' && /possibly issued|may have issued|process ended|waits at the CA/.test(detail),
+    );
+    expect(lost, what).toBeLessThanOrEqual(failures.length);
+    return lost;
+  }
+
+  /** If the upstream can be asked, there is one certificate, and the device has it. */
+  async function expectKept(device: Device, what = ''): Promise<void> {
+    const lost = await expectRecords(device, what);
+    if (recovers) expect([issuedTo(device).length, lost], what).toEqual([1, 0]);
+  }
+
+  test('issues, and the certificate carries exactly the names of the CSR', async () => {
+    const device = await world.device();
+    const certificate = parseCertificate(await certified(device));
+    expect(certificate.subjectAltNames).toEqual([{ kind: 'dns', value: device.name }]);
+    expect(issuedTo(device)).toHaveLength(1);
+    await expectKept(device);
+  });
+
+  test('a lost request, a lost response and garbage at every step', async () => {
+    const before = upstream.steps.seen.length;
+    await certified(await world.device());
+    const count = upstream.steps.seen.length - before;
+    const faults = [['before', 'cut'] as const, ['after', 'cut'] as const, ['after', 'garbage'] as const];
+    for (const [when, fault] of faults)
+      for (let step = 0; step < count; step++) {
+        await restart();
+        const first = upstream.steps.seen.length;
+        upstream.steps.at = (_name, at, index) => (at === when && index === first + step ? fault : undefined);
+        const device = await world.device();
+        const answer = await answered(device);
+        expect([200, 202, 500, 503], answer.text).toContain(answer.status);
+        await certified(device);
+        await expectKept(device, `${fault} ${when} ${upstream.steps.seen[first + step] ?? ''}`);
+      }
+  });
+
+  test('kill -9 at every step of the upstream and after every write of the store', async () => {
+    const before = upstream.steps.seen.length;
+    await certified(await world.device());
+    const places = [
+      ...upstream.steps.seen.slice(before).map((_, step) => ['upstream', step] as const),
+      ...node.calls.flatMap((name, step) => (WRITES.test(name) ? [['store', step] as const] : [])),
+    ];
+    for (const [place, step] of places) {
+      await restart();
+      const first = upstream.steps.seen.length;
+      if (place === 'store')
+        node.afterCall = (index) => {
+          if (index === step) node.kill();
+        };
+      else
+        upstream.steps.at = (_name, at, index) => {
+          if (at !== 'after' || index !== first + step) return undefined;
+          node.kill();
+          return 'cut';
+        };
+      const device = await world.device();
+      expect(await node.send(device)).toBe('killed');
+      await restart();
+      await certified(device);
+      await expectKept(device, `${place} ${step}`);
+    }
+  });
+
+  test('a timeout, a slow answer, garbage and 10 MB after the upstream has issued; meanwhile another label issues', async () => {
+    const faults: Fault[] = ['hang', 'trickle', 'garbage', 'flood'];
+    const devices = await Promise.all(faults.map(() => world.device()));
+    const elsewhere = await Node.start(world, 'devices', false);
+    upstream.steps.at = (name, when) => (when === 'after' && name === submission ? faults.shift() : undefined);
+    let isAnswered = false;
+    const answers = Promise.all(devices.map((device) => answered(device))).finally(() => (isAnswered = true));
+    expect((await answered(await world.device(), { from: elsewhere })).status).toBe(200);
+    expect(isAnswered).toBe(false);
+    for (const { status, text } of await answers)
+      expect(recovers ? [200, 202, 500, 503] : [500, 503], text).toContain(status);
+    await restart();
+    for (const device of devices) {
+      await certified(device);
+      await expectKept(device);
+    }
+  });
+
+  test.each(Object.entries(WRONG))('%s is not delivered: 500, recorded, and revoked if it can be', async (_, wrong) => {
+    const [make, whose] = wrong;
+    upstream.wrong = make;
+    const device = await world.device();
+    const before = upstream.certified().length;
+    const { status, text } = await answered(device);
+    expect([status, text]).toEqual([500, 'The CA issued a certificate that differs from the request.']);
+    const [issued, ...more] = upstream.certified().slice(before);
+    expect([issued?.isRevoked, more.length]).toEqual([revokes.includes(whose), 0]);
+    const failure = (await world.recordsOf(device)).find(({ type }) => type === 'certificate.failed');
+    expect(failure?.detail).toContain(parseCertificate(issued?.der ?? Buffer.alloc(0)).serialNumber);
+    expect(await world.isRecorded(issued?.der ?? Buffer.alloc(0))).toBe(false);
+  });
+
+  test('a refusal is 403 with the upstream’s text on one line, and issues nothing', async () => {
+    upstream.mode = 'refuse';
+    const device = await world.device();
+    const { status, text } = await answered(device);
+    expect([status, text, issuedTo(device)]).toEqual([403, 'not on this list', []]);
+  });
+
+  const pendingForDays = async (): Promise<void> => {
+    upstream.mode = 'queue';
+    const [approved, rejected] = [await world.device(), await world.device()];
+    for (let waited = 0; waited < 120 * HOUR; waited += 24 * HOUR) {
+      for (const device of [approved, rejected]) expect((await answered(device)).status).toBe(202);
+      world.clock += 24 * HOUR;
+      // The server is updated meanwhile.
+      if (waited === 48 * HOUR) await restart();
+    }
+    upstream.mode = 'issue';
+    await upstream.decide('approve', approved.name);
+    await certified(approved);
+    expect(issuedTo(approved)).toHaveLength(1);
+    await expectKept(approved);
+    await upstream.decide('reject', rejected.name);
+    expect(await answered(rejected)).toMatchObject({ status: 403 });
+    expect(issuedTo(rejected)).toEqual([]);
+  };
+  if (queues) test('pending for days: 202 until it is decided, one certificate, or 403', pendingForDays);
+
+  test('two nodes at once submit once, and record once', async () => {
+    const other = await Node.start(world, label, false);
+    const nodes = [node, other, node, other];
+    try {
+      const device = await world.device();
+      for (const { status } of await Promise.all(nodes.map((from) => answered(device, { from }))))
+        expect([200, 202]).toContain(status);
+      await certified(device);
+      expect([issuedTo(device).length, await expectRecords(device)]).toEqual([1, 0]);
+      if (!queues) return;
+      upstream.mode = 'queue';
+      const waiting = await world.device();
+      expect((await answered(waiting)).status).toBe(202);
+      upstream.mode = 'issue';
+      await upstream.decide('approve', waiting.name);
+      world.clock += 1500;
+      await Promise.all(nodes.map((from) => answered(waiting, { from })));
+      await certified(waiting);
+      expect([issuedTo(waiting).length, await expectRecords(waiting)]).toEqual([1, 0]);
+    } finally {
+      await other.close();
+    }
+  });
+
+  test('serverkeygen: a lost response leaves a record, and no certificate is delivered without its key', async () => {
+    const device = await world.device();
+    expect((await answered(device, { operation: 'serverkeygen' })).status).toBe(200);
+    const unlucky = await world.device();
+    upstream.steps.at = (name, when) => (when === 'after' && name === submission ? 'cut' : undefined);
+    expect([200, 500, 503]).toContain((await answered(unlucky, { operation: 'serverkeygen' })).status);
+    expect(issuedTo(unlucky)).toHaveLength(1);
+    await expectRecords(unlucky);
+    upstream.steps.at = () => undefined;
+    upstream.mode = 'queue';
+    const queued = await world.device();
+    expect((await answered(queued, { operation: 'serverkeygen' })).status).toBe(500);
+    await upstream.decide('approve', queued.name);
+    await expectRecords(queued);
+  });
+
+  test('down for an hour under load: 503 at once with Retry-After, few calls, and recovery without an operator', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const elsewhere = await Node.start(world, 'devices', false);
+    const minutes = async (count: number, turns = 30): Promise<void> => {
+      world.clock += count * 60_000;
+      await vi.advanceTimersByTimeAsync(count * 60_000);
+      // The probe is a connection, which takes real time.
+      for (let turn = 0; turn < turns; turn++) await setImmediate();
+    };
+    try {
+      upstream.steps.isDown = true;
+      for (let attempt = 0; attempt < 3; attempt++) await answered(await world.device());
+      const before = upstream.steps.seen.length;
+      for (let minute = 0; minute < 60; minute += 4) {
+        // Without a probe, one request in a while finds out.
+        if (!probes) await answered(await world.device());
+        const { status, retryAfter } = await answered(await world.device());
+        expect([minute, status, retryAfter]).toEqual([minute, 503, expect.any(Number)]);
+        expect((await answered(await world.device(), { from: elsewhere })).status).toBe(200);
+        await minutes(4);
+      }
+      expect(upstream.steps.seen.length - before).toBeLessThan(200);
+      upstream.steps.isDown = false;
+      const statuses = new Set<number>();
+      for (let minute = 0; minute < 20 && !statuses.has(200); minute++) {
+        await minutes(1, 500);
+        statuses.add((await answered(await world.device())).status);
+      }
+      expect(statuses).toContain(200);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
+
+interface Sending {
+  readonly from?: Node;
+  readonly operation?: 'serverkeygen';
+}
