@@ -51,6 +51,7 @@ export default defineConfig({
     // Bounds, not expectations: on a busy machine starting a server alone takes seconds.
     testTimeout: 120_000,
     hookTimeout: 300_000,
+    expect: { poll: { timeout: 60_000 } },
     pool: 'forks',
     globalSetup: './test/support/shared-by-run.ts',
     setupFiles: './test/support/metadata.ts',
