@@ -2,16 +2,16 @@
  * Manages one certificate from enrollment through renewals. Each step reads the disk, does what is due, and returns
  * when the next step is due. It keeps nothing in memory, so it can be killed and restarted at any time.
  */
-import { join } from 'node:path';
 import { InputError } from '../pki/input-error.ts';
 import { describe } from '../errors.ts';
 import { ClientError, type ClientErrorCode } from './client-error.ts';
 import type { CertificateConfig, ServerConfig } from './config/client-config.ts';
 import type { ClientContext } from './context.ts';
 import { attemptEnrollment } from './enrollment.ts';
+import { runHooks } from './hooks.ts';
 import { accessOf, CertificateFolder, type LiveCertificate, passwordFile } from './keep/certificate-folder.ts';
 import { changeOf, FIRST_STATE, type State } from './keep/state.ts';
-import { freshPassword, newPassword } from './password.ts';
+import { freshPassword, hasNewPassword, recordOfPassword } from './password.ts';
 import { askForRenewal } from './renewal-information.ts';
 import { clockProblem, renewalTime, retryDelay } from './status.ts';
 import { removeOldTokenKeys } from './token/keys.ts';
@@ -45,6 +45,8 @@ export class CertificateAgent {
   readonly #server: ServerConfig;
   readonly #context: ClientContext;
   readonly #folder: CertificateFolder;
+  /** Whether this step sent a request, or tried to. */
+  #isAttempt = false;
 
   constructor(config: CertificateConfig, server: ServerConfig, context: ClientContext) {
     this.#config = config;
@@ -59,16 +61,19 @@ export class CertificateAgent {
 
   /** Never throws: errors are in the result, on disk and in the log. */
   async step(options: StepOptions = {}): Promise<StepResult> {
+    this.#isAttempt = false;
     try {
       this.#folder.recover(this.#context.now());
       const result = await this.#planned(await this.#certificate(options), options);
       await this.#removeUsedPassword();
       const hook = await this.#announce(options);
+      const error = result.error ?? hook?.error;
+      await this.#finish(result.outcome, error);
       if (hook === undefined) {
         await removeOldTokenKeys(this.#config, this.#folder, this.#context);
         return result;
       }
-      return { ...result, next: Math.min(result.next, hook.next), error: result.error ?? hook.error };
+      return { ...result, next: Math.min(result.next, hook.next), error };
     } catch (error) {
       // The disk is full, not writable, or not ours.
       const failure = asClientError(error);
@@ -143,7 +148,7 @@ export class CertificateAgent {
   #hasNewPassword({ lastError, rejected }: State): boolean {
     if (!REJECTIONS.has(lastError?.code ?? '')) return false;
     const former = [...this.#folder.spentPasswords(), ...(rejected === undefined ? [] : [rejected])];
-    return newPassword(this.#credentials(), this.#context, former) !== undefined;
+    return hasNewPassword(this.#credentials(), this.#context, former);
   }
 
   /** With the password that an operator put into the folder, if any. */
@@ -181,6 +186,8 @@ export class CertificateAgent {
   async #attempt(live: LiveCertificate | undefined, state: State, anew: boolean): Promise<StepResult> {
     const { name } = this;
     try {
+      this.#isAttempt = true;
+      await runHooks('before', this.#config, this.#context, this.#environment(live));
       const notBefore = state.accepted ? state.nextAttempt : 0;
       const answer = await attemptEnrollment(this.#credentials(), this.#server, this.#folder, this.#context, {
         anew,
@@ -220,7 +227,7 @@ export class CertificateAgent {
     // A renewal sends no password.
     const isRenewal = !anew && live !== undefined && live.certificate.notAfter.getTime() >= now;
     const isSent = REJECTIONS.has(error.code) && !isRenewal;
-    const rejected = isSent ? newPassword(this.#credentials(), this.#context, []) : state.rejected;
+    const rejected = isSent ? recordOfPassword(this.#credentials(), this.#context) : state.rejected;
     this.#folder.saveState({ ...state, accepted, rejected, failures, nextAttempt: now + delay, lastError });
     const left = live === undefined ? '' : `; the certificate expires ${isoTime(live.certificate.notAfter)}`;
     const remedy =
@@ -244,9 +251,8 @@ export class CertificateAgent {
     if (state.announced === change) return undefined;
     const now = this.#context.now();
     if (!explicit && now < state.nextHook) return { next: state.nextHook, error: undefined };
-    const { reload, reload_timeout: timeout } = this.#config;
     try {
-      if (reload !== undefined) await this.#context.runHook(reload, this.#environment(live), timeout * 1000);
+      await runHooks('deploy', this.#config, this.#context, this.#environment(live));
     } catch (error) {
       const failure = asClientError(error);
       const hookFailures = state.hookFailures + 1;
@@ -261,13 +267,25 @@ export class CertificateAgent {
     return undefined;
   }
 
-  #environment({ version, certificate }: LiveCertificate): Record<string, string> {
+  /** The hooks after an attempt. Their failure changes nothing. */
+  async #finish(outcome: StepResult['outcome'], error: ClientError | undefined): Promise<void> {
+    const isFailure = error !== undefined && error.code !== 'CLOCK_WRONG';
+    const values = { ESTUARY_OUTCOME: outcome, ESTUARY_ERROR: error?.message, ESTUARY_ERROR_CODE: error?.code };
+    for (const kind of [...(isFailure ? ['failure' as const] : []), ...(this.#isAttempt ? ['after' as const] : [])])
+      try {
+        const environment = { ...this.#environment(this.#folder.live()), ...values };
+        await runHooks(kind, this.#config, this.#context, environment);
+      } catch (problem) {
+        this.#context.log('error', this.name, `${kind}: ${describe(problem)}`);
+      }
+  }
+
+  #environment(live: LiveCertificate | undefined): Record<string, string | undefined> {
+    if (live === undefined) return {};
     return {
-      ESTUARY_CERTIFICATE: this.name,
-      ESTUARY_FOLDER: join(this.#folder.path, 'live'),
-      ESTUARY_VERSION: String(version),
-      ESTUARY_SERIAL: certificate.serialNumber,
-      ESTUARY_NOT_AFTER: certificate.notAfter.toISOString(),
+      ESTUARY_VERSION: String(live.version),
+      ESTUARY_SERIAL: live.certificate.serialNumber,
+      ESTUARY_NOT_AFTER: live.certificate.notAfter.toISOString(),
     };
   }
 

@@ -1,13 +1,12 @@
 /** Processes all certificates of a configuration, once or continuously. */
-import { createHash } from 'node:crypto';
-import { mkdirSync, realpathSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { mkdirSync } from 'node:fs';
 import { describe } from '../errors.ts';
 import { CertificateAgent, type StepOptions, type StepResult } from './certificate-agent.ts';
 import { ClientError } from './client-error.ts';
 import type { CertificateConfig, ClientConfig } from './config/client-config.ts';
 import type { ClientContext } from './context.ts';
 import { writeReports } from './status.ts';
+import { type Lock, SYSTEM } from './system.ts';
 
 /** Waits; ends early when stopped. */
 export type Sleep = (milliseconds: number, stop: AbortSignal) => Promise<void>;
@@ -88,7 +87,7 @@ async function locked<T>(certificates: readonly CertificateConfig[], work: () =>
   try {
     for (const { folder } of certificates) {
       makeFolder(folder);
-      locks.push(await lockFolder(folder));
+      locks.push(await SYSTEM.lockFolder(folder));
     }
     return await work();
   } finally {
@@ -102,30 +101,4 @@ function makeFolder(folder: string): void {
   } catch (error) {
     throw new ClientError('local', 'FILES_UNUSABLE', describe(error), { cause: error });
   }
-}
-
-/**
- * One process per folder: a timer's `renew` next to a daemon would create two keys. On Linux the lock is a socket in
- * the abstract namespace, which the kernel releases with the process.
- */
-interface Lock {
-  release(): void;
-}
-
-/** @throws ClientError `FILES_UNUSABLE` if another process has it */
-async function lockFolder(folder: string): Promise<Lock> {
-  if (process.platform !== 'linux') return { release: () => undefined };
-  const name = createHash('sha256').update(realpathSync(folder)).digest('hex').slice(0, 32);
-  const server = createServer((socket) => socket.destroy());
-  return new Promise((resolve, reject) => {
-    server.once('error', (error) => {
-      const taken = 'code' in error && error.code === 'EADDRINUSE';
-      const reason = taken ? 'another estuary client is at work there' : error.message;
-      reject(new ClientError('local', 'FILES_UNUSABLE', `${folder}: ${reason}`, { cause: error }));
-    });
-    server.listen(`\0estuary-client-${name}`, () => {
-      server.unref();
-      resolve({ release: () => void server.close() });
-    });
-  });
 }

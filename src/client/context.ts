@@ -1,9 +1,7 @@
 /** The client's environment (time, randomness, network, disk, hooks), which tests can replace. */
-import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import type { AttrOrOid } from '../pki/pkcs10/csrattrs.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
-import { ClientError } from './client-error.ts';
 import type { TokenConfig } from './config/client-config.ts';
 import type { ClientIdentity, ServerTrust } from './http/connection.ts';
 import {
@@ -14,6 +12,7 @@ import {
   type MakeCsr,
   type RenewalInformation,
 } from './http/est-server.ts';
+import { runHook, type RunHook } from './run-hook.ts';
 import { DISK, type Disk } from './keep/disk.ts';
 import { openToken, type TokenKeys } from './token/token.ts';
 
@@ -58,38 +57,4 @@ export function realContext(more: Pick<ClientContext, 'env' | 'log' | 'ask' | 'n
     ...more,
   };
   return context;
-}
-
-/** The hook after a change: a shell command line, with the change in its environment. */
-
-/** Maximum output in an error message. */
-const MAX_OUTPUT = 4096;
-
-/** @returns when it succeeded. @throws ClientError `HOOK_FAILED` */
-type RunHook = (command: string, environment: Readonly<Record<string, string>>, timeout: number) => Promise<void>;
-
-const runHook: RunHook = (command, environment, timeout) =>
-  new Promise((resolve, reject) => {
-    const child = spawn('/bin/sh', ['-c', command], {
-      env: { ...process.env, ...environment },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      timeout,
-      killSignal: 'SIGKILL',
-    });
-    let output = '';
-    const take = (chunk: Buffer): void => void (output = (output + chunk.toString('utf8')).slice(-MAX_OUTPUT));
-    child.stdout.on('data', take);
-    child.stderr.on('data', take);
-    const fail = (reason: string): void =>
-      reject(new ClientError('local', 'HOOK_FAILED', `"${command}" ${reason}${lastLine(output)}`));
-    child.on('error', (error) => fail(error.message));
-    child.on('close', (code, signal) => {
-      if (code === 0) resolve();
-      else fail(signal === null ? `ended with ${code ?? 'nothing'}` : `was ended by ${signal}`);
-    });
-  });
-
-function lastLine(output: string): string {
-  const line = output.trim().split('\n').at(-1) ?? '';
-  return line === '' ? '' : `: ${line.slice(0, 300)}`;
 }

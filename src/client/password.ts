@@ -34,18 +34,16 @@ export function freshPassword(
   };
 }
 
-/**
- * A record of the stored password, if it differs from those that got a certificate or were rejected: somebody put a new
- * one there.
- */
-export function newPassword(
-  config: CertificateConfig,
-  context: ClientContext,
-  former: readonly string[],
-): string | undefined {
+/** Whether the stored password differs from those of the records: somebody put a new one there. */
+export function hasNewPassword(config: CertificateConfig, context: ClientContext, former: readonly string[]): boolean {
   const password = readStored(config, context);
-  if (password === '' || former.some((one) => matches(password, one))) return undefined;
-  return spentRecord(password, context.randomBytes(16));
+  return password !== '' && !former.some((one) => matches(password, one));
+}
+
+/** Of the stored password, if any. */
+export function recordOfPassword(config: CertificateConfig, context: ClientContext): string | undefined {
+  const password = readStored(config, context);
+  return password === '' ? undefined : spentRecord(password, context.randomBytes(16));
 }
 
 export const isStored = ({ otp_file: file, otp_env: variable }: CertificateConfig): boolean =>

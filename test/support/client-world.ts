@@ -103,6 +103,15 @@ export class ClientWorld {
     return entry?.kind === 'file' ? entry.content : undefined;
   }
 
+  /** Another world with the same past. */
+  copy(): ClientWorld {
+    const world = new ClientWorld(this.cas.issuer);
+    for (const [path, entry] of this.entries) world.entries.set(path, entry);
+    world.issued.push(...this.issued);
+    world.now = this.now;
+    return world;
+  }
+
   /** What an operator puts into the folder. */
   write(name: string, content: string): void {
     this.entries.set(`${FOLDER}/${name}`, { kind: 'file', content });
@@ -149,6 +158,7 @@ export class ClientWorld {
       env: { OTP: this.otp },
       disk: this.#disk(),
       runHook: (_command, environment) => {
+        if (environment['ESTUARY_HOOK'] !== 'deploy') throw new Error('a hook that is not configured');
         this.#tick();
         this.hook();
         this.hooks.push(environment['ESTUARY_SERIAL'] ?? '');
@@ -279,6 +289,7 @@ export class ClientWorld {
           .filter((one) => dirname(one) === folder && one !== '/')
           .map((one) => one.slice(folder.length + 1))
           .sort(),
+      programs: () => [],
       linkTarget: (path) => {
         const entry = entries.get(path);
         return entry?.kind === 'link' ? entry.target : undefined;

@@ -98,6 +98,12 @@ const PROBES = {
     commands('Debian package nginx', 'nginx'),
     files('Debian package libnginx-mod-stream', '/usr/lib/nginx/modules/ngx_stream_module.so'),
   ),
+  apache: all(
+    commands('Debian package apache2-bin', 'apache2'),
+    files('Debian package apache2-bin', '/usr/lib/apache2/modules/mod_ssl.so'),
+  ),
+  mosquitto: commands('Debian package mosquitto', 'mosquitto'),
+  eapol: commands('Debian packages hostapd and eapoltest', 'hostapd', 'eapol_test'),
   slapd: commands('Debian package slapd', 'slapd', 'slapadd'),
   pebble: commands('Debian package pebble', 'pebble', 'pebble-challtestsrv'),
   promtool: commands('Debian package prometheus', 'promtool', 'prometheus'),

@@ -63,6 +63,11 @@ export interface CertificateConfig {
   readonly owner: string | undefined;
   readonly group: string | undefined;
   readonly mode: string;
+  readonly before: string | undefined;
   readonly reload: string | undefined;
-  readonly reload_timeout: number;
+  readonly after: string | undefined;
+  readonly failure: string | undefined;
+  readonly hook_timeout: number;
+  /** From the top level of the document. */
+  readonly hooks: string;
 }

@@ -34,6 +34,7 @@ export function readClientConfig(document: Table, file: string): ClientConfig {
     ...one,
     name: nameOf(one),
     token,
+    hooks: read.hooks ?? resolve(dirname(file), 'hooks'),
     private_key: absolute(one.private_key, dirname(resolve(file))),
   });
   return { ...read, token, certificate: read.certificate.map(complete) };

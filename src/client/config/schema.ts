@@ -101,6 +101,8 @@ const token = table(
   },
 );
 
+const COMMAND_LINE = 'a command line';
+
 const certificate = table(
   {
     name: optional(
@@ -224,15 +226,24 @@ const certificate = table(
       default: '0600',
       check: (value) => (/^0?[46][04]0$/.test(value) ? undefined : `"${value}" lets others in, or is no mode`),
     }),
+    before: optional(
+      text({
+        description: 'Runs before each attempt. If it fails, the client sends nothing and tries again later.',
+        allowed: COMMAND_LINE,
+      }),
+    ),
     reload: optional(
       text({
-        description:
-          'Run by the shell after each change, and again until it ends well. ESTUARY_FOLDER and others tell it of what.',
+        description: 'The deploy hook: runs after each change, and again until it succeeds.',
         allowed: 'a command line, such as "systemctl reload nginx"',
       }),
     ),
-    reload_timeout: integer({
-      description: 'How long it may take.',
+    after: optional(text({ description: 'Runs after each attempt, whatever its result.', allowed: COMMAND_LINE })),
+    failure: optional(
+      text({ description: 'Runs after an attempt, or a deploy hook, that failed.', allowed: COMMAND_LINE }),
+    ),
+    hook_timeout: integer({
+      description: 'How long each hook may take. Then it is killed, with its child processes.',
       default: 60,
       minimum: 1,
       maximum: 3600,
@@ -247,6 +258,13 @@ const document = table(
     server,
     token: optional(token),
     certificate: list(certificate, { description: 'The certificates.' }, 1),
+    hooks: optional(
+      path({
+        description:
+          'A folder of hooks for all certificates. The client runs the executable files in its folders `before`, `deploy`, `after` and `failure`.',
+      }),
+      'the folder `hooks` next to `client.toml`',
+    ),
     health_file: optional(path({ description: 'A JSON file that tells how each certificate is, for monitoring.' })),
     prometheus_file: optional(
       path({

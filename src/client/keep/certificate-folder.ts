@@ -14,13 +14,13 @@
  *
  * A process may be killed between any two steps: {@link CertificateFolder.recover} completes or undoes a partial change.
  */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { InputError } from '../../pki/input-error.ts';
 import { type Certificate, parsePemCertificates, pemOf } from '../../pki/x509/certificate.ts';
 import { ClientError } from '../client-error.ts';
 import type { CertificateConfig } from '../config/client-config.ts';
 import type { CaCertificates } from '../trust/anchors.ts';
+import { SYSTEM } from '../system.ts';
 import { type Disk, type FileAccess, keyFile, type VersionFile } from './disk.ts';
 import { parsePendingRequest, parseState, type PendingRequest, type State } from './state.ts';
 
@@ -187,7 +187,7 @@ export class CertificateFolder {
   }
 
   #replace(path: string, content: string, access: FileAccess): void {
-    const fresh = join(path, '..', `.new-${path.split('/').at(-1) ?? ''}`);
+    const fresh = join(path, '..', `.new-${basename(path)}`);
     this.#disk.remove(fresh);
     this.#disk.write(fresh, content, access);
     this.#disk.rename(fresh, path);
@@ -219,7 +219,7 @@ export class CertificateFolder {
   }
 
   #liveVersion(): number | undefined {
-    const version = /^versions\/(\d+)$/.exec(this.#disk.linkTarget(this.#at('live')) ?? '')?.[1];
+    const version = /^versions[\\/](\d+)$/.exec(this.#disk.linkTarget(this.#at('live')) ?? '')?.[1];
     return version === undefined ? undefined : Number(version);
   }
 
@@ -255,18 +255,11 @@ export const passwordFile = ({ folder }: Pick<CertificateConfig, 'folder'>): str
 
 /** @throws ClientError `FILES_UNUSABLE` for an unknown owner or group */
 export function accessOf({ owner, group, mode }: Pick<CertificateConfig, 'owner' | 'group' | 'mode'>): FolderAccess {
-  const uid = owner === undefined ? undefined : idOf('/etc/passwd', owner);
-  const gid = group === undefined ? undefined : idOf('/etc/group', group);
+  const uid = owner === undefined ? undefined : numeric(owner, (name) => SYSTEM.userId(name));
+  const gid = group === undefined ? undefined : numeric(group, (name) => SYSTEM.groupId(name));
   const secret = Number.parseInt(mode, 8);
   return { folder: { mode: 0o755, uid, gid }, secret: { mode: secret, uid, gid }, open: { mode: 0o644, uid, gid } };
 }
 
-function idOf(file: string, name: string): number {
-  if (/^\d+$/.test(name)) return Number(name);
-  const entry = readFileSync(file, 'utf8')
-    .split('\n')
-    .find((line) => line.startsWith(`${name}:`));
-  const id = entry?.split(':')[2];
-  if (id === undefined) throw new ClientError('local', 'FILES_UNUSABLE', `there is no "${name}" in ${file}`);
-  return Number(id);
-}
+const numeric = (name: string, find: (name: string) => number): number =>
+  /^\d+$/.test(name) ? Number(name) : find(name);

@@ -3,8 +3,10 @@
  * happens in between.
  */
 import {
+  accessSync,
   chownSync,
   closeSync,
+  constants,
   existsSync,
   fchmodSync,
   fchownSync,
@@ -16,10 +18,11 @@ import {
   readlinkSync,
   renameSync,
   rmSync,
-  symlinkSync,
+  statSync,
   writeSync,
 } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { SYSTEM } from '../system.ts';
 import { isKeyUri } from '../token/key-uri.ts';
 
 /** Permissions of a file; numeric owner and group. */
@@ -34,6 +37,8 @@ export interface Disk {
   read(path: string): string | undefined;
   /** Sorted names; empty if the folder does not exist. */
   list(folder: string): string[];
+  /** Names of the executable files in a folder, sorted. */
+  programs(folder: string): string[];
   linkTarget(path: string): string | undefined;
   /** Creates a folder and its parents. */
   makeFolder(path: string, access: FileAccess): void;
@@ -63,6 +68,7 @@ export const DISK: Disk = {
       throw error;
     }
   },
+  programs: (folder) => DISK.list(folder).filter((name) => isProgram(join(folder, name))),
   linkTarget(path) {
     try {
       return readlinkSync(path);
@@ -75,7 +81,7 @@ export const DISK: Disk = {
     if (existsSync(path)) return;
     mkdirSync(path, { recursive: true, mode });
     if (uid !== undefined || gid !== undefined) chownSync(path, uid ?? -1, gid ?? -1);
-    syncFolder(dirname(path));
+    SYSTEM.syncFolder(dirname(path));
   },
   write(path, content, { mode, uid, gid }) {
     const file = openSync(path, 'wx', mode & 0o600);
@@ -90,21 +96,22 @@ export const DISK: Disk = {
     }
   },
   rename(from, to) {
-    syncFolder(dirname(from));
+    SYSTEM.syncFolder(dirname(from));
     renameSync(from, to);
-    syncFolder(dirname(to));
+    SYSTEM.syncFolder(dirname(to));
   },
-  makeLink: symlinkSync,
+  makeLink: (target, path) => SYSTEM.makeLink(target, path),
   remove: (path) => rmSync(path, { recursive: true, force: true }),
 };
 
-/** Makes the entries of a folder durable. */
-function syncFolder(folder: string): void {
-  const file = openSync(folder, 'r');
+/** Not what editors and dpkg leave. */
+function isProgram(path: string): boolean {
+  if (!/^[\w-][\w.-]*$/.test(basename(path)) || /\.(?:dpkg-\w+|bak|orig|rej)$/.test(path)) return false;
   try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
   }
 }
 

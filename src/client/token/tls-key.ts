@@ -8,6 +8,7 @@ import { basename, dirname, join } from 'node:path';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import { ClientError } from '../client-error.ts';
 import type { TokenConfig } from '../config/client-config.ts';
+import { SYSTEM } from '../system.ts';
 
 export interface TokenTlsKey {
   /** RFC 7512, without a PIN. */
@@ -17,20 +18,12 @@ export interface TokenTlsKey {
   readonly pin: () => string;
 }
 
-/** Where distributions install libp11's engine. */
-const ENGINES = [
-  '/usr/lib/x86_64-linux-gnu/engines-3/pkcs11.so',
-  '/usr/lib/aarch64-linux-gnu/engines-3/pkcs11.so',
-  '/usr/lib64/engines-3/pkcs11.so',
-  '/usr/lib/engines-3/pkcs11.so',
-];
-
 /** @throws ClientError `KEY_UNUSABLE` */
 export function tokenSecureContext(
   { uri, token, pin }: TokenTlsKey,
   options: Omit<SecureContextOptions, 'key'>,
 ): SecureContext {
-  const engine = token.engine ?? ENGINES.find((path) => existsSync(path));
+  const engine = token.engine ?? SYSTEM.engines.find((path) => existsSync(path));
   if (engine === undefined)
     throw unusable(token, "libp11's engine is not there (Debian has it in the package libengine-pkcs11-openssl)");
   return withPin(pin(), (source) =>
