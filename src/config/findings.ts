@@ -49,6 +49,11 @@ export interface Finding extends Problem {
   readonly about?: readonly string[];
 }
 
+/** @param about the other keys involved */
+export function finding(key: string, message: string, ...about: readonly string[]): Finding {
+  return about.length === 0 ? { key, message } : { key, message, about };
+}
+
 export interface CrossChecks {
   readonly problems: readonly Finding[];
   readonly warnings: readonly Warning[];

@@ -84,18 +84,20 @@ export function timestamp(options: KeyOptions<string>): Key<string> {
 }
 
 interface IntegerOptions extends KeyOptions<number> {
-  readonly minimum: number;
-  readonly maximum: number;
   readonly multipleOf?: number;
   readonly unit?: string;
 }
 
-export function integer({ unit, ...options }: IntegerOptions): Key<number> {
-  const { minimum, maximum, multipleOf } = options;
+export function integer(minimum: number, maximum: number, { unit, ...options }: IntegerOptions): Key<number> {
+  const { multipleOf } = options;
   const kind = unit === undefined ? 'a whole number' : `a whole number of ${unit}`;
   const range = maximum === Number.MAX_SAFE_INTEGER ? `from ${minimum}` : `from ${minimum} to ${maximum}`;
   const step = multipleOf === undefined ? '' : `, a multiple of ${multipleOf}`;
-  return Type.Unsafe(Type.Integer({ ...options, allowed: `${kind} ${range}${step}` }));
+  return Type.Unsafe(Type.Integer({ ...options, minimum, maximum, allowed: `${kind} ${range}${step}` }));
+}
+
+export function seconds(minimum: number, maximum: number, options: KeyOptions<number>): Key<number> {
+  return integer(minimum, maximum, { ...options, unit: 'seconds' });
 }
 
 /** A number that may have a fraction. */

@@ -14,7 +14,12 @@ import { est, server, tls } from './schema/server.ts';
 import { audit, cmc, log, publication, requests, retention, serverkeygen, store } from './schema/services.ts';
 
 const rate = (description: string) =>
-  optional(integer({ description, defaultText: 'unlimited', minimum: 1, maximum: 1000000 }));
+  optional(
+    integer(1, 1000000, {
+      description,
+      defaultText: 'unlimited',
+    }),
+  );
 
 const limits = table(
   {

@@ -5,31 +5,33 @@ import { labelsOf } from '../labels.ts';
 import { type AdminRole, DEFAULT_ROLES } from '../vocabulary.ts';
 import type { Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
-import type { Finding } from '../findings.ts';
+import { finding, type Finding } from '../findings.ts';
 import { readTimestamp } from '../../timestamp.ts';
 
 export function* adminChecks(config: Config): Generator<Finding> {
   const { admin } = config;
   const { tls, bearer_token } = admin;
   if (tls.mode === 'none' && !bearer_token.enabled && admin.oidc === undefined)
-    yield {
-      key: 'admin',
-      message:
-        'nobody could authenticate (admin.tls.mode = "required" or "optional" with trust_anchors, or admin.bearer_token.enabled = true with tokens, or [admin.oidc])',
-      about: ['admin.tls.mode', 'admin.tls.trust_anchors', 'admin.bearer_token.enabled', 'admin.oidc'],
-    };
+    yield finding(
+      'admin',
+      'nobody could authenticate (admin.tls.mode = "required" or "optional" with trust_anchors, or admin.bearer_token.enabled = true with tokens, or [admin.oidc])',
+      'admin.tls.mode',
+      'admin.tls.trust_anchors',
+      'admin.bearer_token.enabled',
+      'admin.oidc',
+    );
   if (tls.mode !== 'none' && tls.trust_anchors === undefined)
-    yield {
-      key: 'admin.tls.trust_anchors',
-      message: `is missing, and admin.tls.mode is "${tls.mode}" (a path, relative to the configuration file)`,
-      about: ['admin.tls.mode'],
-    };
+    yield finding(
+      'admin.tls.trust_anchors',
+      `is missing, and admin.tls.mode is "${tls.mode}" (a path, relative to the configuration file)`,
+      'admin.tls.mode',
+    );
   if (bearer_token.enabled && bearer_token.tokens.length === 0)
-    yield {
-      key: 'admin.bearer_token.tokens',
-      message: 'is empty, and admin.bearer_token.enabled is true (a list with at least one token)',
-      about: ['admin.bearer_token.enabled'],
-    };
+    yield finding(
+      'admin.bearer_token.tokens',
+      'is empty, and admin.bearer_token.enabled is true (a list with at least one token)',
+      'admin.bearer_token.enabled',
+    );
   yield* tokenChecks(bearer_token.tokens);
   yield* clientChecks(admin.clients);
   yield* oidcChecks(admin);
@@ -45,15 +47,14 @@ export function* adminChecks(config: Config): Generator<Finding> {
 function* oidcChecks({ oidc, tls }: Config['admin']): Generator<Finding> {
   if (oidc === undefined) return;
   if (tls.mode === 'required')
-    yield {
-      key: 'admin.oidc',
-      message: 'has no effect while admin.tls.mode is "required": only certificates count then ("optional" or "none")',
-      about: ['admin.tls.mode'],
-    };
-  if (!oidc.scopes.includes('openid'))
-    yield { key: 'admin.oidc.scopes', message: 'lacks "openid" (a list with "openid")' };
+    yield finding(
+      'admin.oidc',
+      'has no effect while admin.tls.mode is "required": only certificates count then ("optional" or "none")',
+      'admin.tls.mode',
+    );
+  if (!oidc.scopes.includes('openid')) yield finding('admin.oidc.scopes', 'lacks "openid" (a list with "openid")');
   if (Object.keys(oidc.roles).length === 0)
-    yield { key: 'admin.oidc.roles', message: 'is empty: nobody would have a role (values of roles_claim with roles)' };
+    yield finding('admin.oidc.roles', 'is empty: nobody would have a role (values of roles_claim with roles)');
 }
 
 /** Only roles whose calls are about records of labels can be limited to labels. */
@@ -65,18 +66,14 @@ function* limitChecks(
   if (labels === undefined) return;
   const unlimited = roles.filter((role) => role === 'admin' || role === 'operator');
   if (unlimited.length > 0)
-    yield {
-      key: `${key}.labels`,
-      message: `cannot limit ${unlimited.map((role) => `"${role}"`).join(' and ')} to labels (roles = ["ra"], ["auditor"] or both)`,
-      about: [`${key}.roles`],
-    };
+    yield finding(
+      `${key}.labels`,
+      `cannot limit ${unlimited.map((role) => `"${role}"`).join(' and ')} to labels (roles = ["ra"], ["auditor"] or both)`,
+      `${key}.roles`,
+    );
   for (const label of labels)
     if (!known.includes(label))
-      yield {
-        key: `${key}.labels`,
-        message: `"${label}" is not a label (${known.join(', ')})`,
-        about: ['ca', 'label'],
-      };
+      yield finding(`${key}.labels`, `"${label}" is not a label (${known.join(', ')})`, 'ca', 'label');
 }
 
 function* tokenChecks(tokens: Config['admin']['bearer_token']['tokens']): Generator<Finding> {
@@ -85,7 +82,7 @@ function* tokenChecks(tokens: Config['admin']['bearer_token']['tokens']): Genera
     const hash = token_hash.toLowerCase();
     const key = `admin.bearer_token.tokens[${index}].token_hash`;
     // The caller would be ambiguous.
-    if (seen.has(hash)) yield { key, message: 'occurs twice (a different token for each entry)' };
+    if (seen.has(hash)) yield finding(key, 'occurs twice (a different token for each entry)');
     seen.add(hash);
   }
 }
@@ -98,17 +95,17 @@ function* clientChecks(clients: readonly AdminClient[]): Generator<Finding> {
     const given = WAYS.filter((way) => client[way] !== undefined).join(' and ');
     if (!['subject and issuer', 'fingerprint', 'spki_sha256'].includes(given)) {
       const what = given === '' ? 'does not identify a certificate' : `has ${given}`;
-      yield { key, message: `${what} (subject with issuer, or fingerprint, or spki_sha256)`, about };
+      yield finding(key, `${what} (subject with issuer, or fingerprint, or spki_sha256)`, ...about);
       continue;
     }
     const match = matchOf(client);
     if (match === undefined) continue;
     if (seen.has(match))
-      yield {
+      yield finding(
         key,
-        message: 'identifies the same certificate as an earlier entry (one entry for each certificate)',
-        about,
-      };
+        'identifies the same certificate as an earlier entry (one entry for each certificate)',
+        ...about,
+      );
     seen.add(match);
   }
 }
@@ -127,23 +124,18 @@ function matchOf(client: AdminClient): string | undefined {
 
 export function* adminWarnings({ admin }: Config): Generator<Warning> {
   if (admin.tls.mode === 'required_for_reenroll')
-    yield {
-      key: 'admin.tls.mode',
-      message:
-        'is "required_for_reenroll", which means "optional" here: nobody re-enrolls on this listener ("optional")',
-    };
+    yield finding(
+      'admin.tls.mode',
+      'is "required_for_reenroll", which means "optional" here: nobody re-enrolls on this listener ("optional")',
+    );
   if (admin.tls.mode === 'none' && admin.clients.length > 0)
-    yield {
-      key: 'admin.clients',
-      message: 'has no effect while admin.tls.mode is "none" ("required" or "optional")',
-    };
+    yield finding('admin.clients', 'has no effect while admin.tls.mode is "none" ("required" or "optional")');
   for (const [index, { fingerprint }] of admin.clients.entries())
     if (fingerprint !== undefined)
-      yield {
-        key: `admin.clients[${index}].fingerprint`,
-        message:
-          'is for one certificate: after a renewal, the administrator needs a new entry (subject with issuer, or spki_sha256 if the key stays the same; or a new entry with the same name)',
-      };
+      yield finding(
+        `admin.clients[${index}].fingerprint`,
+        'is for one certificate: after a renewal, the administrator needs a new entry (subject with issuer, or spki_sha256 if the key stays the same; or a new entry with the same name)',
+      );
 }
 
 export function* expiredTokens({ admin: { bearer_token } }: Config, now: number): Generator<Warning> {
@@ -151,10 +143,10 @@ export function* expiredTokens({ admin: { bearer_token } }: Config, now: number)
   for (const [index, { name, description, not_after }] of bearer_token.tokens.entries()) {
     const end = not_after === undefined ? undefined : readTimestamp(not_after);
     if (end !== undefined && end <= now)
-      yield {
-        key: `admin.bearer_token.tokens[${index}].not_after`,
-        message: `has passed: the token of "${name ?? description}" has expired (create a new token, or remove the entry)`,
-      };
+      yield finding(
+        `admin.bearer_token.tokens[${index}].not_after`,
+        `has passed: the token of "${name ?? description}" has expired (create a new token, or remove the entry)`,
+      );
   }
 }
 

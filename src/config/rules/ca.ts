@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { attributeType } from '../../pki/x509/attribute-types.ts';
 import { labelsOf, type ConfiguredLabel } from '../labels.ts';
-import type { Finding } from '../findings.ts';
+import { finding, type Finding } from '../findings.ts';
 import { furtherLabelChecks } from './labels.ts';
 import { countsAt } from './names.ts';
 import { extensionChecks } from './profile-extensions.ts';
@@ -36,21 +36,17 @@ export function* caChecks(config: Config): Generator<Finding> {
 
 function* ruleChecks(one: CaConfig, key: string): Generator<Finding> {
   if (one.approvals > 1 && one.approval === 'auto')
-    yield {
-      key: `${key}.approvals`,
-      message: `is ${one.approvals}, and approval is "auto", so nobody approves (approval = "manual")`,
-      about: [`${key}.approval`],
-    };
+    yield finding(
+      `${key}.approvals`,
+      `is ${one.approvals}, and approval is "auto", so nobody approves (approval = "manual")`,
+      `${key}.approval`,
+    );
   const { start, end } = one.renewal;
   for (const [name, time] of Object.entries({ start, end }))
     if (time >= 1 && !Number.isInteger(time))
-      yield { key: `${key}.renewal.${name}`, message: `is ${time} (a number below 1, or a whole number of seconds)` };
+      yield finding(`${key}.renewal.${name}`, `is ${time} (a number below 1, or a whole number of seconds)`);
   if (start < 1 === end < 1 && (start < 1 ? start >= end : start <= end))
-    yield {
-      key: `${key}.renewal.end`,
-      message: `is ${end}, not after start, which is ${start}`,
-      about: [`${key}.renewal.start`],
-    };
+    yield finding(`${key}.renewal.end`, `is ${end}, not after start, which is ${start}`, `${key}.renewal.start`);
   yield* profileChecks(one.profile, `${key}.profile`);
   yield* extensionChecks(one.profile, `${key}.profile`);
   yield* deviceCaChecks(one, key);
@@ -63,23 +59,23 @@ function* nameChecks(labels: readonly ConfiguredLabel[]): Generator<Finding> {
   const seen = new Set<string>();
   for (const { nameKey: key, table } of labels) {
     const { label } = table;
-    if (seen.has(label)) yield { key, message: `"${label}" occurs twice (a different label for each CA)` };
+    if (seen.has(label)) yield finding(key, `"${label}" occurs twice (a different label for each CA)`);
     seen.add(label);
     if (OPERATION_NAMES.some((name) => name === label))
-      yield { key, message: `"${label}" is the name of an operation (another label)` };
+      yield finding(key, `"${label}" is the name of an operation (another label)`);
   }
 }
 
 function* defaultChecks(labels: readonly ConfiguredLabel[]): Generator<Finding> {
   const [first, ...more] = labels.filter(({ table }) => table.default);
   const about = labels.map(({ key }) => `${key}.default`);
-  if (first === undefined) yield { key: 'ca', message: 'no CA is the default (default = true in exactly one)', about };
+  if (first === undefined) yield finding('ca', 'no CA is the default (default = true in exactly one)', ...about);
   for (const { key } of more)
-    yield {
-      key: `${key}.default`,
-      message: `is true, and so is ${first?.key ?? ''}.default (default = true in exactly one)`,
-      about,
-    };
+    yield finding(
+      `${key}.default`,
+      `is true, and so is ${first?.key ?? ''}.default (default = true in exactly one)`,
+      ...about,
+    );
 }
 
 function* pkcs11Checks(pkcs11: Pkcs11CaConfig['pkcs11'], key: string): Generator<Finding> {
@@ -89,22 +85,19 @@ function* pkcs11Checks(pkcs11: Pkcs11CaConfig['pkcs11'], key: string): Generator
   ] as const;
   for (const [one, oneValue, other, otherValue] of exclusive) {
     if ((oneValue === undefined) !== (otherValue === undefined)) continue;
-    yield {
-      key: `${key}.${one}`,
-      message: `${oneValue === undefined ? 'is missing, and so is' : 'is given, and so is'} ${other} (one of the two)`,
-      about: [`${key}.${other}`],
-    };
+    yield finding(
+      `${key}.${one}`,
+      `${oneValue === undefined ? 'is missing, and so is' : 'is given, and so is'} ${other} (one of the two)`,
+      `${key}.${other}`,
+    );
   }
 }
 
 function* remoteChecks({ ocsp, profile }: CaConfig, key: string, who: string): Generator<Finding> {
   if (ocsp !== undefined)
-    yield { key: `${key}.ocsp`, message: `is given, and ${who} answers OCSP itself (leave the section out)` };
+    yield finding(`${key}.ocsp`, `is given, and ${who} answers OCSP itself (leave the section out)`);
   if (profile.allow_subject_change)
-    yield {
-      key: `${key}.profile.allow_subject_change`,
-      message: `is true, and ${who} uses the names of the CSR (false)`,
-    };
+    yield finding(`${key}.profile.allow_subject_change`, `is true, and ${who} uses the names of the CSR (false)`);
 }
 
 /** A remote CA decides these with its own profile. */
@@ -117,10 +110,7 @@ function* remoteProfileChecks({ profile }: CaConfig, key: string, who: string): 
   };
   for (const [name, isGiven] of Object.entries(given))
     if (isGiven)
-      yield {
-        key: `${key}.profile.${name}`,
-        message: `is given, and the profile of ${who} decides it (leave it out)`,
-      };
+      yield finding(`${key}.profile.${name}`, `is given, and the profile of ${who} decides it (leave it out)`);
 }
 
 /** A CA that takes names from the CSR cannot use other names. */
@@ -128,10 +118,7 @@ function* remoteNameChecks({ profile }: CaConfig, key: string, who: string): Gen
   const given = { 'subject.template': profile.subject.template, 'san.add': profile.san.add };
   for (const [name, value] of Object.entries(given))
     if (value !== undefined)
-      yield {
-        key: `${key}.profile.${name}`,
-        message: `is given, and ${who} uses the names of the CSR (leave it out)`,
-      };
+      yield finding(`${key}.profile.${name}`, `is given, and ${who} uses the names of the CSR (leave it out)`);
 }
 
 /** Authentication at the upstream CA: a certificate or a password. */
@@ -146,18 +133,16 @@ function* estChecks(
   for (const [one, oneValue, other, otherValue] of pairs)
     if ((oneValue === undefined) !== (otherValue === undefined)) {
       const [given, missing] = oneValue === undefined ? [other, one] : [one, other];
-      yield {
-        key: `${key}.${given}`,
-        message: `is set without ${missing} (both, or neither)`,
-        about: [`${key}.${missing}`],
-      };
+      yield finding(`${key}.${given}`, `is set without ${missing} (both, or neither)`, `${key}.${missing}`);
     }
   if (client_certificate === undefined && username === undefined)
-    yield {
-      key: `${key}.client_certificate`,
-      message: 'is missing, and so is username (how this server authenticates at the upstream CA)',
-      about: [`${key}.username`, `${key}.client_key`, `${key}.password`],
-    };
+    yield finding(
+      `${key}.client_certificate`,
+      'is missing, and so is username (how this server authenticates at the upstream CA)',
+      `${key}.username`,
+      `${key}.client_key`,
+      `${key}.password`,
+    );
 }
 
 /** The ACME account may get any name that it is authorized for, so every requester must be bound to names. */
@@ -165,16 +150,9 @@ function* acmeChecks(config: Config, ca: Extract<CaConfig, { driver: 'acme' }>, 
   const { acme, profile } = ca;
   yield* programChecks(acme, `${key}.acme`, ['dns_hook']);
   if (acme.challenge === 'dns-01' && acme.dns_hook === undefined)
-    yield {
-      key: `${key}.acme.dns_hook`,
-      message: 'is missing, and challenge is "dns-01" (a program, or challenge = "none")',
-    };
+    yield finding(`${key}.acme.dns_hook`, 'is missing, and challenge is "dns-01" (a program, or challenge = "none")');
   if ((acme.eab_kid === undefined) !== (acme.eab_hmac_key === undefined))
-    yield {
-      key: `${key}.acme.eab_kid`,
-      message: 'and eab_hmac_key go together (both, or neither)',
-      about: [`${key}.acme.eab_hmac_key`],
-    };
+    yield finding(`${key}.acme.eab_kid`, 'and eab_hmac_key go together (both, or neither)', `${key}.acme.eab_hmac_key`);
   const { otp, tls, est, cmc, auth } = config;
   const isFree =
     (otp.enabled && otp.bind_client_id === 'off' && countsAt(ca, 'otp')) ||
@@ -182,12 +160,12 @@ function* acmeChecks(config: Config, ca: Extract<CaConfig, { driver: 'acme' }>, 
     (est.fullcmc && cmc.shared_secrets.length > 0 && otp.bind_client_id === 'off') ||
     (tls.client_auth.mode !== 'none' && profile.mtls_subject !== 'same' && countsAt(ca, 'mtls'));
   if (profile.san.dns === undefined && isFree)
-    yield {
-      key: `${key}.profile.san.dns`,
-      message:
-        'is missing, and requesters are not bound to names (patterns, or otp.bind_client_id and mtls_subject = "same")',
-      about: ['otp.bind_client_id', `${key}.profile.mtls_subject`],
-    };
+    yield finding(
+      `${key}.profile.san.dns`,
+      'is missing, and requesters are not bound to names (patterns, or otp.bind_client_id and mtls_subject = "same")',
+      'otp.bind_client_id',
+      `${key}.profile.mtls_subject`,
+    );
 }
 
 /** Programs need a path, since PATH is not searched. */
@@ -196,49 +174,49 @@ function* programChecks(table: object, key: string, names: readonly string[]): G
     const words: unknown = Reflect.get(table, name);
     const program: unknown = Array.isArray(words) ? words[0] : undefined;
     if (typeof program === 'string' && !isAbsolute(program))
-      yield { key: `${key}.${name}`, message: `"${program}" is not an absolute path (the path of a program)` };
+      yield finding(`${key}.${name}`, `"${program}" is not an absolute path (the path of a program)`);
   }
 }
 
 function* profileChecks(profile: ProfileConfig, key: string): Generator<Finding> {
   if (profile.validity_days > profile.max_validity_days)
-    yield {
-      key: `${key}.validity_days`,
-      message: `is more than max_validity_days (at most ${profile.max_validity_days})`,
-      about: [`${key}.max_validity_days`],
-    };
+    yield finding(
+      `${key}.validity_days`,
+      `is more than max_validity_days (at most ${profile.max_validity_days})`,
+      `${key}.max_validity_days`,
+    );
   if (profile.validity_seconds !== undefined && profile.validity_seconds > profile.max_validity_days * 86_400)
-    yield {
-      key: `${key}.validity_seconds`,
-      message: `is more than max_validity_days (at most ${profile.max_validity_days * 86_400})`,
-      about: [`${key}.max_validity_days`],
-    };
+    yield finding(
+      `${key}.validity_seconds`,
+      `is more than max_validity_days (at most ${profile.max_validity_days * 86_400})`,
+      `${key}.max_validity_days`,
+    );
   const { backdate_seconds = 60, validity_seconds } = profile;
   if (validity_seconds !== undefined && backdate_seconds * 2 > validity_seconds)
-    yield {
-      key: `${key}.backdate_seconds`,
-      message: `is more than half of validity_seconds (at most ${Math.floor(validity_seconds / 2)})`,
-      about: [`${key}.validity_seconds`],
-    };
+    yield finding(
+      `${key}.backdate_seconds`,
+      `is more than half of validity_seconds (at most ${Math.floor(validity_seconds / 2)})`,
+      `${key}.validity_seconds`,
+    );
   const { required, allowed, patterns } = profile.subject;
   for (const type of required)
     if (allowed !== undefined && !allowed.some((one) => attributeType(one) === attributeType(type)))
-      yield {
-        key: `${key}.subject.required`,
-        message: `"${type}" is required and not allowed (a type that is in allowed)`,
-        about: [`${key}.subject.allowed`],
-      };
+      yield finding(
+        `${key}.subject.required`,
+        `"${type}" is required and not allowed (a type that is in allowed)`,
+        `${key}.subject.allowed`,
+      );
   for (const type of Object.keys(patterns)) {
     const reason = checkSubjectKey(type);
-    if (reason !== undefined) yield { key: `${key}.subject.patterns`, message: `${reason} (${SUBJECT_KEY_ALLOWED})` };
+    if (reason !== undefined) yield finding(`${key}.subject.patterns`, `${reason} (${SUBJECT_KEY_ALLOWED})`);
   }
   for (const kind of profile.san.required)
     if (!profile.san.allowed.includes(kind))
-      yield {
-        key: `${key}.san.required`,
-        message: `"${kind}" is required and not allowed (a kind that is in allowed)`,
-        about: [`${key}.san.allowed`],
-      };
+      yield finding(
+        `${key}.san.required`,
+        `"${kind}" is required and not allowed (a kind that is in allowed)`,
+        `${key}.san.allowed`,
+      );
 }
 
 /** A label that issues CA certificates: a person approves each, and their names are limited. */
@@ -249,28 +227,29 @@ function* deviceCaChecks(
   if (table === undefined) return;
   const key = `${ca}.profile.certificate_authority`;
   if (approval !== 'manual')
-    yield {
-      key: `${ca}.approval`,
-      message: `is "${approval}", and the label issues CA certificates (approval = "manual")`,
-      about: [key],
-    };
+    yield finding(
+      `${ca}.approval`,
+      `is "${approval}", and the label issues CA certificates (approval = "manual")`,
+      key,
+    );
   const { permitted_dns, permitted_ip, permitted_email, permitted_uri } = table;
   if ([permitted_dns, permitted_ip, permitted_email, permitted_uri].every((names) => names.length === 0))
-    yield {
+    yield finding(
       key,
-      message: 'has no permitted names (permitted_dns, permitted_ip, permitted_email or permitted_uri)',
-      about: [`${key}.permitted_dns`],
-    };
+      'has no permitted names (permitted_dns, permitted_ip, permitted_email or permitted_uri)',
+      `${key}.permitted_dns`,
+    );
 }
 
 function* escrowChecks(ca: CaConfig, key: string): Generator<Finding> {
   if (ca.profile.key_escrow !== true) return;
   if (ca.driver === 'dogtag' && ca.dogtag.kra_urls.length > 0) return;
-  yield {
-    key: `${key}.profile.key_escrow`,
-    message: 'is true, and there is no key recovery authority (false, or kra_urls of a CA behind Dogtag PKI)',
-    about: [`${key}.dogtag.kra_urls`, `${key}.driver`],
-  };
+  yield finding(
+    `${key}.profile.key_escrow`,
+    'is true, and there is no key recovery authority (false, or kra_urls of a CA behind Dogtag PKI)',
+    `${key}.dogtag.kra_urls`,
+    `${key}.driver`,
+  );
 }
 
 function* authorizationChecks({ authorization }: CaConfig, key: string): Generator<Finding> {
@@ -279,34 +258,28 @@ function* authorizationChecks({ authorization }: CaConfig, key: string): Generat
   if ((client_certificate === undefined) === (client_key === undefined)) return;
   const [given, missing] =
     client_key === undefined ? ['client_certificate', 'client_key'] : ['client_key', 'client_certificate'];
-  yield {
-    key: `${key}.${given}`,
-    message: `is given without ${missing} (both, or neither)`,
-    about: [`${key}.${missing}`],
-  };
+  yield finding(`${key}.${given}`, `is given without ${missing} (both, or neither)`, `${key}.${missing}`);
 }
 
 function* csrAttrsChecks(csrattrs: CsrAttrsConfig, profile: ProfileConfig, ca: string): Generator<Finding> {
   const key = `${ca}.csrattrs`;
   if (csrattrs.key_type !== undefined && !profile.key_types.includes(csrattrs.key_type))
-    yield {
-      key: `${key}.key_type`,
-      message: `"${csrattrs.key_type}" is not in the profile's key_types (${profile.key_types.join(', ')})`,
-      about: [`${ca}.profile.key_types`],
-    };
+    yield finding(
+      `${key}.key_type`,
+      `"${csrattrs.key_type}" is not in the profile's key_types (${profile.key_types.join(', ')})`,
+      `${ca}.profile.key_types`,
+    );
   if (csrattrs.subject.length > 0 && !csrattrs.template)
-    yield {
-      key: `${key}.subject`,
-      message: 'is given, and template is false (template = true: a subject stands in the template only)',
-      about: [`${key}.template`],
-    };
+    yield finding(
+      `${key}.subject`,
+      'is given, and template is false (template = true: a subject stands in the template only)',
+      `${key}.template`,
+    );
   for (const [index, rdn] of csrattrs.subject.entries()) {
-    if (Object.keys(rdn).length === 0)
-      yield { key: `${key}.subject[${index}]`, message: 'is empty (one attribute or more)' };
+    if (Object.keys(rdn).length === 0) yield finding(`${key}.subject[${index}]`, 'is empty (one attribute or more)');
     for (const type of Object.keys(rdn)) {
       const reason = checkSubjectKey(type);
-      if (reason !== undefined)
-        yield { key: `${key}.subject[${index}]`, message: `${reason} (${SUBJECT_KEY_ALLOWED})` };
+      if (reason !== undefined) yield finding(`${key}.subject[${index}]`, `${reason} (${SUBJECT_KEY_ALLOWED})`);
     }
   }
 }

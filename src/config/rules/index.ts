@@ -1,7 +1,7 @@
 import { authChecks } from './auth.ts';
 import { adminChecks, adminWarnings } from './admin.ts';
 import { caChecks } from './ca.ts';
-import type { CrossChecks, Finding } from '../findings.ts';
+import { finding, type CrossChecks, type Finding } from '../findings.ts';
 import { complianceChecks } from './compliance.ts';
 import { nameWarnings } from './names.ts';
 import { retentionChecks, serverCertificateChecks, storeChecks } from './server.ts';
@@ -44,11 +44,11 @@ export function crossChecks(config: Config): CrossChecks {
 
 function* serverChecks({ server, est, admin, publication }: Config): Generator<Finding> {
   if (server.headers_timeout > server.request_timeout)
-    yield {
-      key: 'server.headers_timeout',
-      message: `is longer than server.request_timeout (at most ${server.request_timeout})`,
-      about: ['server.request_timeout'],
-    };
+    yield finding(
+      'server.headers_timeout',
+      `is longer than server.request_timeout (at most ${server.request_timeout})`,
+      'server.request_timeout',
+    );
   const listeners = [
     { name: 'est', ...est },
     { name: 'admin', ...admin },
@@ -61,11 +61,13 @@ function* serverChecks({ server, est, admin, publication }: Config): Generator<F
         one.port === other.port &&
         (one.host === other.host || isAny(one.host) || isAny(other.host))
       )
-        yield {
-          key: `${one.name}.port`,
-          message: `${one.port} is the port of ${other.name} too (a port for each listener)`,
-          about: [`${other.name}.port`, `${one.name}.host`, `${other.name}.host`],
-        };
+        yield finding(
+          `${one.name}.port`,
+          `${one.port} is the port of ${other.name} too (a port for each listener)`,
+          `${other.name}.port`,
+          `${one.name}.host`,
+          `${other.name}.host`,
+        );
 }
 
 const isAny = (host: string): boolean => host === '0.0.0.0' || host === '::';
@@ -73,17 +75,17 @@ const isAny = (host: string): boolean => host === '0.0.0.0' || host === '::';
 function* clientAuthChecks({ tls, est }: Config): Generator<Finding> {
   const { mode, trust_anchors } = tls.client_auth;
   if (mode !== 'none' && trust_anchors === undefined)
-    yield {
-      key: 'tls.client_auth.trust_anchors',
-      message: `is missing, and tls.client_auth.mode is "${mode}" (a path, relative to the configuration file, or mode = "none")`,
-      about: ['tls.client_auth.mode'],
-    };
+    yield finding(
+      'tls.client_auth.trust_anchors',
+      `is missing, and tls.client_auth.mode is "${mode}" (a path, relative to the configuration file, or mode = "none")`,
+      'tls.client_auth.mode',
+    );
   if (mode === 'none' && est.csrattrs_require_mtls)
-    yield {
-      key: 'est.csrattrs_require_mtls',
-      message: 'cannot be met while tls.client_auth.mode is "none" (false, or another mode)',
-      about: ['tls.client_auth.mode'],
-    };
+    yield finding(
+      'est.csrattrs_require_mtls',
+      'cannot be met while tls.client_auth.mode is "none" (false, or another mode)',
+      'tls.client_auth.mode',
+    );
 }
 
 /** A certificate and a private key must be given together. */
@@ -94,9 +96,9 @@ function* pair(
   key: string | undefined,
 ): Generator<Finding> {
   if (certificate === undefined && key !== undefined)
-    yield { key: certificateKey, message: `is missing, and ${privateKey} is given (both or neither)` };
+    yield finding(certificateKey, `is missing, and ${privateKey} is given (both or neither)`);
   if (certificate !== undefined && key === undefined)
-    yield { key: privateKey, message: `is missing, and ${certificateKey} is given (both or neither)` };
+    yield finding(privateKey, `is missing, and ${certificateKey} is given (both or neither)`);
 }
 
 /** bcrypt ignores bytes after the 72nd. */
@@ -106,57 +108,53 @@ const KEY_MINIMUM = 32;
 function* otpChecks({ otp }: Config): Generator<Finding> {
   const about = ['otp.hash_algorithm'];
   if (otp.hash_algorithm === 'bcrypt' && otp.token_length > BCRYPT_LIMIT)
-    yield {
-      key: 'otp.token_length',
-      message: `${otp.token_length} is too long for bcrypt (at most ${BCRYPT_LIMIT} with hash_algorithm = "bcrypt")`,
-      about,
-    };
+    yield finding(
+      'otp.token_length',
+      `${otp.token_length} is too long for bcrypt (at most ${BCRYPT_LIMIT} with hash_algorithm = "bcrypt")`,
+      ...about,
+    );
   if (otp.hash_algorithm === 'sha256-hmac' && otp.hmac_key === undefined)
-    yield {
-      key: 'otp.hmac_key',
-      message:
-        'is missing, and otp.hash_algorithm is "sha256-hmac" (hmac_key_file = "path" or hmac_key_env = "VARIABLE", 32 bytes or more)',
-      about,
-    };
+    yield finding(
+      'otp.hmac_key',
+      'is missing, and otp.hash_algorithm is "sha256-hmac" (hmac_key_file = "path" or hmac_key_env = "VARIABLE", 32 bytes or more)',
+      ...about,
+    );
   if (otp.hmac_key !== undefined && otp.hmac_key.length < KEY_MINIMUM)
-    yield { key: 'otp.hmac_key', message: `has ${otp.hmac_key.length} bytes (${KEY_MINIMUM} bytes or more)` };
+    yield finding('otp.hmac_key', `has ${otp.hmac_key.length} bytes (${KEY_MINIMUM} bytes or more)`);
   if (otp.lookup_key !== undefined && otp.lookup_key.length < KEY_MINIMUM)
-    yield { key: 'otp.lookup_key', message: `has ${otp.lookup_key.length} bytes (${KEY_MINIMUM} bytes or more)` };
+    yield finding('otp.lookup_key', `has ${otp.lookup_key.length} bytes (${KEY_MINIMUM} bytes or more)`);
   if (otp.argon2.memory_kib < 8 * otp.argon2.parallelism)
-    yield {
-      key: 'otp.argon2.memory_kib',
-      message: `is too small for ${otp.argon2.parallelism} lanes (at least 8 KiB a lane)`,
-      about: ['otp.argon2.parallelism'],
-    };
+    yield finding(
+      'otp.argon2.memory_kib',
+      `is too small for ${otp.argon2.parallelism} lanes (at least 8 KiB a lane)`,
+      'otp.argon2.parallelism',
+    );
 }
 
 function* gssapiChecks({ gssapi }: Config): Generator<Finding> {
   if (gssapi.gssproxy && gssapi.keytab !== undefined)
-    yield {
-      key: 'gssapi.keytab',
-      message: 'is given, and gssapi.gssproxy is true (one of the two)',
-      about: ['gssapi.gssproxy'],
-    };
+    yield finding('gssapi.keytab', 'is given, and gssapi.gssproxy is true (one of the two)', 'gssapi.gssproxy');
   if (!gssapi.enabled) return;
   if (gssapi.require_crypto_verification && !gssapi.gssproxy && gssapi.keytab === undefined)
-    yield {
-      key: 'gssapi.keytab',
-      message:
-        'is missing, and gssapi.enabled is true (a path, relative to the configuration file, or gssproxy = true)',
-      about: ['gssapi.gssproxy', 'gssapi.enabled'],
-    };
+    yield finding(
+      'gssapi.keytab',
+      'is missing, and gssapi.enabled is true (a path, relative to the configuration file, or gssproxy = true)',
+      'gssapi.gssproxy',
+      'gssapi.enabled',
+    );
   if (gssapi.service_principal === undefined)
-    yield {
-      key: 'gssapi.service_principal',
-      message: 'is missing, and gssapi.enabled is true (HTTP/<hostname>@<REALM>)',
-      about: ['gssapi.enabled'],
-    };
+    yield finding(
+      'gssapi.service_principal',
+      'is missing, and gssapi.enabled is true (HTTP/<hostname>@<REALM>)',
+      'gssapi.enabled',
+    );
   if (Object.keys(gssapi.principal_mapping).length === 0 && gssapi.default_template === undefined)
-    yield {
-      key: 'gssapi.principal_mapping',
-      message: 'is empty, so no principal could enroll (entries, or gssapi.default_template)',
-      about: ['gssapi.default_template', 'gssapi.enabled'],
-    };
+    yield finding(
+      'gssapi.principal_mapping',
+      'is empty, so no principal could enroll (entries, or gssapi.default_template)',
+      'gssapi.default_template',
+      'gssapi.enabled',
+    );
 }
 
 function* serverKeyGenChecks({ serverkeygen }: Config): Generator<Finding> {
@@ -165,15 +163,15 @@ function* serverKeyGenChecks({ serverkeygen }: Config): Generator<Finding> {
     const key = `serverkeygen.keys[${index}]`;
     const { id, symmetric_key, certificate } = entry;
     if ((symmetric_key === undefined) === (certificate === undefined))
-      yield {
+      yield finding(
         key,
-        message: `names ${certificate === undefined ? 'no key' : 'two keys'} (one of symmetric_key_file, symmetric_key_env and certificate)`,
-        about: [`${key}.symmetric_key`, `${key}.certificate`],
-      };
+        `names ${certificate === undefined ? 'no key' : 'two keys'} (one of symmetric_key_file, symmetric_key_env and certificate)`,
+        `${key}.symmetric_key`,
+        `${key}.certificate`,
+      );
     if (symmetric_key !== undefined && ![16, 24, 32].includes(symmetric_key.length))
-      yield { key: `${key}.symmetric_key`, message: `has ${symmetric_key.length} bytes (16, 24 or 32 raw bytes)` };
-    if (seen.has(id.toLowerCase()))
-      yield { key: `${key}.id`, message: `${id} occurs twice (a different id for each key)` };
+      yield finding(`${key}.symmetric_key`, `has ${symmetric_key.length} bytes (16, 24 or 32 raw bytes)`);
+    if (seen.has(id.toLowerCase())) yield finding(`${key}.id`, `${id} occurs twice (a different id for each key)`);
     seen.add(id.toLowerCase());
   }
 }
@@ -186,58 +184,58 @@ function* cmcChecks(config: Config): Generator<Finding> {
   for (const [index, { identification, ca = [] }] of cmc.shared_secrets.entries()) {
     for (const label of ca)
       if (!labels.includes(label))
-        yield {
-          key: `cmc.shared_secrets[${index}].ca`,
-          message: `"${label}" is not a label (${labels.join(', ')})`,
-          about: ['ca', 'label'],
-        };
+        yield finding(
+          `cmc.shared_secrets[${index}].ca`,
+          `"${label}" is not a label (${labels.join(', ')})`,
+          'ca',
+          'label',
+        );
     if (seen.has(identification))
-      yield {
-        key: `cmc.shared_secrets[${index}].identification`,
-        message: `"${identification}" occurs twice (one secret for each identification)`,
-      };
+      yield finding(
+        `cmc.shared_secrets[${index}].identification`,
+        `"${identification}" occurs twice (one secret for each identification)`,
+      );
     seen.add(identification);
   }
 }
 
 function* publicationChecks({ publication }: Config): Generator<Finding> {
   if (publication.enabled && publication.base_url === undefined)
-    yield {
-      key: 'publication.base_url',
-      message: 'is missing, and publication.enabled is true (an http URL such as "http://pki.example.com")',
-      about: ['publication.enabled'],
-    };
+    yield finding(
+      'publication.base_url',
+      'is missing, and publication.enabled is true (an http URL such as "http://pki.example.com")',
+      'publication.enabled',
+    );
 }
 
 function* forwardingChecks({ est, tls }: Config): Generator<Finding> {
   const key = 'est.client_certificate_header';
   if (est.client_certificate_header === undefined) return;
   if (tls.client_auth.mode === 'none')
-    yield {
+    yield finding(
       key,
-      message:
-        'is given, and tls.client_auth.mode is "none": the proxies could not show their certificates (another mode)',
-      about: ['tls.client_auth.mode'],
-    };
+      'is given, and tls.client_auth.mode is "none": the proxies could not show their certificates (another mode)',
+      'tls.client_auth.mode',
+    );
   if (est.require_pop_linking)
-    yield {
+    yield finding(
       key,
-      message: 'is given, and est.require_pop_linking is true: a proxy hides the channel binding (one of the two)',
-      about: ['est.require_pop_linking'],
-    };
+      'is given, and est.require_pop_linking is true: a proxy hides the channel binding (one of the two)',
+      'est.require_pop_linking',
+    );
   if (est.client_certificate_header.client_address === 'proxy-protocol' && est.proxy_protocol.length === 0)
-    yield {
-      key: `${key}.client_address`,
-      message: 'is "proxy-protocol", and est.proxy_protocol is empty (the addresses of the proxies)',
-      about: ['est.proxy_protocol'],
-    };
+    yield finding(
+      `${key}.client_address`,
+      'is "proxy-protocol", and est.proxy_protocol is empty (the addresses of the proxies)',
+      'est.proxy_protocol',
+    );
 }
 
 function* popLinkingChecks({ est }: Config): Generator<Finding> {
   if (est.require_pop_linking && est.challenge_password === 'ignore')
-    yield {
-      key: 'est.challenge_password',
-      message: 'is "ignore", and est.require_pop_linking is true ("binding", or require_pop_linking = false)',
-      about: ['est.require_pop_linking'],
-    };
+    yield finding(
+      'est.challenge_password',
+      'is "ignore", and est.require_pop_linking is true ("binding", or require_pop_linking = false)',
+      'est.require_pop_linking',
+    );
 }

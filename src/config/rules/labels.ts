@@ -2,7 +2,7 @@
 import { labelsOf } from '../labels.ts';
 import { isRemoteDriver } from '../schema/ca.ts';
 import type { Config } from '../schema.ts';
-import type { Finding } from '../findings.ts';
+import { finding, type Finding } from '../findings.ts';
 
 /** Checks on `[[label]]` tables, and between labels of one CA. */
 export function* furtherLabelChecks(config: Config): Generator<Finding> {
@@ -10,13 +10,12 @@ export function* furtherLabelChecks(config: Config): Generator<Finding> {
   for (const [index, { ca: wanted }] of label.entries()) {
     const key = `label[${index}].ca`;
     const of = ca.find((one) => one.label === wanted);
-    if (of === undefined)
-      yield { key, message: `"${wanted}" is not a CA (the label of one of the [[ca]] tables)`, about: ['ca'] };
+    if (of === undefined) yield finding(key, `"${wanted}" is not a CA (the label of one of the [[ca]] tables)`, 'ca');
     else if (isRemoteDriver(of.driver))
-      yield {
+      yield finding(
         key,
-        message: `"${wanted}" has the remote driver "${of.driver}", which has one profile only (a CA whose key this server has)`,
-      };
+        `"${wanted}" has the remote driver "${of.driver}", which has one profile only (a CA whose key this server has)`,
+      );
   }
   yield* renewalLabelChecks(config);
 }
@@ -28,10 +27,11 @@ function* renewalLabelChecks(config: Config): Generator<Finding> {
     const siblings = labels.filter((one) => (one.of ?? one.table).label === own).map((one) => one.table.label);
     for (const wanted of table.profile.renewal_labels ?? [])
       if (!siblings.includes(wanted))
-        yield {
-          key: `${key}.profile.renewal_labels`,
-          message: `"${wanted}" is not a label of the same CA (${siblings.join(', ')})`,
-          about: ['label', `${key}.ca`],
-        };
+        yield finding(
+          `${key}.profile.renewal_labels`,
+          `"${wanted}" is not a label of the same CA (${siblings.join(', ')})`,
+          'label',
+          `${key}.ca`,
+        );
   }
 }

@@ -1,4 +1,5 @@
 /** Warns of settings that let one requester use another's name (docs/guides/names.md). */
+import { finding } from '../findings.ts';
 import type { Warning } from '../problem.ts';
 import { labelsOf } from '../labels.ts';
 import type { CaConfig, Config, ProfileConfig, RequesterMethod } from '../schema.ts';
@@ -11,23 +12,22 @@ export function* nameWarnings(config: Config): Generator<Warning> {
   const byToken = otp.enabled && ca.some((one) => countsAt(one, 'otp') && allowsAnyName(one));
   const bySecret = ca.some((one) => hasSharedSecret({ est, cmc }, one) && allowsAnyName(one));
   if (otp.bind_client_id === 'off' && (byToken || bySecret))
-    yield {
-      key: 'otp.bind_client_id',
-      message: `is "off": anyone with ${byToken ? 'a token' : 'a shared secret'} can ask for any name, including those of others ("cn" or "san")`,
-    };
+    yield finding(
+      'otp.bind_client_id',
+      `is "off": anyone with ${byToken ? 'a token' : 'a shared secret'} can ask for any name, including those of others ("cn" or "san")`,
+    );
   for (const method of ['ldap', 'jwt'] as const)
     if (config.auth[method]?.bind === 'off' && ca.some((one) => countsAt(one, method) && allowsAnyName(one)))
-      yield {
-        key: `auth.${method}.bind`,
-        message: `is "off": each requester can ask for any name, including those of others ("cn" or "san")`,
-      };
+      yield finding(
+        `auth.${method}.bind`,
+        `is "off": each requester can ask for any name, including those of others ("cn" or "san")`,
+      );
   const template = gssapi.default_template;
   if (gssapi.enabled && template !== undefined && !/\{(principal|instance)\}/.test(template))
-    yield {
-      key: 'gssapi.default_template',
-      message:
-        'omits the instance: all principals with the same primary get the same subject ({principal}, or add {instance})',
-    };
+    yield finding(
+      'gssapi.default_template',
+      'omits the instance: all principals with the same primary get the same subject ({principal}, or add {instance})',
+    );
   for (const { key, table } of labels) {
     yield* certificateWarnings(config, table, key);
     yield* templateWarnings(table, key);
@@ -37,20 +37,20 @@ export function* nameWarnings(config: Config): Generator<Warning> {
 function* certificateWarnings({ tls }: Config, ca: CaConfig, key: string): Generator<Warning> {
   if (tls.client_auth.mode === 'none') return;
   if (ca.client_issuers.includes('any') && countsAt(ca, 'mtls'))
-    yield {
-      key: `${key}.client_issuers`,
-      message: `contains "any": a certificate of another label can get its names at "${ca.label}" too ("own", "anchors", or files)`,
-    };
+    yield finding(
+      `${key}.client_issuers`,
+      `contains "any": a certificate of another label can get its names at "${ca.label}" too ("own", "anchors", or files)`,
+    );
   if (ca.profile.mtls_subject === 'any' && countsAt(ca, 'mtls') && allowsAnyName(ca))
-    yield {
-      key: `${key}.profile.mtls_subject`,
-      message: 'is "any": anyone with a certificate can ask for any name, including those of others ("auto" or "same")',
-    };
+    yield finding(
+      `${key}.profile.mtls_subject`,
+      'is "any": anyone with a certificate can ask for any name, including those of others ("auto" or "same")',
+    );
   if (ca.profile.allow_subject_change && allowsAnyName(ca))
-    yield {
-      key: `${key}.profile.allow_subject_change`,
-      message: 'is true: anyone with a certificate can change to any name, including those of others (false)',
-    };
+    yield finding(
+      `${key}.profile.allow_subject_change`,
+      'is true: anyone with a certificate can change to any name, including those of others (false)',
+    );
 }
 
 /** Templates that are the same for every requester. */
@@ -59,10 +59,7 @@ function* templateWarnings({ profile }: CaConfig, key: string): Generator<Warnin
   const given = { 'subject.template': subject.template ?? [], 'san.add': san.add ?? [] };
   for (const [name, templates] of Object.entries(given))
     if ([templates].flat().some((template) => !PLACEHOLDER.test(template)))
-      yield {
-        key: `${key}.profile.${name}`,
-        message: 'gives all requesters the same name (a placeholder in it, such as {id})',
-      };
+      yield finding(`${key}.profile.${name}`, 'gives all requesters the same name (a placeholder in it, such as {id})');
 }
 
 /** `{id}`, but not the `{2}` of a regular expression. */

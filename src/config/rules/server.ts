@@ -1,4 +1,4 @@
-import type { Finding } from '../findings.ts';
+import { finding, type Finding } from '../findings.ts';
 import { labelsOf } from '../labels.ts';
 import { parsePostgresUrl } from '../postgres-url.ts';
 import type { Config } from '../schema.ts';
@@ -8,29 +8,28 @@ import { isRemoteDriver } from '../schema/ca.ts';
 export function* retentionChecks(config: Config): Generator<Finding> {
   const { retention, audit } = config;
   if (retention.audit > 0 && audit.archive === undefined)
-    yield {
-      key: 'audit.archive',
-      message:
-        'is missing, and retention.audit is given (the folder where audit records go before they leave the store)',
-      about: ['retention.audit'],
-    };
+    yield finding(
+      'audit.archive',
+      'is missing, and retention.audit is given (the folder where audit records go before they leave the store)',
+      'retention.audit',
+    );
   if (audit.checkpoint_interval > 0 && audit.checkpoint_key === undefined)
-    yield {
-      key: 'audit.checkpoint_key',
-      message: 'is missing, and audit.checkpoint_interval is given (a PEM file with a private key)',
-      about: ['audit.checkpoint_interval'],
-    };
+    yield finding(
+      'audit.checkpoint_key',
+      'is missing, and audit.checkpoint_interval is given (a PEM file with a private key)',
+      'audit.checkpoint_interval',
+    );
   if (retention.certificates === 0) return;
   for (const {
     key,
     table: { profile },
   } of labelsOf(config))
     if (retention.certificates < profile.renewal_grace_days)
-      yield {
-        key: 'retention.certificates',
-        message: `${retention.certificates} is less than ${key}.profile.renewal_grace_days: the store would delete certificates that can still be renewed (0, or at least ${profile.renewal_grace_days})`,
-        about: [`${key}.profile.renewal_grace_days`],
-      };
+      yield finding(
+        'retention.certificates',
+        `${retention.certificates} is less than ${key}.profile.renewal_grace_days: the store would delete certificates that can still be renewed (0, or at least ${profile.renewal_grace_days})`,
+        `${key}.profile.renewal_grace_days`,
+      );
 }
 
 const PATH = 'a path, relative to the configuration file';
@@ -39,22 +38,21 @@ export function* serverCertificateChecks({ tls, ca }: Config): Generator<Finding
   const { certificate, private_key, automatic } = tls;
   const files = { 'tls.certificate': certificate, 'tls.private_key': private_key };
   for (const [key, file] of Object.entries(files)) {
-    if (automatic === undefined && file === undefined)
-      yield { key, message: `is missing (${PATH})`, about: ['tls.automatic'] };
+    if (automatic === undefined && file === undefined) yield finding(key, `is missing (${PATH})`, 'tls.automatic');
     if (automatic !== undefined && file !== undefined)
-      yield { key, message: 'is given, and so is tls.automatic (one of the two)', about: ['tls.automatic'] };
+      yield finding(key, 'is given, and so is tls.automatic (one of the two)', 'tls.automatic');
   }
   if (automatic === undefined) return;
   if (automatic.names.length === 0)
-    yield { key: 'tls.automatic.names', message: 'is empty (a DNS name or an IP address, at least one)' };
+    yield finding('tls.automatic.names', 'is empty (a DNS name or an IP address, at least one)');
   const issuer = ca.find(({ label }) => label === automatic.ca);
   const why = issuer === undefined ? 'is not a CA of this server' : reasonAgainst(issuer);
   if (why !== undefined)
-    yield {
-      key: 'tls.automatic.ca',
-      message: `"${automatic.ca}" ${why} (the label of a CA whose key is here, with approval = "auto")`,
-      about: ca.flatMap((_, index) => [`ca[${index}].label`, `ca[${index}].approval`]),
-    };
+    yield finding(
+      'tls.automatic.ca',
+      `"${automatic.ca}" ${why} (the label of a CA whose key is here, with approval = "auto")`,
+      ...ca.flatMap((_, index) => [`ca[${index}].label`, `ca[${index}].approval`]),
+    );
 }
 
 function reasonAgainst({ driver, approval }: Config['ca'][number]): string | undefined {
@@ -70,34 +68,31 @@ export function* storeChecks({ server, store, otp }: Config): Generator<Finding>
   const { driver, url, tls, shared_key } = store;
   const about = ['store.driver'];
   if (shared_key !== undefined && shared_key.length < SHARED_KEY_MINIMUM)
-    yield {
-      key: 'store.shared_key',
-      message: `has ${shared_key.length} bytes (${SHARED_KEY_MINIMUM} bytes or more)`,
-    };
+    yield finding('store.shared_key', `has ${shared_key.length} bytes (${SHARED_KEY_MINIMUM} bytes or more)`);
   if (driver === 'sqlite') {
     for (const [name, value] of Object.entries({ url, tls, shared_key }))
       if (value !== undefined)
-        yield { key: `store.${name}`, message: 'requires driver = "postgres" (driver is "sqlite")', about };
+        yield finding(`store.${name}`, 'requires driver = "postgres" (driver is "sqlite")', ...about);
     if (server.reuse_port)
-      yield {
-        key: 'server.reuse_port',
-        message: 'is true, and a SQLite store serves one node only (false, or store.driver = "postgres")',
-        about,
-      };
+      yield finding(
+        'server.reuse_port',
+        'is true, and a SQLite store serves one node only (false, or store.driver = "postgres")',
+        ...about,
+      );
     return;
   }
   if (url === undefined)
-    yield { key: 'store.url', message: `is missing, and store.driver is "postgres" (${SECRET_URL})`, about };
+    yield finding('store.url', `is missing, and store.driver is "postgres" (${SECRET_URL})`, ...about);
   else if (parsePostgresUrl(url.reveal().toString('utf8')) === undefined)
-    yield {
-      key: 'store.url',
-      message: 'is not a URL of a PostgreSQL database (postgresql://USER:PASSWORD@HOST/DATABASE, as libpq reads it)',
-    };
+    yield finding(
+      'store.url',
+      'is not a URL of a PostgreSQL database (postgresql://USER:PASSWORD@HOST/DATABASE, as libpq reads it)',
+    );
   if (otp.enabled && otp.lookup_key === undefined)
-    yield {
-      key: 'otp.lookup_key',
-      message:
-        'is missing, and store.driver is "postgres" (lookup_key_file = "path" or lookup_key_env = "VARIABLE", the same key on every server of the database)',
-      about: ['store.driver', 'otp.enabled'],
-    };
+    yield finding(
+      'otp.lookup_key',
+      'is missing, and store.driver is "postgres" (lookup_key_file = "path" or lookup_key_env = "VARIABLE", the same key on every server of the database)',
+      'store.driver',
+      'otp.enabled',
+    );
 }

@@ -1,5 +1,18 @@
 import { ADMIN_ROLES } from '../vocabulary.ts';
-import { boolean, choice, integer, list, map, optional, path, secret, table, text, timestamp } from '../keys.ts';
+import {
+  boolean,
+  choice,
+  integer,
+  list,
+  map,
+  optional,
+  path,
+  seconds,
+  secret,
+  table,
+  text,
+  timestamp,
+} from '../keys.ts';
 import { checkDistinguishedName, checkHost, HOST_ALLOWED, urlCheck } from './formats.ts';
 
 const PERSON = /^[^\p{Cc}]{1,200}$/u;
@@ -138,11 +151,9 @@ export const admin = table(
       allowed: HOST_ALLOWED,
       check: checkHost,
     }),
-    port: integer({
+    port: integer(0, 65535, {
       description: 'The TCP port of the admin listener; 0 takes a free one.',
       default: 9444,
-      minimum: 0,
-      maximum: 65535,
     }),
     public_metrics: boolean({ description: 'Serves /metrics without authentication.', default: false }),
     console: boolean({
@@ -198,20 +209,14 @@ export const admin = table(
     ),
     sessions: table(
       {
-        idle_timeout: integer({
+        idle_timeout: seconds(60, 86400, {
           description: 'How long a session lasts without a call.',
           default: 900,
-          minimum: 60,
-          maximum: 86400,
-          unit: 'seconds',
           live: true,
         }),
-        lifetime: integer({
+        lifetime: seconds(60, 604800, {
           description: 'How long it lasts in all.',
           default: 28800,
-          minimum: 60,
-          maximum: 604800,
-          unit: 'seconds',
           live: true,
         }),
       },

@@ -1,5 +1,5 @@
 import { FilterParser } from 'ldapts';
-import { boolean, choice, integer, list, map, optional, path, secret, table, text } from '../keys.ts';
+import { boolean, choice, integer, list, map, optional, path, seconds, secret, table, text } from '../keys.ts';
 import { checkDistinguishedName, urlCheck } from './formats.ts';
 
 export const otp = table(
@@ -10,63 +10,45 @@ export const otp = table(
         'How tokens are stored. `argon2id` is recommended and what NIAP asks for; `sha256-hmac` is fast and relies on `hmac_key` staying secret.',
       default: 'argon2id',
     }),
-    token_length: integer({
+    token_length: integer(8, 128, {
       description:
         'Characters of a whole token. NIAP asks for at least 16; at least 20 is advised. bcrypt takes at most 72.',
       default: 20,
-      minimum: 8,
-      maximum: 128,
     }),
-    max_uses: integer({
+    max_uses: integer(1, 1000000, {
       description: 'Uses of a token when the administrator names none.',
       default: 1,
-      minimum: 1,
-      maximum: 1000000,
     }),
-    max_failures: integer({
+    max_failures: integer(1, 10000, {
       description: 'Failures within `failure_window` that are tolerated; one more starts a lockout.',
       default: 5,
-      minimum: 1,
-      maximum: 10000,
     }),
-    failure_window: integer({
+    failure_window: seconds(1, 2592000, {
       description: 'How long a failure counts.',
       default: 300,
-      minimum: 1,
-      maximum: 2592000,
-      unit: 'seconds',
     }),
-    lockout_duration: integer({
+    lockout_duration: seconds(0, 31536000, {
       description: 'How long a lockout lasts; 0 turns lockouts off, which is unsafe.',
       default: 900,
-      minimum: 0,
-      maximum: 31536000,
-      unit: 'seconds',
     }),
     lockout_scope: choice(['address', 'username', 'both'], {
       description:
         "What a lockout is counted on: the client's network address, the Basic username, or each of the two.",
       default: 'address',
     }),
-    default_ttl: integer({
+    default_ttl: seconds(1, 315360000, {
       description: 'How long a token lives when the administrator names no expires_at.',
       default: 86400,
-      minimum: 1,
-      maximum: 315360000,
-      unit: 'seconds',
     }),
     bind_client_id: choice(['off', 'cn', 'san'], {
       description:
         "Whether the CSR's common name (`cn`) or one of its subject alternative names (`san`) has to equal the token's client_id; 403 otherwise.",
       default: 'off',
     }),
-    retry_window: integer({
+    retry_window: seconds(0, 2592000, {
       description:
         'How long after its issue the same request with the token that was used for it gets the same certificate again, without a further use: for clients whose answer was lost. 3600 is good for fleets; 0: never, such a repeat is answered 401.',
       default: 0,
-      minimum: 0,
-      maximum: 2592000,
-      unit: 'seconds',
     }),
     hmac_key: optional(
       secret({
@@ -81,35 +63,33 @@ export const otp = table(
         raw: true,
       }),
     ),
-    hash_concurrency: integer({
+    hash_concurrency: integer(1, 64, {
       description: 'Password hashes computed at the same time; they share four threads with signatures and files.',
       default: 2,
-      minimum: 1,
-      maximum: 64,
     }),
-    hash_queue: integer({
+    hash_queue: integer(0, 1024, {
       description: 'Password hashes that may wait; a request beyond that is answered 503.',
       default: 16,
-      minimum: 0,
-      maximum: 1024,
     }),
-    bcrypt_cost: integer({
+    bcrypt_cost: integer(10, 16, {
       description: 'The cost of bcrypt: 2 to this power rounds.',
       default: 12,
-      minimum: 10,
-      maximum: 16,
     }),
     argon2: table(
       {
-        memory_kib: integer({
+        memory_kib: integer(7168, 1048576, {
           description: 'Memory of one argon2id hash.',
           default: 19456,
-          minimum: 7168,
-          maximum: 1048576,
           unit: 'KiB',
         }),
-        iterations: integer({ description: 'Passes of argon2id.', default: 2, minimum: 1, maximum: 20 }),
-        parallelism: integer({ description: 'Lanes of argon2id.', default: 1, minimum: 1, maximum: 16 }),
+        iterations: integer(1, 20, {
+          description: 'Passes of argon2id.',
+          default: 2,
+        }),
+        parallelism: integer(1, 16, {
+          description: 'Lanes of argon2id.',
+          default: 1,
+        }),
       },
       { description: "argon2id's parameters; the defaults are OWASP's." },
     ),
@@ -240,12 +220,9 @@ const ldap = table(
       default: [],
     }),
     bind,
-    timeout: integer({
+    timeout: seconds(1, 60, {
       description: 'How long one server may take to answer.',
       default: 5,
-      minimum: 1,
-      maximum: 60,
-      unit: 'seconds',
     }),
   },
   { description: 'Basic credentials, checked by a bind at an LDAP directory ([guides/ldap.md](../guides/ldap.md)).' },
@@ -298,20 +275,14 @@ const jwt = table(
       minItems: 1,
     }),
     max_age: optional(
-      integer({
+      seconds(1, 31536000, {
         description: 'The longest time since `iat`. The tokens must then have `iat`.',
         defaultText: 'only `exp` counts',
-        minimum: 1,
-        maximum: 31536000,
-        unit: 'seconds',
       }),
     ),
-    clock_tolerance: integer({
+    clock_tolerance: seconds(0, 600, {
       description: "How much the issuer's clock may differ, for `exp`, `nbf` and `iat`.",
       default: 30,
-      minimum: 0,
-      maximum: 600,
-      unit: 'seconds',
     }),
     required_claims: list(
       text({ description: 'A claim.', allowed: 'a claim, or claim=value', pattern: /^[^=]{1,200}(=.{0,1000})?$/su }),

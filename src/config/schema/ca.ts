@@ -1,4 +1,17 @@
-import { boolean, choice, integer, list, number, optional, path, secret, table, text, variants } from '../keys.ts';
+import {
+  boolean,
+  choice,
+  integer,
+  list,
+  number,
+  optional,
+  path,
+  seconds,
+  secret,
+  table,
+  text,
+  variants,
+} from '../keys.ts';
 import { csrattrs } from './csrattrs.ts';
 import { urlCheck } from './formats.ts';
 import { profile } from './profile.ts';
@@ -51,18 +64,13 @@ const authorization = optional(
       client_certificate: optional(path({ description: 'PEM file with the certificate that the service is shown.' })),
       client_key: optional(path({ description: 'PEM file with the private key of `client_certificate`.' })),
       bearer_token: optional(secret({ description: 'Sent as `Authorization: Bearer …`.' })),
-      timeout: integer({
+      timeout: seconds(1, 60, {
         description: 'How long a decision may take, waiting for its turn included.',
         default: 5,
-        minimum: 1,
-        maximum: 60,
-        unit: 'seconds',
       }),
-      max_calls: integer({
+      max_calls: integer(1, 256, {
         description: 'Concurrent calls, three quarters of them for one requester; sixteen times as many may wait.',
         default: 16,
-        minimum: 1,
-        maximum: 256,
       }),
     },
     { description: 'An external service that decides on every request, after every check of our own.' },
@@ -82,12 +90,9 @@ const renewal = table(
   {
     start: renewalTime('When the suggested window begins.', 0.67),
     end: renewalTime('When the suggested window ends.', 0.9),
-    retry_after: integer({
+    retry_after: seconds(1, 31536000, {
       description: 'After how long clients ask again.',
       default: 21600,
-      minimum: 1,
-      maximum: 31536000,
-      unit: 'seconds',
     }),
   },
   { description: 'Renewal information (draft-ietf-lamps-est-renewal-info): when clients should renew.' },
@@ -107,12 +112,10 @@ const ofLabel = {
     description: 'Whether a request is issued at once or queued until an administrator approves it.',
     default: 'auto',
   }),
-  approvals: integer({
+  approvals: integer(1, 10, {
     description:
       'How many different administrators have to approve a request where `approval` is `manual`; any one of them can reject it.',
     default: 1,
-    minimum: 1,
-    maximum: 10,
   }),
   devices: choice(['off', 'required'], {
     description: 'Whether only registered devices get certificates here (docs/guides/devices.md).',
@@ -195,10 +198,8 @@ const pkcs11Ca = table(
           text({ description: 'The label of the token; or use `slot`.', allowed: 'text', pattern: /^.{1,32}$/su }),
         ),
         slot: optional(
-          integer({
+          integer(0, Number.MAX_SAFE_INTEGER, {
             description: 'The slot ID of the token; or use `token_label`, which survives a renumbering.',
-            minimum: 0,
-            maximum: Number.MAX_SAFE_INTEGER,
           }),
         ),
         pin: secret({ description: "The user's PIN." }),
@@ -212,18 +213,13 @@ const pkcs11Ca = table(
             pattern: /^([0-9a-fA-F]{2})+$/,
           }),
         ),
-        max_sessions: integer({
+        max_sessions: integer(1, 256, {
           description: 'Sessions opened at the same time; each serves one signature.',
           default: 8,
-          minimum: 1,
-          maximum: 256,
         }),
-        timeout: integer({
+        timeout: seconds(1, 600, {
           description: 'How long the token may take for one call before it counts as hung.',
           default: 10,
-          minimum: 1,
-          maximum: 600,
-          unit: 'seconds',
         }),
       },
       { description: 'A CA key in a PKCS#11 token (an HSM).' },
@@ -277,27 +273,18 @@ const dogtagCa = table(
           description: 'The replicas of the key recovery authority where keys are archived; empty for none.',
           default: [],
         }),
-        timeout: integer({
+        timeout: seconds(1, 600, {
           description: 'How long the CA may take for one operation, whatever number of replicas it needs.',
           default: 10,
-          minimum: 1,
-          maximum: 600,
-          unit: 'seconds',
         }),
-        check_interval: integer({
+        check_interval: seconds(1, 3600, {
           description: 'How often each replica is checked; one that is out of use, every two seconds at least.',
           default: 10,
-          minimum: 1,
-          maximum: 3600,
-          unit: 'seconds',
         }),
-        lost_after: integer({
+        lost_after: seconds(1, 604800, {
           description:
             'How long the CA may not know a request that it has taken, while its directory works, before it counts as lost.',
           default: 600,
-          minimum: 1,
-          maximum: 604800,
-          unit: 'seconds',
         }),
       },
       { description: 'A CA behind Dogtag PKI.' },

@@ -1,4 +1,4 @@
-import { choice, integer, list, optional, path, secret, table, text, variants } from '../keys.ts';
+import { choice, integer, list, optional, path, seconds, secret, table, text, variants } from '../keys.ts';
 import { checkHost, urlCheck } from './formats.ts';
 import { NOTIFICATION_EVENTS } from '../vocabulary.ts';
 
@@ -20,16 +20,19 @@ const common = {
       defaultText: 'all labels',
     }),
   ),
-  days: list(integer({ description: 'Days.', minimum: 1, maximum: 3650, unit: 'days' }), {
-    description: 'How long before the expiry `certificate.expiring` and `ca.expiring` are sent.',
-    default: [30, 7, 1],
-  }),
-  retry_for: integer({
+  days: list(
+    integer(1, 3650, {
+      description: 'Days.',
+      unit: 'days',
+    }),
+    {
+      description: 'How long before the expiry `certificate.expiring` and `ca.expiring` are sent.',
+      default: [30, 7, 1],
+    },
+  ),
+  retry_for: seconds(1, 31536000, {
     description: 'How long the delivery of an event is repeated.',
     default: 259200,
-    minimum: 1,
-    maximum: 31536000,
-    unit: 'seconds',
   }),
   trust_anchors: optional(
     path({
@@ -55,12 +58,9 @@ const webhook = table(
       allowed: 'a header name',
       pattern: /^[A-Za-z0-9-]{1,100}$/,
     }),
-    timeout: integer({
+    timeout: seconds(1, 600, {
       description: 'How long the receiver may take.',
       default: 10,
-      minimum: 1,
-      maximum: 600,
-      unit: 'seconds',
     }),
   },
   { description: 'A webhook.' },
@@ -75,19 +75,19 @@ const smtp = table(
     kind: choice(['smtp'], { description: 'Digests of warnings by mail.' }),
     host: text({ description: 'The mail server.', allowed: 'a host name', check: checkHost }),
     port: optional(
-      integer({ description: 'Its port.', defaultText: '465 for `tls`, else 587', minimum: 1, maximum: 65535 }),
+      integer(1, 65535, {
+        description: 'Its port.',
+        defaultText: '465 for `tls`, else 587',
+      }),
     ),
     security: choice(['tls', 'starttls', 'none'], { description: 'How the connection is protected.', default: 'tls' }),
     username: optional(text({ description: 'For the mail server.', allowed: 'a name', pattern: /^.{1,200}$/u })),
     password: optional(secret({ description: 'For the mail server.' })),
     from: address('The sender.'),
     to: list(address('A recipient.'), { description: 'The recipients.', minItems: 1 }),
-    digest_interval: integer({
+    digest_interval: seconds(1, 31536000, {
       description: 'At least this time lies between two mails.',
       default: 86400,
-      minimum: 1,
-      maximum: 31536000,
-      unit: 'seconds',
     }),
   },
   { description: 'Digests by mail.' },

@@ -1,4 +1,4 @@
-import { boolean, choice, integer, list, map, optional, path, table, text } from '../keys.ts';
+import { boolean, choice, integer, list, map, optional, path, seconds, table, text } from '../keys.ts';
 import { KEY_TYPES } from './csrattrs.ts';
 import { PLACEHOLDERS_ALLOWED, SAN_TEMPLATE_ALLOWED } from '../../pki/x509/name-template.ts';
 import {
@@ -124,11 +124,9 @@ const san = table(
       }),
     ),
     wildcards: boolean({ description: 'Lets DNS names start with `*.`.', default: false }),
-    max: integer({
+    max: integer(0, 1000, {
       description: 'The largest number of subject alternative names in one certificate.',
       default: 32,
-      minimum: 0,
-      maximum: 1000,
     }),
   },
   { description: "Policy on the CSR's subject alternative names." },
@@ -194,11 +192,9 @@ const permitted = (kind: 'dns' | 'ip' | 'email' | 'uri', what: string, allowed: 
 const certificateAuthority = optional(
   table(
     {
-      path_length: integer({
+      path_length: integer(0, 16, {
         description: 'How many CAs may be below such a device CA; 0 allows end entities only.',
         default: 0,
-        minimum: 0,
-        maximum: 16,
       }),
       permitted_dns: permitted('dns', 'Hosts, with their subdomains, that device CAs may certify.', 'a host name'),
       permitted_ip: permitted(
@@ -226,48 +222,35 @@ const certificateAuthority = optional(
 
 export const profile = table(
   {
-    validity_days: integer({
+    validity_days: integer(1, 36500, {
       description: 'Days that a certificate is valid; it never outlives the CA certificate.',
       default: 397,
-      minimum: 1,
-      maximum: 36500,
       unit: 'days',
     }),
     validity_seconds: optional(
-      integer({
+      seconds(120, 31_536_000, {
         description:
           'For short-lived certificates, in place of `validity_days`: the seconds that a certificate is valid, `backdate_seconds` included.',
-        minimum: 120,
-        maximum: 31_536_000,
-        unit: 'seconds',
         defaultText: '`validity_days`',
       }),
     ),
     validity_spread_seconds: optional(
-      integer({
+      seconds(0, 31_536_000, {
         description:
           'A certificate is valid for up to so much less, by chance, so that a fleet does not renew in one hour; never for less than half of its validity.',
-        minimum: 0,
-        maximum: 31_536_000,
-        unit: 'seconds',
         defaultText: '0',
       }),
     ),
     backdate_seconds: optional(
-      integer({
+      seconds(0, 43_200, {
         description:
           'A certificate is valid from so long before it is issued, because the clocks of devices lag; at most half of its validity.',
-        minimum: 0,
-        maximum: 43_200,
-        unit: 'seconds',
         defaultText: '60; with `profile = "niap"` 0',
       }),
     ),
-    max_validity_days: integer({
+    max_validity_days: integer(1, 36500, {
       description: 'The upper bound of a validity that comes from elsewhere; `validity_days` may not exceed it.',
       default: 825,
-      minimum: 1,
-      maximum: 36500,
       unit: 'days',
     }),
     key_types: list(choice(KEY_TYPES, { description: 'A key type.' }), {
@@ -300,11 +283,9 @@ export const profile = table(
         'Lets a client that a certificate authenticates change subject and subjectAltName, on re-enrollment and enrollment, with the ChangeSubjectName attribute (RFC 6402 §2.8).',
       default: false,
     }),
-    renewal_grace_days: integer({
+    renewal_grace_days: integer(0, 3650, {
       description: 'A certificate expired at most this long ago may still be renewed.',
       default: 0,
-      minimum: 0,
-      maximum: 3650,
       unit: 'days',
     }),
     renewal_issuers: optional(

@@ -1,5 +1,5 @@
 /** Tables of the drivers that forward the device's CSR: `[ca.est]`, `[ca.acme]`, `[ca.command]`. */
-import { choice, integer, list, optional, path, secret, table, text } from '../keys.ts';
+import { choice, integer, list, optional, path, seconds, secret, table, text } from '../keys.ts';
 import { urlCheck } from './formats.ts';
 
 const https = (description: string) =>
@@ -13,21 +13,16 @@ const tlsTrustAnchors = () =>
     }),
   );
 
-const timeout = (seconds: number) =>
-  integer({
+const timeout = (usual: number) =>
+  seconds(1, 600, {
     description: 'The longest time that one call may take.',
-    default: seconds,
-    minimum: 1,
-    maximum: 600,
-    unit: 'seconds',
+    default: usual,
   });
 
 const maxCalls = () =>
-  integer({
+  integer(1, 256, {
     description: 'Concurrent calls. Up to sixteen times as many wait; further ones get 503.',
     default: 16,
-    minimum: 1,
-    maximum: 256,
   });
 
 const program = (description: string) =>
@@ -103,11 +98,9 @@ export const command = table(
     ),
     revoke: optional(program('Gets the certificate (PEM) on the standard input.')),
     timeout: timeout(60),
-    max_running: integer({
+    max_running: integer(1, 256, {
       description: 'Programs that run concurrently. Up to sixteen times as many wait; further requests get 503.',
       default: 4,
-      minimum: 1,
-      maximum: 256,
     }),
   },
   { description: "Programs of the operator's." },

@@ -1,20 +1,15 @@
-import { boolean, choice, integer, list, optional, path, table, text } from '../keys.ts';
+import { boolean, choice, integer, list, optional, path, seconds, table, text } from '../keys.ts';
 import { checkCidr, checkHost, checkServerName, HOST_ALLOWED } from './formats.ts';
 
 export const server = table(
   {
-    shutdown_grace: integer({
+    shutdown_grace: seconds(0, 3600, {
       description: 'How long requests in flight may take to finish after SIGTERM or SIGINT.',
       default: 10,
-      minimum: 0,
-      maximum: 3600,
-      unit: 'seconds',
     }),
-    body_limit: integer({
+    body_limit: integer(1024, 16777216, {
       description: 'The largest request body; a larger one is answered 413.',
       default: 65536,
-      minimum: 1024,
-      maximum: 16777216,
       unit: 'bytes',
     }),
     reuse_port: boolean({
@@ -22,47 +17,31 @@ export const server = table(
         'Whether several nodes on this host share the ports of the EST and publication listeners (SO_REUSEPORT). Needs `store.driver = "postgres"`.',
       default: false,
     }),
-    max_connections: integer({
+    max_connections: integer(1, 1000000, {
       description:
         'The most connections of each listener. Beyond it, the server closes new connections, or for an address with few connections the oldest silent one of the address with the most. A low limit of open files lowers it.',
       default: 4096,
-      minimum: 1,
-      maximum: 1000000,
     }),
-    max_connections_per_address: integer({
+    max_connections_per_address: integer(1, 1000000, {
       description: 'How many of them may come from one address (for IPv6, one /64).',
       default: 1024,
-      minimum: 1,
-      maximum: 1000000,
     }),
-    handshake_timeout: integer({
+    handshake_timeout: seconds(1, 600, {
       description: 'How long a TLS handshake may take before the connection is closed.',
       default: 10,
-      minimum: 1,
-      maximum: 600,
-      unit: 'seconds',
     }),
-    headers_timeout: integer({
+    headers_timeout: seconds(1, 600, {
       description: "How long a client may take to send a request's header.",
       default: 10,
-      minimum: 1,
-      maximum: 600,
-      unit: 'seconds',
     }),
-    request_timeout: integer({
+    request_timeout: seconds(1, 3600, {
       description:
         'How long a client may take to send a whole request, header and body; 408 after it. So long, too, a repeat waits for the first of the same requests (`otp.retry_window`); 503 after it.',
       default: 30,
-      minimum: 1,
-      maximum: 3600,
-      unit: 'seconds',
     }),
-    keep_alive_timeout: integer({
+    keep_alive_timeout: seconds(1, 3600, {
       description: 'How long an idle connection is kept for the next request.',
       default: 30,
-      minimum: 1,
-      maximum: 3600,
-      unit: 'seconds',
     }),
   },
   { description: 'The process and what all its listeners share.' },
@@ -76,11 +55,9 @@ export const est = table(
       allowed: HOST_ALLOWED,
       check: checkHost,
     }),
-    port: integer({
+    port: integer(0, 65535, {
       description: 'The TCP port of the EST listener; 0 takes a free one.',
       default: 9443,
-      minimum: 0,
-      maximum: 65535,
     }),
     proxy_protocol: list(
       text({
@@ -94,12 +71,9 @@ export const est = table(
         default: [],
       },
     ),
-    retry_after: integer({
+    retry_after: seconds(1, 86400, {
       description: 'The Retry-After of 202 and 503 answers.',
       default: 30,
-      minimum: 1,
-      maximum: 86400,
-      unit: 'seconds',
     }),
     fullcmc: boolean({
       description: 'Serves /fullcmc (RFC 7030 §4.3). Off, it is answered 501.',
@@ -156,12 +130,10 @@ export const est = table(
       ),
     ),
     base64_line_length: optional(
-      integer({
+      integer(0, 1024, {
         description:
           'Columns of the base64 in answers; 0 is one line. Unset, answers are one line with a newline, and lines of 64 for libest.',
         defaultText: 'as the client needs it',
-        minimum: 0,
-        maximum: 1024,
         multipleOf: 4,
       }),
     ),

@@ -1,4 +1,4 @@
-import { boolean, choice, integer, list, optional, path, secret, table, text } from '../keys.ts';
+import { boolean, choice, integer, list, optional, path, seconds, secret, table, text } from '../keys.ts';
 import { checkHost, urlCheck } from './formats.ts';
 
 export const serverkeygen = table(
@@ -98,11 +98,9 @@ export const publication = table(
       allowed: 'an IP address or a host name',
       check: checkHost,
     }),
-    port: integer({
+    port: integer(0, 65535, {
       description: 'The TCP port of the publication listener; 0 takes a free one.',
       default: 8080,
-      minimum: 0,
-      maximum: 65535,
     }),
     base_url: optional(
       text({
@@ -111,21 +109,15 @@ export const publication = table(
         check: urlCheck('http'),
       }),
     ),
-    crl_interval: integer({
+    crl_interval: seconds(10, 2592000, {
       description:
         'How long a CRL is valid, and so how long a revocation may take to be in it everywhere. A new one is signed when half of this has passed.',
       default: 3600,
-      minimum: 10,
-      maximum: 2592000,
-      unit: 'seconds',
     }),
-    crl_after_revocation: integer({
+    crl_after_revocation: seconds(0, 2592000, {
       description:
         'How long after a revocation or the end of a hold a new CRL is signed. Revocations within this time share a CRL. 0: they wait for the next regular one.',
       default: 10,
-      minimum: 0,
-      maximum: 2592000,
-      unit: 'seconds',
     }),
   },
   { description: 'The plain-HTTP listener for relying parties.' },
@@ -133,19 +125,13 @@ export const publication = table(
 
 export const requests = table(
   {
-    pending_ttl: integer({
+    pending_ttl: seconds(60, 31536000, {
       description: 'How long a queued request waits for a decision before it expires.',
       default: 1209600,
-      minimum: 60,
-      maximum: 31536000,
-      unit: 'seconds',
     }),
-    retention: integer({
+    retention: seconds(60, 31536000, {
       description: 'How long a decided request is kept; until then its requester may fetch the certificate again.',
       default: 604800,
-      minimum: 60,
-      maximum: 31536000,
-      unit: 'seconds',
     }),
   },
   { description: 'Requests that were queued with 202.' },
@@ -168,11 +154,9 @@ export const store = table(
           'Where the database of `postgres` is: a libpq URL such as `postgresql://estuary:PASSWORD@db.example.com/estuary`; of several hosts the one that takes writes is used.',
       }),
     ),
-    pool_size: integer({
+    pool_size: integer(2, 1000, {
       description: 'How many connections to the database of `postgres` each process of this server has at most.',
       default: 10,
-      minimum: 2,
-      maximum: 1000,
     }),
     tls: optional(
       table(
@@ -225,10 +209,7 @@ export const audit = table(
           'The folder that audit records are exported to before they leave the store (`retention.audit`); it is made when it is not there.',
       }),
     ),
-    checkpoint_interval: integer({
-      minimum: 0,
-      maximum: 86_400,
-      unit: 'seconds',
+    checkpoint_interval: seconds(0, 86_400, {
       description:
         'How often the end of the chain is signed: into the audit log, and into the log, for somebody else to keep. 0: never.',
       default: 0,
@@ -243,7 +224,12 @@ export const audit = table(
 );
 
 /** Days; 0: never. */
-const days = (description: string) => integer({ description, default: 0, minimum: 0, maximum: 36_500, unit: 'days' });
+const days = (description: string) =>
+  integer(0, 36_500, {
+    description,
+    default: 0,
+    unit: 'days',
+  });
 
 export const retention = table(
   {
