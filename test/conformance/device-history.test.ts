@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildControl } from '../../src/pki/cmc/controls.ts';
-import { createIdentityProof } from '../../src/pki/cmc/identity-proof.ts';
 import { encodeReqSequence } from '../../src/pki/cmc/pki-data.ts';
 import {
   certificateOf,
@@ -18,6 +17,7 @@ import {
 } from '../support/cmc.ts';
 import { buildCsr, commonName, extensionRequest, makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { caSection, Estuary, itemsOf, section, type ClientIdentity } from '../support/estuary.ts';
+import { createIdentityProof } from '../support/cmc-secrets.ts';
 
 const setting = withParticipants((config) => {
   section(config, 'est')['fullcmc_require_mtls'] = false;

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildControl } from '../../src/pki/cmc/controls.ts';
-import { createIdentityProof } from '../../src/pki/cmc/identity-proof.ts';
 import { encodeReqSequence, type TaggedRequest } from '../../src/pki/cmc/pki-data.ts';
 import { octetString, oid, sequence } from '../../src/pki/der/der.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
@@ -41,6 +40,7 @@ import {
 } from '../support/csr.ts';
 import { caSection, Estuary, section, type ClientIdentity } from '../support/estuary.ts';
 import { openTls } from '../support/https.ts';
+import { createIdentityProof } from '../support/cmc-secrets.ts';
 
 const setting = withParticipants((config) => {
   caSection(config)['csrattrs'] = {

@@ -10,9 +10,7 @@ import type { TomlTable } from 'smol-toml';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { buildControl } from '../../src/pki/cmc/controls.ts';
 import { KEYED_WITNESS } from '../../src/pki/cmc/control-syntax.ts';
-import { createIdentityProof, createPopLinkWitness } from '../../src/pki/cmc/identity-proof.ts';
 import { buildPkiData, encodeReqSequence, type TaggedAttribute } from '../../src/pki/cmc/pki-data.ts';
-import { buildAuthenticatedData } from '../../src/pki/cms/authenticated-data.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
@@ -53,6 +51,7 @@ import {
 import { caSection, certificatesOf, Estuary, itemsOf, section, type ClientIdentity } from '../support/estuary.ts';
 import type { Answer } from '../support/https.ts';
 import { pkcs8Pem } from '../support/keys.ts';
+import { buildAuthenticatedData, createIdentityProof, createPopLinkWitness } from '../support/cmc-secrets.ts';
 
 const maker = await makeCa('CN=Maker');
 const pem = ({ der }: Issuer): string => encodePem('CERTIFICATE', der);

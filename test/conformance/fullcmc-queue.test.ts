@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildControl } from '../../src/pki/cmc/controls.ts';
-import { createIdentityProof } from '../../src/pki/cmc/identity-proof.ts';
 import { encodeReqSequence, type TaggedAttribute } from '../../src/pki/cmc/pki-data.ts';
 import { buildCrmf } from '../pki/cmc/samples.ts';
 import {
@@ -27,6 +26,7 @@ import {
 } from '../support/cmc.ts';
 import { buildCsr, commonName, extensionRequest, makeKey, simpleCsr } from '../support/csr.ts';
 import { caSection, Estuary, itemsOf, type ClientIdentity } from '../support/estuary.ts';
+import { createIdentityProof } from '../support/cmc-secrets.ts';
 
 const setting = withParticipants((config) => {
   caSection(config)['approval'] = 'manual';

@@ -6,7 +6,6 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildControl } from '../../src/pki/cmc/controls.ts';
-import { createIdentityProof, createPopLinkWitness } from '../../src/pki/cmc/identity-proof.ts';
 import { KEYED_WITNESS } from '../../src/pki/cmc/control-syntax.ts';
 import {
   buildPkiData,
@@ -15,7 +14,6 @@ import {
   type TaggedAttribute,
   type TaggedRequest,
 } from '../../src/pki/cmc/pki-data.ts';
-import { buildAuthenticatedData } from '../../src/pki/cms/authenticated-data.ts';
 import { buildSignedData, contentInfo, issuerAndSerialNumber } from '../../src/pki/cms/signed-data.ts';
 import { integer, NULL, octetString, sequence } from '../../src/pki/der/der.ts';
 import { OID } from '../../src/pki/der/oids.ts';
@@ -56,6 +54,7 @@ import {
   type TestKey,
 } from '../support/csr.ts';
 import { caSection, Estuary, section, type ClientIdentity } from '../support/estuary.ts';
+import { buildAuthenticatedData, createIdentityProof, createPopLinkWitness } from '../support/cmc-secrets.ts';
 
 const setting = withParticipants((config) => {
   // Each refusal counts on its own name, and none of these tests is about the lockout.

@@ -4,9 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { buildControl } from '../../src/pki/cmc/controls.ts';
-import { createIdentityProof } from '../../src/pki/cmc/identity-proof.ts';
 import { buildPkiData, encodeReqSequence } from '../../src/pki/cmc/pki-data.ts';
-import { buildAuthenticatedData } from '../../src/pki/cms/authenticated-data.ts';
 import { parseSignedData } from '../../src/pki/cms/cms.ts';
 import { sequence } from '../../src/pki/der/der.ts';
 import { formatName } from '../../src/pki/x509/name.ts';
@@ -33,6 +31,7 @@ import { caSection, Estuary, itemsOf, section, type EstuaryOptions } from '../su
 import { changeStored } from '../support/stored-rows.ts';
 import { isStoreInPostgres } from '../support/wanted-store.ts';
 import { until } from '../support/until.ts';
+import { buildAuthenticatedData, createIdentityProof } from '../support/cmc-secrets.ts';
 
 let server: Estuary;
 afterEach(() => server.stop());

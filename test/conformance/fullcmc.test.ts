@@ -8,10 +8,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildControl } from '../../src/pki/cmc/controls.ts';
-import { createIdentityProof, createPopLinkWitness } from '../../src/pki/cmc/identity-proof.ts';
 import { buildPkiData, encodeReqSequence, type TaggedAttribute } from '../../src/pki/cmc/pki-data.ts';
 import { KEYED_WITNESS } from '../../src/pki/cmc/control-syntax.ts';
-import { buildAuthenticatedData } from '../../src/pki/cms/authenticated-data.ts';
 import { parseCertificate, parsePemCertificates, type Certificate } from '../../src/pki/x509/certificate.ts';
 import { parseCertificateList } from '../../src/pki/x509/crl.ts';
 import { contextConstructed, explicit } from '../../src/pki/der/der.ts';
@@ -54,6 +52,7 @@ import {
 import { caSection, certificatePem, Estuary, itemsOf, type ClientIdentity } from '../support/estuary.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { openssl } from '../support/openssl.ts';
+import { buildAuthenticatedData, createIdentityProof, createPopLinkWitness } from '../support/cmc-secrets.ts';
 
 const setting = withParticipants((config) => {
   caSection(config, 1)['devices'] = 'required';

@@ -7,7 +7,6 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildControl, parseControl } from '../../src/pki/cmc/controls.ts';
-import { createIdentityProof } from '../../src/pki/cmc/identity-proof.ts';
 import { encodeReqSequence, type PkiDataContent } from '../../src/pki/cmc/pki-data.ts';
 import { parsePkiResponse } from '../../src/pki/cmc/pki-response.ts';
 import { parseSignedData } from '../../src/pki/cms/cms.ts';
@@ -52,6 +51,7 @@ import {
   type SecretSender,
   type Sender,
 } from './who-gets-what/world.ts';
+import { createIdentityProof } from '../support/cmc-secrets.ts';
 
 /** Lists of steps. More with ESTUARY_RUNS=…, others with ESTUARY_SEED=…. */
 const RUNS = Number(process.env['ESTUARY_RUNS'] ?? 30);

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildControl, controlsNamed, parseControl } from '../../src/pki/cmc/controls.ts';
 import { buildPkiData } from '../../src/pki/cmc/pki-data.ts';
 import { parsePkiResponse } from '../../src/pki/cmc/pki-response.ts';
-import { buildAuthenticatedData } from '../../src/pki/cms/authenticated-data.ts';
 import { parseCertificate, parsePemCertificates, type Certificate } from '../../src/pki/x509/certificate.ts';
 import { parseSignedData } from '../../src/pki/cms/cms.ts';
 import { formatName } from '../../src/pki/x509/name.ts';
@@ -17,6 +16,7 @@ import { DogtagTools, type ToolResponse } from '../support/dogtag-tools.ts';
 import { caSection, Estuary, itemsOf, section, type ClientIdentity } from '../support/estuary.ts';
 import { openssl } from '../support/openssl.ts';
 import { requires } from '../support/requires.ts';
+import { buildAuthenticatedData } from '../support/cmc-secrets.ts';
 
 const SECRET = 'a-shared-secret-of-25-cha';
 const IDENTIFICATION = 'device7';

@@ -12,7 +12,6 @@ import { KeyGenerator } from '../../src/enrollment/key-generation.ts';
 import { buildControl } from '../../src/pki/cmc/controls.ts';
 import type { SharedSecret } from '../../src/pki/cmc/identity-proof.ts';
 import { buildPkiData } from '../../src/pki/cmc/pki-data.ts';
-import { buildAuthenticatedData } from '../../src/pki/cms/authenticated-data.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { IsolatedProcess } from '../../src/process/isolated-process.ts';
 import { siblingModule } from '../../src/process/protocol.ts';
@@ -22,6 +21,7 @@ import { fixture, log, madeUp } from '../publication/support.ts';
 import { ocspRequest } from '../support/ocsp.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { pause } from '../support/until.ts';
+import { buildAuthenticatedData } from '../support/cmc-secrets.ts';
 
 const folder = temporaryFolder();
 const ended: (() => unknown)[] = [];

@@ -3,9 +3,9 @@
  * request's key (§6.3.1), and the right to revoke (§6.11).
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { DIGEST_OIDS, DIGESTS } from '../cms/cms.ts';
+import { DIGESTS } from '../cms/cms.ts';
 import { DerError, Tag, parseDer } from '../der/der.ts';
-import { HMAC_OIDS, hmacHash } from '../cms/authenticated-data.ts';
+import { hmacHash } from '../cms/authenticated-data.ts';
 import { singleValue } from '../pkcs10/csr-content.ts';
 import { OID, oidName } from '../der/oids.ts';
 import type { HashName } from '../x509/signature-algorithms.ts';
@@ -36,14 +36,6 @@ export function verifyIdentityProof(control: IdentityProofV2, reqSequenceBytes: 
   return equal(identityWitness(hash, mac, reqSequenceBytes, shared), control.value.witness);
 }
 
-export function createIdentityProof(
-  reqSequenceBytes: Buffer,
-  shared: SharedSecret,
-  hash: HashName = 'sha256',
-): KeyedWitness {
-  return keyedWitness(hash, identityWitness(hash, hash, reqSequenceBytes, shared));
-}
-
 const identification = ({ identification: text }: SharedSecret): Buffer => Buffer.from(text ?? '', 'utf8');
 
 function identityWitness(hash: HashName, mac: HashName, data: Buffer, shared: SharedSecret): Buffer {
@@ -56,12 +48,6 @@ function witness(hash: HashName, mac: HashName, data: Buffer, secret: readonly B
   key.fill(0);
   return result;
 }
-
-const keyedWitness = (hash: HashName, value: Buffer): KeyedWitness => ({
-  keyAlgorithm: { oid: DIGEST_OIDS[hash] },
-  macAlgorithm: { oid: HMAC_OIDS[hash] },
-  witness: value,
-});
 
 function algorithms(
   { keyAlgorithm, macAlgorithm }: KeyedWitness,
@@ -117,10 +103,6 @@ export function verifyPopLinkWitness(request: CmcCertificateRequest, random: Buf
   const alone = equal(witness(hash, mac, random, [shared.secret]), found.witness);
   const withName = equal(identityWitness(hash, mac, random, shared), found.witness);
   return alone || withName;
-}
-
-export function createPopLinkWitness(random: Buffer, secret: Buffer, hash: HashName = 'sha256'): KeyedWitness {
-  return keyedWitness(hash, witness(hash, hash, random, [secret]));
 }
 
 /** Compares the secret of a revokeRequest (RFC 5272 §6.11) in constant time, without disclosing the length. */

@@ -2,47 +2,25 @@
  * CMS AuthenticatedData (RFC 5652 §9) under a shared secret, with one PasswordRecipientInfo (RFC 3211), as in RFC 5272
  * §3.2 and RFC 5274 §4.1. Input is DER: convert BER with `berToDer` first.
  */
-import { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, pbkdf2, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import {
   children,
   contextConstructed,
   DerError,
   DerReader,
-  explicit,
-  integer,
-  NULL,
-  octetString,
-  oid,
   parseDer,
   readInteger,
   readOid,
-  sequence,
-  setOf,
   Tag,
   tlv,
 } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
 import type { HashName } from '../x509/signature-algorithms.ts';
 import { type CmsAttribute, onlyValue, parseAttributes, parseContentInfo, parseDigest } from './cms.ts';
-import {
-  type AesBits,
-  BLOCK_LENGTH,
-  CBC_OIDS,
-  unwrapKey,
-  unwrapPasswordKey,
-  WRAP_OIDS,
-  wrapPasswordKey,
-} from './key-wrap.ts';
-import { contentInfo, digestAlgorithm } from './signed-data.ts';
+import { type AesBits, BLOCK_LENGTH, CBC_OIDS, unwrapKey, unwrapPasswordKey, WRAP_OIDS } from './key-wrap.ts';
 
 /** HMAC's AlgorithmIdentifiers (RFC 4231 §3.1, RFC 8018 appendix B.1). */
-export const HMAC_OIDS: Readonly<Record<HashName, string>> = {
-  sha256: OID.hmacWithSHA256,
-  sha384: OID.hmacWithSHA384,
-  sha512: OID.hmacWithSHA512,
-};
-
 const HASHES: ReadonlyMap<string, HashName> = new Map<string, HashName>([
   [OID.hmacWithSHA256, 'sha256'],
   [OID.hmacWithSHA384, 'sha384'],
@@ -56,8 +34,6 @@ export function hmacHash(dotted: string): HashName | undefined {
 
 /** Bounds the work that a sender can cause: at most a tenth of a second of one core. */
 export const MAX_ITERATIONS = 300_000;
-const ITERATIONS = 210_000;
-const SALT_LENGTH = 16;
 const MAX_SALT_LENGTH = 256;
 
 /** PasswordRecipientInfo (RFC 5652 §6.2.4). */
@@ -221,41 +197,3 @@ export async function verifyAuthenticatedData(data: AuthenticatedData, password:
 }
 
 const equal = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b);
-
-/**
- * Authenticates content with a secret: PBKDF2-HMAC-SHA256, id-alg-PWRI-KEK over AES-256-CBC, HMAC-SHA256.
- * @param contentType dotted OID
- * @param password as for {@link verifyAuthenticatedData}
- * @returns DER ContentInfo
- */
-export async function buildAuthenticatedData(contentType: string, content: Buffer, password: Buffer): Promise<Buffer> {
-  const [salt, iv, key] = [randomBytes(SALT_LENGTH), randomBytes(BLOCK_LENGTH), randomBytes(32)];
-  const kek = await derive(password, salt, ITERATIONS, 32, 'sha256');
-  const hmac = sequence(oid(HMAC_OIDS.sha256), NULL);
-  const recipient = tlv(
-    contextConstructed(3),
-    integer(0),
-    tlv(contextConstructed(0), oid(OID.pbkdf2), sequence(octetString(salt), integer(ITERATIONS), hmac)),
-    sequence(oid(OID.pwriKek), sequence(oid(OID.aes256CBC), octetString(iv))),
-    octetString(wrapPasswordKey(256, kek, iv, key)),
-  );
-  const attributes = setOf(
-    sequence(oid(OID.contentType), setOf(oid(contentType))),
-    sequence(oid(OID.messageDigest), setOf(octetString(createHash('sha256').update(content).digest()))),
-  );
-  const mac = createHmac('sha256', key).update(attributes).digest();
-  kek.fill(0);
-  key.fill(0);
-  return contentInfo(
-    OID.authenticatedData,
-    sequence(
-      integer(0),
-      setOf(recipient),
-      hmac,
-      tlv(contextConstructed(1), parseDer(digestAlgorithm('sha256')).value),
-      sequence(oid(contentType), explicit(0, octetString(content))),
-      tlv(contextConstructed(2), parseDer(attributes).value),
-      octetString(mac),
-    ),
-  );
-}

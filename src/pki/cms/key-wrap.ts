@@ -1,5 +1,5 @@
 /** Key wrapping: AES key wrap (RFC 3394) and id-alg-PWRI-KEK (RFC 3211 §2.3). */
-import { createCipheriv, createDecipheriv, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createCipheriv, createDecipheriv, timingSafeEqual } from 'node:crypto';
 import { OID } from '../der/oids.ts';
 
 export type AesBits = 128 | 192 | 256;
@@ -43,21 +43,6 @@ export function unwrapKey(bits: AesBits, kek: Buffer, wrapped: Buffer): Buffer |
   } catch {
     return undefined;
   }
-}
-
-/**
- * RFC 3211 §2.3.1 with AES-CBC: length, three check octets, key and random padding, encrypted twice.
- * @param key 3 to 255 octets
- */
-export function wrapPasswordKey(bits: AesBits, kek: Buffer, iv: Buffer, key: Buffer): Buffer {
-  if (key.length < 3 || key.length > 255) throw new RangeError('a key of 3 to 255 octets can be wrapped');
-  const length = Math.max(2 * BLOCK_LENGTH, Math.ceil((4 + key.length) / BLOCK_LENGTH) * BLOCK_LENGTH);
-  const check = key.subarray(0, 3).map((octet) => octet ^ 0xff);
-  const block = Buffer.concat([Buffer.of(key.length), check, key, randomBytes(length - 4 - key.length)]);
-  const inner = cbc(createCipheriv(`aes-${bits}-cbc`, kek, iv), block);
-  const wrapped = cbc(createCipheriv(`aes-${bits}-cbc`, kek, inner.subarray(-BLOCK_LENGTH)), inner);
-  block.fill(0);
-  return wrapped;
 }
 
 /** RFC 3211 §2.3.2; undefined if the check octets disagree, as with a wrong password. */

@@ -2,11 +2,7 @@
 import { CmcError } from '../../../src/pki/cmc/cmc-error.ts';
 import { buildControl, isControlName, parseControl, type ControlName } from '../../../src/pki/cmc/controls.ts';
 import { parseCertTemplate } from '../../../src/pki/cmc/crmf.ts';
-import {
-  createPopLinkWitness,
-  verifyIdentityProof,
-  verifyPopLinkWitness,
-} from '../../../src/pki/cmc/identity-proof.ts';
+import { verifyIdentityProof, verifyPopLinkWitness } from '../../../src/pki/cmc/identity-proof.ts';
 import {
   buildPkiData,
   parsePkiData,
@@ -22,7 +18,7 @@ import {
   verifyProofOfPossession,
   type CmcCertificateRequest,
 } from '../../../src/pki/cmc/tagged-request.ts';
-import { buildAuthenticatedData, parseAuthenticatedData } from '../../../src/pki/cms/authenticated-data.ts';
+import { parseAuthenticatedData } from '../../../src/pki/cms/authenticated-data.ts';
 import { berToDer } from '../../../src/pki/der/ber.ts';
 import { parseContentInfo, parseSignedData, verifySignerInfo } from '../../../src/pki/cms/cms.ts';
 import { buildSignedData, keySigner } from '../../../src/pki/cms/signed-data.ts';
@@ -33,6 +29,7 @@ import { parsePublicKey, subjectKeyIdentifier } from '../../../src/pki/x509/publ
 import { buildCrmf, CONTROL_VALUES } from '../../pki/cmc/samples.ts';
 import { buildCsr, challengePassword, dns, extensionRequest, makeKey, san } from '../../support/csr.ts';
 import { unlessRefused, type Target } from '../target.ts';
+import { buildAuthenticatedData, createPopLinkWitness } from '../../support/cmc-secrets.ts';
 
 const SECRET = { secret: Buffer.from('a shared secret'), identification: 'device' };
 /** Nested messages deep enough for any batch of batches. */

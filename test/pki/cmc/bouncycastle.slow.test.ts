@@ -24,11 +24,7 @@ import {
   verifyProofOfPossession,
   type CmcCertificateRequest,
 } from '../../../src/pki/cmc/tagged-request.ts';
-import {
-  buildAuthenticatedData,
-  parseAuthenticatedData,
-  verifyAuthenticatedData,
-} from '../../../src/pki/cms/authenticated-data.ts';
+import { parseAuthenticatedData, verifyAuthenticatedData } from '../../../src/pki/cms/authenticated-data.ts';
 import { berToDer } from '../../../src/pki/der/ber.ts';
 import { parsePemCertificates, type Certificate } from '../../../src/pki/x509/certificate.ts';
 import { parseSignedData, verifySignerInfo, type SignedData } from '../../../src/pki/cms/cms.ts';
@@ -42,6 +38,7 @@ import { makeKey } from '../../support/csr.ts';
 import { openssl, temporaryFolder } from '../../support/openssl.ts';
 import { requires } from '../../support/requires.ts';
 import { buildCrmf, CONTROL_VALUES, sampleRequests } from './samples.ts';
+import { buildAuthenticatedData } from '../../support/cmc-secrets.ts';
 
 const SECRET = 'a shared sécret of 20';
 const IDENTIFICATION = 'gerät 7';

@@ -3,18 +3,13 @@ import { describe, expect, test } from 'vitest';
 import { CmcError } from '../../../src/pki/cmc/cmc-error.ts';
 import { encodeControlValue } from '../../../src/pki/cmc/controls.ts';
 import type { KeyedWitness } from '../../../src/pki/cmc/control-syntax.ts';
-import {
-  createIdentityProof,
-  createPopLinkWitness,
-  sameSecret,
-  verifyIdentityProof,
-  verifyPopLinkWitness,
-} from '../../../src/pki/cmc/identity-proof.ts';
+import { sameSecret, verifyIdentityProof, verifyPopLinkWitness } from '../../../src/pki/cmc/identity-proof.ts';
 import { parseCertificateRequest, type CmcCertificateRequest } from '../../../src/pki/cmc/tagged-request.ts';
 import { NULL, oid, printableString, sequence, setOf } from '../../../src/pki/der/der.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
 import { buildCsr, makeKey } from '../../support/csr.ts';
 import { buildCrmf } from './samples.ts';
+import { createIdentityProof, createPopLinkWitness } from '../../support/cmc-secrets.ts';
 
 const secret = Buffer.from('a shared sécret of more than 16', 'utf8');
 const reqSequence = Buffer.from('30020500', 'hex');

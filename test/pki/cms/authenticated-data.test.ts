@@ -2,7 +2,6 @@ import { createHash, createHmac, pbkdf2Sync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import {
   MAX_ITERATIONS,
-  buildAuthenticatedData,
   parseAuthenticatedData,
   verifyAuthenticatedData,
 } from '../../../src/pki/cms/authenticated-data.ts';
@@ -18,8 +17,9 @@ import {
   setOf,
   tlv,
 } from '../../../src/pki/der/der.ts';
-import { unwrapKey, unwrapPasswordKey, wrapKey, wrapPasswordKey } from '../../../src/pki/cms/key-wrap.ts';
+import { unwrapKey, unwrapPasswordKey, wrapKey } from '../../../src/pki/cms/key-wrap.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
+import { buildAuthenticatedData, wrapPasswordKey } from '../../support/cmc-secrets.ts';
 
 const content = Buffer.from('the PKIData');
 const password = Buffer.from('device 7the shared secret');
@@ -166,7 +166,7 @@ describe('RFC 3394, RFC 3211: wrapped keys', () => {
     const kek = Buffer.alloc(32, 1);
     const iv = Buffer.alloc(16, 2);
     const key = createHmac('sha512', 'k').update('x').digest().subarray(0, length);
-    const wrapped = wrapPasswordKey(256, kek, iv, key);
+    const wrapped = wrapPasswordKey(kek, iv, key);
     expect(unwrapPasswordKey(256, kek, iv, wrapped)).toEqual(key);
     expect(unwrapPasswordKey(256, Buffer.alloc(32, 9), iv, wrapped)).toBeUndefined();
     expect(unwrapPasswordKey(256, kek, iv, wrapped.subarray(0, 16))).toBeUndefined();
