@@ -168,6 +168,7 @@ export const ERRORS = {
   UPSTREAM_FAILED: 500,
   UPSTREAM_FORBIDDEN: 403,
   UPSTREAM_NAMES: 400,
+  UPSTREAM_PKCS10_ONLY: 400,
 
   // Administration and requests that wait
   ALREADY_REVOKED: 409,
