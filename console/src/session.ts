@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals';
 import { ApiError, call, order, toApiError, whenSignedOut } from './api/client.ts';
 import type { Role, Session } from './api/types.ts';
+import { forgetSearches } from './find.ts';
 
 export type Caller =
   | { readonly state: 'asking' }
@@ -46,6 +47,7 @@ export async function signIn(token?: string): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await order('/admin/session', { method: 'DELETE' }).catch(() => undefined);
+  forgetSearches();
   caller.value = { state: 'out', ended: false };
   await findSession();
 }
