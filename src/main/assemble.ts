@@ -122,7 +122,7 @@ export async function assemble(config: Config, material: Material, foundation: F
   const live = new LiveSettings(cas, ownCertificate(config, cas, foundation));
   const otp = await createOtp(config, store, now);
   const failures = new FailureRecords({ store, log, now, observe: metrics.observe.bind(metrics) });
-  const plugins = enabledPlugins(config, { live, gssapi, otp, store, material });
+  const plugins = enabledPlugins(config, { live, gssapi, otp, store });
   const authenticator = createEstAuthenticator({ plugins, store, failures });
   const enrollment = new Enrollment({
     authorization,
@@ -352,13 +352,12 @@ interface PluginSources {
   readonly gssapi: Gssapi | undefined;
   readonly otp: OtpService;
   readonly store: Store;
-  readonly material: Material;
 }
 
 /** The configured methods, by precedence. */
 function enabledPlugins(config: Config, sources: PluginSources): AuthPlugin[] {
   const { tls, otp, auth, est } = config;
-  const { live, gssapi, store, material } = sources;
+  const { live, gssapi, store } = sources;
   const { lockout } = sources.otp;
   const now = Date.now;
   const retryAfter = est.retry_after;
@@ -372,7 +371,7 @@ function enabledPlugins(config: Config, sources: PluginSources): AuthPlugin[] {
       : [
           new JwtPlugin({
             settings: auth.jwt,
-            keys: new IssuerKeys({ source: keySource(auth.jwt, material), retryAfter, now }),
+            keys: new IssuerKeys({ source: keySource(auth.jwt, () => live.current.named), retryAfter, now }),
             attempts: guarded('jwt'),
             store,
           }),
@@ -381,7 +380,7 @@ function enabledPlugins(config: Config, sources: PluginSources): AuthPlugin[] {
       ? []
       : [
           new LdapPlugin(
-            new Directory({ settings: auth.ldap, ca: trustedBy(material.directory), retryAfter, now }),
+            new Directory({ settings: auth.ldap, ca: () => trustedBy(live.current.named.directory), retryAfter, now }),
             guarded('ldap'),
             auth.ldap.bind,
           ),

@@ -153,4 +153,15 @@ describe.skipIf(!requires('slapd'))('LDAP', () => {
     await relay.revive();
     expect((await enroll('device-1')).status).toBe(200);
   });
+
+  test('a reload takes the new CA of the directory', async () => {
+    const reloaded = async (pem: string): Promise<number> => {
+      writeFileSync(join(estuary.dir, 'directory-ca.pem'), pem);
+      return (await estuary.admin('POST', '/admin/reload')).status;
+    };
+    expect(await reloaded(estuary.root)).toBe(200);
+    expect((await enroll('device-1')).status).toBe(503);
+    expect(await reloaded(slapd.ca)).toBe(200);
+    expect((await enroll('device-1')).status).toBe(200);
+  });
 });

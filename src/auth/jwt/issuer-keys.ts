@@ -6,7 +6,7 @@ import { describe, unavailable, type EstuaryError } from '../../errors.ts';
 import { httpsCall } from '../https-call.ts';
 
 interface IssuerKeysOptions {
-  readonly source: { readonly url: string; readonly ca: string | undefined } | { readonly file: string };
+  readonly source: { readonly url: string; readonly ca: () => string | undefined } | { readonly file: string };
   readonly retryAfter: number;
   readonly now: () => number;
 }
@@ -99,7 +99,7 @@ export class IssuerKeys {
 
   #load(): Promise<string> {
     const { source } = this.#options;
-    return 'file' in source ? readFile(source.file, 'utf8') : download(source.url, source.ca);
+    return 'file' in source ? readFile(source.file, 'utf8') : download(source.url, source.ca());
   }
 
   #unavailable(detail: string): EstuaryError {

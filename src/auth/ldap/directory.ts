@@ -16,7 +16,8 @@ export type LdapSettings = NonNullable<Config['auth']['ldap']>;
 
 interface DirectoryOptions {
   readonly settings: LdapSettings;
-  readonly ca: string | undefined;
+  /** PEM; undefined: the CAs of Node.js. */
+  readonly ca: () => string | undefined;
   readonly retryAfter: number;
   readonly now: () => number;
 }
@@ -99,7 +100,7 @@ export class Directory {
 
   #serverAt(url: string) {
     const { settings, ca } = this.#options;
-    return { url, starttls: settings.starttls, ca, timeout: settings.timeout * 1000 };
+    return { url, starttls: settings.starttls, ca: ca(), timeout: settings.timeout * 1000 };
   }
 
   async #ask(username: string, password: string): Promise<DirectoryEntry> {

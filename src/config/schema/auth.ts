@@ -168,6 +168,7 @@ const ldap = table(
       path({
         description: 'PEM file with the CA certificates that issue the certificates of the directory servers.',
         defaultText: 'the CAs that Node.js knows',
+        live: true,
       }),
     ),
     user_dn: optional(
@@ -266,6 +267,7 @@ const jwt = table(
       path({
         description: 'PEM file with the CA certificates that issue the certificate of the `jwks_url` server.',
         defaultText: 'the CAs that Node.js knows',
+        live: true,
       }),
     ),
     jwks_file: optional(path({ description: 'A file with the keys of the issuer, in place of `jwks_url`.' })),

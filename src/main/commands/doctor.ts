@@ -217,11 +217,15 @@ async function providers({ config, material }: LoadedService): Promise<Finding[]
     answers.push([check, where, await asked.then(() => undefined, detailOf)]);
   };
   if (ldap !== undefined) {
-    const directory = new Directory({ ...common, settings: ldap, ca: trustedBy(material.directory) });
+    const directory = new Directory({ ...common, settings: ldap, ca: () => trustedBy(material.directory) });
     for (const [url, problem] of await directory.probe()) answers.push(['directory', url, problem]);
   }
   if (jwt !== undefined)
-    await ask('token issuer', jwt.issuer, new IssuerKeys({ ...common, source: keySource(jwt, material) }).probe());
+    await ask(
+      'token issuer',
+      jwt.issuer,
+      new IssuerKeys({ ...common, source: keySource(jwt, () => material) }).probe(),
+    );
   if (oidc !== undefined)
     await ask(
       'OpenID provider',

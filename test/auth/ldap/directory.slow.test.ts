@@ -39,7 +39,7 @@ describe.skipIf(!requires('slapd'))('the directory', () => {
       timeout: 5,
       ...changes,
     };
-    return new Directory({ settings, ca, retryAfter: 30, now: Date.now });
+    return new Directory({ settings, ca: () => ca, retryAfter: 30, now: Date.now });
   }
 
   /** The client_id, or the reason of the refusal. */
