@@ -11,7 +11,7 @@ import { encodePem } from '../../src/pki/der/pem.ts';
 import { dns, extKeyUsage, makeCa, makeClient, subjectAltName, type Issuer } from '../support/certificates.ts';
 import { buildCsr, challengePassword, commonName, makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary, itemsOf, section, type ClientIdentity } from '../support/estuary.ts';
-import { call, openTls, type Answer } from '../support/https.ts';
+import { call, openTls, sendRaw, type Answer } from '../support/https.ts';
 import { accepts, freePort } from '../support/ports.ts';
 import { findCommand, requires } from '../support/requires.ts';
 import { ROOT } from '../support/root.ts';
@@ -245,6 +245,19 @@ describe.skipIf(!requires('nginx', 'haproxy')).each(['nginx', 'haproxy'] as cons
   test('another client certificate, or none, is refused', async () => {
     expect((await renew(other)).status).toBe(403);
     expect(inShort(await renew(undefined))).toBe('401 client certificate required');
+  });
+
+  test.each([
+    ['folded', () => header(device.cert).replace(/^(.{40})/, '$1\r\n ')],
+    ['oversized', () => `:${'AAAA'.repeat(12_000)}:`],
+  ])('a header that is %s gains nothing', async (_, value) => {
+    const text = await sendRaw(
+      port,
+      { ca: pemOf(proxyCa) },
+      `POST /.well-known/est/simplereenroll HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/pkcs10\r\nClient-Cert: ${value()}\r\nConnection: close\r\nContent-Length: ${csr().length}\r\n\r\n${csr()}`,
+      5000,
+    );
+    expect(text).toMatch(/^HTTP\/1\.1 4(00|01|31) /);
   });
 
   test.each<[string, () => Record<string, string | string[]>]>([
