@@ -726,7 +726,7 @@ export interface paths {
         };
         /**
          * Stream the audit records
-         * @description Server-sent events of the type `audit`, one for each audit record of any node; the id is its `seq`. `admin` and `auditor` get whole records. `ra` gets records about certificates, requests, tokens, devices, and the authentication of requesters. `operator` gets records about the service. Both get them without `detail`, addresses and hashes. `Last-Event-ID` continues after a record, unless more than 1000 records were missed. A comment comes every 15 seconds. The stream ends with the session, the token or the role with which it was opened.
+         * @description Server-sent events of the type `audit`, one for each audit record of any node; the id is its `seq`. `admin` and `auditor` get whole records. `ra` gets records about certificates, requests, tokens, devices, and the authentication of requesters. `operator` gets records about the service. Both get them without `detail`, addresses and hashes. `Last-Event-ID` continues after a record, unless more than 1000 records were missed. An event `alive` without data comes every 15 seconds. The stream ends with the session, the token or the role with which it was opened.
          */
         get: operations["getEvents"];
         put?: never;
@@ -1452,8 +1452,6 @@ export interface components {
             reason?: string;
             /** @description Of an issued CRL. */
             crl_number?: number;
-            /** @description Of a certificate or CA that expires: the reached number of days before its expiry. */
-            days?: number;
             /** @description Text for people. Programs use the other fields. */
             detail?: string;
             /** @description Records that were moved from the store to an archive. */
@@ -1679,8 +1677,6 @@ export interface components {
             reason?: string;
             /** @description Of an issued CRL. */
             crl_number?: number;
-            /** @description Of a certificate or CA that expires: the reached number of days before its expiry. */
-            days?: number;
             /** @description Text for people. Programs use the other fields. */
             detail?: string;
             /** @description Records that were moved from the store to an archive. */

@@ -27,6 +27,9 @@ export const actor = (request: FastifyRequest) => administration.actor(callOf(re
 export const accessEvent = (request: FastifyRequest, outcome: AuditOutcome, about: string): AuditEvent =>
   administration.accessEvent(callOf(request), outcome, about);
 
-/** Whether a call is intended to change something. */
-export const isChanging = ({ method, routeOptions }: FastifyRequest): boolean =>
-  !['GET', 'HEAD'].includes(method) && routeOptions.config.changes !== false;
+/** Whether a call is intended to change something; a dry run is not. */
+export const isChanging = ({ method, routeOptions, query }: FastifyRequest): boolean =>
+  !['GET', 'HEAD'].includes(method) && routeOptions.config.changes !== false && !isDryRun(query);
+
+const isDryRun = (query: unknown): boolean =>
+  typeof query === 'object' && query !== null && 'dry_run' in query && query.dry_run === 'true';

@@ -74,8 +74,9 @@ export function eventStream({
       if (text !== '') yield text;
       else if (taken - beaten >= beatEvery) {
         beaten = taken;
-        // With the position, so that a client that reconnects skips records that it may not see.
-        yield `: alive\nid: ${last}\n\n`;
+        // With the position, so that a client that reconnects skips records that it may not see. An event without data,
+        // because scripts in a browser do not see comments.
+        yield `: alive\nevent: alive\ndata\nid: ${last}\n\n`;
       }
       if (lines.length < BATCH) await sleep(lookEvery, undefined, { signal: over.signal }).catch(() => undefined);
     }

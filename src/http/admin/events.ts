@@ -36,7 +36,7 @@ export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
         description:
           'Server-sent events of the type `audit`, one for each audit record of any node; the id is its `seq`. `admin` and `auditor` get whole ' +
           'records. `ra` gets records about certificates, requests, tokens, devices, and the authentication of requesters. `operator` gets records about the service. Both get them without `detail`, addresses and hashes. ' +
-          `\`Last-Event-ID\` continues after a record, unless more than ${MAX_MISSED} records were missed. A comment comes every 15 seconds. The stream ends with the session, ` +
+          `\`Last-Event-ID\` continues after a record, unless more than ${MAX_MISSED} records were missed. An event \`alive\` without data comes every 15 seconds. The stream ends with the session, ` +
           'the token or the role with which it was opened.',
         tags: ['statistics'],
         querystring: strictObject({}),

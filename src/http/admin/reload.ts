@@ -48,7 +48,7 @@ export function registerReload(app: AdminApp, deps: AdminDependencies): void {
     },
     async (request) => {
       const dryRun = request.query.dry_run === 'true';
-      await deps.store.audit([accessEvent(request, 'success', dryRun ? 'a dry run' : 'a reload')]);
+      if (!dryRun) await deps.store.audit([accessEvent(request, 'success', 'a reload')]);
       const outcome = await deps.reload({ dryRun, by: actor(request) });
       if (!outcome.ok) throw conflict('RELOAD_FAILED', outcome.reason);
       return { dry_run: dryRun, ...inWords(outcome.report) };

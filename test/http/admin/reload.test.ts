@@ -31,7 +31,7 @@ test.each([
   ['/admin/reload', false],
   ['/admin/reload?dry_run=false', false],
   ['/admin/reload?dry_run=true', true],
-])('POST %s', async (url, dryRun) => {
+])('POST %s is in the audit log, unless it is a dry run', async (url, dryRun) => {
   const { orders, reload } = recorded({ ok: true, report: REPORT });
   const { call } = await adminFixture({ reload });
   const answer = await call('POST', url);
@@ -49,12 +49,20 @@ test.each([
   });
   expect(orders).toMatchObject([{ dryRun, by: { subject: 'test admin' } }]);
   const { items } = (await call('GET', '/admin/audit?type=admin.access')).json();
-  expect(items.at(-1)?.detail).toContain(`POST /admin/reload: a ${dryRun ? 'dry run' : 'reload'}`);
+  expect(items.map(({ detail }) => detail)).toEqual(dryRun ? [] : ['POST /admin/reload: a reload']);
 });
 
-test('a reload that fails is 409 with the reason', async () => {
+test('a reload that fails is 409 with the reason, and in the audit log', async () => {
   const { reload } = recorded({ ok: false, reason: 'est.toml: tls.certificate: is no certificate' });
   const { call } = await adminFixture({ reload });
+  for (const [query, audited] of [
+    ['?dry_run=true', 0],
+    ['', 2],
+  ] as const) {
+    await call('POST', `/admin/reload${query}`);
+    const { items } = (await call('GET', '/admin/audit?type=admin.access')).json();
+    expect(items).toHaveLength(audited);
+  }
   const answer = await call('POST', '/admin/reload');
   expect(failure(answer)).toMatchObject({
     statusCode: 409,
