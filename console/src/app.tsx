@@ -6,13 +6,13 @@ import { link, route } from './router.ts';
 import type { Session } from './api/types.ts';
 import { caller, findSession, may, METHODS, rolesInWords, signOut } from './session.ts';
 import { SignIn } from './sign-in.tsx';
-import { Find } from './pages/find.tsx';
 import { isLive } from './ui/events.ts';
-import { FindField } from './ui/find-field.tsx';
 import { Mark } from './ui/mark.tsx';
 import { NotForRole } from './ui/not-for-role.tsx';
 import { Notices } from './ui/notices.tsx';
+import { Settings, settingsOpen } from './ui/settings.tsx';
 import { Empty, Loading, Problem } from './ui/states.tsx';
+import { Switch } from './ui/switch.tsx';
 
 export function App() {
   const now = caller.value;
@@ -43,7 +43,7 @@ function Shell({ session }: { readonly session: Session }) {
   const place = placeOf(path);
   const where = path.join('/');
   useEffect(() => {
-    document.title = `${place?.title ?? (path[0] === 'find' ? 'Find' : 'Not found')}${path[1] === undefined ? '' : ` · ${path[1]}`} – Estuary`;
+    document.title = `${place?.title ?? 'Not found'}${path[1] === undefined ? '' : ` · ${path[1]}`} – Estuary`;
     document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true });
     scrollTo(0, 0);
     const menu = document.querySelector<HTMLInputElement>('#menu');
@@ -64,7 +64,6 @@ function Shell({ session }: { readonly session: Session }) {
           <label for="menu" class="menu" aria-hidden="true">
             ☰
           </label>
-          {may('ra', 'auditor') && <FindField />}
           <nav aria-label="Pages">
             <ul>
               {PLACES.filter((one) => may(...one.roles)).map((one) => (
@@ -86,16 +85,19 @@ function Shell({ session }: { readonly session: Session }) {
               <span class="fine">{rolesInWords(session)}</span>
               <span class="fine">Signed in with {METHODS[session.method]}</span>
             </p>
-            <ThemeSwitch />
+            <Switch name="theme" legend="Colors" of={THEMES} value={theme} />
             <div class="me-actions">
               <button type="button" class="quiet" onClick={() => (keysOpen.value = true)}>
                 Keys
+              </button>
+              <button type="button" class="quiet" onClick={() => (settingsOpen.value = true)}>
+                Settings
               </button>
               <button type="button" class="quiet" onClick={() => void signOut()}>
                 Sign out
               </button>
             </div>
-            <p class={isLive.value ? 'fine live on' : 'fine live'}>{isLive.value ? 'Live' : 'Not live'}</p>
+            <p class={isLive.value ? 'fine live on' : 'fine live'}>{isLive.value ? 'Live' : 'Not connected'}</p>
           </div>
         </header>
         <main id="main" tabIndex={-1}>
@@ -103,6 +105,7 @@ function Shell({ session }: { readonly session: Session }) {
         </main>
       </div>
       <Keys />
+      <Settings />
       <Notices />
     </>
   );
@@ -115,8 +118,6 @@ function skip(event: Event): void {
 }
 
 function Content({ place, path }: { readonly place: Place | undefined; readonly path: readonly string[] }) {
-  if (path[0] === 'find')
-    return may('ra', 'auditor') ? <Find /> : <NotForRole title="Find anything" roles={['ra', 'auditor']} />;
   if (place === undefined)
     return (
       <>
@@ -136,17 +137,3 @@ const THEMES: readonly (readonly [Theme, string])[] = [
   ['light', 'Light'],
   ['dark', 'Dark'],
 ];
-
-function ThemeSwitch() {
-  return (
-    <fieldset class="switch">
-      <legend class="visually-hidden">Colors</legend>
-      {THEMES.map(([name, word]) => (
-        <label key={name}>
-          <input type="radio" name="theme" checked={theme.value === name} onChange={() => (theme.value = name)} />
-          {word}
-        </label>
-      ))}
-    </fieldset>
-  );
-}

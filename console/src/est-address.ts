@@ -1,16 +1,21 @@
-/** Where devices find the server, as far as this browser knows: the admin API does not tell. */
+/** Where devices find the server: what the user typed, otherwise what the server reports. */
 import { EST_PORT, estUrl, WELL_KNOWN } from '../../src/ready-lines.ts';
+import { service } from './service.ts';
 
 const KEPT = 'est-server';
 
-export function estAddress(): string {
-  return localStorage.getItem(KEPT) ?? `https://${location.hostname}:${EST_PORT}`;
-}
+const reported = (): string => {
+  const known = service.value?.est_url;
+  return known === undefined ? `https://${location.hostname}:${EST_PORT}` : known.replace(WELL_KNOWN, '');
+};
+
+export const estAddress = (): string => localStorage.getItem(KEPT) ?? reported();
 
 export function saveEstAddress(address: string): void {
-  localStorage.setItem(KEPT, address);
+  if (address === '' || address === reported()) localStorage.removeItem(KEPT);
+  else localStorage.setItem(KEPT, address);
 }
 
-/** What is being typed is shown as it is, too. */
+/** Also an address that is not complete yet. */
 export const shownEstUrl = (address: string): string =>
   estUrl(address) ?? `${address.replace(/\/+$/, '')}${WELL_KNOWN}`;

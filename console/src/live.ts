@@ -1,34 +1,51 @@
 /** Server-sent events, while somebody is signed in who may have them. */
 import { effect } from '@preact/signals';
+import { whenUnreachable } from './api/client.ts';
 import { caller, findSession, may } from './session.ts';
 import { isLive, tell } from './ui/events.ts';
 
-/** Milliseconds before a stream that has ended for good is asked for again. */
+/** Milliseconds before a stream that has ended for good is opened again. */
 const AGAIN = 30_000;
+/** Milliseconds without a sign of life, which comes every 15 seconds, after which the server counts as unreachable. */
+const SILENCE = 40_000;
 
 function listen(): () => void {
   const source = new EventSource('/admin/events');
-  let timer: ReturnType<typeof setTimeout> | undefined;
   let close = () => source.close();
-  source.onopen = () => {
-    isLive.value = true;
+  let again: ReturnType<typeof setTimeout> | undefined;
+  let silence: ReturnType<typeof setTimeout> | undefined;
+  const open = (wait: number) => {
+    source.close();
+    again ??= setTimeout(() => {
+      close = listen();
+      void findSession();
+    }, wait);
   };
+  const heard = () => {
+    isLive.value = true;
+    clearTimeout(silence);
+    silence = setTimeout(() => {
+      isLive.value = false;
+      open(0);
+    }, SILENCE);
+  };
+  source.onopen = heard;
+  source.addEventListener('alive', heard);
   source.addEventListener('audit', ({ data }: MessageEvent<unknown>) => {
+    heard();
     const record: unknown = typeof data === 'string' ? JSON.parse(data) : undefined;
     if (typeof record === 'object' && record !== null && 'type' in record && typeof record.type === 'string')
       tell(record.type);
   });
   source.onerror = () => {
     isLive.value = false;
+    clearTimeout(silence);
     // The browser reconnects automatically unless the response forbids it: then the session may have ended.
-    if (source.readyState !== EventSource.CLOSED || timer !== undefined) return;
-    timer = setTimeout(() => {
-      close = listen();
-      void findSession();
-    }, AGAIN);
+    if (source.readyState === EventSource.CLOSED) open(AGAIN);
   };
   return () => {
-    clearTimeout(timer);
+    clearTimeout(again);
+    clearTimeout(silence);
     close();
     isLive.value = false;
   };
@@ -37,4 +54,9 @@ function listen(): () => void {
 /** From now on. */
 export function keepLive(): void {
   effect(() => (caller.value.state === 'in' && may('ra', 'auditor', 'operator') ? listen() : undefined));
+  const lost = () => {
+    isLive.value = false;
+  };
+  whenUnreachable(lost);
+  addEventListener('offline', lost);
 }

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { itemsOf } from '../support/estuary.ts';
 import { requires } from '../support/requires.ts';
 import { ROOT } from '../support/root.ts';
 import { accessibilityProblems, startBrowser, Window } from './browser.ts';
@@ -111,12 +112,16 @@ describe.skipIf(!requires('chromium'))('the console', () => {
       }
     });
 
-    test('the pages of the role show what they have', async () => {
+    test('the pages of the role show what they have, and looking at them writes nothing to the audit log', async () => {
+      const calls = async () =>
+        itemsOf((await world.estuary.admin('GET', '/admin/audit?type=admin.access&limit=1000')).json).length;
+      const before = await calls();
       for (const { name, hash, title } of may) {
         await window.go(hash);
         expect(await window.page.locator('main h1').textContent(), name).toBe(title);
         expect(await window.page.locator('.problem').allInnerTexts(), name).toEqual([]);
       }
+      expect(await calls()).toBe(before);
       expect(window.problems).toEqual([]);
     });
 
@@ -131,6 +136,68 @@ describe.skipIf(!requires('chromium'))('the console', () => {
         asked.filter((path) => path.startsWith('/admin/') && path !== '/admin/session' && path !== '/admin/events'),
       ).toEqual([]);
     });
+  });
+
+  test('a page of 800 px shows fifteen certificates, one line each; the focus unfolds a row, and columns are chosen', async () => {
+    const window = await Window.open(browser, world.estuary);
+    await window.signIn(world.tokens.admin);
+    const { page } = window;
+    await window.go('certificates');
+    const [head, row, inner] = await page.evaluate<number[]>(
+      `[document.querySelector('thead').getBoundingClientRect().bottom, document.querySelector('tbody tr').getBoundingClientRect().height, innerHeight]`,
+    );
+    expect(((inner ?? 0) - (head ?? 0)) / (row ?? 1)).toBeGreaterThan(15);
+    const table = page.getByRole('region', { name: 'Certificates' });
+    expect(
+      await page.evaluate(
+        `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.table'))`,
+      ),
+    ).toBe(0);
+    const height = () =>
+      page.evaluate<number>(`document.querySelector('tbody tr:last-child').getBoundingClientRect().height`);
+    const before = await height();
+    // The keyboard, not the mouse, has to be what moved the focus.
+    await table.focus();
+    await page.keyboard.press('Shift+Tab');
+    await table.getByRole('link').last().focus();
+    expect(await height()).toBeGreaterThan(before);
+    await page.locator('summary', { hasText: 'Columns' }).click();
+    await page.getByRole('checkbox', { name: 'Serial number' }).check();
+    await page.reload();
+    await page.getByRole('columnheader', { name: 'Serial number' }).waitFor();
+    await window.close();
+  });
+
+  test('filters are choices with chips, and times are in the chosen zone and form', async () => {
+    const window = await Window.open(browser, world.estuary);
+    await window.signIn(world.tokens.admin);
+    const { page } = window;
+    await window.go('certificates?requester=oven-7&issued_after=2026-01-01T00:00:00Z');
+    await page.getByTitle('Remove this filter: Issued after 2026-01-01').click();
+    await page.getByLabel('CA', { exact: true }).selectOption('devices');
+    await page.getByRole('link', { name: 'CN=oven-7' }).waitFor();
+    expect(new URL(page.url()).hash).toBe('#/certificates?requester=oven-7&ca=devices');
+    await page.getByRole('button', { name: 'Settings' }).click();
+    await page.getByLabel('Time zone').selectOption('Asia/Tokyo');
+    await page.getByText('Date and time').click();
+    expect(await accessibilityProblems(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Close' }).click();
+    const at = new Date((await firstItem(world, '/admin/certificates?requester=oven-7'))('not_after'));
+    const shown = new Date(at.getTime() + 9 * 3_600_000).toISOString().slice(0, 16).replace('T', ' ');
+    await page.getByRole('cell', { name: shown, exact: true }).waitFor();
+    await window.close();
+  });
+
+  test('“Live” turns off while the server cannot be reached', async () => {
+    const window = await Window.open(browser, world.estuary);
+    await window.signIn(world.tokens.admin);
+    const live = window.page.locator('.live.on');
+    await live.waitFor();
+    await window.context.setOffline(true);
+    await live.waitFor({ state: 'detached' });
+    await window.context.setOffline(false);
+    await live.waitFor();
+    await window.close();
   });
 
   test('a link leads to the same state for somebody else, after signing in', async () => {

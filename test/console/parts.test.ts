@@ -10,7 +10,7 @@ import { estUrl, qrText, readyLines } from '../../src/ready-lines.ts';
 import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { parseCsv } from '../../console/src/csv.ts';
 import { profileInWords } from '../../console/src/pages/profile-words.ts';
-import { ago, exactTime } from '../../console/src/ui/time.ts';
+import { ago, dateOf, exactTime, shortTime, startOfDay } from '../../console/src/ui/time.ts';
 import { readCertificate } from '../../console/src/x509/certificate.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import {
@@ -107,8 +107,24 @@ describe('times', () => {
     expect(ago(new Date(now + distance).toISOString(), now)).toBe(words);
   });
 
-  test('exactly, without what nobody needs', () => {
+  test('exactly, in a time zone', () => {
     expect(exactTime('2026-11-22T12:00:01.234Z')).toBe('2026-11-22 12:00:01 UTC');
+    expect(exactTime('2026-11-22T23:00:01Z', 'Europe/Berlin')).toBe('2026-11-23 00:00:01 CET');
+    expect(shortTime('2026-11-22T23:00:01Z', 'Europe/Berlin')).toBe('2026-11-23 00:00');
+    expect(exactTime('never')).toBe('never');
+  });
+
+  test.each([
+    ['2026-11-22', 'UTC', '2026-11-22T00:00:00Z'],
+    ['2026-11-22', 'Asia/Kolkata', '2026-11-21T18:30:00Z'],
+    // The clocks change on this day and on the next.
+    ['2026-03-29', 'Europe/Berlin', '2026-03-28T23:00:00Z'],
+    ['2026-03-30', 'Europe/Berlin', '2026-03-29T22:00:00Z'],
+    ['2026-10-25', 'America/New_York', '2026-10-25T04:00:00Z'],
+    ['', 'UTC', undefined],
+  ])('the day %s in %s begins at %s', (date, zone, start) => {
+    expect(startOfDay(date, zone)).toBe(start);
+    if (start !== undefined) expect(dateOf(start, zone)).toBe(date);
   });
 });
 

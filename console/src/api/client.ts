@@ -34,9 +34,16 @@ interface Call {
 
 let onSignedOut: () => void = () => undefined;
 
-/** @param listener is told when the server does not know the caller any more */
+/** @param listener is called when the server does not know the caller any more */
 export function whenSignedOut(listener: () => void): void {
   onSignedOut = listener;
+}
+
+let onUnreachable: () => void = () => undefined;
+
+/** @param listener is called when a call does not reach the server */
+export function whenUnreachable(listener: () => void): void {
+  onUnreachable = listener;
 }
 
 /** A path below /admin of its parts, each of them escaped. */
@@ -66,6 +73,7 @@ async function send(path: string, { method = 'GET', query, body, csv, accept, be
     ...(signal === undefined ? {} : { signal }),
   }).catch((error: unknown) => {
     if (signal?.aborted === true) throw error;
+    onUnreachable();
     throw new ApiError(0, 'UNREACHABLE', 'The server cannot be reached.');
   });
   if (response.ok) return response;

@@ -1,14 +1,20 @@
-/** How the service is, on one page: each part for the roles that may know it. */
+/** The state of the service on one page: what needs attention first. Each part is for the roles that may see it. */
+import type { ComponentChildren } from 'preact';
 import { call } from '../api/client.ts';
 import type { OverviewRecord, Statistics } from '../api/types.ts';
+import { timeZone } from '../preferences.ts';
 import { link, route, setQuery } from '../router.ts';
-import { Heading, Panel } from '../ui/bits.tsx';
+import { may } from '../session.ts';
 import { Bars } from '../ui/bars.tsx';
+import { Heading, Panel } from '../ui/bits.tsx';
 import { Chart, type Series } from '../ui/chart.tsx';
 import { useEvents } from '../ui/events.ts';
 import { useLoad } from '../ui/load.ts';
 import { Show } from '../ui/states.tsx';
-import { Health } from './health.tsx';
+import { shortTime } from '../ui/time.ts';
+import { Health, HealthTile } from './health.tsx';
+
+const DAY = 86_400_000;
 
 export function Overview() {
   const { loaded, again } = useLoad('overview', (signal) => call<OverviewRecord>('/admin/overview', { signal }));
@@ -16,15 +22,20 @@ export function Overview() {
   return (
     <>
       <Heading title="Overview" {...(loaded.state === 'ready' ? { lead: `Estuary ${loaded.value.version}` } : {})} />
-      <Activity />
       <Show of={loaded} again={again}>
         {(overview) => (
           <>
-            <div class="columns">
-              {overview.requests !== undefined && <Waiting of={overview.requests} />}
-              {overview.certificates !== undefined && <Endings of={overview.certificates} now={overview.time} />}
+            <section class="tiles" aria-label="What needs attention">
+              {overview.requests !== undefined && <Pending of={overview.requests} />}
+              {overview.certificates !== undefined && <Expiring of={overview.certificates} now={overview.time} />}
+              <Failures />
+              {overview.health !== undefined && <HealthTile of={overview.health} lockouts={overview.lockouts ?? 0} />}
+            </section>
+            <div class="dashboard">
+              <Activity />
+              {overview.certificates !== undefined && <Validity of={overview.certificates} now={overview.time} />}
+              {overview.health !== undefined && <Health of={overview.health} />}
             </div>
-            {overview.health !== undefined && <Health of={overview.health} lockouts={overview.lockouts ?? 0} />}
           </>
         )}
       </Show>
@@ -32,101 +43,179 @@ export function Overview() {
   );
 }
 
+interface TileProps {
+  readonly title: string;
+  readonly count: number;
+  readonly href?: string;
+  /** How urgent it is if there is one. */
+  readonly kind: 'waiting' | 'bad';
+  readonly children: ComponentChildren;
+}
+
+function Tile({ title, count, href, kind, children }: TileProps) {
+  const number = count.toLocaleString('en');
+  return (
+    <div class={count === 0 ? 'tile' : `tile ${kind}`}>
+      <h2>{title}</h2>
+      <p class="big">{href === undefined ? number : <a href={href}>{number}</a>}</p>
+      <p class="fine">{children}</p>
+    </div>
+  );
+}
+
+function Pending({ of: { pending } }: { readonly of: NonNullable<OverviewRecord['requests']> }) {
+  const count = pending.reduce((sum, one) => sum + one.count, 0);
+  return (
+    <Tile title="Pending requests" count={count} href={link(['requests'], { status: 'pending' })} kind="waiting">
+      {count === 0
+        ? 'No pending requests.'
+        : pending.map((one, n) => (
+            <span key={one.ca}>
+              {n > 0 && ', '}
+              <a href={link(['requests'], { status: 'pending', ca: one.ca })}>
+                {one.ca} {one.count.toLocaleString('en')}
+              </a>
+            </span>
+          ))}
+    </Tile>
+  );
+}
+
+interface CertificatesProps {
+  readonly of: NonNullable<OverviewRecord['certificates']>;
+  readonly now: string;
+}
+
+/** The certificates that a count is about. */
+const expiringLink = (now: string, days: number): string =>
+  link(['certificates'], { status: 'valid', expires_before: new Date(Date.parse(now) + days * DAY).toISOString() });
+
+function Expiring({ of: { ending }, now }: CertificatesProps) {
+  const within = (days: number): number => ending.find((one) => one.days === days)?.count ?? 0;
+  return (
+    <Tile title="Expire within 7 days" count={within(7)} href={expiringLink(now, 7)} kind="waiting">
+      <a href={expiringLink(now, 30)}>{within(30).toLocaleString('en')} within 30 days</a>
+    </Tile>
+  );
+}
+
+const statisticsOf = (interval: 'hour' | 'day') => (signal: AbortSignal) =>
+  call<Statistics>('/admin/statistics', { query: { interval }, signal });
+const CHANGES = ['certificate.*', 'request.*', 'auth.*'];
+
+/** Of the last day. A rejected credential has many types, so it has no link to one of them. */
+function Failures() {
+  const { loaded, again } = useLoad('failures', statisticsOf('hour'));
+  useEvents(CHANGES, again);
+  if (loaded.state !== 'ready') return <div class="tile" />;
+  const { items, since } = loaded.value;
+  const sum = (what: 'refused' | 'failed' | 'unauthenticated'): number =>
+    items.reduce((total, one) => total + one[what], 0);
+  const audit = (type: string): { readonly href?: string } =>
+    may('auditor') ? { href: link(['audit'], { type, since }) } : {};
+  const parts = [
+    { words: 'rejected', count: sum('refused'), ...audit('certificate.denied') },
+    { words: 'failed', count: sum('failed'), ...audit('certificate.failed') },
+    { words: 'wrong credentials', count: sum('unauthenticated'), href: undefined },
+  ].filter(({ count }) => count > 0);
+  return (
+    <Tile title="Rejected, last 24 hours" count={parts.reduce((total, { count }) => total + count, 0)} kind="bad">
+      {parts.length === 0
+        ? 'No rejections or failures.'
+        : parts.map(({ words, count, href }, n) => (
+            <span key={words}>
+              {n > 0 && ', '}
+              {href === undefined ? `${count} ${words}` : <a href={href}>{`${count} ${words}`}</a>}
+            </span>
+          ))}
+    </Tile>
+  );
+}
+
 const SPANS: readonly (readonly [interval: 'hour' | 'day', words: string])[] = [
-  ['hour', 'Last day'],
+  ['hour', 'Last 24 hours'],
   ['day', 'Last 30 days'],
 ];
 
 function Activity() {
   const interval = route.value.query['by'] === 'day' ? 'day' : 'hour';
-  const { loaded, again } = useLoad(`statistics ${interval}`, (signal) =>
-    call<Statistics>('/admin/statistics', { query: { interval }, signal }),
-  );
-  useEvents(['certificate.*', 'request.*', 'auth.*'], again);
+  const { loaded, again } = useLoad(`statistics ${interval}`, statisticsOf(interval));
+  useEvents(CHANGES, again);
   return (
-    <Panel
-      title="Activity"
-      actions={SPANS.map(([name, words]) => (
-        <button
-          key={name}
-          type="button"
-          class="quiet"
-          aria-pressed={name === interval}
-          onClick={() => setQuery({ by: name === 'day' ? name : undefined })}
-        >
-          {words}
-        </button>
-      ))}
-    >
-      <Show of={loaded} again={again} lines={4}>
-        {({ items }) => <ActivityChart items={items} />}
-      </Show>
-    </Panel>
+    <div class="double">
+      <Panel
+        title="Activity"
+        actions={SPANS.map(([name, words]) => (
+          <button
+            key={name}
+            type="button"
+            class="quiet"
+            aria-pressed={name === interval}
+            onClick={() => setQuery({ by: name === 'day' ? name : undefined })}
+          >
+            {words}
+          </button>
+        ))}
+      >
+        <Show of={loaded} again={again} lines={4}>
+          {({ items }) => <ActivityChart items={items} interval={interval} />}
+        </Show>
+      </Panel>
+    </div>
   );
 }
 
-function ActivityChart({ items }: Pick<Statistics, 'items'>) {
+interface ActivityProps extends Pick<Statistics, 'items'> {
+  readonly interval: 'hour' | 'day';
+}
+
+function ActivityChart({ items, interval }: ActivityProps) {
+  // The server counts days in UTC.
+  const zone = interval === 'day' ? 'UTC' : timeZone.value;
+  const times = items.map(({ time }) => shortTime(time, zone));
   const series: readonly Series[] = [
-    { name: 'issued', color: 'accent', values: items.map(({ issued }) => issued) },
-    { name: 'renewed', color: 'good', values: items.map(({ renewed }) => renewed) },
-    { name: 'queued', color: 'waiting', values: items.map(({ queued }) => queued) },
+    { name: 'issued', kind: '', values: items.map(({ issued }) => issued) },
+    { name: 'renewed', kind: 'good', values: items.map(({ renewed }) => renewed) },
+    { name: 'queued', kind: 'waiting', values: items.map(({ queued }) => queued) },
     {
-      name: 'refused or failed',
-      color: 'bad',
+      name: 'rejected or failed',
+      kind: 'bad',
       values: items.map(({ refused, failed, unauthenticated }) => refused + failed + unauthenticated),
     },
   ];
-  return <Chart title="Certificates and refusals over time" times={items.map(({ time }) => time)} series={series} />;
-}
-
-function Waiting({ of: { pending } }: { readonly of: NonNullable<OverviewRecord['requests']> }) {
-  const all = pending.reduce((sum, { count }) => sum + count, 0);
   return (
-    <Panel title="Waiting for approval">
-      <p class="big">
-        <a href={link(['requests'], { status: 'pending' })}>{all}</a>
-      </p>
-      {all === 0 ? (
-        <p class="fine">Nothing waits.</p>
-      ) : (
-        <Bars
-          of={pending.map(({ ca, count }) => ({
-            name: ca,
-            count,
-            href: link(['requests'], { status: 'pending', ca }),
-            kind: 'waiting',
-          }))}
-        />
-      )}
-    </Panel>
+    <Chart
+      title="Certificates and rejections"
+      names={interval === 'day' ? times.map((time) => time.slice(0, 10)) : times}
+      ticks={times.map((time, n) => {
+        if (n % (interval === 'day' ? 7 : 6) !== 0) return '';
+        return interval === 'day' ? time.slice(5, 10) : time.slice(11);
+      })}
+      series={series}
+    />
   );
 }
 
-/** A shorter period looks more urgent. */
+/** A shorter period is more urgent. */
 const kindOf = (days: number): string => (days > 30 ? '' : days > 7 ? 'waiting' : 'bad');
+const SHOWN = new Set([1, 7, 30, 90, 180, 365]);
 
-function Endings({
-  of: { valid, ending },
-  now,
-}: {
-  readonly of: NonNullable<OverviewRecord['certificates']>;
-  readonly now: string;
-}) {
-  const bars = ending.map(({ days, count }) => {
-    const until = new Date(Date.parse(now) + days * 86_400_000).toISOString();
-    return {
-      name: days === 1 ? 'within a day' : `within ${days} days`,
-      count,
-      kind: kindOf(days),
-      href: link(['certificates'], { status: 'valid', expires_before: until }),
-    };
-  });
+function Validity({ of: { valid, ending }, now }: CertificatesProps) {
   return (
-    <Panel title="Valid certificates">
-      <p class="big">
-        <a href={link(['certificates'], { status: 'valid' })}>{valid.toLocaleString('en')}</a>
-      </p>
-      <Bars of={bars} />
+    <Panel title="Valid certificates by expiry">
+      <Bars
+        of={[
+          ...ending
+            .filter(({ days }) => SHOWN.has(days))
+            .map(({ days, count }) => ({
+              name: days === 1 ? 'within a day' : `within ${days} days`,
+              count,
+              kind: kindOf(days),
+              href: expiringLink(now, days),
+            })),
+          { name: 'all', count: valid, href: link(['certificates'], { status: 'valid' }) },
+        ]}
+      />
     </Panel>
   );
 }

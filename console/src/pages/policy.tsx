@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { call, toApiError, type ApiError } from '../api/client.ts';
 import type { Verdict } from '../api/types.ts';
 import { Heading, Panel } from '../ui/bits.tsx';
-import { Field, submitted, valueOf } from '../ui/fields.tsx';
+import { Field, LabelField, submitted, valueOf } from '../ui/fields.tsx';
 import { Empty, Loading, Problem } from '../ui/states.tsx';
 import { VerdictFacts } from './verdict.tsx';
 
@@ -106,9 +106,7 @@ function Question({ ask }: { readonly ask: (form: HTMLFormElement) => void }) {
           />
         )}
       </Field>
-      <Field label="CA" name="ca" hint="Its label.">
-        {(attributes) => <input {...attributes} required autoComplete="off" spellcheck={false} />}
-      </Field>
+      <LabelField />
       <Field label="Sent by" name="kind">
         {(attributes) => (
           <select

@@ -1,35 +1,21 @@
-/** Creates a token and shows it once, with commands that use it and a QR code. */
+/** Creates a token and shows it, the only time: with commands that use it, and a code to scan. */
 import { useState } from 'preact/hooks';
 import { call, toApiError, type ApiError } from '../api/client.ts';
 import type { CreatedToken } from '../api/types.ts';
-import { go } from '../router.ts';
+import { link } from '../router.ts';
 import { CopyLine, Facts, Heading, Moment, Panel } from '../ui/bits.tsx';
-import { Field, submitted, valueOf } from '../ui/fields.tsx';
+import { Field, LabelField, submitted, valueOf } from '../ui/fields.tsx';
 import { QrCode } from '../ui/qr.tsx';
-import { LabelField } from '../ui/text-fields.tsx';
-import { counted } from '../words.ts';
 import { qrText, readyLines } from '../../../src/ready-lines.ts';
 import { estAddress, saveEstAddress, shownEstUrl } from '../est-address.ts';
 
-interface NewTokenProps {
-  /** For a device: its ID and its label. */
-  readonly client?: string;
-  readonly ca?: string;
-  readonly onClose?: () => void;
-}
-
-export function NewToken({ client = '', ca = '', onClose = () => go(['tokens']) }: NewTokenProps) {
+export function NewToken() {
   const [made, setMade] = useState<{ readonly token: CreatedToken; readonly ca: string }>();
-  if (made !== undefined)
-    return <MadeToken token={made.token} ca={made.ca} another={() => setMade(undefined)} onClose={onClose} />;
-  return <TokenForm client={client} ca={ca} onClose={onClose} made={(token, label) => setMade({ token, ca: label })} />;
+  if (made !== undefined) return <MadeToken token={made.token} ca={made.ca} another={() => setMade(undefined)} />;
+  return <TokenForm made={(token, ca) => setMade({ token, ca })} />;
 }
 
-interface TokenFormProps extends Required<NewTokenProps> {
-  readonly made: (token: CreatedToken, ca: string) => void;
-}
-
-function TokenForm({ client, ca: label, onClose, made }: TokenFormProps) {
+function TokenForm({ made }: { readonly made: (token: CreatedToken, ca: string) => void }) {
   const [problem, setProblem] = useState<ApiError>();
   const [busy, setBusy] = useState(false);
   const submit = async (form: HTMLFormElement) => {
@@ -51,12 +37,12 @@ function TokenForm({ client, ca: label, onClose, made }: TokenFormProps) {
   };
   return (
     <>
-      <Heading title="New token" lead="Only the next page shows it." />
+      <Heading title="New token" lead="The next page shows it once. No other page does." />
       <form class="form panel" onSubmit={submitted((form) => void submit(form))}>
         <Field
           label="Client ID"
           name="client_id"
-          hint="The device that may use it. The profile of the CA can put this name into the certificate."
+          hint="The client ID of the device. The CA’s profile decides whether the certificate gets this name."
         >
           {(attributes) => (
             <input
@@ -67,21 +53,19 @@ function TokenForm({ client, ca: label, onClose, made }: TokenFormProps) {
               spellcheck={false}
               data-search
               autoFocus
-              readOnly={client !== ''}
-              defaultValue={client}
             />
           )}
         </Field>
         <div class="row">
-          <Field label="Certificates" name="max_uses" hint="How many it can be used for.">
+          <Field label="Certificates" name="max_uses" hint="The number of certificates that it is valid for.">
             {(attributes) => <input {...attributes} type="number" min={1} max={1000000} placeholder="as configured" />}
           </Field>
-          <Field label="Days" name="days" hint="Until it expires.">
+          <Field label="Days" name="days" hint="The number of days until it expires.">
             {(attributes) => (
               <input {...attributes} type="number" min={0.01} max={3652} step="any" placeholder="as configured" />
             )}
           </Field>
-          <LabelField name="ca" label="CA" value={label} />
+          <LabelField any />
         </div>
         {problem !== undefined && (
           <p class="field-problem" role="alert">
@@ -89,9 +73,9 @@ function TokenForm({ client, ca: label, onClose, made }: TokenFormProps) {
           </p>
         )}
         <div class="actions">
-          <button type="button" onClick={onClose}>
+          <a class="button" href={link(['tokens'])}>
             Cancel
-          </button>
+          </a>
           <button type="submit" class="primary" disabled={busy}>
             {busy ? 'Creating …' : 'Create the token'}
           </button>
@@ -101,14 +85,15 @@ function TokenForm({ client, ca: label, onClose, made }: TokenFormProps) {
   );
 }
 
-interface MadeTokenProps {
+function MadeToken({
+  token,
+  ca,
+  another,
+}: {
   readonly token: CreatedToken;
   readonly ca: string;
   readonly another: () => void;
-  readonly onClose: () => void;
-}
-
-function MadeToken({ token, ca, another, onClose }: MadeTokenProps) {
+}) {
   const [address, setAddress] = useState(estAddress());
   const enrollment = {
     est: shownEstUrl(address),
@@ -122,30 +107,34 @@ function MadeToken({ token, ca, another, onClose }: MadeTokenProps) {
     <>
       <Heading title={`Token for ${token.client_id}`} lead="Copy it now. No other page shows it.">
         <button type="button" onClick={another}>
-          New token
+          Another one
         </button>
-        <button type="button" class="primary" onClick={onClose}>
+        <a class="button primary" href={link(['tokens'])}>
           Done
-        </button>
+        </a>
       </Heading>
       <div class="columns">
         <Panel title="Token">
           <CopyLine label="Token" text={token.token} secret />
           <Facts
             of={[
-              ['For', counted(token.max_uses, 'certificate')],
+              ['Valid for', `${token.max_uses} ${token.max_uses === 1 ? 'certificate' : 'certificates'}`],
               ['Expires', <Moment at={token.expires_at} />],
               ['CA', ca === '' ? 'any' : ca],
             ]}
           />
         </Panel>
-        <Panel title="QR code">
+        <Panel title="Code to scan">
           <QrCode text={qrText(enrollment)} title={`QR code with the token of ${token.client_id}`} />
-          <p class="fine">It contains the server, the client ID and the token. Keep it secret.</p>
+          <p class="fine">The code contains the server, the client ID and the token. Show it to nobody else.</p>
         </Panel>
       </div>
-      <Panel title="Commands">
-        <Field label="EST server" name="address" hint="Where devices reach it.">
+      <Panel title="Commands for the device">
+        <Field
+          label="EST server"
+          name="address"
+          hint="The address that the server reports. Change it if devices use another one."
+        >
           {(attributes) => (
             <input
               {...attributes}

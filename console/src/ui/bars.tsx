@@ -1,4 +1,4 @@
-/** Counts side by side. */
+/** Counts as bars. Each has the number that the list behind its link has. */
 
 interface BarsProps {
   readonly of: readonly {

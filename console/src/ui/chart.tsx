@@ -1,55 +1,55 @@
-/** Counts over time, drawn by uPlot (loaded on demand), with a table of the numbers for screen readers. */
-import { useEffect, useRef } from 'preact/hooks';
-import type uPlot from 'uplot';
-import 'uplot/dist/uPlot.min.css';
-import { theme } from '../preferences.ts';
+/** Counts over time as stacked bars: an interval without events is empty, and nothing is drawn between intervals. */
 
 export interface Series {
   readonly name: string;
-  /** A custom property of the style sheet. */
-  readonly color: string;
+  /** A class of the style sheet. */
+  readonly kind: string;
   readonly values: readonly number[];
 }
 
 interface ChartProps {
   readonly title: string;
-  /** When each value's interval begins, ISO 8601. */
-  readonly times: readonly string[];
+  /** What each interval is called in full. */
+  readonly names: readonly string[];
+  /** What is below it; empty: nothing. */
+  readonly ticks: readonly string[];
   readonly series: readonly Series[];
 }
 
-const HEIGHT = 220;
+const HEIGHT = 100;
+/** Of the width of an interval. */
+const GAP = 0.12;
 
-export function Chart({ title, times, series }: ChartProps) {
-  const place = useRef<HTMLDivElement>(null);
-  const colors = theme.value;
-  useEffect(() => {
-    const element = place.current;
-    if (element === null) return undefined;
-    let plot: uPlot | undefined;
-    let isGone = false;
-    void import('uplot').then(({ default: Plot }) => {
-      if (isGone) return;
-      const data: uPlot.AlignedData = [
-        times.map((time) => Date.parse(time) / 1000),
-        ...series.map(({ values }) => [...values]),
-      ];
-      plot = new Plot(optionsOf(Plot, element, series), data, element);
-    });
-    const watch = new ResizeObserver(() => plot?.setSize({ width: element.clientWidth, height: HEIGHT }));
-    watch.observe(element);
-    return () => {
-      isGone = true;
-      watch.disconnect();
-      plot?.destroy();
-    };
-  }, [times, series, colors]);
+export function Chart({ title, names, ticks, series }: ChartProps) {
+  const totals = names.map((_, at) => series.reduce((sum, { values }) => sum + (values[at] ?? 0), 0));
+  const most = roundUp(Math.max(...totals, 4));
   return (
     <figure class="chart">
-      <div ref={place} role="img" aria-label={`${title}: ${series.map(summary).join(', ')}`} />
+      <div class="plot">
+        <div class="scale" aria-hidden="true">
+          <span>{most.toLocaleString('en')}</span>
+          <span>{(most / 2).toLocaleString('en')}</span>
+          <span>0</span>
+        </div>
+        <svg
+          viewBox={`0 0 ${names.length} ${HEIGHT}`}
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={`${title}: ${series.map(summary).join(', ')}`}
+        >
+          {names.map((name, at) => (
+            <Interval key={name} at={at} name={name} series={series} most={most} />
+          ))}
+        </svg>
+        <div class="ticks" aria-hidden="true">
+          {ticks.map((tick, at) => (
+            <span key={names[at] ?? at}>{tick}</span>
+          ))}
+        </div>
+      </div>
       <figcaption>
         {series.map((one) => (
-          <span key={one.name} class={`key ${one.color}`}>
+          <span key={one.name} class={`key ${one.kind}`}>
             {summary(one)}
           </span>
         ))}
@@ -58,52 +58,33 @@ export function Chart({ title, times, series }: ChartProps) {
   );
 }
 
-const summary = ({ name, values }: Series): string => `${name} ${values.reduce((sum, one) => sum + one, 0)}`;
+const summary = ({ name, values }: Series): string =>
+  `${name} ${values.reduce((sum, one) => sum + one, 0).toLocaleString('en')}`;
 
-function optionsOf(Plot: typeof uPlot, element: HTMLElement, series: readonly Series[]): uPlot.Options {
-  const style = getComputedStyle(element);
-  const color = (name: string): string => resolved(element, `--${name}`, style);
-  const axis = {
-    stroke: color('soft'),
-    grid: { stroke: color('line'), width: 1 },
-    ticks: { show: false },
-    font: `12px ${style.fontFamily}`,
-  };
-  return {
-    width: element.clientWidth,
-    height: HEIGHT,
-    tzDate: (seconds) => Plot.tzDate(new Date(seconds * 1000), 'UTC'),
-    cursor: { y: false, drag: { x: false, y: false } },
-    legend: { show: false },
-    scales: { y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, 4)] } },
-    axes: [
-      { ...axis, values: (_plot, at) => at.map(timeWords) },
-      { ...axis, size: 42 },
-    ],
-    series: [
-      {},
-      ...series.map((one) => ({
-        label: one.name,
-        stroke: color(one.color),
-        fill: `color-mix(in srgb, ${color(one.color)} 14%, transparent)`,
-        width: 2,
-        points: { show: false },
-      })),
-    ],
-  };
+interface IntervalProps extends Pick<ChartProps, 'series'> {
+  readonly at: number;
+  readonly name: string;
+  readonly most: number;
 }
 
-/** Of a day its date, of an hour its time, UTC. */
-function timeWords(seconds: number): string {
-  const at = new Date(seconds * 1000).toISOString();
-  return at.includes('T00:00') ? at.slice(5, 10) : at.slice(11, 16);
+function Interval({ at, name, series, most }: IntervalProps) {
+  let top = HEIGHT;
+  const words = series.filter(({ values }) => (values[at] ?? 0) > 0).map((one) => `${one.name} ${one.values[at] ?? 0}`);
+  return (
+    <g>
+      <title>{`${name}: ${words.length === 0 ? 'no events' : words.join(', ')}`}</title>
+      <rect class="back" x={at} width="1" height={HEIGHT} />
+      {series.map(({ name: of, kind, values }) => {
+        const height = (HEIGHT * (values[at] ?? 0)) / most;
+        top -= height;
+        return height > 0 && <rect key={of} class={kind} x={at + GAP} y={top} width={1 - 2 * GAP} height={height} />;
+      })}
+    </g>
+  );
 }
 
-/** A canvas does not know `light-dark()`: the element's own color is what it comes to. */
-function resolved(element: HTMLElement, property: string, style: CSSStyleDeclaration): string {
-  const before = element.style.color;
-  element.style.color = `var(${property})`;
-  const color = style.color;
-  element.style.color = before;
-  return color;
+/** To 4, 10, 20, 40, 100 …, whose half is a whole number. */
+function roundUp(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 4, 10].map((step) => step * power).find((step) => step >= value) ?? value;
 }

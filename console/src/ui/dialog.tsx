@@ -28,14 +28,12 @@ interface ConfirmProps {
   /** The button's word: what it does. */
   readonly verb: string;
   readonly danger?: boolean;
-  /** Nothing to do. */
-  readonly disabled?: boolean;
   readonly run: () => Promise<void>;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
 
-export function Confirm({ title, verb, danger = false, disabled = false, run, onClose, children }: ConfirmProps) {
+export function Confirm({ title, verb, danger = false, run, onClose, children }: ConfirmProps) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<ApiError>();
   const submit = async (event: Event) => {
@@ -63,7 +61,7 @@ export function Confirm({ title, verb, danger = false, disabled = false, run, on
           <button type="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" class={danger ? 'danger' : 'primary'} disabled={busy || disabled}>
+          <button type="submit" class={danger ? 'danger' : 'primary'} disabled={busy}>
             {busy ? 'Working …' : verb}
           </button>
         </footer>

@@ -1,6 +1,6 @@
 /** A button that opens a panel below it, and closes it when the user is done. */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 interface DropProps {
   readonly label: ComponentChildren;
@@ -11,6 +11,7 @@ interface DropProps {
 
 export function Drop({ label, children, end = false }: DropProps) {
   const element = useRef<HTMLDetailsElement>(null);
+  const [isOpen, setOpen] = useState(false);
   useEffect(() => {
     const close = (event: Event) => {
       const box = element.current;
@@ -27,9 +28,9 @@ export function Drop({ label, children, end = false }: DropProps) {
     };
   }, []);
   return (
-    <details class={end ? 'drop end' : 'drop'} ref={element}>
+    <details class={end ? 'drop end' : 'drop'} ref={element} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class="button">{label}</summary>
-      <div class="drop-panel">{children}</div>
+      {isOpen && <div class="drop-panel">{children}</div>}
     </details>
   );
 }
