@@ -129,10 +129,7 @@ export class OtpService {
     const event = failureEvent(attempt, username);
     await this.lockout.check(keys, attempt.now, event);
 
-    return this.#attempts.run(keys, async (waited) => {
-      if (waited) await this.lockout.check(keys, attempt.now, event);
-      return this.#check(credentials?.password ?? '', attempt, keys, event);
-    });
+    return this.#attempts.run(keys, () => this.#check(credentials?.password ?? '', attempt, keys, event));
   }
 
   /** Hashes another secret like a token. @throws EstuaryError 503 `PASSWORD_CHECK_BUSY` */
@@ -151,11 +148,12 @@ export class OtpService {
     keys: readonly string[],
     event: AuditEvent,
   ): Promise<OtpIdentity> {
-    if (!isTokenLike(password)) throw await this.#refuse(keys, attempt, event, 'not in the format of a token');
-    const { lookupKey } = this.#settings;
     const check = (): Promise<void> => this.lockout.check(keys, attempt.now, event);
+    const isToken = isTokenLike(password);
+    const found = isToken ? this.#store.findOtp(tokenLookup(this.#settings.lookupKey, password)) : undefined;
     // One message to the store for both; a cheap hash does not require another lockout check.
-    const [row] = await Promise.all([this.#store.findOtp(tokenLookup(lookupKey, password)), check()]);
+    const [row] = await Promise.all([found, check()]);
+    if (!isToken) throw await this.#refuse(keys, attempt, event, 'not in the format of a token');
     const matches = await this.#verify(row?.hash, password, check);
     if (this.#hasher.isExpensive(row?.hash)) await check();
 

@@ -3,7 +3,7 @@ import type { AuditEvent } from '../../audit/event.ts';
 import { done, type Outcome, undone } from '../calls/calls.ts';
 import { invalidCursor, NEWEST, type Page, type PageRequest, readCursor, toPage } from '../page.ts';
 import type { LockoutPolicy, LockoutRow } from '../lockout-store.ts';
-import { type Database, type Operation, result } from './port.ts';
+import { type Database, type Operation } from './port.ts';
 
 /** Rows deleted per failure: slightly more than it can add. */
 const FORGOTTEN_AT_ONCE = 100;
@@ -35,8 +35,8 @@ function readPlace(page: PageRequest): Pick<Place, 'end' | 'key'> {
 }
 
 export function lockoutReads(db: Database) {
-  const latest = db.prepare<[readonly string[], number], { until: number | null }>(
-    `SELECT max(locked_until) AS until FROM lockout WHERE ${db.dialect.oneOf('key', '?')} AND locked_until > ?`,
+  const latest = db.prepare<[string, number], { until: number }>(
+    'SELECT locked_until AS until FROM lockout WHERE key = ? AND locked_until > ?',
   );
   const page = (order: 'asc' | 'desc') =>
     db.prepare<Place, ListedLockout>(
@@ -47,7 +47,9 @@ export function lockoutReads(db: Database) {
   const pages = { asc: page('asc'), desc: page('desc') };
   return {
     *lockedUntil(keys: readonly string[], now: number): Operation<number | undefined> {
-      return (yield* latest.get(keys, now))?.until ?? undefined;
+      const found = yield* db.together(keys.map((key) => latest.get(key, now)));
+      const ends = found.flatMap((row) => row?.until ?? []);
+      return ends.length === 0 ? undefined : Math.max(...ends);
     },
     *listLockouts(request: PageRequest, now: number): Operation<Page<LockoutRow>> {
       const { order = 'asc', limit } = request;
@@ -60,8 +62,8 @@ export function lockoutReads(db: Database) {
 
 /** Deletes the failures of keys; part of every operation that uses a valid password. */
 export function clearFailures(db: Database): (keys: readonly string[]) => Operation<unknown> {
-  const clear = db.prepare<[readonly string[]]>(`DELETE FROM failure WHERE ${db.dialect.oneOf('key', '?')}`);
-  return (keys) => (keys.length === 0 ? result(undefined) : clear.run(keys));
+  const clear = db.prepare<[string]>('DELETE FROM failure WHERE key = ?');
+  return (keys) => db.together(keys.map((key) => clear.run(key)));
 }
 
 export function lockoutWrites(db: Database) {
