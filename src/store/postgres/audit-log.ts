@@ -15,11 +15,11 @@ export interface PlacedEvent {
 }
 
 /**
- * All calls except {@link close} require a transaction that begins with {@link lock}, which protects the chain from
+ * All calls except `chain.close` require a transaction that begins with {@link lock}, which protects the chain from
  * another process with this node's name, and from the remains of a lost connection.
  */
 export class AuditLog {
-  readonly #chain: AuditChain;
+  readonly chain: AuditChain;
   readonly #node: string;
   readonly #make;
   readonly #read;
@@ -32,7 +32,7 @@ export class AuditLog {
   #told = 0;
 
   constructor(db: Queries, path: string, node: string) {
-    this.#chain = new AuditChain(path, node);
+    this.chain = new AuditChain(path, node);
     this.#node = node;
     this.#make = db.prepare<[string, string]>(
       `INSERT INTO audit_head (node, seq, hash, told, file_start, file_size) VALUES (?, 0, ?, 0, 1, 0)
@@ -94,9 +94,9 @@ export class AuditLog {
 
   /** {@link AuditChain.begin}. @throws EstuaryError 503 `AUDIT_TAMPERED` */
   begin(found: (AuditHead & { told: number }) | undefined, time: number): 'ready' | 'rotated' {
-    const state = this.#chain.begin(found, time);
+    const state = this.chain.begin(found, time);
     // Records adopted from the file may concern any chain.
-    this.#told = this.#chain.hasMoved ? this.#chain.head.seq : (found?.told ?? 0);
+    this.#told = this.chain.hasMoved ? this.chain.head.seq : (found?.told ?? 0);
     return state;
   }
 
@@ -127,22 +127,17 @@ export class AuditLog {
     }
     for (const [at, { event, time, device }] of events.entries()) {
       const device_key = device ?? claimed.get(at);
-      const { seq } = this.#chain.add(device_key === undefined ? event : { ...event, device_key }, time);
+      const { seq } = this.chain.add(device_key === undefined ? event : { ...event, device_key }, time);
       if (event.type !== 'audit.anchored') this.#told = seq;
     }
-  }
-
-  /** Writes the records to the file and syncs it. */
-  flush(): Promise<void> {
-    return this.#chain.flush();
   }
 
   /** Sends the records and the head to the store; an error makes the following COMMIT fail. */
   send(): Promise<unknown> {
     const sent: Promise<unknown>[] = [];
     const node = this.#node;
-    sent.push(...this.#stored(this.#chain.take()));
-    if (this.#chain.hasMoved) sent.push(this.#write.run({ ...this.#chain.head, node, told: this.#told }));
+    sent.push(...this.#stored(this.chain.take()));
+    if (this.chain.hasMoved) sent.push(this.#write.run({ ...this.chain.head, node, told: this.#told }));
     return Promise.all(sent);
   }
 
@@ -165,34 +160,5 @@ export class AuditLog {
         device_key: rows.map((row) => row.device_key),
       }),
     ];
-  }
-
-  probe(): readonly AuditEvent[] {
-    return this.#chain.probe();
-  }
-
-  get hasWritten(): boolean {
-    return this.#chain.hasWritten;
-  }
-
-  committed(): void {
-    this.#chain.committed();
-  }
-
-  settle(): void {
-    this.#chain.settle();
-  }
-
-  /** Removes the transaction's lines from the file, while the chain is still locked. */
-  undo(): void {
-    this.#chain.undo();
-  }
-
-  get path(): string {
-    return this.#chain.path;
-  }
-
-  close(): void {
-    this.#chain.close();
   }
 }

@@ -94,7 +94,7 @@ export class GroupCommit implements Writer {
 
   close(): void {
     this.#connection?.end();
-    this.#log.close();
+    this.#log.chain.close();
   }
 
   /** undefined: each call must be retried individually. */
@@ -187,14 +187,14 @@ export class GroupCommit implements Writer {
       return [...events.map((event) => ({ event, time, device })), ...ofDevices.map((one) => ({ ...one, time }))];
     });
     await this.#log.add(events);
-    await this.#log.flush();
+    await this.#log.chain.flush();
     const sent = this.#log.send();
     const committed = this.#committed(connection);
     // An error of the records also prevents the commit, and is more specific.
     const [records] = await Promise.allSettled([sent, committed]);
     if (records.status === 'rejected' && isStatementError(records.reason)) throw records.reason;
     await committed;
-    this.#log.committed();
+    this.#log.chain.committed();
   }
 
   /** @throws StoreLost if the result of the commit is unknown */
@@ -213,25 +213,25 @@ export class GroupCommit implements Writer {
     // in the store.
     if (connection.isBroken || error instanceof StoreLost) {
       connection.end();
-      this.#log.settle();
+      this.#log.chain.settle();
       return;
     }
     try {
       await this.#rollBack(connection);
     } catch {
       connection.end();
-      this.#log.settle();
+      this.#log.chain.settle();
     }
   }
 
   /** The file keeps lines that cannot be removed; the next transaction adopts them. */
   #undo(): void {
     try {
-      this.#log.undo();
+      this.#log.chain.undo();
     } catch {
       // The first error is the reason.
     } finally {
-      this.#log.settle();
+      this.#log.chain.settle();
     }
   }
 

@@ -53,8 +53,8 @@ export function writeOperations(queries: Queries, log: AuditLog, node: string) {
       yield* probe.run(now);
       if (log.wasFull) yield* space.run();
       log.wasFull = false;
-      const events = log.probe();
-      refuseFullDisk(log.path);
+      const events = log.chain.probe();
+      refuseFullDisk(log.chain.path);
       return done(undefined, events);
     },
   });

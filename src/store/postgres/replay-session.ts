@@ -19,7 +19,7 @@ export async function openReplay({ server, node, auditFile }: ReplayOptions): Pr
   const queries = new Queries((statement) => connection.query(statement));
   const log = new AuditLog(queries, auditFile, node);
   const close = (): Promise<void> => {
-    log.close();
+    log.chain.close();
     connection.end();
     return Promise.resolve();
   };
@@ -52,17 +52,17 @@ export async function openReplay({ server, node, auditFile }: ReplayOptions): Pr
         try {
           log.begin(await log.lock(), time);
           await log.add(events.map((event) => ({ event, time })));
-          await log.flush();
+          await log.chain.flush();
           await log.send();
         } catch (error) {
-          log.undo();
+          log.chain.undo();
           throw error;
         }
         if ((await connection.commit()) !== 'committed') {
-          log.undo();
+          log.chain.undo();
           throw failed('STORE_FAILED', 'the store failed', { detail: 'the transaction was rolled back' });
         }
-        log.settle();
+        log.chain.settle();
       },
       close,
     };

@@ -5,11 +5,11 @@ import type { Db } from './database.ts';
 import { type Added, type Countable, countRecords } from '../statistics-store.ts';
 
 /**
- * The audit log of one process in an SQLite store. All calls except {@link close} require the store's write lock (BEGIN
+ * The audit log of one process in an SQLite store. All calls except `chain.close` require the store's write lock (BEGIN
  * IMMEDIATE), which protects the chain from other writers.
  */
 export class AuditLog {
-  readonly #chain: AuditChain;
+  readonly chain: AuditChain;
   readonly #readHead;
   readonly #writeHead;
   readonly #insert;
@@ -19,7 +19,7 @@ export class AuditLog {
 
   /** @param node the name of this node */
   constructor(db: Db, path: string, node?: string) {
-    this.#chain = new AuditChain(path, node);
+    this.chain = new AuditChain(path, node);
     this.#readHead = db.prepare<[], AuditHead>('SELECT seq, hash, file_start, file_size FROM audit_head');
     this.#writeHead = db.prepare<[AuditHead]>(
       'UPDATE audit_head SET seq = @seq, hash = @hash, file_start = @file_start, file_size = @file_size',
@@ -38,8 +38,8 @@ export class AuditLog {
    */
   begin(time: number): 'ready' | 'rotated' {
     this.#uncounted = [];
-    const state = this.#chain.begin(this.#readHead.get(), time);
-    if (state === 'rotated') this.#writeHead.run(this.#chain.head);
+    const state = this.chain.begin(this.#readHead.get(), time);
+    if (state === 'rotated') this.#writeHead.run(this.chain.head);
     this.#store();
     return state;
   }
@@ -57,57 +57,25 @@ export class AuditLog {
 
   /** Makes an event the next record of this transaction; returns its number. */
   add(event: AuditEvent, time: number): number {
-    const { seq } = this.#chain.add(event, time);
+    const { seq } = this.chain.add(event, time);
     this.#store();
     return seq;
-  }
-
-  get hasMoved(): boolean {
-    return this.#chain.hasMoved;
   }
 
   /** Counts, writes and syncs this transaction's records; the last step before COMMIT. */
   async flush(): Promise<void> {
     this.#count(this.#uncounted);
-    await this.#chain.flush();
-    if (this.#chain.hasMoved) this.#writeHead.run(this.#chain.head);
-  }
-
-  probe(): readonly AuditEvent[] {
-    return this.#chain.probe();
-  }
-
-  get hasWritten(): boolean {
-    return this.#chain.hasWritten;
-  }
-
-  committed(): void {
-    this.#chain.committed();
-  }
-
-  settle(): void {
-    this.#chain.settle();
-  }
-
-  undo(): void {
-    this.#chain.undo();
+    await this.chain.flush();
+    if (this.chain.hasMoved) this.#writeHead.run(this.chain.head);
   }
 
   /** In a new transaction, after SQLite rolled back the former one. */
   undoLate(): void {
-    this.#chain.undoLate(this.#readHead.get());
-  }
-
-  get path(): string {
-    return this.#chain.path;
-  }
-
-  close(): void {
-    this.#chain.close();
+    this.chain.undoLate(this.#readHead.get());
   }
 
   #store(): void {
-    for (const record of this.#chain.take()) {
+    for (const record of this.chain.take()) {
       this.#insert.run(record.seq, record.time, record.type, record.line);
       this.#uncounted.push(record);
     }

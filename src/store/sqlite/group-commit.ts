@@ -128,14 +128,14 @@ export class GroupCommit implements Writer {
   }
 
   close(): void {
-    this.#log.close();
+    this.#log.chain.close();
     this.db.close();
     if (this.#wal !== undefined) closeSync(this.#wal);
   }
 
   async #beginWithLog(time: number): Promise<void> {
     await this.#beginTransaction(time);
-    if (!this.#log.hasMoved) return;
+    if (!this.#log.chain.hasMoved) return;
     // Findings in the file are recorded once, so they are not rolled back with a call.
     await this.#finish();
     await this.#beginTransaction(time);
@@ -169,7 +169,7 @@ export class GroupCommit implements Writer {
   async #finish(): Promise<void> {
     await this.#log.flush();
     this.#commit.run();
-    this.#log.committed();
+    this.#log.chain.committed();
     await this.#force();
     this.#commits++;
     if (this.#commits >= CHECKPOINT && !this.#isCheckpointing) void this.#checkpoint();
@@ -280,15 +280,15 @@ export class GroupCommit implements Writer {
   /** Never throws: the caller reports the first error. */
   async #undo(): Promise<void> {
     try {
-      if (this.db.inTransaction) this.#log.undo();
-      else if (this.#log.hasWritten) {
+      if (this.db.inTransaction) this.#log.chain.undo();
+      else if (this.#log.chain.hasWritten) {
         await this.#begin();
         this.#log.undoLate();
       }
     } catch {
       // The file keeps lines ahead of the store; the next transaction adopts them.
     } finally {
-      this.#log.settle();
+      this.#log.chain.settle();
     }
     try {
       if (this.db.inTransaction) this.#rollback.run();

@@ -47,8 +47,8 @@ export function writeOperations(db: Db, log: AuditLog) {
     ...auditWrites(db),
     checkWritable(now: number): Outcome<undefined> {
       probe.run(now);
-      const events = log.probe();
-      refuseFullDisk(log.path);
+      const events = log.chain.probe();
+      refuseFullDisk(log.chain.path);
       return done(undefined, events);
     },
   };

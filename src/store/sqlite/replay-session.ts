@@ -32,16 +32,16 @@ export function openReplay({ path, auditFile, node }: ReplayOptions): ReplaySess
         for (const event of events) log.add(event, time);
         await log.flush();
         db.exec('COMMIT');
-        log.settle();
+        log.chain.settle();
       } catch (error) {
-        if (db.inTransaction) log.undo();
+        if (db.inTransaction) log.chain.undo();
         throw error;
       }
       db.pragma('wal_checkpoint(TRUNCATE)');
     },
     close() {
       if (db.inTransaction) db.exec('ROLLBACK');
-      log.close();
+      log.chain.close();
       db.close();
       return Promise.resolve();
     },
