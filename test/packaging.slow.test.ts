@@ -93,16 +93,54 @@ describe.skipIf(!requires('dpkg'))('the Debian package', { timeout: 600_000 }, (
     // Each try with a wrong PIN counts.
     expect(unit).not.toContain('\nExecStartPre');
   });
+});
+
+describe.skipIf(!requires('dpkg'))("the client's packages", { timeout: 600_000 }, () => {
+  const unpacked = folder.file('client-unpacked');
+  const inside = (path: string): string => join(unpacked, path);
+  let packages: readonly string[] = [];
+  beforeAll(() => {
+    packages = run('scripts/build-client', ['--fast', '--out', folder.file('client-first')])
+      .trim()
+      .split('\n');
+    run('dpkg-deb', ['--extract', packages[1] ?? '', unpacked]);
+  }, 600_000);
+
+  test("npm's has no dependencies and less than 400 KB, and runs", () => {
+    const target = folder.file('client-npm');
+    mkdirSync(target);
+    run('tar', ['--extract', '--file', packages[0] ?? '', '--directory', target]);
+    expect(readFileSync(join(target, 'package/package.json'), 'utf8')).not.toContain('"dependencies"');
+    expect(Number(run('du', ['-sk', target]).split('\t')[0])).toBeLessThan(400);
+    const program = join(target, 'package/dist/estuary-client.cjs');
+    expect(run(process.execPath, [program, '--version'])).toMatch(/^estuary-client \d/);
+    expect(run(process.execPath, [program, 'client', '--help'])).toContain('estuary-client');
+  });
+
+  test("Debian's brings its Node.js and the units, and nothing of the server", () => {
+    const node = inside('usr/lib/estuary-client/node');
+    const program = inside('usr/lib/estuary-client/estuary-client.cjs');
+    expect(run(node, [program, '--version'])).toMatch(/^estuary-client \d/);
+    expect(existsSync(inside('usr/lib/estuary'))).toBe(false);
+    expect(run('dpkg-deb', ['--info', packages[1] ?? '', 'postinst'])).toContain('enable estuary-client-renew.timer');
+  });
+
+  test('are the same, byte by byte, when they are built again', () => {
+    const again = run('scripts/build-client', ['--fast', '--out', folder.file('client-second')])
+      .trim()
+      .split('\n');
+    expect(again.map(digest)).toEqual(packages.map(digest));
+  });
 
   test.skipIf(!requires('systemdAnalyze')).each(['estuary-client.service', 'estuary-client-renew.service'])(
-    "has the client's %s, which systemd takes, and which is little but root's",
+    'have the unit %s, which systemd accepts, and which has few rights',
     (name) => {
       const units = folder.file('client-units');
       mkdirSync(units, { recursive: true });
       const unit = readFileSync(inside(`lib/systemd/system/${name}`), 'utf8');
-      expect(unit).toMatch(/^ExecStart=\/usr\/bin\/estuary client \w+ --config \/etc\/estuary-client\/client\.toml$/m);
+      expect(unit).toMatch(/^ExecStart=\/usr\/bin\/estuary-client \w+ --config \/etc\/estuary-client\/client\.toml$/m);
       const local = join(units, name);
-      writeFileSync(local, unit.replaceAll('/usr/bin/estuary', inside('usr/lib/estuary/bin/estuary')));
+      writeFileSync(local, unit.replaceAll('/usr/bin/estuary-client', inside('usr/bin/estuary-client')));
       run('systemd-analyze', ['verify', '--man=no', local]);
       run('systemd-analyze', ['security', '--offline=true', '--threshold=30', local]);
       expect(existsSync(inside('lib/systemd/system/estuary-client-renew.timer'))).toBe(true);

@@ -4,15 +4,16 @@
  */
 import { InputError } from '../pki/input-error.ts';
 import { describe } from '../errors.ts';
-import { ClientError, type ClientErrorCode } from './client-error.ts';
+import { ClientError } from './client-error.ts';
 import type { CertificateConfig, ServerConfig } from './config/client-config.ts';
 import type { ClientContext } from './context.ts';
 import { attemptEnrollment } from './enrollment.ts';
 import { runHooks } from './hooks.ts';
-import { accessOf, CertificateFolder, type LiveCertificate, passwordFile } from './keep/certificate-folder.ts';
+import { type CertificateFolder, type LiveCertificate, passwordFile } from './keep/certificate-folder.ts';
 import { changeOf, FIRST_STATE, type State } from './keep/state.ts';
-import { freshPassword, hasNewPassword, recordOfPassword } from './password.ts';
+import { freshPassword, recordOfPassword } from './password.ts';
 import { askForRenewal } from './renewal-information.ts';
+import { CLOCK_RETRY, lifetimeOf, REJECTIONS, Schedule } from './schedule.ts';
 import { clockProblem, renewalTime, retryDelay } from './status.ts';
 import { removeOldTokenKeys } from './token/keys.ts';
 
@@ -34,17 +35,12 @@ export interface StepResult {
   readonly note?: string;
 }
 
-/** The clock of a starting machine is usually set soon. */
-const CLOCK_RETRY = 60_000;
-/** Errors after which only another password, or an administrator, can help. */
-const REJECTIONS: ReadonlySet<string> = new Set<ClientErrorCode>(['CREDENTIALS_MISSING', 'DEVICE_DISABLED', 'REFUSED']);
-const LEAST_AGE = 3_600_000;
-
 export class CertificateAgent {
   readonly #config: CertificateConfig;
   readonly #server: ServerConfig;
   readonly #context: ClientContext;
   readonly #folder: CertificateFolder;
+  readonly #schedule: Schedule;
   /** Whether this step sent a request, or tried to. */
   #isAttempt = false;
 
@@ -52,7 +48,8 @@ export class CertificateAgent {
     this.#config = config;
     this.#server = server;
     this.#context = context;
-    this.#folder = new CertificateFolder(config.folder, context.disk, accessOf(config));
+    this.#schedule = new Schedule(config, context);
+    this.#folder = this.#schedule.folder;
   }
 
   get name(): string {
@@ -82,30 +79,6 @@ export class CertificateAgent {
     }
   }
 
-  /** When something is due. Reads only. */
-  due(): number {
-    const now = this.#context.now();
-    try {
-      const live = this.#folder.live();
-      const state = this.#folder.state();
-      const { nextAttempt, nextHook, announced } = state;
-      if (clockProblem(now, live?.certificate) !== undefined) return now + CLOCK_RETRY;
-      const successor = this.#folder.successor();
-      const isUnderWay = live === undefined || this.#folder.pending() !== undefined;
-      const certificate =
-        successor === undefined
-          ? Math.max(isUnderWay ? 0 : this.#renewalTime(live), nextAttempt)
-          : successor.certificate.notBefore.getTime();
-      const isTold = live === undefined || announced === changeOf(live.version, this.#folder.caPem());
-      const ask = successor === undefined && !isUnderWay ? this.#askAt(live) : Infinity;
-      if (this.#hasNewPassword(state)) return now;
-      return Math.min(certificate, ask, isTold ? Infinity : nextHook);
-    } catch {
-      // The step reports the problem.
-      return now;
-    }
-  }
-
   async #certificate({ force, explicit = force !== undefined }: StepOptions): Promise<StepResult> {
     const live = this.#folder.live();
     const state = this.#folder.state();
@@ -116,7 +89,7 @@ export class CertificateAgent {
       const error = new ClientError('local', 'CLOCK_WRONG', problem);
       return { name: this.name, outcome: 'failed', next: now + CLOCK_RETRY, error };
     }
-    const due = live === undefined ? 0 : this.#renewalTime(live);
+    const due = live === undefined ? 0 : this.#schedule.renewalTime(live);
     const pending = this.#folder.pending();
     const { name } = this;
     const successor = this.#folder.successor()?.certificate.notBefore;
@@ -124,7 +97,7 @@ export class CertificateAgent {
       const note = `valid from ${isoTime(successor)}: the new certificate; the present one stays until then`;
       return { name, outcome: 'valid', next: successor.getTime(), error: undefined, note };
     }
-    const isNew = force !== 'renew' && this.#hasNewPassword(state);
+    const isNew = force !== 'renew' && this.#schedule.hasNewPassword(state);
     const isRecovery = isNew || (state.recovering === true && pending?.operation === 'simpleenroll');
     if (live !== undefined && force === undefined && pending === undefined && !isRecovery && now < due) {
       const note = `valid until ${isoTime(live.certificate.notAfter)}, renewal ${isoTime(due)}; --force replaces it now`;
@@ -144,22 +117,8 @@ export class CertificateAgent {
     return this.#attempt(live, { ...state, recovering: isRecovery }, anew);
   }
 
-  /** Whether an operator supplied a password after the server rejected the device or its certificate. */
-  #hasNewPassword({ lastError, rejected }: State): boolean {
-    if (!REJECTIONS.has(lastError?.code ?? '')) return false;
-    const former = [...this.#folder.spentPasswords(), ...(rejected === undefined ? [] : [rejected])];
-    return hasNewPassword(this.#credentials(), this.#context, former);
-  }
-
-  /** With the password that an operator put into the folder, if any. */
-  #credentials(): CertificateConfig {
-    const file = passwordFile(this.#config);
-    if (this.#context.disk.read(file) === undefined) return this.#config;
-    return { ...this.#config, otp_file: file, otp_env: undefined, otp_reusable: false };
-  }
-
   async #removeUsedPassword(): Promise<void> {
-    const credentials = this.#credentials();
+    const credentials = this.#schedule.credentials();
     if (credentials === this.#config || this.#config.otp_file === credentials.otp_file) return;
     const password = await freshPassword(credentials, this.#context, this.#folder.spentPasswords())?.();
     if (password === undefined) this.#context.disk.remove(passwordFile(this.#config));
@@ -170,17 +129,12 @@ export class CertificateAgent {
     const live = this.#folder.live();
     const isSettled = result.outcome === 'valid' || result.outcome === 'changed';
     if (explicit || live === undefined || !isSettled || this.#folder.successor() !== undefined) return result;
-    if (this.#context.now() >= this.#askAt(live)) {
+    if (this.#context.now() >= this.#schedule.askAt(live)) {
       const former = this.#folder.state().renewal;
       const renewal = await askForRenewal(this.#config, this.#server, this.#folder, this.#context, live, former);
       this.#folder.saveState({ ...this.#folder.state(), renewal });
     }
-    return { ...result, next: Math.min(this.#renewalTime(live), this.#askAt(live)) };
-  }
-
-  #askAt({ version }: LiveCertificate): number {
-    const { renewal } = this.#folder.state();
-    return renewal?.version === version ? renewal.ask : 0;
+    return { ...result, next: Math.min(this.#schedule.renewalTime(live), this.#schedule.askAt(live)) };
   }
 
   async #attempt(live: LiveCertificate | undefined, state: State, anew: boolean): Promise<StepResult> {
@@ -189,7 +143,7 @@ export class CertificateAgent {
       this.#isAttempt = true;
       await runHooks('before', this.#config, this.#context, this.#environment(live));
       const notBefore = state.accepted ? state.nextAttempt : 0;
-      const answer = await attemptEnrollment(this.#credentials(), this.#server, this.#folder, this.#context, {
+      const answer = await attemptEnrollment(this.#schedule.credentials(), this.#server, this.#folder, this.#context, {
         anew,
         notBefore,
       });
@@ -208,7 +162,7 @@ export class CertificateAgent {
           ? `valid until ${isoTime(certificate.notAfter)}`
           : `valid only from ${isoTime(successor)}: the present one stays until then`;
       this.#context.log(successor === undefined ? 'info' : 'warning', name, `has a new certificate, ${validity}`);
-      const next = successor?.getTime() ?? renewalTime(certificate, this.#point());
+      const next = successor?.getTime() ?? renewalTime(certificate, this.#config.renew_at / 100);
       return { name, outcome: 'changed', next, error: undefined };
     } catch (error) {
       return this.#failed(asClientError(error), live, state, anew);
@@ -227,7 +181,7 @@ export class CertificateAgent {
     // A renewal sends no password.
     const isRenewal = !anew && live !== undefined && live.certificate.notAfter.getTime() >= now;
     const isSent = REJECTIONS.has(error.code) && !isRenewal;
-    const rejected = isSent ? recordOfPassword(this.#credentials(), this.#context) : state.rejected;
+    const rejected = isSent ? recordOfPassword(this.#schedule.credentials(), this.#context) : state.rejected;
     this.#folder.saveState({ ...state, accepted, rejected, failures, nextAttempt: now + delay, lastError });
     const left = live === undefined ? '' : `; the certificate expires ${isoTime(live.certificate.notAfter)}`;
     const remedy =
@@ -288,25 +242,9 @@ export class CertificateAgent {
       ESTUARY_NOT_AFTER: live.certificate.notAfter.toISOString(),
     };
   }
-
-  #renewalTime(live: LiveCertificate): number {
-    const { renewal } = this.#folder.state();
-    const suggested = renewal?.version === live.version ? renewal.at : 0;
-    if (suggested === 0 || suggested >= live.certificate.notAfter.getTime())
-      return renewalTime(live.certificate, this.#point());
-    // A server that suggests a time in the past for each new certificate must not cause a renewal after the other.
-    return Math.max(suggested, live.certificate.notBefore.getTime() + Math.min(LEAST_AGE, lifetimeOf(live) / 2));
-  }
-
-  #point(): number {
-    return this.#config.renew_at / 100;
-  }
 }
 
 const isoTime = (time: Date | number): string => new Date(time).toISOString();
-
-const lifetimeOf = ({ certificate }: LiveCertificate): number =>
-  certificate.notAfter.getTime() - certificate.notBefore.getTime();
 
 function asClientError(error: unknown): ClientError {
   if (error instanceof ClientError) return error;

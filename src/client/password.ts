@@ -35,7 +35,11 @@ export function freshPassword(
 }
 
 /** Whether the stored password differs from those of the records: somebody put a new one there. */
-export function hasNewPassword(config: CertificateConfig, context: ClientContext, former: readonly string[]): boolean {
+export function hasNewPassword(
+  config: CertificateConfig,
+  context: Pick<ClientContext, 'disk' | 'env'>,
+  former: readonly string[],
+): boolean {
   const password = readStored(config, context);
   return password !== '' && !former.some((one) => matches(password, one));
 }
@@ -63,7 +67,7 @@ function storedPassword(config: CertificateConfig, context: ClientContext): stri
 
 const readStored = (
   { otp_file: file, otp_env: variable = '' }: CertificateConfig,
-  { disk, env }: ClientContext,
+  { disk, env }: Pick<ClientContext, 'disk' | 'env'>,
 ): string => (file === undefined ? env[variable] : disk.read(file)?.replace(/\r?\n$/, '')) ?? '';
 
 const SCRYPT = { N: 4096, r: 8, p: 1 };

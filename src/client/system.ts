@@ -14,8 +14,8 @@ export interface Lock {
 }
 
 export interface System {
-  /** One process per folder. @throws ClientError `FILES_UNUSABLE` if another process has it */
-  lockFolder(folder: string): Promise<Lock>;
+  /** One process per folder and purpose: a timer's step next to a daemon's would create two keys. @throws ClientError `FILES_UNUSABLE` if another process has it */
+  lockFolder(folder: string, purpose?: string): Promise<Lock>;
   /** @throws ClientError `FILES_UNUSABLE` for an unknown user */
   userId(name: string): number;
   /** @throws ClientError `FILES_UNUSABLE` for an unknown group */
@@ -37,8 +37,8 @@ export interface System {
 const unusable = (reason: string, cause?: unknown): ClientError =>
   new ClientError('local', 'FILES_UNUSABLE', reason, { cause });
 
-const lockName = (folder: string): string =>
-  `estuary-client-${createHash('sha256').update(realpathSync(folder)).digest('hex').slice(0, 32)}`;
+const lockName = (folder: string, purpose: string): string =>
+  `estuary-client-${purpose}-${createHash('sha256').update(realpathSync(folder)).digest('hex').slice(0, 32)}`;
 
 /** A lock that ends with its process: nobody else can listen at the address. */
 function listenAt(address: string, folder: string): Promise<Lock> {
@@ -56,8 +56,8 @@ function listenAt(address: string, folder: string): Promise<Lock> {
 }
 
 /** Removes a socket that a killed process left. */
-async function lockBySocket(folder: string): Promise<Lock> {
-  const path = join(folder, '.lock');
+async function lockBySocket(folder: string, purpose = 'step'): Promise<Lock> {
+  const path = join(folder, `.lock-${purpose}`);
   if (existsSync(path) && !(await answers(path))) rmSync(path, { force: true });
   return listenAt(path, folder);
 }
@@ -107,7 +107,7 @@ export const POSIX: System = {
 export const LINUX: System = {
   ...POSIX,
   // In the abstract namespace, which leaves no file.
-  lockFolder: (folder) => listenAt(`\0${lockName(folder)}`, folder),
+  lockFolder: (folder, purpose = 'step') => listenAt(`\0${lockName(folder, purpose)}`, folder),
   engines: [
     '/usr/lib/x86_64-linux-gnu/engines-3/pkcs11.so',
     '/usr/lib/aarch64-linux-gnu/engines-3/pkcs11.so',
@@ -121,7 +121,7 @@ const noOwner = (name: string): never => {
 };
 
 export const WINDOWS: System = {
-  lockFolder: (folder) => listenAt(`\\\\.\\pipe\\${lockName(folder)}`, folder),
+  lockFolder: (folder, purpose = 'step') => listenAt(`\\\\.\\pipe\\${lockName(folder, purpose)}`, folder),
   userId: noOwner,
   groupId: noOwner,
   syncFolder: () => undefined,

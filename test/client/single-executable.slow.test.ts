@@ -16,7 +16,7 @@ test('scripts/build-sea makes an executable of the client that needs no other fi
   expect(statSync(file).size).toBeLessThan(200 * 1024 * 1024);
   const env = { PATH: '/usr/bin:/bin' };
   expect(execFileSync(file, ['--version'], { env, encoding: 'utf8' })).toMatch(
-    /^estuary \d+\.\d+\.\d+(?:-dev)?, the client alone\n$/,
+    /^estuary-client \d+\.\d+\.\d+(?:-dev)?\n$/,
   );
   const { code, output } = await runAny(file, ['client', 'status', '--config', folder.file('client.toml')], { env });
   expect([code, output]).toEqual([2, expect.stringContaining('cannot be read')]);

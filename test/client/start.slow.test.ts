@@ -1,10 +1,14 @@
-/** What `estuary client status` loads, which lets it start in under 300 ms. The test measures no time. */
-import { writeFileSync } from 'node:fs';
+/** What `estuary client status` and `run` load, which keeps them fast and small. The tests measure neither time nor memory. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { runAny } from '../support/command.ts';
 import { clientFolder } from '../support/estuary-client.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
+import { until } from '../support/until.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
@@ -15,15 +19,32 @@ registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, conte
 process.on('exit', () => process.stderr.write(loaded.join('\\n')));
 `;
 
+const FORBIDDEN = ['node:http', 'node:https', 'node:tls', '/dist/http/', '/dist/store/', 'typebox', 'fastify'];
+const server = { url: 'https://localhost:1', system_trust_anchors: true };
+
 test('estuary client status loads no HTTP, no TLS and nothing of the server', async () => {
   const hook = folder.file('hook.mjs');
   writeFileSync(hook, HOOK);
-  const server = { url: 'https://localhost', system_trust_anchors: true };
   const { config } = clientFolder(folder.path, 'status', server, { subject: 'CN=a' });
   const args = ['--import', hook, SERVER, 'client', 'status', '--config', config];
   const { code, stdout, output } = await runAny(NODE, args);
   expect([code, stdout.toString()]).toEqual([1, 'status: missing\n']);
   expect(output).toContain('client/status.js');
-  for (const module of ['node:http', 'node:https', 'node:tls', '/dist/http/', '/dist/store/', 'typebox', 'fastify'])
-    expect(output).not.toContain(module);
+  for (const module of FORBIDDEN) expect(output).not.toContain(module);
+});
+
+test('estuary client run loads neither: it starts a process for each step, and none while nothing is due', async () => {
+  const hook = folder.file('run.mjs');
+  // The child process inherits it, and writes to another file.
+  const target = `${JSON.stringify(folder.file('loaded-'))} + process.argv[3]`;
+  const write = `import { writeFileSync } from 'node:fs';\nconst target = ${target};\n`;
+  writeFileSync(hook, `${write}${HOOK.replace('process.stderr.write(', 'writeFileSync(target, ')}`);
+  const { path, config } = clientFolder(folder.path, 'run', server, { subject: 'CN=a' });
+  const child = spawn(NODE, ['--import', hook, SERVER, 'client', 'run', '--config', config], { stdio: 'ignore' });
+  const gone = once(child, 'exit');
+  await until('a step failed', () => existsSync(join(path, 'state.json')));
+  child.kill('SIGTERM');
+  expect(await gone).toEqual([0, null]);
+  expect(readFileSync(folder.file('loaded-run'), 'utf8')).toContain('client/keep-up.js');
+  for (const module of FORBIDDEN) expect(readFileSync(folder.file('loaded-run'), 'utf8')).not.toContain(module);
 });

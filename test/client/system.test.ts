@@ -48,7 +48,7 @@ setInterval(() => undefined, 1000);`,
   const gone = new Promise((resolve) => child.once('exit', resolve));
   child.kill('SIGKILL');
   await gone;
-  expect(existsSync(join(folder.path, '.lock'))).toBe(true);
+  expect(existsSync(join(folder.path, '.lock-step'))).toBe(true);
   (await POSIX.lockFolder(folder.path)).release();
 });
 

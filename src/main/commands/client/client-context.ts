@@ -1,22 +1,19 @@
 /** Shared by the `estuary client` commands. */
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
-import { setTimeout as wait } from 'node:timers/promises';
 import type { StepResult } from '../../../client/certificate-agent.ts';
 import type { ClientError } from '../../../client/client-error.ts';
-import type { Sleep } from '../../../client/client.ts';
 import type { CertificateConfig, ClientConfig } from '../../../client/config/client-config.ts';
 import { type ClientContext, realContext } from '../../../client/context.ts';
 import { nearest } from '../../../config/nearest.ts';
 import { type CommandContext, UsageError } from '../command.ts';
+import { logger } from './log.ts';
 
-/** Writes log lines to standard error, in a form for journald and people. */
 export function clientContext(context: CommandContext, attended: boolean): ClientContext {
   return realContext({
     env: context.env,
     now: () => context.now(),
-    log: (level, certificate, message) =>
-      context.err(`${level === 'info' ? '' : `${level}: `}${certificate}: ${message}\n`),
+    log: logger(context),
     ask: attended ? terminal() : undefined,
   });
 }
@@ -62,17 +59,6 @@ export const resultsJson = (results: readonly StepResult[]): string => {
     error: error && errorJson(error),
   }));
   return `${JSON.stringify({ certificates }, null, 2)}\n`;
-};
-
-/** Maximum setTimeout delay, in milliseconds. */
-const LONGEST_TIMER = 2 ** 31 - 1;
-
-export const sleep: Sleep = async (milliseconds, stop) => {
-  try {
-    await wait(Math.min(milliseconds, LONGEST_TIMER), undefined, { signal: stop });
-  } catch (error) {
-    if (!stop.aborted) throw error;
-  }
 };
 
 /** Asks on the terminal; secrets are not echoed. */

@@ -8,8 +8,9 @@ import type { CertificateConfig, ClientConfig } from '../../../client/config/cli
 import { loadClientConfig, readClientConfig } from '../../../client/config/load.ts';
 import type { ClientContext } from '../../../client/context.ts';
 import { DISK } from '../../../client/keep/disk.ts';
+import { sleep } from '../../../client/keep-up.ts';
 import { EXIT, UsageError, type CommandContext, type Values } from '../command.ts';
-import { chosen, clientContext, NOT_YET, readWait, resultsJson, sleep } from './client-context.ts';
+import { chosen, clientContext, NOT_YET, readWait, resultsJson } from './client-context.ts';
 import { documentOf, type ENROLL } from './options.ts';
 
 export type EnrollOptions = Values<typeof ENROLL>;

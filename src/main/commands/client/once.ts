@@ -14,8 +14,9 @@ import { memoryTrust } from '../../../client/trust/establish.ts';
 import { pemOf, type Certificate } from '../../../pki/x509/certificate.ts';
 import { formatGeneralName } from '../../../pki/x509/general-name.ts';
 import { formatName } from '../../../pki/x509/name.ts';
+import { sleep } from '../../../client/keep-up.ts';
 import { EXIT, UsageError, type CommandContext } from '../command.ts';
-import { chosen, clientContext, errorJson, NOT_YET, readWait, sleep } from './client-context.ts';
+import { chosen, clientContext, errorJson, NOT_YET, readWait } from './client-context.ts';
 import { documentOf, type SettingOptions } from './options.ts';
 
 export interface OnceOptions extends SettingOptions {

@@ -1,13 +1,14 @@
-/** `client run` (the daemon) and `client renew`: keep the configured certificates valid. */
+/** `client run`: the daemon. Loads neither HTTP nor TLS. */
 import { spawn } from 'node:child_process';
 import { isSea } from 'node:sea';
-import { keepUp, stepAll, type StepElsewhere } from '../../../client/client.ts';
 import type { ClientConfig } from '../../../client/config/client-config.ts';
 import { loadClientConfig } from '../../../client/config/load.ts';
-import type { ClientContext } from '../../../client/context.ts';
+import { HOOKS } from '../../../client/hooks.ts';
+import { type DaemonContext, keepUp, type StepElsewhere } from '../../../client/keep-up.ts';
+import { DISK } from '../../../client/keep/disk.ts';
 import { describe } from '../../../errors.ts';
 import { type CommandContext, EXIT } from '../command.ts';
-import { chosen, clientContext, resultsJson, sleep } from './client-context.ts';
+import { logger } from './log.ts';
 
 /** Runs until SIGTERM or SIGINT; SIGHUP reloads the configuration. @throws ConfigError; ClientError */
 export async function keepRenewed(
@@ -21,10 +22,10 @@ export async function keepRenewed(
     if (signal !== 'SIGHUP') ends.abort();
     pause.abort();
   });
-  const client = clientContext(context, false);
+  const client: DaemonContext = { disk: DISK, env: context.env, now: () => context.now(), log: logger(context) };
   const ended = (): boolean => ends.signal.aborted;
   while (!ended()) {
-    await keepUp(config, client, renewElsewhere(file), sleep, pause.signal);
+    await keepUp(config, client, renewElsewhere(file), pause.signal);
     pause = new AbortController();
     if (!ended()) config = again(file, config, client);
   }
@@ -32,7 +33,7 @@ export async function keepRenewed(
 }
 
 /** An invalid configuration leaves the old one in force. */
-function again(file: string, former: ClientConfig, client: ClientContext): ClientConfig {
+function again(file: string, former: ClientConfig, client: DaemonContext): ClientConfig {
   try {
     const config = loadClientConfig(file);
     client.log('info', 'client', 'has read its configuration again');
@@ -43,40 +44,21 @@ function again(file: string, former: ClientConfig, client: ClientContext): Clien
   }
 }
 
-/** Milliseconds; more than a token and a server take together. */
+/** Milliseconds that a token and a server take at most together. */
 const LONGEST_STEP = 900_000;
 
 /** Runs `client renew` for one certificate in a child process. If it is killed, the next run continues. */
 const renewElsewhere =
   (file: string): StepElsewhere =>
-  (name, stop) =>
+  ({ name, hook_timeout: hook }, stop) =>
     new Promise((resolve) => {
       const program = isSea() ? [] : [...process.execArgv, process.argv[1] ?? ''];
       const child = spawn(process.execPath, [...program, 'client', 'renew', '--config', file, '--name', name], {
         stdio: ['ignore', 'ignore', 'inherit'],
-        timeout: LONGEST_STEP,
+        timeout: LONGEST_STEP + HOOKS.length * hook * 1000,
         killSignal: 'SIGKILL',
         signal: stop,
       });
       child.once('error', () => undefined);
       child.once('close', () => resolve());
     });
-
-interface RenewOptions {
-  readonly config: string;
-  readonly name: string | undefined;
-  readonly force: boolean;
-  readonly json: boolean;
-}
-
-/** @throws UsageError; ConfigError; ClientError */
-export async function renew(
-  { config: file, name, force, json }: RenewOptions,
-  context: CommandContext,
-): Promise<number> {
-  const config = loadClientConfig(file);
-  const options = { force: force ? 'renew' : undefined } as const;
-  const results = await stepAll(config, chosen(config, name), clientContext(context, false), options);
-  if (json) context.out(resultsJson(results));
-  return results.some(({ outcome, error }) => outcome === 'failed' || error !== undefined) ? EXIT.failed : EXIT.ok;
-}

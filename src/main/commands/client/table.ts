@@ -18,7 +18,7 @@ export const CLIENT_COMMANDS: readonly Entry[] = [
     'renew',
     'Renew what is due, once: for a timer, or for cron.',
     { config, name, force: flag('renew now, due or not'), json: flag('the outcomes as JSON') },
-    async () => (await import('./run.ts')).renew,
+    async () => (await import('./renew.ts')).renew,
     { about: 'Exit codes: 0 all are well, 1 one failed, 2 configuration refused.' },
   ),
   command(

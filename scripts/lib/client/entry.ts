@@ -1,21 +1,15 @@
-/** The single executable's program: `estuary client`, and nothing of the server. */
+/** The program of the package and the single executable: `estuary client`, and nothing of the server. */
+import { CLIENT_COMMANDS } from '../../../src/main/commands/client/table.ts';
 import { runCommand } from '../../../src/main/commands/run-command.ts';
-import { group } from '../../../src/main/commands/command.ts';
 import type { Signals } from '../../../src/main/signals.ts';
 
 /** Put there by the bundler. */
 declare const ESTUARY_VERSION: string;
 
 const PROGRAM = {
-  name: 'estuary',
-  commands: [
-    group(
-      'client',
-      'An EST client: get certificates, and keep them renewed.',
-      async () => (await import('../../../src/main/commands/client/table.ts')).CLIENT_COMMANDS,
-    ),
-  ],
-  version: () => Promise.resolve(`estuary ${ESTUARY_VERSION}, the client alone`),
+  name: 'estuary-client',
+  commands: CLIENT_COMMANDS,
+  version: () => Promise.resolve(`estuary-client ${ESTUARY_VERSION}`),
 };
 
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
@@ -26,7 +20,11 @@ const signals: Signals = {
   release: () => undefined,
 };
 
-void runCommand(PROGRAM, process.argv.slice(2), {
+// `estuary client renew` is `estuary-client renew`; both forms work.
+const [first, ...others] = process.argv.slice(2);
+const args = [...(first === undefined || first === 'client' ? [] : [first]), ...others];
+
+void runCommand(PROGRAM, args, {
   env: process.env,
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
