@@ -1452,6 +1452,8 @@ export interface components {
             reason?: string;
             /** @description Of an issued CRL. */
             crl_number?: number;
+            /** @description Of a certificate or CA that expires: the reached number of days before its expiry. */
+            days?: number;
             /** @description Text for people. Programs use the other fields. */
             detail?: string;
             /** @description Records that were moved from the store to an archive. */
@@ -1677,6 +1679,8 @@ export interface components {
             reason?: string;
             /** @description Of an issued CRL. */
             crl_number?: number;
+            /** @description Of a certificate or CA that expires: the reached number of days before its expiry. */
+            days?: number;
             /** @description Text for people. Programs use the other fields. */
             detail?: string;
             /** @description Records that were moved from the store to an archive. */

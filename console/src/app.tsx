@@ -6,7 +6,9 @@ import { link, route } from './router.ts';
 import type { Session } from './api/types.ts';
 import { caller, findSession, may, METHODS, rolesInWords, signOut } from './session.ts';
 import { SignIn } from './sign-in.tsx';
+import { Find } from './pages/find.tsx';
 import { isLive } from './ui/events.ts';
+import { FindField } from './ui/find-field.tsx';
 import { Mark } from './ui/mark.tsx';
 import { NotForRole } from './ui/not-for-role.tsx';
 import { Notices } from './ui/notices.tsx';
@@ -43,7 +45,7 @@ function Shell({ session }: { readonly session: Session }) {
   const place = placeOf(path);
   const where = path.join('/');
   useEffect(() => {
-    document.title = `${place?.title ?? 'Not found'}${path[1] === undefined ? '' : ` · ${path[1]}`} – Estuary`;
+    document.title = `${place?.title ?? (path[0] === 'find' ? 'Find' : 'Not found')}${path[1] === undefined ? '' : ` · ${path[1]}`} – Estuary`;
     document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true });
     scrollTo(0, 0);
     const menu = document.querySelector<HTMLInputElement>('#menu');
@@ -64,6 +66,7 @@ function Shell({ session }: { readonly session: Session }) {
           <label for="menu" class="menu" aria-hidden="true">
             ☰
           </label>
+          {may('ra', 'auditor') && <FindField />}
           <nav aria-label="Pages">
             <ul>
               {PLACES.filter((one) => may(...one.roles)).map((one) => (
@@ -118,6 +121,8 @@ function skip(event: Event): void {
 }
 
 function Content({ place, path }: { readonly place: Place | undefined; readonly path: readonly string[] }) {
+  if (path[0] === 'find')
+    return may('ra', 'auditor') ? <Find /> : <NotForRole title="Find anything" roles={['ra', 'auditor']} />;
   if (place === undefined)
     return (
       <>

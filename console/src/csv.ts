@@ -23,3 +23,8 @@ export function parseCsv(text: string, most = Infinity): Csv {
   const [header = [], ...rows] = lines;
   return { header, rows };
 }
+
+const cell = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+
+export const writeCsv = (rows: readonly (readonly string[])[]): string =>
+  rows.map((fields) => `${fields.map(cell).join(',')}\r\n`).join('');

@@ -38,7 +38,7 @@ export function Keys() {
   return (
     <Dialog title="Keyboard shortcuts" onClose={() => (keysOpen.value = false)}>
       <dl class="keys">
-        <Key keys="/" what="Search on this page, or the certificates" />
+        <Key keys="/" what={may('ra', 'auditor') ? 'Find anything' : 'Search on this page'} />
         <Key keys="?" what="Keyboard shortcuts" />
         {PLACES.filter(({ roles }) => may(...roles)).map(({ key, title }) => (
           <Key key={key} keys={`g ${key}`} what={title} />
@@ -79,10 +79,8 @@ function isTyping(target: EventTarget | null): boolean {
 }
 
 function search(): void {
-  const field = document.querySelector<HTMLInputElement>('main [data-search]');
-  if (field !== null) field.focus();
-  else if (may('ra', 'auditor')) {
-    go(['certificates']);
-    setTimeout(() => document.querySelector<HTMLInputElement>('main [data-search]')?.focus(), 50);
-  }
+  const field = document.querySelector<HTMLInputElement>('[data-find]') ?? document.querySelector('main [data-search]');
+  if (!(field instanceof HTMLInputElement)) return;
+  field.focus();
+  field.select();
 }

@@ -2,11 +2,13 @@
 import type { ComponentType } from 'preact';
 import type { Role } from './api/types.ts';
 import { Audit } from './pages/audit.tsx';
+import { Campaigns } from './pages/campaigns.tsx';
 import { Cas } from './pages/cas.tsx';
 import { Certificates } from './pages/certificates.tsx';
 import { Configuration } from './pages/configuration.tsx';
 import { Devices } from './pages/devices.tsx';
 import { Lockouts } from './pages/lockouts.tsx';
+import { Notifications } from './pages/notifications.tsx';
 import { Overview } from './pages/overview.tsx';
 import { Policy } from './pages/policy.tsx';
 import { Requests } from './pages/requests.tsx';
@@ -29,9 +31,11 @@ export const PLACES: readonly Place[] = [
   { path: 'certificates', title: 'Certificates', roles: ['ra', 'auditor'], key: 'c', page: Certificates },
   { path: 'tokens', title: 'Tokens', roles: ['ra'], key: 't', page: Tokens },
   { path: 'devices', title: 'Devices', roles: ['ra', 'auditor'], key: 'd', page: Devices },
+  { path: 'campaigns', title: 'Campaigns', roles: ['ra', 'auditor'], key: 'm', page: Campaigns },
   { path: 'policy', title: 'Policy', roles: ['ra'], key: 'p', page: Policy },
   { path: 'audit', title: 'Audit', roles: ['auditor'], key: 'a', page: Audit },
   { path: 'cas', title: 'CAs', roles: ['operator'], key: 's', page: Cas },
+  { path: 'notifications', title: 'Notifications', roles: ['operator'], key: 'n', page: Notifications },
   { path: 'lockouts', title: 'Lockouts', roles: ['operator'], key: 'l', page: Lockouts },
   { path: 'configuration', title: 'Configuration', roles: ['operator'], key: 'f', page: Configuration },
 ];

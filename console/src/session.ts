@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals';
 import { ApiError, call, order, toApiError, whenSignedOut } from './api/client.ts';
 import type { Role, Session } from './api/types.ts';
+import { forgetSearches } from './find.ts';
 
 export type Caller =
   | { readonly state: 'asking' }
@@ -46,6 +47,7 @@ export async function signIn(token?: string): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await order('/admin/session', { method: 'DELETE' }).catch(() => undefined);
+  forgetSearches();
   caller.value = { state: 'out', ended: false };
   await findSession();
 }
@@ -71,6 +73,12 @@ export function labelsOf(role: Role): readonly string[] | undefined {
   return used.some(({ labels }) => labels === null)
     ? undefined
     : [...new Set(used.flatMap(({ labels }) => labels ?? []))];
+}
+
+/** What to enter as the label of something new. */
+export function labelHint(): string {
+  const labels = labelsOf('ra');
+  return labels === undefined ? 'The label of a CA, or any.' : `Your role is limited to ${labels.join(', ')}.`;
 }
 
 /** Whether the caller has one of these roles; an administrator has them all. */

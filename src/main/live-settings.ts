@@ -186,7 +186,8 @@ async function makeState(config: Config, material: Resolved, cas: CaRouter): Pro
   const { clientTrust, adminTrust: adminMaterial, tls, adminTls } = material;
   const intermediates = [...ownCertificates(cas), ...(material.proxies?.intermediates ?? []).map(({ der }) => der)];
   const learned = (): Certificate[] => chainsOfRemoteCas(cas);
-  const estTrust = clientTrust && (await ClientTrust.create({ ...clientTrust, intermediates, learned }));
+  const proxies = material.proxies?.certificates ?? [];
+  const estTrust = clientTrust && (await ClientTrust.create({ ...clientTrust, intermediates, learned, proxies }));
   const adminTrust = adminMaterial && (await ClientTrust.create(adminMaterial));
   if (adminTrust !== undefined) await refuseOwnAnchors(adminTrust.anchors, cas);
   return {

@@ -1,11 +1,16 @@
-/** `driver = "est"`: the built server in front of another built server, where it enrolls as a registration authority. */
+/** `driver = "est"`: the built server enrolls as a registration authority at another built server, whose keys are in an HSM, and at libest's. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey } from '../support/csr.ts';
-import { caSection, Estuary, section } from '../support/estuary.ts';
+import { caSection, Estuary, section, type EstuaryOptions } from '../support/estuary.ts';
+import { withKeysInHsm } from '../support/keys-in-hsm.ts';
+import { hasLibest, startLibest } from '../support/libest.ts';
 import { approve } from '../support/queued-requests.ts';
-import { openssl } from '../support/openssl.ts';
+import { openssl, temporaryFolder } from '../support/openssl.ts';
+import { requires } from '../support/requires.ts';
+import { softHsm } from '../support/softhsm.ts';
+import { killed } from '../support/spawned.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { latestAudit, enrollAt, startFront, x509 } from '../support/upstream.ts';
 
@@ -14,15 +19,22 @@ let front: Estuary;
 let relay: TcpRelay;
 const key = makeKey();
 
+const folder = temporaryFolder();
+const libests: Awaited<ReturnType<typeof startLibest>>[] = [];
+
 beforeAll(async () => {
-  upstream = await Estuary.start({
+  const options: EstuaryOptions = {
     configure: (config) => {
       for (const index of [0, 1]) section(caSection(config, index), 'profile')['mtls_subject'] = 'any';
       Object.assign(caSection(config, 1), { approval: 'manual', client_issuers: ['any'] });
       Object.assign(caSection(config, 0), { csrattrs: { key_type: 'ec:P-256' } });
       section(config, 'est')['retry_after'] = 1;
     },
-  });
+  };
+  const hsm = requires('softhsm') ? softHsm(folder.path) : undefined;
+  hsm?.addToken('est');
+  upstream = await Estuary.start(hsm === undefined ? options : withKeysInHsm(options, hsm));
+  if (hasLibest()) libests.push(await startLibest(upstream.dir), await startLibest(upstream.dir, ['-m', '1']));
   relay = await TcpRelay.start(upstream.server.port('est'));
   const ra = await upstream.enrolled(makeKey(), 'front-ra');
   const { token } = await upstream.otp({ client_id: 'front', max_uses: 100 });
@@ -62,6 +74,16 @@ beforeAll(async () => {
           label: 'password',
           est: { ...tls, url: url('devices'), username: 'front', password_file: 'upstream.password' },
         },
+        ...libests.map(({ port }, index) => ({
+          ...base,
+          label: `libest-${index}`,
+          est: {
+            ...tls,
+            url: `https://localhost:${port}/.well-known/est`,
+            client_certificate: 'ra.pem',
+            client_key: 'ra.key',
+          },
+        })),
       ];
     },
   });
@@ -69,7 +91,9 @@ beforeAll(async () => {
 afterAll(async () => {
   await front.stop();
   await relay.die();
+  for (const { process } of libests) await killed(process);
   await upstream.stop();
+  folder.remove();
 });
 
 describe('an EST server upstream', () => {
@@ -145,6 +169,29 @@ describe('an EST server upstream', () => {
     ]);
     const answer = await front.enroll(csr.toString('base64'), { path: 'edge/serverkeygen', password: token });
     expect(answer.status).toBe(200);
+  });
+});
+
+describe.skipIf(!hasLibest())("libest's estserver upstream", () => {
+  test('certifies the CSR; the certificate renews at the label; cacerts is its chain', async () => {
+    const answer = await enrollAt(front, key, 'libest-1', { path: 'libest-0/simpleenroll' });
+    expect(answer.text.length > 0 && answer.status).toBe(200);
+    const certificate = x509(answer);
+    expect(certificate.subjectAltName).toBe('DNS:libest-1.example.com');
+    const client = { cert: certificate.toString(), key: key.pem };
+    const renewal = { client, path: 'libest-0/simplereenroll' };
+    expect((await enrollAt(front, key, 'libest-1', renewal)).status).toBe(200);
+    expect((await front.est('libest-0/cacerts')).status).toBe(200);
+  });
+
+  test('its simulated manual approval is 202 here, also after a restart, then 200', async () => {
+    const { token } = await front.otp({ client_id: 'libest-2' });
+    const poll = async () => enrollAt(front, key, 'libest-2', { password: token, path: 'libest-1/simpleenroll' });
+    expect((await poll()).status).toBe(202);
+    // It wants to be asked again in an hour, which a restarted server does not know.
+    await front.server.stop();
+    await front.restart();
+    await expect.poll(async () => (await poll()).status, { timeout: 30_000, interval: 500 }).toBe(200);
   });
 });
 

@@ -23,6 +23,7 @@ import { buildCrmf } from '../pki/cmc/samples.ts';
 import { dns } from '../support/certificates.ts';
 import { certified, crm, fullRequest, ownKeyIdentifier, requestedKey, tcr } from '../support/cmc.ts';
 import { makeKey, onTheWire, type TestKey } from '../support/csr.ts';
+import type { ClientIdentity } from '../support/estuary.ts';
 import type { Answer } from '../support/https.ts';
 import {
   CALLS,
@@ -80,18 +81,32 @@ interface Sending {
   readonly asked: Asked;
   readonly key: TestKey;
   readonly format: 'PKCS #10' | 'CRMF';
-  /** The TLS client of a CMC message. */
+  /** The holder of the certificate with which a message arrives. */
   readonly client: CertificateSender | undefined;
+}
+
+/** What presents a certificate: a handshake, or a header. */
+function presenting(
+  client: CertificateSender | undefined,
+  header: Asked['header'],
+): { readonly headers: Record<string, string>; readonly identity?: ClientIdentity } {
+  if (client === undefined) return { headers: {} };
+  if (header === undefined) return { headers: {}, identity: client.client };
+  const octets = (der: Buffer): string => `:${der.toString('base64')}:`;
+  const headers = {
+    'Client-Cert': octets(client.certificate.der),
+    ...(client.chain.length === 0 ? {} : { 'Client-Cert-Chain': client.chain.map(octets).join(', ') }),
+  };
+  return header === 'forged' ? { headers } : { headers, identity: world.proxy };
 }
 
 async function send(node: number, sending: Sending): Promise<Outcome> {
   const { sender, key, client } = sending;
-  const { way, label, names } = sending.asked;
-  if (way === 'fullcmc') return sendMessage(node, label, await requestMessage(sending), client);
-  const authorization =
-    'token' in sender ? { Authorization: `Basic ${Buffer.from(`x:${sender.token}`).toString('base64')}` } : {};
-  const headers = { 'Content-Type': 'application/pkcs10', ...authorization };
-  const identity = 'client' in sender ? sender.client : undefined;
+  const { way, label, names, header } = sending.asked;
+  const presented = presenting(client, header);
+  if (way === 'fullcmc') return sendMessage(node, label, await requestMessage(sending), presented);
+  const { identity } = presented;
+  const headers = { 'Content-Type': 'application/pkcs10', ...presented.headers, ...authorizationOf(sender) };
   const answer = await world.est(node, `${label}/${way}`, headers, onTheWire(requestFor(key, names)), identity);
   if (answer.status === 202) return { kind: 'queued', text: '202' };
   if (answer.status !== 200) return refusal(answer);
@@ -105,6 +120,11 @@ async function send(node: number, sending: Sending): Promise<Outcome> {
     text: '200',
     ...(way === 'serverkeygen' ? { key: generatedKey(part(answer, 'pkcs8')) } : {}),
   };
+}
+
+function authorizationOf(sender: Sender): Record<string, string> {
+  if ('authorization' in sender) return { Authorization: sender.authorization };
+  return 'token' in sender ? { Authorization: `Basic ${Buffer.from(`x:${sender.token}`).toString('base64')}` } : {};
 }
 
 /** A part of the answer of serverkeygen. */
@@ -122,10 +142,10 @@ async function sendMessage(
   node: number,
   label: Label,
   message: Buffer,
-  client: CertificateSender | undefined,
+  { headers: presented, identity }: ReturnType<typeof presenting> = { headers: {} },
 ): Promise<Outcome> {
-  const headers = { 'Content-Type': 'application/pkcs7-mime' };
-  const answer = await world.est(node, `${label}/fullcmc`, headers, message.toString('base64'), client?.client);
+  const headers = { 'Content-Type': 'application/pkcs7-mime', ...presented };
+  const answer = await world.est(node, `${label}/fullcmc`, headers, message.toString('base64'), identity);
   if (answer.headers['content-type']?.startsWith('application/pkcs7-mime') !== true) return refusal(answer);
   const { content, certificates } = parseSignedData(Buffer.from(answer.text, 'base64'));
   const statuses = parsePkiResponse(content ?? Buffer.alloc(0))
@@ -164,9 +184,9 @@ function messageOf(sender: Sender, data: Partial<PkiDataContent>, key: TestKey):
       certificates: [sender.certificate.der, ...sender.chain],
     });
   const { facts } = sender;
-  // A token is no credential of CMC: its sender tries it as a shared secret.
   const known = {
-    secret: Buffer.from('token' in sender ? sender.token : SECRET),
+    // A token or password is no credential of CMC: its sender tries it as a shared secret.
+    secret: Buffer.from('token' in sender ? sender.token : 'authorization' in sender ? sender.authorization : SECRET),
     identification: facts.kind === 'secret' ? facts.identification : facts.clientId,
   };
   const controlSequence = [
@@ -223,6 +243,12 @@ const ask = fc.record({
   key: fc.nat({ max: 3 }),
   format: fc.constantFrom('PKCS #10' as const, 'CRMF' as const),
   carrier: fc.option(some, { freq: 4 }),
+  /** Of those who present a certificate. */
+  header: fc.constantFrom(
+    ...Array.from({ length: 7 }, () => undefined),
+    ...Array.from({ length: 4 }, () => 'of a proxy' as const),
+    'forged' as const,
+  ),
   /** The request is sent so often at the same time, to all nodes. */
   copies: fc.constantFrom(1, 1, 1, 3),
   node: some,
@@ -386,9 +412,17 @@ class Run {
       key: key.spki.toString('base64'),
       ...(carrier === undefined ? {} : { carrier: carrier.facts }),
     };
-    const client = carrier ?? ('client' in sender && one.key % 2 === 0 ? sender : undefined);
-    const sending: Sending = { sender, asked, key, format: one.format, client };
-    const text = `${sender.name} requests ${what} by ${way} at ${label}, key ${one.key}, ${one.copies} times${carrier === undefined ? '' : ` over the connection of ${carrier.name}`}`;
+    const isPresented = way !== 'fullcmc' || one.key % 2 === 0;
+    const client = carrier ?? ('client' in sender && isPresented ? sender : undefined);
+    const header = client === undefined ? undefined : one.header;
+    const sending: Sending = {
+      sender,
+      asked: header === undefined ? asked : { ...asked, header },
+      key,
+      format: one.format,
+      client,
+    };
+    const text = `${sender.name} requests ${what} by ${way} at ${label}, key ${one.key}, ${one.copies} times${carrier === undefined ? '' : ` over the connection of ${carrier.name}`}${header === undefined ? '' : `, header ${header}`}`;
     const act = async (node: number): Promise<string> => {
       const known = this.#rules.queue.length;
       const what = await this.#carryOut(sending, node, one.copies, text);
@@ -478,7 +512,9 @@ class Run {
     const approvers = world.administrators.filter(({ facts }) => facts.name !== undefined && mayCall(facts, ['ra']));
     const administrator = mostly(approvers, world.administrators, who);
     const pending = queue.filter(({ state }) => state === 'pending');
-    const entry = mostly(pending.slice(-1), queue, request);
+    // Most often a message, which may be collected then.
+    const messages = pending.filter(({ asked }) => asked.way === 'fullcmc');
+    const entry = mostly((messages.length > 0 ? messages : pending).slice(-1), queue, request);
     return this.#repeatable(node, async (at) => {
       const expected = this.#rules.decide(administrator.facts, entry, decision);
       const body = decision === 'reject' ? { reason: 'no' } : {};
@@ -511,7 +547,7 @@ class Run {
       buildControl(102, 'queryPending', Buffer.from(entry.id)),
     ];
     const message = await messageOf(sender, { controlSequence: query, reqSequence: [] }, key);
-    const outcome = await sendMessage(node, 'vault', message, undefined);
+    const outcome = await sendMessage(node, 'vault', message);
     const what = `${sender.name} collects ${nameOf(entry, this.#rules)}: ${outcome.kind} (${outcome.text})`;
     expect(expected.outcomes, what).toContain(outcome.kind);
     if (outcome.certificate === undefined) return what;
@@ -570,7 +606,7 @@ class Run {
       'client' in sender
         ? await messageOf(sender, { controlSequence }, makeKey())
         : await fullRequest({ controlSequence }, {});
-    const outcome = await sendMessage(node, victim.facts.home ?? 'lab', message, undefined);
+    const outcome = await sendMessage(node, victim.facts.home ?? 'lab', message);
     expect(outcome.kind, `${text}: ${outcome.text}`).toBe(isAllowed ? 'issued' : 'refused');
     if (isAllowed) this.#rules.revoked(victim.facts.id);
     return `${text}: ${outcome.text}`;
@@ -626,7 +662,7 @@ const nameOf = (entry: Queued, { queue }: Rules): string => `request ${queue.ind
 
 function ownNamesOf({ facts }: Sender): Names {
   if (facts.kind === 'certificate') return facts.own;
-  return { subject: `CN=${facts.kind === 'token' ? facts.clientId : facts.identification}`, sans: [] };
+  return { subject: `CN=${facts.kind === 'secret' ? facts.identification : facts.clientId}`, sans: [] };
 }
 
 /** What a list of steps did, and how it failed. */

@@ -1,13 +1,12 @@
 /** Signing in to the console at an OpenID provider, in a browser. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Estuary, section } from '../support/estuary.ts';
 import { freePort } from '../support/ports.ts';
 import { requires } from '../support/requires.ts';
-import { TokenIssuer, WEB_CLIENT, WEB_SECRET } from '../support/token-issuer.ts';
+import { TokenIssuer } from '../support/token-issuer.ts';
 import { startBrowser, Window } from './browser.ts';
+import { oidcSection } from './world.ts';
 
 const SESSION = '__Host-estuary-session';
 const STATE = '__Host-estuary-oidc';
@@ -23,16 +22,8 @@ describe.skipIf(!requires('chromium'))('single sign-on', () => {
     await issuer.serve({ redirectUri, groups: { ada: ['pki-team'], mallory: ['others'] } });
     estuary = await Estuary.start({
       configure: (config, dir) => {
-        writeFileSync(join(dir, 'idp-ca.pem'), issuer.ca);
-        writeFileSync(join(dir, 'oidc-secret'), WEB_SECRET, { mode: 0o600 });
-        const oidc = {
-          issuer: issuer.url,
-          client_id: WEB_CLIENT,
-          client_secret_file: 'oidc-secret',
-          trust_anchors: 'idp-ca.pem',
-          redirect_url: redirectUri,
-          roles: { 'pki-team': { roles: ['ra'], labels: ['lab'] } },
-        };
+        const roles = { 'pki-team': { roles: ['ra'], labels: ['lab'] } };
+        const oidc = oidcSection(issuer, dir, redirectUri, roles);
         Object.assign(section(config, 'admin'), { port, oidc });
       },
     });

@@ -1,13 +1,16 @@
 /** A server with data of every kind, for the tests of the console. */
 import { createHash, randomBytes, X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';
 import { makeKey, onTheWire, simpleCsr, type TestKey } from '../support/csr.ts';
 import { caSection, Estuary, hashOtpsCheaply, itemsOf, section } from '../support/estuary.ts';
+import { type TokenIssuer, WEB_CLIENT, WEB_SECRET } from '../support/token-issuer.ts';
 
 export const ROLES = ['ra', 'auditor', 'operator'] as const;
 export type OneRole = (typeof ROLES)[number];
+
+type Configure = (config: TomlTable, dir: string) => void;
 
 export interface World {
   readonly estuary: Estuary;
@@ -16,11 +19,15 @@ export interface World {
   readonly key: TestKey;
 }
 
-export async function makeWorld(): Promise<World> {
+/** @param more what a test adds to the configuration */
+export async function makeWorld(more: Configure = () => undefined): Promise<World> {
   const made = Object.fromEntries([...ROLES, 'nobody'].map((role) => [role, randomBytes(24).toString('hex')]));
   const estuary = await Estuary.start({
     listeners: ['est', 'admin', 'publication'],
-    configure: (config, dir) => configure(config, dir, made),
+    configure: (config, dir) => {
+      configure(config, dir, made);
+      more(config, dir);
+    },
   });
   const token = (role: string): string => made[role] ?? '';
   const tokens = {
@@ -42,7 +49,9 @@ function configure(config: TomlTable, dir: string, tokens: Readonly<Record<strin
     port: 0,
     base_url: 'http://pki.factory.example',
   });
-  Object.assign(caSection(config, 1), { approval: 'manual', approvals: 2 });
+  Object.assign(caSection(config, 1), { approval: 'manual', approvals: 2, profile: { validity_days: 5 } });
+  const mail = { kind: 'smtp', host: 'localhost', security: 'none', from: 'est@factory.example' };
+  config['notifications'] = [{ ...mail, name: 'operators', to: ['pki@factory.example'] }];
   const { publicKey } = new X509Certificate(readFileSync(join(dir, 'admin/client.pem')));
   const spki_sha256 = createHash('sha256')
     .update(publicKey.export({ format: 'der', type: 'spki' }))
@@ -89,6 +98,12 @@ export async function settle(world: World): Promise<void> {
   const [valve] = itemsOf(json);
   await estuary.admin('POST', `/admin/certificates/${String(valve?.['serial'])}/revoke`, { reason: 'keyCompromise' });
   for (const id of ['robot-4', 'robot-5']) await estuary.otp({ client_id: id });
+  const by = new Date(Date.now() + 5 * 86_400_000).toISOString();
+  await estuary.admin('POST', '/admin/renewals', {
+    filter: { ca: 'devices', subject: 'press' },
+    by,
+    reason: 'New root',
+  });
   const wrong = Buffer.from('stranger:wrong').toString('base64');
   for (let attempt = 0; attempt < 6; attempt++)
     await estuary.enroll(onTheWire(simpleCsr(world.key, 'stranger')), { headers: { Authorization: `Basic ${wrong}` } });
@@ -99,4 +114,12 @@ export async function firstItem({ estuary }: World, list: string): Promise<(fiel
   const { json } = await estuary.admin('GET', `${list}&order=desc`);
   const [item] = itemsOf(json);
   return (field) => String(item?.[field]);
+}
+
+/** `[admin.oidc]` for sign-in at a provider. @param roles for the groups of its accounts */
+export function oidcSection(issuer: TokenIssuer, dir: string, redirect_url: string, roles: object): TomlTable {
+  writeFileSync(join(dir, 'idp-ca.pem'), issuer.ca);
+  writeFileSync(join(dir, 'oidc-secret'), WEB_SECRET, { mode: 0o600 });
+  const files = { client_secret_file: 'oidc-secret', trust_anchors: 'idp-ca.pem' };
+  return { issuer: issuer.url, client_id: WEB_CLIENT, ...files, redirect_url, roles: { ...roles } };
 }

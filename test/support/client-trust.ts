@@ -1,7 +1,7 @@
 /** Snapshots of client trust from PEM and DER, as the configuration's files hold them. */
 import { ClientTrust } from '../../src/auth/mtls/client-trust.ts';
 import type { CrlSource } from '../../src/auth/mtls/revocation-lists.ts';
-import { parsePemCertificates } from '../../src/pki/x509/certificate.ts';
+import { parsePemCertificates, type Certificate } from '../../src/pki/x509/certificate.ts';
 import { parseCertificateList } from '../../src/pki/x509/crl.ts';
 
 export interface CrlFile {
@@ -15,6 +15,7 @@ export interface ClientTrustFiles {
   /** DER. */
   readonly intermediates?: readonly Buffer[];
   readonly crls?: readonly CrlFile[];
+  readonly proxies?: readonly Certificate[];
 }
 
 export function clientTrust({ trustAnchors, crls = [], ...rest }: ClientTrustFiles): Promise<ClientTrust> {

@@ -170,6 +170,7 @@ export class Estuary {
     method: string,
     path: string,
     body?: unknown,
+    token = this.adminToken,
   ): Promise<{ status: number; json: Record<string, unknown> }> {
     const answer = await call({
       port: this.#server.port('admin'),
@@ -177,7 +178,7 @@ export class Estuary {
       method,
       tls: { ca: this.root },
       headers: {
-        Authorization: `Bearer ${this.adminToken}`,
+        Authorization: `Bearer ${token}`,
         ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
       },
       ...(body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) }),

@@ -37,8 +37,11 @@ subjectKeyIdentifier = hash
 authorityKeyIdentifier = keyid
 `;
 
-/** @param folder of the fleet @returns once it listens */
-export async function startLibest(folder: string): Promise<{ readonly port: number; readonly process: ChildProcess }> {
+/** @param folder of the fleet @param options of estserver @returns once it listens */
+export async function startLibest(
+  folder: string,
+  options: readonly string[] = [],
+): Promise<{ readonly port: number; readonly process: ChildProcess }> {
   const own = join(folder, 'libest');
   mkdirSync(join(own, 'new'), { recursive: true });
   writeFileSync(join(own, 'index.txt'), '');
@@ -49,7 +52,7 @@ export async function startLibest(folder: string): Promise<{ readonly port: numb
   const [loader = '', ...rest] = program();
   const port = await freePort();
   const pair = ['-c', join(folder, 'tls', 'server.pem'), '-k', join(folder, 'tls', 'server.key')];
-  const child = spawn(loader, [...rest, ...pair, '-r', 'estrealm', '-n', '-p', String(port)], {
+  const child = spawn(loader, [...rest, ...pair, '-r', 'estrealm', '-n', ...options, '-p', String(port)], {
     cwd: own,
     stdio: 'ignore',
     env: {

@@ -1,9 +1,10 @@
 /** The CAs: how they are, what they stand under. */
 import { adminPath, call } from '../api/client.ts';
-import type { Ca } from '../api/types.ts';
+import type { Ca, OverviewRecord } from '../api/types.ts';
 import { link } from '../router.ts';
 import { may } from '../session.ts';
-import { Badge, Facts, Heading, Moment, Panel, saveFile } from '../ui/bits.tsx';
+import { Badge, type Fact, Facts, Heading, Moment, Panel, saveFile } from '../ui/bits.tsx';
+import { useEvents } from '../ui/events.ts';
 import { useLoad } from '../ui/load.ts';
 import { Show } from '../ui/states.tsx';
 import { RecordList, type Column } from '../ui/table.tsx';
@@ -90,6 +91,7 @@ function Details({ ca }: { readonly ca: Ca }) {
         >
           <Chain pems={ca.chain} />
         </Panel>
+        <CaHealth label={ca.ca ?? ca.label} />
         <Revocation label={ca.label} />
       </div>
       <Profile label={ca.label} />
@@ -97,3 +99,41 @@ function Details({ ca }: { readonly ca: Ca }) {
     </>
   );
 }
+
+/** Also of what the CA depends on: an HSM, or the CA to which requests go. */
+function CaHealth({ label }: { readonly label: string }) {
+  const { loaded, again } = useLoad('overview', (signal) => call<OverviewRecord>('/admin/overview', { signal }));
+  useEvents(['upstream.*', 'ca.*', 'config.*', 'service.*'], again);
+  return (
+    <Panel title="Health">
+      <Show of={loaded} again={again} lines={2}>
+        {({ health }) => {
+          const own = health?.cas.find((one) => one.label === label);
+          return (
+            <Facts
+              of={[
+                own !== undefined && [
+                  'State',
+                  <>
+                    <Badge of={own.health} /> {own.detail}
+                  </>,
+                ],
+                ...(health?.dependencies ?? []).flatMap(({ name, ca, up }): Fact[] =>
+                  ca === label ? [[DEPENDENCIES[name] ?? name, <Badge of={up ? 'ok' : 'down'} />]] : [],
+                ),
+              ]}
+            />
+          );
+        }}
+      </Show>
+    </Panel>
+  );
+}
+
+const DEPENDENCIES: Readonly<Record<string, string | undefined>> = {
+  hsm: 'HSM',
+  dogtag: 'Upstream CA (Dogtag)',
+  est: 'Upstream CA (EST)',
+  acme: 'Upstream CA (ACME)',
+  command: 'Upstream CA (command)',
+};

@@ -1,11 +1,15 @@
 /** The certificates that were issued: a search over all of them. */
+import { useState } from 'preact/hooks';
 import type { Certificate } from '../api/types.ts';
-import { route } from '../router.ts';
+import { link, route } from '../router.ts';
+import { may } from '../session.ts';
 import { Badge, Heading, Time } from '../ui/bits.tsx';
 import type { Filter } from '../ui/fields.tsx';
 import { RecordList, type Column } from '../ui/table.tsx';
+import { BulkRevoke } from './bulk.tsx';
 import { certificateLink } from './certificate-link.ts';
 import { CertificateDetails } from './certificate.tsx';
+import { isSelective, type Selection, selectionOf } from './filter-words.ts';
 
 const FILTERS: readonly Filter[] = [
   { name: 'subject', label: 'Subject', placeholder: 'any part' },
@@ -42,7 +46,10 @@ export const CERTIFICATE_COLUMNS: readonly Column<Certificate>[] = [
 const shortName = (name: string): string => name.replace(/^DNS:/, '');
 
 export function Certificates({ id }: { readonly id: string | undefined }) {
+  const [isRevoking, setRevoking] = useState(false);
+  const [version, setVersion] = useState(0);
   if (id !== undefined) return <CertificateDetails serial={id} />;
+  const selection = selectionOf(route.value.query);
   return (
     <>
       <Heading title="Certificates" lead="All issued certificates, the newest first." />
@@ -54,9 +61,31 @@ export function Certificates({ id }: { readonly id: string | undefined }) {
         columns={CERTIFICATE_COLUMNS}
         id={({ ca, serial }) => `${ca} ${serial}`}
         file="certificates.csv"
+        version={version}
+        tools={
+          may('ra') &&
+          isSelective(selection) && <SelectionTools selection={selection} revoke={() => setRevoking(true)} />
+        }
         events={['certificate.*']}
         empty="No certificate matches."
       />
+      {isRevoking && (
+        <BulkRevoke filter={selection} onClose={() => setRevoking(false)} done={() => setVersion((n) => n + 1)} />
+      )}
+    </>
+  );
+}
+
+/** What can be done with all certificates that the filters leave. */
+function SelectionTools({ selection, revoke }: { readonly selection: Selection; readonly revoke: () => void }) {
+  return (
+    <>
+      <a class="button" href={link(['campaigns', 'new'], selection)}>
+        Replace …
+      </a>
+      <button type="button" onClick={revoke}>
+        Revoke …
+      </button>
     </>
   );
 }

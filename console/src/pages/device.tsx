@@ -1,8 +1,8 @@
-/** One device's whole story. */
+/** One device: its facts, its certificates and its history, and everything that can be done with it. */
 import { useState } from 'preact/hooks';
 import { adminPath, call, order } from '../api/client.ts';
 import type { DevicePage } from '../api/types.ts';
-import { go } from '../router.ts';
+import { go, link } from '../router.ts';
 import { may } from '../session.ts';
 import { Badge, Facts, Heading, Moment, Panel } from '../ui/bits.tsx';
 import { Confirm } from '../ui/dialog.tsx';
@@ -11,60 +11,73 @@ import { useLoad } from '../ui/load.ts';
 import { notify } from '../ui/notices.tsx';
 import { Show } from '../ui/states.tsx';
 import { Table } from '../ui/table.tsx';
+import { counted } from '../words.ts';
+import { BulkRevoke, revokeAll } from './bulk.tsx';
 import { CERTIFICATE_COLUMNS } from './certificates.tsx';
+import { DeviceForm } from './device-form.tsx';
 import { Timeline } from './history.tsx';
+import { ReasonField } from './revoke.tsx';
+import { NewToken } from './token-new.tsx';
 
 export function DeviceDetails({ id }: { readonly id: string }) {
   const { loaded, again } = useLoad(`device ${id}`, (signal) => call<DevicePage>(adminPath('devices', id), { signal }));
-  useEvents(['device.*', 'certificate.*', 'request.*', 'otp.*'], again);
+  useEvents(['device.*', 'certificate.*', 'request.*', 'otp.*', 'auth.*'], again);
   return (
     <>
       {loaded.state !== 'ready' && <Heading title={id} />}
       <Show of={loaded} again={again}>
-        {(device) => <Details device={device} changed={again} />}
+        {(device) => <Details key={device.id} device={device} changed={again} />}
       </Show>
     </>
   );
 }
 
+type Job = 'token' | 'edit' | 'revoke' | 'switch' | 'delete';
+
 function Details({ device, changed }: { readonly device: DevicePage; readonly changed: () => void }) {
-  const [asking, setAsking] = useState<'switch' | 'delete'>();
-  const close = () => setAsking(undefined);
-  const attributes = Object.entries(device.attributes);
+  const [job, setJob] = useState<Job>();
+  const close = () => setJob(undefined);
+  const done = () => {
+    close();
+    changed();
+  };
+  if (job === 'token') return <NewToken client={device.id} ca={device.ca ?? ''} onClose={done} />;
+  const button = (name: Job, words: string, kind = '') => (
+    <button type="button" class={kind} onClick={() => setJob(name)}>
+      {words}
+    </button>
+  );
   return (
     <>
       <Heading title={device.id} lead={<Badge of={device.enabled ? 'enabled' : 'disabled'} />}>
         {may('ra') && (
           <>
-            <button type="button" onClick={() => setAsking('switch')}>
-              {device.enabled ? 'Disable …' : 'Enable …'}
-            </button>
-            <button type="button" onClick={() => setAsking('delete')}>
-              Delete …
-            </button>
+            {button('edit', 'Edit')}
+            {isRevocable(device) && button('revoke', 'Revoke certificates …')}
+            {button('switch', device.enabled ? 'Disable …' : 'Enable …')}
+            {button('delete', 'Delete …')}
+            {button('token', 'New token', 'primary')}
           </>
         )}
       </Heading>
-      <div class="columns">
-        <Panel title="Device">
-          <Facts
-            of={[
-              ['CA', device.ca ?? 'any'],
-              ['Note', device.note],
-              ['Registered', <Moment at={device.created_at} />],
-              ['Changed', <Moment at={device.changed_at} />],
-              ['Ends', <Moment at={device.not_after} empty="never" />],
-              ...Object.entries(device.match ?? {}).map(([name, value]) => [`Match: ${name}`, value] as const),
-            ]}
-          />
-        </Panel>
-        <Panel title="Attributes">
-          {attributes.length === 0 ? <p class="fine">None.</p> : <Facts of={attributes} />}
-        </Panel>
-      </div>
-      <Panel title="Certificates">
+      {job === 'edit' ? (
+        <DeviceForm
+          device={device}
+          onClose={close}
+          done={() => {
+            notify(`${device.id} is changed.`);
+            done();
+          }}
+        />
+      ) : (
+        <FactsOf device={device} />
+      )}
+      <Panel
+        title="Certificates"
+        actions={<a href={link(['certificates'], { device: device.id })}>Show in the list</a>}
+      >
         {device.certificates.length === 0 ? (
-          <p class="fine">It has none yet.</p>
+          <p class="fine">No certificates yet.</p>
         ) : (
           <Table
             caption="Certificates"
@@ -74,12 +87,45 @@ function Details({ device, changed }: { readonly device: DevicePage; readonly ch
           />
         )}
       </Panel>
-      <Panel title="Its story">
-        <Timeline of={device} />
-      </Panel>
-      {asking === 'switch' && <Switch device={device} onClose={close} done={changed} />}
-      {asking === 'delete' && <Delete device={device} onClose={close} />}
+      <Timeline of={{ state: 'ready', value: device }} />
+      {job === 'revoke' && <BulkRevoke filter={{ device: device.id }} onClose={close} done={changed} />}
+      {job === 'switch' && <Switch device={device} onClose={close} done={changed} />}
+      {job === 'delete' && <Delete device={device} onClose={close} />}
     </>
+  );
+}
+
+const isRevocable = ({ certificates }: DevicePage): boolean => certificates.some(({ status }) => status === 'valid');
+
+function FactsOf({ device }: { readonly device: DevicePage }) {
+  const attributes = Object.entries(device.attributes);
+  const active = device.tokens.filter(({ status }) => status === 'active').length;
+  return (
+    <div class="columns">
+      <Panel title="Device">
+        <Facts
+          of={[
+            ['CA', device.ca ?? 'any'],
+            ['Note', device.note],
+            ['Registered', <Moment at={device.created_at} />],
+            ['Changed', <Moment at={device.changed_at} />],
+            ['Expires', <Moment at={device.not_after} empty="never" />],
+            may('ra') && [
+              'Active tokens',
+              active === 0 ? (
+                'none'
+              ) : (
+                <a href={link(['tokens'], { client_id: device.id, status: 'active' })}>{active}</a>
+              ),
+            ],
+            ...Object.entries(device.match ?? {}).map(([name, value]) => [`Match: ${name}`, value] as const),
+          ]}
+        />
+      </Panel>
+      <Panel title="Attributes">
+        {attributes.length === 0 ? <p class="fine">None.</p> : <Facts of={attributes} />}
+      </Panel>
+    </div>
   );
 }
 
@@ -89,10 +135,19 @@ interface SwitchProps {
   readonly done: () => void;
 }
 
-function Switch({ device: { id, enabled }, onClose, done }: SwitchProps) {
+/** Also what to do with a stolen device: its certificates and tokens. */
+function Switch({ device, onClose, done }: SwitchProps) {
+  const { id, enabled } = device;
+  const [revokes, setRevokes] = useState(false);
+  const [reason, setReason] = useState('unspecified');
   const verb = enabled ? 'Disable' : 'Enable';
+  const tokens = device.tokens.filter(({ status }) => status === 'active');
   const run = async () => {
     await order(adminPath('devices', id), { method: 'PATCH', body: { enabled: !enabled } });
+    if (revokes) {
+      await revokeAll({ device: id }, reason);
+      for (const token of tokens) await order(adminPath('otp', token.id), { method: 'DELETE' });
+    }
     notify(`${id} is ${enabled ? 'disabled' : 'enabled'}.`);
     done();
   };
@@ -100,22 +155,26 @@ function Switch({ device: { id, enabled }, onClose, done }: SwitchProps) {
     <Confirm title={`${verb} ${id}?`} verb={verb} danger={enabled} onClose={onClose} run={run}>
       <p>
         {enabled
-          ? 'It gets no certificate from now on. Those that it has stay valid; what waits for approval cannot be approved.'
-          : 'It may have certificates again.'}
+          ? 'It gets no certificates from now on, and its pending requests cannot be approved. Certificates that it has stay valid unless you revoke them.'
+          : 'It may get certificates again.'}
       </p>
+      {enabled && (
+        <label class="check">
+          <input type="checkbox" checked={revokes} onChange={(event) => setRevokes(event.currentTarget.checked)} />
+          Also revoke its {counted(validOf(device), 'valid certificate')} and {counted(tokens.length, 'active token')}
+        </label>
+      )}
+      {revokes && <ReasonField reason={reason} choose={setReason} />}
     </Confirm>
   );
 }
 
-function Delete({
-  device: { id, certificates },
-  onClose,
-}: {
-  readonly device: DevicePage;
-  readonly onClose: () => void;
-}) {
+const validOf = ({ certificates }: DevicePage): number =>
+  certificates.filter(({ status }) => status === 'valid').length;
+
+function Delete({ device, onClose }: { readonly device: DevicePage; readonly onClose: () => void }) {
+  const { id } = device;
   const [revokes, setRevokes] = useState(true);
-  const valid = certificates.filter(({ status }) => status === 'valid').length;
   const run = async () => {
     await order(adminPath('devices', id), { method: 'DELETE', query: { revoke: String(revokes) } });
     notify(`${id} is deleted.`);
@@ -123,13 +182,10 @@ function Delete({
   };
   return (
     <Confirm title={`Delete ${id}?`} verb="Delete the device" danger onClose={onClose} run={run}>
-      <p>
-        The device is forgotten, and gets no certificate any more. A later one of the same id is another one. There is
-        no way back.
-      </p>
+      <p>It gets no more certificates. A later device with this ID is another device. You cannot undo this.</p>
       <label class="check">
         <input type="checkbox" checked={revokes} onChange={(event) => setRevokes(event.currentTarget.checked)} />
-        Revoke its certificates, too ({valid} {valid === 1 ? 'is' : 'are'} valid)
+        Also revoke its {counted(validOf(device), 'valid certificate')}
       </label>
     </Confirm>
   );

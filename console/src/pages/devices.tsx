@@ -1,4 +1,5 @@
 /** The inventory: the devices that may have certificates. */
+import { useState } from 'preact/hooks';
 import type { Device } from '../api/types.ts';
 import { link, route } from '../router.ts';
 import { may } from '../session.ts';
@@ -7,11 +8,13 @@ import type { Filter } from '../ui/fields.tsx';
 import { CsvImport } from '../ui/import.tsx';
 import { NotForRole } from '../ui/not-for-role.tsx';
 import { RecordList, type Column } from '../ui/table.tsx';
+import { given } from '../ui/text-fields.tsx';
+import { BulkDisable } from './bulk.tsx';
 import { DeviceDetails } from './device.tsx';
 import { NewDevice } from './device-new.tsx';
 
 const FILTERS: readonly Filter[] = [
-  { name: 'id', label: 'Device', placeholder: 'the whole ID' },
+  { name: 'search', label: 'Device', placeholder: 'a part of the ID, the note or the certificate of another CA' },
   {
     name: 'enabled',
     label: 'State',
@@ -39,12 +42,16 @@ const COLUMNS: readonly Column<Device>[] = [
 ];
 
 export function Devices({ id }: { readonly id: string | undefined }) {
+  const [isDisabling, setDisabling] = useState(false);
+  const [version, setVersion] = useState(0);
   if ((id === 'new' || id === 'import') && !may('ra'))
     return <NotForRole title={id === 'new' ? 'New device' : 'Import devices'} roles={['ra']} />;
   if (id === 'new') return <NewDevice />;
   if (id === 'import') return <DeviceImport />;
   // A device may have any ID, also `new`.
   if (id === 'id') return <DeviceDetails id={route.value.path[2] ?? ''} />;
+  const { search, ca } = route.value.query;
+  const selection = given({ search, ca });
   return (
     <>
       <Heading title="Devices" lead="Registered devices, which may have certificates.">
@@ -68,8 +75,20 @@ export function Devices({ id }: { readonly id: string | undefined }) {
         id={(device) => device.id}
         file="devices.csv"
         events={['device.*']}
+        version={version}
+        tools={
+          may('ra') &&
+          Object.keys(selection).length > 0 && (
+            <button type="button" onClick={() => setDisabling(true)}>
+              Disable …
+            </button>
+          )
+        }
         empty="No registered device matches."
       />
+      {isDisabling && (
+        <BulkDisable filter={selection} onClose={() => setDisabling(false)} done={() => setVersion((n) => n + 1)} />
+      )}
     </>
   );
 }
@@ -78,7 +97,7 @@ function DeviceImport() {
   const changes = route.value.query['mode'] === 'upsert';
   return (
     <>
-      <Heading title="Import devices" lead="A line for each device.">
+      <Heading title="Import devices" lead="A row for each device.">
         <a class="button" href={link(['devices', 'import'], { mode: changes ? undefined : 'upsert' })}>
           {changes ? 'Create new devices only' : 'Change known devices'}
         </a>
@@ -90,19 +109,20 @@ function DeviceImport() {
         key={changes ? 'upsert' : 'create'}
         path="/admin/devices"
         query={{ mode: changes ? 'upsert' : 'create' }}
-        things="devices"
+        thing="device"
+        name="id"
         file="imported-devices.csv"
         example={'id,ca,note,attributes.site\ndevice-1,,press,hall 4'}
         hint={
           <>
             Columns: <code>id ca enabled not_after note</code>, the <code>match.*</code> columns,{' '}
-            <code>attributes.NAME</code>. At most 10,000 lines. An empty cell changes nothing.
+            <code>attributes.NAME</code>. At most 10,000 rows. An empty cell changes nothing.
           </>
         }
         warning={
           changes
             ? 'These devices can get certificates. Known devices change only in the columns that have a value.'
-            : 'These devices can get certificates. Rows with a known id are rejected.'
+            : 'These devices can get certificates. Rows with a known ID are rejected.'
         }
       />
     </>

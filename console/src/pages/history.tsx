@@ -1,96 +1,149 @@
-/** What is known to have happened to one thing, on a time line. */
+/** The history of one thing, as a timeline. */
+import { useState } from 'preact/hooks';
 import { call } from '../api/client.ts';
 import type { HistoryRecord } from '../api/types.ts';
 import { link } from '../router.ts';
 import { may } from '../session.ts';
-import { Badge, Moment, Panel } from '../ui/bits.tsx';
+import { type Fact, Facts, Moment, Panel } from '../ui/bits.tsx';
 import { useEvents } from '../ui/events.ts';
-import { useLoad } from '../ui/load.ts';
+import { type Loaded, useLoad } from '../ui/load.ts';
 import { Show } from '../ui/states.tsx';
 import { certificateLink } from './certificate-link.ts';
+import { type Happened, inWords } from './history-words.ts';
 
 interface Happening {
   readonly id: string;
   readonly at: string;
   readonly what: string;
-  readonly outcome?: string;
-  readonly detail: string;
-  readonly href?: string;
+  readonly failed: boolean;
+  readonly href?: string | undefined;
+  /** What identifies it in the API and the log. */
+  readonly raw: readonly Fact[];
 }
 
-/** The newest first. */
-export function Timeline({ of }: { readonly of: HistoryRecord }) {
-  const all = story(of);
-  if (all.length === 0) return <p class="fine">Nothing is on record.</p>;
+/** The newest first, in words; the identifiers on request. */
+export function Timeline({ of }: { readonly of: Loaded<HistoryRecord> }) {
+  const [isRaw, setRaw] = useState(false);
+  return (
+    <Panel
+      title="History"
+      actions={
+        <button type="button" class="quiet" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
+          Identifiers
+        </button>
+      }
+    >
+      <Show of={of} lines={3}>
+        {(history) => <Happenings of={story(history)} isRaw={isRaw} />}
+      </Show>
+    </Panel>
+  );
+}
+
+function Happenings({ of: all, isRaw }: { readonly of: readonly Happening[]; readonly isRaw: boolean }) {
+  if (all.length === 0) return <p class="fine">The store has no records of it.</p>;
   return (
     <ol class="timeline">
-      {all.map(({ id, at, what, outcome, detail, href }) => (
-        <li key={id} class={outcome === 'failure' ? 'bad' : ''}>
-          <p>
-            {href === undefined ? <strong>{what}</strong> : <a href={href}>{what}</a>}{' '}
-            {outcome === 'failure' && <Badge of="failure" />}
-          </p>
-          {detail !== '' && <p class="detail">{detail}</p>}
+      {all.map(({ id, at, what, failed, href, raw }) => (
+        <li key={id} class={failed ? 'bad' : ''}>
+          <p>{href === undefined ? <strong>{what}</strong> : <a href={href}>{what}</a>}</p>
           <p class="fine">
             <Moment at={at} />
           </p>
+          {isRaw && <Facts of={raw} />}
         </li>
       ))}
     </ol>
   );
 }
 
+/** Records of the store only where no event reports them: the audit log may be shorter. */
 function story({ certificates, tokens, requests, events }: HistoryRecord): Happening[] {
+  const has = (type: string, of: Partial<Happened>) =>
+    events.some(
+      (event) => event.type === type && Object.entries(of).every(([name, value]) => Reflect.get(event, name) === value),
+    );
+  const certificateOnly = certificates.filter(({ serial }) => !has('certificate.issued', { serial }));
+  const tokenOnly = tokens.filter(({ id }) => !has('otp.created', { token: id }));
+  const requestOnly = requests.filter(({ id }) => !has('request.queued', { request_id: id }));
   return [
-    ...events.map(happening),
-    ...certificates.map((one) => ({
+    ...events.map((event) => happening(event, requests)),
+    ...certificateOnly.map((one): Happening => ({
       id: `certificate ${one.ca} ${one.serial}`,
       at: one.not_before,
-      what: 'certificate',
-      detail: `${one.subject}, until ${one.not_after.slice(0, 10)}: ${one.status}`,
+      what: `Certificate issued until ${one.not_after.slice(0, 10)}`,
+      failed: false,
       href: certificateLink(one),
+      raw: [
+        ['Subject', one.subject],
+        ['Serial number', <code>{one.serial}</code>],
+        ['Request', <code>{one.request_id}</code>],
+      ],
     })),
-    ...tokens.map((one) => ({
+    ...tokenOnly.map((one): Happening => ({
       id: `token ${one.id}`,
       at: one.created_at,
-      what: 'token',
-      detail: `for ${one.client_id}, ${one.uses} of ${one.max_uses} uses: ${one.status}`,
-      ...(may('ra') ? { href: link(['tokens'], { client_id: one.client_id }) } : {}),
+      what: `Token created until ${one.expires_at.slice(0, 10)}: ${one.status}`,
+      failed: false,
+      href: tokenLink(one.client_id),
+      raw: [
+        ['Token', <code>{one.id}</code>],
+        ['Client', one.client_id],
+      ],
     })),
-    ...requests.map((one) => ({
+    ...requestOnly.map((one): Happening => ({
       id: `request ${one.id}`,
       at: one.created_at,
-      what: 'request',
-      detail: `${one.operation}, ${one.subject}: ${one.status}`,
+      what: `Request waits for approval: ${one.status}`,
+      failed: false,
       href: link(['requests', one.id]),
+      raw: [
+        ['Request', <code>{one.id}</code>],
+        ['Subject', one.subject],
+      ],
     })),
   ].sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
 }
 
-/** An audit record as something that happened. */
-function happening({ seq, node, time, type, outcome, subject, detail }: HistoryRecord['events'][number]): Happening {
-  const who = subject === undefined ? [] : [subject];
+const tokenLink = (client_id: string): string | undefined => (may('ra') ? link(['tokens'], { client_id }) : undefined);
+
+/** Leads to the certificate or the request, otherwise to the record. */
+function hrefOf(
+  { type, serial, ca, request_id = '', seq, time }: Happened,
+  requests: HistoryRecord['requests'],
+): string | undefined {
+  if (type.startsWith('certificate.') && serial !== undefined) return link(['certificates', serial], { ca });
+  if (type.startsWith('request.') && requests.some(({ id }) => id === request_id))
+    return link(['requests', request_id]);
+  return may('auditor') ? link(['audit', String(seq)], { at: time }) : undefined;
+}
+
+function happening(of: Happened, requests: HistoryRecord['requests']): Happening {
+  const { seq, node, time, type, outcome, subject, ca, serial, request_id, token, address, detail } = of;
   return {
     id: `audit ${node ?? ''} ${seq}`,
     at: time,
-    what: type,
-    outcome,
-    detail: [...who, ...(detail === undefined || detail === '' ? [] : [detail])].join(': '),
-    ...(may('auditor') ? { href: link(['audit', String(seq)]) } : {}),
+    what: inWords(of),
+    failed: outcome === 'failure',
+    href: hrefOf(of, requests),
+    raw: [
+      ['Record', `${seq}: ${type}`],
+      subject !== undefined && ['Who', subject],
+      ca !== undefined && ['CA', ca],
+      serial !== undefined && ['Serial number', <code>{serial}</code>],
+      request_id !== undefined && ['Request', <code>{request_id}</code>],
+      token !== undefined && ['Token', <code>{token}</code>],
+      address !== undefined && ['From', address],
+      detail !== undefined && ['Detail', detail],
+    ],
   };
 }
 
-/** Of a request, and so of the certificate that it came to: everything from the first look at it to a revocation. */
+/** Of a request and its certificate, from the first record to a revocation. */
 export function History({ request }: { readonly request: string }) {
   const { loaded, again } = useLoad(`history ${request}`, (signal) =>
     call<HistoryRecord>('/admin/history', { query: { request_id: request }, signal }),
   );
   useEvents(['certificate.*', 'request.*'], again);
-  return (
-    <Panel title="History">
-      <Show of={loaded} again={again} lines={3}>
-        {(history) => <Timeline of={history} />}
-      </Show>
-    </Panel>
-  );
+  return <Timeline of={loaded} />;
 }

@@ -3,7 +3,8 @@ import { useState } from 'preact/hooks';
 import { call, toApiError, type ApiError } from '../api/client.ts';
 import type { Verdict } from '../api/types.ts';
 import { Heading, Panel } from '../ui/bits.tsx';
-import { Field, LabelField, submitted, valueOf } from '../ui/fields.tsx';
+import { Field, submitted, valueOf } from '../ui/fields.tsx';
+import { LabelField } from '../ui/text-fields.tsx';
 import { Empty, Loading, Problem } from '../ui/states.tsx';
 import { VerdictFacts } from './verdict.tsx';
 
@@ -106,7 +107,7 @@ function Question({ ask }: { readonly ask: (form: HTMLFormElement) => void }) {
           />
         )}
       </Field>
-      <LabelField />
+      <LabelField name="ca" label="CA" required />
       <Field label="Sent by" name="kind">
         {(attributes) => (
           <select

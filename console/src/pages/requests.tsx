@@ -7,6 +7,7 @@ import { RecordList, type Column } from '../ui/table.tsx';
 import { RequestDetails } from './request.tsx';
 
 const FILTERS: readonly Filter[] = [
+  { name: 'search', label: 'Request', placeholder: 'a part of a name, or the ID' },
   { name: 'requester', label: 'Requester', placeholder: 'the whole' },
   { name: 'status', label: 'State', options: ['pending', 'approved', 'issued', 'rejected', 'failed', 'expired'] },
   { name: 'ca', label: 'CA', kind: 'label' },

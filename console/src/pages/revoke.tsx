@@ -8,16 +8,37 @@ import { startOfDay } from '../ui/time.ts';
 import { timeZone } from '../preferences.ts';
 
 const REASONS: readonly (readonly [name: string, words: string])[] = [
-  ['unspecified', 'no reason given'],
-  ['keyCompromise', 'the key is known to others'],
-  ['superseded', 'there is a newer certificate'],
-  ['cessationOfOperation', 'the device is out of use'],
-  ['affiliationChanged', 'its name is not right any more'],
-  ['privilegeWithdrawn', 'it may not have it any more'],
+  ['unspecified', 'no reason'],
+  ['keyCompromise', 'others may have the key'],
+  ['superseded', 'a newer certificate replaces it'],
+  ['cessationOfOperation', 'the device is no longer used'],
+  ['affiliationChanged', 'its name is no longer right'],
+  ['privilegeWithdrawn', 'it lost the right to the certificate'],
   ['certificateHold', 'on hold until it is released'],
-  ['cACompromise', 'the CA’s key is known to others'],
-  ['aACompromise', 'the attribute authority’s key is known to others'],
+  ['cACompromise', 'others may have the key of the CA'],
+  ['aACompromise', 'others may have the key of the attribute authority'],
 ];
+
+interface ReasonProps {
+  readonly reason: string;
+  readonly choose: (reason: string) => void;
+}
+
+export function ReasonField({ reason, choose }: ReasonProps) {
+  return (
+    <Field label="Reason" name="reason">
+      {(attributes) => (
+        <select {...attributes} onChange={(event) => choose(event.currentTarget.value)}>
+          {REASONS.map(([name, words]) => (
+            <option key={name} value={name} selected={name === reason}>
+              {name}: {words}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
 
 interface RevokeProps {
   readonly certificate: Certificate;
@@ -63,22 +84,8 @@ export function RevokeCertificate({ certificate, onClose, done }: RevokeProps) {
         <code>{serial}</code>) authenticates nobody from now on and will be in the CA’s next CRL. Only a hold can be
         reversed.
       </p>
-      <Field label="Reason" name="reason">
-        {(attributes) => (
-          <select {...attributes} onChange={(event) => setReason(event.currentTarget.value)}>
-            {REASONS.map(([name, words]) => (
-              <option key={name} value={name} selected={name === reason}>
-                {name}: {words}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
-      <Field
-        label="Not to be trusted since"
-        name="since"
-        hint="If known: the day from which on the key may have been with others."
-      >
+      <ReasonField reason={reason} choose={setReason} />
+      <Field label="Invalid since" name="since" hint="If known: the day since when the key may be compromised.">
         {(attributes) => (
           <input {...attributes} type="date" value={since} onInput={(event) => setSince(event.currentTarget.value)} />
         )}

@@ -6,26 +6,24 @@ import { CsvImport } from '../ui/import.tsx';
 export function BulkTokens() {
   return (
     <>
-      <Heading
-        title="Many tokens"
-        lead="A line for each device. The answer holds the tokens, and is the only one that does."
-      >
+      <Heading title="Many tokens" lead="A row for each device. Only the results show the tokens.">
         <a class="button" href={link(['tokens'])}>
           Back
         </a>
       </Heading>
       <CsvImport
         path="/admin/otp/bulk"
-        things="tokens"
+        thing="token"
+        name="client_id"
         file="tokens.csv"
         example={'client_id,max_uses,expires_at,ca\ndevice-1,1,,'}
         hint={
           <>
-            With a first line of column names: <code>client_id,max_uses,expires_at,ca</code>; all but the first may be
-            left out. At most 10,000 lines.
+            The first line has the column names <code>client_id,max_uses,expires_at,ca</code>. Only the first column is
+            required. At most 10,000 rows.
           </>
         }
-        warning="Whoever holds one of these tokens gets a certificate with it. They are shown once: save the answer before you leave the page."
+        warning="Each token gives a certificate to its holder. They are shown once: save the results before you leave the page."
         hidden={['token', 'id', 'uses', 'status']}
       />
     </>

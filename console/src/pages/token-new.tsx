@@ -1,21 +1,35 @@
-/** Creates a token and shows it, the only time: with commands that use it, and a code to scan. */
+/** Creates a token and shows it once, with commands that use it and a QR code. */
 import { useState } from 'preact/hooks';
 import { call, toApiError, type ApiError } from '../api/client.ts';
 import type { CreatedToken } from '../api/types.ts';
-import { link } from '../router.ts';
+import { go } from '../router.ts';
 import { CopyLine, Facts, Heading, Moment, Panel } from '../ui/bits.tsx';
-import { Field, LabelField, submitted, valueOf } from '../ui/fields.tsx';
+import { Field, submitted, valueOf } from '../ui/fields.tsx';
 import { QrCode } from '../ui/qr.tsx';
+import { LabelField } from '../ui/text-fields.tsx';
+import { counted } from '../words.ts';
 import { qrText, readyLines } from '../../../src/ready-lines.ts';
 import { estAddress, saveEstAddress, shownEstUrl } from '../est-address.ts';
 
-export function NewToken() {
-  const [made, setMade] = useState<{ readonly token: CreatedToken; readonly ca: string }>();
-  if (made !== undefined) return <MadeToken token={made.token} ca={made.ca} another={() => setMade(undefined)} />;
-  return <TokenForm made={(token, ca) => setMade({ token, ca })} />;
+interface NewTokenProps {
+  /** For a device: its ID and its label. */
+  readonly client?: string;
+  readonly ca?: string;
+  readonly onClose?: () => void;
 }
 
-function TokenForm({ made }: { readonly made: (token: CreatedToken, ca: string) => void }) {
+export function NewToken({ client = '', ca = '', onClose = () => go(['tokens']) }: NewTokenProps) {
+  const [made, setMade] = useState<{ readonly token: CreatedToken; readonly ca: string }>();
+  if (made !== undefined)
+    return <MadeToken token={made.token} ca={made.ca} another={() => setMade(undefined)} onClose={onClose} />;
+  return <TokenForm client={client} ca={ca} onClose={onClose} made={(token, label) => setMade({ token, ca: label })} />;
+}
+
+interface TokenFormProps extends Required<NewTokenProps> {
+  readonly made: (token: CreatedToken, ca: string) => void;
+}
+
+function TokenForm({ client, ca: label, onClose, made }: TokenFormProps) {
   const [problem, setProblem] = useState<ApiError>();
   const [busy, setBusy] = useState(false);
   const submit = async (form: HTMLFormElement) => {
@@ -37,12 +51,12 @@ function TokenForm({ made }: { readonly made: (token: CreatedToken, ca: string) 
   };
   return (
     <>
-      <Heading title="New token" lead="The next page shows it once. No other page does." />
+      <Heading title="New token" lead="Only the next page shows it." />
       <form class="form panel" onSubmit={submitted((form) => void submit(form))}>
         <Field
           label="Client ID"
           name="client_id"
-          hint="The client ID of the device. The CA’s profile decides whether the certificate gets this name."
+          hint="The device that may use it. The profile of the CA can put this name into the certificate."
         >
           {(attributes) => (
             <input
@@ -53,19 +67,21 @@ function TokenForm({ made }: { readonly made: (token: CreatedToken, ca: string) 
               spellcheck={false}
               data-search
               autoFocus
+              readOnly={client !== ''}
+              defaultValue={client}
             />
           )}
         </Field>
         <div class="row">
-          <Field label="Certificates" name="max_uses" hint="The number of certificates that it is valid for.">
+          <Field label="Certificates" name="max_uses" hint="How many it can be used for.">
             {(attributes) => <input {...attributes} type="number" min={1} max={1000000} placeholder="as configured" />}
           </Field>
-          <Field label="Days" name="days" hint="The number of days until it expires.">
+          <Field label="Days" name="days" hint="Until it expires.">
             {(attributes) => (
               <input {...attributes} type="number" min={0.01} max={3652} step="any" placeholder="as configured" />
             )}
           </Field>
-          <LabelField any />
+          <LabelField name="ca" label="CA" value={label} />
         </div>
         {problem !== undefined && (
           <p class="field-problem" role="alert">
@@ -73,9 +89,9 @@ function TokenForm({ made }: { readonly made: (token: CreatedToken, ca: string) 
           </p>
         )}
         <div class="actions">
-          <a class="button" href={link(['tokens'])}>
+          <button type="button" onClick={onClose}>
             Cancel
-          </a>
+          </button>
           <button type="submit" class="primary" disabled={busy}>
             {busy ? 'Creating …' : 'Create the token'}
           </button>
@@ -85,15 +101,14 @@ function TokenForm({ made }: { readonly made: (token: CreatedToken, ca: string) 
   );
 }
 
-function MadeToken({
-  token,
-  ca,
-  another,
-}: {
+interface MadeTokenProps {
   readonly token: CreatedToken;
   readonly ca: string;
   readonly another: () => void;
-}) {
+  readonly onClose: () => void;
+}
+
+function MadeToken({ token, ca, another, onClose }: MadeTokenProps) {
   const [address, setAddress] = useState(estAddress());
   const enrollment = {
     est: shownEstUrl(address),
@@ -107,34 +122,30 @@ function MadeToken({
     <>
       <Heading title={`Token for ${token.client_id}`} lead="Copy it now. No other page shows it.">
         <button type="button" onClick={another}>
-          Another one
+          New token
         </button>
-        <a class="button primary" href={link(['tokens'])}>
+        <button type="button" class="primary" onClick={onClose}>
           Done
-        </a>
+        </button>
       </Heading>
       <div class="columns">
         <Panel title="Token">
           <CopyLine label="Token" text={token.token} secret />
           <Facts
             of={[
-              ['Valid for', `${token.max_uses} ${token.max_uses === 1 ? 'certificate' : 'certificates'}`],
+              ['For', counted(token.max_uses, 'certificate')],
               ['Expires', <Moment at={token.expires_at} />],
               ['CA', ca === '' ? 'any' : ca],
             ]}
           />
         </Panel>
-        <Panel title="Code to scan">
+        <Panel title="QR code">
           <QrCode text={qrText(enrollment)} title={`QR code with the token of ${token.client_id}`} />
-          <p class="fine">The code contains the server, the client ID and the token. Show it to nobody else.</p>
+          <p class="fine">It contains the server, the client ID and the token. Keep it secret.</p>
         </Panel>
       </div>
-      <Panel title="Commands for the device">
-        <Field
-          label="EST server"
-          name="address"
-          hint="The address that the server reports. Change it if devices use another one."
-        >
+      <Panel title="Commands">
+        <Field label="EST server" name="address" hint="Where devices reach it.">
           {(attributes) => (
             <input
               {...attributes}

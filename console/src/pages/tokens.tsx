@@ -12,7 +12,8 @@ import { BulkTokens } from './token-bulk.tsx';
 import { NewToken } from './token-new.tsx';
 
 const FILTERS: readonly Filter[] = [
-  { name: 'client_id', label: 'Client', placeholder: 'the whole client ID' },
+  { name: 'search', label: 'Client', placeholder: 'a part of the client ID' },
+  { name: 'client_id', label: 'Client ID', placeholder: 'the whole' },
   { name: 'status', label: 'State', options: ['active', 'consumed', 'expired', 'revoked'] },
 ];
 

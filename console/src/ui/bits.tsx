@@ -6,7 +6,7 @@ export { Moment, Time } from './clock.tsx';
 
 const GOOD = new Set(['valid', 'active', 'issued', 'success', 'ok', 'issue', 'enabled', 'current', 'alive']);
 const WAITING = new Set(['pending', 'approved', 'queue', 'degraded', 'overdue']);
-const BAD = new Set(['revoked', 'rejected', 'failed', 'failure', 'down', 'refuse', 'disabled']);
+const BAD = new Set(['revoked', 'rejected', 'failed', 'failure', 'down', 'refuse', 'disabled', 'failing']);
 
 /** A state, said in a word and underlined by a color. */
 export function Badge({ of }: { readonly of: string }) {

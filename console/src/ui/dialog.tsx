@@ -28,12 +28,14 @@ interface ConfirmProps {
   /** The button's word: what it does. */
   readonly verb: string;
   readonly danger?: boolean;
+  /** Nothing to do. */
+  readonly disabled?: boolean;
   readonly run: () => Promise<void>;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
 
-export function Confirm({ title, verb, danger = false, run, onClose, children }: ConfirmProps) {
+export function Confirm({ title, verb, danger = false, disabled = false, run, onClose, children }: ConfirmProps) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<ApiError>();
   const submit = async (event: Event) => {
@@ -61,7 +63,7 @@ export function Confirm({ title, verb, danger = false, run, onClose, children }:
           <button type="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" class={danger ? 'danger' : 'primary'} disabled={busy}>
+          <button type="submit" class={danger ? 'danger' : 'primary'} disabled={busy || disabled}>
             {busy ? 'Working …' : verb}
           </button>
         </footer>

@@ -4,7 +4,6 @@ import { useId } from 'preact/hooks';
 import { timeZone } from '../preferences.ts';
 import { go, route, setQuery } from '../router.ts';
 import { labels } from '../service.ts';
-import { labelsOf } from '../session.ts';
 import { Drop } from './drop.tsx';
 import { isNarrow } from './screen.ts';
 import { dateOf, startOfDay } from './time.ts';
@@ -32,34 +31,6 @@ export function Field({ label, name, hint, children }: FieldProps) {
         </p>
       )}
     </div>
-  );
-}
-
-interface LabelFieldProps {
-  readonly hint?: ComponentChildren;
-  /** Whether it may be left open. */
-  readonly any?: boolean;
-  readonly value?: string;
-}
-
-/** A label of the server to choose, named `ca`. A limited administrator has to choose one. */
-export function LabelField({ hint, any = false, value = '' }: LabelFieldProps) {
-  const offered = labels.value ?? [];
-  const choices = value === '' || offered.includes(value) ? offered : [...offered, value];
-  const isOpen = any && labelsOf('ra') === undefined;
-  return (
-    <Field label="CA" name="ca" {...(hint === undefined ? {} : { hint })}>
-      {(attributes) => (
-        <select {...attributes}>
-          {isOpen && <option value="">any</option>}
-          {choices.map((label) => (
-            <option key={label} value={label} selected={label === value}>
-              {label}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
   );
 }
 

@@ -1,10 +1,10 @@
-/** Imports a CSV: the server checks every row, the user confirms, and the server answers each row. */
+/** Imports a CSV: the server checks every row as soon as the file is there, the user starts the import, and each row gets a result. */
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { text, toApiError, type Query } from '../api/client.ts';
 import { parseCsv, type Csv } from '../csv.ts';
+import { counted } from '../words.ts';
 import { Panel, saveFile } from './bits.tsx';
-import { Confirm } from './dialog.tsx';
 import { Field } from './fields.tsx';
 import { Table } from './table.tsx';
 
@@ -14,42 +14,81 @@ interface ImportProps {
   /** The first line of the file. */
   readonly example: string;
   readonly hint: ComponentChildren;
-  /** What is made, in the plural. */
-  readonly things: string;
-  /** Of the answer, as a file. */
+  /** What is imported, in the singular. */
+  readonly thing: string;
+  /** The column that names it. */
+  readonly name: string;
+  /** Of the results. */
   readonly file: string;
   readonly warning: ComponentChildren;
-  /** Columns of the answer that the page does not show. */
+  /** Columns of the results that the page does not show. */
   readonly hidden?: readonly string[];
 }
 
 const SHOWN = 20;
 const REJECTED_SHOWN = 1000;
+/** Milliseconds after a change. */
+const DELAY = 400;
 
-export function CsvImport({ path, query, example, hint, things, file, warning, hidden = [] }: ImportProps) {
+type Checked =
+  | { readonly state: 'empty' | 'busy' }
+  | { readonly state: 'failed'; readonly message: string }
+  | { readonly state: 'ready'; readonly rejected: readonly Rejection[] };
+
+interface Rejection {
+  readonly row: string;
+  readonly name: string;
+  readonly message: string;
+}
+
+export function CsvImport({ path, query, example, hint, thing, name, file, warning, hidden = [] }: ImportProps) {
   const [source, setSource] = useState('');
   const [answer, setAnswer] = useState<string>();
-  const [checked, setChecked] = useState<string>();
-  const [problem, setProblem] = useState<string>();
+  const [checked, setChecked] = useState<Checked>({ state: 'empty' });
+  const [busy, setBusy] = useState(false);
   const csv = parseCsv(source);
-  if (answer !== undefined) return <Results answer={answer} file={file} hidden={hidden} things={things} />;
-  const send = (more: Query = {}) =>
-    text(path, { method: 'POST', csv: source, query: { ...query, ...more }, accept: 'text/csv' });
-  const check = async () => {
-    setProblem(undefined);
-    try {
-      setChecked(await send({ dry_run: 'true' }));
-    } catch (error) {
-      setProblem(toApiError(error).message);
+  const send = (more: Query = {}, signal?: AbortSignal) =>
+    text(path, { method: 'POST', csv: source, query: { ...query, ...more }, accept: 'text/csv', signal });
+  const fail = (error: unknown) => setChecked({ state: 'failed', message: toApiError(error).message });
+  useEffect(() => {
+    if (csv.rows.length === 0) {
+      setChecked({ state: 'empty' });
+      return undefined;
     }
-  };
+    setChecked({ state: 'busy' });
+    const abort = new AbortController();
+    const timer = setTimeout(() => {
+      send({ dry_run: 'true' }, abort.signal).then(
+        (result) => setChecked({ state: 'ready', rejected: rejections(result, csv, name) }),
+        (error: unknown) => {
+          if (!abort.signal.aborted) fail(error);
+        },
+      );
+    }, DELAY);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [source]);
+  if (answer !== undefined)
+    return <Results answer={answer} csv={csv} file={file} hidden={hidden} thing={thing} name={name} />;
   const take = async (files: FileList | null | undefined) => {
     try {
       setSource((await files?.[0]?.text()) ?? '');
     } catch (error) {
-      setProblem(toApiError(error).message);
+      fail(error);
     }
   };
+  const run = async () => {
+    setBusy(true);
+    try {
+      setAnswer(await send());
+    } catch (error) {
+      fail(error);
+    }
+    setBusy(false);
+  };
+  const valid = csv.rows.length - (checked.state === 'ready' ? checked.rejected.length : 0);
   return (
     <>
       <section
@@ -82,30 +121,26 @@ export function CsvImport({ path, query, example, hint, things, file, warning, h
             />
           )}
         </Field>
-        {problem !== undefined && <p class="field-problem">{problem}</p>}
+        {checked.state === 'failed' && (
+          <p class="field-problem" role="alert">
+            {checked.message}
+          </p>
+        )}
       </section>
-      {csv.rows.length > 0 && (
+      {checked.state === 'busy' && <p role="status">Checking {counted(csv.rows.length, 'row')} …</p>}
+      {checked.state === 'ready' && (
         <Panel
-          title={`Preview: ${csv.rows.length} ${things}`}
+          title={`${valid.toLocaleString('en')} of ${counted(csv.rows.length, 'row')} can be imported`}
           actions={
-            <button type="button" class="primary" onClick={() => void check()}>
-              Make {csv.rows.length} {things} …
+            <button type="button" class="primary" disabled={busy || valid === 0} onClick={() => void run()}>
+              {busy ? 'Importing …' : `Import ${counted(valid, thing)}`}
             </button>
           }
         >
-          <Preview csv={csv} caption="Preview" />
-        </Panel>
-      )}
-      {checked !== undefined && (
-        <Confirm
-          title={`Make ${csv.rows.length} ${things}?`}
-          verb={`Make ${csv.rows.length} ${things}`}
-          onClose={() => setChecked(undefined)}
-          run={async () => setAnswer(await send())}
-        >
           <p>{warning}</p>
-          <Rejected rows={rejected(checked)} />
-        </Confirm>
+          <Rejected of={checked.rejected} name={name} />
+          <Preview csv={csv} caption="The first rows" />
+        </Panel>
       )}
     </>
   );
@@ -114,11 +149,10 @@ export function CsvImport({ path, query, example, hint, things, file, warning, h
 interface PreviewProps {
   readonly csv: Csv;
   readonly caption: string;
-  readonly most?: number;
 }
 
-function Preview({ csv: { header, rows }, caption, most = SHOWN }: PreviewProps) {
-  const items = rows.slice(0, most).map((fields, n) => ({ n, fields }));
+function Preview({ csv: { header, rows }, caption }: PreviewProps) {
+  const items = rows.slice(0, SHOWN).map((fields, n) => ({ n, fields }));
   return (
     <>
       <Table
@@ -130,59 +164,72 @@ function Preview({ csv: { header, rows }, caption, most = SHOWN }: PreviewProps)
         items={items}
         id={({ n }) => String(n)}
       />
-      {rows.length > most && <p class="fine">and {rows.length - most} more</p>}
+      {rows.length > SHOWN && <p class="fine">and {counted(rows.length - SHOWN, 'more row')}</p>}
     </>
   );
 }
 
 const PROBLEM = ['row', 'code', 'message'];
 
-/** The rows of an answer that are rejected: number, code and message. */
-function rejected(answer: string): Csv['rows'] {
+/** The rejected rows of a result, with the name that the file has in that row. */
+function rejections(answer: string, source: Csv, name: string): readonly Rejection[] {
   const { header, rows } = parseCsv(answer);
-  const at = PROBLEM.map((name) => header.indexOf(name));
-  return rows.map((fields) => at.map((n) => fields[n] ?? '')).filter(([, code]) => code !== '');
+  const [row, code, message] = PROBLEM.map((one) => header.indexOf(one));
+  const at = source.header.indexOf(name);
+  return rows.flatMap((fields) => {
+    const value = (n: number | undefined): string => fields[n ?? -1] ?? '';
+    if (value(code) === '') return [];
+    const named = source.rows[Number(value(row)) - 1]?.[at] ?? '';
+    return [{ row: value(row), name: named, message: value(message) }];
+  });
 }
 
-function Rejected({ rows }: { readonly rows: Csv['rows'] }) {
-  if (rows.length === 0) return <p>All rows are valid.</p>;
+function Rejected({ of, name }: { readonly of: readonly Rejection[]; readonly name: string }) {
+  if (of.length === 0) return null;
   return (
     <>
-      <p>Rejected rows: {rows.length}</p>
-      <Preview csv={{ header: PROBLEM, rows }} caption="Rejected" most={REJECTED_SHOWN} />
+      <p class="field-problem">{counted(of.length, 'row')} rejected:</p>
+      <Table
+        caption="Rejected rows"
+        columns={[
+          { head: 'Row', cell: ({ row }) => row, kind: 'number' },
+          { head: name, cell: (one) => one.name },
+          { head: 'Problem', cell: ({ message }) => message, kind: 'name' },
+        ]}
+        items={of.slice(0, REJECTED_SHOWN)}
+        id={({ row }) => row}
+      />
     </>
   );
 }
 
 interface ResultsProps {
   readonly answer: string;
+  readonly csv: Csv;
   readonly file: string;
-  readonly things: string;
+  readonly thing: string;
+  readonly name: string;
   readonly hidden: readonly string[];
 }
 
-function Results({ answer, file, things, hidden }: ResultsProps) {
+function Results({ answer, csv, file, thing, name, hidden }: ResultsProps) {
   const { header, rows } = parseCsv(answer);
-  const codeAt = header.indexOf('code');
-  const failed = rows.filter((fields) => (fields[codeAt] ?? '') !== '');
-  const made = rows.filter((fields) => !failed.includes(fields));
-  const shown = header.filter((name) => !PROBLEM.includes(name) && !hidden.includes(name));
+  const code = header.indexOf('code');
+  const imported = rows.filter((fields) => (fields[code] ?? '') === '');
+  const rejected = rejections(answer, csv, name);
+  const shown = header.filter((one) => !PROBLEM.includes(one) && !hidden.includes(one));
+  const cells = (fields: readonly string[]) => shown.map((one) => fields[header.indexOf(one)] ?? '');
   return (
     <Panel
-      title={`${made.length} ${things} made${failed.length === 0 ? '' : `, ${failed.length} rejected`}`}
+      title={`Imported: ${counted(imported.length, thing)}`}
       actions={
         <button type="button" class="primary" onClick={() => saveFile(file, 'text/csv', answer)}>
-          Save the answer
+          Save the results
         </button>
       }
     >
-      {failed.length > 0 && <Rejected rows={rejected(answer)} />}
-      {made.length > 0 && (
-        <Preview
-          csv={{ header: shown, rows: made.map((fields) => shown.map((name) => fields[header.indexOf(name)] ?? '')) }}
-          caption="Made"
-        />
-      )}
+      <Rejected of={rejected} name={name} />
+      {imported.length > 0 && <Preview csv={{ header: shown, rows: imported.map(cells) }} caption="Imported" />}
     </Panel>
   );
 }

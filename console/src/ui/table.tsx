@@ -90,7 +90,7 @@ const PAGE = 50;
 const PATIENCE = 20;
 
 /** A page looks through so many rows and no more: where it found nothing among them, the next ones are looked through. */
-async function pageOf<T>(path: string, query: Query, signal?: AbortSignal): Promise<Page<T>> {
+export async function pageOf<T>(path: string, query: Query, signal?: AbortSignal): Promise<Page<T>> {
   let page = await call<Page<T>>(path, { query: { limit: PAGE, ...query }, signal });
   for (let n = 1; n < PATIENCE && page.items.length === 0 && page.next_cursor !== null; n++)
     page = await call<Page<T>>(path, { query: { limit: PAGE, ...query, cursor: page.next_cursor }, signal });

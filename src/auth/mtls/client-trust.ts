@@ -1,5 +1,5 @@
 /** The trusted issuers of client certificates: an immutable snapshot, which a reload replaces. */
-import { parseCertificate, pemOf, type Certificate } from '../../pki/x509/certificate.ts';
+import { isSameCertificate, parseCertificate, pemOf, type Certificate } from '../../pki/x509/certificate.ts';
 import { foldedName } from '../../pki/x509/name-matching.ts';
 import { findPath, type IssuerSource } from './path-building.ts';
 import { RevocationLists, type CrlSource } from './revocation-lists.ts';
@@ -12,6 +12,8 @@ interface ClientTrustInput {
   readonly crls?: readonly CrlSource[];
   /** Later additions: the chains of remote CAs. */
   readonly learned?: () => readonly Certificate[];
+  /** Certificates of proxies that forward client certificates. They authenticate nobody. */
+  readonly proxies?: readonly Certificate[];
 }
 
 /** Cached paths per snapshot, a few kilobytes each. */
@@ -32,16 +34,18 @@ export class ClientTrust {
   /** Validated paths by the end entity's fingerprint, least recently used first. */
   readonly #paths = new Map<string, readonly Certificate[]>();
   readonly #learned: () => readonly Certificate[];
+  readonly #proxies: readonly Certificate[];
 
   private constructor(
     anchors: readonly Certificate[],
     intermediates: readonly Certificate[],
     revocation: RevocationLists,
     links: ReadonlySet<string>,
-    learned: () => readonly Certificate[] = () => [],
+    { learned = () => [], proxies = [] }: Pick<ClientTrustInput, 'learned' | 'proxies'> = {},
   ) {
     this.#links = links;
     this.#learned = learned;
+    this.#proxies = proxies;
     this.anchors = anchors;
     this.revocation = revocation;
     this.#anchorFingerprints = new Set(anchors.map(({ fingerprint }) => fingerprint));
@@ -72,11 +76,15 @@ export class ClientTrust {
       for (const [i, issuer] of found.path.slice(1).entries()) links.add(linkOf(found.path[i] ?? helper, issuer));
     }
     const revocation = await RevocationLists.load(input.crls ?? [], paths);
-    return new ClientTrust(anchors, trusted, revocation, links, input.learned);
+    return new ClientTrust(anchors, trusted, revocation, links, input);
   }
 
   isAnchor(certificate: Certificate): boolean {
     return this.#anchorFingerprints.has(certificate.fingerprint);
+  }
+
+  isProxy(certificate: Certificate): boolean {
+    return this.#proxies.some((one) => isSameCertificate(one, certificate));
   }
 
   /** Whether it is an anchor, or one of our intermediates that chain to one. */

@@ -54,6 +54,7 @@ export async function validatePresented(
   const path = stillValid
     ? cached
     : await presented.path(trust, at, () => validPath(trust, presented, { at, now }, options.memory));
+  if (trust.isProxy(leaf)) throw unauthorized('CLIENT_CERTIFICATE_OF_PROXY', 'client certificate belongs to a proxy');
   checkEndEntity(leaf, at, options.purposes);
   checkRevocationLists(trust, path, now);
   return { certificate: leaf, path };

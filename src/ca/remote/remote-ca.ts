@@ -3,7 +3,7 @@
  * breaker, the call limit, the chain, and the comparison of the result with the request.
  */
 import { measured } from '../../dependency-calls.ts';
-import { describe, EstuaryError, failed, forbidden, unavailable } from '../../errors.ts';
+import { badRequest, describe, EstuaryError, failed, forbidden, unavailable } from '../../errors.ts';
 import { DerError } from '../../pki/der/der.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
 import { namesEqual } from '../../pki/x509/name.ts';
@@ -116,7 +116,12 @@ export class RemoteCa implements CaDriver {
   prepare(request: IssuanceRequest): Promise<PreparedIssuance> {
     return Promise.resolve().then(() => {
       const { csr, subject } = request;
-      if (csr === undefined || !namesEqual(csr.subject, subject))
+      if (csr === undefined)
+        throw badRequest(
+          'UPSTREAM_PKCS10_ONLY',
+          'This CA takes only a PKCS #10 request, exactly as the device signed it.',
+        );
+      if (!namesEqual(csr.subject, subject))
         throw forbidden(
           'SUBJECT_NOT_IN_CSR',
           'This CA uses the subject of the CSR, and the requester may not have this subject.',

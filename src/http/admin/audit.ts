@@ -51,6 +51,11 @@ export const AuditItem = Type.Object(
     token_expires_at: text('The new expiry date of the token.'),
     reason: text('Why a request or a credential was rejected, or a request expired.'),
     crl_number: Type.Optional(Type.Integer({ description: 'Of an issued CRL.' })),
+    days: Type.Optional(
+      Type.Integer({
+        description: 'Of a certificate or CA that expires: the reached number of days before its expiry.',
+      }),
+    ),
     detail: text('Text for people. Programs use the other fields.'),
     archived: Type.Optional(
       Type.Object(

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 
 import { validateClientCertificate } from '../../../src/auth/mtls/mtls.ts';
-import { makeCa, makeClient, NOT_AFTER } from '../../support/certificates.ts';
+import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
+import { ecdsaTwin, makeCa, makeClient, NOT_AFTER } from '../../support/certificates.ts';
 import { NOW, UNKNOWN } from '../chain.ts';
 import { clientTrust } from '../../support/client-trust.ts';
 import { crl, DAY, good, intermediate, pem, refusal, root } from './crl-support.ts';
@@ -36,6 +37,18 @@ describe('ClientTrust: what is given to TLS', () => {
     const forged = await makeClient('CN=a', impostor);
     await expect(validateClientCertificate(trust, forged.der, [impostor.der], NOW)).rejects.toThrow(UNKNOWN);
   });
+});
+
+test('the certificate of a proxy authenticates nobody: in neither encoding, and not after its expiry', async () => {
+  const current = await makeClient('CN=proxy', root);
+  const former = await makeClient('CN=proxy', root, { notBefore: NOW - 90 * DAY, notAfter: NOW - DAY });
+  const trust = await clientTrust({
+    trustAnchors: pem(root),
+    proxies: [current, former].map(({ der }) => parseCertificate(der)),
+  });
+  for (const { der } of [current, former])
+    for (const encoded of [der, ecdsaTwin(der)])
+      expect(await refusal(trust, { der: encoded }, NOW, 10 * 86_400)).toBe('client certificate belongs to a proxy');
 });
 
 describe('renewal_grace_days: a certificate expired a short time ago', () => {

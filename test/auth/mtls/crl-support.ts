@@ -23,7 +23,7 @@ export const crl = async (issuer: Issuer, spec: CrlSpec = {}): Promise<CrlFile> 
 /** The error for a certificate, or undefined. */
 export async function refusal(
   trust: ClientTrust,
-  leaf: Issuer,
+  leaf: Pick<Issuer, 'der'>,
   now = NOW,
   expiredGraceSeconds = 0,
 ): Promise<string | undefined> {

@@ -37,14 +37,21 @@ describe('a remote driver', () => {
     expect(await problems(command)).toEqual([]);
   });
 
+  const dogtag =
+    'driver = "dogtag"\n[ca.dogtag]\nurls = ["https://pki:8443"]\ntrust_anchors = "ca/root.pem"\nprofile = "x"\nclient_certificate = "ra.pem"\nclient_key = "ra.key"';
+
   test.each([
-    ['subject.template', 'profile.subject.template = "CN={id}"'],
-    ['san.add', 'profile.san.add = ["dns:{id}.example.com"]'],
-  ])('%s is refused, because the CSR goes on as it was signed', async (key, line) => {
-    const [found, ...others] = await problems(command.replace('[ca.command]', `${line}\n[ca.command]`));
-    expect(found).toContain(`profile.${key}`);
-    expect(found).toContain('the upstream CA uses the names of the CSR');
-    expect(others).toEqual([]);
+    ['est', est],
+    ['acme', acme('challenge = "none"')],
+    ['command', command],
+    ['dogtag', dogtag],
+  ])('%s refuses subject.template and san.add, because the CSR goes on as it was signed', async (_, table) => {
+    const profile = '[ca.profile]\nsubject.template = "CN={id}"\nsan.add = ["dns:{id}.example.com"]\nsan.dns = [".*"]';
+    const found = await problems(`${table}\n${profile}`);
+    for (const key of ['subject.template', 'san.add'])
+      expect(found).toContainEqual(
+        expect.stringMatching(`profile.${key}: is given, and (the upstream CA|Dogtag) uses the names of the CSR`),
+      );
   });
 
   test('est without credentials is refused', async () => {

@@ -3,25 +3,27 @@
  * stated once more without any code of the server: what each requester and administrator may get, after all that happened so far.
  */
 
-export const LABELS = ['devices', 'lab', 'shop', 'desk', 'plant', 'vault'] as const;
+export const LABELS = ['devices', 'lab', 'shop', 'desk', 'plant', 'hall', 'vault'] as const;
 export type Label = (typeof LABELS)[number];
 type CaName = 'devices' | 'lab';
 
 interface LabelRules {
   readonly ca: CaName;
-  /** All methods without it. */
-  readonly methods?: readonly ('mtls' | 'otp' | 'cmc')[];
+  readonly methods: readonly ('mtls' | 'otp' | 'ldap' | 'jwt' | 'cmc')[];
   readonly devices?: 'required';
   readonly approval?: 'manual';
 }
+/** One-time passwords and the directory both use Basic credentials. */
+const MOST = ['mtls', 'otp', 'jwt', 'cmc'] as const;
 /** `lab` has several labels on its key, so a certificate counts at the label only that the store recorded it for. */
 export const RULES: Readonly<Record<Label, LabelRules>> = {
-  devices: { ca: 'devices' },
-  lab: { ca: 'lab' },
-  shop: { ca: 'lab', methods: ['mtls'] },
+  devices: { ca: 'devices', methods: MOST },
+  lab: { ca: 'lab', methods: MOST },
+  shop: { ca: 'lab', methods: ['mtls', 'ldap'] },
   desk: { ca: 'lab', methods: ['otp', 'cmc'] },
-  plant: { ca: 'lab', devices: 'required' },
-  vault: { ca: 'lab', devices: 'required', approval: 'manual' },
+  plant: { ca: 'lab', methods: MOST, devices: 'required' },
+  hall: { ca: 'lab', methods: ['mtls', 'ldap', 'jwt', 'cmc'], devices: 'required' },
+  vault: { ca: 'lab', methods: MOST, devices: 'required', approval: 'manual' },
 };
 
 /** A subject (RFC 4514) and DNS names. */
@@ -42,6 +44,15 @@ export interface TokenFacts {
   readonly clientId: string;
   readonly uses: number;
   readonly limitedTo?: Label;
+}
+/** A password of the directory, or a token of the identity provider. */
+export interface NamedFacts {
+  readonly kind: 'named';
+  readonly method: 'ldap' | 'jwt';
+  /** As the directory or the provider gives it. */
+  readonly clientId: string;
+  /** The password is wrong, or the token is not for this server. */
+  readonly isWrong?: true;
 }
 export interface SecretFacts {
   readonly kind: 'secret';
@@ -64,8 +75,10 @@ export interface CertificateFacts {
   readonly ra?: 'own' | 'configured';
   /** The requester that it was issued to. */
   readonly issuedTo?: string;
+  /** Of a proxy that forwards certificates. It authenticates nobody, although a trusted CA issued it. */
+  readonly isProxy?: true;
 }
-export type Facts = TokenFacts | SecretFacts | CertificateFacts;
+export type Facts = TokenFacts | NamedFacts | SecretFacts | CertificateFacts;
 
 export type Way = 'simpleenroll' | 'serverkeygen' | 'simplereenroll' | 'fullcmc';
 
@@ -78,6 +91,8 @@ export interface Asked {
   readonly key: string;
   /** The client of a TLS connection that carries another sender's CMC message. */
   readonly carrier?: CertificateFacts;
+  /** How the certificate arrives, if not in the handshake: a header of a proxy, or of somebody who is not a proxy. */
+  readonly header?: 'of a proxy' | 'forged';
 }
 
 export type OutcomeKind = 'issued' | 'queued' | 'refused';
@@ -133,6 +148,8 @@ export function requesterOf(who: Facts): string {
   switch (who.kind) {
     case 'token':
       return `token ${who.id}`;
+    case 'named':
+      return `${who.method} ${who.clientId}`;
     case 'secret':
       return `secret ${who.identification}`;
     case 'certificate':
@@ -208,6 +225,7 @@ export class Rules {
 
   ask(asked: Asked): Expected {
     const { who, label } = asked;
+    if (asked.header === 'forged') return REFUSED;
     const granted = who.kind === 'certificate' ? this.#toCertificate(asked, who) : toSecret(asked, who);
     if (granted === 'never' || (label === 'vault' && this.vault === 'absent')) return REFUSED;
     const isRequired = RULES[label].devices !== undefined;
@@ -255,12 +273,12 @@ export class Rules {
 
   /** Whether a certificate authenticates for enrollments. The configured registration authority does so for CMC messages only. */
   #counts(who: CertificateFacts, label: Label): boolean {
-    if (this.#revoked.has(who.id) || RULES[label].methods?.includes('mtls') === false) return false;
+    if (this.#revoked.has(who.id) || who.isProxy || !RULES[label].methods.includes('mtls')) return false;
     return this.#isOwn(who, label) || who.issuer === 'maker' || who.issuer === 'impostor';
   }
 
   #isRa(who: CertificateFacts, label: Label): boolean {
-    if (who.ra === 'configured') return !this.#revoked.has(who.id) && RULES[label].methods?.includes('mtls') !== false;
+    if (who.ra === 'configured') return !this.#revoked.has(who.id) && RULES[label].methods.includes('mtls');
     return who.ra === 'own' && this.#counts(who, label);
   }
 
@@ -342,9 +360,11 @@ export class Rules {
   }
 }
 
+const nameOf = (who: TokenFacts | NamedFacts | SecretFacts): string =>
+  who.kind === 'secret' ? who.identification : who.clientId;
+
 function deviceOf(who: Facts, registrations: ReadonlyMap<string, number>): DeviceRef | undefined {
-  const device =
-    who.kind === 'certificate' ? who.device : { id: who.kind === 'token' ? who.clientId : who.identification };
+  const device = who.kind === 'certificate' ? who.device : { id: nameOf(who) };
   if (device === undefined || device.registration !== undefined) return device;
   const registration = registrations.get(device.id);
   return registration === undefined ? undefined : { ...device, registration };
@@ -358,16 +378,17 @@ function historyOf(who: Facts, registrations: ReadonlyMap<string, number>): Devi
 }
 
 const isSecretKnown = ({ labels }: SecretFacts, label: Label): boolean =>
-  labels.includes(label) && RULES[label].methods?.includes('cmc') !== false;
+  labels.includes(label) && RULES[label].methods.includes('cmc');
 
-/** `otp.bind_client_id = "cn"`. */
-function toSecret({ way, label, names }: Asked, who: TokenFacts | SecretFacts): 'must' | 'never' {
+/** `otp.bind_client_id = "cn"`, and `bind` of the directory and the identity provider. */
+function toSecret({ way, label, names }: Asked, who: TokenFacts | NamedFacts | SecretFacts): 'must' | 'never' {
   if (who.kind === 'secret' && (way !== 'fullcmc' || !isSecretKnown(who, label))) return 'never';
-  if (who.kind === 'token') {
+  if (who.kind !== 'secret') {
     if (way === 'fullcmc' || way === 'simplereenroll') return 'never';
-    if (RULES[label].methods?.includes('otp') === false) return 'never';
-    if (who.limitedTo !== undefined && who.limitedTo !== label) return 'never';
+    const method = who.kind === 'token' ? 'otp' : who.method;
+    if (!RULES[label].methods.includes(method) || (who.kind === 'named' && who.isWrong)) return 'never';
   }
-  const name = who.kind === 'token' ? who.clientId : who.identification;
+  if (who.kind === 'token' && who.limitedTo !== undefined && who.limitedTo !== label) return 'never';
+  const name = nameOf(who);
   return names.subject === `CN=${name}` && isSubset(names.sans, [name]) ? 'must' : 'never';
 }

@@ -2,6 +2,7 @@
 import { createHash, createPrivateKey, createPublicKey, randomBytes } from 'node:crypto';
 import { appendFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { SignJWT } from 'jose';
 import { parse, stringify, type TomlTable } from 'smol-toml';
 import { encodePem } from '../../../src/pki/der/pem.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
@@ -37,6 +38,8 @@ import {
   type ClientIdentity,
 } from '../../support/estuary.ts';
 import { call, type Answer } from '../../support/https.ts';
+import { requires } from '../../support/requires.ts';
+import { PASSWORD, Slapd } from '../../support/slapd.ts';
 import { NODE, SERVER, startServer, type ServerProcess } from '../../support/server-process.ts';
 import { isStoreInPostgres } from '../../support/wanted-store.ts';
 import {
@@ -46,6 +49,7 @@ import {
   type CertificateFacts,
   type DeviceRef,
   type Label,
+  type NamedFacts,
   type Names,
   type SecretFacts,
   type TokenFacts,
@@ -68,7 +72,12 @@ export interface SecretSender {
   readonly name: string;
   readonly facts: SecretFacts;
 }
-export type Sender = CertificateSender | TokenSender | SecretSender;
+export interface NamedSender {
+  readonly name: string;
+  readonly facts: NamedFacts;
+  readonly authorization: string;
+}
+export type Sender = CertificateSender | TokenSender | NamedSender | SecretSender;
 
 export interface Administrator {
   readonly name: string;
@@ -77,6 +86,8 @@ export interface Administrator {
   readonly token?: string;
 }
 
+const ISSUER = 'https://issuer.example';
+const AUDIENCE = 'est';
 export const SECRET = 'correct horse battery staple';
 /** `device-7` is for two labels. */
 const SECRETS: readonly SecretFacts[] = [
@@ -110,6 +121,13 @@ export const idOf = ({ tbs }: Certificate): string => sha256(tbs);
 const pem = ({ der }: Pick<Issuer, 'der'>): string => encodePem('CERTIFICATE', der);
 const sha256 = (data: Buffer | string): string => createHash('sha256').update(data).digest('hex');
 
+interface Parties {
+  readonly makers: Makers;
+  /** Signs JSON Web Tokens. */
+  readonly issuer: TestKey;
+  readonly slapd: Slapd | undefined;
+}
+
 export class World {
   readonly estuary: Estuary;
   readonly senders: Sender[] = [];
@@ -121,24 +139,37 @@ export class World {
   /** The other nodes on the same database, if it is PostgreSQL. */
   readonly #more: ServerProcess[] = [];
   readonly #makers: Makers;
+  readonly #issuer: TestKey;
+  readonly #slapd: Slapd | undefined;
 
-  private constructor(estuary: Estuary, makers: Makers, administrators: readonly Administrator[]) {
+  private constructor(estuary: Estuary, { makers, issuer, slapd }: Parties, administrators: readonly Administrator[]) {
     this.estuary = estuary;
     this.#makers = makers;
+    this.#issuer = issuer;
+    this.#slapd = slapd;
     this.administrators = administrators;
+  }
+
+  /** A connection that may send certificates in headers. */
+  get proxy(): ClientIdentity {
+    return this.#makers.proxy;
   }
 
   static async start(): Promise<World> {
     const makers = await makeMakers();
     const administration = await makeAdministration();
+    const issuer = makeKey();
+    const slapd = requires('slapd') ? await Slapd.start() : undefined;
     const estuary = await Estuary.start({
       configure: (config, dir) => {
         configure(config, dir, makers);
+        configureProviders(config, dir, { issuer, slapd });
         configureAdministrators(config, dir, administration);
       },
     });
-    const world = new World(estuary, makers, administration.all);
+    const world = new World(estuary, { makers, issuer, slapd }, administration.all);
     try {
+      if (slapd !== undefined) world.senders.push(...PASSWORDS);
       await world.#makeSenders();
       if (isStoreInPostgres()) world.#more.push(await world.#secondNode());
     } catch (error) {
@@ -151,6 +182,7 @@ export class World {
   async stop(): Promise<void> {
     for (const server of this.#more) await server.stop();
     await this.estuary.stop();
+    await this.#slapd?.stop();
   }
 
   #port(node: number, listener: 'est' | 'admin'): number {
@@ -303,6 +335,11 @@ export class World {
       issuer: 'rival',
       ra: 'configured',
     });
+    this.#add('the proxy', this.#makers.proxy, {
+      own: { subject: 'CN=proxy', sans: ['proxy'] },
+      issuer: 'maker',
+      isProxy: true,
+    });
     for (const facts of SECRETS) this.senders.push({ name: `shared secret ${facts.identification}`, facts });
   }
 
@@ -355,6 +392,9 @@ export class World {
     }
     for (const [clientId, limitedTo] of [['device-1'], ['device-2'], ['unit-off'], ['device-1', 'lab']] as const)
       senders.push(await this.token(clientId, 10_000, limitedTo));
+    const agent = `agent-${randomBytes(4).toString('hex')}`;
+    await this.register(agent);
+    senders.push(...(await tokensOf(this.#issuer, agent)));
     return senders;
   }
 
@@ -468,6 +508,7 @@ interface Makers {
   readonly rival: Issuer;
   readonly anchors: readonly Issuer[];
   readonly configuredRa: ClientIdentity;
+  readonly proxy: ClientIdentity;
 }
 
 async function makeMakers(): Promise<Makers> {
@@ -479,7 +520,8 @@ async function makeMakers(): Promise<Makers> {
   const configuredRa = await clientOf(rival, { subject: 'CN=RA of the configuration', sans: [] }, makeKey(), {
     ra: true,
   });
-  return { maker, impostor, rival, anchors: [maker, second], configuredRa };
+  const proxy = await clientOf(maker, { subject: 'CN=proxy', sans: ['proxy'] }, makeKey());
+  return { maker, impostor, rival, anchors: [maker, second], configuredRa, proxy };
 }
 
 async function clientOf(
@@ -501,7 +543,62 @@ async function clientOf(
   return { cert: pem(made), key: key.pem };
 }
 
-function configure(config: TomlTable, dir: string, { anchors, configuredRa }: Makers): void {
+/** Clients get access tokens for this server, and others. */
+async function tokensOf(issuer: TestKey, agent: string): Promise<readonly NamedSender[]> {
+  const token = async (sub: string, claims: { readonly aud?: string; readonly exp?: number } = {}, key = issuer) =>
+    new SignJWT({ iss: ISSUER, aud: AUDIENCE, exp: Math.floor(Date.now() / 1000) + 86_400, sub, ...claims })
+      .setProtectedHeader({ alg: 'ES256' })
+      .sign(key.privateKey);
+  const named = (clientId: string, text: string, wrong?: string): NamedSender => ({
+    name: `token of the issuer for ${clientId}${wrong === undefined ? '' : `, ${wrong}`}`,
+    facts: { kind: 'named', method: 'jwt', clientId, ...(wrong === undefined ? {} : { isWrong: true }) },
+    authorization: `Bearer ${text}`,
+  });
+  return [
+    named(agent, await token(agent)),
+    named(agent, await token(agent, { exp: Math.floor(Date.now() / 1000) + 40_000 })),
+    named('device-2', await token('device-2')),
+    named('unit-off', await token('unit-off')),
+    named(agent, await token(agent, { aud: 'another service' }), 'for another service'),
+    named(agent, await token(agent, { exp: 1 }), 'expired'),
+    named(agent, await token(agent, {}, makeKey()), 'signed with another key'),
+  ];
+}
+
+/** The directory has device-1 and device-2, and compares their names without regard to case. */
+const PASSWORDS: readonly NamedSender[] = [
+  ['device-1', 'device-1'],
+  ['device-1', 'DEVICE-1'],
+  ['device-2', 'device-2'],
+  ['device-1', 'device-1', 'wrong'],
+].map(([clientId = '', typed = '', wrong]) => ({
+  name: `${wrong ?? 'right'} password in the directory for ${clientId}, typed ${typed}`,
+  facts: { kind: 'named', method: 'ldap', clientId, ...(wrong === undefined ? {} : { isWrong: true }) },
+  authorization: `Basic ${Buffer.from(`${typed}:${wrong ?? PASSWORD}`).toString('base64')}`,
+}));
+
+function configureProviders(
+  config: TomlTable,
+  dir: string,
+  { issuer, slapd }: { readonly issuer: TestKey; readonly slapd: Slapd | undefined },
+): void {
+  const jwk = { ...issuer.publicKey.export({ format: 'jwk' }), alg: 'ES256' };
+  writeFileSync(join(dir, 'jwks.json'), JSON.stringify({ keys: [jwk] }));
+  Object.assign(section(config, 'auth', 'jwt'), {
+    issuer: ISSUER,
+    audience: AUDIENCE,
+    jwks_file: 'jwks.json',
+    algorithms: ['ES256'],
+  });
+  if (slapd !== undefined) writeFileSync(join(dir, 'directory.pem'), slapd.ca);
+  Object.assign(section(config, 'auth', 'ldap'), {
+    url: `ldaps://localhost:${slapd?.ports.ldaps ?? 1}`,
+    ...(slapd === undefined ? {} : { trust_anchors: 'directory.pem' }),
+    user_dn: 'uid={username},ou=devices,dc=example',
+  });
+}
+
+function configure(config: TomlTable, dir: string, { anchors, configuredRa, proxy }: Makers): void {
   hashOtpsCheaply(config, dir);
   Object.assign(section(config, 'otp'), {
     bind_client_id: 'cn',
@@ -509,7 +606,11 @@ function configure(config: TomlTable, dir: string, { anchors, configuredRa }: Ma
     max_failures: 10_000,
     failure_window: 1,
   });
-  Object.assign(section(config, 'est'), { fullcmc_require_mtls: false });
+  Object.assign(section(config, 'est'), {
+    fullcmc_require_mtls: false,
+    client_certificate_header: { proxy_certificates: 'proxy.pem' },
+  });
+  writeFileSync(join(dir, 'proxy.pem'), proxy.cert);
   Object.assign(section(config, 'serverkeygen'), { encryption: 'optional' });
   appendFileSync(join(dir, 'tls/client-anchors.pem'), anchors.map(pem).join(''));
   writeFileSync(join(dir, 'ra.pem'), configuredRa.cert);
@@ -522,20 +623,24 @@ function configure(config: TomlTable, dir: string, { anchors, configuredRa }: Ma
       ...(ca.length === LABELS.length ? {} : { ca: [...ca] }),
     })),
   });
+  for (const [index, label] of (['devices', 'lab'] as const).entries())
+    section(caSection(config, index), 'auth')['methods'] = [...RULES[label].methods];
   config['label'] = labels(config, 2);
 }
 
 /** The labels that share the key of `lab`. */
 function labels(config: TomlTable, vault: 1 | 2 | 'absent'): TomlTable[] {
   const profile = { ...section(caSection(config, 1), 'profile') };
-  const common = { ca: 'lab', profile };
+  const table = (name: Label): TomlTable => ({
+    ca: 'lab',
+    profile,
+    name,
+    auth: { methods: [...RULES[name].methods] },
+    devices: RULES[name].devices ?? 'off',
+  });
   return [
-    { ...common, name: 'shop', auth: { methods: ['mtls'] } },
-    { ...common, name: 'desk', auth: { methods: ['otp', 'cmc'] } },
-    { ...common, name: 'plant', devices: 'required' },
-    ...(vault === 'absent'
-      ? []
-      : [{ ...common, name: 'vault', devices: 'required', approval: 'manual', approvals: vault }]),
+    ...(['shop', 'desk', 'plant', 'hall'] as const).map(table),
+    ...(vault === 'absent' ? [] : [{ ...table('vault'), approval: 'manual', approvals: vault }]),
   ];
 }
 

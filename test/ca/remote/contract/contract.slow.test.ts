@@ -4,7 +4,12 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Ca } from '../../../../src/ca/router.ts';
+import type { CaConfig } from '../../../../src/config/schema.ts';
 import { parseCertificate } from '../../../../src/pki/x509/certificate.ts';
+import { parseDistinguishedName } from '../../../../src/pki/x509/name.ts';
+import { deviceRow } from '../../../store/rows.ts';
+import { requestFor } from '../../dogtag/support.ts';
 import type { Fault } from '../../../support/upstream-steps.ts';
 import { WRONG, type StandIn } from './stand-in.ts';
 import { Node, World, type Answered, type Device, type RemoteLabel } from './world.ts';
@@ -65,17 +70,17 @@ describe.each(DRIVERS)('%s', (label, { recovers, revokes, submission, queues = t
     node = await Node.start(world, label);
   }
 
-  async function answered(device: Device, { from = node, operation }: Sending = {}): Promise<Answered> {
-    const answer = await from.send(device, operation);
+  async function answered(device: Device, { from = node, ...sending }: Sending = {}): Promise<Answered> {
+    const answer = await from.send(device, sending);
     if (answer === 'killed') throw new Error('killed');
     return answer;
   }
 
   /** The device repeats its request until it has a certificate. */
-  async function certified(device: Device): Promise<Buffer> {
+  async function certified(device: Device, sending?: Sending): Promise<Buffer> {
     const answers: string[] = [];
     for (let attempt = 0; attempt < 10; attempt++) {
-      const { status, text, certificate } = await answered(device);
+      const { status, text, certificate } = await answered(device, sending);
       if (certificate !== undefined) return certificate;
       answers.push(`${status} ${text}`);
       world.clock += 1500;
@@ -260,6 +265,44 @@ describe.each(DRIVERS)('%s', (label, { recovers, revokes, submission, queues = t
     await expectRecords(queued);
   });
 
+  const submissions = (): number => upstream.steps.seen.filter((name) => name === submission).length;
+  const changed = (more: Partial<Pick<CaConfig, 'approval' | 'devices'>>): Ca =>
+    new Ca({ ...node.ca.config, ...more }, node.ca.driver);
+
+  test('approval = "manual": an administrator approves, and then it is submitted once', async () => {
+    const ca = changed({ approval: 'manual' });
+    const device = await world.device();
+    const before = submissions();
+    expect((await answered(device, { ca })).status).toBe(202);
+    expect(submissions()).toBe(before);
+    const [id = ''] = device.requestIds;
+    const decision = { id, status: 'approved', reason: null, decided_at: world.clock } as const;
+    expect(await world.store.decideRequest(decision, [])).toBe('decided');
+    await certified(device, { ca });
+    expect([submissions(), issuedTo(device).length]).toEqual([before + 1, 1]);
+  });
+
+  test('devices = "required": only a registered device reaches the upstream', async () => {
+    const ca = changed({ devices: 'required' });
+    const device = await world.device();
+    const before = submissions();
+    expect((await answered(device, { ca })).status).toBe(403);
+    expect(submissions()).toBe(before);
+    await world.store.putDevices([{ row: deviceRow({ id: device.name }), events: [] }], 'create');
+    await certified(device, { ca });
+  });
+
+  test('a CRMF request, or another subject than the CSR has, is refused before anything is sent', async () => {
+    const before = submissions();
+    const { csr } = await world.device();
+    const request = await requestFor(csr);
+    const other = parseDistinguishedName('CN=other');
+    await expect(node.ca.driver.prepare({ ...request, subject: other })).rejects.toMatchObject({ status: 403 });
+    const withoutCsr = node.ca.driver.prepare({ ...request, csr: undefined });
+    await expect(withoutCsr).rejects.toMatchObject({ status: label === 'dogtag' ? 403 : 400 });
+    expect(submissions()).toBe(before);
+  });
+
   test('down for an hour under load: 503 at once with Retry-After, few calls, and recovery without an operator', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const elsewhere = await Node.start(world, 'devices', false);
@@ -298,4 +341,5 @@ describe.each(DRIVERS)('%s', (label, { recovers, revokes, submission, queues = t
 interface Sending {
   readonly from?: Node;
   readonly operation?: 'serverkeygen';
+  readonly ca?: Ca;
 }

@@ -188,6 +188,11 @@ export class World {
   }
 }
 
+interface Sent {
+  readonly operation?: 'simpleenroll' | 'serverkeygen';
+  readonly ca?: Ca;
+}
+
 /** One process: a router with its drivers, and the pipeline. */
 export class Node {
   readonly ca: Ca;
@@ -238,13 +243,10 @@ export class Node {
     });
   }
 
-  async send(
-    device: Device,
-    operation: 'simpleenroll' | 'serverkeygen' = 'simpleenroll',
-  ): Promise<Answered | 'killed'> {
+  async send(device: Device, { operation = 'simpleenroll', ca = this.ca }: Sent = {}): Promise<Answered | 'killed'> {
     const requestId = randomUUID();
     device.requestIds.push(requestId);
-    const request = received(this.ca, device.csr, { requestId, operation });
+    const request = received(ca, device.csr, { requestId, operation });
     const answer = this.#world
       .pipeline(this.#store, device.otp)
       .enroll(request)

@@ -1,0 +1,38 @@
+/** The searches of "Find anything", and the latest of them, which this browser keeps until the user signs out. */
+import { signal } from '@preact/signals';
+
+const KEPT = 'searches';
+const MOST = 8;
+
+export const recentSearches = signal<readonly string[]>(kept());
+
+function kept(): readonly string[] {
+  try {
+    const value: unknown = JSON.parse(localStorage.getItem(KEPT) ?? '[]');
+    return Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string').slice(0, MOST) : [];
+  } catch {
+    return [];
+  }
+}
+
+export function rememberSearch(text: string): void {
+  recentSearches.value = [text, ...recentSearches.value.filter((one) => one !== text)].slice(0, MOST);
+  localStorage.setItem(KEPT, JSON.stringify(recentSearches.value));
+}
+
+export function forgetSearches(): void {
+  recentSearches.value = [];
+  localStorage.removeItem(KEPT);
+}
+
+/** A serial number in the form of the API, from any usual form: with colons, spaces, `0x`, or a sign octet. */
+export function serialOf(text: string): string | undefined {
+  const hex = text.replace(/^0x/i, '').replaceAll(/[\s:]/g, '').toLowerCase();
+  if (!/^[0-9a-f]{2,42}$/.test(hex)) return undefined;
+  const whole = hex.length % 2 === 0 ? hex : `0${hex}`;
+  const serial = /^00[89a-f]/.test(whole) ? whole.slice(2) : whole;
+  return serial.length > 40 ? undefined : serial;
+}
+
+/** IDs of requests, tokens and campaigns. */
+export const isUuid = (text: string): boolean => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);

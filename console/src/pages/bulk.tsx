@@ -1,0 +1,144 @@
+/** Changes of many records at once, each with a preview: revoke certificates, disable devices. */
+import { useState } from 'preact/hooks';
+import { ApiError, call, text } from '../api/client.ts';
+import type { Certificate, Device, Page } from '../api/types.ts';
+import { parseCsv, writeCsv } from '../csv.ts';
+import { Confirm } from '../ui/dialog.tsx';
+import { useLoad } from '../ui/load.ts';
+import { notify } from '../ui/notices.tsx';
+import { Show } from '../ui/states.tsx';
+import { counted } from '../words.ts';
+import type { Selection } from './filter-words.ts';
+import { ReasonField } from './revoke.tsx';
+
+/** Names in a preview. */
+const SHOWN = 10;
+/** Rows of a call, and devices of a page. */
+const [ROWS, PAGE] = [10_000, 1000];
+
+interface BulkProps {
+  readonly filter: Selection;
+  readonly onClose: () => void;
+  readonly done: () => void;
+}
+
+interface Count {
+  readonly count: number;
+  readonly remaining: number;
+}
+
+const revoke = (body: object, signal?: AbortSignal): Promise<Count> =>
+  call('/admin/certificates/revoke', { method: 'POST', body, signal });
+
+/** Revokes all valid certificates of a selection. @returns how many there were */
+export async function revokeAll(filter: Selection, reason: string): Promise<number> {
+  const { count } = await revoke({ filter, dry_run: true });
+  for (let remaining = count; remaining > 0;) ({ remaining } = await revoke({ filter, count: remaining, reason }));
+  return count;
+}
+
+export function BulkRevoke({ filter, onClose, done }: BulkProps) {
+  const [reason, setReason] = useState('unspecified');
+  const { loaded } = useLoad(`revoke ${JSON.stringify(filter)}`, async (signal) => {
+    const query = { ...filter, status: 'valid', limit: SHOWN };
+    const [{ count }, { items }] = await Promise.all([
+      revoke({ filter, dry_run: true }, signal),
+      call<Page<Certificate>>('/admin/certificates', { query, signal }),
+    ]);
+    return { count, names: items.map(({ subject, serial }) => (subject === '' ? serial : subject)) };
+  });
+  const count = loaded.state === 'ready' ? loaded.value.count : 0;
+  return (
+    <Confirm
+      title="Revoke these certificates?"
+      verb={`Revoke ${counted(count, 'certificate')}`}
+      danger
+      disabled={count === 0}
+      onClose={onClose}
+      run={async () => {
+        notify(`Revoked: ${counted(await revokeAll(filter, reason), 'certificate')}.`);
+        done();
+      }}
+    >
+      <Show of={loaded} lines={3}>
+        {({ names }) => (
+          <>
+            <p>
+              {count === 0
+                ? 'No valid certificate matches.'
+                : 'They authenticate nobody from now on and will be in the next CRLs. Only a hold can be reversed.'}
+            </p>
+            <Sample names={names} count={count} />
+          </>
+        )}
+      </Show>
+      <ReasonField reason={reason} choose={setReason} />
+    </Confirm>
+  );
+}
+
+export function BulkDisable({ filter, onClose, done }: BulkProps) {
+  const { loaded } = useLoad(`disable ${JSON.stringify(filter)}`, (signal) => enabledDevices(filter, signal));
+  const ids = loaded.state === 'ready' ? loaded.value : [];
+  return (
+    <Confirm
+      title="Disable these devices?"
+      verb={`Disable ${counted(ids.length, 'device')}`}
+      danger
+      disabled={ids.length === 0}
+      onClose={onClose}
+      run={async () => {
+        await disable(ids);
+        notify(`Disabled: ${counted(ids.length, 'device')}.`);
+        done();
+      }}
+    >
+      <Show of={loaded} lines={3}>
+        {(all) => (
+          <>
+            <p>
+              {all.length === 0
+                ? 'No enabled device matches.'
+                : 'They get no certificates from now on. Certificates that they have stay valid.'}
+            </p>
+            <Sample names={all} count={all.length} />
+          </>
+        )}
+      </Show>
+    </Confirm>
+  );
+}
+
+function Sample({ names, count }: { readonly names: readonly string[]; readonly count: number }) {
+  return (
+    <ul class="names">
+      {names.slice(0, SHOWN).map((name, n) => (
+        <li key={n}>{name}</li>
+      ))}
+      {count > SHOWN && <li>and {(count - SHOWN).toLocaleString('en')} more</li>}
+    </ul>
+  );
+}
+
+async function enabledDevices(filter: Selection, signal: AbortSignal): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (let cursor: string | undefined; ;) {
+    const query = { ...filter, enabled: 'true', limit: PAGE, cursor };
+    const page = await call<Page<Device>>('/admin/devices', { query, signal });
+    ids.push(...page.items.map(({ id }) => id));
+    if (page.next_cursor === null) return ids;
+    cursor = page.next_cursor;
+  }
+}
+
+/** @throws ApiError with the first rejected row, after all others */
+async function disable(ids: readonly string[]): Promise<void> {
+  for (let from = 0; from < ids.length; from += ROWS) {
+    const csv = writeCsv([['id', 'enabled'], ...ids.slice(from, from + ROWS).map((id) => [id, 'false'])]);
+    const answer = await text('/admin/devices', { method: 'POST', csv, query: { mode: 'upsert' }, accept: 'text/csv' });
+    const { header, rows } = parseCsv(answer);
+    const [code, message] = [header.indexOf('code'), header.indexOf('message')];
+    const bad = rows.find((fields) => (fields[code] ?? '') !== '');
+    if (bad !== undefined) throw new ApiError(400, bad[code] ?? '', bad[message] ?? '');
+  }
+}

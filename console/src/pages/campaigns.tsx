@@ -1,0 +1,167 @@
+/** Campaigns: certificates that are to be replaced ahead of time, and how far that is. */
+import { useState } from 'preact/hooks';
+import { adminPath, call, order } from '../api/client.ts';
+import type { Campaign, CampaignProgress, Page } from '../api/types.ts';
+import { go, link, route } from '../router.ts';
+import { may } from '../session.ts';
+import { Facts, Heading, Moment, Panel, Time } from '../ui/bits.tsx';
+import { Bars } from '../ui/bars.tsx';
+import { Confirm } from '../ui/dialog.tsx';
+import { useEvents } from '../ui/events.ts';
+import { useLoad } from '../ui/load.ts';
+import { NotForRole } from '../ui/not-for-role.tsx';
+import { notify } from '../ui/notices.tsx';
+import { Empty, Show } from '../ui/states.tsx';
+import { Table, type Column } from '../ui/table.tsx';
+import { NewCampaign } from './campaign-new.tsx';
+import { CERTIFICATE_COLUMNS } from './certificates.tsx';
+import { selectionInWords, selectionLink } from './filter-words.ts';
+
+/** Newest campaigns whose progress the list shows: each reads all its certificates. */
+const WITH_PROGRESS = 10;
+const EVENTS = ['renewal.*', 'certificate.issued', 'certificate.revoked'];
+
+export function Campaigns({ id }: { readonly id: string | undefined }) {
+  if (id === 'new') return may('ra') ? <NewCampaign /> : <NotForRole title="New campaign" roles={['ra']} />;
+  if (id === 'id') return <CampaignDetails id={route.value.path[2] ?? ''} />;
+  return <CampaignList />;
+}
+
+const COLUMNS: readonly Column<Campaign & { readonly n: number }>[] = [
+  {
+    head: 'Campaign',
+    kind: 'name',
+    cell: ({ id, reason, filter }) => <a href={link(['campaigns', 'id', id])}>{reason ?? selectionInWords(filter)}</a>,
+  },
+  { head: 'Deadline', cell: ({ by }) => <Time at={by} /> },
+  { head: 'Progress', cell: ({ id, n }) => (n < WITH_PROGRESS ? <ProgressOf id={id} /> : '') },
+  { head: 'Certificates', cell: ({ filter }) => selectionInWords(filter), wide: true, kind: 'name' },
+  { head: 'Started by', cell: ({ created_by }) => created_by, wide: true },
+];
+
+function CampaignList() {
+  const { loaded, again } = useLoad('campaigns', (signal) =>
+    call<Page<Campaign>>('/admin/renewals', { query: { order: 'desc', limit: 1000 }, signal }),
+  );
+  useEvents(['renewal.*'], again);
+  return (
+    <>
+      <Heading title="Campaigns" lead="Replace certificates before they expire, for example before a CA ends.">
+        {may('ra') && (
+          <a class="button primary" href={link(['campaigns', 'new'])}>
+            New campaign
+          </a>
+        )}
+      </Heading>
+      <Show of={loaded} again={again}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <Empty title="No campaigns">Start one to have clients renew by a deadline.</Empty>
+          ) : (
+            <Table
+              caption="Campaigns"
+              columns={COLUMNS}
+              items={items.map((one, n) => ({ ...one, n }))}
+              id={({ id }) => id}
+            />
+          )
+        }
+      </Show>
+    </>
+  );
+}
+
+function ProgressOf({ id }: { readonly id: string }) {
+  const { loaded, again } = useLoad(`campaign ${id}`, (signal) =>
+    call<CampaignProgress>(adminPath('renewals', id), { signal }),
+  );
+  useEvents(EVENTS, again);
+  if (loaded.state !== 'ready') return null;
+  const { total, replaced, overdue } = loaded.value;
+  return (
+    <>
+      <progress value={replaced} max={Math.max(total, 1)} aria-label="Replaced" /> {replaced.toLocaleString('en')} of{' '}
+      {total.toLocaleString('en')}
+      {overdue > 0 && <strong>, {overdue.toLocaleString('en')} overdue</strong>}
+    </>
+  );
+}
+
+function CampaignDetails({ id }: { readonly id: string }) {
+  const { loaded, again } = useLoad(`campaign ${id}`, (signal) =>
+    call<CampaignProgress>(adminPath('renewals', id), { signal }),
+  );
+  const [isStopping, setStopping] = useState(false);
+  useEvents(EVENTS, again);
+  return (
+    <>
+      <Heading title={loaded.state === 'ready' ? (loaded.value.reason ?? 'Campaign') : 'Campaign'}>
+        {may('ra') && loaded.state === 'ready' && (
+          <button type="button" onClick={() => setStopping(true)}>
+            Stop …
+          </button>
+        )}
+      </Heading>
+      <Show of={loaded} again={again}>
+        {(campaign) => <Progress of={campaign} />}
+      </Show>
+      {isStopping && (
+        <Confirm
+          title="Stop this campaign?"
+          verb="Stop the campaign"
+          danger
+          onClose={() => setStopping(false)}
+          run={async () => {
+            await order(adminPath('renewals', id), { method: 'DELETE' });
+            notify('The campaign is stopped.');
+            go(['campaigns']);
+          }}
+        >
+          <p>Clients renew the certificates that are not replaced yet at the usual time again.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function Progress({ of }: { readonly of: CampaignProgress }) {
+  const { total, replaced, waiting, failed, overdue, overdue_certificates } = of;
+  return (
+    <>
+      <div class="columns">
+        <Panel title={`${replaced.toLocaleString('en')} of ${total.toLocaleString('en')} replaced`}>
+          <Bars
+            of={[
+              { name: 'replaced', count: replaced, kind: 'good' },
+              { name: 'waiting', count: waiting },
+              { name: 'failed at the last attempt', count: failed, kind: 'waiting' },
+              { name: 'overdue', count: overdue, kind: 'bad' },
+            ]}
+          />
+        </Panel>
+        <Panel title="Campaign">
+          <Facts
+            of={[
+              ['Certificates', <a href={selectionLink(of.filter)}>{selectionInWords(of.filter)}</a>],
+              ['Started', <Moment at={of.starts_at} />],
+              ['Deadline', <Moment at={of.by} />],
+              ['Started by', of.created_by],
+              ['Reason', of.reason],
+              of.explanation_url !== null && ['Explanation', of.explanation_url],
+            ]}
+          />
+        </Panel>
+      </div>
+      {overdue > 0 && (
+        <Panel title={`Overdue: ${overdue.toLocaleString('en')}`}>
+          <Table
+            caption="Overdue certificates"
+            columns={CERTIFICATE_COLUMNS}
+            items={overdue_certificates}
+            id={({ ca, serial }) => `${ca} ${serial}`}
+          />
+        </Panel>
+      )}
+    </>
+  );
+}

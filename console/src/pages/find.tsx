@@ -1,0 +1,249 @@
+/** What one text finds: certificates, devices, tokens, requests and audit records, each for the roles that may see them. */
+import type { ComponentChildren } from 'preact';
+import { call, type Query } from '../api/client.ts';
+import type { AuditRecord, Certificate, Device, QueuedRequest, Role, Token } from '../api/types.ts';
+import { forgetSearches, isUuid, recentSearches, serialOf } from '../find.ts';
+import { PLACES } from '../places.tsx';
+import { link, route } from '../router.ts';
+import { may } from '../session.ts';
+import { Badge, Heading, Panel, Time } from '../ui/bits.tsx';
+import { useLoad } from '../ui/load.ts';
+import { Empty, Show } from '../ui/states.tsx';
+import { pageOf } from '../ui/table.tsx';
+import { certificateLink } from './certificate-link.ts';
+import { inWords } from './history-words.ts';
+
+interface Hit {
+  readonly id: string;
+  readonly name: string;
+  readonly href: string;
+  readonly about: ComponentChildren;
+}
+
+interface Group {
+  readonly title: string;
+  readonly roles: readonly Role[];
+  readonly find: (text: string, signal: AbortSignal) => Promise<readonly Hit[]>;
+  /** The list with all matches. */
+  readonly all: (text: string) => string;
+}
+
+/** Of each group. */
+const MOST = 8;
+
+export function Find() {
+  const text = (route.value.query['q'] ?? '').trim();
+  return (
+    <>
+      <Heading
+        title={text === '' ? 'Find anything' : `Results for “${text}”`}
+        {...(text === '' ? { lead: 'A part of a name, an ID, or a serial number with or without colons.' } : {})}
+      />
+      {text === '' ? <Recent /> : <Results text={text} />}
+    </>
+  );
+}
+
+function Recent() {
+  const searches = recentSearches.value;
+  if (searches.length === 0)
+    return <Empty title="No recent searches">They stay in this browser until you sign out.</Empty>;
+  return (
+    <Panel
+      title="Recent searches"
+      actions={
+        <button type="button" class="quiet" onClick={forgetSearches}>
+          Forget
+        </button>
+      }
+    >
+      <ul class="hits">
+        {searches.map((one) => (
+          <li key={one}>
+            <a href={link(['find'], { q: one })}>{one}</a>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+function Results({ text }: { readonly text: string }) {
+  const key = `find ${text}`;
+  const groups = GROUPS.filter(({ roles }) => may(...roles));
+  const { loaded, again } = useLoad(key, (signal) => Promise.all(groups.map(({ find }) => find(text, signal))));
+  return (
+    <Show of={loaded} again={again}>
+      {(found) => {
+        const pages = PLACES.filter(
+          ({ title, roles }) => may(...roles) && title.toLowerCase().includes(text.toLowerCase()),
+        );
+        if (pages.length === 0 && found.every((hits) => hits.length === 0))
+          return (
+            <Empty title="Nothing found">Nothing that your role may see has this name, ID or serial number.</Empty>
+          );
+        return (
+          <>
+            {groups.map(({ title, all }, n) => (
+              <Hits key={title} title={title} all={all(text)} of={found[n] ?? []} />
+            ))}
+            <Hits
+              title="Pages"
+              of={pages.map(({ path, title }) => ({
+                id: path,
+                name: title,
+                href: link(path === '' ? [] : [path]),
+                about: '',
+              }))}
+            />
+          </>
+        );
+      }}
+    </Show>
+  );
+}
+
+function Hits({ title, of, all }: { readonly title: string; readonly of: readonly Hit[]; readonly all?: string }) {
+  if (of.length === 0) return null;
+  return (
+    <Panel
+      title={title}
+      actions={
+        all !== undefined && (
+          <a href={all} aria-label={`${title}: show in the list`}>
+            Show in the list
+          </a>
+        )
+      }
+    >
+      <ul class="hits">
+        {of.slice(0, MOST).map(({ id, name, href, about }) => (
+          <li key={id}>
+            <a href={href}>{name}</a> <span class="fine">{about}</span>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+const list = async <T,>(path: string, query: Query, signal: AbortSignal): Promise<readonly T[]> =>
+  (await pageOf<T>(path, { limit: MOST, order: 'desc', ...query }, signal)).items;
+
+async function certificates(text: string, signal: AbortSignal): Promise<readonly Hit[]> {
+  const serial = serialOf(text);
+  const queries: readonly Query[] = [
+    ...(serial === undefined ? [] : [{ serial }]),
+    { subject: text },
+    { san: text },
+    { requester: text },
+    { device: text },
+  ];
+  const [ofRequest, ...found] = await Promise.all([
+    isUuid(text)
+      ? call<{ certificates: readonly Certificate[] }>('/admin/history', { query: { request_id: text }, signal })
+      : undefined,
+    ...queries.map((query) => list<Certificate>('/admin/certificates', query, signal)),
+  ]);
+  const all = [...(ofRequest?.certificates ?? []), ...found.flat()];
+  return [...new Map(all.map((one) => [`${one.ca} ${one.serial}`, one])).values()].map((one) => ({
+    id: `${one.ca} ${one.serial}`,
+    name: one.subject === '' ? 'no subject' : one.subject,
+    href: certificateLink(one),
+    about: (
+      <>
+        <Badge of={one.status} /> {one.label ?? one.ca}, expires <Time at={one.not_after} />, {one.serial}
+      </>
+    ),
+  }));
+}
+
+async function audit(text: string, signal: AbortSignal): Promise<readonly Hit[]> {
+  const serial = serialOf(text);
+  const queries: readonly Query[] = [
+    { subject: text },
+    ...(serial === undefined ? [] : [{ serial }]),
+    ...(isUuid(text) ? [{ request_id: text }] : []),
+  ];
+  const found = await Promise.all(queries.map((query) => list<AuditRecord>('/admin/audit', query, signal)));
+  const all = [...new Map(found.flat().map((one) => [one.seq, one])).values()];
+  return all
+    .sort((one, other) => other.seq - one.seq)
+    .map((one) => ({
+      id: String(one.seq),
+      name: inWords(one),
+      href: link(['audit', String(one.seq)], { at: one.time }),
+      about: (
+        <>
+          {one.subject} <Time at={one.time} />
+        </>
+      ),
+    }));
+}
+
+const auditList = (text: string): string => {
+  const serial = serialOf(text);
+  if (isUuid(text)) return link(['audit'], { request_id: text });
+  return link(['audit'], serial === undefined ? { subject: text } : { serial });
+};
+
+const GROUPS: readonly Group[] = [
+  {
+    title: 'Devices',
+    roles: ['ra', 'auditor'],
+    all: (search) => link(['devices'], { search }),
+    find: async (search, signal) =>
+      (await list<Device>('/admin/devices', { search }, signal)).map(({ id, enabled, ca, note }) => ({
+        id,
+        name: id,
+        href: link(['devices', 'id', id]),
+        about: (
+          <>
+            <Badge of={enabled ? 'enabled' : 'disabled'} /> {ca} {note}
+          </>
+        ),
+      })),
+  },
+  {
+    title: 'Certificates',
+    roles: ['ra', 'auditor'],
+    all: (text) => {
+      const serial = serialOf(text);
+      return link(['certificates'], serial === undefined || serial.length < 16 ? { subject: text } : { serial });
+    },
+    find: certificates,
+  },
+  {
+    title: 'Requests',
+    roles: ['ra', 'auditor'],
+    all: (search) => link(['requests'], { search }),
+    find: async (search, signal) =>
+      (await list<QueuedRequest>('/admin/requests', { search }, signal)).map((one) => ({
+        id: one.id,
+        name: one.subject === '' ? 'no subject' : one.subject,
+        href: link(['requests', one.id]),
+        about: (
+          <>
+            <Badge of={one.status} /> {one.ca}, by {one.requester} <Time at={one.created_at} />
+          </>
+        ),
+      })),
+  },
+  {
+    title: 'Tokens',
+    roles: ['ra'],
+    all: (search) => link(['tokens'], { search }),
+    find: async (search, signal) =>
+      (await list<Token>('/admin/otp', { search }, signal)).map(({ id, client_id, status, expires_at }) => ({
+        id,
+        name: client_id,
+        href: link(['tokens'], { search: id }),
+        about: (
+          <>
+            <Badge of={status} /> expires <Time at={expires_at} />
+          </>
+        ),
+      })),
+  },
+  { title: 'Audit records', roles: ['auditor'], all: auditList, find: audit },
+];

@@ -1,0 +1,54 @@
+/** Text fields of forms, and the choice of a label. */
+import { labels } from '../service.ts';
+import { labelHint, labelsOf } from '../session.ts';
+import { Field } from './fields.tsx';
+
+/** The fields that have a value. */
+export const given = (fields: Readonly<Record<string, string | undefined>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(fields).filter((entry): entry is [string, string] => (entry[1] ?? '') !== ''));
+
+interface TextFieldProps {
+  readonly name: string;
+  readonly label: string;
+  readonly hint?: string;
+  readonly required?: boolean;
+  readonly value?: string | undefined;
+}
+
+export function TextField({ name, label, hint, required = false, value = '' }: TextFieldProps) {
+  return (
+    <Field label={label} name={name} {...(hint === undefined ? {} : { hint })}>
+      {(attributes) => (
+        <input {...attributes} required={required} autoComplete="off" spellcheck={false} defaultValue={value} />
+      )}
+    </Field>
+  );
+}
+
+interface LabelFieldProps {
+  readonly name: string;
+  readonly label: string;
+  readonly value?: string;
+  readonly required?: boolean;
+}
+
+/** A label of the server. A caller whose role is limited to labels must choose one of them. */
+export function LabelField({ name, label, value = '', required = false }: LabelFieldProps) {
+  const own = labelsOf('ra');
+  const all = [...new Set([...(value === '' ? [] : [value]), ...(own ?? labels.value ?? [])])];
+  const chosen = value === '' && own !== undefined ? (own[0] ?? '') : value;
+  return (
+    <Field label={label} name={name} {...(required ? {} : { hint: labelHint() })}>
+      {(attributes) => (
+        <select {...attributes}>
+          {own === undefined && !required && <option value="">any</option>}
+          {all.map((one) => (
+            <option key={one} value={one} selected={one === chosen}>
+              {one}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
