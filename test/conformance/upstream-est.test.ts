@@ -1,14 +1,19 @@
 /** `driver = "est"`: the built server enrolls as a registration authority at another built server, whose keys are in an HSM, and at libest's. */
-import { writeFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parse, type TomlTable } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runAny } from '../support/command.ts';
 import { makeKey } from '../support/csr.ts';
 import { caSection, Estuary, section, type EstuaryOptions } from '../support/estuary.ts';
 import { withKeysInHsm } from '../support/keys-in-hsm.ts';
 import { hasLibest, startLibest } from '../support/libest.ts';
 import { approve } from '../support/queued-requests.ts';
+import { call } from '../support/https.ts';
 import { openssl, temporaryFolder } from '../support/openssl.ts';
 import { requires } from '../support/requires.ts';
+import { NODE, SERVER } from '../support/server-process.ts';
 import { softHsm } from '../support/softhsm.ts';
 import { killed } from '../support/spawned.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
@@ -195,6 +200,49 @@ describe.skipIf(!hasLibest())("libest's estserver upstream", () => {
   });
 });
 
+describe('a fleet moves to the upstream and back', () => {
+  /** Starts the server again with another table of the label. */
+  const lab = async (make: (table: TomlTable) => TomlTable): Promise<void> => {
+    await front.server.stop();
+    front.reconfigure((config) => {
+      const cas = Array.isArray(config['ca']) ? config['ca'] : [];
+      config['ca'] = cas.map((_, index) => (index === 1 ? make(caSection(config, 1)) : caSection(config, index)));
+    });
+    await front.restart();
+  };
+  const renewed = async (client: { cert: string; key: string }): Promise<X509Certificate> => {
+    const renewal = { client, path: 'lab/simplereenroll', names: ['mover.example.com'] };
+    const answer = await enrollAt(front, key, 'mover', renewal);
+    expect(answer.status === 200 ? '' : answer.text).toBe('');
+    return x509(answer);
+  };
+
+  test('with the same label: each certificate renews at the CA that the label has then', async () => {
+    const own = x509(await enrollAt(front, key, 'mover', { names: ['mover.example.com'], path: 'lab/simpleenroll' }));
+    const before = caSection(parse(readFileSync(join(front.dir, 'est.toml'), 'utf8')), 1);
+    const { certificate = '' } = before;
+    await lab(({ label, profile = {} }) => ({
+      label: label ?? '',
+      driver: 'est',
+      upstream_trust_anchors: 'upstream-roots.pem',
+      profile: { ...(profile as TomlTable), renewal_issuers: certificate },
+      est: {
+        url: `https://localhost:${upstream.server.port('est')}/.well-known/est/devices`,
+        tls_trust_anchors: 'upstream-roots.pem',
+        client_certificate: 'ra.pem',
+        client_key: 'ra.key',
+      },
+    }));
+    const there = await renewed({ cert: own.toString(), key: key.pem });
+    expect(there.checkIssued(new X509Certificate(readFileSync(join(upstream.dir, 'ca/issuing.pem'))))).toBe(true);
+    copyFileSync(join(upstream.dir, 'ca/issuing.pem'), join(front.dir, 'upstream-issuing.pem'));
+    section(before, 'profile')['renewal_issuers'] = 'upstream-issuing.pem';
+    await lab(() => before);
+    const back = await renewed({ cert: there.toString(), key: key.pem });
+    expect(back.issuer).toBe(own.issuer);
+  });
+});
+
 describe('a lost response', () => {
   test('is 503, recorded as possibly issued, and not submitted again by the server', async () => {
     const before = relay.traffic.received;
@@ -224,6 +272,21 @@ describe('a lost response', () => {
     expect((await enrollAt(front, key, 'device-elsewhere', { path: 'devices/simpleenroll' })).status).toBe(200);
     const { json } = await front.admin('GET', '/admin/cas/edge');
     expect(json['health']).toBe('down');
+    const doctor = [SERVER, 'doctor', '--config', join(front.dir, 'est.toml')];
+    const [ready, metrics, { output }] = await Promise.all([
+      front.admin('GET', '/readyz'),
+      call({
+        port: front.server.port('admin'),
+        path: '/metrics',
+        tls: { ca: front.root },
+        headers: { Authorization: `Bearer ${front.adminToken}` },
+      }),
+      runAny(NODE, doctor),
+    ]);
+    expect(ready.json).toMatchObject({ message: 'not ready: ca:edge' });
+    expect(metrics.text).toMatch(/^estuary_dependency_up\{[^}]*dependency="est"[^}]*ca="edge"[^}]*\} 0$/m);
+    expect(output).toMatch(/^failed +ca: edge: /m);
+    expect(output).toMatch(/^ok +ca: password: usable$/m);
     await relay.revive();
     await expect
       .poll(async () => (await enrollAt(front, key, 'device-up')).status, { timeout: 60_000, interval: 1000 })

@@ -1,7 +1,7 @@
 /** `driver = "command"`: the operator's programs submit, poll and revoke (docs/guides/upstream.md). */
-import { existsSync } from 'node:fs';
+import { access, constants } from 'node:fs/promises';
 import type { CommandCaMaterial } from '../../config/material/material.ts';
-import { failed, forbidden, unavailable } from '../../errors.ts';
+import { describe, failed, forbidden, unavailable } from '../../errors.ts';
 import { encodePem, parsePem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { CRL_REASONS, isCrlReason } from '../../pki/x509/crl.ts';
@@ -137,8 +137,9 @@ export class CommandUpstream implements Upstream {
 
   probe(): Promise<void> {
     const [program] = this.#options.issue;
-    if (program.includes('/') && !existsSync(program)) return Promise.reject(new Error(`${program} does not exist`));
-    return Promise.resolve();
+    return access(program, constants.X_OK).catch((error: unknown) => {
+      throw new Error(`${program} cannot be run: ${describe(error)}`);
+    });
   }
 
   close(): void {
