@@ -25,12 +25,12 @@ export function forgetSearches(): void {
   localStorage.removeItem(KEPT);
 }
 
-/** A serial number in the form of the API, from any usual form: with colons, spaces, `0x`, or a sign octet. */
+/** A serial number in the form of the API, from any usual form: with colons, spaces, `0x`, or leading zeros. */
 export function serialOf(text: string): string | undefined {
   const hex = text.replace(/^0x/i, '').replaceAll(/[\s:]/g, '').toLowerCase();
   if (!/^[0-9a-f]{2,42}$/.test(hex)) return undefined;
   const whole = hex.length % 2 === 0 ? hex : `0${hex}`;
-  const serial = /^00[89a-f]/.test(whole) ? whole.slice(2) : whole;
+  const serial = whole.replace(/^(?:00)+(?=..)/, '');
   return serial.length > 40 ? undefined : serial;
 }
 

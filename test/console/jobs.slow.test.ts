@@ -187,6 +187,101 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     await window.close();
   });
 
+  test('one field finds everything, by a part of a name, an ID, or a serial number in any form; it forgets at the sign-out', async () => {
+    const window = await signedIn(world.tokens.ra);
+    const { page } = window;
+    const certificate = await firstItem(world, '/admin/certificates?subject=scale-12');
+    const colons = certificate('serial').match(/../g)?.join(':').toUpperCase() ?? '';
+    const token = await world.estuary.otp({ client_id: 'found-1' });
+    const found = async (text: string, name: string) => {
+      await page.keyboard.press('/');
+      await page.keyboard.type(text);
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: `Results for “${text}”` }).waitFor();
+      await page.locator('main').getByRole('link', { name, exact: true }).first().waitFor();
+    };
+    await found(colons, 'CN=scale-12');
+    await found(`0x00${certificate('serial')}`, 'CN=scale-12');
+    await found(certificate('request_id'), 'CN=scale-12');
+    await found('12.HALL4', 'CN=scale-12');
+    await found(token.id, 'found-1');
+    await found('ALL 4 oven', 'oven-7');
+    await window.go('find');
+    const recent = page.getByRole('heading', { name: 'Recent searches' });
+    await recent.waitFor();
+    expect(await page.locator('.hits a').allInnerTexts()).toEqual(
+      expect.arrayContaining([colons, token.id, '12.HALL4']),
+    );
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Administrator’s token').waitFor();
+    expect(await page.evaluate('localStorage.getItem("searches")')).toBeNull();
+    expect(window.problems).toEqual([]);
+    await window.close();
+  });
+
+  test('certificates are revoked, and devices disabled, in bulk, each after a preview', async () => {
+    for (const id of ['bulk-a', 'bulk-b']) {
+      await world.estuary.admin('POST', '/admin/devices', { id });
+      await enroll(world, id);
+    }
+    const window = await signedIn(world.tokens.ra);
+    const { page } = window;
+    await window.go('certificates');
+    expect(await page.getByRole('button', { name: 'Revoke …' }).count()).toBe(0);
+    await window.go('certificates?subject=bulk-');
+    await page.getByRole('button', { name: 'Revoke …' }).click();
+    await page.getByRole('dialog').getByText('CN=bulk-b').waitFor();
+    await page.getByRole('button', { name: 'Revoke 2 certificates' }).click();
+    await page.getByText('Revoked: 2 certificates.').waitFor();
+    expect(await list('/admin/certificates?subject=bulk-&status=revoked')).toHaveLength(2);
+    await window.go('devices?search=bulk-');
+    await page.getByRole('button', { name: 'Disable …' }).click();
+    await page.getByRole('dialog').getByText('bulk-b').waitFor();
+    await page.getByRole('button', { name: 'Disable 2 devices' }).click();
+    await page.getByText('Disabled: 2 devices.').waitFor();
+    expect(await list('/admin/devices?search=bulk-&enabled=false')).toHaveLength(2);
+    expect(window.problems).toEqual([]);
+    await window.close();
+  });
+
+  test('a device is changed, gets a token and shows its history with identifiers, all on its page', async () => {
+    const window = await signedIn(world.tokens.ra);
+    const { page } = window;
+    await window.go('devices/id/gate-north');
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByLabel('Note').fill('at the north gate');
+    await page.getByLabel('Attributes').fill('site = hall 5\nrack=7');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('gate-north is changed.').waitFor();
+    const changed = { note: 'at the north gate', attributes: { site: 'hall 5', rack: '7' }, enabled: true };
+    expect(await list('/admin/devices?id=gate-north')).toMatchObject([changed]);
+    await page.getByRole('button', { name: 'New token' }).click();
+    await page.getByRole('button', { name: 'Create the token' }).click();
+    await page.getByRole('heading', { name: 'Token for gate-north' }).waitFor();
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.locator('.timeline').getByText('Device changed by ra’s token').waitFor();
+    const [token] = await list('/admin/otp?client_id=gate-north&status=active');
+    expect(await page.getByText(String(token?.['id'])).count()).toBe(0);
+    await page.getByRole('button', { name: 'Identifiers' }).click();
+    await page.getByText(String(token?.['id'])).waitFor();
+    await window.close();
+  });
+
+  test('a campaign is stopped; a receiver that does not accept a sample says why', async () => {
+    const window = await signedIn(world.tokens.admin);
+    const { page } = window;
+    await window.go('campaigns');
+    await page.getByRole('link', { name: 'New root' }).click();
+    await page.getByRole('button', { name: 'Stop …' }).click();
+    await page.getByRole('button', { name: 'Stop the campaign' }).click();
+    await page.getByText('The campaign is stopped.').waitFor();
+    expect(await list('/admin/renewals')).not.toContainEqual(expect.objectContaining({ reason: 'New root' }));
+    await window.go('notifications');
+    await page.getByRole('button', { name: 'Send a sample to operators' }).click();
+    await page.getByText('operators: the receiver did not accept the sample').waitFor();
+    await window.close();
+  });
+
   test('what would happen to a CSR, and which rule says so', async () => {
     const window = await signedIn(world.tokens.ra);
     const { page } = window;

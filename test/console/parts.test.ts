@@ -9,6 +9,8 @@ import { AUDIT_TYPES as SHOWN_TYPES } from '../../console/src/audit-types.ts';
 import { estUrl, qrText, readyLines } from '../../src/ready-lines.ts';
 import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { parseCsv } from '../../console/src/csv.ts';
+import { isUuid, serialOf } from '../../console/src/find.ts';
+import { inWords, type Happened } from '../../console/src/pages/history-words.ts';
 import { profileInWords } from '../../console/src/pages/profile-words.ts';
 import { ago, dateOf, exactTime, shortTime, startOfDay } from '../../console/src/ui/time.ts';
 import { readCertificate } from '../../console/src/x509/certificate.ts';
@@ -72,6 +74,57 @@ describe('the hash of an audit record, in whatever order its fields come', () =>
     const turned = Object.fromEntries(Object.entries(record).reverse());
     expect(await hashOf(turned)).toBe(hash);
     expect(await hashOf({ ...turned, outcome: 'failure' })).not.toBe(hash);
+  });
+});
+
+describe('history in words', () => {
+  const by = { subject: 'Ada' };
+  test.each<[Partial<Happened>, string]>([
+    [{ type: 'certificate.issued', operation: 'simplereenroll' }, 'Certificate renewed'],
+    [
+      { type: 'certificate.issued', certificate_not_after: '2027-01-02T03:04:05Z' },
+      'Certificate issued until 2027-01-02',
+    ],
+    [
+      { type: 'certificate.denied', operation: 'simplereenroll', reason: 'name `x` is not allowed' },
+      'Renewal rejected: name `x` is not allowed',
+    ],
+    [{ type: 'certificate.denied', operation: 'fullcmc' }, 'CMC request rejected'],
+    [
+      { type: 'certificate.revoked', ...by, revocation_reason: 'keyCompromise' },
+      'Certificate revoked by Ada: keyCompromise',
+    ],
+    [{ type: 'certificate.expiring', days: 7 }, 'Certificate expires within 7 days'],
+    [{ type: 'request.rejected', ...by, reason: 'not ours' }, 'Request rejected by Ada: not ours'],
+    [{ type: 'device.changed', ...by, device_enabled: false }, 'Device disabled by Ada'],
+    [{ type: 'device.changed', ...by }, 'Device changed by Ada'],
+    [{ type: 'auth.mtls', outcome: 'failure', reason: 'it is revoked' }, 'The certificate was rejected: it is revoked'],
+    [{ type: 'auth.otp' }, 'Authenticated with a one-time password'],
+    [{ type: 'auth.admin' }, 'auth.admin'],
+    [{ type: 'crl.issued' }, 'crl.issued'],
+  ])('%j', (fields, words) => {
+    expect(inWords({ seq: 1, time: '', type: 'service.start', outcome: 'success', ...fields })).toBe(words);
+  });
+});
+
+describe('what is searched for', () => {
+  test.each([
+    ['0A:1b:FF', '0a1bff'],
+    ['0x0a1b', '0a1b'],
+    ['00:ff:01', 'ff01'],
+    ['00 0a', '0a'],
+    ['abc', '0abc'],
+    ['a1'.repeat(20), 'a1'.repeat(20)],
+    ['00' + 'a1'.repeat(20), 'a1'.repeat(20)],
+    ['a1'.repeat(21), undefined],
+    ['press-1', undefined],
+    ['', undefined],
+  ])('a serial number in any form: %s', (text, serial) => {
+    expect(serialOf(text)).toBe(serial);
+  });
+
+  test('an ID of a record', () => {
+    expect(['92f924cc-1111-4222-8333-0123456789ab', 'press-1'].map(isUuid)).toEqual([true, false]);
   });
 });
 
