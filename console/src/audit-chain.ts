@@ -1,16 +1,16 @@
-/** Checks the audit log's chain here, with nothing but the records. */
+/** Verifies the chain of the audit log in the browser, from the records alone. */
 import { call } from './api/client.ts';
 import type { AuditRecord, Page } from './api/types.ts';
 import { hashOf } from './audit-hash.ts';
 
-/** Records of one answer. */
+/** Records per call. */
 const PAGE = 1000;
 
 export interface ChainState {
   readonly checked: number;
   readonly first?: number;
   readonly last?: number;
-  /** What does not fit; undefined while all fits. */
+  /** The first mismatch, if any. */
   readonly problem?: string;
   readonly isDone: boolean;
 }
@@ -39,8 +39,8 @@ export async function verifyChain(tell: (state: ChainState) => void, signal: Abo
 }
 
 async function problemOf(record: AuditRecord, before: AuditRecord | undefined): Promise<string | undefined> {
-  if ((await hashOf(record)) !== record.hash) return `Record ${record.seq} is not what its hash says.`;
+  if ((await hashOf(record)) !== record.hash) return `Record ${record.seq} does not match its hash.`;
   if (before === undefined) return undefined;
-  if (record.seq !== before.seq + 1) return `Between record ${before.seq} and record ${record.seq} some are missing.`;
+  if (record.seq !== before.seq + 1) return `Records are missing between ${before.seq} and ${record.seq}.`;
   return record.prev_hash === before.hash ? undefined : `Record ${record.seq} does not follow record ${before.seq}.`;
 }

@@ -10,7 +10,7 @@ interface SignInProps {
   readonly certificate: string | undefined;
 }
 
-/** A token is sent once, for a session, and kept nowhere. */
+/** Sends a token once, for a session, and does not keep it. */
 export function SignIn({ ended, certificate }: SignInProps) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
@@ -33,7 +33,7 @@ export function SignIn({ ended, certificate }: SignInProps) {
       </h1>
       {ended && (
         <p class="notice" role="status">
-          Your session has ended. Sign in to go on where you were.
+          Your session has ended. Sign in to continue.
         </p>
       )}
       {hasOidc.value && (
@@ -57,7 +57,7 @@ export function SignIn({ ended, certificate }: SignInProps) {
         <Field
           label="Administrator’s token"
           name="token"
-          hint="It is exchanged for a short session, and not kept in this browser."
+          hint="The browser exchanges it for a short session and does not keep it."
         >
           {(attributes) => <input {...attributes} type="password" required autoComplete="off" spellcheck={false} />}
         </Field>
@@ -72,9 +72,9 @@ export function SignIn({ ended, certificate }: SignInProps) {
       </form>
       {certificate === undefined && (
         <p class="fine">
-          With a client certificate, choose it where the browser asks for one, and{' '}
+          To use a client certificate, select it when the browser asks, and{' '}
           <button type="button" class="inline" onClick={() => void findSession()}>
-            look again
+            check again
           </button>
           .
         </p>

@@ -106,7 +106,7 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     await first.page.getByRole('link', { name: 'CN=gate-north' }).click();
     await first.page.getByRole('button', { name: 'Approve …' }).click();
     await first.page.getByRole('button', { name: 'Approve', exact: true }).click();
-    await first.page.getByText('Another administrator has to approve it, too.').waitFor();
+    await first.page.getByText('Another administrator must approve the request.').waitFor();
     await first.page.getByRole('button', { name: 'Approve …' }).click();
     await first.page.getByRole('button', { name: 'Approve', exact: true }).click();
     await first.page.getByText('another administrator must approve it').waitFor();
@@ -308,9 +308,9 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     ]);
     expect(readFileSync(await file.path(), 'utf8')).toMatch(/^seq,time,.*certificate\.revoked/s);
     await page.locator('tbody a').first().click();
-    await page.getByText('Hash before').waitFor();
+    await page.getByText('Previous hash').waitFor();
     await window.go('audit/verify');
-    await page.getByText('The chain is whole').waitFor();
+    await page.getByText('The chain is complete').waitFor();
     await window.close();
   });
 
@@ -321,7 +321,7 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
       await route.fulfill({ response: answer, body: (await answer.text()).replace('"stranger"', '"somebody"') });
     });
     await window.go('audit/verify');
-    await window.page.getByText(/Record \d+ is not what its hash says\./).waitFor();
+    await window.page.getByText(/Record \d+ does not match its hash\./).waitFor();
     await window.close();
   });
 

@@ -321,12 +321,12 @@ describe('a CA’s profile in words', () => {
         'Each request waits for 2 administrators.',
         'Only registered devices get certificates.',
         'A certificate is valid for 397 days, and never for more than 825 days.',
-        'It can be renewed until 1 day after its end.',
+        'It can be renewed until 1 day after it expires.',
         'Keys: ec:P-256, rsa:2048.',
         'Keys are for digitalSignature, clientAuth.',
-        'The subject has to have CN.',
+        'The subject must have CN.',
         'Other names: at most 4, of the kinds dns; no wildcards.',
-        'Whoever renews keeps the names.',
+        'A renewal keeps the names.',
       ],
       further: [['mtls_subject', 'match']],
     });
@@ -337,11 +337,11 @@ describe('a CA’s profile in words', () => {
     [{ 'profile.subject.template': 'CN={id},O=Example' }, 'The subject is CN={id},O=Example.'],
     [
       { 'profile.subject.required': [], 'profile.subject.allowed': ['CN', 'O'] },
-      'The subject may be any name, of CN, O alone.',
+      'The subject may be any name, with only CN, O.',
     ],
     [{ 'profile.san.allowed': [] }, 'Other names are not allowed.'],
-    [{ 'profile.san.add': ['dns:{id}.example'] }, 'Added are dns:{id}.example.'],
-    [{ 'profile.renewal_grace_days': 0 }, 'It can be renewed until it ends.'],
+    [{ 'profile.san.add': ['dns:{id}.example'] }, 'Added names: dns:{id}.example.'],
+    [{ 'profile.renewal_grace_days': 0 }, 'It can be renewed until it expires.'],
   ])('%j', (changed, sentence) => {
     expect(profileInWords(new Map(Object.entries({ ...values, ...changed }))).words).toContain(sentence);
   });

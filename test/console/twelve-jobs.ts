@@ -96,7 +96,7 @@ const JOBS: readonly (readonly [name: string, role: 'ra' | 'auditor', work: Work
       await job.link('CN=saw-2');
       await job.button('Approve …');
       await job.button('Approve');
-      await job.page.getByText('Another administrator has to approve it, too.').waitFor();
+      await job.page.getByText('Another administrator must approve the request.').waitFor();
       const { json } = await world.estuary.admin('GET', `/admin/requests/${id}`);
       expect(json).toMatchObject({ status: 'pending', decided_by: ['ra’s token'] });
     },

@@ -5,7 +5,7 @@ import { link } from '../router.ts';
 import { Badge, Facts, Heading, Panel } from '../ui/bits.tsx';
 import { Problem } from '../ui/states.tsx';
 
-/** Every record that the store has, hashed anew in this browser. */
+/** Hashes every record of the store again, in this browser. */
 export function ChainCheck() {
   const [state, setState] = useState<ChainState>({ checked: 0, isDone: false });
   const [error, setError] = useState<ApiError>();
@@ -19,10 +19,7 @@ export function ChainCheck() {
   const { checked, first, last, problem, isDone } = state;
   return (
     <>
-      <Heading
-        title="The chain"
-        lead="Each record is hashed anew here, in your browser, and held against the one before."
-      >
+      <Heading title="The chain" lead="Your browser hashes each record again and compares it with the one before.">
         <a class="button" href={link(['audit'])}>
           Back
         </a>
@@ -33,7 +30,7 @@ export function ChainCheck() {
         actions={isDone && <Badge of={problem === undefined ? 'ok' : 'failed'} />}
       >
         <div aria-live="polite">
-          {isDone && <p>{problem ?? 'The chain is whole: no record was changed, taken away or put in.'}</p>}
+          {isDone && <p>{problem ?? 'The chain is complete: no record was changed, removed or added.'}</p>}
         </div>
         <Facts
           of={[
@@ -43,8 +40,8 @@ export function ChainCheck() {
           ]}
         />
         <p class="fine">
-          What was archived has left the store: <code>estuary audit verify</code> checks the files, and the signed
-          checkpoints with them.
+          Archived records are not in the store. <code>estuary audit verify</code> checks the files and the signed
+          checkpoints.
         </p>
       </Panel>
     </>

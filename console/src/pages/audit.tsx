@@ -62,7 +62,7 @@ export function Audit({ id }: { readonly id: string | undefined }) {
   );
 }
 
-/** The list has no filter by number: the time, which links carry, leads near it. */
+/** The list has no filter by number, so links contain the time. */
 function OneRecord({ seq }: { readonly seq: string }) {
   const { at } = route.value.query;
   const { loaded, again } = useLoad(`record ${seq} ${at ?? ''}`, async (signal) => {
@@ -80,7 +80,7 @@ function OneRecord({ seq }: { readonly seq: string }) {
       <Show of={loaded} again={again}>
         {({ record }) =>
           record === undefined ? (
-            <Empty title="It is not among the last ones">Search for it by its time.</Empty>
+            <Empty title="Not among the latest records">Search for it by its time.</Empty>
           ) : (
             <Details of={record} />
           )
@@ -97,10 +97,11 @@ function Details({ of }: { readonly of: AuditRecord }) {
         of={[
           ['When', <Moment at={of.time} />],
           ['Who', of.subject],
-          ['Proved by', of.method],
-          of.requester_issuer !== undefined && ['Its issuer', of.requester_issuer],
-          of.requester_sans !== undefined && ['Its names', <Names of={of.requester_sans} />],
+          ['Authenticated by', of.method],
+          of.requester_issuer !== undefined && ['Issuer of its certificate', of.requester_issuer],
+          of.requester_sans !== undefined && ['Names in its certificate', <Names of={of.requester_sans} />],
           ['From', of.address],
+          of.reason !== undefined && ['Reason', of.reason],
           ['Detail', of.detail],
           ['CA', of.ca],
           of.label !== undefined && ['Label', of.label],
@@ -109,14 +110,14 @@ function Details({ of }: { readonly of: AuditRecord }) {
             <a href={link(['certificates', of.serial], { ca: of.ca })}>{of.serial}</a>,
           ],
           of.certificate_subject !== undefined && ['Certificate', of.certificate_subject],
-          of.certificate_sans !== undefined && ['Its names', <Names of={of.certificate_sans} />],
+          of.certificate_sans !== undefined && ['Names in the certificate', <Names of={of.certificate_sans} />],
           of.request_id !== undefined && [
             'Request',
             <a href={link(['audit'], { request_id: of.request_id })}>{of.request_id}</a>,
           ],
           ['Node', of.node],
           ['Hash', <code>{of.hash}</code>],
-          ['Hash before', <code>{of.prev_hash}</code>],
+          ['Previous hash', <code>{of.prev_hash}</code>],
         ]}
       />
     </Panel>

@@ -1,4 +1,4 @@
-/** How those who rely on a CA's certificates learn which were revoked. */
+/** The CRL and the OCSP responder of a CA. */
 import { adminPath, call } from '../api/client.ts';
 import type { CaRevocation } from '../api/types.ts';
 import { Badge, Facts, Moment, Names, Panel, type Fact } from '../ui/bits.tsx';
@@ -27,18 +27,18 @@ export function Revocation({ label }: { readonly label: string }) {
   );
 }
 
-const elsewhere = <p class="fine">The CA publishes it itself, elsewhere.</p>;
-const off = <p class="fine">Nobody publishes it: the publication listener is off.</p>;
+const elsewhere = <p class="fine">The CA publishes it elsewhere.</p>;
+const off = <p class="fine">Not published: the publication listener is off.</p>;
 
 const WORDS = {
   current: '',
-  overdue: 'A newer one should have been signed by now: look at the CA’s health and the log.',
-  expired: 'Nobody takes it any more: look at the CA’s health and the log.',
+  overdue: 'A newer CRL is due. Check the health of the CA and the log.',
+  expired: 'Check the health of the CA and the log.',
 } as const;
 
 function Crl({ of: { ca, published_by, urls, crl }, label }: { readonly of: CaRevocation; readonly label: string }) {
   if (published_by === 'ca') return elsewhere;
-  if (crl === null) return published_by === null ? off : <p class="fine">None has been signed with this key yet.</p>;
+  if (crl === null) return published_by === null ? off : <p class="fine">No CRL has been signed with this key yet.</p>;
   const { number, this_update, next_update, bytes, entries, state } = crl;
   return (
     <Facts
@@ -55,7 +55,7 @@ function Crl({ of: { ca, published_by, urls, crl }, label }: { readonly of: CaRe
         ['Next one by', <Moment at={next_update} />],
         ['Revoked certificates', entries.toLocaleString('en')],
         ['Size', size(bytes)],
-        ['Published', published_by === null ? 'no: who asks the EST server for it gets it' : <Names of={urls.crl} />],
+        ['Published', published_by === null ? 'only by the EST server' : <Names of={urls.crl} />],
       ]}
     />
   );
@@ -81,9 +81,9 @@ function Ocsp({ of: { published_by, urls, ocsp } }: { readonly of: CaRevocation 
   return (
     <Facts
       of={[
-        ['Signed by', signed_by === 'ca' ? 'the CA’s own key' : 'a responder that the CA has delegated'],
+        ['Signed by', signed_by === 'ca' ? 'the CA’s own key' : 'a delegated responder'],
         ...own,
-        ['Answered at', <Names of={urls.ocsp} />],
+        ['URLs', <Names of={urls.ocsp} />],
       ]}
     />
   );

@@ -1,4 +1,4 @@
-/** The CAs: how they are, what they stand under. */
+/** The CAs: their health, chain, profile, CRL and OCSP. */
 import { adminPath, call } from '../api/client.ts';
 import type { Ca, OverviewRecord } from '../api/types.ts';
 import { link } from '../router.ts';
@@ -18,7 +18,7 @@ const COLUMNS: readonly Column<Ca>[] = [
   { head: 'Label', cell: ({ label }) => <a href={link(['cas', label])}>{label}</a>, kind: 'name' },
   { head: 'Health', kind: 'status', cell: ({ health }) => <Badge of={health} /> },
   { head: 'Driver', cell: ({ driver }) => driver, wide: true },
-  { head: 'Subject', cell: ({ subject }) => subject ?? 'not known yet', kind: 'name' },
+  { head: 'Subject', cell: ({ subject }) => subject ?? 'unknown so far', kind: 'name' },
   { head: 'Signed by', cell: ({ ca }) => ca, wide: true },
   { head: 'Days left', cell: ({ days_left }) => days_left, kind: 'number' },
 ];
@@ -27,7 +27,7 @@ export function Cas({ id }: { readonly id: string | undefined }) {
   if (id !== undefined) return <CaDetails label={id} />;
   return (
     <>
-      <Heading title="CAs" lead="Who signs here, and under which labels." />
+      <Heading title="CAs" lead="The CAs of this server and their labels." />
       <RecordList<Ca>
         caption="CAs"
         path="/admin/cas"
@@ -70,7 +70,7 @@ function Details({ ca }: { readonly ca: Ca }) {
               ['Subject', ca.subject],
               ['Driver', ca.driver],
               ca.ca !== undefined && ['Signed by', ca.ca],
-              ['Without a label', ca.default ? 'requests come here' : 'requests go elsewhere'],
+              ['Default CA', ca.default ? 'yes: it gets requests without a label' : 'no'],
               ['Valid until', <Moment at={ca.not_after} />],
               ['Key', read?.key ?? ''],
               ['Serial number', <code>{read?.serial ?? ''}</code>],

@@ -1,4 +1,4 @@
-/** One certificate: what it says, who asked for it, what it stands under, and its revocation. */
+/** One certificate: its content, its requester, its chain, and its revocation. */
 import { useState } from 'preact/hooks';
 import { adminPath, call } from '../api/client.ts';
 import type { CertificateChain, CertificatePage } from '../api/types.ts';
@@ -67,11 +67,11 @@ function Details({ certificate, changed }: { readonly certificate: CertificatePa
             ]}
           />
         </Panel>
-        <Panel title="Who asked">
+        <Panel title="Requester">
           <Facts
             of={[
               ['Requester', certificate.requester],
-              ['Proved by', certificate.method],
+              ['Authenticated by', certificate.method],
               [
                 'Device',
                 certificate.device !== null && (
@@ -83,7 +83,9 @@ function Details({ certificate, changed }: { readonly certificate: CertificatePa
               certificate.archived_key_id !== null && ['Archived key', <code>{certificate.archived_key_id}</code>],
               [
                 'More',
-                <a href={link(['certificates'], { requester: certificate.requester })}>All of this requester</a>,
+                <a href={link(['certificates'], { requester: certificate.requester })}>
+                  All certificates of this requester
+                </a>,
               ],
             ]}
           />
@@ -159,7 +161,7 @@ function IssuerChain({ certificate: { serial, ca, subject } }: { readonly certif
       <Show of={loaded} again={again} lines={2}>
         {({ chain }) =>
           chain.length === 0 ? (
-            <p class="fine">Not known: its CA is no longer configured here, or a backup was restored.</p>
+            <p class="fine">Unknown: the CA is no longer configured, or a backup was restored.</p>
           ) : (
             <Chain pems={chain} leaf={subject === '' ? 'No subject' : subject} />
           )

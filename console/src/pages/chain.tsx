@@ -5,7 +5,7 @@ import { readCertificate, type ReadCertificate } from '../x509/certificate.ts';
 interface ChainProps {
   /** The issuing CA first, up to the root, then those of rollovers. */
   readonly pems: readonly string[];
-  /** Whose certificate hangs below. */
+  /** The subject of the certificate below. */
   readonly leaf?: string;
 }
 
@@ -27,7 +27,7 @@ export function Chain({ pems, leaf }: ChainProps) {
       </ol>
       {others.length > 0 && (
         <>
-          <p class="fine">Also handed out, for a rollover:</p>
+          <p class="fine">Also in the cacerts response, for a rollover:</p>
           <ul class="chain flat">
             {others.map((one) => (
               <Link key={one.serial} of={one} />

@@ -29,7 +29,7 @@ export function Configuration() {
   useEvents(['config.*'], again);
   return (
     <>
-      <Heading title="Configuration" lead="What is in force; secrets are hidden." />
+      <Heading title="Configuration" lead="The active configuration. Secrets are hidden." />
       <Changes applied={again} />
       <Filters of={FILTERS} search="Keys" />
       <Show of={loaded} again={again} lines={10}>
@@ -58,7 +58,7 @@ function Changes({ applied }: { readonly applied: () => void }) {
       actions={
         <>
           <button type="button" class="quiet" onClick={again}>
-            Look again
+            Check again
           </button>
           <button type="button" onClick={() => setAsking(true)} disabled={loaded.state !== 'ready'}>
             Reload …
@@ -81,7 +81,7 @@ function Changes({ applied }: { readonly applied: () => void }) {
             applied();
           }}
         >
-          <p>The files are read again and come into force, wholly or not at all. No connection is dropped.</p>
+          <p>The server reads the files again. If one is invalid, nothing changes. No connection is dropped.</p>
           <Report of={loaded.value} />
         </Confirm>
       )}
@@ -92,7 +92,7 @@ function Changes({ applied }: { readonly applied: () => void }) {
 function Report({ of: { changed, needs_restart, warnings, certificates } }: { readonly of: ReloadReport }) {
   const fresh = certificates.filter((one) => one.new);
   if (changed.length + needs_restart.length + fresh.length + warnings.length === 0)
-    return <p class="fine">Nothing: what is in force is what the files say.</p>;
+    return <p class="fine">Nothing. The active configuration is that of the files.</p>;
   return (
     <Facts
       of={[
@@ -109,7 +109,7 @@ function Report({ of: { changed, needs_restart, warnings, certificates } }: { re
           </ul>,
         ],
         warnings.length > 0 && [
-          'Allowed, and unsafe',
+          'Unsafe settings',
           <ul class="names">
             {warnings.map(({ key, message }) => (
               <li key={`${key} ${message}`}>

@@ -16,7 +16,7 @@ interface Last extends CertificatePage {
 export function Differences({ request }: { readonly request: RequestPage }) {
   const { loaded, again } = useLoad(`before ${request.id}`, (signal) => lastOf(request, signal));
   return (
-    <Panel title="Against its last certificate">
+    <Panel title="Compared with its last certificate">
       <Show of={loaded} again={again} lines={2}>
         {(last) =>
           last === undefined ? (
@@ -67,13 +67,16 @@ function changes(request: RequestPage, last: Last): Change[] {
   ];
 }
 
-/** A renewal mostly brings a new key: it is told, and no other name for it. */
+/** A renewal usually has a new key. */
 function keyChange({ spki_sha256, key_type }: RequestPage, { heldKey }: Last): Change[] {
   if (heldKey === undefined) return [];
   if (spki_sha256 === heldKey.hash) return [{ kind: 'same', what: `Key ${heldKey.words}` }];
   return [
     { kind: 'gone', what: `Key ${heldKey.words}` },
-    { kind: 'new', what: spki_sha256 === null ? `Key that the server makes, ${key_type}` : `Another key, ${key_type}` },
+    {
+      kind: 'new',
+      what: spki_sha256 === null ? `Key that the server generates, ${key_type}` : `Another key, ${key_type}`,
+    },
   ];
 }
 

@@ -1,4 +1,4 @@
-/** Who is locked out after too many failures, and a way out. */
+/** The lockouts after too many failures, and how to end them. */
 import { useState } from 'preact/hooks';
 import { adminPath, order } from '../api/client.ts';
 import type { Lockout } from '../api/types.ts';
@@ -32,7 +32,7 @@ export function Lockouts() {
   ];
   return (
     <>
-      <Heading title="Lockouts" lead="Who has failed too often, and waits." />
+      <Heading title="Lockouts" lead="Addresses and names with too many failed attempts." />
       <RecordList<Lockout>
         caption="Lockouts"
         path="/admin/lockouts"
@@ -56,7 +56,7 @@ export function Lockouts() {
           }}
         >
           <p>
-            <strong>{ending.key}</strong> may try again at once, with all attempts before the next lockout.
+            <strong>{ending.key}</strong> may try again at once. Its count of failures starts at zero.
           </p>
         </Confirm>
       )}

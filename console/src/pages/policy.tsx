@@ -1,4 +1,4 @@
-/** What would become of a request: a CSR is dropped here, and nothing is issued. */
+/** A dry run of a request: what the server would do with a CSR. */
 import { useState } from 'preact/hooks';
 import { call, toApiError, type ApiError } from '../api/client.ts';
 import type { Verdict } from '../api/types.ts';
@@ -42,12 +42,12 @@ export function Policy() {
     <>
       <Heading
         title="Policy"
-        lead="What would become of a request, and which rule says so. Nothing is stored, signed or used up."
+        lead="What the server would do with a request, and which rule decides. Nothing is stored, signed or used up."
       />
       <div class="columns">
         <Question ask={(form) => void ask(form)} />
         <div aria-live="polite">
-          {answer.state === 'none' && <Empty title="No answer yet">Drop a CSR, say who sends it, and ask.</Empty>}
+          {answer.state === 'none' && <Empty title="No answer yet">Add a CSR, choose its sender, and check it.</Empty>}
           {answer.state === 'busy' && <Loading lines={3} />}
           {answer.state === 'failed' && <Problem error={answer.error} />}
           {answer.state === 'ready' && (

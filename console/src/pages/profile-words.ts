@@ -1,8 +1,8 @@
-/** A CA's profile as sentences; without a page, so that it can be tried out alone. */
+/** The profile of a CA as sentences. */
 
 type Values = ReadonlyMap<string, unknown>;
 
-/** What is said of some keys together; undefined: nothing of the kind is configured. */
+/** A sentence about some keys; undefined: none of them is configured. */
 type Sentence = readonly [keys: readonly string[], say: (value: (key: string) => unknown) => string | undefined];
 
 const listed = (value: unknown): readonly string[] => (Array.isArray(value) ? value.map(String) : []);
@@ -33,8 +33,8 @@ const SENTENCES: readonly Sentence[] = [
     ['profile.renewal_grace_days'],
     (value) =>
       value('profile.renewal_grace_days') === 0
-        ? 'It can be renewed until it ends.'
-        : `It can be renewed until ${days(value('profile.renewal_grace_days'))} after its end.`,
+        ? 'It can be renewed until it expires.'
+        : `It can be renewed until ${days(value('profile.renewal_grace_days'))} after it expires.`,
   ],
   [['profile.key_types'], (value) => `Keys: ${all(value('profile.key_types'))}.`],
   [
@@ -50,8 +50,8 @@ const SENTENCES: readonly Sentence[] = [
       const required = all(value('profile.subject.required'));
       const allowed = all(value('profile.subject.allowed'));
       return [
-        required === '' ? 'The subject may be any name' : `The subject has to have ${required}`,
-        allowed === '' ? '' : `, of ${allowed} alone`,
+        required === '' ? 'The subject may be any name' : `The subject must have ${required}`,
+        allowed === '' ? '' : `, with only ${allowed}`,
         '.',
       ].join('');
     },
@@ -64,7 +64,7 @@ const SENTENCES: readonly Sentence[] = [
       const required = all(value('profile.san.required'));
       return [
         `Other names: at most ${String(value('profile.san.max'))}, of the kinds ${allowed}`,
-        required === '' ? '' : `; there has to be one of ${required}`,
+        required === '' ? '' : `; one of ${required} is required`,
         value('profile.san.wildcards') === true ? '; wildcards are allowed.' : '; no wildcards.',
       ].join('');
     },
@@ -72,18 +72,16 @@ const SENTENCES: readonly Sentence[] = [
   [
     ['profile.san.add'],
     (value) =>
-      listed(value('profile.san.add')).length === 0 ? undefined : `Added are ${all(value('profile.san.add'))}.`,
+      listed(value('profile.san.add')).length === 0 ? undefined : `Added names: ${all(value('profile.san.add'))}.`,
   ],
   [
     ['profile.allow_subject_change'],
     (value) =>
-      value('profile.allow_subject_change') === true
-        ? 'Whoever has a certificate may ask for other names with it.'
-        : 'Whoever renews keeps the names.',
+      value('profile.allow_subject_change') === true ? 'A renewal may change the names.' : 'A renewal keeps the names.',
   ],
 ];
 
-/** Nothing that a rule could be. */
+/** Whether a value is no rule. */
 const isNothing = (value: unknown): boolean =>
   value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 

@@ -1,4 +1,4 @@
-/** One request: whose it is, what the policy says to it, what is new in it; and the decision. */
+/** One request: its requester, what the policy says, what differs from the last certificate, and the decision. */
 import { useState } from 'preact/hooks';
 import { adminPath, call, order } from '../api/client.ts';
 import type { RequestPage } from '../api/types.ts';
@@ -30,7 +30,7 @@ export function RequestDetails({ id }: { readonly id: string }) {
   );
 }
 
-/** Somebody decides here, or the requester has not asked for it since. */
+/** It waits for a decision here, or for its requester. */
 const isUndecided = ({ status, ca_reference }: RequestPage): boolean =>
   (status === 'pending' && ca_reference === null) || status === 'approved';
 
@@ -53,26 +53,26 @@ function Details({ request, changed }: { readonly request: RequestPage; readonly
         )}
       </Heading>
       <div class="columns">
-        <Panel title="What is asked for">
+        <Panel title="Request">
           <Facts
             of={[
               ['Subject', request.subject],
               ['Other names', <Names of={request.sans} />],
               ['Key', request.key_type],
-              ['Key’s SHA-256', <code>{request.spki_sha256 ?? 'the server makes the key'}</code>],
+              ['Key’s SHA-256', <code>{request.spki_sha256 ?? 'the server generates the key'}</code>],
               ['CA', request.ca],
               ['Operation', request.operation],
-              ['Came', <Moment at={request.created_at} />],
+              ['Received', <Moment at={request.created_at} />],
             ]}
           />
         </Panel>
-        <Panel title="Who asks">
+        <Panel title="Requester">
           <Facts
             of={[
               ['Requester', request.requester],
-              ['Proved by', request.method],
-              ['Its issuer', request.requester_issuer],
-              ['Its names', <Names of={request.requester_sans} />],
+              ['Authenticated by', request.method],
+              ['Issuer of its certificate', request.requester_issuer],
+              ['Names in its certificate', <Names of={request.requester_sans} />],
               [
                 'Device',
                 request.device !== null && <a href={link(['devices', 'id', request.device])}>{request.device}</a>,
@@ -93,10 +93,7 @@ function Details({ request, changed }: { readonly request: RequestPage; readonly
                   <a href={link(['certificates', request.serial], { ca: request.ca })}>{request.serial}</a>
                 ),
               ],
-              request.ca_reference !== null && [
-                'At the CA',
-                `${request.ca_reference}: its agents decide about it there`,
-              ],
+              request.ca_reference !== null && ['At the CA', `${request.ca_reference}: its agents decide there`],
             ]}
           />
         </Panel>
@@ -121,8 +118,8 @@ function Approve({ request, onClose, done }: DecisionProps) {
     const after = await call<RequestPage>(adminPath('requests', request.id, 'approve'), { method: 'POST', body: {} });
     notify(
       after.status === 'pending'
-        ? 'Your approval counts. Another administrator has to approve it, too.'
-        : 'Approved: the next time the device asks, it gets its certificate.',
+        ? 'Your approval is recorded. Another administrator must approve the request.'
+        : 'Approved. The device gets its certificate at its next request.',
     );
     done();
   };
@@ -130,12 +127,12 @@ function Approve({ request, onClose, done }: DecisionProps) {
     <Confirm title="Approve this request?" verb="Approve" onClose={onClose} run={run}>
       <p>
         <strong>{request.requester}</strong> gets a certificate of <strong>{request.ca}</strong> for{' '}
-        <strong>{request.subject === '' ? 'no subject' : request.subject}</strong> the next time that it asks. Where the
-        CA wants several approvals, yours is one of them.
+        <strong>{request.subject === '' ? 'no subject' : request.subject}</strong> at its next request. If the CA
+        requires several approvals, yours is one of them.
       </p>
       {request.sans.length > 0 && (
         <>
-          <p>It also holds these names:</p>
+          <p>The certificate also has these names:</p>
           <Names of={request.sans} />
         </>
       )}
@@ -153,10 +150,9 @@ function Reject({ request, onClose, done }: DecisionProps) {
   return (
     <Confirm title="Reject this request?" verb="Reject" danger onClose={onClose} run={run}>
       <p>
-        <strong>{request.requester}</strong> gets no certificate and is told why the next time that it asks. It would
-        have to ask anew.
+        <strong>{request.requester}</strong> gets no certificate. Its next request receives the reason.
       </p>
-      <Field label="Reason" name="reason" hint="What the device is told.">
+      <Field label="Reason" name="reason" hint="The device receives this text.">
         {(attributes) => (
           <input
             {...attributes}

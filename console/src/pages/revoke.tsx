@@ -57,8 +57,7 @@ export function ReleaseCertificate({ certificate: { serial, ca, subject }, onClo
   return (
     <Confirm title="Release this certificate?" verb="Release the certificate" onClose={onClose} run={run}>
       <p>
-        The hold of the certificate of <strong>{subject === '' ? 'no subject' : subject}</strong> ends. The certificate
-        is valid again at once.
+        The certificate of <strong>{subject === '' ? 'no subject' : subject}</strong> is valid again at once.
       </p>
     </Confirm>
   );

@@ -1,4 +1,4 @@
-/** What the server would do with a request, asked without doing it. */
+/** What the server would do with a request: a dry run. */
 import { adminPath, call } from '../api/client.ts';
 import type { RequestPage, RequestVerdictRecord, Verdict } from '../api/types.ts';
 import { Badge, Facts, Moment, Names, Panel } from '../ui/bits.tsx';
@@ -9,7 +9,7 @@ import { Show } from '../ui/states.tsx';
 const WORDS: Readonly<Record<Verdict['verdict'], string>> = {
   issue: 'A certificate would be issued.',
   queue: 'It would wait for an approval.',
-  refuse: 'It would be refused.',
+  refuse: 'It would be rejected.',
 };
 
 export function VerdictFacts({ of, words = WORDS[of.verdict] }: { readonly of: Verdict; readonly words?: string }) {
@@ -24,7 +24,7 @@ export function VerdictFacts({ of, words = WORDS[of.verdict] }: { readonly of: V
           of.message !== undefined && ['Why', of.message],
           ['Subject', of.subject],
           ['Other names', <Names of={of.sans} />],
-          of.verdict !== 'refuse' && ['Would end', <Moment at={of.not_after} />],
+          of.verdict !== 'refuse' && ['Would expire', <Moment at={of.not_after} />],
         ]}
       />
     </>
@@ -41,10 +41,11 @@ export function RequestVerdict({ request: { id, status } }: { readonly request: 
     return (
       <Panel title="What the policy says">
         <p>
-          <Badge of="unknown" /> That can be told only when it is asked for again.
+          <Badge of="unknown" /> The result is known only at the next request of the device.
         </p>
         <p class="fine">
-          {sentence(loaded.error.message)} It passed every check when it came, and is checked again before it is signed.
+          {sentence(loaded.error.message)} It passed all checks when it arrived, and is checked again before it is
+          signed.
         </p>
       </Panel>
     );
@@ -63,9 +64,9 @@ export function RequestVerdict({ request: { id, status } }: { readonly request: 
 }
 
 const wordsOf = ({ verdict, approvals: { given, needed } }: RequestVerdictRecord): string => {
-  if (verdict === 'refuse') return 'Approved or not, it would be refused.';
+  if (verdict === 'refuse') return 'It would be rejected, even if approved.';
   const missing = needed - given;
-  if (missing <= 0) return 'It is issued the next time that it is asked for.';
+  if (missing <= 0) return 'It is issued at the next request of the device.';
   return missing === 1 ? 'With one approval it would be issued.' : `With ${missing} approvals it would be issued.`;
 };
 

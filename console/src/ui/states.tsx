@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { ApiError } from '../api/client.ts';
 import type { Loaded } from './load.ts';
 
-/** What is not there yet. */
+/** A placeholder while something loads. */
 export function Loading({ lines = 5 }: { readonly lines?: number }) {
   return (
     <div class="loading" role="status">
@@ -14,11 +14,11 @@ export function Loading({ lines = 5 }: { readonly lines?: number }) {
   );
 }
 
-/** What went wrong, in the API's words, and how to try again. */
+/** An error, in the API's words, and a button to try again. */
 export function Problem({ error, again }: { readonly error: ApiError; readonly again?: () => void }) {
   return (
     <div class="state problem" role="alert">
-      <h2>{TITLES[error.status] ?? 'This did not work'}</h2>
+      <h2>{TITLES[error.status] ?? 'The call failed'}</h2>
       <p>{error.message}</p>
       <p class="fine">
         <code>{error.code}</code>
@@ -41,8 +41,8 @@ export function Problem({ error, again }: { readonly error: ApiError; readonly a
 const TITLES: Readonly<Record<number, string | undefined>> = {
   0: 'The server cannot be reached',
   403: 'This is not for your role',
-  404: 'There is no such thing',
-  503: 'Something behind the server is not there for now',
+  404: 'Not found',
+  503: 'The server is temporarily unavailable',
 };
 
 export function Empty({ title, children }: { readonly title: string; readonly children?: ComponentChildren }) {
@@ -54,7 +54,7 @@ export function Empty({ title, children }: { readonly title: string; readonly ch
   );
 }
 
-/** Shows what was loaded, or why not. */
+/** Shows what was loaded, or the error. */
 export function Show<T>({
   of,
   again,
