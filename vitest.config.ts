@@ -54,10 +54,10 @@ export default defineConfig({
     expect: { poll: { timeout: 60_000 } },
     pool: 'forks',
     globalSetup: './test/support/shared-by-run.ts',
-    setupFiles: './test/support/metadata.ts',
+    setupFiles: ['./test/support/metadata.ts', './test/support/file-cpu.ts'],
     reporters: ['default', './test/support/run-report.ts'],
-    // Two cores serve the CI machine; more workers only make the argon2 and TLS tests fight each other.
-    maxWorkers: 2,
+    // Two for each core of the CI machine: a file that runs servers waits for half of its time.
+    maxWorkers: 4,
     sequence: { sequencer: FileOrder },
     projects: [
       { extends: true, test: { name: 'shared', include: [SHARED], isolate: false } },

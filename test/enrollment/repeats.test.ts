@@ -304,7 +304,7 @@ describe('what ends it, none of it a failure', () => {
     while ((await device.uses()) === 0) await setImmediate();
     const waiting = device.send({ retryWindow: 30 * HOUR });
     const looked = vi.spyOn(store, 'findOtpUse');
-    await vi.waitUntil(() => looked.mock.calls.length > 0);
+    await expect.poll(() => looked.mock.calls.length).toBeGreaterThan(0);
     looked.mockRestore();
     await end(device);
     letGo();

@@ -60,7 +60,7 @@ describe('what a reload replaces', () => {
     expect(cas.router.find('devices')).toBe(next.router.find('devices'));
     expect(former.map((close) => close.mock.calls.length)).toEqual([0, 0]);
     work.resolve(undefined);
-    await vi.waitFor(() => expect(former.map((close) => close.mock.calls.length)).toEqual([1, 1]));
+    await expect.poll(() => former.map((close) => close.mock.calls.length)).toEqual([1, 1]);
   });
 
   test('is closed although somebody never ends, after a while', async () => {
@@ -68,7 +68,7 @@ describe('what a reload replaces', () => {
     const former = closes(cas);
     (await cas.prepare(loaded.config, loaded.material)).apply();
     // The wait itself keeps no process alive.
-    await vi.waitFor(() => expect(former.map((close) => close.mock.calls.length)).toEqual([1, 1]), { timeout: 20_000 });
+    await expect.poll(() => former.map((close) => close.mock.calls.length)).toEqual([1, 1]);
   });
 
   test('is closed once when the service stops meanwhile', async () => {

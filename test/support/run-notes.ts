@@ -7,14 +7,14 @@ import { appendFileSync, readFileSync } from 'node:fs';
 /** The environment variable with the path of the file. */
 export const RUN_NOTES = 'ESTUARY_RUN_NOTES';
 
-/** `skip`: why tests of a file are left out. `start`: a program was started. `wait`: a test waited for a condition. */
-export type NoteKind = 'skip' | 'start' | 'wait';
+/** `skip`: why tests of a file are left out. `start`: a program was started. `wait`: a test waited for a condition. `cpu`: CPU time of a test file. */
+export type NoteKind = 'skip' | 'start' | 'wait' | 'cpu';
 
 export interface RunNote {
   readonly kind: NoteKind;
   /** Path of the test file that skips tests; otherwise empty. */
   readonly file: string;
-  /** The reason, the program, or the condition. */
+  /** The reason, the program, the condition, or the test file. */
   readonly what: string;
   /** Milliseconds that it took; 0 for a skip. */
   readonly ms: number;

@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node';
-import { readNotes, RUN_NOTES, type NoteKind, type RunNote } from './run-notes.ts';
+import { readNotes, RUN_NOTES, type RunNote } from './run-notes.ts';
 import { ABOUT_FILES } from './wanted-store.ts';
 
 export default class RunReport implements Reporter {
@@ -33,7 +33,7 @@ export default class RunReport implements Reporter {
     Reflect.deleteProperty(process.env, RUN_NOTES);
     const isProfile = process.env['ESTUARY_PROFILE'] === '1';
     if (modules.length > 1) print('Slowest files', slowest(modules, isProfile ? 20 : 10));
-    if (isProfile) for (const kind of ['start', 'wait'] as const) printTimes(kind, notes);
+    if (isProfile) for (const kind of ['cpu', 'start', 'wait'] as const) printTimes(kind, notes);
     const skips = this.#filtered ? [] : modules.flatMap((module) => describeSkips(module, notes));
     print(
       'Skipped',
@@ -80,16 +80,19 @@ function slowest(modules: readonly TestModule[], count: number): string[] {
     );
 }
 
+const TITLES = { cpu: 'CPU time of files', start: 'Started programs', wait: 'Waits' } as const;
+
 /** Sums up the notes of one kind by what they name, the most expensive first. */
-function printTimes(kind: NoteKind, notes: readonly RunNote[]): void {
+function printTimes(kind: keyof typeof TITLES, notes: readonly RunNote[]): void {
   const sums = new Map<string, { count: number; ms: number }>();
   for (const note of notes.filter((each) => each.kind === kind)) {
     const sum = sums.get(note.what) ?? { count: 0, ms: 0 };
     sums.set(note.what, { count: sum.count + 1, ms: sum.ms + note.ms });
   }
   const rows = [...sums].sort(([, a], [, b]) => b.ms - a.ms).slice(0, 20);
+  const all = [...sums.values()].reduce((sum, { ms }) => sum + ms, 0);
   print(
-    kind === 'start' ? 'Started programs' : 'Waits',
+    `${TITLES[kind]} (${seconds(all).trim()} in all)`,
     rows.map(([what, { count, ms }]) => `${seconds(ms)}  ${count} times: ${what}`),
   );
 }
