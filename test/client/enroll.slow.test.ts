@@ -4,7 +4,7 @@ import { createPublicKey, X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { estuaryClient, liveCertificate, liveVersion } from '../support/estuary-client.ts';
-import { Estuary, hashOtpsCheaply } from '../support/estuary.ts';
+import { Estuary } from '../support/estuary.ts';
 import { makeKey } from '../support/csr.ts';
 
 let estuary: Estuary;
@@ -12,7 +12,7 @@ let fingerprint: string;
 let url: string;
 
 beforeAll(async () => {
-  estuary = await Estuary.start({ configure: hashOtpsCheaply });
+  estuary = await Estuary.start();
   fingerprint = new X509Certificate(estuary.root).fingerprint256;
   url = `https://localhost:${estuary.server.port('est')}`;
 });

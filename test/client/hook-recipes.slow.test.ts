@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runAny } from '../support/command.ts';
-import { Estuary, hashOtpsCheaply } from '../support/estuary.ts';
+import { Estuary } from '../support/estuary.ts';
 import { liveCertificate } from '../support/estuary-client.ts';
 import { localClient, type LocalClient } from '../support/local-client.ts';
 import { accepts, freePort } from '../support/ports.ts';
@@ -24,7 +24,7 @@ let estuary: Estuary;
 const children: ChildProcess[] = [];
 
 beforeAll(async () => {
-  estuary = await Estuary.start({ configure: hashOtpsCheaply });
+  estuary = await Estuary.start();
 });
 afterAll(async () => {
   // Killed outright, nginx's master would leave its workers behind.

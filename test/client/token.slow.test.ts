@@ -16,7 +16,7 @@ import {
   liveVersion,
   type ClientFolder,
 } from '../support/estuary-client.ts';
-import { Estuary, hashOtpsCheaply } from '../support/estuary.ts';
+import { Estuary } from '../support/estuary.ts';
 import { findCommand, requires } from '../support/requires.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
 import { PIN, SOFTHSM_MODULE, softHsm, type SoftHsm } from '../support/softhsm.ts';
@@ -78,7 +78,7 @@ describe.skipIf(!requires('softhsm', 'tokenTls'))('keys in SoftHSM2', () => {
   let server: Record<string, string>;
 
   beforeAll(async () => {
-    estuary = await Estuary.start({ configure: hashOtpsCheaply });
+    estuary = await Estuary.start();
     hsm = softHsm();
     hsm.addToken('device');
     writeFileSync(join(estuary.dir, 'pin'), `${PIN}\n`, { mode: 0o600 });

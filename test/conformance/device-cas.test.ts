@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
-import { certificatePem, type ClientIdentity, Estuary, hashOtpsCheaply } from '../support/estuary.ts';
+import { certificatePem, type ClientIdentity, Estuary } from '../support/estuary.ts';
 import { openssl, opensslText } from '../support/openssl.ts';
 import { approve, requestsOf } from '../support/queued-requests.ts';
 import { requires } from '../support/requires.ts';
@@ -22,7 +22,6 @@ const file = (name: string): string => join(estuary.dir, name);
 beforeAll(async () => {
   estuary = await Estuary.start({
     configure(config, dir) {
-      hashOtpsCheaply(config, dir);
       const [root, issuing] = [join(dir, 'two/root'), join(dir, 'two/issuing')];
       const made = spawnSync(NODE, [SERVER, 'ca', 'init', '--root', root, '--issuing', issuing, '--path-length', '1']);
       if (made.status !== 0) throw new Error(made.stderr.toString());

@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
-import { certificatesOf, Estuary, section, hashOtpsCheaply } from '../support/estuary.ts';
+import { certificatesOf, Estuary, section } from '../support/estuary.ts';
 
 let estuary: Estuary;
 const key = makeKey();
@@ -12,10 +12,9 @@ const LIMIT = 5;
 
 beforeAll(async () => {
   estuary = await Estuary.start({
-    configure: (config, dir) => {
+    configure: (config) => {
       const otp = section(config, 'otp');
       otp['retry_window'] = 3600;
-      hashOtpsCheaply(config, dir);
     },
   });
 });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
-import { caSection, certificatesOf, Estuary, hashOtpsCheaply, itemsOf, section } from '../support/estuary.ts';
+import { caSection, certificatesOf, Estuary, itemsOf, section } from '../support/estuary.ts';
 import { call, openTls } from '../support/https.ts';
 import { withKeysInHsm } from '../support/keys-in-hsm.ts';
 import { requires } from '../support/requires.ts';
@@ -53,8 +53,7 @@ describe('a reload of the CAs', () => {
 
   beforeAll(async () => {
     estuary = await Estuary.start({
-      configure(config, dir) {
-        hashOtpsCheaply(config, dir);
+      configure(config) {
         caSection(config, 1)['approval'] = 'manual';
       },
     });
@@ -221,7 +220,7 @@ describe.skipIf(!requires('softhsm'))('a reload of a CA in an HSM', () => {
 
   beforeAll(async () => {
     hsm.addToken('est');
-    estuary = await Estuary.start(withKeysInHsm({ configure: hashOtpsCheaply, env: { OTHER_PIN: '0000' } }, hsm));
+    estuary = await Estuary.start(withKeysInHsm({ env: { OTHER_PIN: '0000' } }, hsm));
     made = readFileSync(join(estuary.dir, 'est.toml'), 'utf8');
   });
   beforeEach(() => writeFileSync(join(estuary.dir, 'est.toml'), made));

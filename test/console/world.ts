@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';
 import { makeKey, onTheWire, simpleCsr, type TestKey } from '../support/csr.ts';
-import { caSection, Estuary, hashOtpsCheaply, itemsOf, section } from '../support/estuary.ts';
+import { caSection, Estuary, itemsOf, section } from '../support/estuary.ts';
 import { type TokenIssuer, WEB_CLIENT, WEB_SECRET } from '../support/token-issuer.ts';
 
 export const ROLES = ['ra', 'auditor', 'operator'] as const;
@@ -41,7 +41,6 @@ export async function makeWorld(more: Configure = () => undefined): Promise<Worl
 }
 
 function configure(config: TomlTable, dir: string, tokens: Readonly<Record<string, string>>): void {
-  hashOtpsCheaply(config, dir);
   Object.assign(section(config, 'otp'), { lockout_scope: 'username' });
   Object.assign(section(config, 'publication'), {
     enabled: true,

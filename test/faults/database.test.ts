@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
-import { certificatesOf, Estuary, hashOtpsCheaply } from '../support/estuary.ts';
+import { certificatesOf, Estuary } from '../support/estuary.ts';
 import { PostgresCluster, psql } from '../support/postgres.ts';
 import { requires } from '../support/requires.ts';
 import { withStoreIn } from '../support/store-in-postgres.ts';
@@ -23,7 +23,7 @@ interface Device {
 }
 
 async function started(url: string): Promise<Estuary> {
-  const estuary = await Estuary.start(withStoreIn({ configure: hashOtpsCheaply }, url, 'est-1'));
+  const estuary = await Estuary.start(withStoreIn({}, url, 'est-1'));
   onTestFinished(() => estuary.stop());
   return estuary;
 }

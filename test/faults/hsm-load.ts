@@ -4,7 +4,7 @@ import { Agent } from 'node:https';
 import { expect } from 'vitest';
 
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
-import { certificatesOf, Estuary, hashOtpsCheaply } from '../support/estuary.ts';
+import { certificatesOf, Estuary } from '../support/estuary.ts';
 import { call, type Answer } from '../support/https.ts';
 import { withKeysInHsm } from '../support/keys-in-hsm.ts';
 import type { SoftHsm } from '../support/softhsm.ts';
@@ -42,17 +42,7 @@ export class HsmUnderLoad {
     env: Readonly<Record<string, string>> = {},
   ): Promise<HsmUnderLoad> {
     hsm.addToken('est');
-    const options = withKeysInHsm(
-      {
-        env,
-        configure: (config, dir) => {
-          // A cheap hash, so that the load reaches the HSM.
-          hashOtpsCheaply(config, dir);
-        },
-      },
-      hsm,
-      pkcs11,
-    );
+    const options = withKeysInHsm({ env }, hsm, pkcs11);
     const estuary = await Estuary.start(options);
     return new HsmUnderLoad(estuary, await estuary.otp({ max_uses: 100_000 }));
   }

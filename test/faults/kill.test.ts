@@ -5,7 +5,7 @@ import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
-import { certificatesOf, Estuary, hashOtpsCheaply } from '../support/estuary.ts';
+import { certificatesOf, Estuary } from '../support/estuary.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
 import { storedRows } from '../support/stored-rows.ts';
 import { isStoreInPostgres } from '../support/wanted-store.ts';
@@ -18,12 +18,7 @@ const CLIENTS = 6;
 let estuary: Estuary;
 
 beforeAll(async () => {
-  estuary = await Estuary.start({
-    configure: (config, dir) => {
-      // A cheap hash, so that the kill hits issuance and not argon2.
-      hashOtpsCheaply(config, dir);
-    },
-  });
+  estuary = await Estuary.start();
 });
 afterAll(() => estuary.stop());
 

@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { random } from '../fuzz/mutation.ts';
 import { makeKey, onTheWire, simpleCsr, type TestKey } from '../support/csr.ts';
-import { certificatesOf, Estuary, section, hashOtpsCheaply } from '../support/estuary.ts';
+import { certificatesOf, Estuary, section } from '../support/estuary.ts';
 import { call } from '../support/https.ts';
 import { storedRows } from '../support/stored-rows.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
@@ -21,13 +21,11 @@ const dice = random(SEED);
 
 beforeAll(async () => {
   estuary = await Estuary.start({
-    configure: (config, dir) => {
+    configure: (config) => {
       const otp = section(config, 'otp');
       otp['retry_window'] = 3600;
       // One failure would be too many.
       otp['max_failures'] = 1;
-      // A cheap hash: what is tried is the repeats, not argon2.
-      hashOtpsCheaply(config, dir);
     },
   });
   relay = await TcpRelay.start(estuary.server.port('est'));

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasLibest, startLibest } from '../support/libest.ts';
 import { estuary as command, type Done } from '../main/commands/admin/support.ts';
 import { buildCsr, commonName, makeKey } from '../support/csr.ts';
-import { caSection, Estuary, hashOtpsCheaply, section } from '../support/estuary.ts';
+import { caSection, Estuary, section } from '../support/estuary.ts';
 import { usePreSharedSecret, PRE_SHARED } from '../support/server-key.ts';
 import { killed } from '../support/spawned.ts';
 
@@ -28,7 +28,6 @@ describe('Estuary', () => {
   beforeAll(async () => {
     estuary = await Estuary.start({
       configure(config, dir) {
-        hashOtpsCheaply(config, dir);
         usePreSharedSecret(config, dir);
         writeFileSync(join(dir, 'kek.bin'), KEK);
         section(config, 'serverkeygen')['keys'] = [{ id: '6b31', symmetric_key_file: 'kek.bin' }];

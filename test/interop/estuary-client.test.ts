@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasLibest, startLibest } from '../support/libest.ts';
 import { makeKey } from '../support/csr.ts';
-import { caSection, Estuary, hashOtpsCheaply, section } from '../support/estuary.ts';
+import { caSection, Estuary, section } from '../support/estuary.ts';
 import { liveCertificate, liveVersion } from '../support/estuary-client.ts';
 import { Kdc, SERVICE } from '../support/kdc.ts';
 import { localClient, type LocalClient } from '../support/local-client.ts';
@@ -27,8 +27,7 @@ describe('Estuary', () => {
   beforeAll(async () => {
     estuary = await Estuary.start({
       env: { NODE_OPTIONS: `--import=${SHIFTED_CLOCK}`, CLOCK_SHIFT: String(AFTER_EXPIRY), CLOCK_STEP: '1' },
-      configure(config, dir) {
-        hashOtpsCheaply(config, dir);
+      configure(config) {
         const other = structuredClone(caSection(config));
         const profile = { ...section(other, 'profile'), validity_days: 10 };
         config['ca'] = [

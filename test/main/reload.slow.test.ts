@@ -2,7 +2,7 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Estuary, section, hashOtpsCheaply } from '../support/estuary.ts';
+import { Estuary, section } from '../support/estuary.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -11,7 +11,7 @@ let estuary: Estuary;
 let good: string;
 
 beforeAll(async () => {
-  estuary = await Estuary.start({ configure: hashOtpsCheaply });
+  estuary = await Estuary.start();
   good = readFileSync(configFile(), 'utf8');
 }, 120_000);
 beforeEach(() => writeFileSync(configFile(), good));

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { caSection, Estuary, hashOtpsCheaply, section } from '../support/estuary.ts';
+import { caSection, Estuary, section } from '../support/estuary.ts';
 import { withKeysInHsm } from '../support/keys-in-hsm.ts';
 import { requires } from '../support/requires.ts';
 import { SOFTHSM_MODULE, softHsm } from '../support/softhsm.ts';
@@ -22,8 +22,7 @@ describe.skipIf(!requires('softhsm'))('a wrong PIN at the start', () => {
     const options = withKeysInHsm(
       {
         env,
-        configure: (config, dir) => {
-          hashOtpsCheaply(config, dir);
+        configure: (config) => {
           Object.assign(section(caSection(config), 'pkcs11'), { module: SPY, pin_env: 'OTHER_PIN' });
         },
       },

@@ -8,7 +8,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'smol-toml';
-import { caSection, Estuary, hashOtpsCheaply, itemsOf, section } from '../../../test/support/estuary.ts';
+import { caSection, Estuary, itemsOf, section } from '../../../test/support/estuary.ts';
 import { liveVersion } from '../../../test/support/estuary-client.ts';
 import { Random } from '../../../test/support/random.ts';
 import { rollRoot } from '../../../test/support/rollover.ts';
@@ -59,8 +59,7 @@ interface AgentProcess {
 export async function runServed(options: ServedOptions): Promise<ServedResult> {
   const estuary = await Estuary.start({
     timeout: 120_000,
-    configure(config, dir) {
-      hashOtpsCheaply(config, dir);
+    configure(config) {
       const profile = section(caSection(config), 'profile');
       delete profile['validity_days'];
       Object.assign(profile, { validity_seconds: LIFETIME, backdate_seconds: 0 });

@@ -5,7 +5,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Estuary, hashOtpsCheaply } from '../../../test/support/estuary.ts';
+import { Estuary } from '../../../test/support/estuary.ts';
 import { PostgresCluster } from '../../../test/support/postgres.ts';
 import { withStoreIn } from '../../../test/support/store-in-postgres.ts';
 import { clientsOf, type Fleet, quantile, refuse, runLoad, wholeNumber } from './fleet.ts';
@@ -78,7 +78,6 @@ async function estuaryTarget(
   const profiling = `--cpu-prof --cpu-prof-interval=200 --cpu-prof-dir=${values.profile}`;
   const options = {
     ...program,
-    configure: hashOtpsCheaply,
     env: { NODE_ENV: 'production', NODE_OPTIONS: values.profile === undefined ? '' : profiling },
   };
   const stored = cluster === undefined ? options : withStoreIn(options, await cluster.createDatabase(), 'bench');

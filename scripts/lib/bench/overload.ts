@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { Estuary, hashOtpsCheaply } from '../../../test/support/estuary.ts';
+import { Estuary } from '../../../test/support/estuary.ts';
 import { call } from '../../../test/support/https.ts';
 import { residentMiB } from './cpu.ts';
 import { clientsOf, quantile, runLoad, wholeNumber } from './fleet.ts';
@@ -54,7 +54,7 @@ async function main(): Promise<void> {
   const seconds = wholeNumber(values.seconds, 600, 'seconds');
   const times = wholeNumber(values.times, 10, 'times');
   const connections = wholeNumber(values.connections, 1000, 'connections');
-  const estuary = await Estuary.start({ configure: hashOtpsCheaply, env: { NODE_ENV: 'production' } });
+  const estuary = await Estuary.start({ env: { NODE_ENV: 'production' } });
   try {
     const { server, root: ca } = estuary;
     const { mtls: clients } = await clientsOf(estuary, CLIENTS);

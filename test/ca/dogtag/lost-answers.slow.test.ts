@@ -16,7 +16,7 @@ import {
   type TestKey,
 } from '../../support/csr.ts';
 import { DogtagStandIn, type StandInServer } from '../../support/dogtag-stand-in/index.ts';
-import { certificatesOf, Estuary, itemsOf, section, hashOtpsCheaply } from '../../support/estuary.ts';
+import { certificatesOf, Estuary, itemsOf, section } from '../../support/estuary.ts';
 import { usesOf } from '../../support/queued-requests.ts';
 import { exchange } from './cmc-exchange.ts';
 import { until } from '../../support/until.ts';
@@ -38,7 +38,6 @@ beforeAll(async () => {
       section(config, 'est')['retry_after'] = 1;
       const otp = section(config, 'otp');
       otp['retry_window'] = 3600;
-      hashOtpsCheaply(config, dir);
     },
   });
 }, 60_000);

@@ -28,15 +28,7 @@ import {
   san,
   type TestKey,
 } from '../../support/csr.ts';
-import {
-  caSection,
-  certificatePem,
-  Estuary,
-  hashOtpsCheaply,
-  itemsOf,
-  section,
-  type ClientIdentity,
-} from '../../support/estuary.ts';
+import { caSection, certificatePem, Estuary, itemsOf, section, type ClientIdentity } from '../../support/estuary.ts';
 import { call, type Answer } from '../../support/https.ts';
 import { requires } from '../../support/requires.ts';
 import { PASSWORD, Slapd } from '../../support/slapd.ts';
@@ -599,7 +591,6 @@ function configureProviders(
 }
 
 function configure(config: TomlTable, dir: string, { anchors, configuredRa, proxy }: Makers): void {
-  hashOtpsCheaply(config, dir);
   Object.assign(section(config, 'otp'), {
     bind_client_id: 'cn',
     retry_window: 3600,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { run } from '../../support/command.ts';
 import { makeKey, onTheWire, simpleCsr } from '../../support/csr.ts';
-import { Estuary, hashOtpsCheaply, itemsOf } from '../../support/estuary.ts';
+import { Estuary, itemsOf } from '../../support/estuary.ts';
 import { psql, sharedPostgres } from '../../support/postgres.ts';
 import { requires } from '../../support/requires.ts';
 import { NODE, SERVER } from '../../support/server-process.ts';
@@ -33,7 +33,7 @@ describe.skipIf(!requires('postgres'))('estuary store copy', () => {
 
   beforeAll(async () => {
     url = await (await sharedPostgres()).createDatabase();
-    estuary = await Estuary.start({ configure: hashOtpsCheaply, env: { DATABASE: url } });
+    estuary = await Estuary.start({ env: { DATABASE: url } });
   });
   afterAll(() => estuary.stop());
 

@@ -77,8 +77,8 @@ export class ChaosSetting {
           FAKETIME_CACHE_DURATION: '1',
           FAKETIME_DONT_FAKE_MONOTONIC: '1',
         },
-        configure(config, dir) {
-          configure(config, dir, dogtag);
+        configure(config) {
+          configure(config, dogtag);
           Object.assign(section(config, 'store'), { path: join(mounted, 'est.db') });
           Object.assign(section(config, 'audit'), { file: join(mounted, 'audit.log') });
         },
@@ -109,8 +109,8 @@ export class ChaosSetting {
   }
 }
 
-function configure(config: TomlTable, dir: string, dogtag: DogtagStandIn): void {
-  configureMixedLoad(config, dir);
+function configure(config: TomlTable, dogtag: DogtagStandIn): void {
+  configureMixedLoad(config);
   // A lockout while the clock is wrong would last until the clock is there again.
   section(config, 'otp')['max_failures'] = 100;
   Object.assign(section(config, 'otp'), { failure_window: 1 });

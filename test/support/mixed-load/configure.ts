@@ -1,10 +1,9 @@
 /** The configuration that a mixed load needs, out of the quickstart's. */
 import type { TomlTable } from 'smol-toml';
-import { caSection, hashOtpsCheaply, section } from '../estuary.ts';
+import { caSection, section } from '../estuary.ts';
 
 /** A CA with an approval queue, publication, and short lockouts. */
-export function configureMixedLoad(config: TomlTable, dir: string): void {
-  hashOtpsCheaply(config, dir);
+export function configureMixedLoad(config: TomlTable): void {
   // A device that got no answer asks again.
   Object.assign(section(config, 'otp'), { retry_window: 3600, failure_window: 5, lockout_duration: 5 });
   section(config, 'serverkeygen')['encryption'] = 'optional';

@@ -15,7 +15,7 @@ import { spkiHash } from '../../../../src/pki/x509/public-key.ts';
 import { makeCa, makeClient } from '../../../support/certificates.ts';
 import { run, runAny } from '../../../support/command.ts';
 import { makeKey, onTheWire, simpleCsr } from '../../../support/csr.ts';
-import { caSection, certificatePem, Estuary, hashOtpsCheaply, section } from '../../../support/estuary.ts';
+import { caSection, certificatePem, Estuary, section } from '../../../support/estuary.ts';
 import { NODE, SERVER } from '../../../support/server-process.ts';
 import { estuary, type Around, type Done } from './support.ts';
 import { pause } from '../../../support/until.ts';
@@ -40,8 +40,7 @@ const tokenEntry = (token: string, roles: string[], labels?: string[]) => ({
 
 beforeAll(async () => {
   server = await Estuary.start({
-    configure: (config, dir) => {
-      hashOtpsCheaply(config, dir);
+    configure: (config) => {
       caSection(config, 1)['approval'] = 'manual';
       section(config, 'otp')['max_failures'] = 3;
       section(config, 'otp')['lockout_scope'] = 'username';
