@@ -8,7 +8,7 @@ if (process.env['ESTUARY_PROFILE'] === '1') {
   afterAll(() => recordNote('cpu', expect.getState().testPath ?? '', cpuTime() - before));
 }
 
-/** In milliseconds; proc_pid_stat(5): utime, stime, cutime and cstime, in hundredths of a second. */
+/** In milliseconds. Fields 14 to 17 of proc_pid_stat(5) are hundredths of a second. */
 function cpuTime(): number {
   const stat = readFileSync('/proc/self/stat', 'latin1');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
