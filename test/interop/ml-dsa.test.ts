@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseCsrAttrs } from '../../src/pki/pkcs10/csrattrs.ts';
 import { ML_DSA } from '../../src/pki/x509/key-pair.ts';
+import { compileJava, javaArguments } from '../support/bouncycastle.ts';
 import { certificateOf, crm, issuedBy, postCmc, requestBy } from '../support/cmc.ts';
 import { buildCrmf } from '../pki/cmc/samples.ts';
 import { run, runAny, runText } from '../support/command.ts';
@@ -29,10 +30,9 @@ let compiled: Promise<unknown> | undefined;
 
 /** Runs MlDsa.java, which is compiled once. */
 async function java(...args: readonly string[]): Promise<string> {
-  compiled ??= run('javac', ['-cp', JARS, '-d', folder.path, SOURCE], { timeout: 100_000 });
+  compiled ??= compileJava([SOURCE], JARS, folder.path);
   await compiled;
-  const options = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-cp', `${JARS}:${folder.path}`];
-  return runText('java', [...options, 'MlDsa', ...args]);
+  return runText('java', javaArguments([JARS, folder.path], 'MlDsa', ...args));
 }
 
 describe.skipIf(!requires('openssl35')).each(ML_DSA)('a PKI of $name', ({ name, keyType, nodeType, oid: dotted }) => {

@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { parsePemCertificates } from '../../src/pki/x509/certificate.ts';
 import { parseCertsOnly } from '../../src/pki/cms/signed-data.ts';
+import { compileEstClient } from '../support/bouncycastle.ts';
 import { run, runAny, runText } from '../support/command.ts';
 import { type Quickstart, startQuickstart } from '../support/quickstart.ts';
-import { BOUNCY_CASTLE_JARS, ESTCLIENT, requires } from '../support/requires.ts';
+import { ESTCLIENT, requires } from '../support/requires.ts';
 import { rollRoot } from '../support/rollover.ts';
 
 let server: Quickstart;
@@ -44,15 +45,12 @@ test.skipIf(!requires('pki', 'openssl'))('strongSwan pki trusts what it can link
   expect(stored.sort()).toEqual([...offered].sort());
 });
 
-test.skipIf(!requires('bouncycastle', 'openssl'))(
+test.skipIf(!requires('bouncycastle', 'bouncycastleTls', 'openssl'))(
   'Bouncy Castle',
   async () => {
-    const jars = BOUNCY_CASTLE_JARS.join(':');
-    const source = join(import.meta.dirname, 'bouncycastle', 'EstClient.java');
-    await run('javac', ['-cp', jars, '-d', client(''), source], { timeout: 100_000 });
+    const estClient = await compileEstClient(client(''));
     const out = client('bc.pem');
-    const program = ['-cp', `${jars}:${client('')}`, 'EstClient', 'cacerts', `server=${server.host}`];
-    await run('java', ['-XX:TieredStopAtLevel=1', ...program, `ca=${server.file('ca/root.pem')}`, `out=${out}`]);
+    await run('java', estClient('cacerts', { server: server.host, ca: server.file('ca/root.pem'), out }));
     expect(base64(out).split(',').sort()).toEqual([...offered].sort());
   },
   150_000,

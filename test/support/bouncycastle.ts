@@ -7,6 +7,24 @@ import { ROOT } from './root.ts';
 const SOURCE = join(ROOT, 'test', 'interop', 'bouncycastle', 'EstClient.java');
 const JARS = BOUNCY_CASTLE_JARS.join(':');
 
+/** Programs here end within seconds: no time for the optimizing compiler. */
+const BRIEF = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
+
+/** Compiles Java sources. @param classes folder for the result */
+export async function compileJava(sources: readonly string[], jars: string, classes: string): Promise<void> {
+  await run('javac', [...BRIEF.map((option) => `-J${option}`), '-cp', jars, '-d', classes, ...sources], {
+    timeout: 200_000,
+  });
+}
+
+/** The arguments of `java` for a class and the arguments of its own. */
+export const javaArguments = (classPath: readonly string[], ...args: readonly string[]): readonly string[] => [
+  ...BRIEF,
+  '-cp',
+  classPath.join(':'),
+  ...args,
+];
+
 /** What `java` needs to run an operation of the client; EstClient.java tells the options. */
 export type EstClientArguments = (operation: string, options: Readonly<Record<string, string>>) => readonly string[];
 
@@ -16,10 +34,8 @@ export type EstClientArguments = (operation: string, options: Readonly<Record<st
  * @param classes folder for the result
  */
 export async function compileEstClient(classes: string): Promise<EstClientArguments> {
-  await run('javac', ['-cp', JARS, '-d', classes, SOURCE], { timeout: 100_000 });
-  // Each run lasts a second: no time for the optimizing compiler.
-  const classPath = [JARS, BOUNCY_CASTLE_TLS_JAR, classes].join(':');
-  const java = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-cp', classPath, 'EstClient'];
+  await compileJava([SOURCE], JARS, classes);
+  const java = javaArguments([JARS, BOUNCY_CASTLE_TLS_JAR, classes], 'EstClient');
   return (operation, options) => [
     ...java,
     operation,

@@ -1,5 +1,6 @@
 /** Bouncy Castle's CMC client: the programs in test/interop/bouncycastle, compiled once for a test file. */
 import { join } from 'node:path';
+import { compileJava, javaArguments } from './bouncycastle.ts';
 import { run } from './command.ts';
 import { BOUNCY_CASTLE_JARS } from './requires.ts';
 
@@ -46,11 +47,9 @@ export interface CmcClient {
 
 /** @param folder where the classes go */
 export async function compileCmcClient(folder: string): Promise<CmcClient> {
-  await run('javac', ['-cp', jars, '-d', folder, ...SOURCES], { timeout: 200_000 });
-  // Each run lasts a second: no time for the optimizing compiler.
+  await compileJava(SOURCES, jars, folder);
   const java = async (...args: readonly string[]): Promise<string> => {
-    const options = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-cp', `${jars}:${folder}`];
-    return (await run('java', [...options, ...args], { timeout: 100_000 })).toString('utf8');
+    return (await run('java', javaArguments([jars, folder], ...args), { timeout: 100_000 })).toString('utf8');
   };
   const words = ([name, options]: CmcCommand): string[] => [
     name,
