@@ -4,11 +4,11 @@ import type { PreparedIssuance } from '../ca/driver.ts';
 import { isRefusal } from '../errors.ts';
 import { encodePem } from '../pki/der/pem.ts';
 import { withoutSecrets } from '../pki/pkcs10/challenges.ts';
-import { formatGeneralName } from '../pki/x509/general-name.ts';
+import { formatGeneralName, type GeneralName } from '../pki/x509/general-name.ts';
 import { formatName } from '../pki/x509/name.ts';
 import type { RequestRow } from '../store/request-store.ts';
 import type { Authorizer } from './authorization/external-authorization.ts';
-import type { AuthorizationRequest, Override } from './authorization/messages.ts';
+import { readOverride, type AuthorizationRequest, type Override } from './authorization/messages.ts';
 import { Checked } from './checked.ts';
 import type { Keyed } from './keyed.ts';
 
@@ -45,6 +45,7 @@ export class Allowed {
     const name = request.dryRun === true ? `dry-run ${request.requestId}` : recognition;
     const override = await service.decide(name, asked);
     if (Object.keys(override).length === 0) return new Allowed(checked, override);
+    if (repeatsNames(keyed, override)) return new Allowed(checked, {});
     const problem = overrideProblem(keyed, override);
     if (problem !== undefined) throw service.failure(asked, problem);
     try {
@@ -66,10 +67,22 @@ export class Allowed {
   }
 }
 
-function overrideProblem({ request, authorized }: Keyed, { validity_days }: Override): string | undefined {
-  if (authorized.isRenewal) return 'it asks for other names or another validity at a re-enrollment';
+/** A remote CA gets the CSR as it was signed. An answer may repeat its names. */
+function repeatsNames({ request, names }: Keyed, override: Override): boolean {
+  if (request.ca.driver.remoteQueue === undefined || override.validity_days !== undefined) return false;
+  const { subject = names.subject, subjectAltNames = names.subjectAltNames } = readOverride(override);
+  const texts = (some: readonly GeneralName[]): string => some.map(formatGeneralName).toSorted().join();
+  return formatName(subject) === formatName(names.subject) && texts(subjectAltNames) === texts(names.subjectAltNames);
+}
+
+function overrideProblem(
+  { request, authorized }: Keyed,
+  { subject, sans, validity_days }: Override,
+): string | undefined {
+  if (authorized.isRenewal && (subject !== undefined || sans !== undefined))
+    return 'it contains names at a re-enrollment';
   const { driver, profile } = request.ca;
-  if (driver.remoteQueue !== undefined) return 'the CA uses the names of the CSR';
+  if (driver.remoteQueue !== undefined) return 'the remote CA uses the names of the CSR and decides the validity';
   if (validity_days !== undefined && validity_days > profile.max_validity_days)
     return `it asks for ${validity_days} days, more than max_validity_days`;
   return undefined;

@@ -359,14 +359,52 @@ describe('[ca.authorization]', () => {
     expect(asked).toEqual([]);
   });
 
-  test('503: names or a validity at a re-enrollment; a plain yes renews', async () => {
+  test('503: names at a re-enrollment; a plain yes renews, and a validity counts', async () => {
     const renewal = { identity: mtlsIdentity(own), operation: 'simplereenroll' } as const;
-    for (const override of [{ subject: 'CN=device-1' }, { sans: ['DNS:device-1.example'] }, { validity_days: 5 }]) {
+    for (const override of [{ subject: 'CN=device-1' }, { sans: ['DNS:device-1.example'] }]) {
       reply = json({ allow: true, ...override });
       await expect(sent({ ...renewal, authorization: await service() })).rejects.toMatchObject(FAILED);
     }
-    reply = json({ allow: true });
-    expect(names(issued(await sent({ ...renewal, authorization: await service() })))).toEqual(names(own));
+    for (const days of [undefined, 5]) {
+      reply = json({ allow: true, ...(days === undefined ? {} : { validity_days: days }) });
+      const renewed = issued(await sent({ ...renewal, authorization: await service() }));
+      expect(names(renewed)).toEqual(names(own));
+      if (days !== undefined) expect(renewed.notAfter.getTime()).toBeLessThan(Date.now() + (days + 1) * 86_400_000);
+    }
+  });
+
+  test('a CA elsewhere gets the CSR as it is: an answer may repeat its names; 503: others, or a validity', async () => {
+    const { driver } = plain;
+    const nothing = () => Promise.reject(new Error('not in this test'));
+    const remoteQueue = {
+      settled: 1,
+      lostAfter: 1,
+      issuesAtOnce: () => Promise.resolve(true),
+      poll: nothing,
+      find: nothing,
+      verify: () => Promise.resolve(),
+    };
+    const ca = new Ca(plain.config, {
+      chain: () => driver.chain(),
+      prepare: (request) => driver.prepare(request),
+      revoke: () => Promise.resolve(),
+      remoteQueue,
+    });
+    const own = { subject: 'CN=device-1', sans: ['DNS:device-1.example'] };
+    for (const override of [{}, own, { subject: own.subject }]) {
+      reply = json({ allow: true, ...override });
+      expect(names(issued(await sent({ ca, authorization: await service() })))).toEqual(
+        names(issued(await sent({ ca: plain }))),
+      );
+    }
+    for (const override of [
+      { subject: 'CN=device-2' },
+      { sans: [...own.sans, 'DNS:b.example'] },
+      { validity_days: 5 },
+    ]) {
+      reply = json({ allow: true, ...override });
+      await expect(sent({ ca, authorization: await service() })).rejects.toMatchObject(FAILED);
+    }
   });
 
   test('asked last: what our own checks refuse is told nobody', async () => {
