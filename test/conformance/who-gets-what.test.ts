@@ -34,6 +34,7 @@ import {
   Rules,
   type Asked,
   type Expected,
+  type Facts,
   type Label,
   type Names,
   type OutcomeKind,
@@ -364,7 +365,7 @@ class Run {
 
   /** Where a sender obtains its own names. */
   #mayGet(sender: Sender, labels: readonly Label[]): readonly Pick<Asked, 'way' | 'label'>[] {
-    const common = { who: sender.facts, names: ownNamesOf(sender), key: '' };
+    const common = { who: rightOf(sender.facts), names: ownNamesOf(sender), key: '' };
     return WAYS.flatMap((way) => labels.map((label) => ({ ...common, way, label }))).filter((asked) =>
       this.#rules.ask(asked).outcomes.some((outcome) => outcome !== 'refused'),
     );
@@ -656,6 +657,13 @@ class Run {
     this.#rules.vault = wanted;
     return wanted === 'absent' ? 'the label vault leaves the configuration' : `approvals of vault: ${wanted}`;
   }
+}
+
+/** A wrong password or token is sent where the right one would do. */
+function rightOf(facts: Facts): Facts {
+  if (facts.kind !== 'named') return facts;
+  const { kind, method, clientId } = facts;
+  return { kind, method, clientId };
 }
 
 const nameOf = (entry: Queued, { queue }: Rules): string => `request ${queue.indexOf(entry) + 1}`;
