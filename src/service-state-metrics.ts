@@ -1,4 +1,5 @@
 /** Metrics of the state at the time of the scrape. They are rebuilt each time, so that no stale label remains. */
+import type { CaDependencyName } from './dependency-calls.ts';
 import { Gauge, Registry } from 'prom-client';
 import { VERSION } from './version.ts';
 
@@ -19,7 +20,7 @@ interface CertificateGauge {
 
 /** A dependency of the service other than its CAs and its store. */
 interface DependencyGauge {
-  readonly name: 'hsm' | 'dogtag' | 'est' | 'acme' | 'command' | 'gssapi';
+  readonly name: CaDependencyName | 'gssapi';
   /** The CA that uses it; empty: none. */
   readonly ca: string;
   readonly up: boolean;

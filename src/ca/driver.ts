@@ -4,6 +4,7 @@
  *
  * Errors are {@link EstuaryError}s: 400/403 rejected by the CA, 503 (with retryAfter) temporarily down, 500 failed.
  */
+import type { CaDependencyName } from '../dependency-calls.ts';
 import type { CaMaterial } from '../config/material/material.ts';
 import type { ProfileConfig } from '../config/schema.ts';
 import type { CmsSigner } from '../pki/cms/signed-data.ts';
@@ -188,7 +189,7 @@ export interface OcspDelegate {
 
 /** A CA's external dependency, by its name in metrics. */
 export interface CaDependency {
-  readonly name: 'hsm' | 'dogtag' | 'est' | 'acme' | 'command';
+  readonly name: CaDependencyName;
   health(): Promise<HealthReport>;
 }
 

@@ -1,9 +1,8 @@
 /** A CA in Dogtag PKI, which Estuary uses as an agent (docs/guides/dogtag.md). */
-import { describe, EstuaryError, failed, forbidden, isUnavailable, unavailable } from '../../errors.ts';
+import { describe, EstuaryError, failed, isUnavailable, unavailable } from '../../errors.ts';
 import type { CmsSigner } from '../../pki/cms/signed-data.ts';
 import { type Certificate, parseCertificate } from '../../pki/x509/certificate.ts';
 import { isIssuedBy } from '../../pki/x509/name-matching.ts';
-import { namesEqual } from '../../pki/x509/name.ts';
 import type {
   CaDependency,
   CaDriver,
@@ -18,6 +17,7 @@ import type {
   RevocationRequest,
 } from '../driver.ts';
 import { isKey } from '../remote/issued.ts';
+import { checkSubject } from '../remote/upstream.ts';
 import { readAnswer, type RequestInfo } from './answers.ts';
 import type { RemoteChain } from './chain.ts';
 import type { CmcService } from './cmc.ts';
@@ -97,14 +97,7 @@ export class DogtagCa implements CaDriver {
       this.#issuer();
       return { serial: null, issue: () => this.#forward(request, forwarded) };
     }
-    if (csr === undefined || !namesEqual(csr.subject, request.subject))
-      throw forbidden(
-        'SUBJECT_NOT_IN_CSR',
-        'This CA uses the subject of the CSR, and the requester may not have this subject.',
-        {
-          detail: 'the CSR is forwarded as the device signed it',
-        },
-      );
+    checkSubject(csr, request.subject);
     this.#issuer();
     const inputs = await this.#profileInputs();
     return { serial: null, issue: () => this.#issue(request, csr.der, inputs) };

@@ -3,10 +3,9 @@
  * breaker, the call limit, the chain, and the comparison of the result with the request.
  */
 import { measured } from '../../dependency-calls.ts';
-import { badRequest, describe, EstuaryError, failed, forbidden, unavailable } from '../../errors.ts';
+import { badRequest, describe, EstuaryError, failed, unavailable } from '../../errors.ts';
 import { DerError } from '../../pki/der/der.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
-import { namesEqual } from '../../pki/x509/name.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
 import { FairLimiter } from '../../process/fair-limiter.ts';
 import type { IntermediateStore } from '../../store/intermediate-store.ts';
@@ -26,7 +25,7 @@ import {
 } from '../driver.ts';
 import { Breaker } from './breaker.ts';
 import { issuedProblem, isKey, pathToAnchor, verifiedChain } from './issued.ts';
-import { Unanswered, type Upstream, type UpstreamAnswer, type UpstreamRequest } from './upstream.ts';
+import { checkSubject, Unanswered, type Upstream, type UpstreamAnswer, type UpstreamRequest } from './upstream.ts';
 
 interface RemoteCaOptions {
   readonly label: string;
@@ -121,14 +120,7 @@ export class RemoteCa implements CaDriver {
           'UPSTREAM_PKCS10_ONLY',
           'This CA takes only a PKCS #10 request, exactly as the device signed it.',
         );
-      if (!namesEqual(csr.subject, subject))
-        throw forbidden(
-          'SUBJECT_NOT_IN_CSR',
-          'This CA uses the subject of the CSR, and the requester may not have this subject.',
-          {
-            detail: 'the CSR is forwarded as the device signed it',
-          },
-        );
+      checkSubject(csr, subject);
       this.#options.upstream.check?.(request);
       this.#refuseIfDown();
       const submission = this.#upstreamRequest(request, csr.der);

@@ -3,9 +3,11 @@
  * responses.
  */
 import { badRequest, failed, forbidden, unavailable, type EstuaryError } from '../../errors.ts';
+import type { CaDependencyName } from '../../dependency-calls.ts';
+import type { VerifiedCsr } from '../../pki/pkcs10/csr.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { GeneralName } from '../../pki/x509/general-name.ts';
-import type { Name } from '../../pki/x509/name.ts';
+import { namesEqual, type Name } from '../../pki/x509/name.ts';
 
 /** One submission, forwarded as the device signed it. */
 export interface UpstreamRequest {
@@ -29,7 +31,7 @@ export type UpstreamAnswer =
 
 export interface Upstream {
   /** As in metrics and messages. */
-  readonly name: 'est' | 'acme' | 'command';
+  readonly name: CaDependencyName;
   /** Whether a poll can find the outcome of an unanswered submission. */
   readonly canRecover: boolean;
   /** A pending response only names the request: poll it at once. */
@@ -66,6 +68,16 @@ export interface Upstream {
   /** Checks the connection. @throws Error with the reason */
   probe(): Promise<void>;
   close(): void;
+}
+
+/** @throws EstuaryError 403 unless the CSR, which is forwarded as signed, has the subject to certify */
+export function checkSubject(csr: VerifiedCsr | undefined, subject: Name): asserts csr is VerifiedCsr {
+  if (csr === undefined || !namesEqual(csr.subject, subject))
+    throw forbidden(
+      'SUBJECT_NOT_IN_CSR',
+      'This CA uses the subject of the CSR, and the requester may not have this subject.',
+      { detail: 'the CSR is forwarded as the device signed it' },
+    );
 }
 
 /** The upstream may have received the request; its outcome is unknown. */

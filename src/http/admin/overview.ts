@@ -1,4 +1,5 @@
 /** `GET /admin/overview`: the state of the service on one page, limited by the caller's roles. */
+import { CA_DEPENDENCIES } from '../../dependency-calls.ts';
 import { hostname } from 'node:os';
 import type { FastifyRequest } from 'fastify';
 import { Type, type Static } from '@fastify/type-provider-typebox';
@@ -72,7 +73,7 @@ const Overview = Type.Object(
           ),
           dependencies: Type.Array(
             Type.Object({
-              name: oneOf(['hsm', 'dogtag', 'est', 'acme', 'command', 'gssapi']),
+              name: oneOf([...CA_DEPENDENCIES, 'gssapi']),
               ca: nullable(Type.String({ description: 'The label of the CA that uses it.' })),
               up: Type.Boolean(),
             }),
