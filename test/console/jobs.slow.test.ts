@@ -1,6 +1,6 @@
 /** The tasks of console users, in a browser with the built server. */
 import { execFile } from 'node:child_process';
-import { copyFileSync, mkdtempSync, readFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
@@ -403,6 +403,12 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     await window.go('');
     await page.getByRole('row', { name: 'est-2 down 21 s ago' }).waitFor();
     await window.close();
+  });
+
+  test('the script has at most 90 kB, compressed', () => {
+    const assets = join(ROOT, 'dist/console/assets');
+    const scripts = readdirSync(assets).filter((name) => name.endsWith('.js.br'));
+    expect(scripts.reduce((sum, name) => sum + statSync(join(assets, name)).size, 0)).toBeLessThan(90_000);
   });
 
   test('a session that has ended asks to sign in, and goes on where one was', async () => {
