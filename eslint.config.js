@@ -28,6 +28,14 @@ export default tseslint.config(
           message: 'Wait for a condition with until(), test/support/until.ts.',
         },
       ],
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector:
+            "NewExpression[callee.name='Promise'] > ArrowFunctionExpression > CallExpression[callee.name='setTimeout']",
+          message: 'Wait for a condition with until(), test/support/until.ts.',
+        },
+      ],
     },
   },
 );

@@ -225,8 +225,11 @@ describe('within the window', () => {
     failing = true;
     const first = device.send();
     while ((await device.uses()) === 0) await setImmediate();
+    const looked = vi.spyOn(store, 'findOtpUse');
     const second = device.send();
-    setTimeout(letGo, 30);
+    await expect.poll(() => looked.mock.calls.length).toBeGreaterThan(0);
+    looked.mockRestore();
+    letGo();
     expect(await first).toBe('CA_SIGNING_FAILED');
     failing = false;
     expect(await second).toMatch('issued');

@@ -2,6 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { IsolatedError } from '../../src/process/protocol.ts';
 import { serve } from '../../src/process/serve.ts';
+import { pause } from '../support/until.ts';
 
 let greeting = '';
 
@@ -22,7 +23,7 @@ serve({
       argv: process.argv.slice(2),
       execArgv: process.execArgv,
     }),
-    later: (ms) => new Promise((resolve) => setTimeout(() => resolve(ms), Number(ms))),
+    later: (ms) => pause(Number(ms)).then(() => ms),
     refuse: () => {
       throw new IsolatedError('TOO_HOT', 'try a cooler one');
     },

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { ROOT } from './root.ts';
+import { until } from './until.ts';
 
 const PLACE = join(ROOT, '.cache', 'libest');
 
@@ -62,10 +63,10 @@ export async function startLibest(
       EST_OPENSSL_CACONFIG: join(own, 'ca.cnf'),
     },
   });
-  for (let attempt = 0; !(await listens(port)); attempt++) {
-    if (attempt === 100 || child.exitCode !== null) throw new Error('estserver does not listen');
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+  await until('estserver listens', () => {
+    if (child.exitCode !== null) throw new Error('estserver does not listen');
+    return listens(port);
+  });
   return { port, process: child };
 }
 

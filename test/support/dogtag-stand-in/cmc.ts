@@ -11,6 +11,7 @@ import { parseSignedData, verifySignerInfo } from '../../../src/pki/cms/cms.ts';
 import { buildSignedData, issuerAndSerialNumber, keySigner } from '../../../src/pki/cms/signed-data.ts';
 import { DerError } from '../../../src/pki/der/der.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
+import { pause } from '../until.ts';
 import { InvalidRequest, PROFILES, type StandInState } from './state.ts';
 
 interface Outcome {
@@ -33,7 +34,7 @@ export class CmcServlet {
   async answer(body: Buffer, profile: string, agent: Buffer | undefined): Promise<Buffer> {
     this.#message = body;
     // Where another thread gets its turn.
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await pause(20);
     const { status, certificates } = await this.#outcome(this.#message, profile, agent);
     const issuer = parseCertificate(this.#state.issuer.der);
     return buildSignedData({

@@ -29,6 +29,7 @@ import {
   type Answered,
 } from './answers.ts';
 import { CmcServlet } from './cmc.ts';
+import { pause } from '../until.ts';
 import { serve, Steps } from '../upstream-steps.ts';
 import { InvalidRequest, newNonce, PROFILES, type StandInState, type StoredRequest } from './state.ts';
 
@@ -142,7 +143,7 @@ export class StandInServer {
     const chunks: Buffer[] = [];
     for await (const chunk of request) if (Buffer.isBuffer(chunk)) chunks.push(chunk);
     const { delay = 0, cutAfterSubmission, cutBeforeSubmission, endless } = this.faults;
-    if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
+    if (delay > 0) await pause(delay);
     const submission = method === 'POST' && /\/(certrequests|keyrequests|profileSubmitCMCFull\S*)$/.test(url);
     if (submission && cutBeforeSubmission === true) return void request.socket.destroy();
     const bytes = Buffer.concat(chunks);
