@@ -60,6 +60,8 @@ export class ClientWorld {
   /** What the next certificates have in place of what was requested. */
   changes: Partial<Parameters<typeof makeCertificate>[0]> = {};
   attributes: AttrOrOid[] = [];
+  /** Whether nothing more can be written. */
+  isDiskFull = false;
   /** Steps until the process is killed. */
   lives = Infinity;
   lifetime = 10 * DAY;
@@ -172,6 +174,8 @@ export class ClientWorld {
     };
   }
 
+  /** When to renew the current certificate; default: {@link window} for the first one. */
+  suggest: () => RenewalInformation | undefined = () => (this.issued.length > 1 ? undefined : this.window);
   /** What the server suggests for the first certificate, and when it was asked. */
   window: RenewalInformation | undefined;
   readonly asked: { readonly id: string; readonly time: number }[] = [];
@@ -217,7 +221,7 @@ export class ClientWorld {
       },
       renewalInfo: (id) => {
         this.asked.push({ id, time: this.now });
-        return Promise.resolve(this.issued.length > 1 ? undefined : this.window);
+        return Promise.resolve(this.suggest());
       },
       csrAttributes: () => {
         this.#tick();
@@ -273,6 +277,10 @@ export class ClientWorld {
       this.#tick();
       work();
     };
+    const grow = (work: () => void): void => {
+      if (this.isDiskFull) throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+      change(work);
+    };
     const below = (path: string): string[] => [...entries.keys()].filter((one) => one.startsWith(`${path}/`));
     const removeAll = (path: string): void => {
       // In any order, and a process may be killed in between: the longest first is as bad as any.
@@ -295,13 +303,11 @@ export class ClientWorld {
         return entry?.kind === 'link' ? entry.target : undefined;
       },
       makeFolder: (path) => {
-        if (!entries.has(path)) change(() => entries.set(path, { kind: 'folder' }));
+        if (!entries.has(path)) grow(() => entries.set(path, { kind: 'folder' }));
       },
       write: (path, content) => {
         if (entries.has(path)) throw new Error(`${path} is there already`);
-        change(() =>
-          entries.set(path, { kind: 'file', content: String(content).slice(0, String(content).length / 2) }),
-        );
+        grow(() => entries.set(path, { kind: 'file', content: String(content).slice(0, String(content).length / 2) }));
         change(() => entries.set(path, { kind: 'file', content: String(content) }));
       },
       rename: (from, to) =>
@@ -316,7 +322,7 @@ export class ClientWorld {
           entries.delete(from);
           entries.set(to, entry);
         }),
-      makeLink: (target, path) => change(() => entries.set(path, { kind: 'link', target })),
+      makeLink: (target, path) => grow(() => entries.set(path, { kind: 'link', target })),
       remove: removeAll,
     };
   }

@@ -5,7 +5,7 @@ import { runServed } from './served.ts';
 
 const { values } = parseArgs({
   options: {
-    agents: { type: 'string', default: '100' },
+    agents: { type: 'string', default: '200' },
     days: { type: 'string', default: '90' },
     'lifetime-hours': { type: 'string', default: '48' },
     seed: { type: 'string', default: '1' },

@@ -1,0 +1,431 @@
+/** How the client takes what odd servers do: each row is one deviation of an otherwise correct server, and its consequence. */
+import { gzipSync } from 'node:zlib';
+import { writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { certsOnly } from '../../src/pki/cms/signed-data.ts';
+import { OID } from '../../src/pki/der/oids.ts';
+import { encodePem } from '../../src/pki/der/pem.ts';
+import { encodeCsrAttrs } from '../../src/pki/pkcs10/csrattrs.ts';
+import {
+  basicConstraints,
+  keyUsage,
+  makeCa,
+  makeCertificate,
+  makeClient,
+  type Issuer,
+} from '../support/certificates.ts';
+import { makeEstCa, mayEnroll, type Answers, type EstCa } from '../support/est-ca.ts';
+import { csrOf, sendCertificates, sendStatus, type StandIn, type StandInRequest } from '../support/est-stand-in.ts';
+import { localClient, type LocalClient } from '../support/local-client.ts';
+import { temporaryFolder } from '../support/openssl.ts';
+
+const folder = temporaryFolder();
+const answers: Record<string, (request: StandInRequest) => unknown> = {};
+let est: EstCa, other: Issuer, standIn: StandIn;
+let clients = 0;
+
+beforeAll(async () => {
+  est = await makeEstCa();
+  other = await makeCa('CN=Other CA');
+  standIn = await est.start(answers);
+  writeFileSync(folder.file('ca.pem'), encodePem('CERTIFICATE', est.ca.der));
+});
+beforeEach(() => {
+  for (const name of Object.keys(answers)) Reflect.deleteProperty(answers, name);
+});
+afterAll(async () => {
+  await standIn.stop();
+  folder.remove();
+});
+
+const client = (): LocalClient =>
+  localClient(folder.file(`client-${++clients}`), {
+    server: { url: standIn.url, trust_anchors: folder.file('ca.pem'), timeout: 5n },
+    certificate: { subject: 'CN=web', otp_env: 'OTP' },
+    env: { OTP: 'secret' },
+  });
+
+/** The code of the error, or the outcome. */
+async function resultWith(odd: Answers): Promise<string> {
+  Object.assign(answers, odd);
+  const { outcome, error } = await client().step();
+  return error?.code ?? outcome;
+}
+
+const P7 = 'application/pkcs7-mime; smime-type=certs-only';
+const base64 = (der: Buffer): string => der.toString('base64');
+const lines = (der: Buffer, width: number, end: string): string =>
+  (base64(der).match(new RegExp(`.{1,${width}}`, 'g')) ?? []).map((line) => `${line}${end}`).join('');
+
+/** A certificate for the request, sent as `write` does. */
+const issued =
+  (write: (request: StandInRequest, p7: Buffer, certificate: Buffer) => unknown) =>
+  async (request: StandInRequest): Promise<void> => {
+    if (!mayEnroll(request)) return;
+    const certificate = await est.issue(csrOf(request));
+    write(request, certsOnly([certificate]), certificate);
+  };
+const body = (content: (p7: Buffer, certificate: Buffer) => string | Buffer, type = P7) =>
+  issued(({ response }, p7, certificate) => {
+    if (type !== '') response.setHeader('Content-Type', type);
+    response.end(content(p7, certificate));
+  });
+
+function damaged(p7: Buffer): Buffer {
+  const copy = Buffer.from(p7);
+  const place = copy.length - 12;
+  copy[place] = (copy[place] ?? 0) ^ 1;
+  return copy;
+}
+
+/** An indefinite length for the outer value (X.690 §8.1.3.6). */
+function ber(der: Buffer): Buffer {
+  const [tag = 0, length = 0] = der;
+  const content = der.subarray(length < 0x80 ? 2 : 2 + (length & 0x7f));
+  return Buffer.concat([Buffer.from([tag, 0x80]), content, Buffer.alloc(2)]);
+}
+
+describe('the body of a certificate', () => {
+  test.each<[string, Answers[string], string]>([
+    [
+      'chunked',
+      issued(
+        ({ response }, p7) =>
+          void (
+            response.writeHead(200, { 'Content-Type': P7 }),
+            response.write(base64(p7).slice(0, 99)),
+            response.end(base64(p7).slice(99))
+          ),
+      ),
+      'changed',
+    ],
+    [
+      'chunked, octet by octet',
+      issued(({ response }, p7) => {
+        response.writeHead(200, { 'Content-Type': P7 });
+        for (const char of base64(p7).slice(0, 200)) response.write(char);
+        response.end(base64(p7).slice(200));
+      }),
+      'changed',
+    ],
+    ['in lines of 64 with LF', body((p7) => lines(p7, 64, '\n')), 'changed'],
+    ['in lines of 76 with CRLF', body((p7) => lines(p7, 76, '\r\n')), 'changed'],
+    ['in lines of one character', body((p7) => lines(p7, 1, '\n')), 'changed'],
+    ['with white space around', body((p7) => ` \r\n\t${base64(p7)}  \r\n\r\n`), 'changed'],
+    ['with a NUL at the end', body((p7) => `${base64(p7)}\n\0`), 'changed'],
+    ['as PEM', body((p7) => encodePem('PKCS7', p7)), 'changed'],
+    ['as DER', body((p7) => p7), 'changed'],
+    ['as BER with an indefinite length', body((p7) => base64(ber(p7))), 'changed'],
+    ['of the type in capitals', body(base64, 'APPLICATION/PKCS7-MIME; SMIME-TYPE=certs-only'), 'changed'],
+    ['of the type without smime-type', body(base64, 'application/pkcs7-mime'), 'changed'],
+    [
+      'of a type with more parameters',
+      body(base64, 'application/pkcs7-mime;charset=utf-8;smime-type=certs-only;name=a.p7c'),
+      'changed',
+    ],
+    [
+      'with fifty other headers',
+      issued(({ response }, p7) => {
+        for (let n = 0; n < 50; n++) response.setHeader(`X-${n}`, 'x'.repeat(50));
+        response.writeHead(200, { 'Content-Type': P7 }).end(base64(p7));
+      }),
+      'changed',
+    ],
+    [
+      'and the connection closed',
+      issued(({ response }, p7) =>
+        response.writeHead(200, { 'Content-Type': P7, Connection: 'close' }).end(base64(p7)),
+      ),
+      'changed',
+    ],
+    [
+      'after 102 Processing',
+      issued(({ response }, p7) => {
+        response.writeProcessing();
+        response.writeHead(200, { 'Content-Type': P7 }).end(base64(p7));
+      }),
+      'changed',
+    ],
+    [
+      'after 103 Early Hints',
+      issued(({ response }, p7) => {
+        response.writeEarlyHints({ link: '</x>; rel=preload' });
+        response.writeHead(200, { 'Content-Type': P7 }).end(base64(p7));
+      }),
+      'changed',
+    ],
+    ['without a type', body(base64, ''), 'ANSWER_INVALID'],
+    ['of the type text/html', body(() => '<html>Login</html>', 'text/html'), 'ANSWER_INVALID'],
+    ['that is empty', body(() => ''), 'ANSWER_INVALID'],
+    ['that is not base64', body(() => '%%%%'), 'ANSWER_INVALID'],
+    ['of random octets', body(() => Buffer.alloc(500, 0xa7)), 'ANSWER_INVALID'],
+    ['that is a certificate and not a PKCS #7', body((_, certificate) => base64(certificate)), 'ANSWER_INVALID'],
+    ['without a certificate', body(() => base64(certsOnly([]))), 'ANSWER_INVALID'],
+    ['cut in the base64', body((p7) => base64(p7).slice(0, 401)), 'ANSWER_INVALID'],
+    ['cut in the DER', body((p7) => base64(p7.subarray(0, 300))), 'ANSWER_INVALID'],
+    ['with an octet of its signature changed', body((p7) => base64(damaged(p7))), 'CA_UNTRUSTED'],
+    [
+      'compressed with gzip',
+      issued(({ response }, p7) =>
+        response.writeHead(200, { 'Content-Type': P7, 'Content-Encoding': 'gzip' }).end(gzipSync(base64(p7))),
+      ),
+      'ANSWER_INVALID',
+    ],
+    ['of two megabytes', body(() => 'A'.repeat(2 << 20)), 'SERVER_UNREACHABLE'],
+    [
+      'cut before its Content-Length',
+      issued(({ response }, p7) => {
+        response.writeHead(200, { 'Content-Type': P7, 'Content-Length': 5000 });
+        response.write(base64(p7).slice(0, 100), () => response.destroy());
+      }),
+      'SERVER_UNREACHABLE',
+    ],
+    [
+      'cut within its chunks',
+      issued(({ response }) => {
+        response.writeHead(200, { 'Content-Type': P7 });
+        response.write('MII', () => response.destroy());
+      }),
+      'SERVER_UNREACHABLE',
+    ],
+    ['that never comes: the connection is closed', issued(({ socket }) => socket.destroy()), 'SERVER_UNREACHABLE'],
+    ['that is not HTTP', issued(({ socket }) => socket.end('SSH-2.0-x\r\n')), 'SERVER_UNREACHABLE'],
+  ])('%s', async (_name, simpleenroll, expected) => {
+    expect(await resultWith({ simpleenroll })).toBe(expected);
+  });
+});
+
+describe('the certificate', () => {
+  const certificates =
+    (make: (request: StandInRequest) => Promise<readonly Buffer[]>) =>
+    async (request: StandInRequest): Promise<void> => {
+      if (mayEnroll(request)) sendCertificates(request, await make(request));
+    };
+  const changed = (changes: Parameters<EstCa['issue']>[1]) =>
+    certificates(async (request) => [await est.issue(csrOf(request), changes)]);
+  const DAY = 86_400_000;
+
+  test.each<[string, () => Answers[string], string]>([
+    [
+      'followed by its chain',
+      () => certificates(async (request) => [await est.issue(csrOf(request)), est.ca.der]),
+      'changed',
+    ],
+    [
+      'after its chain',
+      () => certificates(async (request) => [est.ca.der, await est.issue(csrOf(request))]),
+      'changed',
+    ],
+    ['with another subject', () => changed({ subject: 'CN=other' }), 'changed'],
+    ['without extensions', () => changed({ extensions: [] }), 'changed'],
+    ['valid from tomorrow', () => changed({ notBefore: Date.now() + DAY }), 'changed'],
+    ['expired', () => changed({ notBefore: Date.now() - 9 * DAY, notAfter: Date.now() - DAY }), 'CLOCK_WRONG'],
+    ['for another key', () => certificates(async () => [(await makeClient('CN=web', est.ca)).der]), 'ANSWER_INVALID'],
+    ['of a CA', () => changed({ extensions: [basicConstraints(true), keyUsage('keyCertSign')] }), 'ANSWER_INVALID'],
+    [
+      'of another CA',
+      () =>
+        certificates(async (request) => {
+          const { der } = await makeCertificate({
+            subject: 'CN=web',
+            issuer: other,
+            keys: { publicKey: csrOf(request).publicKey.keyObject, privateKey: other.keys.privateKey },
+          });
+          return [der];
+        }),
+      'CA_UNTRUSTED',
+    ],
+  ])('%s', async (_name, simpleenroll, expected) => {
+    expect(await resultWith({ simpleenroll: simpleenroll() })).toBe(expected);
+  });
+});
+
+describe('202', () => {
+  const at = (ahead: number): Date => new Date(Date.now() + ahead * 1000);
+  test.each<[string, () => string | undefined, number]>([
+    ['120', () => '120', 120],
+    ['0', () => '0', 1],
+    ['a year', () => '31536000', 604_800],
+    ['an IMF-fixdate', () => at(300).toUTCString(), 300],
+    [
+      'an RFC 850 date',
+      () =>
+        at(300)
+          .toUTCString()
+          .replace(/^(\w+), (\d\d) (\w+) \d\d(\d\d)/, 'Monday, $2-$3-$4'),
+      300,
+    ],
+    [
+      'an asctime date',
+      () =>
+        at(300)
+          .toUTCString()
+          .replace(
+            /^(\w+), 0?(\d+) (\w+) (\d+) (\S+) GMT/,
+            (_, day: string, date: string, month: string, year: string, time: string) =>
+              `${day} ${month} ${date.padStart(2)} ${time} ${year}`,
+          ),
+      300,
+    ],
+    ['a date in the past', () => at(-300).toUTCString(), 1],
+    ['an ISO date', () => at(300).toISOString(), 60],
+    ['a fraction', () => '1.5', 60],
+    ['a negative number', () => '-5', 60],
+    ['a word', () => 'soon', 60],
+    ['nothing', () => undefined, 60],
+  ])('Retry-After with %s', async (_name, header, seconds) => {
+    answers['simpleenroll'] = (request) => {
+      const value = header();
+      if (mayEnroll(request)) sendStatus(request, 202, value === undefined ? {} : { 'Retry-After': value });
+    };
+    const one = client();
+    const began = Date.now();
+    const { outcome, next } = await one.step();
+    const wait = (next - began) / 1000;
+    expect(outcome).toBe('pending');
+    expect(Math.abs(wait - seconds)).toBeLessThan(30);
+  });
+});
+
+describe('the status of an enrollment', () => {
+  test.each([
+    [201, 'REFUSED'],
+    [204, 'REFUSED'],
+    [303, 'REFUSED'],
+    [400, 'REFUSED'],
+    [401, 'REFUSED'],
+    [403, 'REFUSED'],
+    [404, 'REFUSED'],
+    [405, 'REFUSED'],
+    [408, 'SERVER_UNAVAILABLE'],
+    [409, 'REFUSED'],
+    [415, 'REFUSED'],
+    [418, 'REFUSED'],
+    [423, 'REFUSED'],
+    [429, 'SERVER_UNAVAILABLE'],
+    [500, 'SERVER_UNAVAILABLE'],
+    [502, 'SERVER_UNAVAILABLE'],
+    [503, 'SERVER_UNAVAILABLE'],
+    [504, 'SERVER_UNAVAILABLE'],
+  ])('%i: %s', async (status, expected) => {
+    expect(await resultWith({ simpleenroll: (request) => mayEnroll(request) && sendStatus(request, status) })).toBe(
+      expected,
+    );
+  });
+});
+
+describe('the challenge', () => {
+  test.each([
+    ['Basic', 'Basic realm="est"', 'changed'],
+    ['basic in small letters', 'basic realm=est', 'changed'],
+    ['Basic without a realm', 'Basic', 'changed'],
+    ['Digest with MD5', 'Digest realm="est", nonce="n", qop="auth"', 'changed'],
+    ['Digest with SHA-256', 'Digest realm="est", nonce="n", qop="auth", algorithm=SHA-256', 'changed'],
+    ['Digest without qop', 'Digest realm="est", nonce="n"', 'changed'],
+    ['Digest with auth and auth-int', 'Digest realm="est", nonce="n", qop="auth-int, auth", opaque="o"', 'changed'],
+    ['Digest with auth-int only', 'Digest realm="est", nonce="n", qop="auth-int"', 'CREDENTIALS_MISSING'],
+    [
+      'Digest with an unknown hash, and Basic',
+      'Digest realm="est", nonce="n", algorithm=X, Basic realm="est"',
+      'changed',
+    ],
+    ['Negotiate, and Basic', 'Negotiate, Basic realm="est"', 'changed'],
+    ['Bearer only', 'Bearer realm="est"', 'CREDENTIALS_MISSING'],
+    ['nothing that is a challenge', '???', 'CREDENTIALS_MISSING'],
+    ['none', undefined, 'REFUSED'],
+  ])('%s', async (_name, challenge, expected) => {
+    const simpleenroll: Answers[string] = async (request) => {
+      if (request.headers.authorization === undefined)
+        return sendStatus(request, 401, challenge === undefined ? {} : { 'WWW-Authenticate': challenge });
+      return sendCertificates(request, [await est.issue(csrOf(request))]);
+    };
+    expect(await resultWith({ simpleenroll })).toBe(expected);
+  });
+});
+
+describe('cacerts', () => {
+  const listed = (ders: () => readonly Buffer[]) => (request: StandInRequest) => sendCertificates(request, ders());
+  test.each<[string, () => Answers[string], string]>([
+    ['with the same CA twice', () => listed(() => [est.ca.der, est.ca.der]), 'changed'],
+    ['with another CA, which is not trusted', () => listed(() => [est.ca.der, other.der]), 'changed'],
+    [
+      'as DER',
+      () =>
+        ({ response }) =>
+          response.writeHead(200, { 'Content-Type': P7 }).end(certsOnly([est.ca.der])),
+      'changed',
+    ],
+    [
+      'as PEM',
+      () =>
+        ({ response }) =>
+          response.writeHead(200, { 'Content-Type': P7 }).end(encodePem('PKCS7', certsOnly([est.ca.der]))),
+      'changed',
+    ],
+    ['without smime-type', () => (request) => sendCertificates(request, [est.ca.der], false), 'changed'],
+    ['empty', () => listed(() => []), 'ANSWER_INVALID'],
+    [
+      'as JSON',
+      () =>
+        ({ response }) =>
+          response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}'),
+      'ANSWER_INVALID',
+    ],
+    [
+      'after a redirection within the server',
+      () => (request) =>
+        request.path.endsWith('?x')
+          ? sendCertificates(request, [est.ca.der])
+          : sendStatus(request, 301, { Location: '/.well-known/est/moved' }),
+      'changed',
+    ],
+    [
+      'after a redirection to http',
+      () => (request) => sendStatus(request, 302, { Location: 'http://localhost/x' }),
+      'REDIRECTED',
+    ],
+    [
+      'after a redirection to another port',
+      () => (request) => sendStatus(request, 308, { Location: 'https://localhost:1/x' }),
+      'REDIRECTED',
+    ],
+    [
+      'after a redirection to no URL',
+      () => (request) => sendStatus(request, 302, { Location: 'https://[' }),
+      'REDIRECTED',
+    ],
+    [
+      'after a redirection in a circle',
+      () => (request) => sendStatus(request, 307, { Location: 'cacerts' }),
+      'REDIRECTED',
+    ],
+    ['after a redirection without a place', () => (request) => sendStatus(request, 302), 'REFUSED'],
+  ])('%s', async (_name, cacerts, expected) => {
+    answers['moved'] = (request) => sendCertificates(request, [est.ca.der]);
+    expect(await resultWith({ cacerts: cacerts() })).toBe(expected);
+  });
+});
+
+describe('csrattrs', () => {
+  const content =
+    (text: string, status = 200) =>
+    ({ response }: StandInRequest) =>
+      response.writeHead(status, { 'Content-Type': 'application/csrattrs' }).end(text);
+  const asking = (...oids: readonly string[]) => content(base64(encodeCsrAttrs(oids.map((oid) => ({ oid })))));
+  test.each<[string, Answers[string], string]>([
+    ['empty', content(''), 'changed'],
+    ['an empty list', content('MAA='), 'changed'],
+    ['404', content('', 404), 'changed'],
+    ['401', content('', 401), 'changed'],
+    ['501', content('', 501), 'changed'],
+    ['an unknown demand', asking('1.2.3.4'), 'changed'],
+    ['the channel binding', asking(OID.challengePassword), 'changed'],
+    ['Ed25519', asking(OID.ed25519), 'changed'],
+    ['not DER', content('AAAA'), 'ANSWER_INVALID'],
+    ['not base64', content('!'), 'ANSWER_INVALID'],
+    ['500', content('', 500), 'SERVER_UNAVAILABLE'],
+    ['403', content('', 403), 'REFUSED'],
+  ])('%s', async (_name, csrattrs, expected) => {
+    expect(await resultWith({ csrattrs })).toBe(expected);
+  });
+});
