@@ -1,14 +1,19 @@
 /** The single operations of `estuary client` against Estuary and libest's `estserver`. */
+import { spawn } from 'node:child_process';
 import { createPrivateKey, createPublicKey, randomBytes, X509Certificate } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasLibest, startLibest } from '../support/libest.ts';
 import { estuary as command, type Done } from '../main/commands/admin/support.ts';
 import { buildCsr, commonName, makeKey } from '../support/csr.ts';
 import { caSection, Estuary, section } from '../support/estuary.ts';
+import { liveVersion } from '../support/estuary-client.ts';
+import { NODE, SERVER } from '../support/server-process.ts';
 import { usePreSharedSecret, PRE_SHARED } from '../support/server-key.ts';
 import { killed } from '../support/spawned.ts';
+import { until } from '../support/until.ts';
 
 const KEK = randomBytes(32);
 let estuary: Estuary;
@@ -127,6 +132,23 @@ describe.skipIf(!hasLibest())("libest's estserver", () => {
     const csr = file('libest.der', buildCsr(makeKey(), { subject: commonName('libest') }));
     expect(await client('enroll', '--csr', csr, ...identity)).toMatchObject({ code: 0 });
     expect(await client('reenroll', ...identity)).toMatchObject({ code: 0 });
+  });
+
+  test('enroll into a folder, status, renew and run', async () => {
+    const folder = join(estuary.dir, 'libest-folder');
+    const named = ['--subject', 'CN=libest', '--out', folder];
+    expect(await client('enroll', ...named, ...identity)).toMatchObject({ code: 0 });
+    const config = join(folder, 'client.toml');
+    expect(await command(['client', 'status', '--config', config])).toMatchObject({ code: 0 });
+    expect(await command(['client', 'renew', '--config', config, '--force'])).toMatchObject({ code: 0 });
+    expect(liveVersion(folder)).toBe(2);
+    // As if it were not there yet.
+    for (const name of ['live', 'versions', 'state.json']) rmSync(join(folder, name), { recursive: true });
+    const child = spawn(NODE, [SERVER, 'client', 'run', '--config', config], { stdio: 'ignore' });
+    const gone = once(child, 'exit');
+    await until('the daemon has a certificate', () => existsSync(join(folder, 'live')));
+    child.kill('SIGTERM');
+    expect(await gone).toEqual([0, null]);
   });
 
   test('serverkeygen', async () => {
