@@ -177,44 +177,22 @@ function knownKey(spki: Buffer): KnownKey {
 }
 
 function startable(options: Pkcs11SignerOptions): IsolatedProcess {
-  const {
-    module,
-    library_parameters,
-    token_label,
-    slot,
-    pin,
-    key_label,
-    key_id,
-    max_sessions,
-    expectedSpki,
-    env,
-    timeout,
-  } = options;
-  const init: SignerInit = {
-    module,
-    library_parameters,
-    token_label,
-    slot,
-    pin,
-    key_label,
-    key_id,
-    max_sessions,
-    expectedSpki,
-  };
+  const { env, log, timeout, retryAfter, minBackoffMs, maxBackoffMs, ...init } = options;
+  const { max_sessions } = init;
   return new IsolatedProcess({
     module: siblingModule(import.meta.url, './pkcs11-child'),
     code: 'PKCS11',
     subject: SUBJECT,
     env: { ...moduleEnvironment(env), UV_THREADPOOL_SIZE: String(Math.max(4, max_sessions)) },
-    init,
+    init: init satisfies SignerInit,
     // Time to fork, to load, and for a few calls to the token.
     startTimeoutMs: 10_000 + timeout * 2000,
     concurrency: max_sessions,
     queueLimit: max_sessions * QUEUE_PER_SESSION,
-    retryAfter: options.retryAfter,
-    log: options.log,
-    ...(options.minBackoffMs === undefined ? {} : { minBackoffMs: options.minBackoffMs }),
-    ...(options.maxBackoffMs === undefined ? {} : { maxBackoffMs: options.maxBackoffMs }),
+    retryAfter,
+    log,
+    ...(minBackoffMs === undefined ? {} : { minBackoffMs }),
+    ...(maxBackoffMs === undefined ? {} : { maxBackoffMs }),
   });
 }
 

@@ -22,7 +22,7 @@ export interface KeyReference {
 export interface SignerInit extends TokenAccess, KeyReference {
   readonly max_sessions: number;
   /** DER SubjectPublicKeyInfo that the key must have; undefined: any. */
-  readonly expectedSpki: Uint8Array | undefined;
+  readonly expectedSpki?: Uint8Array | undefined;
 }
 
 export interface KeyDescription {

@@ -27,7 +27,6 @@ export function registerCertificateImport(app: AdminApp, deps: AdminDependencies
         description:
           'This CA must have signed it. The record has the administrator as `requester`, `import` as `method`, and the ID of this call as `request_id`.',
         tags: ['certificates'],
-        querystring: strictObject({}),
         body: Import,
         response: { 201: CertificatePage, ...errorResponses(400, 409, 413, 415) },
       },

@@ -62,7 +62,6 @@ export function registerCheck(app: AdminApp, deps: AdminDependencies): void {
         description:
           'Runs the checks of simpleenroll up to the reservation. Nothing is stored or signed, no password is used or looked up, and an external service is called with `dry_run`. The channel binding of the CSR is not checked.',
         tags: ['requests'],
-        querystring: strictObject({}),
         body: Question,
         response: { 200: Answer, ...errorResponses(400, 413, 415) },
       },
@@ -179,7 +178,6 @@ export function registerRequestCheck(app: AdminApp, deps: AdminDependencies): vo
           '409 `REQUEST_DECIDED` or `DECIDED_AT_CA`: the request cannot be decided here.',
         tags: ['requests'],
         params: Type.Object({ id: Type.String() }),
-        querystring: strictObject({}),
         response: { 200: RequestCheck, ...errorResponses(400, 404, 409) },
       },
     },

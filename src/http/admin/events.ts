@@ -39,7 +39,6 @@ export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
           `\`Last-Event-ID\` continues after a record, unless more than ${MAX_MISSED} records were missed. An event \`alive\` without data comes every 15 seconds. The stream ends with the session, ` +
           'the token or the role with which it was opened.',
         tags: ['statistics'],
-        querystring: strictObject({}),
         response: {
           200: {
             description: 'Continues until one side ends it.',

@@ -55,7 +55,6 @@ export function registerLockouts(app: AdminApp, deps: AdminDependencies): void {
         summary: 'End a lockout',
         tags: ['lockouts'],
         params: Type.Object({ key: Type.String({ description: 'The key from the list, percent-encoded.' }) }),
-        querystring: strictObject({}),
         response: { 204: Type.Null({ description: 'Ended.' }), ...errorResponses(400, 404) },
       },
     },

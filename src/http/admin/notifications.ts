@@ -60,7 +60,6 @@ export function registerNotifications(app: AdminApp, { store, notifiers }: Admin
         summary: 'Send a sample to a receiver of notifications',
         tags: ['notifications'],
         params: Type.Object({ name: Type.String() }),
-        querystring: strictObject({}),
         response: {
           200: Type.Object(
             { name: Type.String(), delivered: Type.Literal(true) },

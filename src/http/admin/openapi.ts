@@ -4,7 +4,7 @@ import { ADMIN_ROLES } from '../../config/vocabulary.ts';
 import { SESSION_COOKIE } from './caller.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { accessOf, neededRoles } from './roles.ts';
-import { errorResponses, strictObject } from './schemas.ts';
+import { errorResponses } from './schemas.ts';
 
 /** Known paths and their methods, to distinguish 404 and 405: Fastify returns 404 for both. */
 
@@ -164,7 +164,6 @@ export function registerOpenApi(app: AdminApp): void {
       schema: {
         summary: 'Get this description',
         tags: ['api'],
-        querystring: strictObject({}),
         response: {
           200: Type.Unsafe<object>({ type: 'object', additionalProperties: true, description: 'OpenAPI 3.1.' }),
           ...errorResponses(400),

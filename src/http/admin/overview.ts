@@ -9,15 +9,7 @@ import { callerOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health-monitor.ts';
 import { labelsOf, limited, type LimitedStore } from './labels.ts';
-import {
-  errorResponses,
-  formatOptionalTimestamp,
-  formatTimestamp,
-  nullable,
-  oneOf,
-  strictObject,
-  Timestamp,
-} from './schemas.ts';
+import { errorResponses, formatOptionalTimestamp, formatTimestamp, nullable, oneOf, Timestamp } from './schemas.ts';
 import { serviceState } from './metrics.ts';
 
 const DAY = 86_400_000;
@@ -138,7 +130,6 @@ export function registerOverview(app: AdminApp, deps: AdminDependencies, monitor
         summary: 'Get the state of the service',
         description: 'Parts that the roles of the caller do not include are absent.',
         tags: ['statistics'],
-        querystring: strictObject({}),
         response: { 200: Overview, ...errorResponses(400) },
       },
     },

@@ -107,7 +107,6 @@ export function registerConfiguration(app: AdminApp, deps: AdminDependencies): v
         summary: 'Get the configuration in force, without its secrets',
         description: '`POST /admin/reload?dry_run=true` reports what the file would change.',
         tags: ['health'],
-        querystring: strictObject({}),
         response: { 200: Configuration, ...errorResponses(400) },
       },
     },

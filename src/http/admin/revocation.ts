@@ -157,7 +157,6 @@ export function registerBulkRevocation(app: AdminApp, deps: AdminDependencies): 
         summary: 'Revoke the valid certificates that match filters',
         description: `\`filter\` has the filters of \`GET /admin/certificates\`, at least one in addition to \`status\`; without \`status\`, valid certificates match. Call it first with \`dry_run\`, then with the \`count\` that it returned. If another number matches by then, the response is 409 and nothing is revoked. The oldest are revoked first, at most ${MAX_REVOKED} per call.`,
         tags: ['certificates'],
-        querystring: strictObject({}),
         body: BulkOrder,
         response: { 200: Result, ...errorResponses(400, 409, 413, 415) },
       },

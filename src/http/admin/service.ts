@@ -5,7 +5,7 @@ import { Type } from '@fastify/type-provider-typebox';
 import { WELL_KNOWN } from '../../ready-lines.ts';
 import type { AdminApp, AdminDependencies, EstEnd } from './dependencies.ts';
 import { labelsOf } from './labels.ts';
-import { errorResponses, strictObject } from './schemas.ts';
+import { errorResponses } from './schemas.ts';
 
 const Service = Type.Object(
   {
@@ -26,7 +26,6 @@ export function registerService(app: AdminApp, deps: AdminDependencies): void {
       schema: {
         summary: 'Get the EST address and the labels',
         tags: ['api'],
-        querystring: strictObject({}),
         response: { 200: Service, ...errorResponses(400) },
       },
     },

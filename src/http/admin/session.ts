@@ -6,15 +6,7 @@ import { notFound } from '../../errors.ts';
 import { presentedCredentials } from '../credentials.ts';
 import { accessEvent, actor, callerOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import {
-  errorResponses,
-  formatOptionalTimestamp,
-  formatTimestamp,
-  nullable,
-  oneOf,
-  strictObject,
-  Timestamp,
-} from './schemas.ts';
+import { errorResponses, formatOptionalTimestamp, formatTimestamp, nullable, oneOf, Timestamp } from './schemas.ts';
 import { CLEAR_SESSION, sessionId, setSession } from './caller.ts';
 
 const Session = Type.Object(
@@ -84,7 +76,6 @@ export function registerSession(app: AdminApp, deps: AdminDependencies): void {
       schema: {
         summary: 'Get the caller and its roles',
         tags: ['api'],
-        querystring: strictObject({}),
         response: { 200: Session, ...errorResponses(400) },
       },
     },
@@ -103,7 +94,6 @@ export function registerSession(app: AdminApp, deps: AdminDependencies): void {
           'configuration gives at the time of each call. A session started with a client certificate needs a connection with that certificate. ' +
           'Each sign-in creates a new cookie, and ends the session of the cookie that came with the call.',
         tags: ['api'],
-        querystring: strictObject({}),
         response: { 201: Session, ...errorResponses(400) },
       },
     },
@@ -130,7 +120,6 @@ export function registerSession(app: AdminApp, deps: AdminDependencies): void {
         summary: 'Sign out',
         description: 'Ends the session of the call. Its cookie becomes invalid.',
         tags: ['api'],
-        querystring: strictObject({}),
         response: { 204: Type.Null({ description: 'Signed out.' }), ...errorResponses(400, 404) },
       },
     },
