@@ -17,7 +17,7 @@ import {
   MATCH_FIELDS,
 } from '../device-store.ts';
 import type { OtpRow } from '../otp-store.ts';
-import type { Page } from '../page.ts';
+import { fold, type Page } from '../page.ts';
 import { toRecord } from './audit.ts';
 import { CERTIFICATE_COLUMNS, type StoredCertificate, toCertificateRow } from './certificates.ts';
 import { OTP_COLUMNS } from './otp.ts';
@@ -81,7 +81,9 @@ function readTexts(json: string, id: string): Record<string, string> {
 function conditions({ id, ca, enabled, search, labels }: DeviceSelection, dialect: Dialect) {
   const permitted = atLabels('device.ca', labels);
   const value = dialect.contains('attribute.value', '@search');
-  const ofMatch = ` OR EXISTS (SELECT 1 FROM ${dialect.keysOf('device.match')} WHERE ${value})`;
+  // First the whole text, which is cheaper: a part of a value is a part of its JSON.
+  const ofMatch = ` OR (${dialect.contains('device.match', '@json')} AND EXISTS
+    (SELECT 1 FROM ${dialect.keysOf('device.match')} WHERE ${value}))`;
   const found = searched(search, ['device.id', 'device.note'], dialect, ofMatch);
   const all: readonly Condition[] = [
     ...permitted.conditions,
@@ -94,7 +96,8 @@ function conditions({ id, ca, enabled, search, labels }: DeviceSelection, dialec
       : [enabled ? { sql: 'device.enabled = 1' } : { sql: 'device.enabled = 0', index: 'device_disabled' }]),
     ...found.conditions,
   ];
-  return { all, parameters: { ...permitted.parameters, ...found.parameters } };
+  const json = search === undefined ? {} : { json: JSON.stringify(fold(search)).slice(1, -1) };
+  return { all, parameters: { ...permitted.parameters, ...found.parameters, ...json } };
 }
 
 const isAtLabels = ({ ca }: Pick<DeviceRow, 'ca'>, labels: readonly string[] | undefined): boolean =>

@@ -125,7 +125,7 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
 
     test('a search finds a part of an ID, a note or a value of a match, ignoring case, within labels', async () => {
       const store = await newDatabase().open();
-      const match = { issuer_spki_sha256: 'ab', serial_number: 'SN-4711' };
+      const match = { issuer_spki_sha256: 'ab', serial_number: 'SN-4711', common_name: 'A "B" \\ C' };
       await enter(
         store,
         deviceRow({ id: 'Press-1', ca: 'lab', attributes: { site: 'x' } }),
@@ -136,6 +136,7 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
       expect(await ids(store, { search: 'press', labels: ['lab'] })).toEqual(['Press-1']);
       expect(await ids(store, { search: 'press', ca: 'lab', enabled: true, order: 'desc' })).toEqual(['Press-1']);
       expect(await ids(store, { search: 'n-471' })).toEqual(['gate']);
+      expect(await ids(store, { search: '"b" \\' })).toEqual(['gate']);
       expect(await ids(store, { search: '0%' })).toEqual(['oven']);
       expect(await ids(store, { search: 'serial_number' })).toEqual([]);
       expect(await store.listDeviceAttributes({ search: 'press-1' })).toEqual(['site']);
