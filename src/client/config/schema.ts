@@ -44,14 +44,13 @@ const server = table(
     proxy_password_file: optional(path({ description: "A file with the password of the proxy's user." })),
     trust_anchors: optional(
       path({
-        description:
-          'The CAs that the server and the certificates have to lead to: a PEM file, or a folder of them. They are never given up.',
+        description: 'The trusted CAs: a PEM file, or a folder of PEM files. The client never removes them.',
       }),
     ),
     ca_fingerprint: optional(
       text({
         description:
-          'For the first contact, where no CA is known yet: the fingerprint of a CA certificate that the server lists. From then on CAs are followed through their rollovers.',
+          'The fingerprint of a CA certificate that the server lists, for the first contact. From then on, the client follows rollovers.',
         allowed: 'SHA-256 or SHA-512 in hex, with colons or without',
         check: (value) => (readFingerprint(value) === undefined ? `"${value}" is no fingerprint` : undefined),
       }),
@@ -66,10 +65,16 @@ const server = table(
         'Whether the client accepts a server certificate for another host name if it has the extended key usage id-kp-cmcRA (RFC 7030 §3.6.1). Every holder of such a certificate can then act as the server, so your CA must issue id-kp-cmcRA to EST servers only. By default, the client always checks the host name (RFC 6125).',
       default: false,
     }),
-    min_version: choice(TLS_VERSIONS, { description: 'The oldest TLS that is spoken.', default: 'TLSv1.2' }),
-    max_version: choice(TLS_VERSIONS, { description: 'The newest TLS that is spoken.', default: 'TLSv1.3' }),
+    min_version: choice(TLS_VERSIONS, {
+      description: 'The oldest TLS version that the client uses.',
+      default: 'TLSv1.2',
+    }),
+    max_version: choice(TLS_VERSIONS, {
+      description: 'The newest TLS version that the client uses.',
+      default: 'TLSv1.3',
+    }),
     timeout: integer({
-      description: 'How long a connection, and an answer, may take.',
+      description: 'The timeout of a connection, and of each response.',
       default: 30,
       minimum: 1,
       maximum: 600,
@@ -85,7 +90,7 @@ const token = table(
     label: text({ description: 'The label of the token.', allowed: 'a text' }),
     pin_file: optional(path({ description: "The user's PIN: a file of one line." })),
     pin_env: optional(
-      text({ description: 'The same from a variable of the environment.', allowed: 'the name of a variable' }),
+      text({ description: 'An environment variable with that PIN.', allowed: 'the name of a variable' }),
     ),
     engine: optional(
       path({
@@ -107,7 +112,7 @@ const certificate = table(
   {
     name: optional(
       text({
-        description: 'What it is called in logs, metrics and on the command line.',
+        description: 'The name in logs, metrics and on the command line.',
         allowed: 'letters, digits, ".", "_" and "-"',
         check: (value) => (/^[\w.-]{1,64}$/.test(value) ? undefined : `"${value}" is no name`),
       }),
@@ -126,7 +131,7 @@ const certificate = table(
       "the server's default CA",
     ),
     subject: text({
-      description: 'The name to ask for (RFC 4514). A renewal keeps the names of the certificate.',
+      description: 'The requested subject (RFC 4514). A renewal keeps the names of the certificate.',
       allowed: 'a distinguished name such as CN=web.example.com',
       default: '',
       check: failing(parseDistinguishedName),
@@ -147,10 +152,10 @@ const certificate = table(
         allowed: 'serverAuth, clientAuth … or a dotted OID',
         check: (value) => (oidByName(value) === undefined ? `"${value}" is no purpose` : undefined),
       }),
-      { description: 'Purposes to ask for; most CAs decide for themselves.' },
+      { description: 'The requested extended key usages. Most CAs ignore them.' },
     ),
     key_type: optional(
-      choice(GENERATED_KEY_TYPES, { description: 'The kind of key.' }),
+      choice(GENERATED_KEY_TYPES, { description: 'The key type.' }),
       'what the CA asks for, else `"ec:P-256"`',
     ),
     key_store: choice(['file', 'token'], {
@@ -170,10 +175,10 @@ const certificate = table(
     }),
     username: text({ description: 'Sent with the password.', allowed: 'a text', default: '' }),
     otp_file: optional(
-      path({ description: 'A file with the one-time password (or a password) of the first enrollment on one line.' }),
+      path({ description: 'A file of one line with the password or one-time password of the first enrollment.' }),
     ),
     otp_env: optional(
-      text({ description: 'An environment variable with the same.', allowed: 'the name of a variable' }),
+      text({ description: 'An environment variable with that password.', allowed: 'the name of a variable' }),
     ),
     otp_reusable: boolean({
       description:
@@ -204,7 +209,7 @@ const certificate = table(
       }),
     ),
     renew_at: integer({
-      description: 'When it is renewed; a twentieth of the lifetime is drawn to either side.',
+      description: 'When the client renews it, varied by 5 % of the lifetime, unless the server suggests a time.',
       default: 67,
       minimum: 5,
       maximum: 95,
@@ -216,10 +221,10 @@ const certificate = table(
     }),
     pkcs12_password_file: optional(path({ description: 'The password of `bundle.p12`.' }), 'an empty password'),
     owner: optional(
-      text({ description: 'Who owns the files.', allowed: 'a user or its number' }),
-      'who runs the client',
+      text({ description: 'The owner of the files.', allowed: 'a user or its number' }),
+      'the user of the client',
     ),
-    group: optional(text({ description: 'Their group.', allowed: 'a group or its number' }), 'that of who runs it'),
+    group: optional(text({ description: 'Their group.', allowed: 'a group or its number' }), 'the group of the client'),
     mode: text({
       description: 'The mode of the files that hold the private key.',
       allowed: '"0600" or "0640" and the like; nothing for others',
@@ -250,7 +255,7 @@ const certificate = table(
       unit: 'seconds',
     }),
   },
-  { description: 'A certificate. As many as there shall be.' },
+  { description: 'A certificate. Repeat the table for more.' },
 );
 
 const document = table(
@@ -265,7 +270,7 @@ const document = table(
       }),
       'the folder `hooks` next to `client.toml`',
     ),
-    health_file: optional(path({ description: 'A JSON file that tells how each certificate is, for monitoring.' })),
+    health_file: optional(path({ description: 'A JSON file with the state of each certificate, for monitoring.' })),
     prometheus_file: optional(
       path({
         description: "The same for Prometheus: a `.prom` file in the folder of node_exporter's textfile collector.",
