@@ -13,11 +13,9 @@ import { requires } from '../support/requires.ts';
 import { ROOT } from '../support/root.ts';
 import { TokenIssuer } from '../support/token-issuer.ts';
 import { adminCertificate, startBrowser, Window } from './browser.ts';
-import { takePicture } from '../../scripts/lib/console/picture.ts';
 import { twelveJobs } from './twelve-jobs.ts';
 import { enroll, firstItem, makeWorld, oidcSection, settle, type World } from './world.ts';
 
-const PICTURES = process.env['CONSOLE_PICTURES'] === '1' ? join(ROOT, 'docs', 'console') : undefined;
 const run = promisify(execFile);
 
 describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
@@ -55,24 +53,22 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     const window = await signedIn(world.tokens.ra);
     const { page } = window;
     let steps = 0;
-    const step = async (what: Promise<unknown>, picture?: string): Promise<void> => {
+    const step = async (what: Promise<unknown>): Promise<void> => {
       steps += 1;
       await what;
-      if (picture !== undefined) await takePicture(page, PICTURES, picture);
     };
     const keys = async (...all: readonly string[]): Promise<void> => {
       for (const key of all) await page.keyboard.press(key);
     };
     await step(keys('g', 't'));
     await step(page.getByRole('link', { name: 'New token' }).click());
-    await step(page.getByLabel('Client ID').fill('kiln-3'), 'tour-1-new-token');
+    await step(page.getByLabel('Client ID').fill('kiln-3'));
     await step(page.keyboard.press('Enter'));
     await page.getByRole('heading', { name: 'Token for kiln-3' }).waitFor();
     expect(await page.getByLabel('EST server').inputValue()).toBe(
       `https://127.0.0.1:${world.estuary.server.port('est')}`,
     );
     await page.getByRole('img', { name: 'QR code with the token of kiln-3' }).waitFor();
-    await takePicture(page, PICTURES, 'tour-2-token');
     const lines = await page.locator('pre[aria-label="openssl and curl"]').innerText();
     const folder = mkdtempSync(join(world.estuary.dir, 'device-'));
     copyFileSync(join(world.estuary.dir, 'ca/root.pem'), join(folder, 'root.pem'));
@@ -88,11 +84,9 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     await step(page.keyboard.press('Enter'));
     await step(page.getByRole('link', { name: 'CN=kiln-3' }).click());
     await page.getByRole('button', { name: 'Revoke …' }).waitFor();
-    await takePicture(page, PICTURES, 'tour-3-certificate');
-    await step(page.getByRole('button', { name: 'Revoke …' }).click(), 'tour-4-revoke');
+    await step(page.getByRole('button', { name: 'Revoke …' }).click());
     await step(page.getByRole('button', { name: 'Revoke the certificate' }).click());
     await page.locator('.heading .badge', { hasText: 'revoked' }).waitFor();
-    await takePicture(page, PICTURES, 'tour-5-revoked');
     expect(steps).toBeLessThanOrEqual(11);
     expect(await list('/admin/certificates?subject=kiln-3&status=revoked')).toHaveLength(1);
     expect(window.problems).toEqual([]);

@@ -1,4 +1,5 @@
-/** Each page of the console, as each role, in both color schemes. `CONSOLE_PICTURES=1` takes the pictures of docs/guides/console.md, too. */
+/** Each page of the console, as each role, in both color schemes. */
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -7,10 +8,7 @@ import { requires } from '../support/requires.ts';
 import { ROOT } from '../support/root.ts';
 import { accessibilityProblems, startBrowser, Window } from './browser.ts';
 import { PAGES } from './pages.ts';
-import { takePicture } from '../../scripts/lib/console/picture.ts';
 import { firstItem, makeWorld, ROLES, settle, type World } from './world.ts';
-
-const PICTURES = process.env['CONSOLE_PICTURES'] === '1' ? join(ROOT, 'docs', 'console') : undefined;
 
 describe.skipIf(!requires('chromium'))('the console', () => {
   let world: World;
@@ -35,30 +33,25 @@ describe.skipIf(!requires('chromium'))('the console', () => {
       await window.page.goto('/');
       await window.page.getByLabel('Administrator’s token').waitFor();
       expect(await accessibilityProblems(window.page)).toEqual([]);
-      if (colorScheme === 'light') await takePicture(window.page, PICTURES, 'sign-in');
       await window.signIn(world.tokens.admin);
     });
 
-    test.each(PAGES)('axe finds nothing on the page $name', async ({ name, hash, title }) => {
+    test.each(PAGES)('axe finds nothing on the page $name', async ({ hash, title }) => {
       await window.go(hash);
       expect(await window.page.locator('main h1').textContent()).toBe(title);
       expect(await accessibilityProblems(window.page)).toEqual([]);
-      if (colorScheme === 'light') await takePicture(window.page, PICTURES, name);
-      else if (name === 'certificates' || name === 'overview') await takePicture(window.page, PICTURES, `${name}-dark`);
     });
 
     test('axe finds nothing on a certificate, a request, and where they are revoked and approved', async () => {
       const certificate = await firstItem(world, '/admin/certificates?status=valid');
       await window.go(`certificates/${certificate('serial')}?ca=${certificate('ca')}`);
       expect(await accessibilityProblems(window.page)).toEqual([]);
-      if (colorScheme === 'light') await takePicture(window.page, PICTURES, 'certificate');
       await window.page.getByRole('button', { name: 'Revoke …' }).click();
       expect(await accessibilityProblems(window.page)).toEqual([]);
       await window.page.getByRole('button', { name: 'Cancel' }).click();
       const request = await firstItem(world, '/admin/requests?status=pending&requester=press-1');
       await window.go(`requests/${request('id')}`);
       expect(await accessibilityProblems(window.page)).toEqual([]);
-      if (colorScheme === 'light') await takePicture(window.page, PICTURES, 'request');
       await window.page.getByRole('button', { name: 'Approve …' }).click();
       expect(await accessibilityProblems(window.page)).toEqual([]);
       await window.page.getByRole('button', { name: 'Cancel' }).click();
@@ -88,7 +81,6 @@ describe.skipIf(!requires('chromium'))('the console', () => {
     await window.page.getByRole('link', { name: 'Requests' }).click();
     await window.settled();
     expect(await window.page.locator('main h1').textContent()).toBe('Requests');
-    await takePicture(window.page, PICTURES, 'phone');
     await window.close();
   });
 
@@ -166,6 +158,12 @@ describe.skipIf(!requires('chromium'))('the console', () => {
     await page.reload();
     await page.getByRole('columnheader', { name: 'Serial number' }).waitFor();
     await window.close();
+  });
+
+  test('all scripts together are at most 90 kB, compressed', () => {
+    const assets = join(ROOT, 'dist/console/assets');
+    const sizes = readdirSync(assets).map((name) => (name.endsWith('.js.br') ? statSync(join(assets, name)).size : 0));
+    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(90_000);
   });
 
   test('filters are choices with chips, and times are in the chosen zone and form', async () => {
