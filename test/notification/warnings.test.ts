@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest';
+import { createLogger } from '../../src/log.ts';
 import { Warnings } from '../../src/notification/warnings.ts';
+import { CrlPublisher } from '../../src/publication/crl-publisher.ts';
 import type { CertificateRow } from '../../src/store/certificate-store.ts';
 import { fileCa } from '../support/file-ca.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { certificateRow, opened, reservation, temporaryPaths } from '../store/support.ts';
 
-const DAY = 86_400_000;
+const [HOUR, DAY] = [3_600_000, 86_400_000];
 
 test('certificates are announced at each threshold once, and not if a newer one is valid', async () => {
   const clock = { now: Date.now() };
@@ -41,5 +43,47 @@ test('certificates are announced at each threshold once, and not if a newer one 
   expect(await announced()).toEqual([['CN=short', 1]]);
   clock.now += 10 * DAY;
   expect(await announced()).toEqual([['CN=long', 30]]);
+  folder.remove();
+});
+
+test('an overdue CRL, an expiring CA and an unavailable upstream are announced once, and again after a recovery', async () => {
+  const clock = { now: Date.now() };
+  const store = await opened(temporaryPaths(), () => clock.now);
+  const folder = temporaryFolder();
+  const ca = await fileCa(folder, 'devices', true);
+  const state = { health: 'ok' as 'ok' | 'down' };
+  const dependency = { name: 'hsm' as const, health: () => Promise.resolve({ ...state, detail: 'no token' }) };
+  const { driver } = ca;
+  Object.defineProperty(driver, 'dependency', { value: dependency });
+  const signer = driver.statusSigner;
+  if (signer === undefined) throw new Error('the CA signs no CRLs');
+  const options = { store, cas: () => [ca], interval: 3600, log: createLogger('silent'), now: () => clock.now };
+  const publisher = new CrlPublisher(options);
+  const warnings = new Warnings({ store, cas: { issuers: [ca] }, days: [7], isPublished: true, now: () => clock.now });
+  let seen = 0;
+  /** The types of new records. */
+  const announced = async (): Promise<readonly string[]> => {
+    await warnings.look();
+    const { items } = await store.listAudit({ limit: 100 });
+    const types = items.map(({ type }) => type).filter((type) => type !== 'crl.issued');
+    const fresh = types.slice(seen);
+    seen = types.length;
+    return fresh;
+  };
+  await publisher.current(ca, signer);
+  expect(await announced()).toEqual([]);
+  state.health = 'down';
+  clock.now += 0.85 * HOUR;
+  expect(await announced()).toEqual(['crl.overdue', 'upstream.unavailable']);
+  expect(await announced()).toEqual([]);
+  state.health = 'ok';
+  await publisher.current(ca, signer);
+  expect(await announced()).toEqual([]);
+  state.health = 'down';
+  clock.now += 2 * HOUR;
+  expect(await announced()).toEqual(['crl.overdue', 'upstream.unavailable']);
+  clock.now = ca.certificate.notAfter.getTime() - 6 * DAY;
+  expect(await announced()).toEqual(['ca.expiring']);
+  expect(await announced()).toEqual([]);
   folder.remove();
 });
