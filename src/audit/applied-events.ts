@@ -110,6 +110,10 @@ export function certificateReleased(by: By, row: CertificateNames): AuditEvent {
   return { ...by, ...certificateFacts(row), type: 'certificate.released', outcome: 'success', detail: row.subject };
 }
 
+export function renewalEnded(by: By, id: string): AuditEvent {
+  return { ...by, type: 'renewal.ended', outcome: 'success', detail: id };
+}
+
 interface AuditedToken {
   readonly id: string;
   /** Default: the client in `by`. */

@@ -20,6 +20,7 @@ const key = makeKey();
 /** What was there before the backup, and came after it. */
 interface Made {
   readonly kept: ClientIdentity;
+  readonly campaign: string;
   readonly heldSince: ClientIdentity;
   readonly releasedSince: ClientIdentity;
   readonly revokedSince: ClientIdentity;
@@ -72,6 +73,11 @@ async function enroll(name: string, password: string): Promise<number> {
 const renew = async (client: ClientIdentity, name: string): Promise<number> =>
   (await estuary.enroll(onTheWire(simpleCsr(key, name)), { client, path: 'simplereenroll' })).status;
 
+async function startCampaign(subject: string): Promise<string> {
+  const by = new Date(Date.now() + 86_400_000).toISOString();
+  return String((await estuary.admin('POST', '/admin/renewals', { filter: { subject }, by })).json['id']);
+}
+
 beforeAll(async () => {
   estuary = await Estuary.start({
     listeners: ['est', 'admin', 'publication'],
@@ -93,6 +99,8 @@ beforeAll(async () => {
   expect(await enroll('used', used.token)).toBe(200);
   await crl();
 
+  const [campaign, campaignEndedSince] = [await startCampaign('kept'), await startCampaign('ended')];
+
   const backup = await command('backup', '--to', join(estuary.dir, 'backup'));
   expect(backup.output).toContain('the backup is complete');
   expect(backup.code).toBe(0);
@@ -105,11 +113,14 @@ beforeAll(async () => {
   expect((await estuary.admin('POST', `/admin/certificates/${serialOf(releasedSince)}/release`)).status).toBe(200);
   expect((await estuary.admin('DELETE', `/admin/otp/${revokedToken.id}`)).status).toBe(204);
   expect((await estuary.admin('PATCH', '/admin/devices/tag%3A%201', { enabled: false })).status).toBe(200);
+  expect((await estuary.admin('DELETE', `/admin/renewals/${campaignEndedSince}`)).status).toBe(204);
+  await startCampaign('started-since');
   const { token: madeSince } = await token('made-since');
   const { number: lastCrl } = await crl();
   refused = await command('restore', '--from', join(estuary.dir, 'backup'));
   made = {
     kept,
+    campaign,
     heldSince,
     releasedSince,
     revokedSince,
@@ -151,6 +162,8 @@ describe.skipIf(!requires('storeInFile'))('backup and restore', () => {
     expect(restored.output).toContain('applied: 3 certificates issued\n');
     expect(restored.output).toContain('applied: 1 revocations of tokens\n');
     expect(restored.output).toContain('applied: 1 devices disabled\n');
+    expect(restored.output).toContain('applied: 1 replacement campaigns ended\n');
+    expect(restored.output).toContain('lost: 1 replacement campaigns started since');
     expect(restored.output).toContain('lost: 3 tokens created since');
     expect(restored.output).toMatch(/^warning: of 3 certificates issued after the backup of \S+, the store knows/m);
     expect(restored.output).not.toContain('may be unknown');
@@ -170,6 +183,12 @@ describe.skipIf(!requires('storeInFile'))('backup and restore', () => {
     expect(await renew(made.releasedSince, 'released')).toBe(200);
     expect((await estuary.admin('POST', `/admin/certificates/${serialOf(made.heldSince)}/release`)).status).toBe(200);
     expect(await renew(made.heldSince, 'held')).toBe(200);
+  });
+
+  test('campaigns that were not ended since go on', async () => {
+    const { json } = await estuary.admin('GET', '/admin/renewals');
+    expect(itemsOf(json).map(({ id }) => id)).toEqual([made.campaign]);
+    expect((await estuary.admin('GET', `/admin/renewals/${made.campaign}`)).json).toMatchObject({ total: 1 });
   });
 
   test('a certificate issued since is known: it renews under its own name, can ask for no other, and can be revoked', async () => {

@@ -1,4 +1,5 @@
 /** Replacement campaigns: which certificates are to be replaced by when, and how far that is (docs/guides/renewal.md). */
+import { renewalEnded } from '../../audit/applied-events.ts';
 import { randomUUID } from 'node:crypto';
 import { type Static, Type } from '@fastify/type-provider-typebox';
 import { progressOf, REPORTED } from '../../administration/renewals.ts';
@@ -183,7 +184,7 @@ export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
       const row = await find(request, request.params.id);
       const ended = await store.endRenewal(row.id, [
         accessEvent(request, 'success', `renewal ${row.id} ended`),
-        { ...actor(request), ...aboutCa(row), type: 'renewal.ended', outcome: 'success', detail: row.id },
+        renewalEnded({ ...actor(request), ...aboutCa(row) }, row.id),
       ]);
       if (!ended) throw renewalNotFound();
       return reply.code(204).send(null);

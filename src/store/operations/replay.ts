@@ -33,7 +33,6 @@ const LOST: Readonly<Record<string, string>> = {
   'device.changed': 'changes of devices since, except `enabled`',
   'lockout.started': 'lockouts since',
   'renewal.started': 'replacement campaigns started since',
-  'renewal.ended': 'ends of replacement campaigns since',
 };
 
 /** Applies records one by one, in the caller's transaction. */
@@ -185,6 +184,7 @@ function otherHandlers(db: Database): Handlers {
     `UPDATE request SET status = @status, reason = @reason, decided_at = @time, changed_at = @time
      WHERE id = @id AND status IN ('pending', 'approved')`,
   );
+  const endCampaign = db.prepare<[string]>('DELETE FROM renewal WHERE id = ?');
   const number = db.prepare<[string, number]>(
     `INSERT INTO crl (ca, last_number) VALUES (?, ?) ON CONFLICT (ca)
      DO UPDATE SET last_number = excluded.last_number WHERE crl.last_number < excluded.last_number`,
@@ -204,6 +204,9 @@ function otherHandlers(db: Database): Handlers {
     },
     'request.rejected': ended('rejected'),
     'request.expired': ended('expired'),
+    *'renewal.ended'({ detail: id = '' }) {
+      return (yield* endCampaign.run(id)) === 1 ? 'replacement campaigns ended' : undefined;
+    },
     *'crl.issued'({ ca, crl_number: taken }) {
       if (ca === undefined || taken === undefined) return undefined;
       yield* number.run(ca, taken);
