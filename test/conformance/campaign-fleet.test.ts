@@ -162,7 +162,7 @@ test(`draft-ietf-lamps-est-renewal-info: ${FLEET} clients are replaced within a 
   const follow = async (until: number): Promise<void> => {
     while (plans.length > 0 && (plans[0]?.at ?? 0) <= until) {
       const now = plans.splice(0, Math.min(BATCH, plans.filter(({ at }) => at <= until).length));
-      await Promise.all(now.map(({ client, at }) => (client.cert === undefined ? record(client.name, at) : '')));
+      await Promise.all(now.flatMap(({ client, at }) => (client.cert === undefined ? [record(client.name, at)] : [])));
       for (const { client, at } of now) {
         const part = Math.floor(((at - begins) / LENGTH) * PARTS);
         if (part < PARTS) parts[part] = (parts[part] ?? 0) + 1;

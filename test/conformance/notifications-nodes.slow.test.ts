@@ -21,7 +21,7 @@ const serialOf = ({ cert }: ClientIdentity): string => new X509Certificate(cert)
 describe.skipIf(!requires('postgres'))('two nodes on one PostgreSQL', () => {
   let cluster: PostgresCluster;
   let url: string;
-  let receiver: Server;
+  let receiver: Server | undefined;
   const nodes: Estuary[] = [];
   /** The subjects of the events, in the order of their arrival. */
   const received: { readonly id: string; readonly subject: string; readonly type: string }[] = [];
@@ -46,8 +46,8 @@ describe.skipIf(!requires('postgres'))('two nodes on one PostgreSQL', () => {
   });
   afterAll(async () => {
     for (const node of nodes) await node.stop();
-    receiver.closeAllConnections();
-    receiver.close();
+    receiver?.closeAllConnections();
+    receiver?.close();
     await cluster.dropDatabase(url);
   });
 
