@@ -68,7 +68,7 @@ export interface NewOtp {
 }
 
 /** Argon2 takes a tenth of a second of CPU for each password. Servers of startQuickstart (quickstart.ts) have it. */
-function hashOtpsCheaply(config: TomlTable, dir: string): void {
+export function hashOtpsCheaply(config: TomlTable, dir: string): void {
   Object.assign(section(config, 'otp'), { hash_algorithm: 'sha256-hmac', hmac_key_file: 'otp.key' });
   writeFileSync(join(dir, 'otp.key'), randomBytes(32), { mode: 0o600 });
 }
