@@ -23,7 +23,7 @@ const ROOT = join(import.meta.dirname, '..');
 
 /** Phrases that read as if translated, and private names for standard terms. */
 const BANNED =
-  /\b(?:(?:is|are) none(?! of)|(?:is|are) none of|of its own|told of|tells of|whoever|thereof|by itself|beside|as (?:long|far|many|much|often) as one|corridor|rehearsal|let in|is meant|lost answers?|backend|patience|without end|all the same|enrolment|authoris(?:e|ed|ation)|what anybody)\b/giu;
+  /\b(?:(?:is|are) none(?! of)|(?:is|are) none of|of its own|told of|tells of|whoever|thereof|by itself|beside|as (?:long|far|many|much|often) as one|corridor|rehearsal|let in|is meant|lost answers?|patience|without end|all the same|enrolment|authoris(?:e|ed|ation)|what anybody)\b/giu;
 /** References to texts that are not in the repository. */
 const REFERENCE = /\bcontract §|\bissue \d+(?:\.\d+)?/giu;
 

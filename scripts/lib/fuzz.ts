@@ -16,7 +16,7 @@ const USAGE = `Usage: scripts/fuzz [OPTION…]
   --seed N         of the changes that are made to inputs (1)
   --corpus FOLDER  reads inputs of earlier runs from FOLDER/TARGET, and adds those that reach something new
   --findings FOLDER  where the inputs of findings go (coverage/fuzz)
-  --patience N     times the CPU time that one input may take (1); for machines that are busy
+  --cpu-factor N     times the CPU time that one input may take (1); for machines that are busy
   --replay FILE    reads one finding again, of the file that a run wrote
 `;
 
@@ -27,7 +27,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     corpus: { type: 'string' },
     findings: { type: 'string', default: 'coverage/fuzz' },
-    patience: { type: 'string', default: '1' },
+    'cpu-factor': { type: 'string', default: '1' },
     replay: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
@@ -54,7 +54,7 @@ async function fuzzer(name: string, seconds: number): Promise<Fuzzer> {
     target,
     seed,
     seconds,
-    patience: Number(values.patience),
+    cpuFactor: Number(values['cpu-factor']),
     coverage,
     watchdog,
     probe,

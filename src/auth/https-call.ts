@@ -21,7 +21,7 @@ const TIMEOUT = 5000;
 /** Octets. */
 const MAX_ANSWER = 256 << 10;
 
-/** The server did not answer, or reported an error of its own. */
+/** The server did not answer, or reported an internal error. */
 export class UnreachableError extends Error {}
 
 /** @throws UnreachableError */

@@ -41,7 +41,7 @@ function directoryName(name: GeneralName): Name | undefined {
 
 /**
  * The addressed CA's latest CRL, for all reasons and without a distribution point.
- * @throws CmcRefusal 400 badRequest for another CA's CRL, a past one, or if there is none; EstuaryError from the signer
+ * @throws CmcRefusal 400 badRequest for another CA's CRL, a past one, or if no CRL exists; EstuaryError from the signer
  */
 export async function getCrl(
   bodyPartID: BodyPartID,

@@ -131,7 +131,7 @@ export interface Origin {
   readonly address: string;
   readonly now: number;
   /**
-   * The identity in the TLS certificate, or why it is not accepted. undefined: there is none, the label ignores
+   * The identity in the TLS certificate, or why it is not accepted. undefined: no certificate was sent, the label ignores
    * certificates, or the message is inside another one.
    */
   readonly tls: MtlsIdentity | EstuaryError | undefined;

@@ -37,7 +37,7 @@ export interface CertificateRow {
   /** Hex of its subjectKeyIdentifier extension. */
   readonly key_identifier: string | null;
   readonly archived_key_id: string | null;
-  /** Encoded hash of the secret that authorizes revocation; null if there is none. */
+  /** Encoded hash of the secret that authorizes revocation; null without one. */
   readonly revocation_challenge: string | null;
   readonly revoked_at: number | null;
   /** RFC 5280 CRLReason name. */

@@ -201,7 +201,7 @@ describe('refused, and audited', () => {
     return answer;
   };
 
-  test('a stolen code, in another browser: with no state of its own, and with that of its own attempt', async () => {
+  test('a stolen code, in another browser: without a state, and with the state of another attempt', async () => {
     const [victim, thief] = [new Visitor(), new Visitor()];
     const code = await victim.toCode('ada');
     await refusal(thief, code.href);

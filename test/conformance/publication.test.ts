@@ -314,7 +314,7 @@ test('enrollments continue during a flood of requests with made-up serial number
   };
   const madeUp = (): Buffer => Buffer.concat([made.subarray(0, -15), randomBytes(15)]);
   const floods = Array.from({ length: 64 }, (_, n) => flood(n % 4 === 0 ? () => nonce : madeUp));
-  for (let n = 0; n < 10; n++) await estuary.enrolled(makeKey(), `beside-${n}`);
+  for (let n = 0; n < 10; n++) await estuary.enrolled(makeKey(), `during-${n}`);
   running = false;
   await Promise.all(floods);
   agent.destroy();

@@ -31,7 +31,7 @@ export interface FuzzOptions {
   /** CPU seconds of this process. */
   readonly seconds: number;
   /** Times the CPU time that one input may take: a busy machine's caches and clock make inputs slower than they are. */
-  readonly patience?: number;
+  readonly cpuFactor?: number;
   readonly coverage: Coverage;
   readonly watchdog: Watchdog;
   readonly probe: TlsProbe;
@@ -158,8 +158,8 @@ export class Fuzzer {
   }
 
   async #check(input: Buffer): Promise<void> {
-    const { target, patience = 1 } = this.#options;
-    const slow = (target.milliseconds ?? SLOW) * patience * 1000;
+    const { target, cpuFactor = 1 } = this.#options;
+    const slow = (target.milliseconds ?? SLOW) * cpuFactor * 1000;
     let time = await this.#read(input);
     for (let again = 0; again < 2 && time > slow; again++) time = Math.min(time, await this.#read(input));
     this.#slowest = Math.max(this.#slowest, time);

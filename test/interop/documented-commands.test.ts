@@ -117,6 +117,7 @@ const ELSEWHERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     cp: 'installs a unit of systemd; scripts/check-deb',
   },
   'docs/guides/device-cas.md': { 'openssl verify': 'test/conformance/device-cas.test.ts' },
+  'docs/guides/client-hooks.md': { '#!/bin/sh': 'test/client/hook-recipes.slow.test.ts' },
   'docs/guides/clients.md': {
     'HOST=': 'sets variables for the blocks below, with a password that only the test knows',
     'openssl ecparam': "GlobalSign's client is in no package of Debian",

@@ -17,7 +17,7 @@ export async function compileJava(sources: readonly string[], jars: string, clas
   });
 }
 
-/** The arguments of `java` for a class and the arguments of its own. */
+/** The arguments of `java` for a class with arguments. */
 export const javaArguments = (classPath: readonly string[], ...args: readonly string[]): readonly string[] => [
   ...BRIEF,
   '-cp',

@@ -55,7 +55,7 @@ export async function besideEmpty(empty: Store, full: Store): Promise<Compared[]
     if (small === undefined || large === undefined) continue;
     const ratio = large / small;
     compared.push({
-      what: `${what}, beside an empty store`,
+      what: `${what}, next to an empty store`,
       ratio,
       figure: `${large.toFixed(2)} ms, ${small.toFixed(2)} ms in the empty one: ${ratio.toFixed(2)} times`,
     });

@@ -12,7 +12,7 @@ ${Object.keys(FAULTS)
   .map((name) => `                 ${name}`)
   .join('\n')}
 
-Needs root, for a disk of its own. Exit code 1 where an answered certificate is lost, one is issued that is not recorded, a password yielded two, or the audit chain is broken.`;
+Needs root, for a separate disk. The exit code is 1 if an answered certificate is lost, a certificate is issued without a record, a password yields two certificates, or the audit chain is broken.`;
 
 const { values } = parseArgs({
   options: {

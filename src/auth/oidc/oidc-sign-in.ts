@@ -196,7 +196,7 @@ export class OidcSignIn {
 const refused = (detail: string): EstuaryError =>
   unauthorized('OIDC_FAILED', 'signing in at the OpenID provider failed; start again', { detail });
 
-/** Not the fault of whoever signs in: the provider cannot be reached, or does not accept this server. */
+/** Not the user's fault: the provider cannot be reached, or does not accept this server. */
 function isUnavailable(error: unknown): boolean {
   const code: unknown = error instanceof client.ResponseBodyError ? error.error : undefined;
   if (code === 'invalid_client' || code === 'unauthorized_client') return true;

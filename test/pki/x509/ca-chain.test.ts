@@ -134,7 +134,7 @@ describe('RFC 7030 §4.1.3: clients take a root from cacerts for a trust anchor,
     ['a CA below another root', 'ca below new', ['new root', 'below stranger', 'stranger'], unlinked('Other')],
     ['no CA', 'ca below new', ['new root', 'a client'], '"CN=device" is not a CA certificate (basicConstraints)'],
     [
-      'another root instead of its own',
+      'a foreign root instead of the right one',
       'ca below new',
       ['stranger'],
       '"CN=Issuing" was issued by "CN=Root", not by the next certificate of the chain',

@@ -134,7 +134,7 @@ describe.skipIf(!requires('postgres'))('the audit chains of several nodes', () =
     expect(await verify(database, 'late')).toMatchObject({ ok: false, seq: 1 });
   });
 
-  test('each node signs the end of its own chain', async () => {
+  test('each node signs the end of the chain that it writes', async () => {
     const { database, one, other } = await written();
     const { privateKey } = generateKeyPairSync('ed25519');
     for (const [node, store] of [

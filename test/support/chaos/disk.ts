@@ -86,8 +86,8 @@ export class Disk {
   }
 
   /**
-   * Goes on with a copy. Whoever made a mount namespace of their own meanwhile (a container, a Dogtag under test) has this file system mounted
-   * still, and would share it with the next mount, broken as it is.
+   * Continues with a copy. A process that made a mount namespace in the meantime (a container, Dogtag) still has this file system
+   * mounted, and would share the broken one with the next mount.
    */
   #detach(): void {
     const copy = `${this.#image.replace(/\.\d+$/, '')}.${++this.#repairs}`;

@@ -103,7 +103,7 @@ async function printTable(kind: Kind, pages: AsyncIterable<Page>, session: Sessi
     rest = next;
     await session.drained?.();
   }
-  if (count === 0) session.err('There is none.\n');
+  if (count === 0) session.err('Nothing found.\n');
   if (rest !== '') session.err(`There may be more: pass --cursor ${rest} to continue, or --all.\n`);
   return EXIT.ok;
 }
@@ -194,7 +194,7 @@ async function newest({ path, filters, limit }: Watched, session: Session): Prom
 
 function draw(items: readonly JsonRecord[], { kind, seconds }: Watched, session: Session): void {
   const time = `${new Date(session.now()).toISOString().slice(0, 19)}Z`;
-  const table = items.length === 0 ? 'There is none.\n' : tableOf(kind, items, session);
+  const table = items.length === 0 ? 'Nothing found.\n' : tableOf(kind, items, session);
   session.out(`\x1b[H\x1b[2J\x1b[3Jevery ${seconds} s, ${time}; press Ctrl-C to stop\n\n${table}`);
 }
 

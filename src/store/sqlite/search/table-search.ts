@@ -41,7 +41,7 @@ export class ListSearch<Row> {
     return index.name !== undefined && this.table.count(index, parameters, this.limits.step) < this.limits.step;
   }
 
-  /** The index with the fewest entries, as far as one step counts; among longer ones the first. */
+  /** The index with the fewest entries, counted up to one step; among longer ones the first. */
   narrowest(asked: readonly Condition[], parameters: Parameters): Index {
     const candidates = asked.flatMap(({ sql, index }) => (index === undefined ? [] : [{ name: index, where: sql }]));
     const [first, ...more] = candidates;

@@ -191,7 +191,7 @@ describe('certificates', () => {
     const { out: csv } = await admin(['cert', 'list', '--csv']);
     expect(csv).toMatch(/^serial,ca,subject,sans,/);
     for (const serial of wanted) expect(csv).toContain(`\r\n${serial},devices,`);
-    expect((await admin(['cert', 'list', '--subject', 'nobody'])).err).toBe('There is none.\n');
+    expect((await admin(['cert', 'list', '--subject', 'nobody'])).err).toBe('Nothing found.\n');
   });
 
   test('show and its PEM; revoke asks, and does nothing without a yes', async () => {
