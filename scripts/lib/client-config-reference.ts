@@ -5,7 +5,7 @@ import type { Key } from '../../src/client/config/words.ts';
 export function clientConfigReference(): string {
   const parts = [
     '# client.toml, key by key',
-    'Made by `npm run docs:config` from `src/client/config/schema.ts`; [client.md](../guides/client.md) tells what it is for. Paths are relative to the file. An unknown key is refused, with the nearest known one.',
+    'Made by `npm run docs:config` from `src/client/config/schema.ts`; [client.md](../guides/client.md) says how to use it. Paths are relative to the file. An unknown key is an error, which names the nearest known key.',
     ...section('', CLIENT_SCHEMA),
   ];
   return `${parts.join('\n\n')}\n`;
@@ -28,5 +28,5 @@ function section(name: string, { keys = {}, description, isList }: Key<unknown>)
 const cell = (text: string): string => text.replaceAll('|', '\\|');
 
 function row(name: string, { allowed, defaultText, description }: Key<unknown>): string {
-  return `| \`${name}\` | ${cell(allowed)} | ${cell(defaultText ?? 'has to be given')} | ${cell(description)} |`;
+  return `| \`${name}\` | ${cell(allowed)} | ${cell(defaultText ?? 'required')} | ${cell(description)} |`;
 }

@@ -94,13 +94,13 @@ export class CertificateAgent {
     const { name } = this;
     const successor = this.#folder.successor()?.certificate.notBefore;
     if (successor !== undefined && force === undefined) {
-      const note = `valid from ${isoTime(successor)}: the new certificate; the present one stays until then`;
+      const note = `valid from ${isoTime(successor)}: the new certificate; the current one stays until then`;
       return { name, outcome: 'valid', next: successor.getTime(), error: undefined, note };
     }
     const isNew = force !== 'renew' && this.#schedule.hasNewPassword(state);
     const isRecovery = isNew || (state.recovering === true && pending?.operation === 'simpleenroll');
     if (live !== undefined && force === undefined && pending === undefined && !isRecovery && now < due) {
-      const note = `valid until ${isoTime(live.certificate.notAfter)}, renewal ${isoTime(due)}; --force replaces it now`;
+      const note = `valid until ${isoTime(live.certificate.notAfter)}, renewal ${isoTime(due)}; run with --force to replace it now`;
       return { name, outcome: 'valid', next: due, error: undefined, note };
     }
     const next = state.nextAttempt;
@@ -160,7 +160,7 @@ export class CertificateAgent {
       const validity =
         successor === undefined
           ? `valid until ${isoTime(certificate.notAfter)}`
-          : `valid only from ${isoTime(successor)}: the present one stays until then`;
+          : `valid only from ${isoTime(successor)}: the current one stays until then`;
       this.#context.log(successor === undefined ? 'info' : 'warning', name, `has a new certificate, ${validity}`);
       const next = successor?.getTime() ?? renewalTime(certificate, this.#config.renew_at / 100);
       return { name, outcome: 'changed', next, error: undefined };

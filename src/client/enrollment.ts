@@ -278,7 +278,7 @@ export async function csrFor(
     throw new ClientError(
       'later',
       'SERVER_UNAVAILABLE',
-      'the connection has no channel binding, and the CA asks for one',
+      'the connection has no channel binding, and the CA requires one',
     );
   return bindCsr(der, key, binding, value);
 }
@@ -309,14 +309,10 @@ export async function checkIssued(
   if (!certificate.spki.equals(spki)) throw refused('for another key than the request');
   if (certificate.isCa && !mayBeCa) throw refused('a CA certificate, which was not requested');
   if (certificate.notAfter.getTime() <= now)
-    throw new ClientError(
-      'local',
-      'CLOCK_WRONG',
-      'the new certificate has expired, or the clock of this machine is wrong',
-    );
+    throw new ClientError('local', 'CLOCK_WRONG', 'the new certificate has expired, or the clock is wrong');
   const path = await findPath(certificate, anchors, intermediates, Math.max(now, certificate.notBefore.getTime()));
   if (path === undefined)
-    throw new ClientError('untrusted', 'CA_UNTRUSTED', 'the certificate does not lead to a CA that is trusted here');
+    throw new ClientError('untrusted', 'CA_UNTRUSTED', 'the certificate does not lead to a trusted CA');
   return path.slice(1).filter(({ subject, issuer }) => !namesMatch(subject, issuer));
 }
 

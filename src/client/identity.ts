@@ -62,7 +62,7 @@ function firstIdentity(config: CertificateConfig, context: ClientContext): Clien
   const text = isKeyUri(key) ? key : (context.disk.read(key) ?? '');
   if (!isKeyUri(text)) readPrivateKey(text, key);
   if (readCertificates(certificate, file).length === 0)
-    throw new ClientError('local', 'FILES_UNUSABLE', `${file} holds no certificate`);
+    throw new ClientError('local', 'FILES_UNUSABLE', `${file} contains no certificate`);
   return { certificate, privateKey: forTls(text, config, context) };
 }
 

@@ -111,7 +111,7 @@ export function requestFrom(content: Buffer, where: string): ReadyRequest {
 function derOf(text: string): Buffer {
   if (!text.includes('-----BEGIN ')) return Buffer.from(text, 'base64');
   const block = parsePem(text).find(({ label }) => label.endsWith('CERTIFICATE REQUEST'));
-  if (block === undefined) throw new InputError('it has no CERTIFICATE REQUEST');
+  if (block === undefined) throw new InputError('it contains no CERTIFICATE REQUEST');
   return block.der;
 }
 

@@ -62,7 +62,7 @@ function storedPassword(config: CertificateConfig, context: ClientContext): stri
     file === undefined
       ? `the environment variable ${variable ?? ''} is not set`
       : `the file ${file} is missing or empty`;
-  throw new ClientError('unauthenticated', 'CREDENTIALS_MISSING', `the server asks for a password, and ${reason}`);
+  throw new ClientError('unauthenticated', 'CREDENTIALS_MISSING', `the server requires a password, and ${reason}`);
 }
 
 const readStored = (

@@ -78,9 +78,7 @@ function fromPkcs8(der: Buffer, passwords: readonly string[]): KeyObject {
       // Try the next password.
     }
   throw new InputError(
-    passwords.length === 0
-      ? 'it is encrypted, and no password is given'
-      : 'it is encrypted with another password than the given one',
+    passwords.length === 0 ? 'it is encrypted, and no password is given' : 'the given password does not decrypt it',
   );
 }
 

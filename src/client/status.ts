@@ -68,7 +68,7 @@ const TOLERATED = 5 * MINUTE;
 export function clockProblem(now: number, live: Certificate | undefined): string | undefined {
   const earliest = Math.max(EARLIEST, (live?.notBefore.getTime() ?? 0) - TOLERATED);
   if (now >= earliest) return undefined;
-  return `the clock says ${new Date(now).toISOString()}, which is before ${new Date(earliest).toISOString()}`;
+  return `the clock is at ${new Date(now).toISOString()}, which is before ${new Date(earliest).toISOString()}`;
 }
 
 interface CertificateStatus {
@@ -146,7 +146,7 @@ export function describeStatus(status: CertificateStatus): string {
   const lines = [
     `${name}: ${state}`,
     ...(subject === undefined ? [] : [`  subject    ${[subject, ...names].filter((one) => one !== '').join(', ')}`]),
-    ...(end === undefined ? [] : [`  ends       ${end}`]),
+    ...(end === undefined ? [] : [`  expires    ${end}`]),
     ...(renewal === undefined ? [] : [`  renewal    ${renewal}`]),
     ...(status.successor_from === undefined ? [] : [`  successor  valid from ${status.successor_from}`]),
     ...(status.next_attempt === undefined ? [] : [`  next try   ${status.next_attempt}`]),
@@ -192,27 +192,27 @@ const seconds = (time: string | undefined): number | undefined =>
 const METRICS: readonly Metric[] = [
   {
     name: 'estuary_client_certificate_valid',
-    help: 'Whether there is a certificate, not due for longer than it should be.',
+    help: 'Whether the certificate is valid and its renewal is not late.',
     of: ({ state }) => (state === 'valid' ? 1 : 0),
   },
   {
     name: 'estuary_client_certificate_not_after_seconds',
-    help: 'End of the certificate, seconds since the epoch.',
+    help: 'When the certificate expires, seconds since the epoch.',
     of: ({ not_after }) => seconds(not_after),
   },
   {
     name: 'estuary_client_certificate_renewal_seconds',
-    help: 'When it is renewed, seconds since the epoch.',
+    help: 'When the renewal is due, seconds since the epoch.',
     of: ({ renew_at }) => seconds(renew_at),
   },
   {
     name: 'estuary_client_failures',
-    help: 'Attempts in a row that have failed.',
+    help: 'Failed attempts in a row.',
     of: ({ failures }) => failures,
   },
   {
     name: 'estuary_client_hook_pending',
-    help: 'Whether the hook has not yet ended well for this certificate.',
+    help: 'Whether the deploy hook has not succeeded yet for this certificate.',
     of: ({ hook_pending }) => (hook_pending ? 1 : 0),
   },
 ];
@@ -228,5 +228,5 @@ export function metricsOf(certificates: readonly CertificateStatus[], now: numbe
     }),
   ]);
   const updated = 'estuary_client_updated_seconds';
-  return `${[...lines, `# HELP ${updated} When this was written.`, `# TYPE ${updated} gauge`, `${updated} ${now / 1000}`].join('\n')}\n`;
+  return `${[...lines, `# HELP ${updated} When the client wrote this file, seconds since the epoch.`, `# TYPE ${updated} gauge`, `${updated} ${now / 1000}`].join('\n')}\n`;
 }

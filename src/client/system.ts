@@ -77,7 +77,7 @@ function idIn(file: string, name: string): number {
     .split('\n')
     .find((line) => line.startsWith(`${name}:`));
   const id = entry?.split(':')[2];
-  if (id === undefined) throw unusable(`"${name}" is not in ${file}`);
+  if (id === undefined) throw unusable(`"${name}" does not exist in ${file}`);
   return Number(id);
 }
 
@@ -117,7 +117,7 @@ export const LINUX: System = {
 };
 
 const noOwner = (name: string): never => {
-  throw unusable(`owner and group ("${name}") are not available on Windows: set the permissions of the folder`);
+  throw unusable(`owner and group ("${name}") have no effect on Windows. Set the permissions of the folder`);
 };
 
 export const WINDOWS: System = {

@@ -49,16 +49,16 @@ describe('client.toml', () => {
 
   test.each([
     ['', ['server.url: is missing', 'certificate: is missing']],
-    [`${GOOD}[sever]`, ['sever: is no known key (the nearest known one is "server")']],
-    [`${GOOD}dns_name = []`, ['certificate[0].dns_name: is no known key (the nearest known one is "dns_names")']],
+    [`${GOOD}[sever]`, ['sever: unknown key (the nearest known one is "server")']],
+    [`${GOOD}dns_name = []`, ['certificate[0].dns_name: unknown key (the nearest known one is "dns_names")']],
     [`${GOOD}key_type = "rsa:1024"`, ['certificate[0].key_type: "rsa:1024" is not known']],
     [
       `${GOOD}renew_at = 99`,
       ['certificate[0].renew_at: is 99 (a whole number of percent of the lifetime from 5 to 95)'],
     ],
-    [`${GOOD}mode = "0644"`, ['certificate[0].mode: "0644" lets others in']],
-    [`${GOOD}certificate = "a.pem"`, ['certificate[0].private_key: certificate and private_key go together']],
-    [`${GOOD}otp_file = "a"\notp_env = "B"`, ['certificate[0].otp_env: both otp_file and otp_env are given']],
+    [`${GOOD}mode = "0644"`, ['certificate[0].mode: "0644" gives access to others']],
+    [`${GOOD}certificate = "a.pem"`, ['certificate[0].private_key: certificate and private_key require each other']],
+    [`${GOOD}otp_file = "a"\notp_env = "B"`, ['certificate[0].otp_env: otp_file and otp_env exclude each other']],
     [`${GOOD}ip_addresses = ["300.1.1.1"]`, ['certificate[0].ip_addresses[0]: ']],
     [
       `${GOOD}new_key = 1\nreload = 2`,
@@ -66,16 +66,19 @@ describe('client.toml', () => {
     ],
     [
       `${GOOD}[[certificate]]\nfolder = "web"\nsubject = "CN=b"`,
-      ['certificate[1].folder: is that of another', 'certificate[1].name: "web" is another\'s name'],
+      [
+        'certificate[1].folder: another certificate uses this folder',
+        'certificate[1].name: another certificate has the name "web"',
+      ],
     ],
-    [`${GOOD}key_store = "token"`, ['certificate[0].key_store: is "token", and there is none ([token])']],
+    [`${GOOD}key_store = "token"`, ['certificate[0].key_store: is "token", and no token is configured ([token])']],
     [
       `${GOOD}key_store = "token"\nformats = ["pkcs12"]\n[token]\nmodule = "p.so"\nlabel = "t"`,
-      ['certificate[0].formats: a key in a token does not leave it', 'token.pin_file: pin_file or pin_env'],
+      ['certificate[0].formats: a key cannot leave its token', 'token.pin_file: exactly one of pin_file and pin_env'],
     ],
     [
       `${GOOD}certificate = "a.pem"\nprivate_key = "pkcs11:id=%01?pin-value=1234"\n[token]\nmodule = "p.so"\nlabel = "t"\npin_env = "P"`,
-      ['certificate[0].private_key: is the URI of no key with an id, or has a PIN in it'],
+      ['certificate[0].private_key: is not the URI of a key with an id, or contains a PIN'],
     ],
     [
       GOOD.replace('[server]', '[server]\nmin_version = "TLSv1.3"\nmax_version = "TLSv1.2"'),

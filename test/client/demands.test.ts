@@ -45,7 +45,7 @@ describe('RFC 7030 §4.5.2: attributes of old', () => {
 
   test('another key than key_type has is told before it is made', () => {
     expect(() => planRequest(asked({ key_type: 'ec:P-384' }), { ...WANTED, keyType: 'ec:P-256' })).toThrow(
-      'the CA asks for a key of the type ec:P-384, and key_type is ec:P-256',
+      'the CA requires a key of the type ec:P-384, and key_type is ec:P-256',
     );
   });
 
@@ -82,7 +82,7 @@ describe('RFC 9908 §3.4: the template', () => {
 
   test('a value that nobody has configured is told', () => {
     expect(() => planRequest(asked({ template: true, subject: [{ serialNumber: '' }] }), WANTED)).toThrow(
-      'the CA asks for a serialNumber in the subject, and subject has none',
+      'the CA requires a serialNumber in the subject, and subject lacks it',
     );
   });
 
@@ -95,7 +95,7 @@ describe('RFC 9908 §3.4: the template', () => {
     });
     const list = [{ oid: OID.certificationRequestInfoTemplate, values: [template] }];
     expect(names(planRequest(list, WANTED))).toEqual(['DNS:www.myServer.com', 'DNS:web.example', 'IP:192.0.2.1']);
-    expect(() => planRequest(list, { ...WANTED, subjectAltNames: [] })).toThrow('asks for a iPAddress');
+    expect(() => planRequest(list, { ...WANTED, subjectAltNames: [] })).toThrow('requires a iPAddress');
   });
 
   test('RFC 9908 §4: a client that supports both uses the template alone', () => {
@@ -117,7 +117,7 @@ describe('RFC 9908 §3.4: the template', () => {
   test('a malformed one is an unusable response, not a crash', () => {
     for (const der of [sequence(), tlv(0x04), Buffer.from('3003020101', 'hex')])
       expect(() => planRequest([{ oid: OID.certificationRequestInfoTemplate, values: [der] }], WANTED)).toThrow(
-        'the answer to csrattrs is unusable',
+        'the response to csrattrs is unusable',
       );
   });
 });

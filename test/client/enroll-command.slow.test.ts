@@ -61,7 +61,7 @@ describe('an explicit command', () => {
     await enroll(out, server);
     const again = await enroll(out, server);
     expect(again.code).toBe(0);
-    expect(again.err).toMatch(/valid until .*, renewal .*; --force replaces it now/);
+    expect(again.err).toMatch(/valid until .*, renewal .*; run with --force to replace it now/);
     expect(enrollments(server)).toBe(1);
   });
 

@@ -113,8 +113,8 @@ describe('estuary client enroll', () => {
   });
 
   test.each([
-    [['--url', 'https://localhost'], '--out DIR are missing', 1],
-    [['--url', 'http://localhost', '--subject', 'CN=a'], 'server.url: "http://localhost" is no https URL', 2],
+    [['--url', 'https://localhost'], '--out DIR is required', 1],
+    [['--url', 'http://localhost', '--subject', 'CN=a'], 'server.url: "http://localhost" is not an https URL', 2],
     [['--url', 'https://localhost', '--subject', 'a'], 'certificate[0].subject: "a" is not of the form type=value', 2],
     [['--url', 'https://localhost'], 'certificate[0].subject: the certificate has no name', 2],
     [['--url', 'https://localhost', '--subject', 'CN=a', '--ca-fingerprint', 'ab'], 'server.ca_fingerprint: "ab"', 2],
@@ -123,8 +123,8 @@ describe('estuary client enroll', () => {
       'nearest known one is "ec:P-256"',
       2,
     ],
-    [['--url', 'https://localhost', '--subject', 'CN=a', '--wait', 'x'], '--wait is not a whole number', 1],
-    [['--url', 'https://127.0.0.1:1', '--subject', 'CN=a'], 'no CA is trusted yet: give server.ca_fingerprint', 1],
+    [['--url', 'https://localhost', '--subject', 'CN=a', '--wait', 'x'], '--wait must be a whole number', 1],
+    [['--url', 'https://127.0.0.1:1', '--subject', 'CN=a'], 'no CA is trusted yet. Set server.ca_fingerprint', 1],
   ])('%j: %s', async (args, message, expected) => {
     const folder = message.startsWith('--out') ? [] : ['--out', out('bad')];
     const { code, output } = await estuaryClient(['enroll', ...args, ...folder]);

@@ -131,9 +131,7 @@ describe('RFC 7030 §3.3, §3.6: the server', () => {
       extensions: [extKeyUsage(OID.serverAuth), subjectAltName(dns('localhost'))],
     });
     await start({}, old);
-    expect((await client(anchors()).step()).error?.message).toMatch(
-      /CERT_HAS_EXPIRED.*or the clock of this machine is wrong/,
-    );
+    expect((await client(anchors()).step()).error?.message).toMatch(/CERT_HAS_EXPIRED.*or the clock is wrong/);
   });
 
   test('§3.3.1: one that is for no server is refused', async () => {

@@ -63,7 +63,9 @@ describe('formats', () => {
   });
 
   test('an owner that is not there is told', () => {
-    expect(() => accessOf({ owner: 'nobody-has-this-name', group: undefined, mode: '0600' })).toThrow('there is no');
+    expect(() => accessOf({ owner: 'nobody-has-this-name', group: undefined, mode: '0600' })).toThrow(
+      'does not exist in',
+    );
     expect(accessOf({ owner: 'root', group: '12', mode: '0640' }).secret).toEqual({ mode: 0o640, uid: 0, gid: 12 });
   });
 });

@@ -78,7 +78,7 @@ describe('RFC 7030 §3.1: the URI of the server', () => {
     expect(estBase(url, label).href).toBe(expected);
   });
 
-  test.each(['http://est.example', 'est.example', ''])('RFC 7030 §3.3: %j is no https URL', (url) => {
-    expect(() => estBase(url, undefined)).toThrow('is no https URL');
+  test.each(['http://est.example', 'est.example', ''])('RFC 7030 §3.3: %j is not an https URL', (url) => {
+    expect(() => estBase(url, undefined)).toThrow('is not an https URL');
   });
 });

@@ -349,7 +349,7 @@ describe('serverkeygen', () => {
   let strangeCa: Issuer;
   beforeAll(async () => (strangeCa = (await makeEstCa('CN=Strange')).ca));
   test.each([
-    ['another password', encrypted('other'), [], 'encrypted with another password'],
+    ['another password', encrypted('other'), [], 'the given password does not decrypt it'],
     [
       'no encryption for the named key',
       plain,

@@ -81,7 +81,7 @@ describe('a certificate that is not valid yet', () => {
     world.changes = later;
     expect(await world.step('renew')).toMatchObject({ outcome: 'changed', next: later.notBefore });
     expect(world.log.join('\n')).toContain(
-      'valid only from 2026-12-04T00:00:00.000Z: the present one stays until then',
+      'valid only from 2026-12-04T00:00:00.000Z: the current one stays until then',
     );
     await world.until(later.notBefore - 1000);
     expect([world.live?.version, world.hooks.length, world.requests.length]).toEqual([1, 1, 2]);

@@ -176,7 +176,7 @@ describe.skipIf(!requires('softhsm', 'tokenTls'))('keys in SoftHSM2', () => {
     writeFileSync(join(estuary.dir, 'pin'), `${PIN}\n`);
     expect([code, output]).toEqual([
       1,
-      expect.stringContaining('the token "device" refuses the PIN (CKR_PIN_INCORRECT)'),
+      expect.stringContaining('the token "device" rejects the PIN (CKR_PIN_INCORRECT)'),
     ]);
     expect(output).not.toContain('another-pin');
     expect(readFileSync(join(path, 'state.json'), 'utf8')).not.toContain('another-pin');

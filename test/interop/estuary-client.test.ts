@@ -128,7 +128,7 @@ describe('Estuary', () => {
       .filter((pem) => pem !== '')
       .map((pem) => new X509Certificate(pem).fingerprint256);
     expect(believed.sort()).toEqual([oldAnchor, newAnchor].sort());
-    expect(later.log.join()).toContain('from now on');
+    expect(later.log.join()).toContain('trusts the new CA');
   });
 
   test('with renewal_grace_days, an expired certificate renews itself; otherwise a password in its folder replaces it', async () => {

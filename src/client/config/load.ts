@@ -50,14 +50,14 @@ function across({ server, certificate, token }: ReadDocument): Problem[] {
     ...repeated(certificate, index),
   ]);
   if (server.min_version > server.max_version)
-    problems.push({ key: 'server.min_version', message: 'is newer than max_version (not above it)' });
+    problems.push({ key: 'server.min_version', message: 'is newer than max_version (at most max_version)' });
   if (server.accept_cmc_ra && server.system_trust_anchors)
     problems.push({
       key: 'server.accept_cmc_ra',
       message: 'requires system_trust_anchors = false: with the CAs of the system, the host name is always checked',
     });
   if (token !== undefined && (token.pin_file === undefined) === (token.pin_env === undefined))
-    problems.push({ key: 'token.pin_file', message: 'pin_file or pin_env has to be given (one of the two)' });
+    problems.push({ key: 'token.pin_file', message: 'exactly one of pin_file and pin_env is required' });
   return problems;
 }
 
@@ -65,25 +65,28 @@ function ofToken(one: ReadCertificate, token: ReadDocument['token'], key: string
   const problems: Problem[] = [];
   const inToken = one.key_store === 'token';
   if (token === undefined && inToken)
-    problems.push({ key: `${key}.key_store`, message: 'is "token", and there is none ([token])' });
+    problems.push({ key: `${key}.key_store`, message: 'is "token", and no token is configured ([token])' });
   if (token === undefined && one.private_key !== undefined && isKeyUri(one.private_key))
-    problems.push({ key: `${key}.private_key`, message: 'is in a token, and there is none ([token])' });
+    problems.push({ key: `${key}.private_key`, message: 'is in a token, and no token is configured ([token])' });
   if (inToken && one.formats.some((format) => format !== 'pem'))
-    problems.push({ key: `${key}.formats`, message: 'a key in a token does not leave it ("pem" alone)' });
+    problems.push({ key: `${key}.formats`, message: 'a key cannot leave its token (only "pem")' });
   return problems;
 }
 
 function alone(one: ReadCertificate, key: string): Problem[] {
   const problems: Problem[] = [];
   if ((one.certificate === undefined) !== (one.private_key === undefined))
-    problems.push({ key: `${key}.private_key`, message: 'certificate and private_key go together (both, or none)' });
+    problems.push({
+      key: `${key}.private_key`,
+      message: 'certificate and private_key require each other (both, or neither)',
+    });
   if (one.key_file !== undefined && (one.key_store === 'token' || one.key_type !== undefined))
     problems.push({
       key: `${key}.key_file`,
-      message: 'excludes key_store = "token" and key_type (the key has its own)',
+      message: 'excludes key_store = "token" and key_type (the key determines both)',
     });
   if (one.otp_file !== undefined && one.otp_env !== undefined)
-    problems.push({ key: `${key}.otp_env`, message: 'both otp_file and otp_env are given (one of the two)' });
+    problems.push({ key: `${key}.otp_env`, message: 'otp_file and otp_env exclude each other (one of the two)' });
   if (one.subject === '' && [one.dns_names, one.ip_addresses, one.emails, one.uris].every(({ length }) => length === 0))
     problems.push({
       key: `${key}.subject`,
@@ -99,10 +102,20 @@ function repeated(all: readonly ReadCertificate[], index: number): Problem[] {
   if (one === undefined) return [];
   return [
     ...(before.some(({ folder }) => folder === one.folder)
-      ? [{ key: `certificate[${index}].folder`, message: 'is that of another certificate (one of its own)' }]
+      ? [
+          {
+            key: `certificate[${index}].folder`,
+            message: 'another certificate uses this folder (a different folder for each certificate)',
+          },
+        ]
       : []),
     ...(before.some((other) => nameOf(other) === nameOf(one))
-      ? [{ key: `certificate[${index}].name`, message: `"${nameOf(one)}" is another's name (one of its own)` }]
+      ? [
+          {
+            key: `certificate[${index}].name`,
+            message: `another certificate has the name "${nameOf(one)}" (a different name for each certificate)`,
+          },
+        ]
       : []),
   ];
 }

@@ -52,7 +52,7 @@ const server = table(
         description:
           'The fingerprint of a CA certificate that the server lists, for the first contact. From then on, the client follows rollovers.',
         allowed: 'SHA-256 or SHA-512 in hex, with colons or without',
-        check: (value) => (readFingerprint(value) === undefined ? `"${value}" is no fingerprint` : undefined),
+        check: (value) => (readFingerprint(value) === undefined ? `"${value}" is not a fingerprint` : undefined),
       }),
     ),
     system_trust_anchors: boolean({
@@ -114,7 +114,7 @@ const certificate = table(
       text({
         description: 'The name in logs, metrics and on the command line.',
         allowed: 'letters, digits, ".", "_" and "-"',
-        check: (value) => (/^[\w.-]{1,64}$/.test(value) ? undefined : `"${value}" is no name`),
+        check: (value) => (/^[\w.-]{1,64}$/.test(value) ? undefined : `"${value}" is not a name`),
       }),
       "the folder's name",
     ),
@@ -150,13 +150,13 @@ const certificate = table(
       text({
         description: 'A purpose.',
         allowed: 'serverAuth, clientAuth … or a dotted OID',
-        check: (value) => (oidByName(value) === undefined ? `"${value}" is no purpose` : undefined),
+        check: (value) => (oidByName(value) === undefined ? `unknown purpose "${value}"` : undefined),
       }),
       { description: 'The requested extended key usages. Most CAs ignore them.' },
     ),
     key_type: optional(
       choice(GENERATED_KEY_TYPES, { description: 'The key type.' }),
-      'what the CA asks for, else `"ec:P-256"`',
+      'what the CA requires, otherwise `"ec:P-256"`',
     ),
     key_store: choice(['file', 'token'], {
       description:
@@ -195,7 +195,7 @@ const certificate = table(
     certificate: optional(
       path({
         description:
-          'PEM of the certificate to begin with, such as an IDevID, then its intermediates. It authenticates the first enrollment, and one after the end of the certificate.',
+          'PEM of the certificate to begin with, such as an IDevID, then its intermediates. It authenticates the first enrollment, and an enrollment after the certificate has expired.',
       }),
     ),
     private_key: optional(
@@ -204,7 +204,7 @@ const certificate = table(
         allowed: 'a path, or pkcs11:token=…;id=…',
         check: (value) =>
           isKeyUri(value) && (value.includes('pin-') || idOfKeyUri(value) === undefined)
-            ? 'is the URI of no key with an id, or has a PIN in it, which belongs into [token]'
+            ? 'is not the URI of a key with an id, or contains a PIN, which belongs into [token]'
             : undefined,
       }),
     ),
@@ -227,9 +227,10 @@ const certificate = table(
     group: optional(text({ description: 'Their group.', allowed: 'a group or its number' }), 'the group of the client'),
     mode: text({
       description: 'The mode of the files that hold the private key.',
-      allowed: '"0600" or "0640" and the like; nothing for others',
+      allowed: 'such as "0600" or "0640"; nothing for others',
       default: '0600',
-      check: (value) => (/^0?[46][04]0$/.test(value) ? undefined : `"${value}" lets others in, or is no mode`),
+      check: (value) =>
+        /^0?[46][04]0$/.test(value) ? undefined : `"${value}" gives access to others, or is not a mode`,
     }),
     before: optional(
       text({

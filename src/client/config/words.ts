@@ -97,7 +97,8 @@ export function path({ description }: { readonly description: string }): Key<str
     required: true,
     take(raw, { folder }) {
       if (typeof raw !== 'string') return undefined;
-      return raw === '' || raw.includes('\0') ? 'is empty or no path' : { value: resolve(folder, raw) };
+      if (raw === '') return 'is empty';
+      return raw.includes('\0') ? 'contains a NUL character' : { value: resolve(folder, raw) };
     },
   });
 }
@@ -219,11 +220,7 @@ function readTable<P extends Readonly<Record<string, Key<unknown>>>>(
   const at = (name: string): string => (key === '' ? name : `${key}.${name}`);
   for (const name of Object.keys(raw))
     if (!Object.hasOwn(keys, name))
-      reading.problem(
-        at(name),
-        'is no known key',
-        `the nearest known one is "${nearest(name, Object.keys(keys)) ?? ''}"`,
-      );
+      reading.problem(at(name), 'unknown key', `the nearest known one is "${nearest(name, Object.keys(keys)) ?? ''}"`);
   const values = Object.entries(keys).map(([name, child]) => [name, child.read(raw[name], at(name), reading)]);
   return Object.fromEntries(values) as TableValue<P>;
 }

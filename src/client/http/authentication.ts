@@ -133,8 +133,8 @@ export const noCredentials = (offered: string): ClientError =>
   new ClientError(
     'unauthenticated',
     'CREDENTIALS_MISSING',
-    `the server wants ${parseChallenges(offered)
+    `the server requires ${parseChallenges(offered)
       .map(({ scheme }) => scheme)
-      .join(' or ')}, and there is no password (otp_file, otp_env) or Kerberos ticket for it`,
+      .join(' or ')}, and no password (otp_file, otp_env) or Kerberos ticket is available`,
     { status: 401 },
   );

@@ -156,7 +156,7 @@ export class Connection {
         },
       });
       const timer = setTimeout(
-        () => request.destroy(new Error(`no answer within ${this.#timeout / 1000} s`)),
+        () => request.destroy(new Error(`no response within ${this.#timeout / 1000} s`)),
         this.#timeout,
       );
       const chunks: Buffer[] = [];
@@ -180,10 +180,10 @@ export class Connection {
         response.on('data', (chunk: Buffer) => {
           chunks.push(chunk);
           length += chunk.length;
-          if (length > MAX_ANSWER) request.destroy(new Error('the answer is too long'));
+          if (length > MAX_ANSWER) request.destroy(new Error('the response is too long'));
         });
         response.once('error', fail);
-        response.once('aborted', () => fail(new Error('the answer ended before its end')));
+        response.once('aborted', () => fail(new Error('the response is incomplete')));
         response.once('end', () => finish(response));
       });
       request.end(body);
@@ -271,8 +271,7 @@ const CERTIFICATE_ERRORS = new Set([
 function connectionError(url: URL, error: Error): ClientError {
   const code = 'code' in error ? String(error.code) : '';
   if (!CERTIFICATE_ERRORS.has(code)) return unreachable(`${url.host}: ${error.message}`, error);
-  const clock =
-    code === 'CERT_NOT_YET_VALID' || code === 'CERT_HAS_EXPIRED' ? '; or the clock of this machine is wrong' : '';
+  const clock = code === 'CERT_NOT_YET_VALID' || code === 'CERT_HAS_EXPIRED' ? '; or the clock is wrong' : '';
   return new ClientError(
     'untrusted',
     'SERVER_UNTRUSTED',

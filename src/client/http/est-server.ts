@@ -96,7 +96,7 @@ export class EstServer {
     const answer = await this.#exchange('cacerts');
     if (answer.status !== 200) throw failure('cacerts', answer, this.#settings.now());
     const certificates = readBody('cacerts', () => certsOnlyOf(contentType(answer), answer.body));
-    if (certificates.length === 0) throw invalid('cacerts', 'it holds no certificate');
+    if (certificates.length === 0) throw invalid('cacerts', 'it contains no certificate');
     return certificates;
   }
 
@@ -130,7 +130,7 @@ export class EstServer {
           : { certificates: certsOnlyOf(contentType(answer), answer.body), serverKey: undefined };
       // RFC 7030 §4.2.3 allows only the issued certificate; some servers add its chain.
       const certificate = certificates.find(({ isCa }) => !isCa) ?? certificates[0];
-      if (certificate === undefined) throw new InputError('it holds no certificate');
+      if (certificate === undefined) throw new InputError('it contains no certificate');
       return { kind: 'issued', certificate, serverKey };
     });
   }
@@ -248,13 +248,13 @@ export class EstServer {
     if (![301, 302, 303, 307, 308].includes(status) || headers.location === undefined) return undefined;
     const here = new URL(path, this.#settings.base);
     if (!URL.canParse(headers.location, here))
-      throw new ClientError('refused', 'REDIRECTED', 'the server redirects to what is no URL', { status });
+      throw new ClientError('refused', 'REDIRECTED', 'the server redirects to an invalid URL', { status });
     const target = new URL(headers.location, here);
     if (target.origin !== here.origin)
       throw new ClientError(
         'refused',
         'REDIRECTED',
-        `the server redirects to ${target.origin}; make that the url if it is the one to use`,
+        `the server redirects to ${target.origin}. If that server is the right one, set url to it`,
         { status },
       );
     return `${target.pathname}${target.search}`;
@@ -313,7 +313,7 @@ function decoded(body: Buffer): Buffer {
 }
 
 const invalid = (operation: string, reason: string, cause?: unknown): ClientError =>
-  new ClientError('later', 'ANSWER_INVALID', `the answer to ${operation} is unusable: ${reason}`, { cause });
+  new ClientError('later', 'ANSWER_INVALID', `the response to ${operation} is unusable: ${reason}`, { cause });
 
 /** What a status means for the next attempt. */
 function failure(operation: string, { status, headers, body }: HttpAnswer, now: number): ClientError {

@@ -90,7 +90,7 @@ export async function openPrivateKey(text: string, where: string, keys: TokenKey
     throw new ClientError(
       'local',
       'KEY_UNUSABLE',
-      `${where} names a key in a token, and ${id === undefined ? 'no id' : 'no token is configured ([token])'}`,
+      `${where} is the URI of a key in a token, and ${id === undefined ? 'has no id' : 'no token is configured ([token])'}`,
     );
   return tokenKey(keys, text.trim(), id);
 }
@@ -106,7 +106,7 @@ export function readPrivateKey(pem: string, where: string): PrivateKey {
     const key = createPrivateKey(pem);
     return privateKeyOf(key, createPublicKey(key).export({ format: 'der', type: 'spki' }), pem);
   } catch (error) {
-    throw new ClientError('local', 'KEY_UNUSABLE', `${where} holds no usable private key`, { cause: error });
+    throw new ClientError('local', 'KEY_UNUSABLE', `${where} does not contain a usable private key`, { cause: error });
   }
 }
 

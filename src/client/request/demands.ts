@@ -56,7 +56,7 @@ export function planRequest(asked: readonly AttrOrOid[], wanted: Wanted): Reques
     return plan(asked, wanted);
   } catch (error) {
     if (!(error instanceof DerError)) throw error;
-    throw new ClientError('later', 'ANSWER_INVALID', `the answer to csrattrs is unusable: ${error.message}`, {
+    throw new ClientError('later', 'ANSWER_INVALID', `the response to csrattrs is unusable: ${error.message}`, {
       cause: error,
     });
   }
@@ -98,13 +98,13 @@ function chooseKeyType(asked: readonly (string | undefined)[], { keyType }: Want
   const types = asked.filter((one) => one !== undefined);
   if (keyType !== undefined) {
     if (types.length > 0 && !types.includes(keyType))
-      throw unmet(`the CA asks for a key of the type ${types.join(' or ')}, and key_type is ${keyType}`);
+      throw unmet(`the CA requires a key of the type ${types.join(' or ')}, and key_type is ${keyType}`);
     return keyType;
   }
   if (types.length === 0) return DEFAULT_KEY_TYPE;
   const made = types.find(canGenerateKey);
   if (made === undefined)
-    throw unmet(`the CA asks for a key of the type ${types.join(' or ')}, which is not made here`);
+    throw unmet(`the CA requires a key of the type ${types.join(' or ')}, which the client cannot create`);
   return made;
 }
 
@@ -128,7 +128,7 @@ function fromAttributes(asked: readonly AttrOrOid[], wanted: Wanted): Extension[
       return (values ?? []).flatMap((value) => (parseDer(value).tag === Tag.SEQUENCE ? parseExtensions(value) : []));
     if (values !== undefined || !FILLED.has(oid)) return [];
     if (oid === OID.subjectAltName && wanted.subjectAltNames.length === 0)
-      throw unmet('the CA asks for a subjectAltName, and no name is configured (dns_names, ip_addresses …)');
+      throw unmet('the CA requires a subjectAltName, and no name is configured (dns_names, ip_addresses …)');
     return [{ oid, critical: oid === OID.keyUsage, value: filled(oid, undefined, wanted) }];
   });
 }
@@ -142,7 +142,7 @@ function filled(oid: string, value: Buffer | undefined, wanted: Wanted): Buffer 
   if (oid === OID.keyUsage) return encodeKeyUsage(['digitalSignature']);
   if (oid === OID.extKeyUsage)
     return encodeExtKeyUsage(wanted.extKeyUsage.length > 0 ? wanted.extKeyUsage : [OID.clientAuth]);
-  throw unmet(`the CA asks for a value of the extension ${oidName(oid)}, which is not known here`);
+  throw unmet(`the CA requires a value of the extension ${oidName(oid)}, which the client does not know`);
 }
 
 /** RFC 9908 §3.4: fills in an empty name; keeps names with a value. */
@@ -153,10 +153,10 @@ function filledAltNames(value: Buffer | undefined, { subjectAltNames, isRenewal 
   for (const { tag } of templates.filter((one) => one.value.length === 0))
     if (!subjectAltNames.some((name) => encodeGeneralName(name)[0] === tag))
       throw unmet(
-        `the CA asks for a ${GENERAL_NAMES.get(tag & 0x1f) ?? 'name'} in the subjectAltName, and none is configured`,
+        `the CA requires a ${GENERAL_NAMES.get(tag & 0x1f) ?? 'name'} in the subjectAltName, and no such name is configured`,
       );
   const names = [...given, ...subjectAltNames.filter((name) => !given.some((one) => sameGeneralNames([one], [name])))];
-  if (names.length === 0) throw unmet('the CA asks for a subjectAltName, and no name is configured');
+  if (names.length === 0) throw unmet('the CA requires a subjectAltName, and no name is configured');
   return encodeGeneralNames(names);
 }
 
@@ -200,7 +200,7 @@ function textOf({ type, text }: AttributeTemplate, own: Name, used: Map<string, 
   const nth = used.get(type) ?? 0;
   used.set(type, nth + 1);
   const value = attributeValues(own, type)[nth];
-  if (value === undefined) throw unmet(`the CA asks for a ${attributeName(type)} in the subject, and subject has none`);
+  if (value === undefined) throw unmet(`the CA requires a ${attributeName(type)} in the subject, and subject lacks it`);
   return value;
 }
 

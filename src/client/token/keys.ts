@@ -19,7 +19,7 @@ export async function requireTokenKey(identity: ClientIdentity | undefined, cont
   throw new ClientError(
     'local',
     'KEY_UNUSABLE',
-    `the token "${key.token.label}" does not have the key ${key.uri}; estuary client enroll --force makes another one`,
+    `the token "${key.token.label}" does not have the key ${key.uri}; run estuary client enroll --force to create another one`,
   );
 }
 
@@ -44,7 +44,7 @@ export async function removeOldTokenKeys(
     folder.saveTokenKeys(made.filter((id) => used.includes(id)));
     return true;
   } catch (error) {
-    context.log('warning', name, `an old key is in the token still: ${describe(error)}`);
+    context.log('warning', name, `cannot delete an old key from the token: ${describe(error)}`);
     return false;
   }
 }

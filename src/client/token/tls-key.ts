@@ -25,7 +25,7 @@ export function tokenSecureContext(
 ): SecureContext {
   const engine = token.engine ?? SYSTEM.engines.find((path) => existsSync(path));
   if (engine === undefined)
-    throw unusable(token, "libp11's engine is not there (Debian has it in the package libengine-pkcs11-openssl)");
+    throw unusable(token, "libp11's engine is missing (on Debian, install libengine-pkcs11-openssl)");
   return withPin(pin(), (source) =>
     withEnvironment({ OPENSSL_ENGINES: dirname(engine), PKCS11_MODULE_PATH: token.module }, () => {
       try {

@@ -21,7 +21,7 @@ export function tokenPin({ label, pin_file: file, pin_env: variable }: TokenConf
   const given = file === undefined ? env[variable ?? ''] : disk.read(file)?.replace(/\r?\n$/, '');
   if (given !== undefined && given !== '') return given;
   const where = file === undefined ? `the environment variable ${variable ?? ''}` : `the file ${file}`;
-  throw new ClientError('local', 'KEY_UNUSABLE', `the PIN of the token "${label}": ${where} is empty, or not there`);
+  throw new ClientError('local', 'KEY_UNUSABLE', `the PIN of the token "${label}": ${where} is missing or empty`);
 }
 
 /** Operations of a token. CKA_ID (hex) identifies a key. */
@@ -71,18 +71,18 @@ export function openToken(config: TokenConfig, context: PinSources): TokenKeys {
     async generate(keyType, id, keyLabel) {
       const pair = PAIRS[keyType];
       if (pair === undefined)
-        throw unusable(label, `keys of the type ${keyType} are not made there (${Object.keys(PAIRS).join(', ')})`);
+        throw unusable(label, `keys of the type ${keyType} are not supported (${Object.keys(PAIRS).join(', ')})`);
       const names = ['--id', id, '--label', keyLabel];
       await tool(['--keypairgen', '--key-type', pair, '--usage-sign', '--sensitive', ...names]);
     },
     async publicKey(id) {
       if ((await list('pubkey')).has(id)) return tool(['--read-object', '--type', 'pubkey', '--id', id]);
       // The next attempt creates a request with a new key.
-      throw new ClientError('refused', 'KEY_UNUSABLE', `the token "${label}" has no key with the id ${id} any more`);
+      throw new ClientError('refused', 'KEY_UNUSABLE', `the token "${label}" does not have the key with the id ${id}`);
     },
     async sign(id, { scheme, hash, name }, data) {
       if (hash === undefined || (scheme !== 'ecdsa' && scheme !== 'rsa-pkcs1'))
-        throw unusable(label, `requests are not signed there with ${name}`);
+        throw unusable(label, `signing requests with ${name} is not supported`);
       const digest = createHash(hash).update(data).digest();
       // Bare mechanisms, which every token has: RFC 8017 §9.2 for RSA; r and s as DER for ECDSA.
       const [how, value] =
@@ -108,7 +108,7 @@ async function notLastAttempt(module: string, label: string, env: PinSources['en
     throw new ClientError(
       'unauthenticated',
       'KEY_UNUSABLE',
-      `the token "${label}" is locked, or one wrong PIN away from it: log in once with another program first`,
+      `the token "${label}" is locked, or will be after one more wrong PIN. Log in once with another program`,
     );
 }
 
@@ -127,9 +127,7 @@ function runTool(
     child.stdin.on('error', () => undefined);
     child.stdin.end(input);
     child.on('error', (error) =>
-      reject(
-        unusable(label, `pkcs11-tool cannot be started: ${error.message} (Debian has it in the package opensc)`, error),
-      ),
+      reject(unusable(label, `pkcs11-tool cannot be started: ${error.message} (on Debian, install opensc)`, error)),
     );
     child.on('close', (code, signal) => {
       if (code === 0) resolve(Buffer.concat(output));
@@ -138,10 +136,10 @@ function runTool(
           new ClientError(
             'unauthenticated',
             'KEY_UNUSABLE',
-            `the token "${label}" refuses the PIN (${reason(errors)})`,
+            `the token "${label}" rejects the PIN (${reason(errors)})`,
           ),
         );
-      else reject(unusable(label, signal === null ? reason(errors) : `pkcs11-tool was ended by ${signal}`));
+      else reject(unusable(label, signal === null ? reason(errors) : `pkcs11-tool was killed by ${signal}`));
     });
   });
 }

@@ -40,7 +40,11 @@ export async function firstAnchors(
         .join(', ')}`,
     );
   if (!isCurrent(anchor, now))
-    throw new ClientError('untrusted', 'CA_UNTRUSTED', `the CA certificate with the fingerprint is not valid now`);
+    throw new ClientError(
+      'untrusted',
+      'CA_UNTRUSTED',
+      `the CA certificate with this fingerprint is expired or not valid yet`,
+    );
   return (await followAnchors({ anchors: [anchor], intermediates: [] }, listed, now)).certificates;
 }
 

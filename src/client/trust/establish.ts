@@ -72,7 +72,7 @@ function givenAnchors({ trust_anchors: file }: ServerConfig, { disk }: ClientCon
     readCertificates(disk.read(path) ?? '', path),
   );
   if (certificates.length === 0)
-    throw new ClientError('local', 'FILES_UNUSABLE', `${file} holds no certificate (server.trust_anchors)`);
+    throw new ClientError('local', 'FILES_UNUSABLE', `${file} contains no certificate (server.trust_anchors)`);
   return certificates;
 }
 
@@ -98,7 +98,7 @@ async function bootstrap(
     throw new ClientError(
       'local',
       'CA_UNTRUSTED',
-      'no CA is trusted yet: give server.ca_fingerprint (--ca-fingerprint) or server.trust_anchors (--ca)',
+      'no CA is trusted yet. Set server.ca_fingerprint (--ca-fingerprint) or server.trust_anchors (--ca)',
     );
   const server = context.server(settings, { kind: 'provisional' }, undefined);
   try {
@@ -114,10 +114,10 @@ async function bootstrap(
 /** The user enters the expected fingerprint; a mere yes would be too easy. */
 async function askForFingerprint(listed: readonly Certificate[], base: URL, { ask }: ClientContext): Promise<string> {
   const lines = listed.map((one) => `  ${formatName(one.subject)}\n    SHA-256 ${one.fingerprint}`);
-  const question = `${base.host} is not known yet. It names these CAs:\n${lines.join('\n')}\nThe fingerprint that you were given for it: `;
+  const question = `${base.host} is not trusted yet. It lists these CAs:\n${lines.join('\n')}\nType the fingerprint that you got for its CA: `;
   const answer = readFingerprint((await ask?.(question, { secret: false })) ?? '');
   if (answer === undefined)
-    throw new ClientError('untrusted', 'CA_UNTRUSTED', 'that is no fingerprint (SHA-256 or SHA-512, in hex)');
+    throw new ClientError('untrusted', 'CA_UNTRUSTED', 'the input is not a SHA-256 or SHA-512 fingerprint in hex');
   return answer;
 }
 
@@ -147,15 +147,11 @@ export async function refreshTrust(
   ];
   const followed = await followAnchors(current, listed, context.now(), { kept, needed });
   for (const one of followed.refused)
-    context.log(
-      'warning',
-      name,
-      `${describeCa(one)} is listed, and nothing links it to a CA that is trusted: left alone`,
-    );
+    context.log('warning', name, `${describeCa(one)} is listed, but not trusted: nothing links it to a trusted CA`);
   const { certificates } = followed;
   if (sameCas(certificates, store.trust()) && sameTexts(given, store.given())) return certificates;
-  for (const one of followed.added) context.log('info', name, `trusts ${describeCa(one)} from now on`);
-  for (const one of followed.dropped) context.log('info', name, `trusts ${describeCa(one)} no longer`);
+  for (const one of followed.added) context.log('info', name, `trusts the new CA ${describeCa(one)}`);
+  for (const one of followed.dropped) context.log('info', name, `no longer trusts ${describeCa(one)}`);
   store.saveTrust(certificates, given);
   server.use(await serverTrust(certificates.anchors, config), identity);
   return certificates;

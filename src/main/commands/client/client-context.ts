@@ -28,7 +28,7 @@ export function chosen({ certificate }: ClientConfig, names: string | undefined)
       name,
       certificate.map((one) => one.name),
     );
-    throw new UsageError(`--name: there is no certificate "${name}" (the nearest known one is "${near ?? ''}")`);
+    throw new UsageError(`--name: unknown certificate "${name}" (the nearest known one is "${near ?? ''}")`);
   });
 }
 
@@ -40,7 +40,7 @@ const MAX_WAIT = 604_800;
 export function readWait(text: string | undefined): number {
   if (text === undefined) return 0;
   if (!/^\d{1,6}$/.test(text) || Number(text) > MAX_WAIT)
-    throw new UsageError(`--wait is not a whole number of seconds from 0 to ${MAX_WAIT}`);
+    throw new UsageError(`--wait must be a whole number of seconds from 0 to ${MAX_WAIT}`);
   return Number(text);
 }
 

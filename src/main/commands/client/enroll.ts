@@ -62,7 +62,7 @@ function onlyFile(options: EnrollOptions, file: string): string {
   const other = Object.entries(options).find(
     ([name, given]) => !WITH_CONFIG.has(name) && given !== undefined && given !== false,
   );
-  if (other !== undefined) throw new UsageError(`--${other[0]} does not go with --config`);
+  if (other !== undefined) throw new UsageError(`--${other[0]} and --config exclude each other`);
   return file;
 }
 
@@ -78,7 +78,7 @@ interface MadeConfig {
 function fromOptions(options: EnrollOptions): MadeConfig {
   const { url, out } = options;
   if (url === undefined || out === undefined)
-    throw new UsageError('--config FILE, or --url URL and --out DIR are missing');
+    throw new UsageError('either --config FILE, or --url URL and --out DIR is required');
   const file = join(resolve(out), 'client.toml');
   const document = documentOf(options, url, out);
   const config = readClientConfig(document, file);
@@ -94,7 +94,11 @@ function fromOptions(options: EnrollOptions): MadeConfig {
       if (results.some(({ outcome }) => outcome === 'changed' || outcome === 'pending'))
         save(file, content, client, name);
       else if (DISK.read(file) !== content)
-        client.log('warning', name, `${file} keeps its settings, which differ from these; --force enrolls with these`);
+        client.log(
+          'warning',
+          name,
+          `${file} keeps its settings, which differ from the options. Run with --force to use the options.`,
+        );
     },
   };
 }
@@ -108,7 +112,7 @@ function save(file: string, content: string, client: ClientContext, name: string
   if (former !== undefined) {
     DISK.remove(old);
     DISK.write(old, former, { mode: modeOf(former) });
-    client.log('info', name, `${file} gets the new settings; ${old} has the former ones`);
+    client.log('info', name, `wrote the new settings to ${file}, and the former ones to ${old}`);
   }
   DISK.rename(fresh, file);
 }

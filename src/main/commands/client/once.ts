@@ -36,7 +36,7 @@ export function openOnce(options: OnceOptions, context: CommandContext): OneShot
   if (file !== undefined) {
     const settings = loadClientConfig(file);
     const [config] = chosen(settings, name);
-    if (config === undefined) throw new UsageError('--name names no certificate');
+    if (config === undefined) throw new UsageError('--name is empty');
     const folder = new CertificateFolder(config.folder, DISK, accessOf(config));
     return oneShot(config, settings.server, client, folder);
   }

@@ -66,7 +66,7 @@ export function enrollFromRequest(options: Values<typeof ENROLL>, context: Comma
     const shot = openOnce(options, context);
     const { config } = shot;
     if (csr === undefined && config.key_file === undefined)
-      throw new UsageError('--stdout needs --csr FILE, or --key FILE without --cert: a new key would be lost');
+      throw new UsageError('--stdout requires --csr FILE, or --key FILE without --cert: a new key would be lost');
     const key = csr === undefined ? givenKey(config.key_file ?? '', shot.context) : undefined;
     const operation = 'simpleenroll';
     return enrollOnce(
@@ -91,10 +91,12 @@ export function reenroll(options: Values<typeof REENROLL>, context: CommandConte
     const { csr, wait } = options;
     const shot = openOnce(options, context);
     const { config, identity } = shot;
-    if (identity === undefined) throw new UsageError('--cert FILE and --key FILE are missing: what to renew');
+    if (identity === undefined)
+      throw new UsageError('--cert FILE and --key FILE are missing: the certificate to renew');
     const { certificate, privateKey } = identity;
     const [renewed] = readCertificates(certificate, config.certificate ?? 'the certificate');
-    if (renewed === undefined) throw new ClientError('local', 'FILES_UNUSABLE', 'there is no certificate to renew');
+    if (renewed === undefined)
+      throw new ClientError('local', 'FILES_UNUSABLE', 'the certificate to renew does not exist');
     return enrollOnce(
       shot,
       {
@@ -119,8 +121,7 @@ type ServerKeyGenOptions = Values<typeof SERVERKEYGEN>;
 /** `client serverkeygen`: a certificate for a server-generated key (RFC 7030 §4.4). @throws UsageError; ConfigError */
 export function serverkeygen(options: ServerKeyGenOptions, context: CommandContext): Promise<number> {
   return reported(options, context, async () => {
-    if (options.der)
-      throw new UsageError('--der does not go with serverkeygen, whose result is a key and a certificate');
+    if (options.der) throw new UsageError('serverkeygen does not support --der: its result is a key and a certificate');
     if (
       options.subject === undefined &&
       options.dns === undefined &&
@@ -180,7 +181,7 @@ function sharedKey(file: string): Buffer {
   try {
     aesBits(key);
   } catch {
-    throw new UsageError(`--kek-file: ${file} does not hold an AES key of 16, 24 or 32 octets`);
+    throw new UsageError(`--kek-file: ${file} is not an AES key of 16, 24 or 32 octets`);
   }
   return key;
 }

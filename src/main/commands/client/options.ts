@@ -7,7 +7,7 @@ const CONNECTION = {
   url: value('URL', 'the EST server, or several, separated by commas, which are tried in order'),
   label: value('LABEL', "the CA's label on the server"),
   'ca-fingerprint': value('HEX', 'SHA-256 or SHA-512 of a CA certificate that the server lists'),
-  ca: value('FILE', 'PEM of the CAs that the server has to lead to, instead of a fingerprint'),
+  ca: value('FILE', 'PEM of the trusted CAs, instead of a fingerprint'),
   'tls-server-name': value('NAME', "the name in the server's certificate, for a URL with another host or address"),
   proxy: value('URL', 'an HTTP proxy, or "none" (default: HTTPS_PROXY, unless NO_PROXY excepts the server)'),
   'proxy-password-file': value('FILE', "the password of the proxy's user"),
@@ -17,7 +17,7 @@ const CONNECTION = {
 const CREDENTIALS = {
   username: value('NAME', 'sent with the password'),
   'otp-file': value('FILE', 'the one-time password'),
-  'otp-env': value('VARIABLE', 'the environment variable that has it; without either, a terminal is asked for it'),
+  'otp-env': value('VARIABLE', 'the environment variable with it; without either, the client asks on a terminal'),
   cert: value('FILE', 'PEM of a certificate to authenticate with, such as an IDevID, then its intermediates'),
   key: value('FILE', 'PEM of its private key, or the URI of one in the token'),
   'token-file': value('FILE', 'a bearer token, such as a JWT'),
@@ -28,7 +28,7 @@ const TOKEN = {
   'pkcs11-module': value('FILE', 'the PKCS#11 library of a token or TPM, in which the key is made and stays'),
   token: value('LABEL', 'the label of the token'),
   'pin-file': value('FILE', "the token's PIN"),
-  'pin-env': value('VARIABLE', 'the environment variable that has it'),
+  'pin-env': value('VARIABLE', 'the environment variable with it'),
 };
 
 const NAMES = {
@@ -37,7 +37,7 @@ const NAMES = {
   ip: value('ADDRESSES', 'IP addresses of the subjectAltName'),
 };
 
-const KEY_TYPE = value('TYPE', `${GENERATED_KEY_TYPES.join(', ')} (default what the CA asks for, otherwise ec:P-256)`);
+const KEY_TYPE = value('TYPE', `${GENERATED_KEY_TYPES.join(', ')} (default: what the CA requires, otherwise ec:P-256)`);
 
 const WAIT = value(
   'SECONDS',
@@ -46,16 +46,16 @@ const WAIT = value(
 
 /** Output of a single operation. */
 const OUTPUT = {
-  out: value('FILE', 'where the result goes (default: the standard output)'),
-  stdout: flag('write the result to the standard output'),
-  der: flag('DER in place of PEM'),
+  out: value('FILE', 'the file for the result (default: standard output)'),
+  stdout: flag('write the result to standard output'),
+  der: flag('DER instead of PEM'),
   json: flag('JSON, also for an error'),
   force: flag('overwrite files'),
 };
 
 /** Reads settings from a file instead of options. */
 const FROM_CONFIG = {
-  config: value('FILE', 'client.toml, for the server and the credentials in place of options'),
+  config: value('FILE', 'client.toml, for the server and the credentials, instead of options'),
   name: value('NAME', 'the certificate in client.toml (default: the first one)'),
 };
 
@@ -65,11 +65,11 @@ const CSR = value('FILE', 'a request that was made elsewhere: PEM, base64 or DER
 export const QUERY = { ...FROM_CONFIG, ...CONNECTION, ...CREDENTIALS, ...OUTPUT };
 
 export const ENROLL = {
-  config: value('FILE', 'client.toml; the settings among the options below then stand there'),
+  config: value('FILE', 'client.toml, which replaces the settings among the options below'),
   name: value('NAMES', 'only these certificates, separated by commas (default: all)'),
   wait: WAIT,
   out: value('DIR', 'the folder for key and certificate; with --csr, a file for the certificate'),
-  csr: value('FILE', 'a request that was made elsewhere (PEM, base64 or DER): gets one certificate, keeps nothing'),
+  csr: value('FILE', 'a request that was made elsewhere (PEM, base64 or DER): get one certificate and keep nothing'),
   ...CONNECTION,
   ...NAMES,
   'key-type': KEY_TYPE,
@@ -77,7 +77,7 @@ export const ENROLL = {
   key: value('FILE', "PEM of --cert's private key, or the URI of one in the token; without --cert, the key to certify"),
   ...TOKEN,
   reload: value('COMMAND', 'what to run after each change, such as "systemctl reload nginx"'),
-  stdout: flag('with --csr or --key: write the certificate to the standard output, and keep nothing'),
+  stdout: flag('with --csr or --key: write the certificate to standard output and keep nothing'),
   der: OUTPUT.der,
   json: OUTPUT.json,
   force: flag('also replace a valid certificate, with the first credentials and the configured names'),
@@ -88,13 +88,13 @@ export const REENROLL = { ...QUERY, csr: CSR, wait: WAIT };
 export const SERVERKEYGEN = {
   ...QUERY,
   ...NAMES,
-  'key-type': value('TYPE', 'the kind of key to request (default what the CA asks for)'),
+  'key-type': value('TYPE', 'the key type to request (default: what the CA requires)'),
   'key-password-file': value('FILE', 'the password of the encrypted key (default: the one-time password)'),
   'decrypt-key': value('FILE', 'PEM of an RSA or EC key: the server encrypts the new key for it'),
   'decrypt-id': value('HEX', "its AsymmetricDecryptKeyIdentifier (default: the key's SHA-1 identifier)"),
   'kek-file': value('FILE', 'a shared AES key of 16, 24 or 32 octets: the server encrypts the new key with it'),
   'kek-id': value('HEX', 'its DecryptKeyIdentifier'),
-  out: value('DIR', 'where key.pem and cert.pem go (default: the standard output)'),
+  out: value('DIR', 'the folder for key.pem and cert.pem (default: standard output)'),
   wait: WAIT,
 };
 

@@ -36,7 +36,7 @@ export async function keepRenewed(
 function again(file: string, former: ClientConfig, client: DaemonContext): ClientConfig {
   try {
     const config = loadClientConfig(file);
-    client.log('info', 'client', 'has read its configuration again');
+    client.log('info', 'client', 'reloaded the configuration');
     return config;
   } catch (error) {
     client.log('error', 'client', describe(error));

@@ -2,7 +2,8 @@
 import { command, flag, required, value, type Entry } from '../command.ts';
 import { ENROLL, QUERY, REENROLL, SERVERKEYGEN } from './options.ts';
 
-const ENROLLMENT_CODES = 'Exit codes: 0 issued, 1 failed, 2 configuration refused, 3 accepted and not issued yet.';
+const ENROLLMENT_CODES =
+  'Exit codes: 0 issued, 1 failed, 2 invalid configuration or options, 3 accepted and not issued yet.';
 const config = required('FILE', 'client.toml');
 const name = value('NAMES', 'only these certificates, separated by commas (default: all)');
 
@@ -16,15 +17,15 @@ export const CLIENT_COMMANDS: readonly Entry[] = [
   ),
   command(
     'renew',
-    'Renew what is due, once: for a timer, or for cron.',
-    { config, name, force: flag('renew now, due or not'), json: flag('the outcomes as JSON') },
+    'Renew once what is due, from a timer or cron.',
+    { config, name, force: flag('renew now, due or not'), json: flag('print the outcomes as JSON') },
     async () => (await import('./renew.ts')).renew,
-    { about: 'Exit codes: 0 all are well, 1 one failed, 2 configuration refused.' },
+    { about: 'Exit codes: 0 no failure, 1 at least one failed, 2 invalid configuration or options.' },
   ),
   command(
     'status',
     'Show the state of the certificates.',
-    { config, json: flag('for programs') },
+    { config, json: flag('JSON, for programs') },
     async () => (await import('./status.ts')).status,
     { about: 'The exit code is 1 if a certificate is missing or expires soon.' },
   ),
