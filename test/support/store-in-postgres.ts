@@ -6,13 +6,8 @@ import { section, type EstuaryOptions } from './estuary.ts';
 import { sharedPostgres } from './postgres.ts';
 import { isStoreInPostgres } from './wanted-store.ts';
 
-/** The options with the store in the database of a URL. @param lookupKey the same for all that share it */
-export function withStoreIn(
-  options: EstuaryOptions,
-  url: string,
-  node: string,
-  lookupKey = randomBytes(32),
-): EstuaryOptions {
+/** The options with the store in the database of a URL. @param key the same for all that share it: to find tokens, and to hash them */
+export function withStoreIn(options: EstuaryOptions, url: string, node: string, key = randomBytes(32)): EstuaryOptions {
   return {
     ...options,
     configure(config, dir) {
@@ -21,7 +16,7 @@ export function withStoreIn(
       Object.assign(store, { driver: 'postgres', url_file: 'store.url', pool_size: 4, node_name: node });
       section(config, 'otp')['lookup_key_file'] = 'lookup.key';
       writeFileSync(join(dir, 'store.url'), url, { mode: 0o600 });
-      writeFileSync(join(dir, 'lookup.key'), lookupKey, { mode: 0o600 });
+      for (const name of ['lookup.key', 'otp.key']) writeFileSync(join(dir, name), key, { mode: 0o600 });
       options.configure?.(config, dir);
     },
   };
