@@ -1,64 +1,95 @@
-/** A digest by mail to a real mail server, Debian's OpenSMTPD. */
-import { spawn } from 'node:child_process';
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+/**
+ * Digests by mail to a real mail server, Debian's OpenSMTPD: in clear text, and over TLS. Its own TLS does not work with OpenSSL 3 ("missing
+ * private key"), so a TLS server of the test stands in front.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { createServer, type Server } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { CloudEvent } from '../../src/notification/event.ts';
 import { createReceiver } from '../../src/notification/receivers.ts';
+import { encodePem } from '../../src/pki/der/pem.ts';
+import { parseCertificate } from '../../src/pki/x509/certificate.ts';
+import { dns, makeCa, makeClient, subjectAltName } from '../support/certificates.ts';
 import { runAny } from '../support/command.ts';
+import { pkcs8Pem } from '../support/keys.ts';
+import { temporaryFolder } from '../support/openssl.ts';
 import { accepts, freePort } from '../support/ports.ts';
 import { findCommand, requires } from '../support/requires.ts';
 import { until } from '../support/until.ts';
 
-test.skipIf(!requires('opensmtpd', 'root'))('OpenSMTPD accepts a digest, and each recipient gets it', async () => {
-  const folder = mkdtempSync('/tmp/estuary-mail-');
-  chmodSync(folder, 0o755);
-  const box = join(folder, 'box');
-  mkdirSync(box);
-  chownSync(box, Number((await runAny('id', ['-u', 'nobody'])).stdout), 0);
-  const port = await freePort();
-  writeFileSync(
-    join(folder, 'smtpd.conf'),
-    `table anybody { "@" = "nobody" }\nlisten on 127.0.0.1 port ${port}\n` +
-      `action "keep" maildir "${box}" virtual <anybody>\nmatch from any for any action "keep"\n`,
+const EVENT: CloudEvent = {
+  ...{ specversion: '1.0', source: 'urn:x', datacontenttype: 'application/json', id: '1', type: 'crl.overdue' },
+  ...{ time: '2026-11-24T04:00:00Z', data: { ca: 'devices', detail: 'CRL 7 is late\r\nBcc: c@example.com' } },
+};
+
+describe.skipIf(!requires('opensmtpd', 'root'))('OpenSMTPD', async () => {
+  const folder = temporaryFolder();
+  const fresh = folder.file('box/new');
+  const root = await makeCa('CN=Mail root');
+  let smtpd: ChildProcess;
+  let inFront: Server;
+  let port = 0;
+  let tlsPort = 0;
+
+  beforeAll(async () => {
+    chmodSync(folder.path, 0o755);
+    mkdirSync(folder.file('box'));
+    chownSync(folder.file('box'), Number((await runAny('id', ['-u', 'nobody'])).stdout), 0);
+    port = await freePort();
+    writeFileSync(
+      folder.file('smtpd.conf'),
+      `table anybody { "@" = "nobody" }\nlisten on 127.0.0.1 port ${port}\n` +
+        `action "keep" maildir "${folder.file('box')}" virtual <anybody>\nmatch from any for any action "keep"\n`,
+    );
+    smtpd = spawn(findCommand('smtpd') ?? 'smtpd', ['-d', '-f', folder.file('smtpd.conf')], { stdio: 'ignore' });
+    await until('the mail server', () => accepts(port));
+    const leaf = await makeClient('CN=localhost', root, { extensions: [subjectAltName(dns('localhost'))] });
+    inFront = createServer({ cert: encodePem('CERTIFICATE', leaf.der), key: pkcs8Pem(leaf.keys) }, (socket) => {
+      const mail = connect(port, '127.0.0.1');
+      for (const side of [socket, mail]) side.on('error', () => undefined);
+      socket.pipe(mail).pipe(socket);
+    });
+    await new Promise<void>((resolve) => inFront.listen(0, '127.0.0.1', resolve));
+    const address = inFront.address();
+    tlsPort = typeof address === 'object' && address !== null ? address.port : 0;
+  });
+  afterAll(() => {
+    inFront.close();
+    smtpd.kill();
+    folder.remove();
+  });
+
+  const send = (security: 'none' | 'tls' | 'starttls', anchor = root): Promise<void> => {
+    const to = ['a@example.com', 'b@example.com'];
+    const common = { kind: 'smtp', name: 'x', host: 'localhost', from: 'e@example.com', to } as const;
+    const config = { ...common, security, port: security === 'tls' ? tlsPort : port };
+    const trusted = { trustAnchors: [parseCertificate(anchor.der)] as const, client: undefined };
+    return createReceiver({ ...config, days: [30], retry_for: 10, digest_interval: 1 }, trusted).send([EVENT]);
+  };
+
+  test.each(['none', 'tls'] as const)(
+    'accepts a digest with security = "%s", and each recipient gets it',
+    async (security) => {
+      await send(security);
+      const names = await until('two mails', () => {
+        const found = existsSync(fresh) ? readdirSync(fresh) : [];
+        return found.length === 2 && found;
+      });
+      for (const name of names) {
+        const text = readFileSync(`${fresh}/${name}`, 'utf8');
+        expect(text).toMatch(/^Subject: Estuary: 1 warning\r?$/m);
+        expect(text).toContain('  2026-11-24T04:00:00Z  devices: CRL 7 is late  Bcc: c@example.com');
+        expect(text).not.toMatch(/^Bcc:/m);
+        rmSync(`${fresh}/${name}`);
+      }
+    },
   );
-  const server = spawn(findCommand('smtpd') ?? 'smtpd', ['-d', '-f', join(folder, 'smtpd.conf')], { stdio: 'ignore' });
-  onTestFinished(() => {
-    server.kill();
-    rmSync(folder, { recursive: true, force: true });
+
+  test('gets nothing if its certificate is not trusted, or it offers no STARTTLS', async () => {
+    await expect(send('tls', await makeCa('CN=Other root'))).rejects.toThrow(/certificate/i);
+    await expect(send('starttls')).rejects.toThrow(/STARTTLS|TLS/);
+    expect(readdirSync(fresh)).toEqual([]);
   });
-  await until('the mail server', () => accepts(port));
-  const to = ['a@example.com', 'b@example.com'];
-  const mail = {
-    kind: 'smtp',
-    name: 'x',
-    host: '127.0.0.1',
-    port,
-    security: 'none',
-    from: 'e@example.com',
-    to,
-  } as const;
-  const receiver = createReceiver({ ...mail, days: [30], retry_for: 10, digest_interval: 1 }, undefined);
-  const event = { specversion: '1.0', source: 'urn:x', datacontenttype: 'application/json' } as const;
-  const data = { ca: 'devices', detail: 'CRL 7 is late\r\nBcc: c@example.com' };
-  await receiver.send([{ ...event, id: '1', type: 'crl.overdue', time: '2026-11-24T04:00:00Z', data }]);
-  const fresh = join(box, 'new');
-  const mails = await until('two mails', () => {
-    const names = existsSync(fresh) ? readdirSync(fresh) : [];
-    return names.length === 2 && names.map((name) => readFileSync(join(fresh, name), 'utf8'));
-  });
-  for (const text of mails) {
-    expect(text).toMatch(/^Subject: Estuary: 1 warning\r?$/m);
-    expect(text).toContain('  2026-11-24T04:00:00Z  devices: CRL 7 is late  Bcc: c@example.com');
-    expect(text).not.toMatch(/^Bcc:/m);
-  }
 });
