@@ -16,8 +16,14 @@ interface Operation {
   readonly requestBody?: { readonly content?: Readonly<Record<string, { readonly schema?: Schema }>> };
 }
 
-/** For a browser that signs in, which gets a cookie instead of a token. */
-const OF_BROWSERS = ['POST /admin/session', 'DELETE /admin/session', 'GET /auth/oidc/login', 'GET /auth/oidc/callback'];
+/** For the console: signing in with a cookie instead of a token, and what its pages need to know of the server. */
+const OF_BROWSERS = [
+  'GET /admin/service',
+  'POST /admin/session',
+  'DELETE /admin/session',
+  'GET /auth/oidc/login',
+  'GET /auth/oidc/callback',
+];
 
 /** The options that have another name than what the call calls it. */
 const NAMES: Readonly<Record<string, string>> = {
