@@ -125,6 +125,11 @@ describe.skipIf(!requires('dpkg'))("the client's packages", { timeout: 600_000 }
     expect(run('dpkg-deb', ['--info', packages[1] ?? '', 'postinst'])).toContain('enable estuary-client-renew.timer');
   });
 
+  test('Debian\'s replaces the units that the package "estuary" had up to 0.1.0', () => {
+    for (const relation of ['Breaks', 'Replaces'])
+      expect(run('dpkg-deb', ['--field', packages[1] ?? '', relation]).trim()).toBe('estuary (<< 0.2.0)');
+  });
+
   test('are the same, byte by byte, when they are built again', () => {
     const again = run('scripts/build-client', ['--fast', '--out', folder.file('client-second')])
       .trim()
