@@ -258,6 +258,19 @@ describe.skipIf(!requires('curl', 'openssl', 'certutil'))('the commands in', { t
       replaced.set('--config est.toml --ca devices', '--config new.toml --ca devices');
     },
     'docs/guides/approval.md': () => queueRequest('device-5'),
+    'docs/guides/client-operations.md': async () => {
+      await bash(
+        `rm -f device.pem renewed.pem; cp root.pem ca.pem
+         openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout device.key -out device.csr -subj /CN=device-7`,
+      );
+      writeFileSync(server.file('otp'), await server.createOtp('device-7'));
+      const settings = `[server]\nurl = "https://est.example.com:9443"\ntrust_anchors = "ca.pem"`;
+      writeFileSync(
+        server.file('client.toml'),
+        replace(`${settings}\n[[certificate]]\nfolder = "web"\nsubject = "CN=web"\n`),
+      );
+      replaced.set('/etc/estuary-client/client.toml', server.file('client.toml'));
+    },
     'docs/guides/device-cas.md': async () => {
       await bash('rm -rf pki');
     },

@@ -29,6 +29,21 @@ function expectPair({ code, out, err }: Done): void {
   expect(createPublicKey(createPrivateKey(out)).equals(certificate.publicKey)).toBe(true);
 }
 
+/** `enroll` into a folder, `status`, `renew`, and `run` for a folder without a certificate. */
+async function expectKept(enrolled: Promise<Done>, folder: string): Promise<void> {
+  expect(await enrolled).toMatchObject({ code: 0 });
+  const config = join(folder, 'client.toml');
+  expect(await command(['client', 'status', '--config', config])).toMatchObject({ code: 0 });
+  expect(await command(['client', 'renew', '--config', config, '--force'])).toMatchObject({ code: 0 });
+  expect(liveVersion(folder)).toBe(2);
+  for (const name of ['live', 'versions', 'state.json']) rmSync(join(folder, name), { recursive: true });
+  const child = spawn(NODE, [SERVER, 'client', 'run', '--config', config], { stdio: 'ignore' });
+  const gone = once(child, 'exit');
+  await until('the daemon has a certificate', () => existsSync(join(folder, 'live')));
+  child.kill('SIGTERM');
+  expect(await gone).toEqual([0, null]);
+}
+
 describe('Estuary', () => {
   beforeAll(async () => {
     estuary = await Estuary.start({
@@ -84,6 +99,13 @@ describe('Estuary', () => {
     expect(await client('enroll', ...args)).toMatchObject({ code: 0 });
   });
 
+  test('enroll into a folder, status, renew and run', async () => {
+    const { cert, key } = await estuary.enrolled(makeKey('P-384'), 'kept');
+    const identity = ['--cert', file('kept.pem', cert), '--key', file('kept.key', key)];
+    const folder = join(estuary.dir, 'kept-folder');
+    await expectKept(client('enroll', '--subject', 'CN=kept', '--out', folder, ...identity), folder);
+  });
+
   test.each([
     ['the one-time password', () => []],
     ['a shared key', () => ['--kek-file', join(estuary.dir, 'kek.bin'), '--kek-id', '6b31']],
@@ -136,19 +158,7 @@ describe.skipIf(!hasLibest())("libest's estserver", () => {
 
   test('enroll into a folder, status, renew and run', async () => {
     const folder = join(estuary.dir, 'libest-folder');
-    const named = ['--subject', 'CN=libest', '--out', folder];
-    expect(await client('enroll', ...named, ...identity)).toMatchObject({ code: 0 });
-    const config = join(folder, 'client.toml');
-    expect(await command(['client', 'status', '--config', config])).toMatchObject({ code: 0 });
-    expect(await command(['client', 'renew', '--config', config, '--force'])).toMatchObject({ code: 0 });
-    expect(liveVersion(folder)).toBe(2);
-    // As if it were not there yet.
-    for (const name of ['live', 'versions', 'state.json']) rmSync(join(folder, name), { recursive: true });
-    const child = spawn(NODE, [SERVER, 'client', 'run', '--config', config], { stdio: 'ignore' });
-    const gone = once(child, 'exit');
-    await until('the daemon has a certificate', () => existsSync(join(folder, 'live')));
-    child.kill('SIGTERM');
-    expect(await gone).toEqual([0, null]);
+    await expectKept(client('enroll', '--subject', 'CN=libest', '--out', folder, ...identity), folder);
   });
 
   test('serverkeygen', async () => {
