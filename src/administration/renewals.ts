@@ -1,5 +1,5 @@
 /** How far a replacement campaign is (docs/guides/renewal.md). */
-import type { AuditStore } from '../store/audit-store.ts';
+import type { AuditFilter, AuditStore } from '../store/audit-store.ts';
 import type { CertificateSelection, CertificateStore, ListedCertificate } from '../store/certificate-store.ts';
 import type { RenewalRow, RenewalStore } from '../store/renewal-store.ts';
 
@@ -29,7 +29,7 @@ export async function progressOf(store: ProgressStore, row: RenewalRow, now: num
     later.add(`${one.ca} ${one.serial}`);
     if (one.revoked_at === null) for (const key of identities(one)) newer.add(key);
   }
-  const failures = await failedSince(store, begins);
+  const failures = await failedSince(store, { ca, labels, since: begins });
   let [replaced, waiting, failed, overdue] = [0, 0, 0, 0];
   const overdueRows: ListedCertificate[] = [];
   for await (const one of certificates(store, selection, now)) {
@@ -64,12 +64,15 @@ export function identities({ ca, subject, sans, device_key }: ListedCertificate)
   return device_key === null ? [names] : [names, JSON.stringify([ca, device_key])];
 }
 
-/** The subjects of requests that were rejected, or failed. */
-async function failedSince(store: ProgressStore, since: number): Promise<ReadonlySet<string>> {
+/** The subjects of requests that were rejected, or failed, at the same CA and labels. */
+async function failedSince(
+  store: ProgressStore,
+  where: Pick<AuditFilter, 'ca' | 'labels' | 'since'>,
+): Promise<ReadonlySet<string>> {
   const subjects = new Set<string>();
   for (const type of ['certificate.denied', 'certificate.failed'] as const)
     for (let cursor: string | undefined; ;) {
-      const page = await store.listAudit({ type, since, limit: PAGE, cursor });
+      const page = await store.listAudit({ ...where, type, limit: PAGE, cursor });
       for (const { subject } of page.items) if (subject !== undefined) subjects.add(subject);
       if (page.next_cursor === null) break;
       cursor = page.next_cursor;

@@ -7,7 +7,7 @@ import { certificateRow, opened, reservation, temporaryPaths } from '../store/su
 
 const DAY = 86_400_000;
 
-test('certificates that are not replaced in time are overdue, and are reported once', async () => {
+test('certificates that are not replaced in time are overdue, and are reported once; a failure counts at its CA only', async () => {
   const store = await opened(temporaryPaths());
   const begins = T0 + 1000;
   const issue = async (subject: string, created_at: number, more: Partial<CertificateRow> = {}) => {
@@ -27,6 +27,12 @@ test('certificates that are not replaced in time are overdue, and are reported o
   const [campaign] = await store.listRenewals();
   if (campaign === undefined) throw new Error('not started');
   expect(await progressOf(store, campaign, begins)).toMatchObject({ total: 4, waiting: 4, replaced: 0, overdue: 0 });
+  const denied = { type: 'certificate.denied', outcome: 'failure', time: begins + 1 } as const;
+  await store.audit([
+    { ...denied, ca: 'lab', subject: 'CN=late' },
+    { ...denied, ca: 'devices', subject: 'CN=revoked' },
+  ]);
+  expect(await progressOf(store, campaign, begins + 2)).toMatchObject({ total: 4, waiting: 3, failed: 1 });
   await issue('CN=replaced', begins + 1, { sans: ['DNS:A'] });
   await issue('CN=of the same device', begins + 1, { device: 'tag-1', device_key: 'key-1' });
   await revoke(await issue('CN=revoked', begins + 1));
