@@ -1,10 +1,12 @@
-/** How the client takes what odd servers do: each row is one deviation of an otherwise correct server, and its consequence. */
+/** How the commands of the client take what odd servers do: each row is one deviation of an otherwise correct server, and its consequence. */
+import { createPrivateKey } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { certsOnly } from '../../src/pki/cms/signed-data.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
+import { parsePublicKey } from '../../src/pki/x509/public-key.ts';
 import { encodeCsrAttrs } from '../../src/pki/pkcs10/csrattrs.ts';
 import {
   basicConstraints,
@@ -17,7 +19,10 @@ import {
 import { makeEstCa, mayEnroll, type Answers, type EstCa } from '../support/est-ca.ts';
 import { csrOf, sendCertificates, sendStatus, type StandIn, type StandInRequest } from '../support/est-stand-in.ts';
 import { localClient, type LocalClient } from '../support/local-client.ts';
+import { buildCsr, commonName, makeKey } from '../support/csr.ts';
+import { pkcs8Pem } from '../support/keys.ts';
 import { temporaryFolder } from '../support/openssl.ts';
+import { estuary } from '../main/commands/admin/support.ts';
 
 const folder = temporaryFolder();
 const answers: Record<string, (request: StandInRequest) => unknown> = {};
@@ -29,6 +34,11 @@ beforeAll(async () => {
   other = await makeCa('CN=Other CA');
   standIn = await est.start(answers);
   writeFileSync(folder.file('ca.pem'), encodePem('CERTIFICATE', est.ca.der));
+  writeFileSync(folder.file('otp'), 'secret\n');
+  writeFileSync(folder.file('device.csr'), buildCsr(makeKey(), { subject: commonName('web') }));
+  const { der, keys } = await makeClient('CN=web', est.ca);
+  writeFileSync(folder.file('device.pem'), encodePem('CERTIFICATE', der));
+  writeFileSync(folder.file('device.key'), pkcs8Pem(keys));
 });
 beforeEach(() => {
   for (const name of Object.keys(answers)) Reflect.deleteProperty(answers, name);
@@ -51,6 +61,58 @@ async function resultWith(odd: Answers): Promise<string> {
   const { outcome, error } = await client().step();
   return error?.code ?? outcome;
 }
+
+interface Printed {
+  readonly outcome?: string;
+  readonly error?: { readonly code: string };
+  readonly certificates?: readonly Printed[];
+}
+
+/** The code of the error of a command, or its outcome; `changed` if it prints what it was asked for. */
+async function resultOf(...args: readonly string[]): Promise<string> {
+  const { out } = await estuary(['client', ...args, '--json']);
+  const printed = JSON.parse(out) as Printed;
+  const { error, outcome = 'changed' } = { ...printed.certificates?.[0], ...printed };
+  return error?.code ?? outcome.replace('issued', 'changed');
+}
+const single = (...args: readonly string[]): Promise<string> =>
+  resultOf(...args, '--url', standIn.url, '--ca', folder.file('ca.pem'));
+const withOtp = (...args: readonly string[]): Promise<string> => single(...args, '--otp-file', folder.file('otp'));
+
+/** The commands that get a certificate, each with its outcome if the server answers it oddly. */
+const WAYS: readonly (readonly [string, (odd: (request: StandInRequest) => unknown) => Promise<string>])[] = [
+  ['enroll', (simpleenroll) => resultWith({ simpleenroll })],
+  [
+    'enroll --csr',
+    (simpleenroll) => {
+      answers['simpleenroll'] = simpleenroll;
+      return withOtp('enroll', '--csr', folder.file('device.csr'));
+    },
+  ],
+  [
+    'reenroll',
+    (simplereenroll) => {
+      answers['simplereenroll'] = simplereenroll;
+      return single('reenroll', '--cert', folder.file('device.pem'), '--key', folder.file('device.key'));
+    },
+  ],
+  [
+    'renew',
+    async (simplereenroll) => {
+      const out = folder.file(`client-${++clients}`);
+      expect(await withOtp('enroll', '--subject', 'CN=web', '--out', out)).toBe('changed');
+      answers['simplereenroll'] = simplereenroll;
+      const result = await resultOf('renew', '--config', `${out}/client.toml`, '--force');
+      const state = JSON.parse(
+        (await estuary(['client', 'status', '--config', `${out}/client.toml`, '--json'])).out,
+      ) as {
+        readonly certificates: readonly { readonly state: string }[];
+      };
+      expect(state).toMatchObject({ certificates: [{ state: 'valid' }] });
+      return result;
+    },
+  ],
+];
 
 const P7 = 'application/pkcs7-mime; smime-type=certs-only';
 const base64 = (der: Buffer): string => der.toString('base64');
@@ -85,7 +147,7 @@ function ber(der: Buffer): Buffer {
   return Buffer.concat([Buffer.from([tag, 0x80]), content, Buffer.alloc(2)]);
 }
 
-describe('the body of a certificate', () => {
+describe.each(WAYS)('client %s: the body of a certificate', (_command, resultFor) => {
   test.each<[string, Answers[string], string]>([
     [
       'chunked',
@@ -190,12 +252,12 @@ describe('the body of a certificate', () => {
     ],
     ['that never comes: the connection is closed', issued(({ socket }) => socket.destroy()), 'SERVER_UNREACHABLE'],
     ['that is not HTTP', issued(({ socket }) => socket.end('SSH-2.0-x\r\n')), 'SERVER_UNREACHABLE'],
-  ])('%s', async (_name, simpleenroll, expected) => {
-    expect(await resultWith({ simpleenroll })).toBe(expected);
+  ])('%s', async (_name, odd, expected) => {
+    expect(await resultFor(odd)).toBe(expected);
   });
 });
 
-describe('the certificate', () => {
+describe.each(WAYS)('client %s: the certificate', (_command, resultFor) => {
   const certificates =
     (make: (request: StandInRequest) => Promise<readonly Buffer[]>) =>
     async (request: StandInRequest): Promise<void> => {
@@ -220,7 +282,14 @@ describe('the certificate', () => {
     ['without extensions', () => changed({ extensions: [] }), 'changed'],
     ['valid from tomorrow', () => changed({ notBefore: Date.now() + DAY }), 'changed'],
     ['expired', () => changed({ notBefore: Date.now() - 9 * DAY, notAfter: Date.now() - DAY }), 'CLOCK_WRONG'],
-    ['for another key', () => certificates(async () => [(await makeClient('CN=web', est.ca)).der]), 'ANSWER_INVALID'],
+    [
+      'for another key',
+      () =>
+        certificates(async (request) => [
+          await est.issue({ ...csrOf(request), publicKey: parsePublicKey(makeKey().spki) }),
+        ]),
+      'ANSWER_INVALID',
+    ],
     ['of a CA', () => changed({ extensions: [basicConstraints(true), keyUsage('keyCertSign')] }), 'ANSWER_INVALID'],
     [
       'of another CA',
@@ -235,8 +304,8 @@ describe('the certificate', () => {
         }),
       'CA_UNTRUSTED',
     ],
-  ])('%s', async (_name, simpleenroll, expected) => {
-    expect(await resultWith({ simpleenroll: simpleenroll() })).toBe(expected);
+  ])('%s', async (_name, odd, expected) => {
+    expect(await resultFor(odd())).toBe(expected);
   });
 });
 
@@ -287,8 +356,9 @@ describe('202', () => {
   });
 });
 
-describe('the status of an enrollment', () => {
+describe.each(WAYS)('client %s: the status', (_command, resultFor) => {
   test.each([
+    [202, 'pending'],
     [201, 'REFUSED'],
     [204, 'REFUSED'],
     [303, 'REFUSED'],
@@ -308,9 +378,7 @@ describe('the status of an enrollment', () => {
     [503, 'SERVER_UNAVAILABLE'],
     [504, 'SERVER_UNAVAILABLE'],
   ])('%i: %s', async (status, expected) => {
-    expect(await resultWith({ simpleenroll: (request) => mayEnroll(request) && sendStatus(request, status) })).toBe(
-      expected,
-    );
+    expect(await resultFor((request) => mayEnroll(request) && sendStatus(request, status))).toBe(expected);
   });
 });
 
@@ -340,6 +408,7 @@ describe('the challenge', () => {
       return sendCertificates(request, [await est.issue(csrOf(request))]);
     };
     expect(await resultWith({ simpleenroll })).toBe(expected);
+    expect(await withOtp('enroll', '--csr', folder.file('device.csr'))).toBe(expected);
   });
 });
 
@@ -403,6 +472,7 @@ describe('cacerts', () => {
   ])('%s', async (_name, cacerts, expected) => {
     answers['moved'] = (request) => sendCertificates(request, [est.ca.der]);
     expect(await resultWith({ cacerts: cacerts() })).toBe(expected);
+    expect(await single('cacerts')).toBe(expected);
   });
 });
 
@@ -425,7 +495,97 @@ describe('csrattrs', () => {
     ['not base64', content('!'), 'ANSWER_INVALID'],
     ['500', content('', 500), 'SERVER_UNAVAILABLE'],
     ['403', content('', 403), 'REFUSED'],
-  ])('%s', async (_name, csrattrs, expected) => {
+  ])('%s', async (name, csrattrs, expected) => {
     expect(await resultWith({ csrattrs })).toBe(expected);
+    expect(await withOtp('csrattrs')).toBe(name === '401' ? 'REFUSED' : expected);
+  });
+});
+
+describe('client serverkeygen', () => {
+  const generated = makeKey('rsa2048');
+  const pkcs8 = createPrivateKey(generated.pem).export({ format: 'der', type: 'pkcs8' });
+  interface Parts {
+    readonly key: string;
+    readonly certificate: string;
+  }
+  const part = (type: string, content: string): string =>
+    `Content-Type: ${type}\r\nContent-Transfer-Encoding: base64\r\n\r\n${content}\r\n`;
+  const keyPart = (content = base64(pkcs8)): string => part('application/pkcs8', content);
+  /** A response with a body that is made of a key and a certificate. */
+  const sent =
+    (write: (parts: Parts) => string | Buffer, type = 'multipart/mixed; boundary=b', spki = generated.spki) =>
+    async (request: StandInRequest): Promise<void> => {
+      if (!mayEnroll(request)) return;
+      const certificate = await est.issue({ ...csrOf(request), publicKey: parsePublicKey(spki) });
+      const content = write({ key: keyPart(), certificate: part(P7, base64(certsOnly([certificate]))) });
+      request.response.writeHead(200, { 'Content-Type': type }).end(content);
+    };
+  const inOrder = (...parts: readonly string[]): string => `${parts.map((one) => `--b\r\n${one}`).join('')}--b--\r\n`;
+  const status = (code: number) => (request: StandInRequest) => mayEnroll(request) && sendStatus(request, code);
+
+  test.each<[string, Answers[string], string]>([
+    ['the key first', sent(({ key, certificate }) => inOrder(key, certificate)), 'changed'],
+    ['the certificate first', sent(({ key, certificate }) => inOrder(certificate, key)), 'changed'],
+    [
+      'another part between them',
+      sent(({ key, certificate }) => inOrder(key, part('text/plain', 'x'), certificate)),
+      'changed',
+    ],
+    [
+      'lines that end with LF',
+      sent(({ key, certificate }) => inOrder(key, certificate).replaceAll('\r', '')),
+      'changed',
+    ],
+    [
+      'a preamble and an epilogue',
+      sent(({ key, certificate }) => `Hello\r\n${inOrder(key, certificate)}Bye`),
+      'changed',
+    ],
+    ['no last boundary', sent(({ key, certificate }) => inOrder(key, certificate).replace('--b--', '')), 'changed'],
+    [
+      'a quoted boundary, and the type in capitals',
+      sent(({ key, certificate }) => inOrder(key, certificate), 'MULTIPART/MIXED; Boundary="b"'),
+      'changed',
+    ],
+    ['the key as PEM', sent(({ certificate }) => inOrder(keyPart(generated.pem), certificate)), 'changed'],
+    [
+      'the key in lines of 64',
+      sent(({ certificate }) => inOrder(keyPart(lines(pkcs8, 64, '\r\n')), certificate)),
+      'changed',
+    ],
+    [
+      'the key as DER',
+      sent(({ certificate }) => Buffer.from(inOrder(keyPart(pkcs8.toString('latin1')), certificate), 'latin1')),
+      'changed',
+    ],
+    ['no key', sent(({ certificate }) => inOrder(certificate)), 'ANSWER_INVALID'],
+    ['no certificate', sent(({ key }) => inOrder(key)), 'ANSWER_INVALID'],
+    ['no parts', sent(() => '--b--\r\n'), 'ANSWER_INVALID'],
+    [
+      'a body cut in the second part',
+      sent(({ key, certificate }) => inOrder(key, certificate).slice(0, -101)),
+      'ANSWER_INVALID',
+    ],
+    ['no boundary', sent(({ key, certificate }) => inOrder(key, certificate), 'multipart/mixed'), 'ANSWER_INVALID'],
+    [
+      'another boundary',
+      sent(({ key, certificate }) => inOrder(key, certificate), 'multipart/mixed; boundary=c'),
+      'ANSWER_INVALID',
+    ],
+    ['only a certificate, as of simpleenroll', body(base64), 'ANSWER_INVALID'],
+    ['a key that is not DER', sent(({ certificate }) => inOrder(keyPart('Bwc='), certificate)), 'ANSWER_INVALID'],
+    ['a key that is not PKCS #8', sent(({ certificate }) => inOrder(keyPart('MAA='), certificate)), 'KEY_UNUSABLE'],
+    [
+      'a certificate for another key',
+      sent(({ key, certificate }) => inOrder(key, certificate), undefined, makeKey().spki),
+      'ANSWER_INVALID',
+    ],
+    ['202', status(202), 'pending'],
+    ['400', status(400), 'REFUSED'],
+    ['404', status(404), 'REFUSED'],
+    ['503', status(503), 'SERVER_UNAVAILABLE'],
+  ])('%s', async (_name, serverkeygen, expected) => {
+    Object.assign(answers, { serverkeygen });
+    expect(await withOtp('serverkeygen', '--subject', 'CN=web')).toBe(expected);
   });
 });
