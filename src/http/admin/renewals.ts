@@ -118,6 +118,16 @@ export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
       const labels = labelsOf(request);
       const selection = { ...readSelection(readCertificateFilter(filter)), status: undefined, labels };
       checkLabel(request, labelOf({ selection }));
+      checkKnown(
+        'ca',
+        filter.ca,
+        deps.cas.all.map(({ issuer }) => issuer.label),
+      );
+      checkKnown(
+        'label',
+        filter.label,
+        deps.cas.all.map(({ label }) => label),
+      );
       const created_by = callerOf(request).display;
       const row = { id: randomUUID(), selection, begins, due, created_by, reason, explanation_url, overdue_at: null };
       if (request.query.dry_run === 'true') return reply.code(200).send(await progressRecord(row));
@@ -190,6 +200,12 @@ export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
       return reply.code(204).send(null);
     },
   );
+}
+
+/** @throws EstuaryError 400 `FIELD_INVALID`: a campaign for it would match nothing */
+function checkKnown(field: string, label: string | undefined, known: readonly string[]): void {
+  if (label === undefined || known.includes(label)) return;
+  throw badRequest('FIELD_INVALID', `filter.${field} must be the label of a configured CA, not ${label}`);
 }
 
 const labelOf = ({ selection: { ca, label } }: Pick<RenewalRow, 'selection'>): string | undefined => label ?? ca;
