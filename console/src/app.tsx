@@ -54,7 +54,7 @@ function Shell({ session }: { readonly session: Session }) {
   return (
     <>
       <a class="skip" href="#main" onClick={skip}>
-        To the content
+        Skip to the content
       </a>
       <div class="shell">
         <header class="bar">
@@ -114,7 +114,7 @@ function Shell({ session }: { readonly session: Session }) {
   );
 }
 
-/** The address keeps saying which page it is. */
+/** Moves the focus without changing the fragment, which is the route. */
 function skip(event: Event): void {
   event.preventDefault();
   document.querySelector<HTMLElement>('#main')?.focus();
@@ -127,8 +127,8 @@ function Content({ place, path }: { readonly place: Place | undefined; readonly 
     return (
       <>
         <h1 tabIndex={-1}>Not found</h1>
-        <Empty title="There is no such page">
-          <a href={link([])}>To the overview</a>
+        <Empty title="This page does not exist">
+          <a href={link([])}>Open the overview</a>
         </Empty>
       </>
     );

@@ -1,4 +1,4 @@
-/** Verifies the chain of the audit log in the browser, from the records alone. */
+/** Verifies the chain of the audit log in the browser. It uses only the records. */
 import { call } from './api/client.ts';
 import type { AuditRecord, Page } from './api/types.ts';
 import { hashOf } from './audit-hash.ts';
@@ -15,8 +15,8 @@ export interface ChainState {
   readonly isDone: boolean;
 }
 
-/** From the oldest record of the store to the newest. @param tell is called after each part */
-export async function verifyChain(tell: (state: ChainState) => void, signal: AbortSignal): Promise<void> {
+/** From the oldest record of the store to the newest. @param report is called after each page */
+export async function verifyChain(report: (state: ChainState) => void, signal: AbortSignal): Promise<void> {
   let cursor: string | undefined;
   // Each node of a shared store has its own chain.
   const ends = new Map<string | undefined, AuditRecord>();
@@ -26,16 +26,16 @@ export async function verifyChain(tell: (state: ChainState) => void, signal: Abo
     for (const record of page.items) {
       const problem = await problemOf(record, ends.get(record.node));
       if (problem !== undefined) {
-        tell({ ...state, problem, isDone: true });
+        report({ ...state, problem, isDone: true });
         return;
       }
       ends.set(record.node, record);
       state = { checked: state.checked + 1, first: state.first ?? record.seq, last: record.seq, isDone: false };
     }
-    tell(state);
+    report(state);
     cursor = page.next_cursor ?? undefined;
   } while (cursor !== undefined && !signal.aborted);
-  tell({ ...state, isDone: true });
+  report({ ...state, isDone: true });
 }
 
 async function problemOf(record: AuditRecord, before: AuditRecord | undefined): Promise<string | undefined> {

@@ -1,4 +1,4 @@
-/** The hash of an audit record, made of the record alone. */
+/** Computes the hash of an audit record. */
 import { HASHED_FIELDS, type HashedField } from '../../src/audit/hashed-fields.ts';
 
 const encoder = new TextEncoder();

@@ -1,2 +1,2 @@
-/** The kinds of event that the audit log knows: the server's own list. */
+/** The event types of the audit log, from the server. */
 export { AUDIT_TYPES } from '../../src/audit/event.ts';

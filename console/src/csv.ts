@@ -1,17 +1,16 @@
-/** CSV (RFC 4180) as far as a preview needs it; the server reads it for itself. */
+/** Reads and writes CSV (RFC 4180) for previews. The server parses files independently. */
 
 export interface Csv {
   readonly header: readonly string[];
   readonly rows: readonly (readonly string[])[];
 }
 
-/** @param most rows to read; the rest is counted by nobody */
-export function parseCsv(text: string, most = Infinity): Csv {
+export function parseCsv(text: string): Csv {
   const lines: string[][] = [];
   let fields: string[] = [];
   const pattern = /("(?:[^"]|"")*"|[^,\r\n]*)(,|\r?\n|$)/gy;
   const body = text === '' || text.endsWith('\n') ? text.replace(/^\ufeff/, '') : `${text.replace(/^\ufeff/, '')}\n`;
-  while (pattern.lastIndex < body.length && lines.length <= most) {
+  while (pattern.lastIndex < body.length) {
     const match = pattern.exec(body);
     if (match === null) break;
     const [, field = '', end] = match;

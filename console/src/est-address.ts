@@ -1,4 +1,4 @@
-/** Where devices find the server: what the user typed, otherwise what the server reports. */
+/** The EST address for devices: the user's entry, or the address that the server reports. */
 import { EST_PORT, estUrl, WELL_KNOWN } from '../../src/ready-lines.ts';
 import { service } from './service.ts';
 
@@ -16,6 +16,6 @@ export function saveEstAddress(address: string): void {
   else localStorage.setItem(KEPT, address);
 }
 
-/** Also an address that is not complete yet. */
+/** Accepts an address that is still incomplete. */
 export const shownEstUrl = (address: string): string =>
   estUrl(address) ?? `${address.replace(/\/+$/, '')}${WELL_KNOWN}`;

@@ -1,4 +1,4 @@
-/** The searches of "Find anything", and the latest of them, which this browser keeps until the user signs out. */
+/** Recent searches, which this browser keeps until the user signs out, and the recognition of identifiers. */
 import { signal } from '@preact/signals';
 
 const KEPT = 'searches';

@@ -9,7 +9,7 @@ import { Dialog } from './ui/dialog.tsx';
 
 export const keysOpen = signal(false);
 
-/** After `g`, how long the second key may take. */
+/** Milliseconds for the second key after `g`. */
 const SECOND_KEY = 1500;
 
 export function Keys() {

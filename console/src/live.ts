@@ -1,12 +1,12 @@
-/** Server-sent events, while somebody is signed in who may have them. */
+/** Receives server-sent events while a user with a role for them is signed in. */
 import { effect } from '@preact/signals';
 import { whenUnreachable } from './api/client.ts';
 import { caller, findSession, may } from './session.ts';
-import { isLive, tell } from './ui/events.ts';
+import { isLive, publish } from './ui/events.ts';
 
-/** Milliseconds before a stream that has ended for good is opened again. */
+/** Milliseconds before a closed stream is opened again. */
 const AGAIN = 30_000;
-/** Milliseconds without a sign of life, which comes every 15 seconds, after which the server counts as unreachable. */
+/** Milliseconds of silence after which the server counts as unreachable. It sends a message every 15 seconds. */
 const SILENCE = 40_000;
 
 function listen(): () => void {
@@ -35,7 +35,7 @@ function listen(): () => void {
     heard();
     const record: unknown = typeof data === 'string' ? JSON.parse(data) : undefined;
     if (typeof record === 'object' && record !== null && 'type' in record && typeof record.type === 'string')
-      tell(record.type);
+      publish(record.type);
   });
   source.onerror = () => {
     isLive.value = false;
@@ -51,7 +51,7 @@ function listen(): () => void {
   };
 }
 
-/** From now on. */
+/** Starts once, when the console loads. */
 export function keepLive(): void {
   effect(() => (caller.value.state === 'in' && may('ra', 'auditor', 'operator') ? listen() : undefined));
   const lost = () => {

@@ -1,4 +1,4 @@
-/** The pages: where they are, who may see them, and which key leads there. */
+/** The pages with their path, roles and key. */
 import type { ComponentType } from 'preact';
 import type { Role } from './api/types.ts';
 import { Audit } from './pages/audit.tsx';
@@ -19,9 +19,9 @@ export interface Place {
   readonly title: string;
   /** Any of them; an administrator may see all. */
   readonly roles: readonly Role[];
-  /** `g` and this one goes there. */
+  /** Opens the page after `g`. */
   readonly key: string;
-  /** @param id what follows in the link: one thing of the list */
+  /** @param id the second part of the path: one record of the list */
   readonly page: ComponentType<{ readonly id: string | undefined }>;
 }
 

@@ -1,7 +1,7 @@
-/** What this browser keeps: how the console looks, shows times and lists, and listens to keys. No data of the server. */
+/** Settings that this browser keeps. They contain no data of the server. */
 import { effect, signal, type Signal } from '@preact/signals';
 
-/** A signal that this browser keeps under a name. Nothing is kept of its default. */
+/** A signal that this browser keeps under a name, unless it has its default. */
 function kept<T extends string>(name: string, usual: T, isValid: (value: string) => value is T): Signal<T> {
   const before = localStorage.getItem(name);
   const value = signal<T>(before !== null && isValid(before) ? before : usual);
@@ -25,7 +25,7 @@ effect(() => {
   else document.documentElement.dataset['theme'] = theme.value;
 });
 
-/** Whether single keys do something (WCAG 2.1.4 requires a way to turn them off). */
+/** Whether single-key shortcuts are on. WCAG 2.1.4 requires a way to turn them off. */
 export const shortcuts = kept<'on' | 'off'>('shortcuts', 'on', oneOf('on', 'off'));
 
 export type TimeStyle = 'relative' | 'absolute';
@@ -48,7 +48,7 @@ export const timeZone = kept<string>('zone', 'UTC', isZone);
 const anyText = (value: string): value is string => value !== '';
 const keptColumns = kept<string>('columns', '{}', anyText);
 
-/** The columns that were chosen for a list, by their heads; undefined: the usual ones. */
+/** The columns that the user chose for a list; undefined for the default. */
 export function chosenColumns(list: string): readonly string[] | undefined {
   const chosen = readColumns()[list];
   return Array.isArray(chosen) ? chosen.filter((head): head is string => typeof head === 'string') : undefined;

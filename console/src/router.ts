@@ -1,4 +1,4 @@
-/** Where the page is: all of it stands behind the `#`, which no server sees, so that every state is a link. */
+/** The route is in the fragment after `#`, which browsers do not send. Every state is a link. */
 import { computed, signal } from '@preact/signals';
 
 const hash = signal(location.hash);
@@ -44,7 +44,7 @@ export function go(path: readonly string[], query: Parameters = {}): void {
   location.hash = link(path, query);
 }
 
-/** Changes some parameters of the page's own link; a change of filters is a step to go back from. */
+/** Changes parameters of the current link. The Back button undoes a change of filters. */
 export function setQuery(change: Parameters): void {
   go(route.value.path, { ...route.value.query, ...change });
 }

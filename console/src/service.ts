@@ -6,14 +6,14 @@ import { caller, may } from './session.ts';
 
 export const service = signal<Service | undefined>(undefined);
 
-/** The labels that the caller may name; undefined: not known yet. */
+/** The labels that the user may name; undefined before they are loaded. */
 export const labels = computed(() => service.value?.labels);
 
 export async function findService(): Promise<void> {
   service.value = await call<Service>('/admin/service').catch(() => service.value);
 }
 
-/** From now on, for each caller who signs in. */
+/** Starts once, and loads again for each user who signs in. */
 export function keepService(): void {
   effect(() => {
     if (caller.value.state === 'in' && may('ra', 'auditor', 'operator')) void findService();

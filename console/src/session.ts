@@ -1,4 +1,4 @@
-/** Who is signed in. No credential is kept here: a session is a cookie that scripts cannot read. */
+/** The signed-in user. No credential is kept here: a session is a cookie that scripts cannot read. */
 import { signal } from '@preact/signals';
 import { ApiError, call, order, toApiError, whenSignedOut } from './api/client.ts';
 import type { Role, Session } from './api/types.ts';
@@ -6,7 +6,7 @@ import { forgetSearches } from './find.ts';
 
 export type Caller =
   | { readonly state: 'asking' }
-  /** `ended`: it was signed in. `certificate`: whose the browser shows, though nobody has signed in with it. */
+  /** `ended`: a session has ended. `certificate`: the subject of the browser's certificate, which can start a session. */
   | { readonly state: 'out'; readonly ended: boolean; readonly certificate?: string }
   | { readonly state: 'in'; readonly session: Session }
   | { readonly state: 'failed'; readonly error: ApiError };
@@ -20,7 +20,7 @@ whenSignedOut(() => {
   caller.value = { state: 'out', ended: caller.value.state === 'in' };
 });
 
-/** Asks the server who we are: a session goes on. With a certificate one has to be begun, so that signing out means something. */
+/** Finds an existing session. A certificate alone starts none, so that signing out has an effect. */
 export async function findSession(): Promise<void> {
   const methods = await call<{ oidc: boolean }>('/auth/methods').catch(() => ({ oidc: false }));
   hasOidc.value = methods.oidc;
@@ -75,7 +75,7 @@ export function labelsOf(role: Role): readonly string[] | undefined {
     : [...new Set(used.flatMap(({ labels }) => labels ?? []))];
 }
 
-/** What to enter as the label of something new. */
+/** The hint of a label field. */
 export function labelHint(): string {
   const labels = labelsOf('ra');
   return labels === undefined ? 'The label of a CA, or any.' : `Your role is limited to ${labels.join(', ')}.`;

@@ -6,7 +6,7 @@ import { Mark } from './ui/mark.tsx';
 
 interface SignInProps {
   readonly ended: boolean;
-  /** Whose certificate the browser shows. */
+  /** The subject of the browser's certificate. */
   readonly certificate: string | undefined;
 }
 
@@ -48,7 +48,7 @@ export function SignIn({ ended, certificate }: SignInProps) {
           <p>
             Your browser shows the certificate of <strong>{certificate}</strong>.
           </p>
-          <button type="button" class="primary" disabled={busy} onClick={() => void submit()}>
+          <button type="button" class={hasOidc.value ? '' : 'primary'} disabled={busy} onClick={() => void submit()}>
             Sign in with this certificate
           </button>
         </div>
@@ -66,7 +66,7 @@ export function SignIn({ ended, certificate }: SignInProps) {
             {problem}
           </p>
         )}
-        <button type="submit" class={certificate === undefined ? 'primary' : ''} disabled={busy}>
+        <button type="submit" class={certificate === undefined && !hasOidc.value ? 'primary' : ''} disabled={busy}>
           {busy ? 'Signing in …' : 'Sign in with the token'}
         </button>
       </form>

@@ -246,7 +246,7 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     await page.getByLabel('Note').fill('at the north gate');
     await page.getByLabel('Attributes').fill('site = hall 5\nrack=7');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('gate-north is changed.').waitFor();
+    await page.getByText('gate-north is saved.').waitFor();
     const changed = { note: 'at the north gate', attributes: { site: 'hall 5', rack: '7' }, enabled: true };
     expect(await list('/admin/devices?id=gate-north')).toMatchObject([changed]);
     await page.getByRole('button', { name: 'New token' }).click();
@@ -283,11 +283,11 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     await page
       .getByLabel('CSR')
       .fill(encodePem('CERTIFICATE REQUEST', buildCsr(world.key, { subject: commonName('any') })));
-    await page.getByLabel('CA').selectOption('devices');
-    await page.getByLabel('Who').fill('device-9');
-    await page.getByRole('button', { name: 'What would happen?' }).click();
-    await page.getByRole('heading', { name: 'What would happen' }).waitFor();
-    expect(await page.locator('[aria-live] .badge').innerText()).toMatch(/^(issue|refuse)$/);
+    await page.getByLabel('CA', { exact: true }).selectOption('devices');
+    await page.getByLabel('Name or certificate').fill('device-9');
+    await page.getByRole('button', { name: 'Check the request' }).click();
+    await page.getByRole('heading', { name: 'Result' }).waitFor();
+    expect(await page.locator('[aria-live] .badge').innerText()).toMatch(/^(issue|rejected)$/);
     await window.close();
   });
 
@@ -324,7 +324,7 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     await window.go('lockouts');
     await window.page.getByRole('button', { name: 'End the lockout of username:stranger' }).click();
     await window.page.getByRole('button', { name: 'End the lockout', exact: true }).click();
-    await window.page.getByText('Nobody is locked out.').waitFor();
+    await window.page.getByText('No active lockouts.').waitFor();
     await window.close();
   });
 
@@ -362,7 +362,7 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
       await page.locator('.timeline').getByText('Certificate issued until').waitFor();
       await window.go(`requests/${request('id')}`);
       await page.getByText('With 2 approvals it would be issued.').waitFor();
-      await page.getByText(', which is of the CA devices,').waitFor();
+      await page.getByText('of the CA devices, issued').waitFor();
       await page.route('**/admin/requests/*/check', (route) =>
         route.fulfill({
           status: 409,
@@ -380,8 +380,8 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     const { page } = window;
     await window.go('cas/devices');
     await page.locator('.badge', { hasText: 'current' }).waitFor();
-    await page.getByText('the CA’s own key').waitFor();
-    await page.getByText('Certificates are issued at once.').waitFor();
+    await page.getByText('the key of the CA').waitFor();
+    await page.getByText('Certificates are issued immediately.').waitFor();
     await page.route('**/admin/overview', async (route) => {
       const answer = await route.fetch();
       const nodes = ['est-1', 'est-2'].map((name, n) => ({

@@ -104,7 +104,7 @@ describe.skipIf(!requires('chromium'))('the console', () => {
       }
     });
 
-    test('the pages of the role show what they have, and looking at them writes nothing to the audit log', async () => {
+    test('the pages of the role show what they have, with one primary action, and looking at them writes nothing to the audit log', async () => {
       const calls = async () =>
         itemsOf((await world.estuary.admin('GET', '/admin/audit?type=admin.access&limit=1000')).json).length;
       const before = await calls();
@@ -112,6 +112,8 @@ describe.skipIf(!requires('chromium'))('the console', () => {
         await window.go(hash);
         expect(await window.page.locator('main h1').textContent(), name).toBe(title);
         expect(await window.page.locator('.problem').allInnerTexts(), name).toEqual([]);
+        expect(await window.page.locator('main .primary').count(), name).toBeLessThan(2);
+        expect(await window.page.locator('main .danger').count(), name).toBe(0);
       }
       expect(await calls()).toBe(before);
       expect(window.problems).toEqual([]);
@@ -122,7 +124,7 @@ describe.skipIf(!requires('chromium'))('the console', () => {
       window.page.on('request', (request) => asked.push(new URL(request.url()).pathname));
       for (const { name, hash } of PAGES.filter((page) => !may.includes(page))) {
         await window.go(hash);
-        expect(await window.page.locator('main').innerText(), name).toContain('This page is not for your role');
+        expect(await window.page.locator('main').innerText(), name).toContain('Your role does not allow this page');
       }
       expect(
         asked.filter((path) => path.startsWith('/admin/') && path !== '/admin/session' && path !== '/admin/events'),
@@ -166,11 +168,16 @@ describe.skipIf(!requires('chromium'))('the console', () => {
     expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(90_000);
   });
 
-  test('filters are choices with chips, and times are in the chosen zone and form', async () => {
+  test('filters are choices on one line, with chips, and times are in the chosen zone and form', async () => {
     const window = await Window.open(browser, world.estuary);
     await window.signIn(world.tokens.admin);
     const { page } = window;
     await window.go('certificates?requester=oven-7&issued_after=2026-01-01T00:00:00Z');
+    await page.getByRole('button', { name: 'Revoke …' }).waitFor();
+    const tops = await page.evaluate<number[]>(
+      `[...document.querySelectorAll('.filters > :is(.filter, .drop), .list-tools')].map((one) => one.getBoundingClientRect().top)`,
+    );
+    expect(new Set(tops).size).toBe(1);
     await page.getByTitle('Remove this filter: Issued after 2026-01-01').click();
     await page.getByLabel('CA', { exact: true }).selectOption('devices');
     await page.getByRole('link', { name: 'CN=oven-7' }).waitFor();

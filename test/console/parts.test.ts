@@ -202,7 +202,7 @@ describe('a certificate read out', () => {
     expect(read).toMatchObject({ subject: 'CN=press-1,O=A\\, B', issuer: 'CN=press-1,O=A\\, B', key: 'EC P-256' });
     expect(read?.notAfter).toMatch(/^20\d\d-\d\d-\d\dT00:00:00Z$/);
     expect(read?.extensions.map(({ name, lines }) => [name, lines])).toEqual([
-      ['Basic constraints', ['no CA']],
+      ['Basic constraints', ['not a CA']],
       ['Key usage', ['digital signature', 'key agreement']],
       ['Extended key usage', ['TLS client', '1.2.3.4']],
       [
@@ -315,17 +315,17 @@ describe('a CA’s profile in words', () => {
     'profile.policies': [],
   };
 
-  test('its rules, and those for which there are no words', () => {
+  test('its rules, and those that have no sentence', () => {
     expect(profileInWords(new Map(Object.entries(values)))).toEqual({
       words: [
-        'Each request waits for 2 administrators.',
+        '2 administrators must approve each request.',
         'Only registered devices get certificates.',
-        'A certificate is valid for 397 days, and never for more than 825 days.',
+        'A certificate is valid for 397 days, and at most for 825 days.',
         'It can be renewed until 1 day after it expires.',
-        'Keys: ec:P-256, rsa:2048.',
-        'Keys are for digitalSignature, clientAuth.',
+        'Key types: ec:P-256, rsa:2048.',
+        'Key usage: digitalSignature, clientAuth.',
         'The subject must have CN.',
-        'Other names: at most 4, of the kinds dns; no wildcards.',
+        'Other names: at most 4, of the types dns; no wildcards.',
         'A renewal keeps the names.',
       ],
       further: [['mtls_subject', 'match']],
@@ -333,7 +333,7 @@ describe('a CA’s profile in words', () => {
   });
 
   test.each([
-    [{ approval: 'auto' }, 'Certificates are issued at once.'],
+    [{ approval: 'auto' }, 'Certificates are issued immediately.'],
     [{ 'profile.subject.template': 'CN={id},O=Example' }, 'The subject is CN={id},O=Example.'],
     [
       { 'profile.subject.required': [], 'profile.subject.allowed': ['CN', 'O'] },

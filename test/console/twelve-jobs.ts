@@ -108,7 +108,7 @@ const JOBS: readonly (readonly [name: string, role: 'ra' | 'auditor', work: Work
       const id = await pending(world, 'saw-3');
       await job.menu('Requests');
       await job.link('CN=saw-3');
-      await job.page.getByText('It is the first certificate of this requester here.').waitFor();
+      await job.page.getByText('This requester has no earlier certificate.').waitFor();
       await job.page.getByText('What the policy says').waitFor();
       await job.button('Reject …');
       await job.type('not ours', 'Reason');

@@ -1,8 +1,8 @@
-/** Calls of the admin API, from the page's own origin: the browser adds the session's cookie, or its certificate. */
+/** Calls of the admin API. The browser adds the session's cookie or its certificate. */
 
-/** A call that was not answered with success. */
+/** A failed call. */
 export class ApiError extends Error {
-  /** The HTTP status; 0: the server was not reached. */
+  /** The HTTP status; 0 if the server is unreachable. */
   readonly status: number;
   /** The API's stable code. */
   readonly code: string;
@@ -34,7 +34,7 @@ interface Call {
 
 let onSignedOut: () => void = () => undefined;
 
-/** @param listener is called when the server does not know the caller any more */
+/** @param listener is called when the session has ended */
 export function whenSignedOut(listener: () => void): void {
   onSignedOut = listener;
 }
@@ -46,7 +46,7 @@ export function whenUnreachable(listener: () => void): void {
   onUnreachable = listener;
 }
 
-/** A path below /admin of its parts, each of them escaped. */
+/** Builds a path below /admin from escaped parts. */
 export function adminPath(...parts: readonly string[]): string {
   return `/admin/${parts.map((part) => encodeURIComponent(part)).join('/')}`;
 }
@@ -91,28 +91,28 @@ async function failureOf(response: Response): Promise<ApiError> {
   return new ApiError(response.status, code, message, id);
 }
 
-/** The server checks its answers against the schemas that `types.ts` is made of, and brings this console with it. */
+/** The server validates its responses with the schemas of `types.ts`, so the console does not. */
 interface Answer<T> {
   json(): Promise<T>;
 }
 
-/** A JSON answer. @throws ApiError */
+/** Returns a JSON response. @throws ApiError */
 export async function call<T>(path: string, options: Call = {}): Promise<T> {
   const answer: Answer<T> = await send(path, options);
   return answer.json();
 }
 
-/** A call whose answer has no body, or none that matters. @throws ApiError */
+/** A call without a response body. @throws ApiError */
 export async function order(path: string, options: Call): Promise<void> {
   await send(path, options);
 }
 
-/** A table, or an answer in rows. @throws ApiError */
+/** Returns a text response, such as CSV. @throws ApiError */
 export async function text(path: string, options: Call): Promise<string> {
   return (await send(path, options)).text();
 }
 
-/** What anything thrown is shown as. */
+/** Converts any error for display. */
 export function toApiError(error: unknown): ApiError {
   return error instanceof ApiError ? error : new ApiError(0, 'CONSOLE_ERROR', String(error));
 }

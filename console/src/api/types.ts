@@ -1,4 +1,4 @@
-/** The records of the admin API, of the types that are generated from its description. */
+/** Short names for the generated types of the admin API. */
 import type { components } from '../../../api/admin.d.ts';
 
 type Schemas = components['schemas'];

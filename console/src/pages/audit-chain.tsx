@@ -2,10 +2,11 @@ import { useEffect, useState } from 'preact/hooks';
 import { toApiError, type ApiError } from '../api/client.ts';
 import { verifyChain, type ChainState } from '../audit-chain.ts';
 import { link } from '../router.ts';
+import { counted } from '../words.ts';
 import { Badge, Facts, Heading, Panel } from '../ui/bits.tsx';
 import { Problem } from '../ui/states.tsx';
 
-/** Hashes every record of the store again, in this browser. */
+/** Hashes every record of the store again in this browser. */
 export function ChainCheck() {
   const [state, setState] = useState<ChainState>({ checked: 0, isDone: false });
   const [error, setError] = useState<ApiError>();
@@ -19,7 +20,10 @@ export function ChainCheck() {
   const { checked, first, last, problem, isDone } = state;
   return (
     <>
-      <Heading title="The chain" lead="Your browser hashes each record again and compares it with the one before.">
+      <Heading
+        title="Audit chain"
+        lead="Your browser hashes each record again and compares it with the previous record."
+      >
         <a class="button" href={link(['audit'])}>
           Back
         </a>
@@ -34,9 +38,9 @@ export function ChainCheck() {
         </div>
         <Facts
           of={[
-            ['Checked', `${checked} records`],
-            ['From', first === undefined ? '' : String(first)],
-            ['To', last === undefined ? '' : String(last)],
+            ['Checked', counted(checked, 'record')],
+            ['First record', first === undefined ? '' : String(first)],
+            ['Last record', last === undefined ? '' : String(last)],
           ]}
         />
         <p class="fine">

@@ -14,7 +14,7 @@ const FILTERS: readonly Filter[] = [
   { name: 'subject', label: 'Who', placeholder: 'any part' },
   { name: 'type', label: 'What', options: AUDIT_TYPES },
   { name: 'ca', label: 'CA', kind: 'label' },
-  { name: 'serial', label: 'Serial number', placeholder: 'the whole, hex' },
+  { name: 'serial', label: 'Serial number', placeholder: 'exact, hex' },
   { name: 'request_id', label: 'Request' },
   { name: 'since', label: 'Since', kind: 'date' },
   { name: 'until', label: 'Until', kind: 'date' },
@@ -42,7 +42,10 @@ export function Audit({ id }: { readonly id: string | undefined }) {
   if (id !== undefined) return <OneRecord seq={id} />;
   return (
     <>
-      <Heading title="Audit" lead="Who did what, with its outcome. Each record contains the hash of the one before.">
+      <Heading
+        title="Audit"
+        lead="Who did what, and the outcome. Each record contains the hash of the previous record."
+      >
         <a class="button" href={link(['audit', 'verify'])}>
           Verify the chain
         </a>
@@ -80,7 +83,7 @@ function OneRecord({ seq }: { readonly seq: string }) {
       <Show of={loaded} again={again}>
         {({ record }) =>
           record === undefined ? (
-            <Empty title="Not among the latest records">Search for it by its time.</Empty>
+            <Empty title="The record is not among the latest">Filter the list by its time.</Empty>
           ) : (
             <Details of={record} />
           )
@@ -98,8 +101,8 @@ function Details({ of }: { readonly of: AuditRecord }) {
           ['When', <Moment at={of.time} />],
           ['Who', of.subject],
           ['Authenticated by', of.method],
-          of.requester_issuer !== undefined && ['Issuer of its certificate', of.requester_issuer],
-          of.requester_sans !== undefined && ['Names in its certificate', <Names of={of.requester_sans} />],
+          of.requester_issuer !== undefined && ['Certificate issuer', of.requester_issuer],
+          of.requester_sans !== undefined && ['Requester names', <Names of={of.requester_sans} />],
           ['From', of.address],
           of.reason !== undefined && ['Reason', of.reason],
           ['Detail', of.detail],
@@ -109,8 +112,8 @@ function Details({ of }: { readonly of: AuditRecord }) {
             'Serial number',
             <a href={link(['certificates', of.serial], { ca: of.ca })}>{of.serial}</a>,
           ],
-          of.certificate_subject !== undefined && ['Certificate', of.certificate_subject],
-          of.certificate_sans !== undefined && ['Names in the certificate', <Names of={of.certificate_sans} />],
+          of.certificate_subject !== undefined && ['Certificate subject', of.certificate_subject],
+          of.certificate_sans !== undefined && ['Certificate names', <Names of={of.certificate_sans} />],
           of.request_id !== undefined && [
             'Request',
             <a href={link(['audit'], { request_id: of.request_id })}>{of.request_id}</a>,

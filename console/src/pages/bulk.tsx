@@ -1,4 +1,4 @@
-/** Changes of many records at once, each with a preview: revoke certificates, disable devices. */
+/** Revokes many certificates or disables many devices, after a preview. */
 import { useState } from 'preact/hooks';
 import { ApiError, call, text } from '../api/client.ts';
 import type { Certificate, Device, Page } from '../api/types.ts';
@@ -66,7 +66,7 @@ export function BulkRevoke({ filter, onClose, done }: BulkProps) {
             <p>
               {count === 0
                 ? 'No valid certificate matches.'
-                : 'They authenticate nobody from now on and will be in the next CRLs. Only a hold can be reversed.'}
+                : 'They can no longer authenticate, and will be in the next CRLs. You can undo only a hold.'}
             </p>
             <Sample names={names} count={count} />
           </>
@@ -99,7 +99,7 @@ export function BulkDisable({ filter, onClose, done }: BulkProps) {
             <p>
               {all.length === 0
                 ? 'No enabled device matches.'
-                : 'They get no certificates from now on. Certificates that they have stay valid.'}
+                : 'They get no more certificates. Their certificates stay valid.'}
             </p>
             <Sample names={all} count={all.length} />
           </>

@@ -27,7 +27,7 @@ export function Revocation({ label }: { readonly label: string }) {
   );
 }
 
-const elsewhere = <p class="fine">The CA publishes it elsewhere.</p>;
+const elsewhere = <p class="fine">The CA publishes it, not this server.</p>;
 const off = <p class="fine">Not published: the publication listener is off.</p>;
 
 const WORDS = {
@@ -49,13 +49,13 @@ function Crl({ of: { ca, published_by, urls, crl }, label }: { readonly of: CaRe
             <Badge of={state} /> {WORDS[state]}
           </>,
         ],
-        ca !== label && ['Of the CA', ca],
+        ca !== label && ['CA', ca],
         ['Number', number.toLocaleString('en')],
-        ['Signed', <Moment at={this_update} />],
-        ['Next one by', <Moment at={next_update} />],
+        ['This update', <Moment at={this_update} />],
+        ['Next update', <Moment at={next_update} />],
         ['Revoked certificates', entries.toLocaleString('en')],
         ['Size', size(bytes)],
-        ['Published', published_by === null ? 'only by the EST server' : <Names of={urls.crl} />],
+        ['Published', published_by === null ? 'only on the EST listener' : <Names of={urls.crl} />],
       ]}
     />
   );
@@ -81,7 +81,7 @@ function Ocsp({ of: { published_by, urls, ocsp } }: { readonly of: CaRevocation 
   return (
     <Facts
       of={[
-        ['Signed by', signed_by === 'ca' ? 'the CA’s own key' : 'a delegated responder'],
+        ['Signed by', signed_by === 'ca' ? 'the key of the CA' : 'a delegated responder'],
         ...own,
         ['URLs', <Names of={urls.ocsp} />],
       ]}

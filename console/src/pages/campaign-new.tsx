@@ -1,4 +1,4 @@
-/** Starts a campaign: which certificates, by when. The number of certificates comes first. */
+/** Starts a campaign. A preview shows the number of certificates first. */
 import { useState } from 'preact/hooks';
 import { call, toApiError } from '../api/client.ts';
 import type { Campaign, CampaignProgress } from '../api/types.ts';
@@ -42,16 +42,16 @@ export function NewCampaign() {
     <>
       <Heading
         title="New campaign"
-        lead="Clients that ask for renewal information replace their certificates in time."
+        lead="Clients that request renewal information replace their certificates by the deadline."
       />
       <form class="form panel" onSubmit={submitted((form) => void preview(form))}>
         <div class="row">
           <LabelField name="ca" label="CA" value={known['ca'] ?? ''} />
-          <TextField name="subject" label="Subject" hint="Any part of it." value={known['subject'] ?? ''} />
+          <TextField name="subject" label="Subject" hint="Any part." value={known['subject'] ?? ''} />
         </div>
         <div class="row">
-          <TextField name="san" label="Other name" hint="Any part of one." value={known['san'] ?? ''} />
-          <TextField name="device" label="Device" hint="The whole ID." value={known['device'] ?? ''} />
+          <TextField name="san" label="Other name" hint="Any part." value={known['san'] ?? ''} />
+          <TextField name="device" label="Device" hint="The exact ID." value={known['device'] ?? ''} />
         </div>
         {Object.keys(others).length > 0 && <p>Only certificates: {selectionInWords(others)}</p>}
         <Field label="Days until the deadline" name="days" hint="The renewals are spread evenly until then.">

@@ -1,4 +1,4 @@
-/** Campaigns: certificates that are to be replaced ahead of time, and how far that is. */
+/** Campaigns that replace certificates before they expire, and their progress. */
 import { useState } from 'preact/hooks';
 import { adminPath, call, order } from '../api/client.ts';
 import type { Campaign, CampaignProgress, Page } from '../api/types.ts';
@@ -17,7 +17,7 @@ import { NewCampaign } from './campaign-new.tsx';
 import { CERTIFICATE_COLUMNS } from './certificates.tsx';
 import { selectionInWords, selectionLink } from './filter-words.ts';
 
-/** Newest campaigns whose progress the list shows: each reads all its certificates. */
+/** The list shows the progress of so many campaigns. A progress reads all certificates of its campaign. */
 const WITH_PROGRESS = 10;
 const EVENTS = ['renewal.*', 'certificate.issued', 'certificate.revoked'];
 
@@ -46,7 +46,7 @@ function CampaignList() {
   useEvents(['renewal.*'], again);
   return (
     <>
-      <Heading title="Campaigns" lead="Replace certificates before they expire, for example before a CA ends.">
+      <Heading title="Campaigns" lead="Replace certificates before they expire, for example before a CA expires.">
         {may('ra') && (
           <a class="button primary" href={link(['campaigns', 'new'])}>
             New campaign
@@ -117,7 +117,7 @@ function CampaignDetails({ id }: { readonly id: string }) {
             go(['campaigns']);
           }}
         >
-          <p>Clients renew the certificates that are not replaced yet at the usual time again.</p>
+          <p>Clients renew the remaining certificates at the usual time.</p>
         </Confirm>
       )}
     </>

@@ -18,7 +18,7 @@ const COLUMNS: readonly Column<Ca>[] = [
   { head: 'Label', cell: ({ label }) => <a href={link(['cas', label])}>{label}</a>, kind: 'name' },
   { head: 'Health', kind: 'status', cell: ({ health }) => <Badge of={health} /> },
   { head: 'Driver', cell: ({ driver }) => driver, wide: true },
-  { head: 'Subject', cell: ({ subject }) => subject ?? 'unknown so far', kind: 'name' },
+  { head: 'Subject', cell: ({ subject }) => subject ?? 'not known yet', kind: 'name' },
   { head: 'Signed by', cell: ({ ca }) => ca, wide: true },
   { head: 'Days left', cell: ({ days_left }) => days_left, kind: 'number' },
 ];
@@ -48,7 +48,7 @@ function CaDetails({ label }: { readonly label: string }) {
       <Heading title={label} {...(loaded.state === 'ready' ? { lead: <Badge of={loaded.value.health} /> } : {})}>
         {may('ra', 'auditor') && (
           <a class="button" href={link(['certificates'], { ca: label })}>
-            Its certificates
+            Show certificates
           </a>
         )}
       </Heading>
@@ -70,7 +70,7 @@ function Details({ ca }: { readonly ca: Ca }) {
               ['Subject', ca.subject],
               ['Driver', ca.driver],
               ca.ca !== undefined && ['Signed by', ca.ca],
-              ['Default CA', ca.default ? 'yes: it gets requests without a label' : 'no'],
+              ['Default CA', ca.default ? 'yes, for requests without a label' : 'no'],
               ['Valid until', <Moment at={ca.not_after} />],
               ['Key', read?.key ?? ''],
               ['Serial number', <code>{read?.serial ?? ''}</code>],
@@ -100,7 +100,7 @@ function Details({ ca }: { readonly ca: Ca }) {
   );
 }
 
-/** Also of what the CA depends on: an HSM, or the CA to which requests go. */
+/** Includes the dependencies of the CA: an HSM or an upstream CA. */
 function CaHealth({ label }: { readonly label: string }) {
   const { loaded, again } = useLoad('overview', (signal) => call<OverviewRecord>('/admin/overview', { signal }));
   useEvents(['upstream.*', 'ca.*', 'config.*', 'service.*'], again);

@@ -60,7 +60,7 @@ function Details({ certificate, changed }: { readonly certificate: CertificatePa
               ['Valid from', <Moment at={certificate.not_before} />],
               ['Valid until', <Moment at={certificate.not_after} />],
               ['Key', read?.key ?? ''],
-              ['Signed with', read?.signature ?? ''],
+              ['Signature', read?.signature ?? ''],
               ['SHA-256', <code>{certificate.fingerprint_sha256}</code>],
               certificate.revoked_at !== null && ['Revoked', <Moment at={certificate.revoked_at} />],
               certificate.revoked_at !== null && ['Reason', certificate.reason],

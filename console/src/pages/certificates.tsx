@@ -1,4 +1,4 @@
-/** The certificates that were issued: a search over all of them. */
+/** Lists all issued certificates, with filters. */
 import { useState } from 'preact/hooks';
 import type { Certificate } from '../api/types.ts';
 import { link, route } from '../router.ts';
@@ -14,9 +14,9 @@ import { isSelective, type Selection, selectionOf } from './filter-words.ts';
 const FILTERS: readonly Filter[] = [
   { name: 'subject', label: 'Subject', placeholder: 'any part' },
   { name: 'san', label: 'Other names', placeholder: 'any part of one' },
-  { name: 'serial', label: 'Serial number', placeholder: 'the whole, hex' },
-  { name: 'requester', label: 'Requester', placeholder: 'the whole' },
-  { name: 'device', label: 'Device', placeholder: 'the whole id' },
+  { name: 'serial', label: 'Serial number', placeholder: 'exact, hex' },
+  { name: 'requester', label: 'Requester', placeholder: 'exact' },
+  { name: 'device', label: 'Device', placeholder: 'exact ID' },
   { name: 'status', label: 'State', options: ['valid', 'revoked', 'expired'] },
   { name: 'ca', label: 'CA', kind: 'label' },
   { name: 'issued_after', label: 'Issued after', kind: 'date' },
@@ -42,7 +42,7 @@ export const CERTIFICATE_COLUMNS: readonly Column<Certificate>[] = [
   { head: 'Reason', cell: ({ reason }) => reason, extra: true },
 ];
 
-/** Most names are DNS names, so a list says so only on the page of the certificate. */
+/** Most names are DNS names, so lists leave out the type. */
 const shortName = (name: string): string => name.replace(/^DNS:/, '');
 
 export function Certificates({ id }: { readonly id: string | undefined }) {
@@ -76,7 +76,7 @@ export function Certificates({ id }: { readonly id: string | undefined }) {
   );
 }
 
-/** What can be done with all certificates that the filters leave. */
+/** Actions on all certificates that match the filters. */
 function SelectionTools({ selection, revoke }: { readonly selection: Selection; readonly revoke: () => void }) {
   return (
     <>

@@ -1,9 +1,9 @@
-/** A chain, drawn from the root down. */
+/** Draws a chain from the root down. */
 import { Moment } from '../ui/bits.tsx';
 import { readCertificate, type ReadCertificate } from '../x509/certificate.ts';
 
 interface ChainProps {
-  /** The issuing CA first, up to the root, then those of rollovers. */
+  /** From the issuing CA to the root, then the certificates of rollovers. */
   readonly pems: readonly string[];
   /** The subject of the certificate below. */
   readonly leaf?: string;
@@ -39,7 +39,7 @@ export function Chain({ pems, leaf }: ChainProps) {
   );
 }
 
-/** From the first up to the one that is its own issuer. */
+/** From the first certificate to the self-signed one. */
 function pathOf(all: readonly ReadCertificate[]): ReadCertificate[] {
   const path = all.slice(0, 1);
   for (let top = path[0]; top !== undefined && top.issuer !== top.subject;) {

@@ -1,4 +1,4 @@
-/** What is in force, and what a reload would make of it. */
+/** The active configuration, and what a reload would change. */
 import { useState } from 'preact/hooks';
 import { call } from '../api/client.ts';
 import type { Configuration as ConfigurationRecord, ConfigurationKey, ReloadReport } from '../api/types.ts';
@@ -19,7 +19,7 @@ const shown = (value: unknown): string => (typeof value === 'string' ? value : J
 const COLUMNS: readonly Column<ConfigurationKey>[] = [
   { head: 'Key', cell: ({ key }) => <code>{key}</code>, kind: 'name' },
   { head: 'Value', cell: ({ value }) => <code>{shown(value)}</code>, kind: 'name' },
-  { head: 'A change applies', cell: ({ live }) => (live ? 'at a reload' : 'at the next start'), wide: true },
+  { head: 'Changes apply', cell: ({ live }) => (live ? 'at a reload' : 'at the next start'), wide: true },
 ];
 
 export function Configuration() {
@@ -42,7 +42,7 @@ export function Configuration() {
 function Keys({ of }: { readonly of: readonly ConfigurationKey[] }) {
   const wanted = (route.value.query['key'] ?? '').toLowerCase();
   const items = of.filter(({ key, value }) => `${key} ${shown(value)}`.toLowerCase().includes(wanted));
-  if (items.length === 0) return <Empty title="Nothing here">No key matches.</Empty>;
+  if (items.length === 0) return <Empty title="No records">No key matches.</Empty>;
   return <Table caption="Keys" columns={COLUMNS} items={items} id={({ key }) => key} />;
 }
 
@@ -92,11 +92,11 @@ function Changes({ applied }: { readonly applied: () => void }) {
 function Report({ of: { changed, needs_restart, warnings, certificates } }: { readonly of: ReloadReport }) {
   const fresh = certificates.filter((one) => one.new);
   if (changed.length + needs_restart.length + fresh.length + warnings.length === 0)
-    return <p class="fine">Nothing. The active configuration is that of the files.</p>;
+    return <p class="fine">Nothing. The files match the active configuration.</p>;
   return (
     <Facts
       of={[
-        ['At once', <Names of={changed} />],
+        ['Immediately', <Names of={changed} />],
         ['At the next start', <Names of={needs_restart} />],
         fresh.length > 0 && [
           'New certificates',

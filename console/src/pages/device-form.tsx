@@ -1,4 +1,4 @@
-/** The fields of a device, for a new one and to change one. */
+/** The form for a new device, and to edit one. */
 import { useState } from 'preact/hooks';
 import { adminPath, order, toApiError } from '../api/client.ts';
 import type { Device } from '../api/types.ts';
@@ -38,7 +38,7 @@ export function DeviceForm({ device, onClose, done }: DeviceFormProps) {
       )}
       <div class="row">
         <LabelField name="ca" label="CA" value={device?.ca ?? ''} />
-        <Field label="Expires" name="not_after" hint="From this day on, it gets no certificate. Empty: never.">
+        <Field label="Expires" name="not_after" hint="The device gets no certificates from this day on. Empty: never.">
           {(attributes) => (
             <input {...attributes} type="date" defaultValue={dateOf(device?.not_after ?? undefined, timeZone.value)} />
           )}
@@ -48,7 +48,7 @@ export function DeviceForm({ device, onClose, done }: DeviceFormProps) {
       <Field
         label="Attributes"
         name="attributes"
-        hint="A line for each: site = hall 4. Names in certificates can use them."
+        hint="One per line, such as site = hall 4. Names in certificates can use them."
       >
         {(attributes) => (
           <textarea

@@ -1,4 +1,4 @@
-/** One device: its facts, its certificates and its history, and everything that can be done with it. */
+/** One device: its data, certificates, history and actions. */
 import { useState } from 'preact/hooks';
 import { adminPath, call, order } from '../api/client.ts';
 import type { DevicePage } from '../api/types.ts';
@@ -50,7 +50,7 @@ function Details({ device, changed }: { readonly device: DevicePage; readonly ch
   return (
     <>
       <Heading title={device.id} lead={<Badge of={device.enabled ? 'enabled' : 'disabled'} />}>
-        {may('ra') && (
+        {may('ra') && job !== 'edit' && (
           <>
             {button('edit', 'Edit')}
             {isRevocable(device) && button('revoke', 'Revoke certificates …')}
@@ -65,7 +65,7 @@ function Details({ device, changed }: { readonly device: DevicePage; readonly ch
           device={device}
           onClose={close}
           done={() => {
-            notify(`${device.id} is changed.`);
+            notify(`${device.id} is saved.`);
             done();
           }}
         />
@@ -135,7 +135,7 @@ interface SwitchProps {
   readonly done: () => void;
 }
 
-/** Also what to do with a stolen device: its certificates and tokens. */
+/** Also revokes certificates and tokens, for a stolen device. */
 function Switch({ device, onClose, done }: SwitchProps) {
   const { id, enabled } = device;
   const [revokes, setRevokes] = useState(false);
@@ -155,7 +155,7 @@ function Switch({ device, onClose, done }: SwitchProps) {
     <Confirm title={`${verb} ${id}?`} verb={verb} danger={enabled} onClose={onClose} run={run}>
       <p>
         {enabled
-          ? 'It gets no certificates from now on, and its pending requests cannot be approved. Certificates that it has stay valid unless you revoke them.'
+          ? 'It gets no more certificates, and you cannot approve its pending requests. Its certificates stay valid unless you revoke them.'
           : 'It may get certificates again.'}
       </p>
       {enabled && (
@@ -182,7 +182,7 @@ function Delete({ device, onClose }: { readonly device: DevicePage; readonly onC
   };
   return (
     <Confirm title={`Delete ${id}?`} verb="Delete the device" danger onClose={onClose} run={run}>
-      <p>It gets no more certificates. A later device with this ID is another device. You cannot undo this.</p>
+      <p>It gets no more certificates. A new device with this ID has a separate history. You cannot undo this.</p>
       <label class="check">
         <input type="checkbox" checked={revokes} onChange={(event) => setRevokes(event.currentTarget.checked)} />
         Also revoke its {counted(validOf(device), 'valid certificate')}

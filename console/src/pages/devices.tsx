@@ -1,4 +1,4 @@
-/** The inventory: the devices that may have certificates. */
+/** The inventory: devices that may get certificates. */
 import { useState } from 'preact/hooks';
 import type { Device } from '../api/types.ts';
 import { link, route } from '../router.ts';
@@ -54,7 +54,7 @@ export function Devices({ id }: { readonly id: string | undefined }) {
   const selection = given({ search, ca });
   return (
     <>
-      <Heading title="Devices" lead="Registered devices, which may have certificates.">
+      <Heading title="Devices" lead="Devices that are registered for certificates.">
         {may('ra') && (
           <>
             <a class="button" href={link(['devices', 'import'])}>
@@ -97,7 +97,7 @@ function DeviceImport() {
   const changes = route.value.query['mode'] === 'upsert';
   return (
     <>
-      <Heading title="Import devices" lead="A row for each device.">
+      <Heading title="Import devices" lead="One row for each device.">
         <a class="button" href={link(['devices', 'import'], { mode: changes ? undefined : 'upsert' })}>
           {changes ? 'Create new devices only' : 'Change known devices'}
         </a>

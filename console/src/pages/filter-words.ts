@@ -1,4 +1,4 @@
-/** A selection of certificates in words, and as the link of the list. */
+/** Describes a selection of certificates, and links to its list. */
 import { link } from '../router.ts';
 
 /** The filters of the certificate list, for bulk revocation and campaigns. */

@@ -1,4 +1,4 @@
-/** What one text finds: certificates, devices, tokens, requests and audit records, each for the roles that may see them. */
+/** Searches certificates, devices, tokens, requests and audit records, each for its roles. */
 import type { ComponentChildren } from 'preact';
 import { call, type Query } from '../api/client.ts';
 import type { AuditRecord, Certificate, Device, QueuedRequest, Role, Token } from '../api/types.ts';
@@ -28,7 +28,7 @@ interface Group {
   readonly all: (text: string) => string;
 }
 
-/** Of each group. */
+/** Hits shown per group. */
 const MOST = 8;
 
 export function Find() {
@@ -47,13 +47,13 @@ export function Find() {
 function Recent() {
   const searches = recentSearches.value;
   if (searches.length === 0)
-    return <Empty title="No recent searches">They stay in this browser until you sign out.</Empty>;
+    return <Empty title="No recent searches">This browser keeps searches until you sign out.</Empty>;
   return (
     <Panel
       title="Recent searches"
       actions={
         <button type="button" class="quiet" onClick={forgetSearches}>
-          Forget
+          Clear
         </button>
       }
     >
@@ -80,7 +80,7 @@ function Results({ text }: { readonly text: string }) {
         );
         if (pages.length === 0 && found.every((hits) => hits.length === 0))
           return (
-            <Empty title="Nothing found">Nothing that your role may see has this name, ID or serial number.</Empty>
+            <Empty title="Nothing found">No record that your role can see has this name, ID or serial number.</Empty>
           );
         return (
           <>
@@ -175,7 +175,8 @@ async function audit(text: string, signal: AbortSignal): Promise<readonly Hit[]>
       href: link(['audit', String(one.seq)], { at: one.time }),
       about: (
         <>
-          {one.subject} <Time at={one.time} />
+          {one.subject !== undefined && `${one.subject}, `}
+          <Time at={one.time} />
         </>
       ),
     }));
@@ -224,7 +225,7 @@ const GROUPS: readonly Group[] = [
         href: link(['requests', one.id]),
         about: (
           <>
-            <Badge of={one.status} /> {one.ca}, by {one.requester} <Time at={one.created_at} />
+            <Badge of={one.status} /> {one.ca}, by {one.requester}, <Time at={one.created_at} />
           </>
         ),
       })),

@@ -9,9 +9,14 @@ type HealthRecord = NonNullable<OverviewRecord['health']>;
 type Node = HealthRecord['nodes'][number];
 type OwnCertificate = HealthRecord['certificates'][number];
 
+const USES: Readonly<Record<string, string | undefined>> = { tls: 'TLS', ca: 'CA', ocsp: 'OCSP' };
+
 const COLUMNS: readonly Column<OwnCertificate>[] = [
   { head: 'Subject', cell: ({ subject }) => subject, kind: 'name' },
-  { head: 'Used for', cell: ({ use, ca }) => (ca === null ? use : `${use} of ${ca}`) },
+  {
+    head: 'Used for',
+    cell: ({ use, ca }) => `${USES[use] ?? use.replaceAll('_', ' ')}${ca === null ? '' : ` of ${ca}`}`,
+  },
   { head: 'Days left', cell: ({ days_left }) => days_left, kind: 'number' },
   { head: 'Expires', cell: ({ not_after }) => <Time at={not_after} /> },
 ];
@@ -19,14 +24,14 @@ const COLUMNS: readonly Column<OwnCertificate>[] = [
 const NODE_COLUMNS: readonly Column<Node>[] = [
   { head: 'Name', cell: ({ name }) => name, kind: 'name' },
   { head: 'State', kind: 'status', cell: ({ alive }) => <Badge of={alive ? 'alive' : 'down'} /> },
-  { head: 'Last lease', cell: ({ lease_age }) => (lease_age === null ? '—' : `${lease_age} s ago`) },
+  { head: 'Lease renewed', cell: ({ lease_age }) => (lease_age === null ? '—' : `${lease_age} s ago`) },
   { head: 'Host', cell: ({ host }) => host, wide: true },
   { head: 'On duty', cell: ({ on_duty }) => (on_duty ? 'yes' : ''), wide: true },
 ];
 
-/** Days before the expiry of a certificate of the service that it counts as a problem. The log warns as early. */
+/** Days before expiry from which a certificate of the service is a problem. The log warns from the same day. */
 const SOON = 20;
-/** The health of a CA includes those. */
+/** Uses whose certificates count for the health of their CA. */
 const OF_CAS = ['ca', 'ocsp'];
 
 interface Trouble {
@@ -70,7 +75,7 @@ export function HealthTile({ of, lockouts }: HealthTileProps) {
         {found.map(({ what, href }) => (
           <span key={what}>{href === undefined ? what : <a href={href}>{what}</a>}. </span>
         ))}
-        {found.length === 0 && lockouts === 0 && 'All parts work.'}
+        {found.length === 0 && lockouts === 0 && 'No problems.'}
         {lockouts > 0 && (
           <a href={link(['lockouts'])}>{lockouts === 1 ? '1 lockout' : `${lockouts.toLocaleString('en')} lockouts`}</a>
         )}
@@ -95,7 +100,7 @@ export function Health({ of }: { readonly of: HealthRecord }) {
             [
               'Last reload',
               reload === null ? (
-                'none since the start'
+                'none since the last start'
               ) : (
                 <State of={reload.ok ? 'ok' : 'failed'}>
                   <Time at={reload.at} />

@@ -1,4 +1,4 @@
-/** What an audit record says, as a sentence. */
+/** Describes an audit record in a sentence. */
 import type { HistoryRecord } from '../api/types.ts';
 import { counted } from '../words.ts';
 
@@ -51,7 +51,7 @@ const WORDS: Readonly<Record<string, Words | undefined>> = {
   'certificate.failed': (of) => `Issuance failed${because(of)}`,
   'certificate.revoked': revoked,
   'certificate.held': (of) => `Certificate put on hold${by(of)}`,
-  'certificate.released': (of) => `Hold of the certificate ended${by(of)}`,
+  'certificate.released': (of) => `Certificate released from hold${by(of)}`,
   'certificate.accepted': () => 'Certificate accepted by the requester',
   'certificate.imported': (of) => `Certificate imported${by(of)}`,
   'certificate.expiring': ({ days }) =>

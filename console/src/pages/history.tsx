@@ -17,11 +17,11 @@ interface Happening {
   readonly what: string;
   readonly failed: boolean;
   readonly href?: string | undefined;
-  /** What identifies it in the API and the log. */
+  /** Its identifiers in the API and the log. */
   readonly raw: readonly Fact[];
 }
 
-/** The newest first, in words; the identifiers on request. */
+/** Newest first, in sentences. A button shows the identifiers. */
 export function Timeline({ of }: { readonly of: Loaded<HistoryRecord> }) {
   const [isRaw, setRaw] = useState(false);
   return (
@@ -41,7 +41,7 @@ export function Timeline({ of }: { readonly of: Loaded<HistoryRecord> }) {
 }
 
 function Happenings({ of: all, isRaw }: { readonly of: readonly Happening[]; readonly isRaw: boolean }) {
-  if (all.length === 0) return <p class="fine">The store has no records of it.</p>;
+  if (all.length === 0) return <p class="fine">No records.</p>;
   return (
     <ol class="timeline">
       {all.map(({ id, at, what, failed, href, raw }) => (
@@ -57,7 +57,7 @@ function Happenings({ of: all, isRaw }: { readonly of: readonly Happening[]; rea
   );
 }
 
-/** Records of the store only where no event reports them: the audit log may be shorter. */
+/** Adds records of the store that have no audit event, because the audit log may be shorter. */
 function story({ certificates, tokens, requests, events }: HistoryRecord): Happening[] {
   const has = (type: string, of: Partial<Happened>) =>
     events.some(
@@ -139,7 +139,7 @@ function happening(of: Happened, requests: HistoryRecord['requests']): Happening
   };
 }
 
-/** Of a request and its certificate, from the first record to a revocation. */
+/** A request and its certificate, from the first record to a revocation. */
 export function History({ request }: { readonly request: string }) {
   const { loaded, again } = useLoad(`history ${request}`, (signal) =>
     call<HistoryRecord>('/admin/history', { query: { request_id: request }, signal }),

@@ -11,10 +11,10 @@ export function Lockouts() {
   const [version, setVersion] = useState(0);
   const [ending, setEnding] = useState<Lockout>();
   const columns: readonly Column<Lockout>[] = [
-    { head: 'Who', cell: ({ key }) => key, kind: 'name' },
+    { head: 'Address or name', cell: ({ key }) => key, kind: 'name' },
     { head: 'Kind', cell: ({ scope }) => scope, wide: true },
     { head: 'Failures', cell: ({ failures }) => failures, kind: 'number' },
-    { head: 'Until', cell: ({ locked_until }) => <Time at={locked_until} /> },
+    { head: 'Locked until', cell: ({ locked_until }) => <Time at={locked_until} /> },
     {
       head: 'Actions',
       kind: 'tools',
@@ -42,7 +42,7 @@ export function Lockouts() {
         file="lockouts.csv"
         version={version}
         events={['lockout.*']}
-        empty="Nobody is locked out."
+        empty="No active lockouts."
       />
       {ending !== undefined && (
         <Confirm

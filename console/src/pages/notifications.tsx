@@ -1,4 +1,4 @@
-/** The receivers of notifications: how the delivery to each is, and a sample to try it. */
+/** The receivers of notifications: their state, and a button to send a sample. */
 import { useState } from 'preact/hooks';
 import { adminPath, order, toApiError } from '../api/client.ts';
 import type { Receiver } from '../api/types.ts';
@@ -12,19 +12,22 @@ const COLUMNS: readonly Column<Receiver>[] = [
   { head: 'Sent to', kind: 'name', wide: true, cell: ({ kind, destination }) => `${kind}: ${destination}` },
   { head: 'Events', kind: 'name', wide: true, cell: ({ events }) => events?.join(', ') ?? 'all' },
   { head: 'Labels', wide: true, cell: ({ labels }) => labels?.join(', ') ?? 'all' },
-  { head: 'Last delivery', cell: ({ delivered_at }) => <Time at={delivered_at} empty="none since the start" /> },
+  { head: 'Last delivery', cell: ({ delivered_at }) => <Time at={delivered_at} empty="none since the last start" /> },
   {
     head: 'Problem',
     kind: 'name',
     cell: ({ problem, failures }) => problem !== null && `${problem} (${failures} attempts)`,
   },
-  { head: 'Actions', cell: ({ name }) => <Sample name={name} /> },
+  { head: 'Actions', kind: 'tools', cell: ({ name }) => <Sample name={name} /> },
 ];
 
 export function Notifications() {
   return (
     <>
-      <Heading title="Notifications" lead="Webhooks and mail servers that receive events, as the configuration says." />
+      <Heading
+        title="Notifications"
+        lead="Webhooks and mail servers that receive events. The configuration defines them."
+      />
       <RecordList<Receiver>
         caption="Receivers"
         path="/admin/notifications"

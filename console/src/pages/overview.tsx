@@ -1,4 +1,4 @@
-/** The state of the service on one page: what needs attention first. Each part is for the roles that may see it. */
+/** The state of the service on one page. What needs attention comes first. Each part appears only for its roles. */
 import type { ComponentChildren } from 'preact';
 import { call } from '../api/client.ts';
 import type { OverviewRecord, Statistics } from '../api/types.ts';
@@ -47,7 +47,7 @@ interface TileProps {
   readonly title: string;
   readonly count: number;
   readonly href?: string;
-  /** How urgent it is if there is one. */
+  /** The color of a count above zero. */
   readonly kind: 'waiting' | 'bad';
   readonly children: ComponentChildren;
 }
@@ -86,14 +86,14 @@ interface CertificatesProps {
   readonly now: string;
 }
 
-/** The certificates that a count is about. */
+/** Lists the certificates of a count. */
 const expiringLink = (now: string, days: number): string =>
   link(['certificates'], { status: 'valid', expires_before: new Date(Date.parse(now) + days * DAY).toISOString() });
 
 function Expiring({ of: { ending }, now }: CertificatesProps) {
   const within = (days: number): number => ending.find((one) => one.days === days)?.count ?? 0;
   return (
-    <Tile title="Expire within 7 days" count={within(7)} href={expiringLink(now, 7)} kind="waiting">
+    <Tile title="Expiring within 7 days" count={within(7)} href={expiringLink(now, 7)} kind="waiting">
       <a href={expiringLink(now, 30)}>{within(30).toLocaleString('en')} within 30 days</a>
     </Tile>
   );
@@ -103,7 +103,7 @@ const statisticsOf = (interval: 'hour' | 'day') => (signal: AbortSignal) =>
   call<Statistics>('/admin/statistics', { query: { interval }, signal });
 const CHANGES = ['certificate.*', 'request.*', 'auth.*'];
 
-/** Of the last day. A rejected credential has many types, so it has no link to one of them. */
+/** Counts of the last 24 hours. Rejected credentials have many audit types, so they have no link. */
 function Failures() {
   const { loaded, again } = useLoad('failures', statisticsOf('hour'));
   useEvents(CHANGES, again);
@@ -116,7 +116,7 @@ function Failures() {
   const parts = [
     { words: 'rejected', count: sum('refused'), ...audit('certificate.denied') },
     { words: 'failed', count: sum('failed'), ...audit('certificate.failed') },
-    { words: 'wrong credentials', count: sum('unauthenticated'), href: undefined },
+    { words: 'invalid credentials', count: sum('unauthenticated'), href: undefined },
   ].filter(({ count }) => count > 0);
   return (
     <Tile title="Rejected, last 24 hours" count={parts.reduce((total, { count }) => total + count, 0)} kind="bad">

@@ -1,4 +1,4 @@
-/** A dry run of a request: what the server would do with a CSR. */
+/** A dry run of a request with a CSR. */
 import { useState } from 'preact/hooks';
 import { call, toApiError, type ApiError } from '../api/client.ts';
 import type { Verdict } from '../api/types.ts';
@@ -42,16 +42,18 @@ export function Policy() {
     <>
       <Heading
         title="Policy"
-        lead="What the server would do with a request, and which rule decides. Nothing is stored, signed or used up."
+        lead="A dry run of a request shows the result and the rule. The server stores and signs nothing."
       />
       <div class="columns">
         <Question ask={(form) => void ask(form)} />
         <div aria-live="polite">
-          {answer.state === 'none' && <Empty title="No answer yet">Add a CSR, choose its sender, and check it.</Empty>}
+          {answer.state === 'none' && (
+            <Empty title="No result yet">Add a CSR, choose its sender, and check the request.</Empty>
+          )}
           {answer.state === 'busy' && <Loading lines={3} />}
           {answer.state === 'failed' && <Problem error={answer.error} />}
           {answer.state === 'ready' && (
-            <Panel title="What would happen">
+            <Panel title="Result">
               <VerdictFacts of={answer.verdict} />
             </Panel>
           )}
@@ -124,7 +126,7 @@ function Question({ ask }: { readonly ask: (form: HTMLFormElement) => void }) {
           </select>
         )}
       </Field>
-      <Field label="Who" name="sender">
+      <Field label="Name or certificate" name="sender">
         {(attributes) =>
           kind === 'certificate' ? (
             <textarea {...attributes} required spellcheck={false} placeholder={sample ?? ''} />
@@ -135,7 +137,7 @@ function Question({ ask }: { readonly ask: (form: HTMLFormElement) => void }) {
       </Field>
       <div class="actions">
         <button type="submit" class="primary">
-          What would happen?
+          Check the request
         </button>
       </div>
     </form>

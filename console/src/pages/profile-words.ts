@@ -1,8 +1,8 @@
-/** The profile of a CA as sentences. */
+/** Describes the profile of a CA in sentences. */
 
 type Values = ReadonlyMap<string, unknown>;
 
-/** A sentence about some keys; undefined: none of them is configured. */
+/** Describes some keys. It returns undefined if the keys set no rule. */
 type Sentence = readonly [keys: readonly string[], say: (value: (key: string) => unknown) => string | undefined];
 
 const listed = (value: unknown): readonly string[] => (Array.isArray(value) ? value.map(String) : []);
@@ -18,16 +18,16 @@ const SENTENCES: readonly Sentence[] = [
     ['approval', 'approvals'],
     (value) =>
       value('approval') !== 'manual'
-        ? 'Certificates are issued at once.'
+        ? 'Certificates are issued immediately.'
         : value('approvals') === 1
-          ? 'Each request waits for an administrator.'
-          : `Each request waits for ${String(value('approvals'))} administrators.`,
+          ? 'An administrator must approve each request.'
+          : `${String(value('approvals'))} administrators must approve each request.`,
   ],
   [['devices'], (value) => DEVICES[String(value('devices'))]],
   [
     ['profile.validity_days', 'profile.max_validity_days'],
     (value) =>
-      `A certificate is valid for ${days(value('profile.validity_days'))}, and never for more than ${days(value('profile.max_validity_days'))}.`,
+      `A certificate is valid for ${days(value('profile.validity_days'))}, and at most for ${days(value('profile.max_validity_days'))}.`,
   ],
   [
     ['profile.renewal_grace_days'],
@@ -36,11 +36,11 @@ const SENTENCES: readonly Sentence[] = [
         ? 'It can be renewed until it expires.'
         : `It can be renewed until ${days(value('profile.renewal_grace_days'))} after it expires.`,
   ],
-  [['profile.key_types'], (value) => `Keys: ${all(value('profile.key_types'))}.`],
+  [['profile.key_types'], (value) => `Key types: ${all(value('profile.key_types'))}.`],
   [
     ['profile.key_usage', 'profile.extended_key_usage'],
     (value) =>
-      `Keys are for ${[...listed(value('profile.key_usage')), ...listed(value('profile.extended_key_usage'))].join(', ') || 'anything'}.`,
+      `Key usage: ${[...listed(value('profile.key_usage')), ...listed(value('profile.extended_key_usage'))].join(', ') || 'anything'}.`,
   ],
   [
     ['profile.subject.required', 'profile.subject.allowed', 'profile.subject.template'],
@@ -63,7 +63,7 @@ const SENTENCES: readonly Sentence[] = [
       if (allowed === '') return 'Other names are not allowed.';
       const required = all(value('profile.san.required'));
       return [
-        `Other names: at most ${String(value('profile.san.max'))}, of the kinds ${allowed}`,
+        `Other names: at most ${String(value('profile.san.max'))}, of the types ${allowed}`,
         required === '' ? '' : `; one of ${required} is required`,
         value('profile.san.wildcards') === true ? '; wildcards are allowed.' : '; no wildcards.',
       ].join('');
@@ -81,22 +81,22 @@ const SENTENCES: readonly Sentence[] = [
   ],
 ];
 
-/** Whether a value is no rule. */
+/** Whether a value sets no rule. */
 const isNothing = (value: unknown): boolean =>
-  value === undefined || value === null || (Array.isArray(value) && value.length === 0);
+  value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 
-/** @param values of one CA's table, by their keys within it */
+/** @param values The values of one `[[ca]]` table by key. */
 export function profileInWords(values: Values): {
   readonly words: readonly string[];
-  /** Rules for which there are no words. */
+  /** Rules that have no sentence. */
   readonly further: readonly (readonly [key: string, value: string])[];
 } {
-  const told = new Set(SENTENCES.flatMap(([keys]) => keys));
+  const covered = new Set(SENTENCES.flatMap(([keys]) => keys));
   const words = SENTENCES.filter(([[key = '']]) => values.has(key) || key.endsWith('.required')).flatMap(
     ([, say]) => say((key) => values.get(key)) ?? [],
   );
   const further = [...values]
-    .filter(([key, value]) => key.startsWith('profile.') && !told.has(key) && !isNothing(value))
+    .filter(([key, value]) => key.startsWith('profile.') && !covered.has(key) && !isNothing(value))
     .map(
       ([key, value]) =>
         [key.slice('profile.'.length), typeof value === 'string' ? value : JSON.stringify(value)] as const,

@@ -1,4 +1,4 @@
-/** What a CA puts into certificates, and whom it asks first, in words: its part of the configuration in force. */
+/** The profile of a CA in sentences, from the active configuration. */
 import { call } from '../api/client.ts';
 import type { Configuration } from '../api/types.ts';
 import { Facts, Panel } from '../ui/bits.tsx';
@@ -25,7 +25,7 @@ function Words({ keys, label }: Pick<Configuration, 'keys'> & { readonly label: 
   const table = keys
     .find(({ key, value }) => /^ca\[[^\]]+\]\.label$/.test(key) && value === label)
     ?.key.slice(0, -'label'.length);
-  if (table === undefined) return <p class="fine">It is a further label: its CA has the profile.</p>;
+  if (table === undefined) return <p class="fine">This label uses the profile of its CA.</p>;
   const own = keys
     .filter(({ key }) => key.startsWith(table))
     .map(({ key, value }) => [key.slice(table.length), value] as const);

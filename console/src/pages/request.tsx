@@ -30,7 +30,7 @@ export function RequestDetails({ id }: { readonly id: string }) {
   );
 }
 
-/** It waits for a decision here, or for its requester. */
+/** Whether the policy still decides: it is pending here, or approved and not issued yet. */
 const isUndecided = ({ status, ca_reference }: RequestPage): boolean =>
   (status === 'pending' && ca_reference === null) || status === 'approved';
 
@@ -59,7 +59,7 @@ function Details({ request, changed }: { readonly request: RequestPage; readonly
               ['Subject', request.subject],
               ['Other names', <Names of={request.sans} />],
               ['Key', request.key_type],
-              ['Key’s SHA-256', <code>{request.spki_sha256 ?? 'the server generates the key'}</code>],
+              ['SHA-256 of the key', <code>{request.spki_sha256 ?? 'the server generates the key'}</code>],
               ['CA', request.ca],
               ['Operation', request.operation],
               ['Received', <Moment at={request.created_at} />],
@@ -71,8 +71,8 @@ function Details({ request, changed }: { readonly request: RequestPage; readonly
             of={[
               ['Requester', request.requester],
               ['Authenticated by', request.method],
-              ['Issuer of its certificate', request.requester_issuer],
-              ['Names in its certificate', <Names of={request.requester_sans} />],
+              ['Certificate issuer', request.requester_issuer],
+              ['Certificate names', <Names of={request.requester_sans} />],
               [
                 'Device',
                 request.device !== null && <a href={link(['devices', 'id', request.device])}>{request.device}</a>,
@@ -84,8 +84,8 @@ function Details({ request, changed }: { readonly request: RequestPage; readonly
           <Facts
             of={[
               ['State', <Badge of={request.status} />],
-              ['By', <Names of={request.decided_by} />],
-              ['When', <Moment at={request.decided_at} />],
+              ['Decided by', <Names of={request.decided_by} />],
+              ['Decided', <Moment at={request.decided_at} />],
               ['Reason', request.reason],
               [
                 'Certificate',
@@ -93,7 +93,10 @@ function Details({ request, changed }: { readonly request: RequestPage; readonly
                   <a href={link(['certificates', request.serial], { ca: request.ca })}>{request.serial}</a>
                 ),
               ],
-              request.ca_reference !== null && ['At the CA', `${request.ca_reference}: its agents decide there`],
+              request.ca_reference !== null && [
+                'Upstream request',
+                `${request.ca_reference}. The agents of that CA decide.`,
+              ],
             ]}
           />
         </Panel>
@@ -128,7 +131,7 @@ function Approve({ request, onClose, done }: DecisionProps) {
       <p>
         <strong>{request.requester}</strong> gets a certificate of <strong>{request.ca}</strong> for{' '}
         <strong>{request.subject === '' ? 'no subject' : request.subject}</strong> at its next request. If the CA
-        requires several approvals, yours is one of them.
+        requires more approvals, other administrators must approve, too.
       </p>
       {request.sans.length > 0 && (
         <>

@@ -8,10 +8,10 @@ import { RequestDetails } from './request.tsx';
 
 const FILTERS: readonly Filter[] = [
   { name: 'search', label: 'Request', placeholder: 'a part of a name, or the ID' },
-  { name: 'requester', label: 'Requester', placeholder: 'the whole' },
+  { name: 'requester', label: 'Requester', placeholder: 'exact' },
   { name: 'status', label: 'State', options: ['pending', 'approved', 'issued', 'rejected', 'failed', 'expired'] },
   { name: 'ca', label: 'CA', kind: 'label' },
-  { name: 'device', label: 'Device', placeholder: 'the whole ID' },
+  { name: 'device', label: 'Device', placeholder: 'exact ID' },
 ];
 
 const COLUMNS: readonly Column<QueuedRequest>[] = [
@@ -37,7 +37,7 @@ export function Requests({ id }: { readonly id: string | undefined }) {
   const { query } = route.value;
   return (
     <>
-      <Heading title="Requests" lead="Requests that wait for approval, and their results.">
+      <Heading title="Requests" lead="Requests that need approval, and the decisions.">
         <a class="button" href={link(['requests'], { status: 'pending' })}>
           Pending only
         </a>

@@ -9,14 +9,14 @@ import { timeZone } from '../preferences.ts';
 
 const REASONS: readonly (readonly [name: string, words: string])[] = [
   ['unspecified', 'no reason'],
-  ['keyCompromise', 'others may have the key'],
+  ['keyCompromise', 'the key may be compromised'],
   ['superseded', 'a newer certificate replaces it'],
   ['cessationOfOperation', 'the device is no longer used'],
-  ['affiliationChanged', 'its name is no longer right'],
-  ['privilegeWithdrawn', 'it lost the right to the certificate'],
+  ['affiliationChanged', 'the name is no longer correct'],
+  ['privilegeWithdrawn', 'the device may no longer have a certificate'],
   ['certificateHold', 'on hold until it is released'],
-  ['cACompromise', 'others may have the key of the CA'],
-  ['aACompromise', 'others may have the key of the attribute authority'],
+  ['cACompromise', 'the key of the CA may be compromised'],
+  ['aACompromise', 'the key of the attribute authority may be compromised'],
 ];
 
 interface ReasonProps {
@@ -57,7 +57,7 @@ export function ReleaseCertificate({ certificate: { serial, ca, subject }, onClo
   return (
     <Confirm title="Release this certificate?" verb="Release the certificate" onClose={onClose} run={run}>
       <p>
-        The certificate of <strong>{subject === '' ? 'no subject' : subject}</strong> is valid again at once.
+        The certificate of <strong>{subject === '' ? 'no subject' : subject}</strong> becomes valid again immediately.
       </p>
     </Confirm>
   );
@@ -80,8 +80,7 @@ export function RevokeCertificate({ certificate, onClose, done }: RevokeProps) {
     <Confirm title="Revoke this certificate?" verb="Revoke the certificate" danger onClose={onClose} run={run}>
       <p>
         The certificate of <strong>{subject === '' ? 'no subject' : subject}</strong> (serial number{' '}
-        <code>{serial}</code>) authenticates nobody from now on and will be in the CA’s next CRL. Only a hold can be
-        reversed.
+        <code>{serial}</code>) can no longer authenticate, and will be in the CA’s next CRL. You can undo only a hold.
       </p>
       <ReasonField reason={reason} choose={setReason} />
       <Field label="Invalid since" name="since" hint="If known: the day since when the key may be compromised.">

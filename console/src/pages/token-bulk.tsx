@@ -2,11 +2,11 @@ import { link } from '../router.ts';
 import { Heading } from '../ui/bits.tsx';
 import { CsvImport } from '../ui/import.tsx';
 
-/** A token for each line of a CSV. */
+/** Creates a token for each row of a CSV file. */
 export function BulkTokens() {
   return (
     <>
-      <Heading title="Many tokens" lead="A row for each device. Only the results show the tokens.">
+      <Heading title="Import tokens" lead="One row for each device. Only the results show the tokens.">
         <a class="button" href={link(['tokens'])}>
           Back
         </a>
@@ -23,7 +23,7 @@ export function BulkTokens() {
             required. At most 10,000 rows.
           </>
         }
-        warning="Each token gives a certificate to its holder. They are shown once: save the results before you leave the page."
+        warning="The holder of a token can get a certificate. Save the results before you leave the page: they show the tokens only once."
         hidden={['token', 'id', 'uses', 'status']}
       />
     </>

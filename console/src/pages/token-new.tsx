@@ -12,7 +12,7 @@ import { qrText, readyLines } from '../../../src/ready-lines.ts';
 import { estAddress, saveEstAddress, shownEstUrl } from '../est-address.ts';
 
 interface NewTokenProps {
-  /** For a device: its ID and its label. */
+  /** The client ID. A device gives its own ID. */
   readonly client?: string;
   readonly ca?: string;
   readonly onClose?: () => void;
@@ -51,7 +51,7 @@ function TokenForm({ client, ca: label, onClose, made }: TokenFormProps) {
   };
   return (
     <>
-      <Heading title="New token" lead="Only the next page shows it." />
+      <Heading title="New token" lead="Only the next page shows the token." />
       <form class="form panel" onSubmit={submitted((form) => void submit(form))}>
         <Field
           label="Client ID"
@@ -73,7 +73,7 @@ function TokenForm({ client, ca: label, onClose, made }: TokenFormProps) {
           )}
         </Field>
         <div class="row">
-          <Field label="Certificates" name="max_uses" hint="How many it can be used for.">
+          <Field label="Certificates" name="max_uses" hint="How many the token can get.">
             {(attributes) => <input {...attributes} type="number" min={1} max={1000000} placeholder="as configured" />}
           </Field>
           <Field label="Days" name="days" hint="Until it expires.">
@@ -120,7 +120,7 @@ function MadeToken({ token, ca, another, onClose }: MadeTokenProps) {
   const lines = readyLines(enrollment);
   return (
     <>
-      <Heading title={`Token for ${token.client_id}`} lead="Copy it now. No other page shows it.">
+      <Heading title={`Token for ${token.client_id}`} lead="Copy it now. You cannot view it again.">
         <button type="button" onClick={another}>
           New token
         </button>
@@ -145,7 +145,7 @@ function MadeToken({ token, ca, another, onClose }: MadeTokenProps) {
         </Panel>
       </div>
       <Panel title="Commands">
-        <Field label="EST server" name="address" hint="Where devices reach it.">
+        <Field label="EST server" name="address" hint="The address that devices use.">
           {(attributes) => (
             <input
               {...attributes}

@@ -1,4 +1,4 @@
-/** One-time passwords: the list, and creating one. */
+/** One-time passwords: the list, and the forms to create them. */
 import { useState } from 'preact/hooks';
 import { adminPath, order } from '../api/client.ts';
 import type { Token } from '../api/types.ts';
@@ -13,7 +13,7 @@ import { NewToken } from './token-new.tsx';
 
 const FILTERS: readonly Filter[] = [
   { name: 'search', label: 'Client', placeholder: 'a part of the client ID' },
-  { name: 'client_id', label: 'Client ID', placeholder: 'the whole' },
+  { name: 'client_id', label: 'Client ID', placeholder: 'exact' },
   { name: 'status', label: 'State', options: ['active', 'consumed', 'expired', 'revoked'] },
 ];
 
@@ -54,7 +54,7 @@ function TokenList() {
     <>
       <Heading title="Tokens" lead="One-time passwords with which devices request their first certificate.">
         <a class="button" href={link(['tokens', 'bulk'])}>
-          Many at once
+          Import
         </a>
         <a class="button primary" href={link(['tokens', 'new'])}>
           New token
@@ -85,8 +85,8 @@ function TokenList() {
           }}
         >
           <p>
-            The token of <strong>{revoking.client_id}</strong> gets no more certificates. You cannot undo this.
-            Certificates that it has already got stay valid.
+            The token of <strong>{revoking.client_id}</strong> can get no more certificates. You cannot undo this.
+            Certificates that were issued with it stay valid.
           </p>
         </Confirm>
       )}

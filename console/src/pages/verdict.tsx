@@ -8,7 +8,7 @@ import { Show } from '../ui/states.tsx';
 
 const WORDS: Readonly<Record<Verdict['verdict'], string>> = {
   issue: 'A certificate would be issued.',
-  queue: 'It would wait for an approval.',
+  queue: 'It would need an approval.',
   refuse: 'It would be rejected.',
 };
 
@@ -16,7 +16,7 @@ export function VerdictFacts({ of, words = WORDS[of.verdict] }: { readonly of: V
   return (
     <>
       <p>
-        <Badge of={of.verdict} /> {words}
+        <Badge of={of.verdict === 'refuse' ? 'rejected' : of.verdict} /> {words}
       </p>
       <Facts
         of={[
@@ -31,7 +31,7 @@ export function VerdictFacts({ of, words = WORDS[of.verdict] }: { readonly of: V
   );
 }
 
-/** For any requester, who was authenticated before the request was queued. */
+/** The server authenticated the requester before it queued the request. */
 export function RequestVerdict({ request: { id, status } }: { readonly request: RequestPage }) {
   const { loaded, again } = useLoad(`verdict ${id} ${status}`, (signal) =>
     call<RequestVerdictRecord>(adminPath('requests', id, 'check'), { signal }),
@@ -44,8 +44,8 @@ export function RequestVerdict({ request: { id, status } }: { readonly request: 
           <Badge of="unknown" /> The result is known only at the next request of the device.
         </p>
         <p class="fine">
-          {sentence(loaded.error.message)} It passed all checks when it arrived, and is checked again before it is
-          signed.
+          {sentence(loaded.error.message)} The request passed all checks when it arrived. The server checks it again
+          before it signs.
         </p>
       </Panel>
     );

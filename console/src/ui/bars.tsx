@@ -1,4 +1,4 @@
-/** Counts as bars. Each has the number that the list behind its link has. */
+/** Counts as bars. The list behind a link has as many records as its bar shows. */
 
 interface BarsProps {
   readonly of: readonly {

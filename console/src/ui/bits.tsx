@@ -1,4 +1,4 @@
-/** The small words of the console: a state, a name, a fact. */
+/** Small components: badges, facts, panels, headings. */
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 
@@ -8,7 +8,7 @@ const GOOD = new Set(['valid', 'active', 'issued', 'success', 'ok', 'issue', 'en
 const WAITING = new Set(['pending', 'approved', 'queue', 'degraded', 'overdue']);
 const BAD = new Set(['revoked', 'rejected', 'failed', 'failure', 'down', 'refuse', 'disabled', 'failing']);
 
-/** A state, said in a word and underlined by a color. */
+/** A state as a word, with a color. */
 export function Badge({ of }: { readonly of: string }) {
   const kind = GOOD.has(of) ? 'good' : WAITING.has(of) ? 'waiting' : BAD.has(of) ? 'bad' : 'plain';
   return <span class={`badge ${kind}`}>{of}</span>;
@@ -27,7 +27,7 @@ export function Names({ of }: { readonly of: readonly string[] }) {
 
 export type Fact = readonly [name: string, value: ComponentChildren] | false;
 
-/** What is known of a thing. */
+/** Names and values as a list. */
 export function Facts({ of }: { readonly of: readonly Fact[] }) {
   return (
     <dl class="facts">
@@ -83,7 +83,7 @@ export function Heading({
   );
 }
 
-/** A line to take away. */
+/** Text with a button that copies it. */
 export function CopyLine({
   label,
   text,
@@ -114,7 +114,7 @@ export function CopyLine({
   );
 }
 
-/** Hands the browser a file. */
+/** Downloads a file that the page made. */
 export function saveFile(name: string, type: string, content: BlobPart): void {
   const url = URL.createObjectURL(new Blob([content], { type }));
   const anchor = document.createElement('a');

@@ -9,15 +9,15 @@ export interface Series {
 
 interface ChartProps {
   readonly title: string;
-  /** What each interval is called in full. */
+  /** The full name of each interval. */
   readonly names: readonly string[];
-  /** What is below it; empty: nothing. */
+  /** The text below each interval; it may be empty. */
   readonly ticks: readonly string[];
   readonly series: readonly Series[];
 }
 
 const HEIGHT = 100;
-/** Of the width of an interval. */
+/** Gap as a part of an interval's width. */
 const GAP = 0.12;
 
 export function Chart({ title, names, ticks, series }: ChartProps) {

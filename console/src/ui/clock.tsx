@@ -1,9 +1,9 @@
-/** Times as the user wants them: near ones as a distance or all of them exactly, in the chosen zone. */
+/** Times in the style and the zone that the user chose. */
 import { signal } from '@preact/signals';
 import { timeStyle, timeZone } from '../preferences.ts';
 import { ago, exactTime, shortTime } from './time.ts';
 
-/** The time of the last look at the clock; distances are as old as this. */
+/** Updated every 30 seconds, so that relative times stay right. */
 const now = signal(Date.now());
 setInterval(() => {
   now.value = Date.now();
@@ -14,7 +14,7 @@ interface TimeProps {
   readonly empty?: string;
 }
 
-/** A moment, in the form that the user has chosen; the other one on hovering. */
+/** A time in the chosen style. Hovering shows the other style. */
 export function Time({ at, empty = '—' }: TimeProps) {
   if (at === null || at === undefined) return <span class="fine">{empty}</span>;
   const isNear = timeStyle.value === 'relative';
@@ -26,7 +26,7 @@ export function Time({ at, empty = '—' }: TimeProps) {
   );
 }
 
-/** A moment, exactly and as a distance. */
+/** A time, absolute and relative. */
 export function Moment({ at, empty = '—' }: TimeProps) {
   if (at === null || at === undefined) return <span class="fine">{empty}</span>;
   return (

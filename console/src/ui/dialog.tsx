@@ -1,4 +1,4 @@
-/** A question before something changes: what will be done, and the button that does it. */
+/** A dialog, and the confirmation before a change. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { toApiError, type ApiError } from '../api/client.ts';
@@ -25,10 +25,10 @@ export function Dialog({ title, onClose, children }: DialogProps) {
 
 interface ConfirmProps {
   readonly title: string;
-  /** The button's word: what it does. */
+  /** The text of the button. */
   readonly verb: string;
   readonly danger?: boolean;
-  /** Nothing to do. */
+  /** Disables the button because there is nothing to do. */
   readonly disabled?: boolean;
   readonly run: () => Promise<void>;
   readonly onClose: () => void;

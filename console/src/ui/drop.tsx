@@ -1,11 +1,11 @@
-/** A button that opens a panel below it, and closes it when the user is done. */
+/** A button that opens a panel below it. Escape, or a click or focus elsewhere, closes the panel. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 interface DropProps {
   readonly label: ComponentChildren;
   readonly children: ComponentChildren;
-  /** Where the panel is: below the left end of the button, or its right end. */
+  /** Aligns the panel with the right end of the button. */
   readonly end?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** What happens on the server while a page is open. */
+/** Events of the server, for open pages. */
 import { useEffect, useRef } from 'preact/hooks';
 import { signal } from '@preact/signals';
 
@@ -8,12 +8,12 @@ const listeners = new Set<Listener>();
 /** Whether the event stream is connected. */
 export const isLive = signal(false);
 
-/** Receives each server event, by type. */
-export function tell(type: string): void {
+/** Passes a server event to the open pages. */
+export function publish(type: string): void {
   for (const listener of listeners) listener(type);
 }
 
-/** Calls back, soon after and once for many, when events of these types came; a type may end in `*`. */
+/** Calls back once after events of these types. It waits 400 ms for further events. A type may end in `*`. */
 export function useEvents(types: readonly string[], changed: () => void): void {
   const latest = useRef(changed);
   latest.current = changed;

@@ -1,4 +1,4 @@
-/** Fields with their labels, and the filters of a list, which are part of its link. */
+/** Form fields, and the filters of a list. The link of the page contains the filters. */
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 import { timeZone } from '../preferences.ts';
@@ -34,13 +34,13 @@ export function Field({ label, name, hint, children }: FieldProps) {
   );
 }
 
-/** What a form's field holds. */
+/** The trimmed value of a form field. */
 export function valueOf(form: HTMLFormElement, name: string): string {
   const value = new FormData(form).get(name);
   return typeof value === 'string' ? value.trim() : '';
 }
 
-/** Takes a form's submission and hands over the form. */
+/** Handles the submission of a form. */
 export const submitted =
   (run: (form: HTMLFormElement) => void) =>
   (event: Event): void => {
@@ -51,7 +51,7 @@ export const submitted =
 export interface Filter {
   readonly name: string;
   readonly label: string;
-  /** One of these, or of values with words for them. Absent: any text, a date, or a label of the server. */
+  /** The choices, with words for a value if it needs them. Absent: any text, a date, or a label of the server. */
   readonly options?: readonly (string | readonly [value: string, words: string])[];
   readonly kind?: 'date' | 'label';
   readonly placeholder?: string;
@@ -59,7 +59,7 @@ export interface Filter {
 
 type Choice = readonly [value: string, words: string];
 
-/** What a filter offers to choose from; undefined: it takes any text. */
+/** The choices of a filter; undefined if it takes any text. */
 function choicesOf({ options, kind }: Filter, now: string): readonly Choice[] | undefined {
   const offered = kind === 'label' ? labels.value : options;
   if (offered === undefined) return undefined;
@@ -68,8 +68,15 @@ function choicesOf({ options, kind }: Filter, now: string): readonly Choice[] | 
   return isKnown ? choices : [...choices, [now, now]];
 }
 
-/** In one line: the first field is the search, and choices are next to it. The others are behind a button, and chips show what they say. */
-export function Filters({ of, search }: { readonly of: readonly Filter[]; readonly search: string }) {
+/** One line has the search and the choices. The other filters are behind a button. The next line has chips for them, and the tools. */
+interface FiltersProps {
+  readonly of: readonly Filter[];
+  readonly search: string;
+  /** Buttons for all records that match the filters. */
+  readonly tools?: ComponentChildren;
+}
+
+export function Filters({ of, search, tools = false }: FiltersProps) {
   const { path, query } = route.value;
   const read = (form: HTMLFormElement) =>
     setQuery(
@@ -106,13 +113,11 @@ export function Filters({ of, search }: { readonly of: readonly Filter[]; readon
         <Drop label={active.length === 0 ? 'Filters' : `Filters (${active.length})`}>
           <div class="drop-fields">
             {behind.map(one)}
-            <button type="submit" class="primary">
-              Apply
-            </button>
+            <button type="submit">Apply</button>
           </div>
         </Drop>
       )}
-      {of.some(({ name }) => query[name] !== undefined) && (
+      {(tools !== false || of.some(({ name }) => query[name] !== undefined)) && (
         <div class="chips">
           {active.map((filter) => (
             <Chip key={filter.name} filter={filter} value={query[filter.name] ?? ''} />
@@ -120,6 +125,7 @@ export function Filters({ of, search }: { readonly of: readonly Filter[]; readon
           <button type="button" class="quiet" onClick={() => go(path)}>
             Clear
           </button>
+          {tools}
         </div>
       )}
     </form>

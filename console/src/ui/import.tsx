@@ -1,4 +1,4 @@
-/** Imports a CSV: the server checks every row as soon as the file is there, the user starts the import, and each row gets a result. */
+/** Imports a CSV file. The server checks every row first. The user starts the import, and each row gets a result. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { text, toApiError, type Query } from '../api/client.ts';
@@ -14,11 +14,11 @@ interface ImportProps {
   /** The first line of the file. */
   readonly example: string;
   readonly hint: ComponentChildren;
-  /** What is imported, in the singular. */
+  /** The imported thing, in the singular. */
   readonly thing: string;
   /** The column that names it. */
   readonly name: string;
-  /** Of the results. */
+  /** The name of the results file. */
   readonly file: string;
   readonly warning: ComponentChildren;
   /** Columns of the results that the page does not show. */
@@ -27,7 +27,7 @@ interface ImportProps {
 
 const SHOWN = 20;
 const REJECTED_SHOWN = 1000;
-/** Milliseconds after a change. */
+/** Milliseconds between a change and its check. */
 const DELAY = 400;
 
 type Checked =

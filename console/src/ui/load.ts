@@ -1,4 +1,4 @@
-/** What a page shows of the API: loading, there, or failed; asked again when something happened. */
+/** Loads data of the API for a page, and reloads it on demand. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { toApiError, type ApiError } from '../api/client.ts';
 
@@ -8,9 +8,9 @@ export type Loaded<T> =
   | { readonly state: 'ready'; readonly value: T };
 
 /**
- * Asks once for each key, and again when `again` is called: what is shown meanwhile stays.
+ * Loads once per key, and again when `again` is called. The old value stays until the new one is there.
  *
- * @param key of what is asked for; another one is another question
+ * @param key Identifies the data. A new key starts a new load.
  */
 export function useLoad<T>(
   key: string,

@@ -3,15 +3,15 @@ import { caller, rolesInWords } from '../session.ts';
 import { Heading } from './bits.tsx';
 import { Empty } from './states.tsx';
 
-/** In the place of a page that the caller's roles do not lead to; the API would refuse what is on it, too. */
+/** Replaces a page that the caller's roles do not allow. The API rejects the calls of that page, too. */
 export function NotForRole({ title, roles }: { readonly title: string; readonly roles: readonly Role[] }) {
   const now = caller.value;
   return (
     <>
       <Heading title={title} />
-      <Empty title="This page is not for your role">
-        It needs the role {[...roles, 'admin'].join(' or ')}. You have{' '}
-        {now.state === 'in' ? rolesInWords(now.session) : 'no role'}. The server configuration assigns roles.
+      <Empty title="Your role does not allow this page">
+        You need the role {[...roles, 'admin'].join(' or ')}. Your roles:{' '}
+        {now.state === 'in' ? rolesInWords(now.session) : 'none'}. The server configuration assigns roles.
       </Empty>
     </>
   );

@@ -1,4 +1,4 @@
-/** One line that says what was done; read out, and gone after a while. */
+/** Messages about finished actions. Screen readers read them, and they disappear after six seconds. */
 import { signal } from '@preact/signals';
 
 interface Notice {

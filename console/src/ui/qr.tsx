@@ -1,4 +1,4 @@
-/** A QR code, drawn: no picture is loaded, nothing leaves the page. */
+/** Draws a QR code in the page: the secret in it leaves the browser nowhere. */
 import { useEffect, useState } from 'preact/hooks';
 
 export function QrCode({ text, title }: { readonly text: string; readonly title: string }) {

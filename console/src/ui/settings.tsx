@@ -1,4 +1,4 @@
-/** How this browser shows times. */
+/** Settings for times, kept in this browser. */
 import { signal } from '@preact/signals';
 import { ownZone, timeStyle, timeZone, type TimeStyle } from '../preferences.ts';
 import { Dialog } from './dialog.tsx';

@@ -18,7 +18,7 @@ export function Loading({ lines = 5 }: { readonly lines?: number }) {
 export function Problem({ error, again }: { readonly error: ApiError; readonly again?: () => void }) {
   return (
     <div class="state problem" role="alert">
-      <h2>{TITLES[error.status] ?? 'The call failed'}</h2>
+      <h2>{TITLES[error.status] ?? 'The request failed'}</h2>
       <p>{error.message}</p>
       <p class="fine">
         <code>{error.code}</code>
@@ -40,7 +40,7 @@ export function Problem({ error, again }: { readonly error: ApiError; readonly a
 
 const TITLES: Readonly<Record<number, string | undefined>> = {
   0: 'The server cannot be reached',
-  403: 'This is not for your role',
+  403: 'Your role does not allow this',
   404: 'Not found',
   503: 'The server is temporarily unavailable',
 };

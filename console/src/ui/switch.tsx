@@ -7,7 +7,7 @@ interface SwitchProps<T extends string> {
   readonly value: Signal<T>;
 }
 
-/** One of a few values, side by side. */
+/** A choice between a few values. */
 export function Switch<T extends string>({ name, legend, of, value }: SwitchProps<T>) {
   return (
     <fieldset class="switch">

@@ -1,4 +1,4 @@
-/** Lists of the API: filters, the columns that the user chooses, a page of records, and more by the cursor. */
+/** Lists of the API with filters, chosen columns, and paging by cursor. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { call, text, toApiError, type ApiError, type Query } from '../api/client.ts';
@@ -15,7 +15,7 @@ import { Empty, Problem, Show } from './states.tsx';
 export interface Column<T> {
   readonly head: string;
   readonly cell: (item: T) => ComponentChildren;
-  /** `name`: takes the room that is left, and is cut off. `status`: in the corner of a card. `tools`: buttons, without a label there. */
+  /** `name`: takes the remaining width, and is truncated. `status`: in the corner of a card. `tools`: buttons, without a label on a card. */
   readonly kind?: 'number' | 'name' | 'status' | 'tools';
   /** Not on a card. */
   readonly wide?: boolean;
@@ -30,7 +30,7 @@ interface TableProps<T> {
   readonly id: (item: T) => string;
 }
 
-/** One line for each item, a card on a phone. Hovering shows text that is cut off, and the row with the focus unfolds. */
+/** One line per item, or a card on a phone. Hovering shows truncated text, and the focused row unfolds. */
 export function Table<T>({ caption, columns: all, items, id }: TableProps<T>) {
   const columns = shownColumns(caption, all);
   return (
@@ -75,29 +75,29 @@ interface ListProps<T> extends Omit<TableProps<T>, 'items'> {
   readonly query: Query;
   readonly empty: ComponentChildren;
   readonly filters?: readonly Filter[];
-  /** Further buttons next to the filters. */
+  /** Buttons for all records that match the filters. */
   readonly tools?: ComponentChildren;
-  /** The file of the whole selection; absent where the API has no table of it. */
+  /** The name of the CSV export; absent if the API has none. */
   readonly file?: string;
-  /** Changes when the list was changed here. */
+  /** A new number reloads the list. */
   readonly version?: number;
-  /** What of the server's events changes this list. */
+  /** Event types that change this list. */
   readonly events?: readonly string[];
 }
 
 const PAGE = 50;
-/** Pages without a match before the user is asked whether to continue. */
-const PATIENCE = 20;
+/** Pages without a match after which the user decides whether to continue. */
+const EMPTY_PAGES = 20;
 
-/** A page looks through so many rows and no more: where it found nothing among them, the next ones are looked through. */
+/** The server limits the rows that it reads per page. If a page has no match, this continues with the next one. */
 export async function pageOf<T>(path: string, query: Query, signal?: AbortSignal): Promise<Page<T>> {
   let page = await call<Page<T>>(path, { query: { limit: PAGE, ...query }, signal });
-  for (let n = 1; n < PATIENCE && page.items.length === 0 && page.next_cursor !== null; n++)
+  for (let n = 1; n < EMPTY_PAGES && page.items.length === 0 && page.next_cursor !== null; n++)
     page = await call<Page<T>>(path, { query: { limit: PAGE, ...query, cursor: page.next_cursor }, signal });
   return page;
 }
 
-/** A list with its filters, its first page, a button for the next, and the whole of it as a file. */
+/** A list with filters, a button for the next page, and a CSV export. */
 export function RecordList<T>({
   path,
   query,
@@ -135,9 +135,8 @@ export function RecordList<T>({
   return (
     <>
       <div class="list-bar">
-        {filters !== undefined && <Filters of={filters} search={table.caption} />}
+        {filters !== undefined && <Filters of={filters} search={table.caption} tools={tools} />}
         <div class="list-tools">
-          {tools}
           <ColumnChooser list={table.caption} columns={columns} />
           {file !== undefined && <Export path={path} query={query} file={file} />}
         </div>
@@ -146,7 +145,7 @@ export function RecordList<T>({
         {(first) => {
           const items = [...first.items, ...(more?.items ?? [])];
           const cursor = more === undefined ? first.next_cursor : more.next_cursor;
-          if (items.length === 0 && cursor === null) return <Empty title="Nothing here">{empty}</Empty>;
+          if (items.length === 0 && cursor === null) return <Empty title="No records">{empty}</Empty>;
           return (
             <>
               {items.length > 0 && <Table {...table} columns={columns} items={items} />}
@@ -218,7 +217,7 @@ function ColumnChooser<T>({ list, columns }: ChooserProps<T>) {
   );
 }
 
-/** Fetches the whole selection as CSV. */
+/** Downloads all matching records as CSV. */
 export function Export({ path, query, file }: { readonly path: string; readonly query: Query; readonly file: string }) {
   const [busy, setBusy] = useState(false);
   const save = async () => {

@@ -32,7 +32,7 @@ interface LabelFieldProps {
   readonly required?: boolean;
 }
 
-/** A label of the server. A caller whose role is limited to labels must choose one of them. */
+/** Selects a label of the server. A role that is limited to labels must choose one of them. */
 export function LabelField({ name, label, value = '', required = false }: LabelFieldProps) {
   const own = labelsOf('ra');
   const all = [...new Set([...(value === '' ? [] : [value]), ...(own ?? labels.value ?? [])])];

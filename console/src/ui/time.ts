@@ -1,4 +1,4 @@
-/** Times in words, and in a time zone. */
+/** Formats times, relative and in a time zone. */
 
 const DAY = 86_400_000;
 const STEPS: readonly (readonly [limit: number, size: number, unit: Intl.RelativeTimeFormatUnit])[] = [
@@ -49,10 +49,10 @@ export function exactTime(at: string, timeZone = 'UTC'): string {
   return `${localTime(at, timeZone)} ${zone.find(({ type }) => type === 'timeZoneName')?.value ?? timeZone}`;
 }
 
-/** To the minute, as a table shows it: `2026-11-22 12:00`. */
+/** To the minute, for tables: `2026-11-22 12:00`. */
 export const shortTime = (at: string, timeZone = 'UTC'): string => localTime(at, timeZone).slice(0, 16);
 
-/** What a date field holds, as the API takes it: the beginning of that day in a zone. */
+/** Converts a date field to a time for the API: the start of that day in a zone. */
 export function startOfDay(date: string, timeZone = 'UTC'): string | undefined {
   const day = Date.parse(`${date}T00:00:00Z`);
   if (Number.isNaN(day)) return undefined;
@@ -61,6 +61,6 @@ export function startOfDay(date: string, timeZone = 'UTC'): string | undefined {
   return new Date(day - ahead(day - ahead(day))).toISOString().replace('.000Z', 'Z');
 }
 
-/** The API's time as a date field holds it. */
+/** Converts a time of the API to a date field. */
 export const dateOf = (at: string | undefined, timeZone = 'UTC'): string =>
   at === undefined ? '' : localTime(at, timeZone).slice(0, 10);

@@ -1,4 +1,4 @@
-/** What a certificate says, for people. */
+/** Reads a certificate for display. */
 import { characters, fromPem, hex, oid, readAll, within, type Element } from './der.ts';
 import { readExtension, type Extension } from './extensions.ts';
 import { distinguishedName } from './names.ts';
@@ -43,7 +43,7 @@ const word = (element: Element | undefined): string => {
   return ALGORITHMS[id] ?? id;
 };
 
-/** @returns undefined for what cannot be read */
+/** @returns undefined if the certificate is unreadable */
 export function readCertificate(pem: string): ReadCertificate | undefined {
   const [der] = fromPem(pem);
   if (der === undefined) return undefined;

@@ -1,14 +1,14 @@
-/** Reads DER (X.690) as far as showing a certificate needs. What is shown is never relied on. */
+/** Reads DER (X.690) for display only. No decision depends on it. */
 
 export interface Element {
   /** The identifier octet. */
   readonly tag: number;
   readonly content: Uint8Array;
-  /** All of it, its head included. */
+  /** The element with its header. */
   readonly raw: Uint8Array;
 }
 
-/** One element after the other. @throws RangeError for what is not DER */
+/** Reads consecutive elements. @throws RangeError if they are not DER */
 export function readAll(bytes: Uint8Array): Element[] {
   const elements: Element[] = [];
   for (let at = 0; at < bytes.length;) {

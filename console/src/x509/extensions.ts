@@ -1,4 +1,4 @@
-/** Extensions read out. */
+/** Describes extensions. */
 import { hex, oid, readAll, within, type Element } from './der.ts';
 import { generalName } from './names.ts';
 
@@ -45,8 +45,8 @@ const keyUsage: Reader = ({ content }) =>
 
 const basicConstraints: Reader = (value) => {
   const [isCa, path] = within(value);
-  if (isCa?.tag !== 1 || isCa.content[0] === 0) return ['no CA'];
-  return ['a CA', ...(path === undefined ? [] : [`at most ${Number(`0x${hex(path.content)}`)} CAs below it`])];
+  if (isCa?.tag !== 1 || isCa.content[0] === 0) return ['not a CA'];
+  return ['CA', ...(path === undefined ? [] : [`at most ${Number(`0x${hex(path.content)}`)} CAs below it`])];
 };
 
 const authorityKey: Reader = (value) =>
@@ -79,7 +79,7 @@ const KNOWN: Readonly<Record<string, readonly [name: string, read: Reader] | und
   '2.5.29.35': ['Authority key identifier', authorityKey],
   '2.5.29.37': ['Extended key usage', (value) => within(value).map((id) => PURPOSES[oid(id)] ?? oid(id))],
   '1.3.6.1.5.5.7.1.1': ['Authority information access', authorityAccess],
-  '1.3.6.1.5.5.7.48.1.5': ['OCSP no check', () => ['its status is not asked for']],
+  '1.3.6.1.5.5.7.48.1.5': ['OCSP no check', () => ['clients do not check its status']],
   '1.3.6.1.5.5.7.1.24': ['TLS features', () => ['a stapled OCSP response (must staple)']],
 };
 
@@ -99,7 +99,7 @@ function linesOf(value: Element, read: Reader | undefined): string[] {
     const [inner] = readAll(value.content);
     if (inner !== undefined && read !== undefined) return read(inner);
   } catch {
-    // Shown as it is.
+    // Unreadable content is shown as hex.
   }
   return [hex(value.content)];
 }

@@ -1,4 +1,4 @@
-/** Names and identifiers in words. */
+/** Formats names for display. */
 import { characters, hex, isText, oid, within, type Element } from './der.ts';
 
 const ATTRIBUTES: Readonly<Record<string, string | undefined>> = {
@@ -14,7 +14,7 @@ const ATTRIBUTES: Readonly<Record<string, string | undefined>> = {
   '1.2.840.113549.1.9.1': 'emailAddress',
 };
 
-/** A distinguished name, the last part first, as RFC 4514 writes it. */
+/** A distinguished name in the form of RFC 4514. */
 export function distinguishedName(name: Element | undefined): string {
   const parts = within(name).map((set) =>
     within(set)
@@ -35,7 +35,7 @@ function address(bytes: Uint8Array): string {
   return (hex(bytes).match(/.{4}/g) ?? []).map((group) => group.replace(/^0{1,3}/, '')).join(':');
 }
 
-/** A GeneralName, as records write it: `DNS:a`. */
+/** A GeneralName in the form of records: `DNS:a`. */
 export function generalName(name: Element): string {
   switch (name.tag & 0x1f) {
     case 0:

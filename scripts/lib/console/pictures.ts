@@ -29,7 +29,7 @@ interface PicturedPage {
 
 async function pagesOf(world: World, isEmpty: boolean): Promise<readonly PicturedPage[]> {
   if (isEmpty) return PAGES.filter(({ name }) => name !== 'device');
-  const certificate = await firstItem(world, '/admin/certificates?subject=press-1&status=valid');
+  const certificate = await firstItem(world, '/admin/certificates?requester=press-1&status=valid');
   const request = await firstItem(world, '/admin/requests?status=pending&requester=press-1');
   return [
     ...PAGES,
@@ -80,7 +80,7 @@ async function tour(world: World, folder: string): Promise<void> {
   await page.keyboard.press('Enter');
   await page.getByRole('img', { name: 'QR code with the token of kiln-3' }).waitFor();
   await takePicture(page, folder, 'tour-2-token');
-  const certificate = await firstItem(world, '/admin/certificates?subject=robot-3&status=valid');
+  const certificate = await firstItem(world, '/admin/certificates?requester=robot-3&status=valid');
   await window.go(`certificates/${certificate('serial')}?ca=${certificate('ca')}`);
   await takePicture(page, folder, 'tour-3-certificate');
   await page.getByRole('button', { name: 'Revoke …' }).click();
