@@ -82,7 +82,7 @@ describe.skipIf(!requires('chromium'))('single sign-on', () => {
     expect((await window.fetch('/admin/requests')).status).toBe(200);
     expect((await window.fetch('/admin/audit')).status).toBe(403);
     await window.go('audit');
-    await window.page.getByText('It needs the role auditor or admin. You have ra for lab.').waitFor();
+    await window.page.getByText('You need the role auditor or admin. Your roles: ra for lab.').waitFor();
     await window.go('tokens/new');
     await window.page.getByText('Your role is limited to lab.').waitFor();
     expect(await window.page.getByLabel('CA', { exact: true }).inputValue()).toBe('lab');
