@@ -108,7 +108,7 @@ test('contract: a CA without [ca.csrattrs] answers 204, with nothing in it', asy
   expect(answer.text).toBe('');
 });
 
-describe('contract: what csrattrs asks for, policy demands', () => {
+describe('what csrattrs asks for, policy demands', () => {
   test('a CSR with all of it is certified', async () => {
     const answer = await enroll(wanted);
     expect(answer.status, answer.text).toBe(200);

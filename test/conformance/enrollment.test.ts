@@ -354,7 +354,7 @@ describe('RFC 9110 §10.1.1: Expect: 100-continue', () => {
     ],
     ['no credentials', ['Content-Type: application/pkcs10', 'Content-Length: 10'], 'HTTP/1.1 401'],
   ])('%s is answered without inviting the body', async (_, headers, expected) => {
-    const text = await sendRaw(estuary.server.port('est'), { ca: estuary.root }, head(...headers), 5000);
+    const text = await sendRaw(estuary.server.port('est'), { ca: estuary.root }, head(...headers));
     expect(statusLines(text)).toEqual([expected]);
   });
 

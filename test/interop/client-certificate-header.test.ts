@@ -255,7 +255,6 @@ describe.skipIf(!requires('nginx', 'haproxy')).each(['nginx', 'haproxy'] as cons
       port,
       { ca: pemOf(proxyCa) },
       `POST /.well-known/est/simplereenroll HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/pkcs10\r\nClient-Cert: ${value()}\r\nConnection: close\r\nContent-Length: ${csr().length}\r\n\r\n${csr()}`,
-      5000,
     );
     expect(text).toMatch(/^HTTP\/1\.1 4(00|01|31) /);
   });
