@@ -23,7 +23,7 @@ describe.each([
 
   test('users and groups have numbers', () => {
     expect([system.userId('root'), system.groupId('root')]).toEqual([0, 0]);
-    expect(() => system.userId('nobody-there')).toThrow('"nobody-there" is not in /etc/passwd');
+    expect(() => system.userId('nobody-there')).toThrow('"nobody-there" does not exist in /etc/passwd');
   });
 
   test('a path is one word of a command line', async () => {
@@ -53,5 +53,5 @@ setInterval(() => undefined, 1000);`,
 });
 
 test('Windows: an owner is a configuration error, not a crash', () => {
-  expect(() => WINDOWS.userId('web')).toThrow('not available on Windows');
+  expect(() => WINDOWS.userId('web')).toThrow('have no effect on Windows');
 });
