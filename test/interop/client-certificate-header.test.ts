@@ -132,8 +132,9 @@ describe('the headers', () => {
   test('a folded header is refused', async () => {
     const socket = await openTls(estuary.server.port('est'), { ca: estuary.root, ...proxy });
     const folded = header(device.cert).replace(/^(.{40})/, '$1\r\n ');
+    const body = csr();
     socket.write(
-      `POST /.well-known/est/simplereenroll HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/pkcs10\r\nX-Forwarded-For: ${DEVICE}\r\nClient-Cert: ${folded}\r\nConnection: close\r\nContent-Length: ${csr().length}\r\n\r\n${csr()}`,
+      `POST /.well-known/est/simplereenroll HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/pkcs10\r\nX-Forwarded-For: ${DEVICE}\r\nClient-Cert: ${folded}\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     );
     let text = '';
     socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
@@ -251,14 +252,14 @@ describe.skipIf(!requires('nginx', 'haproxy')).each(['nginx', 'haproxy'] as cons
     ['folded', () => header(device.cert).replace(/^(.{40})/, '$1\r\n ')],
     ['oversized', () => `:${'AAAA'.repeat(12_000)}:`],
   ])('a header that is %s gains nothing', async (_, value) => {
+    // One request: two have signatures, and so lengths, that can differ.
+    const body = csr();
     const text = await sendRaw(
       port,
       { ca: pemOf(proxyCa) },
-      `POST /.well-known/est/simplereenroll HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/pkcs10\r\nClient-Cert: ${value()}\r\nConnection: close\r\nContent-Length: ${csr().length}\r\n\r\n${csr()}`,
-      3000,
+      `POST /.well-known/est/simplereenroll HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/pkcs10\r\nClient-Cert: ${value()}\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     );
-    // HAProxy sometimes leaves such a request without an answer.
-    expect(text).toMatch(/^(?:$|HTTP\/1\.1 4(?:00|01|31) )/);
+    expect(text).toMatch(/^HTTP\/1\.1 4(00|01|31) /);
   });
 
   test.each<[string, () => Record<string, string | string[]>]>([
