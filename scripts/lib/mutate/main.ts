@@ -34,6 +34,7 @@ const USAGE = `Usage: scripts/mutate [OPTION…] [FILE…]
 
   FILE             files of src to change (${RULES.join(' ')})
   --minutes N      ends after that time (60)
+  --decisions      tries no \`??\`, \`true\`, \`false\` and calls
   --tests PATTERN  the tests to run, in place of those for the folders; repeatable
   --list           prints what the report has, and tries nothing
 `;
@@ -43,6 +44,7 @@ const { values, positionals } = parseArgs({
   options: {
     minutes: { type: 'string', default: '60' },
     tests: { type: 'string', multiple: true, default: [] },
+    decisions: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -269,7 +271,11 @@ function testsOf(mutant: Tried, file: string, among: readonly string[] = tests, 
 }
 
 const alive = (of: readonly string[] = files): { mutant: Tried; file: string }[] =>
-  of.flatMap((file) => mutantsOf(file).flatMap((mutant) => (isDead(mutant) ? [] : [{ mutant, file }])));
+  of.flatMap((file) =>
+    mutantsOf(file).flatMap((mutant) => (isDead(mutant) || !isWanted(mutant) ? [] : [{ mutant, file }])),
+  );
+
+const isWanted = ({ kind }: Mutant): boolean => !values.decisions || kind === 'decision';
 
 /** Tries on a test file all mutants of some files that its tests reach, one after the other in one process. */
 async function tryTogether(test: string, runner: Runner, of: readonly string[], isFirst = false): Promise<void> {
@@ -374,7 +380,11 @@ async function tryAlone(mutant: Tried, file: string, runner: Runner): Promise<vo
 function mutantsOf(file: string): Tried[] {
   const text = read(file);
   const hash = sha1(text);
-  if (reports.get(file).hash !== hash) reports.set(file, { hash, mutants: [...mutate(file, text).mutants] });
+  // An earlier version of this script wrote no kinds.
+  if (reports.get(file).hash !== hash || reports.get(file).mutants[0]?.kind === undefined) {
+    const known = reports.get(file).hash === hash ? reports.get(file).mutants : [];
+    reports.set(file, { hash, mutants: mutate(file, text).mutants.map((mutant, n) => ({ ...known[n], ...mutant })) });
+  }
   return reports.get(file).mutants;
 }
 
@@ -392,14 +402,15 @@ async function run(): Promise<void> {
       const own = file.replace(/^src\//, 'test/').replace(/\.ts$/, '.test.ts');
       if (tests.includes(own)) await tryTogether(own, runner, [file]);
     }
+    // The compiler is faster than the other tests.
+    for (const { mutant, file } of alive()) if (Date.now() < until) rejectByTypes(file, mutant);
     const byTime = tests.toSorted((a, b) => reached.get(a).time - reached.get(b).time);
     for (const test of byTime) await tryTogether(test, runner, files, true);
     for (const test of byTime) await tryTogether(test, runner, files);
     for (const { mutant, file } of alive()) {
       if (Date.now() > until) return;
       if (reasonFor(file, mutant) !== undefined) continue;
-      rejectByTypes(file, mutant);
-      if (!isDead(mutant)) await tryAlone(mutant, file, runner);
+      await tryAlone(mutant, file, runner);
       if (!isDead(mutant)) mutant.status = mutant.passed === undefined ? 'not reached' : 'survived';
       if (resultOf(file, mutant) === 'open') console.log(inWords(file, mutant));
       reports.set(file, reports.get(file));
@@ -449,18 +460,24 @@ function explanations(): ReadonlyMap<string, string> {
 }
 const explained = explanations();
 
-function reasonFor(file: string, mutant: Mutant): string | undefined {
+/** The explanation that a mutant has. */
+function keyFor(file: string, mutant: Mutant): string | undefined {
   const change = `${file}: ${changeOf(mutant)}`;
-  const known = explained.get(change);
-  if (known !== undefined) return known;
-  const [, reason] = [...explained].find(([key]) => key.endsWith('…') && change.startsWith(key.slice(0, -1))) ?? [];
-  return reason;
+  if (explained.has(change)) return change;
+  return [...explained.keys()].find((key) => key.endsWith('…') && change.startsWith(key.slice(0, -1)));
 }
 
-const inWords = (file: string, mutant: Tried): string => `${file}:${mutant.line} ${mutant.status}: ${changeOf(mutant)}`;
+const reasonFor = (file: string, mutant: Mutant): string | undefined => explained.get(keyFor(file, mutant) ?? '');
+
+const inWords = (file: string, mutant: Tried): string =>
+  `${file}:${mutant.line} ${mutant.status ?? 'survived'} (${mutant.kind}): ${changeOf(mutant)}`;
 
 type Result = 'killed' | 'rejected' | 'explained' | 'open' | 'not run';
 const RESULTS: readonly Result[] = ['killed', 'rejected', 'explained', 'open', 'not run'];
+
+interface Counted extends Pick<Mutant, 'kind'> {
+  readonly result: Result;
+}
 
 function resultOf(file: string, mutant: Tried): Result {
   if (mutant.status === 'killed' || mutant.status === 'rejected') return mutant.status;
@@ -469,16 +486,23 @@ function resultOf(file: string, mutant: Tried): Result {
 }
 
 /** A row of the table in docs/internals/testing.md. */
-function row(name: string, results: readonly Result[]): string {
-  const counts = RESULTS.map((wanted) => results.filter((result) => result === wanted).length);
-  return `| ${[name, results.length, ...counts].join(' | ')} |`;
+function row(name: string, all: readonly Counted[]): string {
+  const decisions = all.filter(({ kind }) => kind === 'decision');
+  const count = (among: readonly Counted[], wanted: Result): number =>
+    among.filter(({ result }) => result === wanted).length;
+  const counts = [
+    ...[all.length, ...RESULTS.map((wanted) => count(all, wanted))],
+    ...[decisions.length, ...RESULTS.slice(2).map((wanted) => count(decisions, wanted))],
+  ];
+  return `| ${[name, ...counts].join(' | ')} |`;
 }
 
 function summary(): void {
-  console.log(`| File | Mutants | ${RESULTS.join(' | ')} |\n|---|${'--:|'.repeat(1 + RESULTS.length)}`);
+  const head = ['File', 'Mutants', ...RESULTS, 'decisions', ...RESULTS.slice(2)];
+  console.log(`| ${head.join(' | ')} |\n|---|${'--:|'.repeat(head.length - 1)}`);
   const all = files.map((file) => ({ file, mutants: mutantsOf(file) })).filter(({ mutants }) => mutants.length > 0);
-  const results = ({ file, mutants }: (typeof all)[number]): Result[] =>
-    mutants.map((mutant) => resultOf(file, mutant));
+  const results = ({ file, mutants }: (typeof all)[number]): Counted[] =>
+    mutants.map((mutant) => ({ kind: mutant.kind, result: resultOf(file, mutant) }));
   for (const one of all) console.log(row(`\`${one.file}\``, results(one)));
   console.log(row('all', all.flatMap(results)));
   if (!values.list) return;
@@ -490,6 +514,12 @@ function summary(): void {
       if (result === 'explained') reasons.push(reasonFor(file, mutant) ?? '');
     }
   for (const [reason, { length }] of Map.groupBy(reasons, (reason) => reason)) console.log(`${length}: ${reason}`);
+  const survivors = all.flatMap(({ file, mutants }) =>
+    mutants.filter((one) => !isDead(one)).map((one) => keyFor(file, one)),
+  );
+  for (const key of explained.keys())
+    if (files.some((file) => key.startsWith(`${file}: `)) && !survivors.includes(key))
+      console.log(`no longer survives: ${key}`);
 }
 
 if (!values.list) {

@@ -10,7 +10,11 @@ export interface Mutant {
   readonly to: number;
   readonly original: string;
   readonly replacement: string;
+  readonly kind: Kind;
 }
+
+/** `decision`: equality, logical and conditional operators, and quantifiers; `further`: `??`, `true`, `false` and calls. */
+export type Kind = 'decision' | 'further';
 
 export interface MutatedFile {
   readonly mutants: readonly Mutant[];
@@ -61,10 +65,7 @@ const isComparison = (node: ts.Node): node is ts.BinaryExpression =>
 function replacements(node: ts.Node, source: ts.SourceFile): string[] {
   if (ts.isParenthesizedExpression(node)) return [];
   const found = isLogical(node) ? ofLogical(node, source) : isDecision(node) ? constants(node) : [];
-  if (!isComparison(node.parent)) {
-    if (node.kind === SyntaxKind.TrueKeyword) found.push('false');
-    if (node.kind === SyntaxKind.FalseKeyword) found.push('true');
-  }
+  if (isLiteral(node) && !isComparison(node.parent)) found.push(String(node.kind === SyntaxKind.FalseKeyword));
   if (isComparison(node)) {
     const boundary = BOUNDARIES.get(node.operatorToken.kind);
     if (boundary !== undefined) found.push(`${node.left.getText(source)} ${boundary} ${node.right.getText(source)}`);
@@ -75,9 +76,18 @@ function replacements(node: ts.Node, source: ts.SourceFile): string[] {
   return [...new Set(found)];
 }
 
+const isLiteral = (node: ts.Node): boolean =>
+  node.kind === SyntaxKind.TrueKeyword || node.kind === SyntaxKind.FalseKeyword;
+
+const kindOf = (node: ts.Node): Kind =>
+  isLiteral(node) || ts.isStatement(node) || (isLogical(node) && isFallback(node)) ? 'further' : 'decision';
+
+const isFallback = ({ operatorToken }: ts.BinaryExpression): boolean =>
+  operatorToken.kind === SyntaxKind.QuestionQuestionToken;
+
 function ofLogical(node: ts.BinaryExpression, source: ts.SourceFile): string[] {
   const { left, right, operatorToken } = node;
-  if (operatorToken.kind === SyntaxKind.QuestionQuestionToken) return [left.getText(source), right.getText(source)];
+  if (isFallback(node)) return [left.getText(source), right.getText(source)];
   // A clause that is not known to be true or false is left out as a text.
   const isValue = (clause: ts.Node): boolean => !isLogical(bare(clause)) && !isDecision(bare(clause));
   const found = isValue(left) ? [right.getText(source)] : [];
@@ -104,7 +114,7 @@ const neutral = ({ operatorToken }: ts.BinaryExpression): 'true' | 'false' =>
 /** The chain of `&&` or `||` that an expression is a clause of. */
 function chainOf(node: ts.Node): ts.BinaryExpression | undefined {
   const parent = outer(node).parent;
-  return isLogical(parent) && parent.operatorToken.kind !== SyntaxKind.QuestionQuestionToken ? parent : undefined;
+  return isLogical(parent) && !isFallback(parent) ? parent : undefined;
 }
 
 /** Without parentheses. */
@@ -179,7 +189,8 @@ export function mutate(name: string, text: string): MutatedFile {
     const id = `${name}#${mutants.length + 1}`;
     const [from, to] = [node.getStart(source), node.getEnd()];
     const { line } = source.getLineAndCharacterOfPosition(from);
-    mutants.push({ id, line: line + 1, from, to, original: node.getText(source), replacement });
+    const original = node.getText(source);
+    mutants.push({ id, line: line + 1, from, to, original, replacement, kind: kindOf(node) });
     return `__mutant(${JSON.stringify(id)})`;
   };
 
