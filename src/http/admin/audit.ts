@@ -6,8 +6,8 @@ import { callerOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { readSerial } from './certificate-filter.ts';
 import { limited, rolesFor } from './labels.ts';
-import { answerList, listAnswer, listQuery } from './list.ts';
-import { errorResponses, oneOf, parseOptionalTimestamp, part, strictObject, Timestamp, whole } from './schemas.ts';
+import { listRoute } from './list.ts';
+import { oneOf, parseOptionalTimestamp, part, Timestamp, whole } from './schemas.ts';
 
 const type = oneOf(AUDIT_TYPES);
 
@@ -144,45 +144,34 @@ export const shownAuditItems = (records: readonly AuditRecord[], request: Fastif
 export const auditColumns: readonly string[] = Object.keys(AuditItem.properties);
 
 export function registerAudit(app: AdminApp, deps: AdminDependencies): void {
-  app.get(
-    '/admin/audit',
-    {
-      config: { access: ['auditor'], labels: 'records' },
-      schema: {
-        summary: 'List the audit records',
-        tags: ['audit'],
-        description: 'With `Accept: text/csv`, the whole selection as a table.',
-        querystring: strictObject({
-          since: Type.Optional(Timestamp('Records from this time on.')),
-          until: Type.Optional(Timestamp('Records up to this time.')),
-          type: Type.Optional(type),
-          subject: part('the subject'),
-          ca: whole('A label.'),
-          serial: Type.Optional(Type.String({ description: 'The complete serial number, hex.' })),
-          request_id: whole('The ID of a request.'),
-          ...listQuery,
-        }),
-        response: { 200: listAnswer(AuditItem, 'The order of the chain.'), ...errorResponses(400) },
-      },
+  listRoute(app, deps, {
+    call: 'GET /admin/audit',
+    access: ['auditor'],
+    labels: 'records',
+    summary: 'List the audit records',
+    filters: {
+      since: Type.Optional(Timestamp('Records from this time on.')),
+      until: Type.Optional(Timestamp('Records up to this time.')),
+      type: Type.Optional(type),
+      subject: part('the subject'),
+      ca: whole('A label.'),
+      serial: Type.Optional(Type.String({ description: 'The complete serial number, hex.' })),
+      request_id: whole('The ID of a request.'),
     },
-    (request, reply) => {
-      const { since, until, type: wanted, subject, ca, serial, request_id } = request.query;
+    item: AuditItem,
+    sorted: 'The order of the chain.',
+    page: (request) => {
+      const { since, until, serial, ...filters } = request.query;
       const selection = {
+        ...filters,
         since: parseOptionalTimestamp('since', since),
         until: parseOptionalTimestamp('until', until),
-        type: wanted,
-        subject,
-        ca,
         serial: serial === undefined ? undefined : readSerial(serial),
-        request_id,
       };
-      return answerList(request, reply, request.query, {
-        page: (page) => limited(deps, request).store.listAudit({ ...selection, ...page }),
-        record: auditItem,
-        header: auditColumns,
-      });
+      return (page) => limited(deps, request).store.listAudit({ ...selection, ...page });
     },
-  );
+    record: auditItem,
+  });
 }
 
 export const auditItem = (one: AuditRecord) => {

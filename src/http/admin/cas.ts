@@ -11,7 +11,8 @@ import { accessEvent } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health-monitor.ts';
 import { listQuery, pageOf, pageRequest } from './list.ts';
-import { errorResponses, formatTimestamp, listOf, nullable, oneOf, strictObject, Timestamp } from './schemas.ts';
+import { route } from './route.ts';
+import { formatTimestamp, listOf, nullable, oneOf, Timestamp } from './schemas.ts';
 
 const CaRecord = Type.Object(
   {
@@ -34,43 +35,28 @@ const CaRecord = Type.Object(
 
 /** `GET /admin/cas` and `GET /admin/cas/{label}`. */
 export function registerCas(app: AdminApp, deps: AdminDependencies, monitor: HealthMonitor): void {
-  app.get(
-    '/admin/cas',
-    {
-      config: { access: ['operator'] },
-      schema: {
-        summary: 'List the configured CAs and their further labels',
-        tags: ['cas'],
-        querystring: strictObject(listQuery),
-        response: {
-          200: listOf(
-            CaRecord,
-            'The order of the configuration, with further labels after their CA; `desc` reverses it.',
-          ),
-          ...errorResponses(400),
-        },
-      },
+  route(app, {
+    call: 'GET /admin/cas',
+    access: ['operator'],
+    summary: 'List the configured CAs and their further labels',
+    query: listQuery,
+    response: {
+      200: listOf(CaRecord, 'The order of the configuration, with further labels after their CA; `desc` reverses it.'),
     },
-    async (request) => {
+    handler: async (request) => {
       const page = pageOf(deps.cas.all, pageRequest(request.query));
       const items = await Promise.all(page.items.map((ca) => caRecord(ca, deps, monitor)));
       return { items, next_cursor: page.next_cursor };
     },
-  );
+  });
 
-  app.get(
-    '/admin/cas/:label',
-    {
-      config: { access: ['operator'] },
-      schema: {
-        summary: 'Get one CA',
-        tags: ['cas'],
-        params: Type.Object({ label: Type.String() }),
-        response: { 200: CaRecord, ...errorResponses(400, 404) },
-      },
-    },
-    (request) => caRecord(deps.cas.find(request.params.label), deps, monitor),
-  );
+  route(app, {
+    call: 'GET /admin/cas/:label',
+    access: ['operator'],
+    summary: 'Get one CA',
+    response: { 200: CaRecord },
+    handler: (request) => caRecord(deps.cas.find(request.params.label), deps, monitor),
+  });
 }
 
 async function caRecord(ca: Ca, { now }: AdminDependencies, monitor: HealthMonitor): Promise<Static<typeof CaRecord>> {
@@ -149,34 +135,23 @@ const Revocation = Type.Object(
 
 export function registerCaRevocation(app: AdminApp, deps: AdminDependencies): void {
   const states = new CrlStates(deps.store);
-  app.get(
-    '/admin/cas/:label/revocation',
-    {
-      config: { access: ['operator'] },
-      schema: {
-        summary: 'Get the CRL and the OCSP responder of a CA',
-        description: 'For a further label: those of its CA.',
-        tags: ['cas'],
-        params: Type.Object({ label: Type.String() }),
-        response: { 200: Revocation, ...errorResponses(400, 404) },
-      },
-    },
-    (request) => revocationOf(deps.cas.find(request.params.label).issuer, deps, states),
-  );
+  route(app, {
+    call: 'GET /admin/cas/:label/revocation',
+    access: ['operator'],
+    summary: 'Get the CRL and the OCSP responder of a CA',
+    description: 'For a further label: those of its CA.',
+    response: { 200: Revocation },
+    handler: (request) => revocationOf(deps.cas.find(request.params.label).issuer, deps, states),
+  });
 
-  app.post(
-    '/admin/cas/:label/crl',
-    {
-      config: { access: ['operator'] },
-      schema: {
-        summary: 'Sign a CRL now',
-        description: 'The new CRL has all revocations until now. Of a further label, the CA signs its CRL.',
-        tags: ['cas'],
-        params: Type.Object({ label: Type.String() }),
-        response: { 200: Revocation, ...errorResponses(400, 404, 409) },
-      },
-    },
-    async (request) => {
+  route(app, {
+    call: 'POST /admin/cas/:label/crl',
+    access: ['operator'],
+    summary: 'Sign a CRL now',
+    description: 'The new CRL has all revocations until now. Of a further label, the CA signs its CRL.',
+    response: { 200: Revocation },
+    errors: [409],
+    handler: async (request) => {
       const { issuer: ca } = deps.cas.find(request.params.label);
       const signer = ca.driver.statusSigner;
       if (signer === undefined)
@@ -185,7 +160,7 @@ export function registerCaRevocation(app: AdminApp, deps: AdminDependencies): vo
       await deps.crls.signNow(ca, signer);
       return revocationOf(ca, deps, states);
     },
-  );
+  });
 }
 
 async function revocationOf(

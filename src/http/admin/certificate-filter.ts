@@ -26,16 +26,10 @@ export const CertificateFilter = strictObject(certificateFilter);
 
 /** @throws EstuaryError 400 `FIELD_INVALID` that names the filter */
 export function readCertificateFilter(query: Static<typeof CertificateFilter>): CertificateSelection {
-  const { ca, label, subject, san, serial, requester, device, status, issued_after, expires_before } = query;
+  const { serial, issued_after, expires_before, ...others } = query;
   return {
-    ca,
-    label,
-    subject,
-    san,
+    ...others,
     serial: serial === undefined ? undefined : readSerial(serial),
-    requester,
-    device,
-    status,
     issued_after: parseOptionalTimestamp('issued_after', issued_after),
     expires_before: parseOptionalTimestamp('expires_before', expires_before),
   };

@@ -4,7 +4,8 @@ import { importCertificate } from '../../administration/import-certificate.ts';
 import { callOf } from './access.ts';
 import { CertificatePage, certificatePage } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { errorResponses, strictObject } from './schemas.ts';
+import { route } from './route.ts';
+import { strictObject } from './schemas.ts';
 
 const Import = strictObject(
   {
@@ -18,23 +19,19 @@ const Import = strictObject(
 );
 
 export function registerCertificateImport(app: AdminApp, deps: AdminDependencies): void {
-  app.post(
-    '/admin/certificates',
-    {
-      config: { access: [] },
-      schema: {
-        summary: 'Import a certificate that is missing from the store, so that it can be revoked',
-        description:
-          'This CA must have signed it. The record has the administrator as `requester`, `import` as `method`, and the ID of this call as `request_id`.',
-        tags: ['certificates'],
-        body: Import,
-        response: { 201: CertificatePage, ...errorResponses(400, 409, 413, 415) },
-      },
-    },
-    async (request, reply) => {
+  route(app, {
+    call: 'POST /admin/certificates',
+    access: [],
+    summary: 'Import a certificate that is missing from the store, so that it can be revoked',
+    description:
+      'This CA must have signed it. The record has the administrator as `requester`, `import` as `method`, and the ID of this call as `request_id`.',
+    body: Import,
+    response: { 201: CertificatePage },
+    errors: [409],
+    handler: async (request, reply) => {
       const { pem, ca: label } = request.body;
       const row = await importCertificate(deps, callOf(request), { pem, label });
       return reply.code(201).send(certificatePage(row, deps.now()));
     },
-  );
+  });
 }

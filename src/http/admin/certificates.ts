@@ -14,15 +14,9 @@ import {
 } from './certificate-filter.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { limited } from './labels.ts';
-import { answerList, listAnswer, listQuery } from './list.ts';
-import {
-  errorResponses,
-  formatOptionalTimestamp,
-  formatTimestamp,
-  nullable,
-  strictObject,
-  Timestamp,
-} from './schemas.ts';
+import { listRoute } from './list.ts';
+import { route } from './route.ts';
+import { formatOptionalTimestamp, formatTimestamp, nullable, Timestamp } from './schemas.ts';
 
 const recordProperties = {
   serial: Type.String({ description: 'Lower-case hex.' }),
@@ -60,47 +54,35 @@ export const CertificatePage = Type.Object(
 
 /** `GET /admin/certificates` and `GET /admin/certificates/{serial}`. */
 export function registerCertificates(app: AdminApp, deps: AdminDependencies): void {
-  app.get(
-    '/admin/certificates',
-    {
-      config: { access: ['ra', 'auditor'], labels: 'records' },
-      schema: {
-        summary: 'List the issued certificates',
-        description:
-          'A label that is no longer configured still finds the certificates of its CA. With `Accept: text/csv`, the whole selection as a table.',
-        tags: ['certificates'],
-        querystring: strictObject({ ...certificateFilter, ...listQuery }),
-        response: { 200: listAnswer(CertificateRecord, 'The order of issuance.'), ...errorResponses(400) },
-      },
-    },
-    (request, reply) => {
+  listRoute(app, deps, {
+    call: 'GET /admin/certificates',
+    access: ['ra', 'auditor'],
+    labels: 'records',
+    summary: 'List the issued certificates',
+    description:
+      'A label that is no longer configured still finds the certificates of its CA. With `Accept: text/csv`, the whole selection as a table.',
+    filters: certificateFilter,
+    item: CertificateRecord,
+    sorted: 'The order of issuance.',
+    page: (request, now) => {
       const selection = readCertificateFilter(request.query);
-      const now = deps.now();
-      return answerList(request, reply, request.query, {
-        page: (page) => limited(deps, request).store.listCertificates({ ...selection, ...page }, now),
-        record: (row) => certificateRecord(row, now),
-        header: Object.keys(recordProperties),
-      });
+      return (page) => limited(deps, request).store.listCertificates({ ...selection, ...page }, now);
     },
-  );
+    record: certificateRecord,
+  });
 
-  app.get(
-    '/admin/certificates/:serial',
-    {
-      config: { access: ['ra', 'auditor'], labels: 'records' },
-      schema: {
-        summary: 'Get one certificate with its PEM',
-        tags: ['certificates'],
-        params: Type.Object({ serial: Type.String({ description: 'Hex.' }) }),
-        querystring: strictObject({ ca: caQuery }),
-        response: { 200: CertificatePage, ...errorResponses(400, 404) },
-      },
-    },
-    async (request) => {
+  route(app, {
+    call: 'GET /admin/certificates/:serial',
+    access: ['ra', 'auditor'],
+    labels: 'records',
+    summary: 'Get one certificate with its PEM',
+    query: { ca: caQuery },
+    response: { 200: CertificatePage },
+    handler: async (request) => {
       const { store } = limited(deps, request);
       return certificatePage(await findCertificate(store, request.params.serial, request.query.ca), deps.now());
     },
-  );
+  });
 }
 
 /**
@@ -165,30 +147,24 @@ function certificateStatus(row: ListedCertificate, now: number): Static<typeof C
 
 /** `GET /admin/certificates/{serial}/chain`: the certificates above a certificate. */
 export function registerCertificateChain(app: AdminApp, deps: AdminDependencies): void {
-  app.get(
-    '/admin/certificates/:serial/chain',
-    {
-      config: { access: ['ra', 'auditor'], labels: 'records' },
-      schema: {
-        summary: 'Get the chain of a certificate',
-        tags: ['certificates'],
-        params: Type.Object({ serial: Type.String({ description: 'Hex.' }) }),
-        querystring: strictObject({ ca: caQuery }),
-        response: {
-          200: Type.Object(
-            {
-              chain: Type.Array(Type.String(), {
-                description:
-                  'PEM certificates from its issuer to the root, if this server has them. Empty if its CA is no longer configured.',
-              }),
-            },
-            { title: 'CertificateChain', description: 'The chain of a certificate.' },
-          ),
-          ...errorResponses(400, 404),
+  route(app, {
+    call: 'GET /admin/certificates/:serial/chain',
+    access: ['ra', 'auditor'],
+    labels: 'records',
+    summary: 'Get the chain of a certificate',
+    query: { ca: caQuery },
+    response: {
+      200: Type.Object(
+        {
+          chain: Type.Array(Type.String(), {
+            description:
+              'PEM certificates from its issuer to the root, if this server has them. Empty if its CA is no longer configured.',
+          }),
         },
-      },
+        { title: 'CertificateChain', description: 'The chain of a certificate.' },
+      ),
     },
-    async (request) => {
+    handler: async (request) => {
       const row = await findCertificate(limited(deps, request).store, request.params.serial, request.query.ca);
       const ca = deps.cas.issuers.find(({ label }) => label === row.ca);
       // A restored store may know it only from the audit log.
@@ -196,7 +172,7 @@ export function registerCertificateChain(app: AdminApp, deps: AdminDependencies)
       const path = await pathFrom(parseCertificate(row.der), ca);
       return { chain: path.map(({ der }) => encodePem('CERTIFICATE', der)) };
     },
-  );
+  });
 }
 
 /** By names and signatures: after a rollover the certificate may belong to the CA's former key. */

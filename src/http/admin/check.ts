@@ -12,7 +12,8 @@ import { parseCertificate } from '../../pki/x509/certificate.ts';
 import { stateOf } from '../../store/request-state.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { findLabel, limited, type LimitedStore } from './labels.ts';
-import { errorResponses, formatOptionalTimestamp, nullable, oneOf, strictObject, Timestamp } from './schemas.ts';
+import { route } from './route.ts';
+import { formatOptionalTimestamp, nullable, oneOf, strictObject, Timestamp } from './schemas.ts';
 
 const text = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 65_536, description }));
 
@@ -53,20 +54,18 @@ const checkProperties = {
 const Answer = Type.Object(checkProperties, { title: 'CheckAnswer', description: 'What would happen.' });
 
 export function registerCheck(app: AdminApp, deps: AdminDependencies): void {
-  app.post(
-    '/admin/check',
-    {
-      config: { access: ['ra'], labels: 'records', changes: false },
-      schema: {
-        summary: 'Check what would happen to a request, without effect',
-        description:
-          'Runs the checks of simpleenroll up to the reservation. Nothing is stored or signed, no password is used or looked up, and an external service is called with `dry_run`. The channel binding of the CSR is not checked.',
-        tags: ['requests'],
-        body: Question,
-        response: { 200: Answer, ...errorResponses(400, 413, 415) },
-      },
-    },
-    async (request) => {
+  route(app, {
+    call: 'POST /admin/check',
+    access: ['ra'],
+    labels: 'records',
+    changes: false,
+    summary: 'Check what would happen to a request, without effect',
+    description:
+      'Runs the checks of simpleenroll up to the reservation. Nothing is stored or signed, no password is used or looked up, and an external service is called with `dry_run`. The channel binding of the CSR is not checked.',
+    tag: 'requests',
+    body: Question,
+    response: { 200: Answer },
+    handler: async (request) => {
       const { ca: label, csr: pem, as } = request.body;
       const ca = findLabel(request, deps.cas, label);
       const { der, csr } = readCsr(pem);
@@ -74,7 +73,7 @@ export function registerCheck(app: AdminApp, deps: AdminDependencies): void {
       const sender = await readSender(as, limited(deps, request).store);
       return checkAnswer(await deps.dryRun.run({ requestId, address, ca, der, csr, as: sender }));
     },
-  );
+  });
 }
 
 function readCsr(pem: string): Pick<DryRunRequest, 'der' | 'csr'> {
@@ -167,21 +166,17 @@ const RequestCheck = Type.Object(
 );
 
 export function registerRequestCheck(app: AdminApp, deps: AdminDependencies): void {
-  app.get(
-    '/admin/requests/:id/check',
-    {
-      config: { access: ['ra', 'auditor'], labels: 'records' },
-      schema: {
-        summary: 'Check what an approval of a request would lead to, without effect',
-        description:
-          'Runs the checks that follow an approval, up to the reservation. 409 `VERDICT_UNKNOWN`: they depend on what the requester presents at its next poll. ' +
-          '409 `REQUEST_DECIDED` or `DECIDED_AT_CA`: the request cannot be decided here.',
-        tags: ['requests'],
-        params: Type.Object({ id: Type.String() }),
-        response: { 200: RequestCheck, ...errorResponses(400, 404, 409) },
-      },
-    },
-    async (request) => {
+  route(app, {
+    call: 'GET /admin/requests/:id/check',
+    access: ['ra', 'auditor'],
+    labels: 'records',
+    summary: 'Check what an approval of a request would lead to, without effect',
+    description:
+      'Runs the checks that follow an approval, up to the reservation. 409 `VERDICT_UNKNOWN`: they depend on what the requester presents at its next poll. ' +
+      '409 `REQUEST_DECIDED` or `DECIDED_AT_CA`: the request cannot be decided here.',
+    response: { 200: RequestCheck },
+    errors: [409],
+    handler: async (request) => {
       const { params, id: requestId, clientAddress: address } = request;
       const row = await findRequest(limited(deps, request), params.id);
       const state = stateOf(row);
@@ -197,5 +192,5 @@ export function registerRequestCheck(app: AdminApp, deps: AdminDependencies): vo
         approvals: { given: row.decided_by.length, needed: approvalsNeeded(deps, row) },
       };
     },
-  );
+  });
 }

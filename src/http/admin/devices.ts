@@ -27,7 +27,8 @@ import { everything, listQuery, mapPage, pageRequest } from './list.ts';
 import { RequestRecord, requestRecord } from './requests.ts';
 import { isFinal } from '../../administration/revoke.ts';
 import { revokeByCall } from './revocation.ts';
-import { errorResponses, flag, listOf, oneOf, part, strictObject } from './schemas.ts';
+import { route } from './route.ts';
+import { flag, listOf, oneOf, part } from './schemas.ts';
 
 /** Latest items of each type on a device's page. */
 const HISTORY = 100;
@@ -50,8 +51,6 @@ const DevicePage = Type.Object(
   },
 );
 
-const DeviceId = Type.Object({ id: Type.String({ description: 'Percent-encoded.' }) });
-
 const selectionQuery = {
   id: Type.Optional(Type.String({ maxLength: 255, description: 'The complete ID.' })),
   ca: Type.Optional(Type.String({ maxLength: 255, description: 'Devices that can enroll only at this label.' })),
@@ -67,46 +66,43 @@ export function registerDevices(app: AdminApp, deps: AdminDependencies): void {
 }
 
 function registerCreate(app: AdminApp, deps: AdminDependencies): void {
-  app.post(
-    '/admin/devices',
-    {
-      config: { access: ['ra'], labels: 'records', bulk: 'too' },
-      schema: {
-        summary: 'Register one or more devices',
-        description:
-          'For NDJSON or CSV (columns `id ca enabled not_after note`, `match.NAME`, `attributes.NAME`) of at most 10,000 rows and 16 MiB, the response is 200 with one result per row in the same format: the device, or `{row, code, message}`.',
-        tags: ['devices'],
-        querystring: strictObject({
-          mode: Type.Optional(
-            oneOf(['create', 'upsert'], {
-              description:
-                '`upsert` changes a known device: only the given fields. In CSV, an absent column or an empty cell is not given. In JSON and NDJSON, `match` and `attributes` are replaced as a whole, and null clears a field.',
-            }),
-          ),
-          dry_run: dryRun,
+  route(app, {
+    call: 'POST /admin/devices',
+    access: ['ra'],
+    labels: 'records',
+    bulk: 'too',
+    summary: 'Register one or more devices',
+    description:
+      'For NDJSON or CSV (columns `id ca enabled not_after note`, `match.NAME`, `attributes.NAME`) of at most 10,000 rows and 16 MiB, the response is 200 with one result per row in the same format: the device, or `{row, code, message}`.',
+    query: {
+      mode: Type.Optional(
+        oneOf(['create', 'upsert'], {
+          description:
+            '`upsert` changes a known device: only the given fields. In CSV, an absent column or an empty cell is not given. In JSON and NDJSON, `match` and `attributes` are replaced as a whole, and null clears a field.',
         }),
-        body: {
-          content: {
-            'application/json': { schema: NewDevice },
-            'application/x-ndjson': { schema: Type.Any({ description: 'One device per line.' }) },
-            'text/csv': { schema: Type.Any({ description: 'RFC 4180, with a header line.' }) },
-          },
-        },
-        response: {
-          200: {
-            description: 'The changed device, or one result per row, or the result of a dry run.',
-            content: {
-              'application/json': { schema: DeviceRecord },
-              'application/x-ndjson': { schema: Type.Any() },
-              'text/csv': { schema: Type.Any() },
-            },
-          },
-          201: DeviceRecord,
-          ...errorResponses(400, 409, 413, 415),
-        },
+      ),
+      dry_run: dryRun,
+    },
+    body: {
+      content: {
+        'application/json': { schema: NewDevice },
+        'application/x-ndjson': { schema: Type.Any({ description: 'One device per line.' }) },
+        'text/csv': { schema: Type.Any({ description: 'RFC 4180, with a header line.' }) },
       },
     },
-    async (request, reply) => {
+    response: {
+      200: {
+        description: 'The changed device, or one result per row, or the result of a dry run.',
+        content: {
+          'application/json': { schema: DeviceRecord },
+          'application/x-ndjson': { schema: Type.Any() },
+          'text/csv': { schema: Type.Any() },
+        },
+      },
+      201: DeviceRecord,
+    },
+    errors: [409],
+    handler: async (request, reply) => {
       const mode = request.query.mode ?? 'create';
       const isDry = request.query.dry_run === 'true';
       if (isBulk(request.body)) return importDevices(deps, request, reply, { mode, isDry });
@@ -125,35 +121,30 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
       const record = deviceRecord(result === 'changed' ? ((await deps.store.getDevice(row.id)) ?? row) : row);
       return reply.code(result === 'changed' ? 200 : 201).send(record);
     },
-  );
+  });
 }
 
 function registerRead(app: AdminApp, deps: AdminDependencies): void {
-  app.get(
-    '/admin/devices',
-    {
-      config: { access: ['ra', 'auditor'], labels: 'records' },
-      schema: {
-        summary: 'List the registered devices',
-        description: 'With `Accept: text/csv`, the whole selection as a table that can be imported again.',
-        tags: ['devices'],
-        querystring: strictObject({
-          ...selectionQuery,
-          ...listQuery,
-        }),
-        response: {
-          200: {
-            description: 'The order of registration.',
-            content: {
-              'application/json': { schema: listOf(DeviceRecord, 'Default: oldest first.') },
-              'text/csv': { schema: Type.Any() },
-            },
-          },
-          ...errorResponses(400),
+  route(app, {
+    call: 'GET /admin/devices',
+    access: ['ra', 'auditor'],
+    labels: 'records',
+    summary: 'List the registered devices',
+    description: 'With `Accept: text/csv`, the whole selection as a table that can be imported again.',
+    query: {
+      ...selectionQuery,
+      ...listQuery,
+    },
+    response: {
+      200: {
+        description: 'The order of registration.',
+        content: {
+          'application/json': { schema: listOf(DeviceRecord, 'Default: oldest first.') },
+          'text/csv': { schema: Type.Any() },
         },
       },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const { id, ca, enabled, search, order } = request.query;
       const { store } = limited(deps, request);
       const selection: DeviceSelection = {
@@ -170,20 +161,16 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
       }
       return mapPage(await store.listDevices({ ...selection, ...pageRequest(request.query) }), deviceRecord);
     },
-  );
+  });
 
-  app.get(
-    '/admin/devices/:id',
-    {
-      config: { access: ['ra', 'auditor'], labels: 'records' },
-      schema: {
-        summary: 'Get one device with its certificates, tokens, requests and latest events',
-        tags: ['devices'],
-        params: DeviceId,
-        response: { 200: DevicePage, ...errorResponses(400, 404) },
-      },
-    },
-    async (request) => {
+  route(app, {
+    call: 'GET /admin/devices/:id',
+    param: 'Percent-encoded.',
+    access: ['ra', 'auditor'],
+    labels: 'records',
+    summary: 'Get one device with its certificates, tokens, requests and latest events',
+    response: { 200: DevicePage },
+    handler: async (request) => {
       const { store } = limited(deps, request);
       const row = await findDevice(store, request.params.id);
       const history = await store.deviceHistory(row, HISTORY);
@@ -196,25 +183,20 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
         events: shownAuditItems(history.events, request),
       };
     },
-  );
+  });
 }
 
 function registerChange(app: AdminApp, deps: AdminDependencies): void {
-  app.patch(
-    '/admin/devices/:id',
-    {
-      config: { access: ['ra'], labels: 'records' },
-      schema: {
-        summary: 'Change a device; a disabled device gets no certificates',
-        description:
-          '`match` and `attributes` are replaced as a whole. null removes `ca`, `match`, `not_after` or `note`.',
-        tags: ['devices'],
-        params: DeviceId,
-        body: ChangedDevice,
-        response: { 200: DeviceRecord, ...errorResponses(400, 404, 413, 415) },
-      },
-    },
-    async (request) => {
+  route(app, {
+    call: 'PATCH /admin/devices/:id',
+    param: 'Percent-encoded.',
+    access: ['ra'],
+    labels: 'records',
+    summary: 'Change a device; a disabled device gets no certificates',
+    description: '`match` and `attributes` are replaced as a whole. null removes `ca`, `match`, `not_after` or `note`.',
+    body: ChangedDevice,
+    response: { 200: DeviceRecord },
+    handler: async (request) => {
       const { id } = request.params;
       const { store } = limited(deps, request);
       const row = await findDevice(store, id);
@@ -226,23 +208,19 @@ function registerChange(app: AdminApp, deps: AdminDependencies): void {
       if (changed === undefined) throw deviceNotFound();
       return deviceRecord(changed);
     },
-  );
+  });
 }
 
 function registerDelete(app: AdminApp, deps: AdminDependencies): void {
-  app.delete(
-    '/admin/devices/:id',
-    {
-      config: { access: ['ra'], labels: 'records' },
-      schema: {
-        summary: 'Delete a device; its certificates do not pass to a later device with the same ID',
-        tags: ['devices'],
-        params: DeviceId,
-        querystring: strictObject({ revoke: flag('Also revoke its certificates.') }),
-        response: { 204: Type.Null({ description: 'Forgotten.' }), ...errorResponses(400, 404) },
-      },
-    },
-    async (request, reply) => {
+  route(app, {
+    call: 'DELETE /admin/devices/:id',
+    param: 'Percent-encoded.',
+    access: ['ra'],
+    labels: 'records',
+    summary: 'Delete a device; its certificates do not pass to a later device with the same ID',
+    query: { revoke: flag('Also revoke its certificates.') },
+    response: { 204: Type.Null({ description: 'Forgotten.' }) },
+    handler: async (request, reply) => {
       const { store } = limited(deps, request);
       const row = await findDevice(store, request.params.id);
       if (request.query.revoke === 'true') await revokeAll(deps, request, row);
@@ -253,7 +231,7 @@ function registerDelete(app: AdminApp, deps: AdminDependencies): void {
       if (!deleted) throw deviceNotFound();
       return reply.code(204).send(null);
     },
-  );
+  });
 }
 
 /** Disables the device first: then no further certificate can be recorded for it and missed. */

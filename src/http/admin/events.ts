@@ -9,7 +9,8 @@ import { identify } from './caller.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { eventStream } from './event-stream.ts';
 import type { Access } from './roles.ts';
-import { errorResponses, strictObject } from './schemas.ts';
+import { route } from './route.ts';
+import { strictObject } from './schemas.ts';
 import { SIGN_OUT } from './session.ts';
 
 /** Streams per process. */
@@ -25,30 +26,25 @@ export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
     for (const stream of streams) stream.destroy();
     done();
   });
-  app.get(
-    '/admin/events',
-    {
-      // HEAD has a separate route, which opens no stream.
-      exposeHeadRoute: false,
-      config: { access, labels: 'records' },
-      schema: {
-        summary: 'Stream the audit records',
-        description:
-          'Server-sent events of the type `audit`, one for each audit record of any node; the id is its `seq`. `admin` and `auditor` get whole ' +
-          'records. `ra` gets records about certificates, requests, tokens, devices, and the authentication of requesters. `operator` gets records about the service. Both get them without `detail`, addresses and hashes. ' +
-          `\`Last-Event-ID\` continues after a record, unless more than ${MAX_MISSED} records were missed. An event \`alive\` without data comes every 15 seconds. The stream ends with the session, ` +
-          'the token or the role with which it was opened.',
-        tags: ['statistics'],
-        response: {
-          200: {
-            description: 'Continues until one side ends it.',
-            content: { 'text/event-stream': { schema: Type.String() } },
-          },
-          ...errorResponses(400),
-        },
+  route(app, {
+    call: 'GET /admin/events',
+    exposeHeadRoute: false,
+    access,
+    labels: 'records',
+    summary: 'Stream the audit records',
+    description:
+      'Server-sent events of the type `audit`, one for each audit record of any node; the id is its `seq`. `admin` and `auditor` get whole ' +
+      'records. `ra` gets records about certificates, requests, tokens, devices, and the authentication of requesters. `operator` gets records about the service. Both get them without `detail`, addresses and hashes. ' +
+      `\`Last-Event-ID\` continues after a record, unless more than ${MAX_MISSED} records were missed. An event \`alive\` without data comes every 15 seconds. The stream ends with the session, ` +
+      'the token or the role with which it was opened.',
+    tag: 'statistics',
+    response: {
+      200: {
+        description: 'Continues until one side ends it.',
+        content: { 'text/event-stream': { schema: Type.String() } },
       },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       if (streams.size >= MAX_STREAMS)
         throw unavailable('TOO_MANY_STREAMS', 'too many event streams are open', { retryAfter: 30 });
       let admin = callerOf(request);
@@ -67,7 +63,7 @@ export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
       stream.once('close', () => streams.delete(stream));
       return sendEvents(reply, stream);
     },
-  );
+  });
   app.head(
     '/admin/events',
     { config: { access, labels: 'records' }, schema: { hide: true, querystring: strictObject({}) } },

@@ -12,7 +12,8 @@ import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { limited, type LimitedStore } from './labels.ts';
 import { OtpRecord, otpRecord } from './otp.ts';
 import { RequestRecord, requestRecord } from './requests.ts';
-import { errorResponses, strictObject, whole } from './schemas.ts';
+import { route } from './route.ts';
+import { whole } from './schemas.ts';
 
 /** Per type. */
 const SHOWN = 100;
@@ -43,23 +44,20 @@ interface Found {
 const NEWEST: PageRequest = { limit: SHOWN, order: 'desc' };
 
 export function registerHistory(app: AdminApp, deps: AdminDependencies): void {
-  app.get(
-    '/admin/history',
-    {
-      config: { access: ['ra', 'auditor'], labels: 'records' },
-      schema: {
-        summary: 'Get everything about one device, requester or request',
-        description: `Exactly one of the three parameters. A deleted device is found without its events. The events of a requester come from the newest ${LOOKED_AT} records whose subject contains its name.`,
-        tags: ['audit'],
-        querystring: strictObject({
-          device: whole('The ID of a device.'),
-          requester: whole('The requester, as in certificates, requests and audit records.'),
-          request_id: whole('The ID of a request.'),
-        }),
-        response: { 200: History, ...errorResponses(400) },
-      },
+  route(app, {
+    call: 'GET /admin/history',
+    access: ['ra', 'auditor'],
+    labels: 'records',
+    summary: 'Get everything about one device, requester or request',
+    description: `Exactly one of the three parameters. A deleted device is found without its events. The events of a requester come from the newest ${LOOKED_AT} records whose subject contains its name.`,
+    tag: 'audit',
+    query: {
+      device: whole('The ID of a device.'),
+      requester: whole('The requester, as in certificates, requests and audit records.'),
+      request_id: whole('The ID of a request.'),
     },
-    async (request) => {
+    response: { 200: History },
+    handler: async (request) => {
       const now = deps.now();
       const { certificates, tokens, requests, events } = await find(request.query, limited(deps, request).store, now);
       return {
@@ -69,7 +67,7 @@ export function registerHistory(app: AdminApp, deps: AdminDependencies): void {
         events: shownAuditItems(events, request),
       };
     },
-  );
+  });
 }
 
 interface Question {

@@ -1,10 +1,12 @@
 /** Common to all lists: ordered pages, or the whole selection as CSV. */
-import { type TSchema, Type } from '@fastify/type-provider-typebox';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type TObject, type TProperties, Type } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
 import { badRequest } from '../../errors.ts';
 import type { Order, Page, PageRequest } from '../../store/page.ts';
 import { sendCsv, wantsCsv } from './bulk/bulk.ts';
 import { reportCells } from './bulk/columns.ts';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { type Call, type Query, route } from './route.ts';
 import { DEFAULT_LIMIT, listOf, oneOf, pageQuery } from './schemas.ts';
 
 /** Rows per page when reading a whole selection. */
@@ -16,44 +18,58 @@ export const listQuery = {
   ...pageQuery,
 };
 
-/** The response of a list that is also available as CSV. */
-export const listAnswer = <T extends TSchema>(item: T, description: string) => ({
-  description,
-  content: {
-    'application/json': { schema: listOf(item, description) },
-    'text/csv': { schema: Type.Any({ description: 'The whole selection with a header line (RFC 4180).' }) },
-  },
-});
-
-interface ListQuery {
-  readonly order?: Order | undefined;
-  readonly limit?: number | undefined;
-  readonly cursor?: string | undefined;
+interface List<Filters extends TProperties, Row, Shown extends object> extends Omit<
+  Call<string, Filters, undefined>,
+  'query' | 'response' | 'handler'
+> {
+  readonly filters: Filters;
+  readonly item: TObject;
+  /** Describes the order of the records. */
+  readonly sorted: string;
+  page(
+    request: FastifyRequest<{ Querystring: Query<Filters & typeof listQuery> }>,
+    now: number,
+  ): (page: PageRequest) => Promise<Page<Row>>;
+  record(row: Row, now: number): Shown;
 }
 
-interface List<Row, Shown extends object> {
-  readonly page: (request: PageRequest) => Promise<Page<Row>>;
-  readonly record: (row: Row) => Shown;
-  /** Of the CSV table: the fields of a record. */
-  readonly header: readonly string[];
-}
+type AnyList = Omit<List<typeof listQuery, unknown, object>, 'filters'> & { readonly filters: TProperties };
 
-/** A page or, with `Accept: text/csv`, the whole selection as a stream. */
-export async function answerList<Row, Shown extends object>(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  query: ListQuery,
-  { page, record, header }: List<Row, Shown>,
-) {
-  reply.header('vary', 'accept');
-  if (!wantsCsv(request)) return mapPage(await page(pageRequest(query)), record);
-  const { order } = query;
-  return sendCsv(
-    reply,
-    header,
-    everything((one) => page({ ...one, order }), record),
-    reportCells,
-  );
+/** A call that lists records: a page or, with `Accept: text/csv`, the whole selection as a stream. */
+export const listRoute: <Filters extends TProperties, Row, Shown extends object>(
+  app: AdminApp,
+  deps: Pick<AdminDependencies, 'now'>,
+  list: List<Filters, Row, Shown>,
+) => void = registerList;
+
+function registerList(
+  app: AdminApp,
+  { now }: Pick<AdminDependencies, 'now'>,
+  { filters, item, sorted: description, ...call }: AnyList,
+): void {
+  route(app, {
+    description: 'With `Accept: text/csv`, the whole selection as a table.',
+    ...call,
+    query: { ...filters, ...listQuery },
+    response: {
+      200: {
+        description,
+        content: {
+          'application/json': { schema: listOf(item, description) },
+          'text/csv': { schema: Type.Any({ description: 'The whole selection with a header line (RFC 4180).' }) },
+        },
+      },
+    },
+    handler: async (request, reply) => {
+      const at = now();
+      const page = call.page(request, at);
+      const record = (row: unknown): object => call.record(row, at);
+      reply.header('vary', 'accept');
+      if (!wantsCsv(request)) return mapPage(await page(pageRequest(request.query)), record);
+      const all = everything((one) => page({ ...one, order: request.query.order }), record);
+      return sendCsv(reply, Object.keys(item.properties), all, reportCells);
+    },
+  });
 }
 
 export async function* everything<Row, Shown>(

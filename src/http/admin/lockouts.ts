@@ -2,8 +2,9 @@ import { Type } from '@fastify/type-provider-typebox';
 import { notFound } from '../../errors.ts';
 import { accessEvent, actor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { answerList, listAnswer, listQuery } from './list.ts';
-import { errorResponses, formatTimestamp, oneOf, strictObject, Timestamp } from './schemas.ts';
+import { listRoute } from './list.ts';
+import { route } from './route.ts';
+import { formatTimestamp, oneOf, Timestamp } from './schemas.ts';
 
 const LockoutRecord = Type.Object(
   {
@@ -17,48 +18,25 @@ const LockoutRecord = Type.Object(
 
 /** `GET /admin/lockouts` and `DELETE /admin/lockouts/{key}`. */
 export function registerLockouts(app: AdminApp, deps: AdminDependencies): void {
-  app.get(
-    '/admin/lockouts',
-    {
-      config: { access: ['operator'] },
-      schema: {
-        summary: 'List the lockouts',
-        tags: ['lockouts'],
-        description: 'With `Accept: text/csv`, all of them as a table.',
-        querystring: strictObject(listQuery),
-        response: {
-          200: listAnswer(LockoutRecord, 'The lockouts in force, the earliest end first.'),
-          ...errorResponses(400),
-        },
-      },
-    },
-    (request, reply) => {
-      const now = deps.now();
-      return answerList(request, reply, request.query, {
-        page: (page) => deps.store.listLockouts(page, now),
-        record: ({ key, scope, failures, locked_until }) => ({
-          key,
-          scope,
-          failures,
-          locked_until: formatTimestamp(locked_until),
-        }),
-        header: Object.keys(LockoutRecord.properties),
-      });
-    },
-  );
+  listRoute(app, deps, {
+    call: 'GET /admin/lockouts',
+    access: ['operator'],
+    summary: 'List the lockouts',
+    description: 'With `Accept: text/csv`, all of them as a table.',
+    filters: {},
+    item: LockoutRecord,
+    sorted: 'The lockouts in force, the earliest end first.',
+    page: (_request, now) => (page) => deps.store.listLockouts(page, now),
+    record: ({ locked_until, ...lockout }) => ({ ...lockout, locked_until: formatTimestamp(locked_until) }),
+  });
 
-  app.delete(
-    '/admin/lockouts/:key',
-    {
-      config: { access: ['operator'] },
-      schema: {
-        summary: 'End a lockout',
-        tags: ['lockouts'],
-        params: Type.Object({ key: Type.String({ description: 'The key from the list, percent-encoded.' }) }),
-        response: { 204: Type.Null({ description: 'Ended.' }), ...errorResponses(400, 404) },
-      },
-    },
-    async (request, reply) => {
+  route(app, {
+    call: 'DELETE /admin/lockouts/:key',
+    param: 'The key from the list, percent-encoded.',
+    access: ['operator'],
+    summary: 'End a lockout',
+    response: { 204: Type.Null({ description: 'Ended.' }) },
+    handler: async (request, reply) => {
       const { key } = request.params;
       const cleared = await deps.store.deleteLockout(key, [
         accessEvent(request, 'success', `lockout of ${key} ended`),
@@ -67,5 +45,5 @@ export function registerLockouts(app: AdminApp, deps: AdminDependencies): void {
       if (!cleared) throw notFound('LOCKOUT_NOT_FOUND', 'no lockout has this key');
       return reply.code(204).send(null);
     },
-  );
+  });
 }

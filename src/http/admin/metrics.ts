@@ -4,7 +4,8 @@ import { parseCertificate } from '../../pki/x509/certificate.ts';
 import type { ServiceState } from '../../service-state-metrics.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health-monitor.ts';
-import { errorResponses, strictObject } from './schemas.ts';
+import { route } from './route.ts';
+import {} from './schemas.ts';
 
 /** Never rejects: a part that does not respond is reported as such. */
 export async function serviceState(deps: AdminDependencies, monitor: HealthMonitor): Promise<ServiceState> {
@@ -58,27 +59,20 @@ async function dependenciesOf(deps: AdminDependencies, monitor: HealthMonitor): 
 /** `GET /metrics` for Prometheus; public only with `admin.public_metrics`. */
 export function registerMetrics(app: AdminApp, deps: AdminDependencies, monitor: HealthMonitor): void {
   const isPublic = deps.settings.admin.public_metrics;
-  app.get(
-    '/metrics',
-    {
-      config: { access: isPublic ? 'public' : ['operator'] },
-      schema: {
-        summary: 'Get the metrics for Prometheus',
-        tags: ['health'],
-        ...(isPublic ? { security: [] } : {}),
-        querystring: strictObject({}),
-        response: {
-          200: {
-            description: "Prometheus' text format 0.0.4.",
-            content: { 'text/plain': { schema: Type.String() } },
-          },
-          ...errorResponses(400),
-        },
+  route(app, {
+    call: 'GET /metrics',
+    access: isPublic ? 'public' : ['operator'],
+    summary: 'Get the metrics for Prometheus',
+    tag: 'health',
+    response: {
+      200: {
+        description: "Prometheus' text format 0.0.4.",
+        content: { 'text/plain': { schema: Type.String() } },
       },
     },
-    async (_request, reply) => {
+    handler: async (_request, reply) => {
       const text = await deps.metrics.render(await serviceState(deps, monitor));
       return reply.type('text/plain; version=0.0.4; charset=utf-8').send(text);
     },
-  );
+  });
 }

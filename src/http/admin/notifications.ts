@@ -6,15 +6,8 @@ import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { NOTIFICATION_EVENTS } from '../../config/vocabulary.ts';
 import type { NotifierState } from '../../notification/notifier.ts';
 import { listQuery, pageOf, pageRequest } from './list.ts';
-import {
-  errorResponses,
-  formatOptionalTimestamp,
-  listOf,
-  nullable,
-  oneOf,
-  strictObject,
-  Timestamp,
-} from './schemas.ts';
+import { route } from './route.ts';
+import { formatOptionalTimestamp, listOf, nullable, oneOf, Timestamp } from './schemas.ts';
 
 const Receiver = Type.Object(
   {
@@ -35,41 +28,30 @@ const Receiver = Type.Object(
 );
 
 export function registerNotifications(app: AdminApp, { store, notifiers }: AdminDependencies): void {
-  app.get(
-    '/admin/notifications',
-    {
-      config: { access: ['operator'] },
-      schema: {
-        summary: 'List the receivers of notifications, and how the delivery to them is',
-        tags: ['notifications'],
-        querystring: strictObject(listQuery),
-        response: { 200: listOf(Receiver, 'In the order of the configuration.'), ...errorResponses(400) },
-      },
-    },
-    async (request) => {
+  route(app, {
+    call: 'GET /admin/notifications',
+    access: ['operator'],
+    summary: 'List the receivers of notifications, and how the delivery to them is',
+    query: listQuery,
+    response: { 200: listOf(Receiver, 'In the order of the configuration.') },
+    handler: async (request) => {
       const { items, next_cursor } = pageOf(notifiers, pageRequest(request.query));
       return { items: (await Promise.all(items.map((one) => one.state()))).map(receiverRecord), next_cursor };
     },
-  );
+  });
 
-  app.post(
-    '/admin/notifications/:name/test',
-    {
-      config: { access: ['operator'] },
-      schema: {
-        summary: 'Send a sample to a receiver of notifications',
-        tags: ['notifications'],
-        params: Type.Object({ name: Type.String() }),
-        response: {
-          200: Type.Object(
-            { name: Type.String(), delivered: Type.Literal(true) },
-            { title: 'NotificationTest', description: 'The receiver accepted the sample.' },
-          ),
-          ...errorResponses(400, 404, 503),
-        },
-      },
+  route(app, {
+    call: 'POST /admin/notifications/:name/test',
+    access: ['operator'],
+    summary: 'Send a sample to a receiver of notifications',
+    response: {
+      200: Type.Object(
+        { name: Type.String(), delivered: Type.Literal(true) },
+        { title: 'NotificationTest', description: 'The receiver accepted the sample.' },
+      ),
     },
-    async (request) => {
+    errors: [503],
+    handler: async (request) => {
       const notifier = notifiers.find(({ name }) => name === request.params.name);
       if (notifier === undefined) throw notFound('NOTIFICATION_NOT_FOUND', 'there is no notification with this name');
       const { name } = notifier;
@@ -83,7 +65,7 @@ export function registerNotifications(app: AdminApp, { store, notifiers }: Admin
       }
       return { name, delivered: true as const };
     },
-  );
+  });
 }
 
 function receiverRecord({ config, delivers, ...state }: NotifierState): Static<typeof Receiver> {

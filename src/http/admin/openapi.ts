@@ -4,7 +4,8 @@ import { ADMIN_ROLES } from '../../config/vocabulary.ts';
 import { SESSION_COOKIE } from './caller.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { accessOf, neededRoles } from './roles.ts';
-import { errorResponses } from './schemas.ts';
+import { route } from './route.ts';
+import {} from './schemas.ts';
 
 /** Known paths and their methods, to distinguish 404 and 405: Fastify returns 404 for both. */
 
@@ -157,22 +158,16 @@ const capital = (word: string): string => `${word.charAt(0).toUpperCase()}${word
 
 export function registerOpenApi(app: AdminApp): void {
   let description: object | undefined;
-  app.get(
-    '/admin/openapi.json',
-    {
-      config: { access: 'everybody', labels: 'none' },
-      schema: {
-        summary: 'Get this description',
-        tags: ['api'],
-        response: {
-          200: Type.Unsafe<object>({ type: 'object', additionalProperties: true, description: 'OpenAPI 3.1.' }),
-          ...errorResponses(400),
-        },
-      },
-    },
-    () => {
+  route(app, {
+    call: 'GET /admin/openapi.json',
+    access: 'everybody',
+    labels: 'none',
+    summary: 'Get this description',
+    tag: 'api',
+    response: { 200: Type.Unsafe<object>({ type: 'object', additionalProperties: true, description: 'OpenAPI 3.1.' }) },
+    handler: () => {
       description ??= describeApi(app);
       return description;
     },
-  );
+  });
 }

@@ -6,7 +6,8 @@ import { answerBulk, bulkFailure, dryRun, readBulk, type BulkAnswer, type BulkRo
 import type { Columns } from './bulk/columns.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { checkOtpEnabled, NewOtp, otpRecord, readOrder } from './otp.ts';
-import { errorResponses, strictObject } from './schemas.ts';
+import { route } from './route.ts';
+import {} from './schemas.ts';
 import { formatTimestamp } from './schemas.ts';
 import { validator } from './validation.ts';
 
@@ -20,32 +21,29 @@ const IN_HAND = 16;
 const checkNew = validator(NewOtp);
 
 export function registerOtpBulk(app: AdminApp, deps: AdminDependencies): void {
-  app.post(
-    '/admin/otp/bulk',
-    {
-      config: { access: ['ra'], labels: 'records', bulk: 'only' },
-      schema: {
-        summary: 'Create many one-time passwords',
-        description:
-          'NDJSON or CSV (`client_id,max_uses,expires_at,ca`), at most 10,000 rows and 16 MiB. The response has one result per row in the same format: the token’s record with its token, or `{row, code, message}`. Rows are independent. A dry run measures the configured hash, and the header `Estimated-Seconds` says how long the call would take.',
-        tags: ['otp'],
-        querystring: strictObject({ dry_run: dryRun }),
-        body: {
-          content: {
-            'application/x-ndjson': { schema: Type.Any({ description: 'The body of POST /admin/otp, one per line.' }) },
-            'text/csv': { schema: Type.Any({ description: 'RFC 4180, with a header line.' }) },
-          },
-        },
-        response: {
-          200: {
-            description: 'One result per row. No other response shows the tokens.',
-            content: { 'application/x-ndjson': { schema: Type.Any() }, 'text/csv': { schema: Type.Any() } },
-          },
-          ...errorResponses(400, 409, 413, 415),
-        },
+  route(app, {
+    call: 'POST /admin/otp/bulk',
+    access: ['ra'],
+    labels: 'records',
+    bulk: 'only',
+    summary: 'Create many one-time passwords',
+    description:
+      'NDJSON or CSV (`client_id,max_uses,expires_at,ca`), at most 10,000 rows and 16 MiB. The response has one result per row in the same format: the token’s record with its token, or `{row, code, message}`. Rows are independent. A dry run measures the configured hash, and the header `Estimated-Seconds` says how long the call would take.',
+    query: { dry_run: dryRun },
+    body: {
+      content: {
+        'application/x-ndjson': { schema: Type.Any({ description: 'The body of POST /admin/otp, one per line.' }) },
+        'text/csv': { schema: Type.Any({ description: 'RFC 4180, with a header line.' }) },
       },
     },
-    async (request, reply) => {
+    response: {
+      200: {
+        description: 'One result per row. No other response shows the tokens.',
+        content: { 'application/x-ndjson': { schema: Type.Any() }, 'text/csv': { schema: Type.Any() } },
+      },
+    },
+    errors: [409],
+    handler: async (request, reply) => {
       checkOtpEnabled(deps);
       const { format, rows } = readBulk(request.body, COLUMNS);
       if (request.query.dry_run === 'true') {
@@ -54,7 +52,7 @@ export function registerOtpBulk(app: AdminApp, deps: AdminDependencies): void {
       }
       return answerBulk(reply, format, ANSWERED, makeAll(deps, request, rows));
     },
-  );
+  });
 }
 
 /** The orders of the rows, without tokens. */

@@ -6,18 +6,9 @@ import type { OtpRow } from '../../store/otp-store.ts';
 import { accessEvent, actor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { checkLabel, findLabel, limited } from './labels.ts';
-import { answerList, listAnswer, listQuery } from './list.ts';
-import {
-  errorResponses,
-  formatTimestamp,
-  nullable,
-  oneOf,
-  parseTimestamp,
-  part,
-  strictObject,
-  Timestamp,
-  whole,
-} from './schemas.ts';
+import { listRoute } from './list.ts';
+import { route } from './route.ts';
+import { formatTimestamp, nullable, oneOf, parseTimestamp, part, strictObject, Timestamp, whole } from './schemas.ts';
 
 const MAX_USES = 1_000_000;
 /** Ten years with leap days: a token that outlives the fleet is a mistake. */
@@ -84,25 +75,18 @@ export const OtpRecord = Type.Object(
   { title: 'Token', description: 'A one-time password, without its secret.' },
 );
 
-const OtpId = Type.Object({ id: Type.String() });
-
 export function registerOtp(app: AdminApp, deps: AdminDependencies): void {
   registerCreate(app, deps);
   registerRead(app, deps);
   registerChange(app, deps);
 
-  app.delete(
-    '/admin/otp/:id',
-    {
-      config: { access: ['ra'], labels: 'records' },
-      schema: {
-        summary: 'Revoke a one-time password',
-        tags: ['otp'],
-        params: OtpId,
-        response: { 204: Type.Null({ description: 'Revoked, now or earlier.' }), ...errorResponses(400, 404) },
-      },
-    },
-    async (request, reply) => {
+  route(app, {
+    call: 'DELETE /admin/otp/:id',
+    access: ['ra'],
+    labels: 'records',
+    summary: 'Revoke a one-time password',
+    response: { 204: Type.Null({ description: 'Revoked, now or earlier.' }) },
+    handler: async (request, reply) => {
       const { store } = limited(deps, request);
       const row = await store.getOtp(request.params.id);
       const { address, request_id } = actor(request);
@@ -115,24 +99,20 @@ export function registerOtp(app: AdminApp, deps: AdminDependencies): void {
       if (!revoked) throw otpNotFound();
       return reply.code(204).send(null);
     },
-  );
+  });
 }
 
 function registerChange(app: AdminApp, deps: AdminDependencies): void {
-  app.patch(
-    '/admin/otp/:id',
-    {
-      config: { access: ['ra'], labels: 'records' },
-      schema: {
-        summary: 'Change the expiry date of a one-time password',
-        description: 'An expired password becomes valid again; a revoked one does not.',
-        tags: ['otp'],
-        params: OtpId,
-        body: ChangedOtp,
-        response: { 200: OtpRecord, ...errorResponses(400, 404, 409, 413, 415) },
-      },
-    },
-    async (request) => {
+  route(app, {
+    call: 'PATCH /admin/otp/:id',
+    access: ['ra'],
+    labels: 'records',
+    summary: 'Change the expiry date of a one-time password',
+    description: 'An expired password becomes valid again; a revoked one does not.',
+    body: ChangedOtp,
+    response: { 200: OtpRecord },
+    errors: [409],
+    handler: async (request) => {
       const expires_at = readExpiry(request.body.expires_at, deps.now());
       const { store } = limited(deps, request);
       const row = await store.getOtp(request.params.id);
@@ -147,22 +127,19 @@ function registerChange(app: AdminApp, deps: AdminDependencies): void {
       if (result === 'revoked') throw conflict('OTP_REVOKED', 'this token was revoked and cannot be used again');
       return otpRecord({ ...row, expires_at }, deps.now());
     },
-  );
+  });
 }
 
 function registerCreate(app: AdminApp, deps: AdminDependencies): void {
-  app.post(
-    '/admin/otp',
-    {
-      config: { access: ['ra'], labels: 'records' },
-      schema: {
-        summary: 'Create a one-time password',
-        tags: ['otp'],
-        body: NewOtp,
-        response: { 201: CreatedOtp, ...errorResponses(400, 409, 413, 415) },
-      },
-    },
-    async (request, reply) => {
+  route(app, {
+    call: 'POST /admin/otp',
+    access: ['ra'],
+    labels: 'records',
+    summary: 'Create a one-time password',
+    body: NewOtp,
+    response: { 201: CreatedOtp },
+    errors: [409],
+    handler: async (request, reply) => {
       checkOtpEnabled(deps);
       const order = readOrder(request, request.body, deps);
       const { row, token } = await deps.otp.create(order, [
@@ -177,55 +154,38 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
         max_uses: row.max_uses,
       });
     },
-  );
+  });
 }
 
 function registerRead(app: AdminApp, deps: AdminDependencies): void {
-  app.get(
-    '/admin/otp',
-    {
-      config: { access: ['ra'], labels: 'records' },
-      schema: {
-        summary: 'List the one-time passwords, without their secrets',
-        tags: ['otp'],
-        description: 'With `Accept: text/csv`, the whole selection as a table.',
-        querystring: strictObject({
-          client_id: whole('The complete client_id.'),
-          status: Type.Optional(OtpStatus),
-          search: part('the client_id, or the ID'),
-          ...listQuery,
-        }),
-        response: { 200: listAnswer(OtpRecord, 'The order of creation.'), ...errorResponses(400) },
-      },
+  listRoute(app, deps, {
+    call: 'GET /admin/otp',
+    access: ['ra'],
+    labels: 'records',
+    summary: 'List the one-time passwords, without their secrets',
+    filters: {
+      client_id: whole('The complete client_id.'),
+      status: Type.Optional(OtpStatus),
+      search: part('the client_id, or the ID'),
     },
-    (request, reply) => {
-      const { client_id, status, search } = request.query;
-      const now = deps.now();
-      return answerList(request, reply, request.query, {
-        page: (page) => limited(deps, request).store.listOtps({ client_id, status, search, ...page }, now),
-        record: (row) => otpRecord(row, now),
-        header: Object.keys(OtpRecord.properties),
-      });
-    },
-  );
+    item: OtpRecord,
+    sorted: 'The order of creation.',
+    page: (request, now) => (page) => limited(deps, request).store.listOtps({ ...request.query, ...page }, now),
+    record: otpRecord,
+  });
 
-  app.get(
-    '/admin/otp/:id',
-    {
-      config: { access: ['ra'], labels: 'records' },
-      schema: {
-        summary: 'Get one one-time password, without its secret',
-        tags: ['otp'],
-        params: OtpId,
-        response: { 200: OtpRecord, ...errorResponses(400, 404) },
-      },
-    },
-    async (request) => {
+  route(app, {
+    call: 'GET /admin/otp/:id',
+    access: ['ra'],
+    labels: 'records',
+    summary: 'Get one one-time password, without its secret',
+    response: { 200: OtpRecord },
+    handler: async (request) => {
       const row = await limited(deps, request).store.getOtp(request.params.id);
       if (row === undefined) throw otpNotFound();
       return otpRecord(row, deps.now());
     },
-  );
+  });
 }
 
 /** @throws EstuaryError 409 `OTP_DISABLED` */

@@ -9,7 +9,8 @@ import { callerOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health-monitor.ts';
 import { labelsOf, limited, type LimitedStore } from './labels.ts';
-import { errorResponses, formatOptionalTimestamp, formatTimestamp, nullable, oneOf, Timestamp } from './schemas.ts';
+import { route } from './route.ts';
+import { formatOptionalTimestamp, formatTimestamp, nullable, oneOf, Timestamp } from './schemas.ts';
 import { serviceState } from './metrics.ts';
 
 const DAY = 86_400_000;
@@ -122,18 +123,15 @@ type Endings = NonNullable<Overview['certificates']>;
 
 export function registerOverview(app: AdminApp, deps: AdminDependencies, monitor: HealthMonitor): void {
   const endings = cachedExpiryCounts(deps);
-  app.get(
-    '/admin/overview',
-    {
-      config: { access: ['ra', 'auditor', 'operator'], labels: 'records' },
-      schema: {
-        summary: 'Get the state of the service',
-        description: 'Parts that the roles of the caller do not include are absent.',
-        tags: ['statistics'],
-        response: { 200: Overview, ...errorResponses(400) },
-      },
-    },
-    async (request) => {
+  route(app, {
+    call: 'GET /admin/overview',
+    access: ['ra', 'auditor', 'operator'],
+    labels: 'records',
+    summary: 'Get the state of the service',
+    description: 'Parts that the roles of the caller do not include are absent.',
+    tag: 'statistics',
+    response: { 200: Overview },
+    handler: async (request) => {
       const { roles } = callerOf(request);
       const { store } = limited(deps, request);
       const may = (...needed: AdminRole[]): boolean => ['admin' as const, ...needed].some((one) => roles.includes(one));
@@ -152,7 +150,7 @@ export function registerOverview(app: AdminApp, deps: AdminDependencies, monitor
         ...(ownHealth === undefined ? {} : { health: ownHealth }),
       };
     },
-  );
+  });
 }
 
 /** Counts them, or returns the counts of a moment ago, so that an open page does not keep the store busy. */

@@ -3,7 +3,8 @@ import type { ReloadReport } from '../../config/diff.ts';
 import { conflict } from '../../errors.ts';
 import { accessEvent, actor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { errorResponses, flag, formatTimestamp, nullable, strictObject, Timestamp } from './schemas.ts';
+import { route } from './route.ts';
+import { flag, formatTimestamp, nullable, Timestamp } from './schemas.ts';
 
 const KEYS = (description: string) =>
   Type.Array(Type.String(), { description: `${description}, such as \`ca[devices].profile.validity_days\`.` });
@@ -33,27 +34,24 @@ const Report = Type.Object(
 
 /** `POST /admin/reload`: does what SIGHUP does, with a response. */
 export function registerReload(app: AdminApp, deps: AdminDependencies): void {
-  app.post(
-    '/admin/reload',
-    {
-      config: { access: ['operator'] },
-      schema: {
-        summary: 'Reload the configuration, completely or not at all',
-        tags: ['health'],
-        querystring: strictObject({
-          dry_run: flag('Report what would change, and change nothing.'),
-        }),
-        response: { 200: Report, ...errorResponses(400, 409) },
-      },
+  route(app, {
+    call: 'POST /admin/reload',
+    access: ['operator'],
+    summary: 'Reload the configuration, completely or not at all',
+    tag: 'health',
+    query: {
+      dry_run: flag('Report what would change, and change nothing.'),
     },
-    async (request) => {
+    response: { 200: Report },
+    errors: [409],
+    handler: async (request) => {
       const dryRun = request.query.dry_run === 'true';
       if (!dryRun) await deps.store.audit([accessEvent(request, 'success', 'a reload')]);
       const outcome = await deps.reload({ dryRun, by: actor(request) });
       if (!outcome.ok) throw conflict('RELOAD_FAILED', outcome.reason);
       return { dry_run: dryRun, ...inWords(outcome.report) };
     },
-  );
+  });
 }
 
 function inWords({ changed, needsRestart, certificates, warnings }: ReloadReport) {
@@ -99,23 +97,19 @@ const Configuration = Type.Object(
 );
 
 export function registerConfiguration(app: AdminApp, deps: AdminDependencies): void {
-  app.get(
-    '/admin/configuration',
-    {
-      config: { access: ['operator'] },
-      schema: {
-        summary: 'Get the configuration in force, without its secrets',
-        description: '`POST /admin/reload?dry_run=true` reports what the file would change.',
-        tags: ['health'],
-        response: { 200: Configuration, ...errorResponses(400) },
-      },
-    },
-    () => {
+  route(app, {
+    call: 'GET /admin/configuration',
+    access: ['operator'],
+    summary: 'Get the configuration in force, without its secrets',
+    description: '`POST /admin/reload?dry_run=true` reports what the file would change.',
+    tag: 'health',
+    response: { 200: Configuration },
+    handler: () => {
       const { lastReload } = deps.condition();
       return {
         keys: deps.configuration().map((one) => ({ ...one })),
         reload: lastReload === undefined ? null : { at: formatTimestamp(lastReload.at), ok: lastReload.ok },
       };
     },
-  );
+  });
 }

@@ -13,16 +13,8 @@ import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { checkLabel, labelsOf } from './labels.ts';
 import { listQuery, pageOf, pageRequest } from './list.ts';
 import { readSelection } from './revocation.ts';
-import {
-  errorResponses,
-  flag,
-  formatTimestamp,
-  listOf,
-  nullable,
-  parseTimestamp,
-  strictObject,
-  Timestamp,
-} from './schemas.ts';
+import { route } from './route.ts';
+import { flag, formatTimestamp, listOf, nullable, parseTimestamp, strictObject, Timestamp } from './schemas.ts';
 
 const properties = {
   id: Type.String(),
@@ -64,8 +56,6 @@ const Start = strictObject(
   { title: 'RenewalStart', description: 'The certificates to replace, and the deadline.' },
 );
 
-const params = Type.Object({ id: Type.String() });
-
 /** `/admin/renewals…` */
 export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
   const { store } = deps;
@@ -93,23 +83,19 @@ export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
     return { ...renewalRecord(row), ...counts, overdue_certificates };
   };
 
-  app.post(
-    '/admin/renewals',
-    {
-      config: { access: ['ra'], labels: 'records' },
-      schema: {
-        summary: 'Start a replacement campaign',
-        description:
-          '`filter` has the filters of `GET /admin/certificates`, at least one in addition to `status`. The suggested windows of the matching certificates move to the time between now and `by`, evenly spread.',
-        tags: ['renewals'],
-        querystring: strictObject({
-          dry_run: flag('Counts the matching certificates. Nothing changes.'),
-        }),
-        body: Start,
-        response: { 200: Progress, 201: Renewal, ...errorResponses(400, 413, 415) },
-      },
+  route(app, {
+    call: 'POST /admin/renewals',
+    access: ['ra'],
+    labels: 'records',
+    summary: 'Start a replacement campaign',
+    description:
+      '`filter` has the filters of `GET /admin/certificates`, at least one in addition to `status`. The suggested windows of the matching certificates move to the time between now and `by`, evenly spread.',
+    query: {
+      dry_run: flag('Counts the matching certificates. Nothing changes.'),
     },
-    async (request, reply) => {
+    body: Start,
+    response: { 200: Progress, 201: Renewal },
+    handler: async (request, reply) => {
       const { filter, by, reason = null, explanation_url = null } = request.body;
       const begins = deps.now();
       const due = parseTimestamp('by', by);
@@ -143,54 +129,40 @@ export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
       ]);
       return reply.code(201).send(renewalRecord(row));
     },
-  );
+  });
 
-  app.get(
-    '/admin/renewals',
-    {
-      config: { access: ['ra', 'auditor'], labels: 'records' },
-      schema: {
-        summary: 'List the replacement campaigns',
-        tags: ['renewals'],
-        querystring: strictObject(listQuery),
-        response: { 200: listOf(Renewal, 'In the order of their start.'), ...errorResponses(400) },
-      },
-    },
-    async (request) => {
+  route(app, {
+    call: 'GET /admin/renewals',
+    access: ['ra', 'auditor'],
+    labels: 'records',
+    summary: 'List the replacement campaigns',
+    query: listQuery,
+    response: { 200: listOf(Renewal, 'In the order of their start.') },
+    handler: async (request) => {
       const page = pageOf(await visible(request), pageRequest(request.query));
       return { items: page.items.map(renewalRecord), next_cursor: page.next_cursor };
     },
-  );
+  });
 
-  app.get(
-    '/admin/renewals/:id',
-    {
-      config: { access: ['ra', 'auditor'], labels: 'records' },
-      schema: {
-        summary: 'Get a campaign and its progress',
-        tags: ['renewals'],
-        params,
-        response: { 200: Progress, ...errorResponses(400, 404) },
-      },
-    },
-    async (request) => {
+  route(app, {
+    call: 'GET /admin/renewals/:id',
+    access: ['ra', 'auditor'],
+    labels: 'records',
+    summary: 'Get a campaign and its progress',
+    response: { 200: Progress },
+    handler: async (request) => {
       return progressRecord(await find(request, request.params.id));
     },
-  );
+  });
 
-  app.delete(
-    '/admin/renewals/:id',
-    {
-      config: { access: ['ra'], labels: 'records' },
-      schema: {
-        summary: 'End a campaign',
-        description: 'Certificates that are not replaced have their own window again.',
-        tags: ['renewals'],
-        params,
-        response: { 204: Type.Null({ description: 'Ended.' }), ...errorResponses(400, 404) },
-      },
-    },
-    async (request, reply) => {
+  route(app, {
+    call: 'DELETE /admin/renewals/:id',
+    access: ['ra'],
+    labels: 'records',
+    summary: 'End a campaign',
+    description: 'Certificates that are not replaced have their own window again.',
+    response: { 204: Type.Null({ description: 'Ended.' }) },
+    handler: async (request, reply) => {
       const row = await find(request, request.params.id);
       const ended = await store.endRenewal(row.id, [
         accessEvent(request, 'success', `renewal ${row.id} ended`),
@@ -199,7 +171,7 @@ export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
       if (!ended) throw renewalNotFound();
       return reply.code(204).send(null);
     },
-  );
+  });
 }
 
 /** @throws EstuaryError 400 `FIELD_INVALID`: a campaign for it would match nothing */

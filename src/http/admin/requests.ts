@@ -7,9 +7,9 @@ import type { RequestRow } from '../../store/request-store.ts';
 import { callOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { limited } from './labels.ts';
-import { answerList, listAnswer, listQuery } from './list.ts';
+import { listRoute } from './list.ts';
+import { route } from './route.ts';
 import {
-  errorResponses,
   formatOptionalTimestamp,
   formatTimestamp,
   nullable,
@@ -81,98 +81,68 @@ const Rejection = strictObject(
   { title: 'Rejection', description: 'Why.' },
 );
 
-const RequestId = Type.Object({ id: Type.String() });
-
 /** `/admin/requests`: queued requests and decisions about them. */
 export function registerRequests(app: AdminApp, deps: AdminDependencies): void {
   registerRead(app, deps);
 
-  app.post(
-    '/admin/requests/:id/approve',
-    {
-      config: { access: ['ra'], labels: 'records' },
-      schema: {
-        summary: 'Approve a request; the next poll gets the certificate',
-        description:
-          'Where `[ca] approvals` requires several administrators, it stays pending until that many different administrators have approved it. A second approval by the same one: 409. A certificate without an entry in `admin.clients`: 403.',
-        tags: ['requests'],
-        params: RequestId,
-        body: strictObject({}, { description: 'Optional.' }),
-        response: { 200: RequestPage, ...errorResponses(400, 404, 409, 413, 415) },
-      },
-      preValidation: (request, _reply, done) => {
-        const body: unknown = request.body;
-        if (body === undefined) request.body = {};
-        done();
-      },
-    },
-    async (request) => requestPage(await approve(limited(deps, request), callOf(request), request.params.id)),
-  );
+  route(app, {
+    call: 'POST /admin/requests/:id/approve',
+    access: ['ra'],
+    labels: 'records',
+    summary: 'Approve a request; the next poll gets the certificate',
+    description:
+      'Where `[ca] approvals` requires several administrators, it stays pending until that many different administrators have approved it. A second approval by the same one: 409. A certificate without an entry in `admin.clients`: 403.',
+    body: strictObject({}, { description: 'Optional.' }),
+    response: { 200: RequestPage },
+    errors: [409],
+    optionalBody: true,
+    handler: async (request) => requestPage(await approve(limited(deps, request), callOf(request), request.params.id)),
+  });
 
-  app.post(
-    '/admin/requests/:id/reject',
-    {
-      config: { access: ['ra'], labels: 'records' },
-      schema: {
-        summary: 'Reject a request; polls get 403 with the reason',
-        tags: ['requests'],
-        params: RequestId,
-        body: Rejection,
-        response: { 200: RequestPage, ...errorResponses(400, 404, 409, 413, 415) },
-      },
-    },
-    async (request) => {
+  route(app, {
+    call: 'POST /admin/requests/:id/reject',
+    access: ['ra'],
+    labels: 'records',
+    summary: 'Reject a request; polls get 403 with the reason',
+    body: Rejection,
+    response: { 200: RequestPage },
+    errors: [409],
+    handler: async (request) => {
       const { reason } = request.body;
       if (/\p{Cc}/u.test(reason) || reason.trim() === '')
         throw badRequest('FIELD_INVALID', 'reason must not be blank or contain control characters');
       return requestPage(await reject(limited(deps, request), callOf(request), request.params.id, reason));
     },
-  );
+  });
 }
 
 function registerRead(app: AdminApp, deps: AdminDependencies): void {
-  app.get(
-    '/admin/requests',
-    {
-      config: { access: ['ra', 'auditor'], labels: 'records' },
-      schema: {
-        summary: 'List the queued requests',
-        tags: ['requests'],
-        description: 'With `Accept: text/csv`, the whole selection as a table.',
-        querystring: strictObject({
-          status: Type.Optional(Status),
-          ca: whole("A CA's label."),
-          requester: whole('The requester, as in records.'),
-          device: whole('The ID of a device.'),
-          search: part('the subject, a subjectAltName, the requester or the device, or the ID'),
-          ...listQuery,
-        }),
-        response: { 200: listAnswer(RequestRecord, 'The oldest first.'), ...errorResponses(400) },
-      },
+  listRoute(app, deps, {
+    call: 'GET /admin/requests',
+    access: ['ra', 'auditor'],
+    labels: 'records',
+    summary: 'List the queued requests',
+    filters: {
+      status: Type.Optional(Status),
+      ca: whole("A CA's label."),
+      requester: whole('The requester, as in records.'),
+      device: whole('The ID of a device.'),
+      search: part('the subject, a subjectAltName, the requester or the device, or the ID'),
     },
-    (request, reply) => {
-      const { status, ca, requester, device, search } = request.query;
-      return answerList(request, reply, request.query, {
-        page: (page) => limited(deps, request).store.listRequests({ status, ca, requester, device, search, ...page }),
-        record: requestRecord,
-        header: Object.keys(recordProperties),
-      });
-    },
-  );
+    item: RequestRecord,
+    sorted: 'The oldest first.',
+    page: (request) => (page) => limited(deps, request).store.listRequests({ ...request.query, ...page }),
+    record: requestRecord,
+  });
 
-  app.get(
-    '/admin/requests/:id',
-    {
-      config: { access: ['ra', 'auditor'], labels: 'records' },
-      schema: {
-        summary: 'Get one request with its CSR',
-        tags: ['requests'],
-        params: RequestId,
-        response: { 200: RequestPage, ...errorResponses(400, 404) },
-      },
-    },
-    async (request) => requestPage(await findRequest(limited(deps, request), request.params.id)),
-  );
+  route(app, {
+    call: 'GET /admin/requests/:id',
+    access: ['ra', 'auditor'],
+    labels: 'records',
+    summary: 'Get one request with its CSR',
+    response: { 200: RequestPage },
+    handler: async (request) => requestPage(await findRequest(limited(deps, request), request.params.id)),
+  });
 }
 
 export function requestRecord(row: RequestRow): Static<typeof RequestRecord> {

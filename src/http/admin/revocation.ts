@@ -9,7 +9,8 @@ import { caQuery, CertificateFilter, readCertificateFilter } from './certificate
 import { certificateNotFound, CertificateRecord, certificateRecord, findCertificate } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { limited, type LimitedStore } from './labels.ts';
-import { errorResponses, oneOf, parseTimestamp, strictObject, Timestamp } from './schemas.ts';
+import { route } from './route.ts';
+import { oneOf, parseTimestamp, strictObject, Timestamp } from './schemas.ts';
 
 /** Reason and date. */
 const revocationOrder = {
@@ -24,20 +25,16 @@ const Order = strictObject(revocationOrder, { title: 'Revocation' });
 
 /** `POST /admin/certificates/{serial}/release`. */
 export function registerRelease(app: AdminApp, deps: AdminDependencies): void {
-  app.post(
-    '/admin/certificates/:serial/release',
-    {
-      config: { access: ['ra'], labels: 'records' },
-      schema: {
-        summary: 'End the hold of a certificate: it is valid again',
-        description: 'Only for a certificate that was revoked with the reason `certificateHold`.',
-        tags: ['certificates'],
-        params: Type.Object({ serial: Type.String({ description: 'Hex.' }) }),
-        querystring: strictObject({ ca: caQuery }),
-        response: { 200: CertificateRecord, ...errorResponses(400, 404, 409) },
-      },
-    },
-    async (request) => {
+  route(app, {
+    call: 'POST /admin/certificates/:serial/release',
+    access: ['ra'],
+    labels: 'records',
+    summary: 'End the hold of a certificate: it is valid again',
+    description: 'Only for a certificate that was revoked with the reason `certificateHold`.',
+    query: { ca: caQuery },
+    response: { 200: CertificateRecord },
+    errors: [409],
+    handler: async (request) => {
       const now = deps.now();
       const row = await findCertificate(limited(deps, request).store, request.params.serial, request.query.ca);
       const access = accessEvent(request, 'success', `certificate ${row.serial} of ${row.ca} released`);
@@ -50,31 +47,23 @@ export function registerRelease(app: AdminApp, deps: AdminDependencies): void {
           throw certificateNotFound();
       }
     },
-  );
+  });
 }
 
 export function registerRevocation(app: AdminApp, deps: AdminDependencies): void {
-  app.post(
-    '/admin/certificates/:serial/revoke',
-    {
-      config: { access: ['ra'], labels: 'records' },
-      schema: {
-        summary: 'Revoke a certificate; it no longer authenticates',
-        description:
-          'Only `certificateHold` can be reversed, and another call can give a held certificate a final reason. The body is optional.',
-        tags: ['certificates'],
-        params: Type.Object({ serial: Type.String({ description: 'Hex.' }) }),
-        querystring: strictObject({ ca: caQuery }),
-        body: Order,
-        response: { 200: CertificateRecord, ...errorResponses(400, 404, 409, 413, 415) },
-      },
-      preValidation: (request, _reply, done) => {
-        const body: unknown = request.body;
-        if (body === undefined) request.body = {};
-        done();
-      },
-    },
-    async (request) => {
+  route(app, {
+    call: 'POST /admin/certificates/:serial/revoke',
+    access: ['ra'],
+    labels: 'records',
+    summary: 'Revoke a certificate; it no longer authenticates',
+    description:
+      'Only `certificateHold` can be reversed, and another call can give a held certificate a final reason. The body is optional.',
+    query: { ca: caQuery },
+    body: Order,
+    response: { 200: CertificateRecord },
+    errors: [409],
+    optionalBody: true,
+    handler: async (request) => {
       const now = deps.now();
       const order = readRevocationOrder(request.body, now);
       const row = await findCertificate(limited(deps, request).store, request.params.serial, request.query.ca);
@@ -87,7 +76,7 @@ export function registerRevocation(app: AdminApp, deps: AdminDependencies): void
           throw certificateNotFound();
       }
     },
-  );
+  });
 }
 
 /** @throws EstuaryError 400 if `invalidity_date` is in the future */
@@ -149,19 +138,16 @@ const Result = Type.Object(
 );
 
 export function registerBulkRevocation(app: AdminApp, deps: AdminDependencies): void {
-  app.post(
-    '/admin/certificates/revoke',
-    {
-      config: { access: ['ra'], labels: 'records' },
-      schema: {
-        summary: 'Revoke the valid certificates that match filters',
-        description: `\`filter\` has the filters of \`GET /admin/certificates\`, at least one in addition to \`status\`; without \`status\`, valid certificates match. Call it first with \`dry_run\`, then with the \`count\` that it returned. If another number matches by then, the response is 409 and nothing is revoked. The oldest are revoked first, at most ${MAX_REVOKED} per call.`,
-        tags: ['certificates'],
-        body: BulkOrder,
-        response: { 200: Result, ...errorResponses(400, 409, 413, 415) },
-      },
-    },
-    async (request) => {
+  route(app, {
+    call: 'POST /admin/certificates/revoke',
+    access: ['ra'],
+    labels: 'records',
+    summary: 'Revoke the valid certificates that match filters',
+    description: `\`filter\` has the filters of \`GET /admin/certificates\`, at least one in addition to \`status\`; without \`status\`, valid certificates match. Call it first with \`dry_run\`, then with the \`count\` that it returned. If another number matches by then, the response is 409 and nothing is revoked. The oldest are revoked first, at most ${MAX_REVOKED} per call.`,
+    body: BulkOrder,
+    response: { 200: Result },
+    errors: [409],
+    handler: async (request) => {
       const { dry_run: isDry = false, count: meant } = request.body;
       const now = deps.now();
       const order = readRevocationOrder(request.body, now);
@@ -175,7 +161,7 @@ export function registerBulkRevocation(app: AdminApp, deps: AdminDependencies): 
       const revoked = await revokeFirst(deps, request, selection, { order, most: Math.min(count, MAX_REVOKED) });
       return { count, revoked, remaining: count - revoked };
     },
-  );
+  });
 }
 
 /** @throws EstuaryError 400 if it selects every certificate, or revoked ones */

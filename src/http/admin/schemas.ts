@@ -50,7 +50,7 @@ const ERROR_MEANINGS = {
   503: 'The store or the audit log is temporarily unavailable.',
 } as const;
 
-type ErrorStatus = keyof typeof ERROR_MEANINGS;
+export type ErrorStatus = keyof typeof ERROR_MEANINGS;
 
 /** The `response` entries of these errors, in addition to those of every authenticated call. */
 export function errorResponses(...statuses: readonly ErrorStatus[]): Record<number, TSchema> {

@@ -5,7 +5,8 @@ import { Type } from '@fastify/type-provider-typebox';
 import { WELL_KNOWN } from '../../ready-lines.ts';
 import type { AdminApp, AdminDependencies, EstEnd } from './dependencies.ts';
 import { labelsOf } from './labels.ts';
-import { errorResponses } from './schemas.ts';
+import { route } from './route.ts';
+import {} from './schemas.ts';
 
 const Service = Type.Object(
   {
@@ -19,17 +20,14 @@ const Service = Type.Object(
 );
 
 export function registerService(app: AdminApp, deps: AdminDependencies): void {
-  app.get(
-    '/admin/service',
-    {
-      config: { access: ['ra', 'auditor', 'operator'], labels: 'records' },
-      schema: {
-        summary: 'Get the EST address and the labels',
-        tags: ['api'],
-        response: { 200: Service, ...errorResponses(400) },
-      },
-    },
-    (request) => {
+  route(app, {
+    call: 'GET /admin/service',
+    access: ['ra', 'auditor', 'operator'],
+    labels: 'records',
+    summary: 'Get the EST address and the labels',
+    tag: 'api',
+    response: { 200: Service },
+    handler: (request) => {
       const limit = labelsOf(request);
       const labels = deps.cas.all.map(({ label }) => label);
       return {
@@ -37,7 +35,7 @@ export function registerService(app: AdminApp, deps: AdminDependencies): void {
         labels: limit === undefined ? labels : labels.filter((label) => limit.includes(label)),
       };
     },
-  );
+  });
 }
 
 /** @param host of the call, without its port */

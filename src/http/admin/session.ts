@@ -6,7 +6,8 @@ import { notFound } from '../../errors.ts';
 import { presentedCredentials } from '../credentials.ts';
 import { accessEvent, actor, callerOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { errorResponses, formatOptionalTimestamp, formatTimestamp, nullable, oneOf, Timestamp } from './schemas.ts';
+import { route } from './route.ts';
+import { formatOptionalTimestamp, formatTimestamp, nullable, oneOf, Timestamp } from './schemas.ts';
 import { CLEAR_SESSION, sessionId, setSession } from './caller.ts';
 
 const Session = Type.Object(
@@ -69,35 +70,30 @@ export function registerSession(app: AdminApp, deps: AdminDependencies): void {
         }),
   });
 
-  app.get(
-    '/admin/session',
-    {
-      config: { access: 'everybody', labels: 'none' },
-      schema: {
-        summary: 'Get the caller and its roles',
-        tags: ['api'],
-        response: { 200: Session, ...errorResponses(400) },
-      },
-    },
-    (request) => answer(callerOf(request), request.adminSession),
-  );
+  route(app, {
+    call: 'GET /admin/session',
+    access: 'everybody',
+    labels: 'none',
+    summary: 'Get the caller and its roles',
+    tag: 'api',
+    response: { 200: Session },
+    handler: (request) => answer(callerOf(request), request.adminSession),
+  });
 
-  app.post(
-    '/admin/session',
-    {
-      config: { access: 'everybody', labels: 'none', signsIn: true },
-      schema: {
-        summary: 'Sign in with a bearer token or a client certificate',
-        description:
-          'For browsers. The response sets a cookie that stands for the credential of the call until the caller signs out, ' +
-          'the session is idle for `admin.sessions.idle_timeout`, or `admin.sessions.lifetime` has passed. The roles are those that the ' +
-          'configuration gives at the time of each call. A session started with a client certificate needs a connection with that certificate. ' +
-          'Each sign-in creates a new cookie, and ends the session of the cookie that came with the call.',
-        tags: ['api'],
-        response: { 201: Session, ...errorResponses(400) },
-      },
-    },
-    async (request, reply) => {
+  route(app, {
+    call: 'POST /admin/session',
+    access: 'everybody',
+    labels: 'none',
+    signsIn: true,
+    summary: 'Sign in with a bearer token or a client certificate',
+    description:
+      'For browsers. The response sets a cookie that stands for the credential of the call until the caller signs out, ' +
+      'the session is idle for `admin.sessions.idle_timeout`, or `admin.sessions.lifetime` has passed. The roles are those that the ' +
+      'configuration gives at the time of each call. A session started with a client certificate needs a connection with that certificate. ' +
+      'Each sign-in creates a new cookie, and ends the session of the cookie that came with the call.',
+    tag: 'api',
+    response: { 201: Session },
+    handler: async (request, reply) => {
       const admin = callerOf(request);
       const { id, session } = await sessions.begin(
         admin,
@@ -110,25 +106,23 @@ export function registerSession(app: AdminApp, deps: AdminDependencies): void {
       );
       return reply.code(201).header('set-cookie', setSession(id)).send(answer(admin, session));
     },
-  );
+  });
 
-  app.delete(
-    '/admin/session',
-    {
-      config: { access: 'everybody', labels: 'none' },
-      schema: {
-        summary: 'Sign out',
-        description: 'Ends the session of the call. Its cookie becomes invalid.',
-        tags: ['api'],
-        response: { 204: Type.Null({ description: 'Signed out.' }), ...errorResponses(400, 404) },
-      },
-    },
-    async (request, reply) => {
+  route(app, {
+    call: 'DELETE /admin/session',
+    access: 'everybody',
+    labels: 'none',
+    summary: 'Sign out',
+    description: 'Ends the session of the call. Its cookie becomes invalid.',
+    tag: 'api',
+    response: { 204: Type.Null({ description: 'Signed out.' }) },
+    errors: [404],
+    handler: async (request, reply) => {
       const session = request.adminSession;
       const hasEnded =
         session !== null && (await sessions.end(session, [accessEvent(request, 'success', 'signed out')]));
       if (!hasEnded) throw notFound('SESSION_NOT_FOUND', 'the call has no session');
       return reply.code(204).header('set-cookie', CLEAR_SESSION).send(null);
     },
-  );
+  });
 }

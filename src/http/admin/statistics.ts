@@ -3,15 +3,8 @@ import { badRequest } from '../../errors.ts';
 import { STATISTICS, STATISTICS_HOUR, type Count, type Statistic } from '../../store/statistics-store.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { limited } from './labels.ts';
-import {
-  errorResponses,
-  formatTimestamp,
-  oneOf,
-  parseOptionalTimestamp,
-  strictObject,
-  Timestamp,
-  whole,
-} from './schemas.ts';
+import { route } from './route.ts';
+import { formatTimestamp, oneOf, parseOptionalTimestamp, Timestamp, whole } from './schemas.ts';
 
 const INTERVALS = { hour: STATISTICS_HOUR, day: 24 * STATISTICS_HOUR } as const;
 /** Default number of intervals: a day of hours, a month of days. */
@@ -47,26 +40,22 @@ const Statistics = Type.Object(
 );
 
 export function registerStatistics(app: AdminApp, deps: AdminDependencies): void {
-  app.get(
-    '/admin/statistics',
-    {
-      config: { access: ['ra', 'auditor', 'operator'], labels: 'records' },
-      schema: {
-        summary: 'Get issuance, renewals and rejections over time',
-        description:
-          'Counters per hour. The store keeps them longer than the audit records. The current interval is incomplete; ' +
-          `at most ${MAX_INTERVALS.hour} hours or ${MAX_INTERVALS.day} days.`,
-        tags: ['statistics'],
-        querystring: strictObject({
-          since: Type.Optional(Timestamp('Intervals from this time on; default one day ago, with `day` 30 days ago.')),
-          until: Type.Optional(Timestamp('Intervals up to this time; default now.')),
-          interval: Type.Optional(oneOf(['hour', 'day'], { description: 'Default `hour`; days are in UTC.' })),
-          ca: whole('A label.'),
-        }),
-        response: { 200: Statistics, ...errorResponses(400) },
-      },
+  route(app, {
+    call: 'GET /admin/statistics',
+    access: ['ra', 'auditor', 'operator'],
+    labels: 'records',
+    summary: 'Get issuance, renewals and rejections over time',
+    description:
+      'Counters per hour. The store keeps them longer than the audit records. The current interval is incomplete; ' +
+      `at most ${MAX_INTERVALS.hour} hours or ${MAX_INTERVALS.day} days.`,
+    query: {
+      since: Type.Optional(Timestamp('Intervals from this time on; default one day ago, with `day` 30 days ago.')),
+      until: Type.Optional(Timestamp('Intervals up to this time; default now.')),
+      interval: Type.Optional(oneOf(['hour', 'day'], { description: 'Default `hour`; days are in UTC.' })),
+      ca: whole('A label.'),
     },
-    async (request) => {
+    response: { 200: Statistics },
+    handler: async (request) => {
       const { interval = 'hour', ca } = request.query;
       const step = INTERVALS[interval];
       const begin = (time: number): number => Math.floor(time / step) * step;
@@ -87,7 +76,7 @@ export function registerStatistics(app: AdminApp, deps: AdminDependencies): void
         items: itemsOf(counts, since, until, step),
       };
     },
-  );
+  });
 }
 
 function itemsOf(counts: readonly Count[], since: number, until: number, step: number) {
