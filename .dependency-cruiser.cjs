@@ -30,6 +30,12 @@ const BASE = [
   'retry-after.ts',
 ];
 
+/**
+ * A driver of a CA is one folder, with its keys of the configuration. So the configuration is put together from the list
+ * of the drivers; their folders import the builders of keys and the reader of files, and never the whole configuration.
+ */
+const REGISTRIES = '^src/ca/drivers\\.ts$';
+
 const path = (names) => `^src/(?:${names.map((name) => name.replace('.', '\\.')).join('|')})(?:/|$)`;
 
 const forbidden = [
@@ -58,13 +64,27 @@ const forbidden = [
       pathNot: '^src/(client|pki)/|^src/(errors|error-codes|retry-after)\\.ts$|^src/config/(nearest|problem)\\.ts$',
     },
   },
+  {
+    name: 'registry-for-config',
+    severity: 'error',
+    comment: 'Below src/ca, only the configuration asks which drivers there are.',
+    from: { path: path([...LAYERS.slice(7).flat(), ...BASE]), pathNot: '^src/config/' },
+    to: { path: REGISTRIES },
+  },
+  {
+    name: 'driver-stands-alone',
+    severity: 'error',
+    comment: 'A driver uses src/ca/remote and the issuance of src/ca/local, and no other driver.',
+    from: { path: '^src/ca/(pkcs11|dogtag|est|acme|command)/' },
+    to: { path: '^src/ca/(pkcs11|dogtag|est|acme|command)/', pathNot: '^src/ca/$1/' },
+  },
   ...LAYERS.flatMap((folders, floor) =>
     folders.map((folder) => ({
       name: `below-${folder}`,
       severity: 'error',
       comment: `src/${folder} is imported by what stands above it, never by what stands below or beside it.`,
       from: { path: path([...LAYERS.slice(floor).flat(), ...BASE]), pathNot: path([folder]) },
-      to: { path: path([folder]) },
+      to: { path: path([folder]), pathNot: REGISTRIES },
     })),
   ),
 ];

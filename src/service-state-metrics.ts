@@ -1,5 +1,4 @@
 /** Metrics of the state at the time of the scrape. They are rebuilt each time, so that no stale label remains. */
-import type { CaDependencyName } from './dependency-calls.ts';
 import { Gauge, Registry } from 'prom-client';
 import { VERSION } from './version.ts';
 
@@ -20,7 +19,7 @@ interface CertificateGauge {
 
 /** A dependency of the service other than its CAs and its store. */
 interface DependencyGauge {
-  readonly name: CaDependencyName | 'gssapi';
+  readonly name: string;
   /** The CA that uses it; empty: none. */
   readonly ca: string;
   readonly up: boolean;

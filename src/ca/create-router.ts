@@ -1,17 +1,11 @@
-/** Creates the CAs of the `[[ca]]` tables. Only this module knows all drivers. */
+/** Creates the CAs of the `[[ca]]` tables. */
 import type { CaMaterial, LabelMaterial, Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { describe, failed } from '../errors.ts';
-import { acmeUpstream } from './acme/acme-upstream.ts';
-import { commandUpstream } from './command/command-upstream.ts';
-import { createDogtagCa } from './dogtag/index.ts';
 import type { CaDriver, DriverContext, Predecessor } from './driver.ts';
-import { estUpstream } from './est/est-upstream.ts';
+import { driverOf } from './drivers.ts';
 import type { IssuedCertificates } from './label-boundary.ts';
-import { createFileCa } from './local/index.ts';
 import { publicationUrls } from './local/tbs.ts';
-import { createPkcs11Ca } from './pkcs11/index.ts';
-import { createUpstreamCa } from './remote/create.ts';
 import { Ca, CaRouter } from './router.ts';
 
 export interface CaContext extends Omit<DriverContext, 'retryAfter' | 'publication'> {
@@ -43,7 +37,7 @@ export function createRouter(
     const issued = { store: context.store, isShared: further.length > 0 };
     const common = { popLinking, all: () => cas, issued };
     const urls = publicationUrls(publication, label);
-    const driver = createDriver(
+    const driver = driverOf(material.table).create(
       material,
       { ...context, retryAfter: est.retry_after, publication: urls },
       before && predecessorOf(material, before),
@@ -70,25 +64,9 @@ function underProfileOf({ table: { label, profile } }: LabelMaterial, driver: Ca
 /** A driver's backend; see {@link CaDriver.backend}. */
 export const backendOf = (driver: CaDriver): object => driver.backend ?? driver;
 
-function predecessorOf({ table: { label } }: CaMaterial, { router, material }: CasInForce): Predecessor | undefined {
-  const driver = router.issuers.find((ca) => ca.label === label)?.driver;
-  const made = material.cas.find(({ table }) => table.label === label);
+/** The CA of the label before a reload, if it has the same kind of driver. */
+function predecessorOf({ table: now }: CaMaterial, { router, material }: CasInForce): Predecessor | undefined {
+  const driver = router.issuers.find((ca) => ca.label === now.label)?.driver;
+  const made = material.cas.find(({ table }) => table.label === now.label && table.driver === now.driver);
   return driver === undefined || made === undefined ? undefined : { driver, material: made };
-}
-
-function createDriver(material: CaMaterial, context: DriverContext, before?: Predecessor): CaDriver {
-  switch (material.driver) {
-    case 'file':
-      return createFileCa(material.table, material, context);
-    case 'pkcs11':
-      return createPkcs11Ca(material.table, material, context, before);
-    case 'dogtag':
-      return createDogtagCa(material.table, material, context, before);
-    case 'est':
-      return createUpstreamCa(estUpstream, material, context, before);
-    case 'acme':
-      return createUpstreamCa(acmeUpstream, material, context, before);
-    case 'command':
-      return createUpstreamCa(commandUpstream, material, context, before);
-  }
 }

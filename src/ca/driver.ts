@@ -4,9 +4,8 @@
  *
  * Errors are {@link EstuaryError}s: 400/403 rejected by the CA, 503 (with retryAfter) temporarily down, 500 failed.
  */
-import type { CaDependencyName } from '../dependency-calls.ts';
 import type { CaMaterial } from '../config/material/material.ts';
-import type { ProfileConfig } from '../config/schema.ts';
+import type { ProfileConfig } from '../config/schema/profile.ts';
 import type { CmsSigner } from '../pki/cms/signed-data.ts';
 import type { VerifiedCsr } from '../pki/pkcs10/csr.ts';
 import type { Certificate, IssuedContent } from '../pki/x509/certificate.ts';
@@ -189,7 +188,7 @@ export interface OcspDelegate {
 
 /** A CA's external dependency, by its name in metrics. */
 export interface CaDependency {
-  readonly name: CaDependencyName;
+  readonly name: string;
   health(): Promise<HealthReport>;
 }
 
@@ -254,9 +253,9 @@ export interface DriverContext {
 }
 
 /** The CA of the same label before a reload. A driver keeps what did not change, such as an open token. */
-export interface Predecessor {
+export interface Predecessor<Material extends CaMaterial = CaMaterial> {
   readonly driver: CaDriver;
-  readonly material: CaMaterial;
+  readonly material: Material;
 }
 
 /** A CA key in any key store (file, HSM …). */

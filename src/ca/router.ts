@@ -1,5 +1,6 @@
 /** Maps labels to CAs (docs/guides/names.md). */
-import type { CaConfig, ProfileConfig } from '../config/schema.ts';
+import type { CaTable } from '../config/schema/label.ts';
+import type { ProfileConfig } from '../config/schema/profile.ts';
 import { failed, notFound, unavailable } from '../errors.ts';
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import type { Name } from '../pki/x509/name.ts';
@@ -34,7 +35,7 @@ export class Ca {
   /** The CA of the serial numbers, certificates, CRL and OCSP: itself, except for a further label. */
   readonly issuer: Ca;
   readonly profile: ProfileConfig;
-  readonly config: CaConfig;
+  readonly config: CaTable;
   /** Further CAs whose certificates may be renewed here. */
   readonly renewalIssuers: readonly Certificate[];
   readonly csrAttributes: CsrAttributes;
@@ -45,7 +46,7 @@ export class Ca {
   readonly #boundary: LabelBoundary | undefined;
   readonly #all: () => readonly Ca[];
 
-  constructor(config: CaConfig, driver: CaDriver, surroundings: CaSurroundings = {}) {
+  constructor(config: CaTable, driver: CaDriver, surroundings: CaSurroundings = {}) {
     const { renewalIssuers = [], popLinking = false, clientIssuers = [], all = () => [this], issued } = surroundings;
     this.label = config.label;
     this.issuer = surroundings.issuer ?? this;

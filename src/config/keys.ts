@@ -43,7 +43,7 @@ interface Notes extends KeyOptions<unknown> {
   readonly on?: string;
 }
 
-type Key<T> = TUnsafe<T>;
+export type Key<T> = TUnsafe<T>;
 
 export type Static<K extends Key<unknown>> = K['~unsafe'];
 

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { DRIVERS } from '../ca/drivers.ts';
 import { errorCode } from './secret.ts';
 import { loadMaterial } from './material/load-material.ts';
 import type { Material } from './material/material.ts';
 import { findings } from './findings.ts';
 import { ConfigError, isTable, parseToml, type Problem, type Table, type Warning } from './problem.ts';
 import { readDocument } from './read.ts';
-import { isRemoteDriver } from './schema/ca.ts';
 import { asConfig, configSchema } from './schema.ts';
 import type { Config } from './schema.ts';
 import { expiredTokens } from './rules/admin.ts';
@@ -93,7 +93,9 @@ function withoutBackdating(document: Table): Table {
 }
 
 const exactUnlessRemote = (one: unknown): unknown =>
-  isTable(one) && !isRemoteDriver(String(one['driver'])) ? exact(one) : one;
+  isTable(one) && !DRIVERS.some(({ name, remote }) => name === one['driver'] && remote !== undefined)
+    ? exact(one)
+    : one;
 
 function exact(ca: Table): Table {
   const profile = ca['profile'] ?? {};

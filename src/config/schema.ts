@@ -68,16 +68,10 @@ const ConfigSchema = table(
 export type Config = Static<typeof ConfigSchema>;
 
 export type CaConfig = Config['ca'][number];
-export type FileCaConfig = Extract<CaConfig, { driver: 'file' }>;
-export type Pkcs11CaConfig = Extract<CaConfig, { driver: 'pkcs11' }>;
-export type DogtagCaConfig = Extract<CaConfig, { driver: 'dogtag' }>;
-export type EstCaConfig = Extract<CaConfig, { driver: 'est' }>;
-export type AcmeCaConfig = Extract<CaConfig, { driver: 'acme' }>;
-export type CommandCaConfig = Extract<CaConfig, { driver: 'command' }>;
 export type RequesterMethod = NonNullable<CaConfig['auth']['methods']>[number];
 export type NotificationConfig = Config['notifications'][number];
 export type ConfiguredRenewal = CaConfig['renewal'];
-export type ProfileConfig = CaConfig['profile'];
+export type { ProfileConfig } from './schema/profile.ts';
 export type CsrAttrsConfig = NonNullable<CaConfig['csrattrs']>;
 
 /** The schema for the reader, the reference and the reload. */

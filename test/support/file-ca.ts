@@ -1,6 +1,6 @@
 /** A CA of the file driver, with a configuration that most tests can do with. */
 import { Ca } from '../../src/ca/router.ts';
-import type { FileCaConfig } from '../../src/config/schema.ts';
+import type { FileCaTable } from '../../src/ca/local/index.ts';
 import { makeCa } from './ca.ts';
 import { openFileCa } from './own-ca.ts';
 
@@ -10,13 +10,18 @@ export async function fileCa(
   label: string,
   isDefault = false,
 ): Promise<Ca> {
-  const made = makeCa(folder.file, label, { kind: 'ec:P-256' });
-  const config = fileCaConfig(label, isDefault, {
-    certificate: made.certificate,
-    chain: made.root,
-    key: made.privateKey,
-  });
+  const config = newCaConfig(folder, label, isDefault);
   return new Ca(config, await openFileCa(config, { now: Date.now }));
+}
+
+/** The configuration of a new CA. */
+export function newCaConfig(
+  folder: { file: (name: string) => string },
+  label: string,
+  isDefault: boolean,
+): FileCaTable {
+  const { certificate, root, privateKey } = makeCa(folder.file, label, { kind: 'ec:P-256' });
+  return fileCaConfig(label, isDefault, { certificate, chain: root, key: privateKey });
 }
 
 /** @param files paths of PEM files */
@@ -24,7 +29,7 @@ export function fileCaConfig(
   label: string,
   isDefault: boolean,
   files: { certificate: string; chain: string; key: string },
-): FileCaConfig {
+): FileCaTable {
   return {
     label,
     default: isDefault,

@@ -1,9 +1,10 @@
 /** CAs of our own over files, as a configuration names them. */
+import type { DriverDefinition } from '../../src/ca/definition.ts';
 import { createFileCa, type LocalCa, type LocalCaConfig, type LocalCaContext } from '../../src/ca/local/index.ts';
-import { loadCa, loadOwnCa, type OwnCaFiles } from '../../src/config/material/ca.ts';
+import { loadOwnCa, type OwnCaFiles } from '../../src/config/material/ca.ts';
 import type { CaMaterial } from '../../src/config/material/material.ts';
 import { MaterialReader } from '../../src/config/material/reader.ts';
-import type { CaConfig } from '../../src/config/schema.ts';
+import type { CaTable } from '../../src/config/schema/label.ts';
 
 /** Paths of PEM files. */
 export type FileCaFiles = LocalCaConfig &
@@ -22,19 +23,12 @@ export async function openFileCa(config: FileCaFiles, context: LocalCaContext): 
 }
 
 /** What a `[[ca]]` table names. */
-export async function caMaterial<D extends CaMaterial['driver']>(
-  table: CaConfig & { readonly driver: D },
-): Promise<Extract<CaMaterial, { driver: D }>> {
+export async function caMaterial<Table extends CaTable, Material extends CaMaterial>(
+  driver: DriverDefinition<Table, Material>,
+  table: Table,
+): Promise<Material> {
   const reader = new MaterialReader(Date.now(), false);
-  const material = await loadCa(reader, table, 'ca[0]');
-  if (material === undefined || !isOf(material, table.driver))
-    throw new Error(reader.problems.map(({ message }) => message).join('; '));
+  const material = await driver.load(reader, table, 'ca[0]');
+  if (material === undefined) throw new Error(reader.problems.map(({ message }) => message).join('; '));
   return material;
-}
-
-function isOf<D extends CaMaterial['driver']>(
-  material: CaMaterial,
-  driver: D,
-): material is Extract<CaMaterial, { driver: D }> {
-  return material.driver === driver;
 }

@@ -3,17 +3,15 @@
  * sends the CSR, so any later poll can continue the order.
  */
 import type { KeyObject } from 'node:crypto';
-import type { AcmeCaMaterial } from '../../config/material/material.ts';
 import { badRequest, describe, EstuaryError, failed, isRefusal, unavailable } from '../../errors.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { parsePem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { CRL_REASONS, isCrlReason } from '../../pki/x509/crl.ts';
 import { attributeValues } from '../../pki/x509/name.ts';
-import { commandLine, runProgram } from '../../process/run-program.ts';
+import { runProgram } from '../../process/run-program.ts';
 import { parseRetryAfter } from '../../retry-after.ts';
-import type { MadeUpstream } from '../remote/create.ts';
-import { clientTls, type ClientTls, type HttpAnswer, HttpClient, TransportError } from '../remote/http.ts';
+import { type ClientTls, type HttpAnswer, HttpClient, TransportError } from '../remote/http.ts';
 import {
   refusalOf,
   shortened,
@@ -393,26 +391,3 @@ const unreadable = (detail: string): EstuaryError =>
   failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', {
     detail: `the upstream CA's answer cannot be used: ${shortened(detail)}`,
   });
-
-/** @throws EstuaryError 500 `CA_UNUSABLE` if the account's key cannot sign */
-export function acmeUpstream(material: AcmeCaMaterial, retryAfter: number): MadeUpstream {
-  const { accountKey, table } = material;
-  const { directory, challenge, dns_hook: words, eab_kid: kid, eab_hmac_key: hmac, max_calls: maxCalls } = table.acme;
-  const key = (): Buffer => Buffer.from(hmac?.reveal().toString('latin1').trim() ?? '', 'base64url');
-  const timeout = table.acme.timeout * 1000;
-  const options = {
-    directory,
-    tls: clientTls(material),
-    accountKey,
-    binding: kid === undefined ? undefined : { kid, key },
-    challenge,
-    dnsHook: commandLine(words),
-    timeout,
-    retryAfter,
-  };
-  try {
-    return { upstream: new AcmeUpstream(options), maxCalls, timeout };
-  } catch (error) {
-    throw failed('CA_UNUSABLE', `ca "${table.label}": acme.account_key_file: ${describe(error)}`);
-  }
-}

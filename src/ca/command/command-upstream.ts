@@ -1,18 +1,10 @@
 /** `driver = "command"`: the operator's programs submit, poll and revoke (docs/guides/upstream.md). */
 import { access, constants } from 'node:fs/promises';
-import type { CommandCaMaterial } from '../../config/material/material.ts';
 import { describe, failed, forbidden, unavailable } from '../../errors.ts';
 import { encodePem, parsePem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { CRL_REASONS, isCrlReason } from '../../pki/x509/crl.ts';
-import {
-  type CommandLine,
-  commandLine,
-  ProgramError,
-  runProgram,
-  type ProgramResult,
-} from '../../process/run-program.ts';
-import type { MadeUpstream } from '../remote/create.ts';
+import { type CommandLine, ProgramError, runProgram, type ProgramResult } from '../../process/run-program.ts';
 import { shortened, Unanswered, type Upstream, type UpstreamAnswer, type UpstreamRequest } from '../remote/upstream.ts';
 
 interface CommandOptions {
@@ -164,18 +156,4 @@ function issuedIn(stdout: Buffer): UpstreamAnswer | string {
     if (error instanceof InputError) return `exit code 0 with a damaged certificate: ${error.message}`;
     throw error;
   }
-}
-
-/** @throws EstuaryError 500 `CA_UNUSABLE` without a program that issues */
-export function commandUpstream({ table }: CommandCaMaterial, retryAfter: number): MadeUpstream {
-  const { label, command } = table;
-  const issue = commandLine(command.issue);
-  if (issue === undefined) throw failed('CA_UNUSABLE', `ca "${label}": command.issue is empty`);
-  const timeout = command.timeout * 1000;
-  const further = { poll: commandLine(command.poll), revoke: commandLine(command.revoke) };
-  return {
-    upstream: new CommandUpstream({ label, issue, ...further, timeout, retryAfter }),
-    maxCalls: command.max_running,
-    timeout,
-  };
 }

@@ -1,11 +1,14 @@
-/** Creates CAs behind Dogtag PKI (`driver = "dogtag"`). */
-import { isDeepStrictEqual } from 'node:util';
-import type { DogtagCaMaterial } from '../../config/material/material.ts';
-import type { DogtagCaConfig } from '../../config/schema.ts';
+/** `driver = "dogtag"`: a CA behind Dogtag PKI. */
+import { choice, list, optional, path, seconds, type Static, table, text } from '../../config/keys.ts';
+import { firstOf, loadChain, loadOthers } from '../../config/material/ca.ts';
+import type { CaMaterial, Certificates, KeyPair } from '../../config/material/material.ts';
+import { urlCheck } from '../../config/schema/formats.ts';
+import { caCertificate, caKeys } from '../../config/schema/label.ts';
 import { isSameConfig } from '../../config/secret.ts';
-import type { Certificate } from '../../pki/x509/certificate.ts';
+import type { DriverDefinition } from '../definition.ts';
 import { labeledLog, type DriverContext, type Predecessor } from '../driver.ts';
 import { clientTls } from '../remote/http.ts';
+import { fingerprints } from '../remote/create.ts';
 import { RemoteChain } from './chain.ts';
 import { CmcService } from './cmc.ts';
 import { DogtagCa } from './dogtag-ca.ts';
@@ -13,9 +16,105 @@ import { Kra } from './kra.ts';
 import { Replicas } from './replicas.ts';
 import type { AskedProfile } from './verify-issued.ts';
 
-/** The settings that the driver uses from its `[[ca]]` table. */
-type DogtagSettings = Pick<DogtagCaConfig, 'label' | 'dogtag'> & {
-  readonly profile: Pick<DogtagCaConfig['profile'], 'key_escrow'> & AskedProfile;
+const dogtagUrl = () =>
+  text({
+    description: 'The URL of one replica.',
+    allowed: 'an https URL such as "https://pki1:8443"',
+    check: urlCheck('https'),
+  });
+
+const dogtagKeys = table(
+  {
+    ...caKeys,
+    driver: choice(['dogtag'], { description: 'Where the CA is: in Dogtag PKI.' }),
+    certificate: optional(caCertificate()),
+    dogtag: table(
+      {
+        urls: list(dogtagUrl(), { description: 'The replicas of one CA.', minItems: 1 }),
+        trust_anchors: path({
+          description: "PEM file with the CA certificates behind the replicas' TLS certificates.",
+        }),
+        client_certificate: path({ description: "PEM file with the agent's certificate." }),
+        client_key: path({ description: "PEM file with the agent's private key." }),
+        profile: text({
+          description: 'The enrollment profile.',
+          default: 'caServerCert',
+          allowed: "a profile's name",
+          pattern: /^[A-Za-z0-9._-]{1,128}$/,
+        }),
+        input_class: optional(
+          text({
+            description: "The class of the profile's input that takes the request; the profile is asked, unless given.",
+            allowed: 'a class such as "certReqInputImpl"',
+            pattern: /^[A-Za-z0-9]{1,128}$/,
+          }),
+        ),
+        cmc_profile: text({
+          description: 'The profile that CMC requests are forwarded to.',
+          default: 'caFullCMCUserCert',
+          allowed: "a profile's name",
+          pattern: /^[A-Za-z0-9._-]{1,128}$/,
+        }),
+        kra_urls: list(dogtagUrl(), {
+          description: 'The replicas of the key recovery authority where keys are archived; empty for none.',
+          default: [],
+        }),
+        timeout: seconds(1, 600, {
+          description: 'How long the CA may take for one operation, whatever number of replicas it needs.',
+          default: 10,
+        }),
+        check_interval: seconds(1, 3600, {
+          description: 'How often each replica is checked; one that is out of use, every two seconds at least.',
+          default: 10,
+        }),
+        lost_after: seconds(1, 604800, {
+          description:
+            'How long the CA may not know a request that it has taken, while its directory works, before it counts as lost.',
+          default: 600,
+        }),
+      },
+      { description: 'A CA behind Dogtag PKI.' },
+    ),
+  },
+  { description: 'A CA behind Dogtag PKI.' },
+);
+
+type DogtagCaTable = Static<typeof dogtagKeys>;
+
+interface DogtagCaMaterial extends CaMaterial {
+  readonly table: DogtagCaTable;
+  readonly trustAnchors: Certificates;
+  /** The agent's. */
+  readonly client: KeyPair;
+}
+
+export const dogtagDriver: DriverDefinition<DogtagCaTable, DogtagCaMaterial> = {
+  keys: dogtagKeys,
+  name: 'dogtag',
+  remote: 'Dogtag',
+  dependency: 'dogtag',
+  async load(reader, ca, key) {
+    const { trust_anchors, client_certificate, client_key } = ca.dogtag;
+    const at = `${key}.dogtag`;
+    const trustAnchors = await reader.anchors(`${at}.trust_anchors`, trust_anchors);
+    const client = await reader.pair(`${at}.client_certificate`, client_certificate, `${at}.client_key`, client_key);
+    const { certificate, chain } = ca;
+    const certificates = certificate === undefined ? undefined : await loadChain(reader, key, certificate, chain);
+    const others = await loadOthers(reader, ca, key);
+    if (trustAnchors === undefined || client === undefined || others === undefined) return undefined;
+    if (certificate !== undefined && certificates === undefined) return undefined;
+    const expiring = { agent: firstOf(client), dogtag_anchor: trustAnchors };
+    return { table: ca, certificates, trustAnchors, client, expiring, ...others };
+  },
+  create: createDogtagCa,
+  archivesKeys: ({ dogtag }) => dogtag.kra_urls.length > 0,
+};
+
+/** What the driver uses of its table and files. */
+type DogtagMaterial = Pick<DogtagCaMaterial, 'certificates' | 'trustAnchors' | 'client'> & {
+  readonly table: Pick<DogtagCaTable, 'label' | 'dogtag'> & {
+    readonly profile: Pick<DogtagCaTable['profile'], 'key_escrow'> & AskedProfile;
+  };
 };
 
 /**
@@ -24,13 +123,12 @@ type DogtagSettings = Pick<DogtagCaConfig, 'label' | 'dogtag'> & {
  * @throws EstuaryError 500 `CA_UNUSABLE` if the agent's key cannot sign
  */
 export function createDogtagCa(
-  config: DogtagSettings,
-  material: Pick<DogtagCaMaterial, 'certificates' | 'trustAnchors' | 'client'>,
+  material: DogtagMaterial,
   { retryAfter, log, makeMutex }: Pick<DriverContext, 'retryAfter' | 'log' | 'makeMutex'>,
-  before?: Predecessor,
+  before?: Predecessor<DogtagCaMaterial>,
 ): DogtagCa {
-  if (before?.driver instanceof DogtagCa && isSame({ table: config, ...material }, before.material))
-    return before.driver;
+  if (before?.driver instanceof DogtagCa && isSame(material, before.material)) return before.driver;
+  const { table: config } = material;
   const { label, dogtag } = config;
   const chain = new RemoteChain(material.certificates);
   const timeout = dogtag.timeout * 1000;
@@ -73,20 +171,13 @@ export function createDogtagCa(
   });
 }
 
-type Compared = Pick<DogtagCaMaterial, 'certificates' | 'trustAnchors' | 'client'> & {
-  readonly table: DogtagSettings;
-};
-
 /** Compares certificates only, since a private key belongs to its certificate. */
-function isSame(now: Compared, before: Predecessor['material']): boolean {
-  if (before.driver !== 'dogtag') return false;
-  const ofDriver = ({ table }: Compared) => [table.dogtag, table.profile];
-  const certificates = ({ certificates: own, trustAnchors, client }: Compared) => [
-    own === undefined ? [] : [own.certificate, ...own.issuers, ...own.rollover].map(fingerprintOf),
-    trustAnchors.map(fingerprintOf),
-    client.certificates.map(fingerprintOf),
-  ];
-  return isSameConfig(ofDriver(now), ofDriver(before)) && isDeepStrictEqual(certificates(now), certificates(before));
-}
+const isSame = (now: DogtagMaterial, before: DogtagMaterial): boolean => isSameConfig(factsOf(now), factsOf(before));
 
-const fingerprintOf = ({ fingerprint }: Certificate): string => fingerprint;
+const factsOf = ({ table: { dogtag, profile }, certificates, trustAnchors, client }: DogtagMaterial): unknown[] => [
+  dogtag,
+  profile,
+  certificates && fingerprints([certificates.certificate, ...certificates.issuers, ...certificates.rollover]),
+  fingerprints(trustAnchors),
+  fingerprints(client.certificates),
+];

@@ -1,7 +1,6 @@
 /**
  * `driver = "est"`: enrolls at another EST server (RFC 7030, RFC 8951) as a registration authority (docs/guides/upstream.md).
  */
-import type { EstCaMaterial } from '../../config/material/material.ts';
 import { EstuaryError, failed, isRefusal, unavailable } from '../../errors.ts';
 import { parseCertsOnly } from '../../pki/cms/signed-data.ts';
 import { parseDer, Tag } from '../../pki/der/der.ts';
@@ -10,15 +9,7 @@ import { InputError } from '../../pki/input-error.ts';
 import { type Certificate, parseCertificate } from '../../pki/x509/certificate.ts';
 import { isIssuedBy } from '../../pki/x509/name-matching.ts';
 import { parseRetryAfter } from '../../retry-after.ts';
-import type { MadeUpstream } from '../remote/create.ts';
-import {
-  clientTls,
-  type ClientTls,
-  type HttpAnswer,
-  type HttpCall,
-  HttpClient,
-  TransportError,
-} from '../remote/http.ts';
+import { type ClientTls, type HttpAnswer, type HttpCall, HttpClient, TransportError } from '../remote/http.ts';
 import {
   refusalOf,
   shortened,
@@ -168,16 +159,4 @@ async function issuerFirst(certificates: readonly Certificate[]): Promise<Certif
     if (!issuesOther) return [one, ...certificates.filter((other) => other !== one)];
   }
   return [...certificates];
-}
-
-export function estUpstream(material: EstCaMaterial, retryAfter: number): MadeUpstream {
-  const { url, username, password, csrattrs, max_calls: maxCalls, timeout: seconds } = material.table.est;
-  const credentials =
-    username === undefined || password === undefined
-      ? undefined
-      : { username, reveal: () => password.reveal().toString('utf8') };
-  const timeout = seconds * 1000;
-  const forwardsCsrAttributes = csrattrs === 'upstream';
-  const options = { url, tls: clientTls(material), password: credentials, forwardsCsrAttributes, timeout, retryAfter };
-  return { upstream: new EstUpstream(options), maxCalls, timeout };
 }

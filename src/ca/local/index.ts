@@ -1,7 +1,11 @@
-/** Creates local CAs from their configuration. */
+/** `driver = "file"`: a CA whose key is in a file. Also creates the local CA of any other key store. */
 import type { KeyObject } from 'node:crypto';
-import type { FileCaMaterial, KeyPair, OwnCaMaterial } from '../../config/material/material.ts';
+import { choice, path, type Static, table } from '../../config/keys.ts';
+import { loadOwnCa } from '../../config/material/ca.ts';
+import type { KeyPair, OwnCaMaterial } from '../../config/material/material.ts';
+import { caCertificate, caKeys } from '../../config/schema/label.ts';
 import { describe, failed, type EstuaryError } from '../../errors.ts';
+import type { DriverDefinition } from '../definition.ts';
 import type { OcspDelegate, Signer } from '../driver.ts';
 import { FileSigner, ocspDelegate } from './signing.ts';
 import { LocalCa, type IssuanceProfile } from './local-ca.ts';
@@ -41,17 +45,50 @@ export function createLocalCa(
   }
 }
 
-/**
- * A CA with its key in a file (`driver = "file"`).
- * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and the problem
- */
+const fileKeys = table(
+  {
+    ...caKeys,
+    driver: choice(['file'], { description: 'Where the CA key is: in a file.' }),
+    certificate: caCertificate(),
+    file: table(
+      { private_key: path({ description: "PEM file with the CA's private key, readable by the server alone." }) },
+      { description: 'A CA key in a file.' },
+    ),
+  },
+  { description: 'A CA whose key is in a file.' },
+);
+
+export type FileCaTable = Static<typeof fileKeys>;
+
+interface FileCaMaterial extends OwnCaMaterial {
+  readonly table: FileCaTable;
+  readonly privateKey: KeyObject;
+}
+
+export const fileDriver: DriverDefinition<FileCaTable, FileCaMaterial> = {
+  keys: fileKeys,
+  name: 'file',
+  async load(reader, ca, key) {
+    const pair = await reader.pair(
+      `${key}.certificate`,
+      ca.certificate,
+      `${key}.file.private_key`,
+      ca.file.private_key,
+    );
+    const own = await loadOwnCa(reader, ca, key);
+    return pair && own && { table: ca, privateKey: pair.privateKey, ...own };
+  },
+  create: (material, { publication, now }) => createFileCa(material.table, material, { publication, now }),
+  keyPlace: ({ label, file }) => `the key of CA ${label}, ${file.private_key}`,
+};
+
+/** @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and the problem */
 export function createFileCa(
   config: LocalCaConfig,
   material: Pick<FileCaMaterial, 'certificates' | 'ocsp' | 'privateKey'>,
-  { publication, now }: LocalCaContext,
+  context: LocalCaContext,
 ): LocalCa {
-  const signer = fileSigner(config.label, 'file.private_key', material.privateKey);
-  return createLocalCa(config, material, signer, { publication, now });
+  return createLocalCa(config, material, fileSigner(config.label, 'file.private_key', material.privateKey), context);
 }
 
 function createDelegate(label: string, { certificates: [certificate], privateKey }: KeyPair): OcspDelegate {

@@ -1,6 +1,5 @@
 /** TBSCertificate v3 of an end entity or a device CA (RFC 5280 §4.1). */
 import { randomBytes, randomInt } from 'node:crypto';
-import type { Config } from '../../config/schema.ts';
 import { failed } from '../../errors.ts';
 import { explicit, integer, octetString, oid, sequence, time } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
@@ -118,7 +117,7 @@ export class ProfileExtensions {
 
 /** URLs for certificates of the CA with this label; undefined while publication is off. */
 export function publicationUrls(
-  { enabled, base_url }: Pick<Config['publication'], 'enabled' | 'base_url'>,
+  { enabled, base_url }: { readonly enabled: boolean; readonly base_url?: string | undefined },
   label: string,
 ): PublicationUrls | undefined {
   if (!enabled || base_url === undefined) return undefined;

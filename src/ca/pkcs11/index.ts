@@ -1,22 +1,107 @@
-/** Creates CAs with their key in a PKCS#11 token (`driver = "pkcs11"`). */
-import type { CaMaterial, Pkcs11CaMaterial } from '../../config/material/material.ts';
+/** `driver = "pkcs11"`: a CA whose key is in a PKCS#11 token. */
+import { finding, type Finding } from '../../config/findings.ts';
+import { choice, integer, optional, path, seconds, secret, type Static, table, text } from '../../config/keys.ts';
+import { loadOwnCa } from '../../config/material/ca.ts';
+import type { OwnCaMaterial } from '../../config/material/material.ts';
 import type { Problem } from '../../config/problem.ts';
-import type { Config, Pkcs11CaConfig } from '../../config/schema.ts';
+import { caCertificate, caKeys } from '../../config/schema/label.ts';
 import { isSameConfig } from '../../config/secret.ts';
 import { describe, EstuaryError } from '../../errors.ts';
-import type { IsolatedLog } from '../../process/isolated-process.ts';
 import { IsolatedError } from '../../process/protocol.ts';
-import { labeledLog, type Predecessor, type Signer } from '../driver.ts';
+import type { CheckContext, DriverDefinition } from '../definition.ts';
+import { labeledLog, type DriverContext, type Predecessor, type Signer } from '../driver.ts';
 import { createLocalCa, LocalCa, type LocalCaConfig, type LocalCaContext } from '../local/index.ts';
 import { Pkcs11Signer } from './pkcs11-signer.ts';
 import { TokenFault } from './wire.ts';
 
-interface Pkcs11Context {
-  /** The module's environment, which may name its configuration. */
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly retryAfter: number;
-  readonly log: IsolatedLog;
+const pkcs11Keys = table(
+  {
+    ...caKeys,
+    driver: choice(['pkcs11'], { description: 'Where the CA key is: in a PKCS#11 token.' }),
+    certificate: caCertificate(),
+    pkcs11: table(
+      {
+        module: path({ description: "The token's PKCS#11 library." }),
+        library_parameters: optional(
+          text({
+            description:
+              "What the library wants to be initialized with, for those that read it from there, as NSS's does.",
+            allowed: 'text',
+            pattern: /^.+$/su,
+          }),
+        ),
+        token_label: optional(
+          text({ description: 'The label of the token; or use `slot`.', allowed: 'text', pattern: /^.{1,32}$/su }),
+        ),
+        slot: optional(
+          integer(0, Number.MAX_SAFE_INTEGER, {
+            description: 'The slot ID of the token; or use `token_label`, which survives a renumbering.',
+          }),
+        ),
+        pin: secret({ description: "The user's PIN." }),
+        key_label: optional(
+          text({ description: 'The label of the private key; or use `key_id`.', allowed: 'text', pattern: /^.+$/su }),
+        ),
+        key_id: optional(
+          text({
+            description: 'The CKA_ID of the private key, in hex; or use `key_label`.',
+            allowed: 'hex digits, two a byte',
+            pattern: /^([0-9a-fA-F]{2})+$/,
+          }),
+        ),
+        max_sessions: integer(1, 256, {
+          description: 'Sessions opened at the same time; each serves one signature.',
+          default: 8,
+        }),
+        timeout: seconds(1, 600, {
+          description: 'How long the token may take for one call before it counts as hung.',
+          default: 10,
+        }),
+      },
+      { description: 'A CA key in a PKCS#11 token (an HSM).' },
+    ),
+  },
+  { description: 'A CA whose key is in a PKCS#11 token.' },
+);
+
+export type Pkcs11CaTable = Static<typeof pkcs11Keys>;
+
+interface Pkcs11CaMaterial extends OwnCaMaterial {
+  readonly table: Pkcs11CaTable;
 }
+
+export const pkcs11Driver: DriverDefinition<Pkcs11CaTable, Pkcs11CaMaterial> = {
+  keys: pkcs11Keys,
+  name: 'pkcs11',
+  dependency: 'hsm',
+  async load(reader, ca, key) {
+    await reader.exists(`${key}.pkcs11.module`, ca.pkcs11.module, 'the path of a PKCS#11 library');
+    const own = await loadOwnCa(reader, ca, key);
+    return own && { table: ca, ...own };
+  },
+  checks: ({ pkcs11 }, key) => exclusiveKeys(pkcs11, `${key}.pkcs11`),
+  create: createPkcs11Ca,
+  startProblems: tokenProblems,
+  keyPlace: ({ label }) => `the key of CA ${label}, in its token`,
+};
+
+function* exclusiveKeys(pkcs11: Pkcs11CaTable['pkcs11'], key: string): Generator<Finding> {
+  const exclusive = [
+    ['token_label', pkcs11.token_label, 'slot', pkcs11.slot],
+    ['key_label', pkcs11.key_label, 'key_id', pkcs11.key_id],
+  ] as const;
+  for (const [one, oneValue, other, otherValue] of exclusive) {
+    if ((oneValue === undefined) !== (otherValue === undefined)) continue;
+    yield finding(
+      `${key}.${one}`,
+      `${oneValue === undefined ? 'is missing, and so is' : 'is given, and so is'} ${other} (one of the two)`,
+      `${key}.${other}`,
+    );
+  }
+}
+
+/** `env`: the module's environment, which may name its configuration. */
+type Pkcs11Context = Pick<DriverContext, 'env' | 'retryAfter' | 'log'>;
 
 type Pkcs11Key = 'module' | 'slot' | 'token_label' | 'pin' | 'key_label' | 'key_id';
 
@@ -39,25 +124,23 @@ class TokenProblem extends EstuaryError {
  * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and the problem
  */
 export function createPkcs11Ca(
-  config: LocalCaConfig & Pick<Pkcs11CaConfig, 'pkcs11'>,
-  material: Pick<Pkcs11CaMaterial, 'certificates' | 'ocsp'>,
+  material: Pkcs11CaMaterial,
   context: LocalCaContext & Pkcs11Context,
-  before?: Predecessor,
+  before?: Predecessor<Pkcs11CaMaterial>,
 ): LocalCa {
+  const { table: config } = material;
   const { publication, now } = context;
-  const opened = before && openedSigner(config, material, before);
+  const opened = before && openedSigner(material, before);
   if (opened !== undefined) return createLocalCa(config, material, opened, { publication, now });
   const signer = createSigner(config, { ...context, expectedSpki: material.certificates.certificate.spki });
   return createLocalCa(config, material, signer, { publication, now, start: () => startSigner(signer, config) });
 }
 
 function openedSigner(
-  { pkcs11 }: Pick<Pkcs11CaConfig, 'pkcs11'>,
-  { certificates }: Pick<Pkcs11CaMaterial, 'certificates'>,
-  { driver, material }: Predecessor,
+  { table: { pkcs11 }, certificates }: Pkcs11CaMaterial,
+  { driver, material }: Predecessor<Pkcs11CaMaterial>,
 ): Signer | undefined {
   return driver instanceof LocalCa &&
-    material.driver === 'pkcs11' &&
     !(driver.signer instanceof Pkcs11Signer && driver.signer.hasGivenUp) &&
     isSameConfig(material.table.pkcs11, pkcs11) &&
     driver.certificate.spki.equals(certificates.certificate.spki)
@@ -65,7 +148,7 @@ function openedSigner(
     : undefined;
 }
 
-type TokenSettings = Pick<LocalCaConfig, 'label'> & Pick<Pkcs11CaConfig, 'pkcs11'>;
+type TokenSettings = Pick<LocalCaConfig, 'label'> & Pick<Pkcs11CaTable, 'pkcs11'>;
 
 /** The running signer of a `[[ca]]` table. @throws TokenProblem that names the label, the key and the problem */
 export async function openSigner(settings: TokenSettings, context: Pkcs11Context): Promise<Pkcs11Signer> {
@@ -100,7 +183,7 @@ function tokenProblem(error: unknown, { label, pkcs11 }: TokenSettings): unknown
   return new TokenProblem(label, relatedKey(error.code, pkcs11), error);
 }
 
-function relatedKey(code: string, { token_label, key_label }: Pkcs11CaConfig['pkcs11']): Pkcs11Key {
+function relatedKey(code: string, { token_label, key_label }: Pkcs11CaTable['pkcs11']): Pkcs11Key {
   switch (code) {
     case TokenFault.PIN:
       return 'pin';
@@ -123,28 +206,19 @@ const ALLOWED = {
   key_id: 'the CKA_ID of the private key that belongs to `certificate`',
 } as const;
 
-/** Opens the token of every CA, as a start would, and returns the problems. */
-export async function tokenProblems(
-  { est }: Pick<Config, 'est'>,
-  cas: readonly CaMaterial[],
-  context: Pick<LocalCaContext, 'now'> & Pick<Pkcs11Context, 'env'>,
-): Promise<Problem[]> {
-  const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
-  const problems: Problem[] = [];
-  for (const [index, material] of cas.entries()) {
-    if (material.driver !== 'pkcs11') continue;
+/** Opens the token, as a start would. */
+async function tokenProblems(material: Pkcs11CaMaterial, key: string, context: CheckContext): Promise<Problem[]> {
+  try {
+    const made = createPkcs11Ca(material, context);
     try {
-      const made = createPkcs11Ca(material.table, material, { ...context, retryAfter: est.retry_after, log });
-      try {
-        await made.start();
-      } finally {
-        await made.close();
-      }
-    } catch (error) {
-      const name = error instanceof TokenProblem ? error.key : 'module';
-      const reason = error instanceof TokenProblem ? error.reason : describe(error);
-      problems.push({ key: `ca[${index}].pkcs11.${name}`, message: `${reason} (${ALLOWED[name]})` });
+      await made.start();
+    } finally {
+      await made.close();
     }
+    return [];
+  } catch (error) {
+    const name = error instanceof TokenProblem ? error.key : 'module';
+    const reason = error instanceof TokenProblem ? error.reason : describe(error);
+    return [{ key: `${key}.pkcs11.${name}`, message: `${reason} (${ALLOWED[name]})` }];
   }
-  return problems;
 }

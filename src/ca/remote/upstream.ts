@@ -3,7 +3,6 @@
  * responses.
  */
 import { badRequest, failed, forbidden, unavailable, type EstuaryError } from '../../errors.ts';
-import type { CaDependencyName } from '../../dependency-calls.ts';
 import type { VerifiedCsr } from '../../pki/pkcs10/csr.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { GeneralName } from '../../pki/x509/general-name.ts';
@@ -31,7 +30,7 @@ export type UpstreamAnswer =
 
 export interface Upstream {
   /** As in metrics and messages. */
-  readonly name: CaDependencyName;
+  readonly name: string;
   /** Whether a poll can find the outcome of an unanswered submission. */
   readonly canRecover: boolean;
   /** A pending response only names the request: poll it at once. */

@@ -1,27 +1,13 @@
-/** Loads the files of the `[[ca]]` tables. */
-import { generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+/** Loads the files of `[[ca]]` tables that drivers share. */
 import { arrangeChain, type CaChain } from '../../pki/x509/ca-chain.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
 import { hasNoCheck, ocspDelegateProblems } from '../../pki/ocsp/ocsp.ts';
-import { errorCode } from '../secret.ts';
-import { FileError, type MaterialReader } from './reader.ts';
-import { clientIssuerFiles } from '../schema/ca.ts';
-import type {
-  AcmeCaConfig,
-  CaConfig,
-  CommandCaConfig,
-  DogtagCaConfig,
-  EstCaConfig,
-  FileCaConfig,
-  Pkcs11CaConfig,
-} from '../schema.ts';
+import { type CaTable, clientIssuerFiles } from '../schema/label.ts';
+import type { MaterialReader } from './reader.ts';
 import {
   caCertificates,
   type CaCertificates,
-  type CaMaterial,
   type CommonCaMaterial,
   type KeyPair,
   type OwnCaMaterial,
@@ -31,125 +17,16 @@ import {
 const DAY = 86_400_000;
 const ALLOWED = 'the CA certificates above the CA, in order';
 
-/**
- * The files of one table; undefined if any is missing, which has been reported.
- * @param key the CA's key in the configuration, such as `ca[0]`
- */
-export async function loadCa(reader: MaterialReader, table: CaConfig, key: string): Promise<CaMaterial | undefined> {
-  switch (table.driver) {
-    case 'file':
-      return loadFileCa(reader, table, key);
-    case 'pkcs11':
-      return loadPkcs11Ca(reader, table, key);
-    case 'dogtag':
-      return loadDogtagCa(reader, table, key);
-    case 'est':
-    case 'acme':
-    case 'command':
-      return loadUpstreamCa(reader, table, key);
-  }
-}
-
-async function loadFileCa(reader: MaterialReader, table: FileCaConfig, key: string): Promise<CaMaterial | undefined> {
-  const { certificate, file } = table;
-  const pair = await reader.pair(`${key}.certificate`, certificate, `${key}.file.private_key`, file.private_key);
-  const own = await loadOwnCa(reader, table, key);
-  if (pair === undefined || own === undefined) return undefined;
-  return { driver: 'file', table, privateKey: pair.privateKey, ...own };
-}
-
-async function loadPkcs11Ca(
-  reader: MaterialReader,
-  table: Pkcs11CaConfig,
-  key: string,
-): Promise<CaMaterial | undefined> {
-  await reader.exists(`${key}.pkcs11.module`, table.pkcs11.module, 'the path of a PKCS#11 library');
-  const own = await loadOwnCa(reader, table, key);
-  return own === undefined ? undefined : { driver: 'pkcs11', table, ...own };
-}
-
-async function loadDogtagCa(
-  reader: MaterialReader,
-  table: DogtagCaConfig,
-  key: string,
-): Promise<CaMaterial | undefined> {
-  const { trust_anchors, client_certificate, client_key } = table.dogtag;
-  const trustAnchors = await reader.anchors(`${key}.dogtag.trust_anchors`, trust_anchors);
-  const client = await reader.pair(
-    `${key}.dogtag.client_certificate`,
-    client_certificate,
-    `${key}.dogtag.client_key`,
-    client_key,
-  );
-  const { certificate } = table;
-  const certificates = certificate === undefined ? undefined : await loadChain(reader, key, certificate, table.chain);
-  const others = await loadOthers(reader, table, key);
-  if (trustAnchors === undefined || client === undefined || others === undefined) return undefined;
-  if (certificate !== undefined && certificates === undefined) return undefined;
-  return { driver: 'dogtag', table, certificates, trustAnchors, client, ...others };
-}
-
-async function loadUpstreamCa(
-  reader: MaterialReader,
-  table: EstCaConfig | AcmeCaConfig | CommandCaConfig,
-  key: string,
-): Promise<CaMaterial | undefined> {
-  const anchors = await reader.anchors(`${key}.upstream_trust_anchors`, table.upstream_trust_anchors);
-  const chain = table.chain === undefined ? [] : await reader.certificates(`${key}.chain`, table.chain);
-  const others = await loadOthers(reader, table, key);
-  const files = table.driver === 'est' ? table.est : {};
-  const tls = table.driver === 'est' ? table.est : table.driver === 'acme' ? table.acme : undefined;
-  const service = await loadService(
-    reader,
-    { ...files, trust_anchors: tls?.tls_trust_anchors },
-    `${key}.${table.driver}`,
-  );
-  const accountKey =
-    table.driver === 'acme'
-      ? await loadAccountKey(reader, `${key}.acme.account_key_file`, table.acme.account_key_file)
-      : undefined;
-  if (anchors === undefined || chain === undefined || others === undefined) return undefined;
-  const common = { certificates: undefined, upstreamAnchors: anchors, chain, ...service, ...others };
-  switch (table.driver) {
-    case 'est':
-      return { driver: 'est', table, ...common };
-    case 'acme':
-      return accountKey && { driver: 'acme', table, accountKey, ...common };
-    case 'command':
-      return { driver: 'command', table, ...common };
-  }
-}
-
-/** The ACME account key, which the first start creates. */
-async function loadAccountKey(reader: MaterialReader, key: string, file: string): Promise<KeyObject | undefined> {
-  if (!existsSync(file)) {
-    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-    const pem = privateKey.export({ format: 'pem', type: 'pkcs8' });
-    const written = await reader.reading(key, file, async () => {
-      await writeFile(file, pem, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
-        // Another process has just created it.
-        if (errorCode(error) === 'EEXIST') return;
-        throw new FileError(
-          `cannot create ${file}: ${errorCode(error)}`,
-          'the path of a file that the server may create',
-        );
-      });
-      return true;
-    });
-    if (written === undefined) return undefined;
-  }
-  const accountKey = await reader.privateKey(key, file);
-  if (accountKey === undefined || accountKey.asymmetricKeyDetails?.namedCurve === 'prime256v1') return accountKey;
-  reader.problem(key, `${file} is not an EC P-256 key`, 'the key of an ACME account');
-  return undefined;
-}
-
 /** Files that every kind of CA may have. */
 interface OtherFiles {
-  readonly profile: Pick<CaConfig['profile'], 'renewal_issuers'>;
+  readonly profile: Pick<CaTable['profile'], 'renewal_issuers'>;
   readonly client_issuers: readonly string[];
   readonly authorization?: ServiceFiles | undefined;
 }
+
+/** The key's own certificate; its issuer renews the others. */
+export const firstOf = (pair: KeyPair | undefined): readonly Certificate[] =>
+  pair === undefined ? [] : [pair.certificates[0]];
 
 interface ServiceFiles {
   readonly trust_anchors?: string | undefined;
@@ -174,7 +51,8 @@ export async function loadOwnCa(
   const certificates = await loadChain(reader, key, certificate, chain);
   const others = await loadOthers(reader, table, key);
   if (certificates === undefined || others === undefined) return undefined;
-  return files !== undefined && ocsp === undefined ? undefined : { certificates, ocsp, ...others };
+  if (files !== undefined && ocsp === undefined) return undefined;
+  return { certificates, ocsp, expiring: { ocsp: firstOf(ocsp) }, ...others };
 }
 
 /** Loads renewal_issuers, client_issuers and the credentials of the authorization service. */
@@ -211,7 +89,7 @@ export async function loadService(
  * §4.1.3: cacerts includes it). A root's own signature proves nothing and is not verified. Rollover certificates must
  * be linked to these; an expired one is only a warning, since rollovers end.
  */
-async function loadChain(
+export async function loadChain(
   reader: MaterialReader,
   ca: string,
   file: string,
@@ -239,7 +117,7 @@ async function loadChain(
 /** With `certificate_authority`, the path lengths of the CA and of those above it must allow CAs below. */
 export function checkDeviceCaPath(
   reader: MaterialReader,
-  { profile: { certificate_authority: table } }: CaConfig,
+  { profile: { certificate_authority: table } }: Pick<CaTable, 'profile'>,
   { certificate, issuers }: CaCertificates,
   ca: string,
 ): void {

@@ -1,21 +1,21 @@
 /** Expiry dates of configured certificates. */
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
-import type { KeyPair, Material } from './material.ts';
+import { firstOf } from './ca.ts';
+import type { CaCertificateUse, Material } from './material.ts';
 
 type CertificateUse =
+  | CaCertificateUse
   | 'tls'
   | 'admin_tls'
   | 'ca'
-  | 'ocsp'
-  | 'agent'
   | 'client_anchor'
   | 'admin_anchor'
-  | 'dogtag_anchor'
-  | 'upstream_anchor'
   | 'cmc'
   | 'store_client'
   | 'store_anchor';
+
+const CA_USES = ['agent', 'dogtag_anchor', 'upstream_anchor', 'ocsp'] as const;
 
 export interface CertificateExpiry {
   readonly use: CertificateUse;
@@ -40,25 +40,8 @@ export function certificateExpiries(material: Material): CertificateExpiry[] {
     ...ends('cmc', firstOf(cmc.responder)),
     ...ends('store_client', firstOf(storeTls?.client)),
     ...ends('store_anchor', storeTls?.trustAnchors),
-    ...cas.flatMap((ca) =>
-      ca.driver === 'dogtag'
-        ? [
-            ...ends('agent', firstOf(ca.client), ca.table.label),
-            ...ends('dogtag_anchor', ca.trustAnchors, ca.table.label),
-          ]
-        : 'upstreamAnchors' in ca
-          ? [
-              ...ends('agent', firstOf(ca.client), ca.table.label),
-              ...ends('upstream_anchor', [...ca.upstreamAnchors, ...(ca.trustAnchors ?? [])], ca.table.label),
-            ]
-          : ends('ocsp', firstOf(ca.ocsp), ca.table.label),
-    ),
+    ...cas.flatMap(({ table, expiring }) => CA_USES.flatMap((use) => ends(use, expiring[use], table.label))),
   ];
-}
-
-/** The key's own certificate; its issuer renews the others. */
-function firstOf(pair: KeyPair | undefined): readonly Certificate[] {
-  return pair === undefined ? [] : [pair.certificates[0]];
 }
 
 export function endOf(

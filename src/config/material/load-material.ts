@@ -4,6 +4,7 @@
  */
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { resolve } from 'node:path';
+import { driverOf } from '../../ca/drivers.ts';
 import { failed } from '../../errors.ts';
 import { OID } from '../../pki/der/oids.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
@@ -15,7 +16,8 @@ import { labelsOf } from '../labels.ts';
 import { parsePostgresUrl } from '../postgres-url.ts';
 import { ConfigError, type Problem, type Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
-import { checkDeviceCaPath, loadCa, loadOthers, loadService } from './ca.ts';
+import type { CaTable } from '../schema/label.ts';
+import { checkDeviceCaPath, loadOthers, loadService } from './ca.ts';
 import type {
   CaMaterial,
   CmcMaterial,
@@ -275,7 +277,7 @@ async function loadCas(reader: MaterialReader, config: Config): Promise<Pick<Mat
   const cas: CaMaterial[] = [];
   const labels = new Map<string, LabelMaterial[]>();
   for (const { key, table, of } of labelsOf(config)) {
-    const loaded = of === undefined ? await loadCa(reader, table, key) : undefined;
+    const loaded = of === undefined ? await driverOf(table).load(reader, table, key) : undefined;
     if (loaded !== undefined) cas.push(loaded);
     const issuer = loaded ?? cas.find((ca) => ca.table.label === of?.label);
     if (issuer?.certificates !== undefined) checkDeviceCaPath(reader, table, issuer.certificates, key);
@@ -291,9 +293,9 @@ async function loadCas(reader: MaterialReader, config: Config): Promise<Pick<Mat
 export async function checkSharedKeys(reader: MaterialReader, { ca }: Config): Promise<void> {
   const seen = new Map<string, string>();
   for (const [index, table] of ca.entries()) {
-    const { label } = table;
-    const isLocal = table.driver === 'file' || table.driver === 'pkcs11';
-    const [own] = isLocal ? await reader.knownCertificates(table.certificate) : [];
+    const { label, certificate }: CaTable = table;
+    const isLocal = driverOf(table).remote === undefined;
+    const [own] = isLocal ? await reader.knownCertificates(certificate) : [];
     if (own === undefined) continue;
     const key = own.spki.toString('base64');
     const first = seen.get(key);

@@ -6,15 +6,7 @@ import type { KeyObject } from 'node:crypto';
 import type { CaChain } from '../../pki/x509/ca-chain.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { CertificateList } from '../../pki/x509/crl.ts';
-import type {
-  AcmeCaConfig,
-  CaConfig,
-  CommandCaConfig,
-  DogtagCaConfig,
-  EstCaConfig,
-  FileCaConfig,
-  Pkcs11CaConfig,
-} from '../schema.ts';
+import type { CaTable } from '../schema/label.ts';
 
 export type Certificates = readonly [Certificate, ...Certificate[]];
 
@@ -60,62 +52,28 @@ export interface ServiceMaterial {
 }
 
 /** Of a local CA, whatever holds its key. */
-export interface OwnCaMaterial extends CommonCaMaterial {
+export interface OwnCaMaterial extends Omit<CaMaterial, 'table'> {
   readonly certificates: CaCertificates;
   /** `[ca.ocsp]`. */
   readonly ocsp: KeyPair | undefined;
 }
 
-export interface FileCaMaterial extends OwnCaMaterial {
-  readonly driver: 'file';
-  readonly table: FileCaConfig;
-  readonly privateKey: KeyObject;
-}
-
-export interface Pkcs11CaMaterial extends OwnCaMaterial {
-  readonly driver: 'pkcs11';
-  readonly table: Pkcs11CaConfig;
-}
-
-export interface DogtagCaMaterial extends CommonCaMaterial {
-  readonly driver: 'dogtag';
-  readonly table: DogtagCaConfig;
-  /** The expected CA; undefined: as the server reports. */
-  readonly certificates: CaCertificates | undefined;
-  readonly trustAnchors: Certificates;
-  /** The agent's. */
-  readonly client: KeyPair;
-}
-
-interface ForwardingCaMaterial<Driver extends string, Table> extends CommonCaMaterial {
-  readonly driver: Driver;
-  readonly table: Table;
-  /** Unknown until the upstream reports them. */
-  readonly certificates: undefined;
-  /** Its certificates must lead to one of these. */
-  readonly upstreamAnchors: Certificates;
-  /** `chain`: certificates known at start. */
-  readonly chain: readonly Certificate[];
-  /** For its server's TLS certificate; undefined: the CAs of Node.js. */
-  readonly trustAnchors: Certificates | undefined;
-  /** Our credentials at its server. */
-  readonly client: KeyPair | undefined;
-}
-
-export type EstCaMaterial = ForwardingCaMaterial<'est', EstCaConfig>;
-export type CommandCaMaterial = ForwardingCaMaterial<'command', CommandCaConfig>;
-export interface AcmeCaMaterial extends ForwardingCaMaterial<'acme', AcmeCaConfig> {
-  readonly accountKey: KeyObject;
-}
-export type UpstreamCaMaterial = EstCaMaterial | AcmeCaMaterial | CommandCaMaterial;
+/** What a certificate of a CA's table is for, in metrics and warnings. */
+export type CaCertificateUse = 'ocsp' | 'agent' | 'dogtag_anchor' | 'upstream_anchor';
 
 /** A `[[ca]]` table with its files. */
-export type CaMaterial = FileCaMaterial | Pkcs11CaMaterial | DogtagCaMaterial | UpstreamCaMaterial;
+export interface CaMaterial extends CommonCaMaterial {
+  readonly table: CaTable;
+  /** The CA's own; undefined: as its server reports. */
+  readonly certificates: CaCertificates | undefined;
+  /** Further certificates whose expiry is reported. */
+  readonly expiring: Readonly<Partial<Record<CaCertificateUse, readonly Certificate[]>>>;
+}
 
 /** A `[[label]]` table with its files. */
 export interface LabelMaterial extends CommonCaMaterial {
   /** Its own profile and rules, with the CA's key. */
-  readonly table: CaConfig;
+  readonly table: CaTable;
 }
 
 /** Proxies that forward client certificates. */

@@ -11,7 +11,7 @@ import { formatName, namesEqual, parseDistinguishedName } from '../../pki/x509/n
 import { labelsOf } from '../labels.ts';
 import { countsAt, hasSharedSecret, allowsAnyName } from '../rules/names.ts';
 import type { CaConfig, Config } from '../schema.ts';
-import { caCertificateFiles, clientIssuerFiles } from '../schema/ca.ts';
+import { caCertificateFiles, clientIssuerFiles } from '../schema/label.ts';
 import { checkDistinguishedName } from '../schema/formats.ts';
 import { errorCode } from '../secret.ts';
 import type { NamedCrl, TrustMaterial } from './material.ts';

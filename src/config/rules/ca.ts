@@ -1,14 +1,13 @@
-import { isAbsolute } from 'node:path';
+import { driverOf } from '../../ca/drivers.ts';
 import { attributeType } from '../../pki/x509/attribute-types.ts';
 import { labelsOf, type ConfiguredLabel } from '../labels.ts';
 import { finding, type Finding } from '../findings.ts';
 import { furtherLabelChecks } from './labels.ts';
-import { countsAt } from './names.ts';
+import { hasFreeRequesters } from './names.ts';
 import { extensionChecks } from './profile-extensions.ts';
 import { OPERATION_NAMES } from '../vocabulary.ts';
-import { isRemoteDriver } from '../schema/ca.ts';
 import { checkSubjectKey, SUBJECT_KEY_ALLOWED } from '../schema/csrattrs.ts';
-import type { CaConfig, Config, CsrAttrsConfig, EstCaConfig, Pkcs11CaConfig, ProfileConfig } from '../schema.ts';
+import type { CaConfig, Config, CsrAttrsConfig, ProfileConfig } from '../schema.ts';
 
 /** Checks on the `[[ca]]` and `[[label]]` tables. */
 export function* caChecks(config: Config): Generator<Finding> {
@@ -21,16 +20,14 @@ export function* caChecks(config: Config): Generator<Finding> {
   for (const { table, key } of labels) yield* ruleChecks(table, key);
   for (const [index, one] of ca.entries()) {
     const key = `ca[${index}]`;
-    if (one.driver === 'pkcs11') yield* pkcs11Checks(one.pkcs11, `${key}.pkcs11`);
-    if (isRemoteDriver(one.driver)) {
-      const who = one.driver === 'dogtag' ? 'Dogtag' : 'the upstream CA';
+    const driver = driverOf(one);
+    const { remote: who } = driver;
+    if (who !== undefined) {
       yield* remoteChecks(one, key, who);
       yield* remoteNameChecks(one, key, who);
       yield* remoteProfileChecks(one, key, who);
     }
-    if (one.driver === 'est') yield* estChecks(one.est, `${key}.est`);
-    if (one.driver === 'acme') yield* acmeChecks(config, one, key);
-    if (one.driver === 'command') yield* programChecks(one.command, `${key}.command`, ['issue', 'poll', 'revoke']);
+    yield* driver.checks?.(one, key, () => hasFreeRequesters(config, one)) ?? [];
   }
 }
 
@@ -78,21 +75,6 @@ function* defaultChecks(labels: readonly ConfiguredLabel[]): Generator<Finding> 
     );
 }
 
-function* pkcs11Checks(pkcs11: Pkcs11CaConfig['pkcs11'], key: string): Generator<Finding> {
-  const exclusive = [
-    ['token_label', pkcs11.token_label, 'slot', pkcs11.slot],
-    ['key_label', pkcs11.key_label, 'key_id', pkcs11.key_id],
-  ] as const;
-  for (const [one, oneValue, other, otherValue] of exclusive) {
-    if ((oneValue === undefined) !== (otherValue === undefined)) continue;
-    yield finding(
-      `${key}.${one}`,
-      `${oneValue === undefined ? 'is missing, and so is' : 'is given, and so is'} ${other} (one of the two)`,
-      `${key}.${other}`,
-    );
-  }
-}
-
 function* remoteChecks({ ocsp, profile }: CaConfig, key: string, who: string): Generator<Finding> {
   if (ocsp !== undefined)
     yield finding(`${key}.ocsp`, `is given, and ${who} answers OCSP itself (leave the section out)`);
@@ -119,63 +101,6 @@ function* remoteNameChecks({ profile }: CaConfig, key: string, who: string): Gen
   for (const [name, value] of Object.entries(given))
     if (value !== undefined)
       yield finding(`${key}.profile.${name}`, `is given, and ${who} uses the names of the CSR (leave it out)`);
-}
-
-/** Authentication at the upstream CA: a certificate or a password. */
-function* estChecks(
-  { client_certificate, client_key, username, password }: EstCaConfig['est'],
-  key: string,
-): Generator<Finding> {
-  const pairs = [
-    ['client_certificate', client_certificate, 'client_key', client_key],
-    ['username', username, 'password', password],
-  ] as const;
-  for (const [one, oneValue, other, otherValue] of pairs)
-    if ((oneValue === undefined) !== (otherValue === undefined)) {
-      const [given, missing] = oneValue === undefined ? [other, one] : [one, other];
-      yield finding(`${key}.${given}`, `is set without ${missing} (both, or neither)`, `${key}.${missing}`);
-    }
-  if (client_certificate === undefined && username === undefined)
-    yield finding(
-      `${key}.client_certificate`,
-      'is missing, and so is username (how this server authenticates at the upstream CA)',
-      `${key}.username`,
-      `${key}.client_key`,
-      `${key}.password`,
-    );
-}
-
-/** The ACME account may get any name that it is authorized for, so every requester must be bound to names. */
-function* acmeChecks(config: Config, ca: Extract<CaConfig, { driver: 'acme' }>, key: string): Generator<Finding> {
-  const { acme, profile } = ca;
-  yield* programChecks(acme, `${key}.acme`, ['dns_hook']);
-  if (acme.challenge === 'dns-01' && acme.dns_hook === undefined)
-    yield finding(`${key}.acme.dns_hook`, 'is missing, and challenge is "dns-01" (a program, or challenge = "none")');
-  if ((acme.eab_kid === undefined) !== (acme.eab_hmac_key === undefined))
-    yield finding(`${key}.acme.eab_kid`, 'and eab_hmac_key go together (both, or neither)', `${key}.acme.eab_hmac_key`);
-  const { otp, tls, est, cmc, auth } = config;
-  const isFree =
-    (otp.enabled && otp.bind_client_id === 'off' && countsAt(ca, 'otp')) ||
-    (['ldap', 'jwt'] as const).some((method) => auth[method]?.bind === 'off' && countsAt(ca, method)) ||
-    (est.fullcmc && cmc.shared_secrets.length > 0 && otp.bind_client_id === 'off') ||
-    (tls.client_auth.mode !== 'none' && profile.mtls_subject !== 'same' && countsAt(ca, 'mtls'));
-  if (profile.san.dns === undefined && isFree)
-    yield finding(
-      `${key}.profile.san.dns`,
-      'is missing, and requesters are not bound to names (patterns, or otp.bind_client_id and mtls_subject = "same")',
-      'otp.bind_client_id',
-      `${key}.profile.mtls_subject`,
-    );
-}
-
-/** Programs need a path, since PATH is not searched. */
-function* programChecks(table: object, key: string, names: readonly string[]): Generator<Finding> {
-  for (const name of names) {
-    const words: unknown = Reflect.get(table, name);
-    const program: unknown = Array.isArray(words) ? words[0] : undefined;
-    if (typeof program === 'string' && !isAbsolute(program))
-      yield finding(`${key}.${name}`, `"${program}" is not an absolute path (the path of a program)`);
-  }
 }
 
 function* profileChecks(profile: ProfileConfig, key: string): Generator<Finding> {
@@ -243,7 +168,7 @@ function* deviceCaChecks(
 
 function* escrowChecks(ca: CaConfig, key: string): Generator<Finding> {
   if (ca.profile.key_escrow !== true) return;
-  if (ca.driver === 'dogtag' && ca.dogtag.kra_urls.length > 0) return;
+  if (driverOf(ca).archivesKeys?.(ca) === true) return;
   yield finding(
     `${key}.profile.key_escrow`,
     'is true, and there is no key recovery authority (false, or kra_urls of a CA behind Dogtag PKI)',

@@ -1,6 +1,6 @@
 /** Checks on further labels (docs/guides/names.md). */
+import { driverOf } from '../../ca/drivers.ts';
 import { labelsOf } from '../labels.ts';
-import { isRemoteDriver } from '../schema/ca.ts';
 import type { Config } from '../schema.ts';
 import { finding, type Finding } from '../findings.ts';
 
@@ -11,7 +11,7 @@ export function* furtherLabelChecks(config: Config): Generator<Finding> {
     const key = `label[${index}].ca`;
     const of = ca.find((one) => one.label === wanted);
     if (of === undefined) yield finding(key, `"${wanted}" is not a CA (the label of one of the [[ca]] tables)`, 'ca');
-    else if (isRemoteDriver(of.driver))
+    else if (driverOf(of).remote !== undefined)
       yield finding(
         key,
         `"${wanted}" has the remote driver "${of.driver}", which has one profile only (a CA whose key this server has)`,

@@ -2,7 +2,8 @@
 import { finding } from '../findings.ts';
 import type { Warning } from '../problem.ts';
 import { labelsOf } from '../labels.ts';
-import type { CaConfig, Config, ProfileConfig, RequesterMethod } from '../schema.ts';
+import type { Config, ProfileConfig, RequesterMethod } from '../schema.ts';
+import type { CaTable } from '../schema/label.ts';
 
 /** Warnings from the keys alone; material/clients.ts adds those from files. */
 export function* nameWarnings(config: Config): Generator<Warning> {
@@ -34,7 +35,7 @@ export function* nameWarnings(config: Config): Generator<Warning> {
   }
 }
 
-function* certificateWarnings({ tls }: Config, ca: CaConfig, key: string): Generator<Warning> {
+function* certificateWarnings({ tls }: Config, ca: CaTable, key: string): Generator<Warning> {
   if (tls.client_auth.mode === 'none') return;
   if (ca.client_issuers.includes('any') && countsAt(ca, 'mtls'))
     yield finding(
@@ -54,7 +55,7 @@ function* certificateWarnings({ tls }: Config, ca: CaConfig, key: string): Gener
 }
 
 /** Templates that are the same for every requester. */
-function* templateWarnings({ profile }: CaConfig, key: string): Generator<Warning> {
+function* templateWarnings({ profile }: CaTable, key: string): Generator<Warning> {
   const { subject, san } = profile;
   const given = { 'subject.template': subject.template ?? [], 'san.add': san.add ?? [] };
   for (const [name, templates] of Object.entries(given))
@@ -66,17 +67,27 @@ function* templateWarnings({ profile }: CaConfig, key: string): Generator<Warnin
 const PLACEHOLDER = /\{[a-z]/;
 
 /** Whether the CA's label accepts the method. */
-export function countsAt({ auth }: CaConfig, method: RequesterMethod): boolean {
+export function countsAt({ auth }: CaTable, method: RequesterMethod): boolean {
   return auth.methods?.includes(method) ?? true;
 }
 
-export function hasSharedSecret({ est, cmc }: Pick<Config, 'est' | 'cmc'>, label: CaConfig): boolean {
+/** Whether a requester of the CA may ask for names that it is not bound to. */
+export function hasFreeRequesters({ otp, tls, est, cmc, auth }: Config, ca: CaTable): boolean {
+  return (
+    (otp.enabled && otp.bind_client_id === 'off' && countsAt(ca, 'otp')) ||
+    (['ldap', 'jwt'] as const).some((method) => auth[method]?.bind === 'off' && countsAt(ca, method)) ||
+    (est.fullcmc && cmc.shared_secrets.length > 0 && otp.bind_client_id === 'off') ||
+    (tls.client_auth.mode !== 'none' && ca.profile.mtls_subject !== 'same' && countsAt(ca, 'mtls'))
+  );
+}
+
+export function hasSharedSecret({ est, cmc }: Pick<Config, 'est' | 'cmc'>, label: CaTable): boolean {
   const works = cmc.shared_secrets.some(({ ca }) => ca?.includes(label.label) ?? true);
   return est.fullcmc && works && countsAt(label, 'cmc');
 }
 
 /** Whether no person, authorization service or profile restricts a requester to its own names. */
-export function allowsAnyName({ approval, authorization, profile }: CaConfig): boolean {
+export function allowsAnyName({ approval, authorization, profile }: CaTable): boolean {
   return approval === 'auto' && authorization === undefined && !followsFromRequester(profile);
 }
 

@@ -1,8 +1,8 @@
+import { driverOf } from '../../ca/drivers.ts';
 import { finding, type Finding } from '../findings.ts';
 import { labelsOf } from '../labels.ts';
 import { parsePostgresUrl } from '../postgres-url.ts';
 import type { Config } from '../schema.ts';
-import { isRemoteDriver } from '../schema/ca.ts';
 
 /** Checks on `[retention]` and `[audit]`. */
 export function* retentionChecks(config: Config): Generator<Finding> {
@@ -56,7 +56,7 @@ export function* serverCertificateChecks({ tls, ca }: Config): Generator<Finding
 }
 
 function reasonAgainst({ driver, approval }: Config['ca'][number]): string | undefined {
-  if (isRemoteDriver(driver)) return `has the remote driver "${driver}"`;
+  if (driverOf({ driver }).remote !== undefined) return `has the remote driver "${driver}"`;
   return approval === 'manual' ? 'has manual approval' : undefined;
 }
 

@@ -1,4 +1,4 @@
-import { boolean, choice, integer, list, map, optional, path, seconds, table, text } from '../keys.ts';
+import { boolean, choice, integer, list, map, optional, path, seconds, type Static, table, text } from '../keys.ts';
 import { KEY_TYPES } from './csrattrs.ts';
 import { PLACEHOLDERS_ALLOWED, SAN_TEMPLATE_ALLOWED } from '../../pki/x509/name-template.ts';
 import {
@@ -316,3 +316,5 @@ export const profile = table(
   },
   { description: 'What the CA signs.' },
 );
+
+export type ProfileConfig = Static<typeof profile>;

@@ -1,5 +1,5 @@
 /** `GET /admin/overview`: the state of the service on one page, limited by the caller's roles. */
-import { CA_DEPENDENCIES } from '../../dependency-calls.ts';
+import { DRIVERS } from '../../ca/drivers.ts';
 import { hostname } from 'node:os';
 import type { FastifyRequest } from 'fastify';
 import { Type, type Static } from '@fastify/type-provider-typebox';
@@ -66,7 +66,7 @@ const Overview = Type.Object(
           ),
           dependencies: Type.Array(
             Type.Object({
-              name: oneOf([...CA_DEPENDENCIES, 'gssapi']),
+              name: oneOf([...DRIVERS.flatMap(({ dependency }) => dependency ?? []), 'gssapi']),
               ca: nullable(Type.String({ description: 'The label of the CA that uses it.' })),
               up: Type.Boolean(),
             }),

@@ -1,6 +1,7 @@
 /** `backup` copies the store of a running server; `restore` replaces the store with a backup. */
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
+import { driverOf } from '../../ca/drivers.ts';
 import { loadConfigOnly } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
 import { lockStore } from '../../store/sqlite/service-lock.ts';
@@ -52,10 +53,7 @@ function notInIt(file: string, { audit, otp, ca }: Config): string[] {
     `the audit file ${audit.file}, which records everything after the backup: copy it to another machine continuously`,
     `the configuration ${file}, and the certificates, keys and secrets that it names`,
     ...(otp.lookup_key === undefined ? [] : ['the lookup key of one-time passwords (otp.lookup_key_file)']),
-    ...ca.map((one) => {
-      if (one.driver === 'file') return `the key of CA ${one.label}, ${one.file.private_key}`;
-      return one.driver === 'pkcs11' ? `the key of CA ${one.label}, in its token` : `the remote CA ${one.label}`;
-    }),
+    ...ca.map((one) => driverOf(one).keyPlace?.(one) ?? `the remote CA ${one.label}`),
   ];
 }
 

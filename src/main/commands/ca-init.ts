@@ -2,14 +2,15 @@
 import { createPrivateKey } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
+import type { FileCaTable } from '../../ca/local/index.ts';
 import { FileSigner } from '../../ca/local/signing.ts';
 import { selfSignedRoot, subordinateRequest } from '../../ca/local/new-ca.ts';
 import { generateKey } from '../../ca/pkcs11/generate-key.ts';
-import { openSigner } from '../../ca/pkcs11/index.ts';
+import { openSigner, type Pkcs11CaTable } from '../../ca/pkcs11/index.ts';
 import { TOKEN_KEY_TYPES } from '../../ca/pkcs11/wire.ts';
 import { loadConfigOnly } from '../../config/load.ts';
 import { readPrivateKey } from '../../config/material/reader.ts';
-import type { Config, FileCaConfig, Pkcs11CaConfig } from '../../config/schema.ts';
+import type { Config } from '../../config/schema.ts';
 import type { Signer } from '../../ca/driver.ts';
 import { describe } from '../../errors.ts';
 import { IsolatedError } from '../../process/protocol.ts';
@@ -92,7 +93,7 @@ async function makeCa(order: Order, context: CommandContext): Promise<void> {
 }
 
 /** A CA with a local key. */
-type OwnCa = FileCaConfig | Pkcs11CaConfig;
+type OwnCa = FileCaTable | Pkcs11CaTable;
 
 function ownCa({ ca }: Config, label: string): OwnCa {
   const found = ca.find((one) => one.label === label);
@@ -107,7 +108,7 @@ function ownCa({ ca }: Config, label: string): OwnCa {
 }
 
 /** Writes the key before signing with it; never overwrites a file. */
-async function fileSigner(order: Order, { file, label }: FileCaConfig, context: CommandContext): Promise<Signer> {
+async function fileSigner(order: Order, { file, label }: FileCaTable, context: CommandContext): Promise<Signer> {
   if (order.useExistingKey) return new FileSigner(await readPrivateKey(file.private_key));
   const { privateKey: der } = await newKeyPair(order.keyType);
   const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
@@ -124,7 +125,7 @@ async function fileSigner(order: Order, { file, label }: FileCaConfig, context: 
 
 const isExisting = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EEXIST';
 
-async function tokenSigner(order: Order, ca: Pkcs11CaConfig, context: CommandContext): Promise<Signer> {
+async function tokenSigner(order: Order, ca: Pkcs11CaTable, context: CommandContext): Promise<Signer> {
   if (!order.useExistingKey) await makeTokenKey(order, ca, context);
   return openSigner(ca, { env: context.env, retryAfter: 1, log: warningsTo(context) });
 }
@@ -136,7 +137,7 @@ function refuseToOverwrite({ csr, useExistingKey }: Order, { certificate }: OwnC
     throw new Error(`${certificate} already exists, so this CA exists. Move the file away to create another one.`);
 }
 
-async function makeTokenKey(order: Order, { pkcs11 }: Pkcs11CaConfig, context: CommandContext): Promise<void> {
+async function makeTokenKey(order: Order, { pkcs11 }: Pkcs11CaTable, context: CommandContext): Promise<void> {
   const { module, library_parameters, token_label, slot, key_label, key_id } = pkcs11;
   const access = { module, library_parameters, token_label, slot, pin: pkcs11.pin.reveal().toString('utf8') };
   const type = TOKEN_KEY_TYPES.find((one) => one === order.keyType);

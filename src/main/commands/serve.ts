@@ -1,7 +1,7 @@
 /** `serve`: the server. */
 import { execFile } from 'node:child_process';
 import { checkGssapi } from '../../auth/gssapi/gssapi.ts';
-import { tokenProblems } from '../../ca/pkcs11/index.ts';
+import { driverOf } from '../../ca/drivers.ts';
 import { findings } from '../../config/findings.ts';
 import { type Environment, loadConfig, type LoadedService } from '../../config/load.ts';
 import { ConfigError, formatProblem, type Problem } from '../../config/problem.ts';
@@ -20,15 +20,30 @@ export async function loadService(
   { env, now }: Pick<CommandContext, 'env' | 'now'>,
 ): Promise<LoadedService> {
   const loaded = await loadConfig(file, env, now());
-  const { config, material } = loaded;
+  const { config } = loaded;
   // Checks that need the optional libraries of the configuration.
   const problems = [
     ...(await checkGssapi({ config: config.gssapi, environment: env })),
-    ...(await tokenProblems(config, material.cas, { env, now })),
+    ...(await startProblems(loaded, { env, now })),
     ...lookupKeyProblems(config, now()),
   ];
   if (problems.length > 0) throw new ConfigError(file, findings(problems, config));
   return loaded;
+}
+
+/** Opens what the CAs depend on, such as tokens, as a start would. */
+async function startProblems({ config, material }: LoadedService, context: Pick<CommandContext, 'env' | 'now'>) {
+  const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+  const found: Problem[] = [];
+  for (const [index, ca] of material.cas.entries())
+    found.push(
+      ...((await driverOf(ca.table).startProblems?.(ca, `ca[${index}]`, {
+        ...context,
+        retryAfter: config.est.retry_after,
+        log,
+      })) ?? []),
+    );
+  return found;
 }
 
 /** The tokens' lookup key belongs to the store, whose database identifies it. */

@@ -26,11 +26,11 @@ export async function openDriver(
 ): Promise<DogtagCa> {
   const ca = createDogtagCa(
     {
-      label: 'dogtag',
-      profile: { ...ASKED_PROFILE, max_validity_days: 825, ...profile },
-      dogtag: { ...dogtag, urls: [...dogtag.urls], kra_urls: [...dogtag.kra_urls] },
-    },
-    {
+      table: {
+        label: 'dogtag',
+        profile: { ...ASKED_PROFILE, max_validity_days: 825, ...profile },
+        dogtag: { ...dogtag, urls: [...dogtag.urls], kra_urls: [...dogtag.kra_urls] },
+      },
       certificates: certificate === undefined ? undefined : await pinned(certificate),
       trustAnchors: await readCertificates(dogtag.trust_anchors),
       client: {

@@ -28,7 +28,7 @@ describe('material', () => {
     expect(material.adminTls).toBe(material.tls);
     expect(material.clientTrust?.anchors).toHaveLength(1);
     expect(material.adminTrust?.anchors).toHaveLength(1);
-    expect(material.cas.map(({ driver, table }) => [driver, table.label])).toEqual([
+    expect(material.cas.map(({ table }) => [table.driver, table.label])).toEqual([
       ['file', 'devices'],
       ['file', 'lab'],
     ]);

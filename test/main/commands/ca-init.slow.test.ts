@@ -6,7 +6,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { createPkcs11Ca } from '../../../src/ca/pkcs11/index.ts';
+import { createPkcs11Ca, pkcs11Driver } from '../../../src/ca/pkcs11/index.ts';
 import type { LocalCa } from '../../../src/ca/local/index.ts';
 import { runCommand } from '../../../src/main/commands/run-command.ts';
 import { COMMANDS } from '../../../src/main/commands/table.ts';
@@ -83,7 +83,12 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
     const { config } = await loadConfigOnly(`${folder.path}/est.toml`, { HSM_PIN: PIN });
     const ca = config.ca.find((one) => one.label === label);
     if (ca?.driver !== 'pkcs11') throw new Error('not the CA');
-    const made = createPkcs11Ca(ca, await caMaterial(ca), { env: hsm.env, retryAfter: 1, log: silent, now: () => NOW });
+    const made = createPkcs11Ca(await caMaterial(pkcs11Driver, ca), {
+      env: hsm.env,
+      retryAfter: 1,
+      log: silent,
+      now: () => NOW,
+    });
     await made.start();
     return made;
   }
@@ -301,7 +306,7 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
       const { config } = await loadConfigOnly(`${folder.path}/est.toml`, { HSM_PIN: PIN, BAD: '0000' });
       const [ca] = config.ca;
       if (ca?.driver !== 'pkcs11') throw new Error('not the CA');
-      const made = createPkcs11Ca(ca, await caMaterial(ca), {
+      const made = createPkcs11Ca(await caMaterial(pkcs11Driver, ca), {
         env: hsm.env,
         retryAfter: 1,
         log: silent,
