@@ -11,8 +11,7 @@ import {
   type ControlName,
   type ControlValue,
 } from '../pki/cmc/controls.ts';
-import type { TaggedAttribute } from '../pki/cmc/pki-data.ts';
-import { buildPkiResponse } from '../pki/cmc/pki-response.ts';
+import { type TaggedAttribute, buildPkiResponse } from '../pki/cmc/pki-data.ts';
 import type { CmcStatusInfo } from '../pki/cmc/status-info.ts';
 import type { PartOutcome } from './outcome.ts';
 import { pendToken } from './pending.ts';

@@ -16,7 +16,7 @@ import { ROOT } from '../support/root.ts';
 import { readServerKey } from '../support/server-key.ts';
 import { parseSignedData } from '../../src/pki/cms/cms.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
-import { parsePkiResponse } from '../../src/pki/cmc/pki-response.ts';
+import { parsePkiResponse } from '../../src/pki/cmc/pki-data.ts';
 import { bitString, children, contextPrimitive, oid, parseDer, sequence, Tag } from '../../src/pki/der/der.ts';
 
 /** The form of generated keys that each server is configured with. */

@@ -5,8 +5,7 @@
  */
 import { CmcError } from '../../pki/cmc/cmc-error.ts';
 import { parseControl } from '../../pki/cmc/controls.ts';
-import { buildPkiData } from '../../pki/cmc/pki-data.ts';
-import { parsePkiResponse } from '../../pki/cmc/pki-response.ts';
+import { buildPkiData, parsePkiResponse } from '../../pki/cmc/pki-data.ts';
 import type { CmcStatusInfo } from '../../pki/cmc/status-info.ts';
 import type { KeyPair } from '../../config/material/material.ts';
 import { describe, failed, unavailable } from '../../errors.ts';

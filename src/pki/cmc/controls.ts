@@ -1,29 +1,26 @@
 /** CMC controls (RFC 5272 §6, RFC 6402 §2): conversion between tagged attributes and typed values. */
 import { DerError, parseDer } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
-import type { BodyPartID } from './body-part.ts';
+import { BIG_INTEGER, OCTETS, UTF8 } from '../der/syntax.ts';
+import { BODY_PART_ID, BODY_PART_LIST, type BodyPartID } from './body-part.ts';
 import { CmcError } from './cmc-error.ts';
 import {
+  ADD_EXTENSIONS,
   CERTIFICATE_ID,
+  CONTROLS_PROCESSED,
   DECRYPTED_POP,
   ENCRYPTED_POP,
   GET_CERT,
   GET_CRL,
   KEYED_WITNESS,
-  REVOKE_REQUEST,
-} from './control-syntax.ts';
-import type { TaggedAttribute } from './pki-data.ts';
-import {
-  ADD_EXTENSIONS,
   LRA_POP_WITNESS,
   MOD_CERT_TEMPLATE,
   PUBLICATION_INFO,
   PUBLISH_TRUST_ANCHORS,
-} from './ra-control-syntax.ts';
-import { encodeStatusInfo, readStatusInfo, type CmcStatusInfo } from './status-info.ts';
-import { BIG_INTEGER, BODY_PART_ID, BODY_PART_LIST, CONTROLS_PROCESSED, OCTETS, UTF8, type Syntax } from './syntax.ts';
-
-const STATUS_INFO: Syntax<CmcStatusInfo> = { read: readStatusInfo, encode: encodeStatusInfo };
+  REVOKE_REQUEST,
+} from './control-syntax.ts';
+import type { TaggedAttribute } from './pki-data.ts';
+import { STATUS_INFO } from './status-info.ts';
 
 /** Every control of RFC 5272 and RFC 6402, by its name without `id-cmc-`. */
 const SYNTAX = {
@@ -102,21 +99,16 @@ export function parseControl(attribute: TaggedAttribute): CmcControl {
   const [value, ...more] = values;
   if (value === undefined || more.length > 0) throw malformed(bodyPartID, name, 'not exactly one value');
   try {
-    return known(name, bodyPartID, value);
+    const control: { name: ControlName; bodyPartID: BodyPartID; value: unknown } = {
+      name,
+      bodyPartID,
+      value: SYNTAX[name].read(parseDer(value, undefined, name), name),
+    };
+    // SYNTAX pairs each name with its value's type; TypeScript cannot follow that through a lookup.
+    return control as KnownControl;
   } catch (error) {
     throw error instanceof DerError ? malformed(bodyPartID, name, error.message, error) : error;
   }
-}
-
-function known(name: ControlName, bodyPartID: BodyPartID, value: Buffer): KnownControl {
-  const read: (element: ReturnType<typeof parseDer>) => unknown = SYNTAX[name].read;
-  const control: { name: ControlName; bodyPartID: BodyPartID; value: unknown } = {
-    name,
-    bodyPartID,
-    value: read(parseDer(value, undefined, name)),
-  };
-  // SYNTAX pairs each name with its value's type; TypeScript cannot follow that through a lookup.
-  return control as KnownControl;
 }
 
 function malformed(bodyPartID: BodyPartID, name: ControlName, reason: string, cause?: DerError): CmcError {

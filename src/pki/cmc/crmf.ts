@@ -16,7 +16,7 @@ import {
 } from '../der/der.ts';
 import { parseExtensions, type Extension } from '../x509/extensions.ts';
 import { parseName, type Name } from '../x509/name.ts';
-import { readBodyPartID, type BodyPartID } from './body-part.ts';
+import { BODY_PART_ID, type BodyPartID } from './body-part.ts';
 
 /** The certificate fields that a requester, or an RA in modCertTemplate, may specify. */
 interface CertTemplate {
@@ -68,7 +68,7 @@ export function parseCertReqMsg(der: Buffer): CertReqMsg {
   reader.end();
 
   const request = new DerReader(certReq.value, 'CertRequest');
-  const certReqId = readBodyPartID(request.next(Tag.INTEGER, 'certReqId'), 'certReqId');
+  const certReqId = BODY_PART_ID.read(request.next(Tag.INTEGER, 'certReqId'), 'certReqId');
   const certTemplate = parseCertTemplate(request.next(Tag.SEQUENCE, 'certTemplate').raw);
   const controls = request.optional(Tag.SEQUENCE, 'controls');
   request.end();

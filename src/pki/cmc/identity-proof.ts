@@ -13,7 +13,7 @@ import type { BodyPartID } from './body-part.ts';
 import { CmcError } from './cmc-error.ts';
 import type { KnownControl } from './controls.ts';
 import { KEYED_WITNESS, type KeyedWitness } from './control-syntax.ts';
-import type { AlgorithmIdentifier } from './syntax.ts';
+import type { AlgorithmIdentifier } from '../der/syntax.ts';
 import type { CmcCertificateRequest } from './tagged-request.ts';
 
 export interface SharedSecret {

@@ -1,86 +1,89 @@
-/** PKIData (RFC 5272 §3.2.1): the content of a full PKI request. */
+/** PKIData and PKIResponse (RFC 5272 §3.2.1, §4.2.1): the content of full PKI requests and responses. */
 import { berElements, berToDer } from '../der/ber.ts';
-import {
-  DerError,
-  DerReader,
-  Tag,
-  children,
-  contextConstructed,
-  oid,
-  parseDer,
-  readOid,
-  sequence,
-  setOf,
-  tlv,
-  type DerElement,
-} from '../der/der.ts';
-import {
-  BodyPartIDOutOfRange,
-  CURRENT_MESSAGE,
-  encodeBodyPartID,
-  readBodyPartID,
-  type BodyPartID,
-} from './body-part.ts';
+import { DerError, DerReader, Tag, children, contextConstructed, parseDer, sequence, setOf, tlv } from '../der/der.ts';
+import { encodeAs, listOf, OBJECT_ID, raw, record, syntax, type AnySyntax, type ValueOf } from '../der/syntax.ts';
+import { BODY_PART_ID, BodyPartIDOutOfRange, CURRENT_MESSAGE, type BodyPartID } from './body-part.ts';
 import { CmcError } from './cmc-error.ts';
 
 /** An undecoded control; decode it with `parseControl`. */
-export interface TaggedAttribute {
-  readonly bodyPartID: BodyPartID;
-  /** attrType (dotted OID). */
-  readonly type: string;
-  /** attrValues: DER of each. */
-  readonly values: readonly Buffer[];
-}
+const TAGGED_ATTRIBUTE = record('TaggedAttribute', {
+  bodyPartID: BODY_PART_ID,
+  type: OBJECT_ID,
+  values: syntax<readonly Buffer[]>(
+    Tag.SET,
+    ({ value }, what) => children(value, what).map((element) => element.raw),
+    (values) => setOf(...values),
+  ),
+});
+export type TaggedAttribute = ValueOf<typeof TAGGED_ATTRIBUTE>;
 
 /** An undecoded certification request; decode it with `parseCertificateRequest`. */
 export type TaggedRequest =
-  | {
-      readonly kind: 'tcr';
-      readonly bodyPartID: BodyPartID;
-      /** DER CertificationRequest (PKCS #10). */
-      readonly der: Buffer;
-    }
-  | {
-      readonly kind: 'crm';
-      /** certReqId. */
-      readonly bodyPartID: BodyPartID;
-      /** DER CertReqMsg (CRMF). */
-      readonly der: Buffer;
-    }
-  | {
-      readonly kind: 'orm';
-      readonly bodyPartID: BodyPartID;
-      /** requestMessageType (dotted OID). */
-      readonly type: string;
-      readonly der: Buffer;
-    };
+  /** DER CertificationRequest (PKCS #10). */
+  | { readonly kind: 'tcr'; readonly bodyPartID: BodyPartID; readonly der: Buffer }
+  /** DER CertReqMsg (CRMF) and its certReqId. */
+  | { readonly kind: 'crm'; readonly bodyPartID: BodyPartID; readonly der: Buffer }
+  /** requestMessageType (dotted OID) and requestMessageValue. */
+  | { readonly kind: 'orm'; readonly bodyPartID: BodyPartID; readonly type: string; readonly der: Buffer };
 
-export interface TaggedContentInfo {
-  readonly bodyPartID: BodyPartID;
-  readonly contentInfo: Buffer;
-}
+const TCR = record(
+  'TaggedCertificationRequest',
+  { bodyPartID: BODY_PART_ID, der: raw(Tag.SEQUENCE) },
+  contextConstructed(0),
+);
+const ORM = record('orm', { bodyPartID: BODY_PART_ID, type: OBJECT_ID, der: raw() }, contextConstructed(2));
 
-export interface OtherMsg {
-  readonly bodyPartID: BodyPartID;
-  /** otherMsgType (dotted OID). */
-  readonly type: string;
-  readonly value: Buffer;
-}
+export const TAGGED_REQUEST = syntax<TaggedRequest>(
+  undefined,
+  (element, what) => {
+    if (element.tag === TCR.tag) return { kind: 'tcr', ...TCR.read(element) };
+    if (element.tag === ORM.tag) return { kind: 'orm', ...ORM.read(element) };
+    if (element.tag !== contextConstructed(1)) throw new DerError(`${what}: unexpected tag`);
+    // IMPLICIT: the tag replaces the SEQUENCE tag of CertReqMsg.
+    const certReq = new DerReader(element.value, 'CertReqMsg').enter(Tag.SEQUENCE, 'certReq');
+    const bodyPartID = BODY_PART_ID.read(certReq.next(Tag.INTEGER, 'certReqId'), 'certReqId');
+    return { kind: 'crm', bodyPartID, der: tlv(Tag.SEQUENCE, element.value) };
+  },
+  (request) => {
+    if (request.kind === 'crm')
+      return tlv(contextConstructed(1), parseDer(request.der, Tag.SEQUENCE, 'CertReqMsg').value);
+    return request.kind === 'tcr' ? TCR.encode(request) : ORM.encode(request);
+  },
+);
 
-export interface PkiDataContent {
-  readonly controlSequence: readonly TaggedAttribute[];
-  readonly reqSequence: readonly TaggedRequest[];
-  readonly cmsSequence: readonly TaggedContentInfo[];
-  readonly otherMsgSequence: readonly OtherMsg[];
-}
+const TAGGED_CONTENT_INFO = record('TaggedContentInfo', { bodyPartID: BODY_PART_ID, contentInfo: raw(Tag.SEQUENCE) });
+export type TaggedContentInfo = ValueOf<typeof TAGGED_CONTENT_INFO>;
+
+const OTHER_MSG = record('OtherMsg', { bodyPartID: BODY_PART_ID, type: OBJECT_ID, value: raw() });
+
+/** The DER of a reqSequence is also the input to an identity proof. */
+const REQ_SEQUENCE = listOf(TAGGED_REQUEST);
+export const encodeReqSequence = REQ_SEQUENCE.encode;
+
+/** Maximum parts per message; nested messages have their own count. */
+export const MAX_BODY_PARTS = 256;
+
+const PKI_RESPONSE = {
+  controlSequence: TAGGED_ATTRIBUTE,
+  cmsSequence: TAGGED_CONTENT_INFO,
+  otherMsgSequence: OTHER_MSG,
+};
+const PKI_DATA = {
+  controlSequence: TAGGED_ATTRIBUTE,
+  reqSequence: TAGGED_REQUEST,
+  cmsSequence: TAGGED_CONTENT_INFO,
+  otherMsgSequence: OTHER_MSG,
+};
+
+type Sequences = Readonly<Record<string, AnySyntax>>;
+type PartsOf<S extends Sequences> = { readonly [K in keyof S]: readonly ValueOf<S[K]>[] };
+
+export type PkiDataContent = PartsOf<typeof PKI_DATA>;
 
 export interface PkiData extends PkiDataContent {
   /** The reqSequence as received, including the header: the identity proofs cover it (§6.2.1). */
   readonly reqSequenceBytes: Buffer;
 }
-
-/** Maximum parts per message; nested messages have their own count. */
-export const MAX_BODY_PARTS = 256;
 
 /**
  * @param content the encapsulated content of a full PKI request, as received (BER is accepted)
@@ -88,38 +91,48 @@ export const MAX_BODY_PARTS = 256;
  */
 export function parsePkiData(content: Buffer): PkiData {
   return reading('PKIData', () => {
-    const reader = DerReader.of(berToDer(content), 'PKIData');
-    const count = counter();
-    const controlSequence = parts(reader, 'controlSequence', count, readTaggedAttribute);
-    const reqSequence = parts(reader, 'reqSequence', count, readTaggedRequest);
-    const cmsSequence = parts(reader, 'cmsSequence', count, readTaggedContentInfo);
-    const otherMsgSequence = parts(reader, 'otherMsgSequence', count, readOtherMsg);
-    reader.end();
-    checkBodyPartIDs([...controlSequence, ...reqSequence, ...cmsSequence, ...otherMsgSequence]);
+    const data = parseParts('PKIData', content, PKI_DATA);
     const [, reqSequenceBytes = Buffer.alloc(0)] = berElements(content);
-    return { controlSequence, reqSequence, cmsSequence, otherMsgSequence, reqSequenceBytes };
+    return { ...data, reqSequenceBytes };
   });
 }
 
+/** {@link parsePkiData} for the content of a full PKI response. */
+export const parsePkiResponse = (content: Buffer): PartsOf<typeof PKI_RESPONSE> =>
+  reading('PKIResponse', () => parseParts('PKIResponse', content, PKI_RESPONSE));
+
 /** DER of PKIData. @throws RangeError for a bodyPartID out of range */
-export function buildPkiData(data: Partial<PkiDataContent>): Buffer {
-  const { controlSequence = [], reqSequence = [], cmsSequence = [], otherMsgSequence = [] } = data;
-  return sequence(
-    sequence(...controlSequence.map(encodeTaggedAttribute)),
-    encodeReqSequence(reqSequence),
-    sequence(...cmsSequence.map(encodeTaggedContentInfo)),
-    sequence(...otherMsgSequence.map(encodeOtherMsg)),
+export const buildPkiData = (data: Partial<PkiDataContent>): Buffer => encodeParts(data, PKI_DATA);
+
+/** DER of PKIResponse. @throws RangeError for a bodyPartID out of range */
+export const buildPkiResponse = (response: Partial<PartsOf<typeof PKI_RESPONSE>>): Buffer =>
+  encodeParts(response, PKI_RESPONSE);
+
+function parseParts<S extends Sequences>(what: string, content: Buffer, sequences: S): PartsOf<S> {
+  const reader = DerReader.of(berToDer(content), what);
+  const all: { readonly bodyPartID: BodyPartID }[] = [];
+  const found = Object.entries(sequences).map(([name, { read }]) => {
+    const list = reader.enter(Tag.SEQUENCE, name);
+    const parts: unknown[] = [];
+    for (; !list.done; parts.push(all.at(-1))) {
+      if (all.length === MAX_BODY_PARTS) throw tooManyParts();
+      all.push(read(list.next()) as { bodyPartID: BodyPartID });
+    }
+    return [name, parts];
+  });
+  reader.end();
+  checkBodyPartIDs(all);
+  return Object.fromEntries(found) as PartsOf<S>;
+}
+
+function encodeParts<S extends Sequences>(parts: Partial<PartsOf<S>>, sequences: S): Buffer {
+  const lists = Object.entries(sequences).map(([name, item]) =>
+    sequence(...(parts[name] ?? []).map((part) => encodeAs(item, part))),
   );
+  return sequence(...lists);
 }
 
-/** DER of a reqSequence, as input to an identity proof. */
-export function encodeReqSequence(requests: readonly TaggedRequest[]): Buffer {
-  return sequence(...requests.map(encodeTaggedRequest));
-}
-
-// --- shared with PKIResponse -----------------------------------------------------------------------------------
-
-export function reading<T>(what: string, read: () => T): T {
+function reading<T>(what: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
@@ -137,37 +150,11 @@ export function reading<T>(what: string, read: () => T): T {
   }
 }
 
-interface PartCounter {
-  add(): void;
-}
-
-/** Counts parts and throws before the first one over the limit is read. */
-export function counter(): PartCounter {
-  let count = 0;
-  return {
-    add: () => {
-      if (++count > MAX_BODY_PARTS)
-        throw new CmcError(
-          'too-many-parts',
-          [CURRENT_MESSAGE],
-          `The message has more than ${MAX_BODY_PARTS} body parts.`,
-        );
-    },
-  };
-}
-
-export function parts<T>(reader: DerReader, field: string, count: PartCounter, read: (element: DerElement) => T): T[] {
-  const list = reader.enter(Tag.SEQUENCE, field);
-  const found: T[] = [];
-  while (!list.done) {
-    count.add();
-    found.push(read(list.next()));
-  }
-  return found;
-}
+const tooManyParts = (): CmcError =>
+  new CmcError('too-many-parts', [CURRENT_MESSAGE], `The message has more than ${MAX_BODY_PARTS} body parts.`);
 
 /** RFC 5272 §3.2.2: no bodyPartID is 0, and none occurs twice. */
-export function checkBodyPartIDs(all: readonly { readonly bodyPartID: BodyPartID }[]): void {
+function checkBodyPartIDs(all: readonly { readonly bodyPartID: BodyPartID }[]): void {
   const seen = new Set<BodyPartID>();
   const twice = new Set<BodyPartID>();
   for (const { bodyPartID } of all) {
@@ -186,86 +173,4 @@ export function checkBodyPartIDs(all: readonly { readonly bodyPartID: BodyPartID
       [...twice],
       `Two body parts have the same identifier ${[...twice].join(', ')}.`,
     );
-}
-
-function fields(element: DerElement, what: string, tag: number = Tag.SEQUENCE): DerReader {
-  if (element.tag !== tag) throw new DerError(`${what}: unexpected tag`);
-  return new DerReader(element.value, what);
-}
-
-export function readTaggedAttribute(element: DerElement): TaggedAttribute {
-  const reader = fields(element, 'TaggedAttribute');
-  const bodyPartID = readBodyPartID(reader.next(Tag.INTEGER, 'bodyPartID'));
-  const type = readOid(reader.next(Tag.OID, 'attrType'));
-  const values = children(reader.next(Tag.SET, 'attrValues').value, 'attrValues').map(({ raw }) => raw);
-  reader.end();
-  return { bodyPartID, type, values };
-}
-
-export function encodeTaggedAttribute({ bodyPartID, type, values }: TaggedAttribute): Buffer {
-  return sequence(encodeBodyPartID(bodyPartID), oid(type), setOf(...values));
-}
-
-export function readTaggedRequest(element: DerElement): TaggedRequest {
-  switch (element.tag) {
-    case contextConstructed(0): {
-      const reader = fields(element, 'TaggedCertificationRequest', element.tag);
-      const bodyPartID = readBodyPartID(reader.next(Tag.INTEGER, 'bodyPartID'));
-      const der = reader.next(Tag.SEQUENCE, 'certificationRequest').raw;
-      reader.end();
-      return { kind: 'tcr', bodyPartID, der };
-    }
-    case contextConstructed(1): {
-      // IMPLICIT: the tag replaces the SEQUENCE tag of CertReqMsg.
-      const der = tlv(Tag.SEQUENCE, element.value);
-      const certReq = new DerReader(element.value, 'CertReqMsg').enter(Tag.SEQUENCE, 'certReq');
-      return { kind: 'crm', bodyPartID: readBodyPartID(certReq.next(Tag.INTEGER, 'certReqId'), 'certReqId'), der };
-    }
-    case contextConstructed(2): {
-      const reader = fields(element, 'orm', element.tag);
-      const bodyPartID = readBodyPartID(reader.next(Tag.INTEGER, 'bodyPartID'));
-      const type = readOid(reader.next(Tag.OID, 'requestMessageType'));
-      const der = reader.next(undefined, 'requestMessageValue').raw;
-      reader.end();
-      return { kind: 'orm', bodyPartID, type, der };
-    }
-    default:
-      throw new DerError('TaggedRequest: unexpected tag');
-  }
-}
-
-export function encodeTaggedRequest(request: TaggedRequest): Buffer {
-  switch (request.kind) {
-    case 'tcr':
-      return tlv(contextConstructed(0), encodeBodyPartID(request.bodyPartID), request.der);
-    case 'crm':
-      return tlv(contextConstructed(1), parseDer(request.der, Tag.SEQUENCE, 'CertReqMsg').value);
-    case 'orm':
-      return tlv(contextConstructed(2), encodeBodyPartID(request.bodyPartID), oid(request.type), request.der);
-  }
-}
-
-export function readTaggedContentInfo(element: DerElement): TaggedContentInfo {
-  const reader = fields(element, 'TaggedContentInfo');
-  const bodyPartID = readBodyPartID(reader.next(Tag.INTEGER, 'bodyPartID'));
-  const contentInfo = reader.next(Tag.SEQUENCE, 'contentInfo').raw;
-  reader.end();
-  return { bodyPartID, contentInfo };
-}
-
-export function encodeTaggedContentInfo({ bodyPartID, contentInfo }: TaggedContentInfo): Buffer {
-  return sequence(encodeBodyPartID(bodyPartID), contentInfo);
-}
-
-export function readOtherMsg(element: DerElement): OtherMsg {
-  const reader = fields(element, 'OtherMsg');
-  const bodyPartID = readBodyPartID(reader.next(Tag.INTEGER, 'bodyPartID'));
-  const type = readOid(reader.next(Tag.OID, 'otherMsgType'));
-  const value = reader.next(undefined, 'otherMsgValue').raw;
-  reader.end();
-  return { bodyPartID, type, value };
-}
-
-export function encodeOtherMsg({ bodyPartID, type, value }: OtherMsg): Buffer {
-  return sequence(encodeBodyPartID(bodyPartID), oid(type), value);
 }

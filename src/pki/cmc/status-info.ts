@@ -1,21 +1,7 @@
 /** CMCStatusInfo and CMCStatusInfoV2 (RFC 5272 §6.1): the status of a request and its parts. */
-import {
-  DerError,
-  DerReader,
-  Tag,
-  generalizedTime,
-  integer,
-  octetString,
-  oid,
-  readInteger,
-  readOid,
-  readString,
-  readTime,
-  sequence,
-  utf8String,
-  type DerElement,
-} from '../der/der.ts';
-import { encodeBodyPartReferences, readBodyPartReferences, type BodyPartReference } from './body-part.ts';
+import { DerError, Tag, integer, readInteger } from '../der/der.ts';
+import { named, OBJECT_ID, OCTETS, optional, raw, record, syntax, TIME, UTF8, type ValueOf } from '../der/syntax.ts';
+import { BODY_PART_REFERENCES } from './body-part.ts';
 
 /** CMCStatus (RFC 5272 §6.1.3). */
 const CMC_STATUS = {
@@ -27,8 +13,6 @@ const CMC_STATUS = {
   popRequired: 6,
   partial: 7,
 } as const;
-
-type CmcStatusName = keyof typeof CMC_STATUS;
 
 /** CMCFailInfo (RFC 5272 §6.1.4). */
 const CMC_FAIL_INFO = {
@@ -50,93 +34,44 @@ const CMC_FAIL_INFO = {
 
 export type CmcFailInfoName = keyof typeof CMC_FAIL_INFO;
 
-/** When to poll again, and with which token. */
-interface PendInfo {
-  readonly pendToken: Buffer;
-  /** Whole seconds. */
-  readonly pendTime: Date;
-}
-
-interface ExtendedFailInfo {
-  readonly oid: string;
-  readonly value: Buffer;
-}
+/** When to poll again (whole seconds), and with which token. */
+const PEND_INFO = record('PendInfo', { pendToken: OCTETS, pendTime: TIME });
+const EXTENDED_FAIL_INFO = record('ExtendedFailInfo', { oid: OBJECT_ID, value: raw() });
 
 /** OtherStatusInfo. A number is a CMCFailInfo outside the standard's list (closed environments use 1000 to 1999). */
 type OtherStatusInfo =
   | { readonly failInfo: CmcFailInfoName | number }
-  | { readonly pendInfo: PendInfo }
-  | { readonly extendedFailInfo: ExtendedFailInfo };
+  | { readonly pendInfo: ValueOf<typeof PEND_INFO> }
+  | { readonly extendedFailInfo: ValueOf<typeof EXTENDED_FAIL_INFO> };
+
+const failInfoNames = new Map<number, CmcFailInfoName>();
+for (const [name, code] of Object.entries(CMC_FAIL_INFO)) failInfoNames.set(code, name as CmcFailInfoName);
+
+/** The three kinds have different tags, or first fields. */
+const OTHER_INFO = syntax<OtherStatusInfo>(
+  undefined,
+  (element, what) => {
+    if (element.tag === Tag.INTEGER) {
+      const code = readInteger(element, what);
+      return { failInfo: failInfoNames.get(code) ?? code };
+    }
+    if (element.tag !== Tag.SEQUENCE) throw new DerError(`${what}: unexpected tag`);
+    return element.value[0] === Tag.OID
+      ? { extendedFailInfo: EXTENDED_FAIL_INFO.read(element) }
+      : { pendInfo: PEND_INFO.read(element) };
+  },
+  (info) => {
+    if ('failInfo' in info)
+      return integer(typeof info.failInfo === 'number' ? info.failInfo : CMC_FAIL_INFO[info.failInfo]);
+    return 'pendInfo' in info ? PEND_INFO.encode(info.pendInfo) : EXTENDED_FAIL_INFO.encode(info.extendedFailInfo);
+  },
+);
 
 /** CMCStatusInfoV2; CMCStatusInfo is the same without body part paths and extendedFailInfo. */
-export interface CmcStatusInfo {
-  readonly status: CmcStatusName;
-  readonly bodyList: readonly BodyPartReference[];
-  readonly statusString?: string;
-  readonly otherInfo?: OtherStatusInfo;
-}
-
-const statusNames = new Map<number, CmcStatusName>(entries(CMC_STATUS));
-const failInfoNames = new Map<number, CmcFailInfoName>(entries(CMC_FAIL_INFO));
-
-function entries<N extends string>(table: Readonly<Record<N, number>>): [number, N][] {
-  const names: [number, N][] = [];
-  for (const name in table) names.push([table[name], name]);
-  return names;
-}
-
-/** @param element CMCStatusInfoV2 or CMCStatusInfo */
-export function readStatusInfo(element: DerElement): CmcStatusInfo {
-  if (element.tag !== Tag.SEQUENCE) throw new DerError('CMCStatusInfo: unexpected tag');
-  const reader = new DerReader(element.value, 'CMCStatusInfo');
-  const status = statusNames.get(readInteger(reader.next(Tag.INTEGER, 'cMCStatus'), 'cMCStatus'));
-  if (status === undefined) throw new DerError('CMCStatusInfo.cMCStatus: unknown');
-  const bodyList = readBodyPartReferences(reader.next(Tag.SEQUENCE, 'bodyList'));
-  const text = reader.optional(Tag.UTF8_STRING, 'statusString');
-  const otherInfo = reader.done ? undefined : readOtherInfo(reader.next(undefined, 'otherInfo'));
-  reader.end();
-  return {
-    status,
-    bodyList,
-    ...(text === undefined ? {} : { statusString: readString(text, 'statusString') }),
-    ...(otherInfo === undefined ? {} : { otherInfo }),
-  };
-}
-
-/** CMCFailInfo, PendInfo and ExtendedFailInfo have different tags. */
-function readOtherInfo(element: DerElement): OtherStatusInfo {
-  if (element.tag === Tag.INTEGER) {
-    const code = readInteger(element, 'failInfo');
-    return { failInfo: failInfoNames.get(code) ?? code };
-  }
-  if (element.tag !== Tag.SEQUENCE) throw new DerError('OtherStatusInfo: unexpected tag');
-  const reader = new DerReader(element.value, 'OtherStatusInfo');
-  if (reader.nextTag === Tag.OID) {
-    const dotted = readOid(reader.next(Tag.OID, 'failInfoOID'));
-    const value = reader.next(undefined, 'failInfoValue').raw;
-    reader.end();
-    return { extendedFailInfo: { oid: dotted, value } };
-  }
-  const pendToken = reader.next(Tag.OCTET_STRING, 'pendToken').value;
-  const pendTime = readTime(reader.next(Tag.GENERALIZED_TIME, 'pendTime'), 'pendTime');
-  reader.end();
-  return { pendInfo: { pendToken, pendTime } };
-}
-
-/** DER of CMCStatusInfoV2, which is also CMCStatusInfo if only its fields are used. */
-export function encodeStatusInfo({ status, bodyList, statusString, otherInfo }: CmcStatusInfo): Buffer {
-  return sequence(
-    integer(CMC_STATUS[status]),
-    encodeBodyPartReferences(bodyList),
-    ...(statusString === undefined ? [] : [utf8String(statusString)]),
-    ...(otherInfo === undefined ? [] : [encodeOtherInfo(otherInfo)]),
-  );
-}
-
-function encodeOtherInfo(info: OtherStatusInfo): Buffer {
-  if ('failInfo' in info)
-    return integer(typeof info.failInfo === 'number' ? info.failInfo : CMC_FAIL_INFO[info.failInfo]);
-  if ('pendInfo' in info)
-    return sequence(octetString(info.pendInfo.pendToken), generalizedTime(info.pendInfo.pendTime));
-  return sequence(oid(info.extendedFailInfo.oid), info.extendedFailInfo.value);
-}
+export const STATUS_INFO = record('CMCStatusInfo', {
+  status: named(Tag.INTEGER, CMC_STATUS),
+  bodyList: BODY_PART_REFERENCES,
+  statusString: optional(UTF8),
+  otherInfo: optional(OTHER_INFO, () => true),
+});
+export type CmcStatusInfo = ValueOf<typeof STATUS_INFO>;

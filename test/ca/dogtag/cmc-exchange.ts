@@ -1,7 +1,6 @@
 /** Full CMC with Estuary in front of Dogtag, from a client's side: the agent signs the responses. */
 import { controlsNamed, parseControl, type CmcControl } from '../../../src/pki/cmc/controls.ts';
-import type { TaggedAttribute } from '../../../src/pki/cmc/pki-data.ts';
-import { parsePkiResponse } from '../../../src/pki/cmc/pki-response.ts';
+import { type TaggedAttribute, parsePkiResponse } from '../../../src/pki/cmc/pki-data.ts';
 import type { CmcStatusInfo } from '../../../src/pki/cmc/status-info.ts';
 import { parseCertificate, type Certificate } from '../../../src/pki/x509/certificate.ts';
 import { parseSignedData, verifySignerInfo } from '../../../src/pki/cms/cms.ts';

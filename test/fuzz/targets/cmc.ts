@@ -8,8 +8,9 @@ import {
   parsePkiData,
   type TaggedAttribute,
   type TaggedContentInfo,
+  buildPkiResponse,
+  parsePkiResponse,
 } from '../../../src/pki/cmc/pki-data.ts';
-import { buildPkiResponse, parsePkiResponse } from '../../../src/pki/cmc/pki-response.ts';
 import { readContent, readEnvelope, readableRequests } from '../../../src/cmc/message.ts';
 import { CmcRefusal } from '../../../src/cmc/refusal.ts';
 import { requestOfSigner } from '../../../src/pki/cmc/requested-key-signer.ts';

@@ -14,7 +14,7 @@ import { ReplicaFault } from '../../../src/ca/dogtag/replica.ts';
 import { Replicas, type Attempt } from '../../../src/ca/dogtag/replicas.ts';
 import { findRequest, revokeCertificate } from '../../../src/ca/dogtag/certificates.ts';
 import { issuedProblem } from '../../../src/ca/dogtag/verify-issued.ts';
-import { buildPkiResponse } from '../../../src/pki/cmc/pki-response.ts';
+import { buildPkiResponse } from '../../../src/pki/cmc/pki-data.ts';
 import { buildControl } from '../../../src/pki/cmc/controls.ts';
 import { EstuaryError } from '../../../src/errors.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';

@@ -16,8 +16,7 @@ import {
   type ControlName,
 } from '../../../src/pki/cmc/controls.ts';
 import { verifyIdentityProof, verifyPopLinkWitness } from '../../../src/pki/cmc/identity-proof.ts';
-import { buildPkiData, parsePkiData, type PkiData } from '../../../src/pki/cmc/pki-data.ts';
-import { buildPkiResponse } from '../../../src/pki/cmc/pki-response.ts';
+import { buildPkiData, parsePkiData, type PkiData, buildPkiResponse } from '../../../src/pki/cmc/pki-data.ts';
 import { requestOfSigner } from '../../../src/pki/cmc/requested-key-signer.ts';
 import {
   parseCertificateRequest,

@@ -3,8 +3,7 @@
  * the signer's; what is queued is reported failed; and the message is kept in a field that all requests share.
  */
 import { buildControl, parseControl } from '../../../src/pki/cmc/controls.ts';
-import { parsePkiData } from '../../../src/pki/cmc/pki-data.ts';
-import { buildPkiResponse } from '../../../src/pki/cmc/pki-response.ts';
+import { parsePkiData, buildPkiResponse } from '../../../src/pki/cmc/pki-data.ts';
 import type { CmcStatusInfo } from '../../../src/pki/cmc/status-info.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
 import { parseSignedData, verifySignerInfo } from '../../../src/pki/cms/cms.ts';
