@@ -89,6 +89,11 @@ async function sentByCmc(identity: CmcIdentity, right: NameRight): Promise<unkno
   return pipeline({ store, identity }).admit(authenticated);
 }
 
+const dryRun = (identity: Identity, operation: EstEnrollment): Promise<unknown> =>
+  pipeline({ store, identity }).admit(
+    Authenticated.forDryRun({ ...received(required, csr, { requestId: randomUUID() }), operation }, identity),
+  );
+
 function issued(outcome: EnrollmentOutcome): Certificate {
   if (outcome.status !== 'issued') throw new Error(outcome.status);
   return parseCertificate(outcome.certificate);
@@ -165,6 +170,24 @@ describe('devices = "required"', () => {
     await enter({ ...more, match: maker });
     await expect(sent({ identity: (await token()).identity })).rejects.toMatchObject(NOT_REGISTERED);
     await expect(sent({ identity: ofMaker() })).rejects.toMatchObject(NOT_REGISTERED);
+  });
+
+  test('what reserves nothing refuses such a device too: the admission, and the answer to a repeated request', async () => {
+    const { identity } = await token();
+    const admitted = () => dryRun(identity, 'simpleenroll');
+    const repeated = () =>
+      pipeline({ store, identity, retryWindow: 10_000 }).enroll(received(required, csr, { requestId: randomUUID() }));
+    await enter({ not_after: T0 + 1001 });
+    await admitted();
+    const first = issued((await repeated()).outcome);
+    expect(issued((await repeated()).outcome)).toEqual(first);
+    for (const change of [{ enabled: false }, { enabled: true, not_after: T0 + 1000 }]) {
+      await store.changeDevice('device-1', change, T0, []);
+      await expect(admitted()).rejects.toMatchObject(NOT_REGISTERED);
+      await expect(repeated()).rejects.toMatchObject(NOT_REGISTERED);
+    }
+    await store.changeDevice('device-1', { not_after: null }, T0, []);
+    await admitted();
   });
 
   test('two matches are ambiguous, even if one of them is disabled', async () => {
@@ -451,9 +474,4 @@ describe('every certificate, in every encoding, on every way in, is of the devic
         else expect(await one).toMatchObject({ request: { device: { id: device } } });
     }
   });
-
-  const dryRun = (identity: Identity, operation: EstEnrollment): Promise<unknown> =>
-    pipeline({ store, identity }).admit(
-      Authenticated.forDryRun({ ...received(required, csr, { requestId: randomUUID() }), operation }, identity),
-    );
 });
