@@ -15,7 +15,8 @@ WORKDIR /build
 COPY package.json package-lock.json ./
 # What is compiled takes the headers of the image's own Node, from /usr/local/include.
 RUN npm_config_nodedir=/usr/local npm ci --no-audit --no-fund
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json ./
+COPY scripts/lib/bundle-server.ts ./scripts/lib/
 COPY src ./src
 COPY console ./console
 # The image brings its own Node: the one npm pins for older machines stays out, as do the tools of development.

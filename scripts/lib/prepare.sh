@@ -101,13 +101,13 @@ prepare_dependencies() {
     fail "npm has no Node.js 26 for this machine, and its own is $(node --version): install Node.js 26"
 }
 
-# Compiles src/ into dist/ when something is newer than the last build. A script that only prints its help needs no build.
+# Builds src/ into dist/ when something is newer than the last build. A script that only prints its help needs no build.
 case " $* " in *' --help '*) only_help=yes ;; *) only_help=no ;; esac
 prepare_build() {
   cd "$root"
   [ "$only_help" = no ] || return 0
   if [ ! -e dist/server.js ] ||
-    [ -n "$(find src package.json tsconfig.json tsconfig.build.json -newer dist/server.js -print -quit)" ]; then
+    [ -n "$(find src package.json package-lock.json scripts/lib/bundle-server.ts -newer dist/server.js -print -quit)" ]; then
     say 'Building …'
     npm run --silent build >&2 || fail 'the build failed'
   fi

@@ -16,6 +16,7 @@ const COMPONENTS: readonly (readonly [RegExp, string])[] = [
   [/^\(idle\)/, ''],
   [/^\(garbage collector\)/, 'garbage collection'],
   [/^\(program\)/, 'Node without JavaScript'],
+  [/dist\/packages\/(.+)\.js/, 'package $1'],
   [/dist\/(pki|ca|auth|enrollment|store|http|audit|main)\//, '$1'],
   [/dist\//, 'other files of Estuary'],
   [/node_modules\/(?:@[^/]+\/)?([^/]+)\//, 'package $1'],
