@@ -1,14 +1,7 @@
-import type { AuditEvent } from '../../audit/event.ts';
 import { storeFailed } from '../calls/errors.ts';
-import { done, type Outcome, undone } from '../calls/calls.ts';
-import type {
-  CertificateRow,
-  Revocation,
-  ReleaseResult,
-  RevokedCertificate,
-  RevokeResult,
-} from '../certificate-store.ts';
-import type { Database, Operation } from './port.ts';
+import { done, undone } from '../calls/calls.ts';
+import type { CertificateRow, Revocation, RevokedCertificate } from '../certificate-store.ts';
+import type { Database, Operation, Reads, Writes } from './port.ts';
 
 export const CERTIFICATE_COLUMNS =
   'ca, label, serial, subject, sans, not_before, not_after, der, fingerprint_sha256, requester, method, request_id, device, device_key, required_device, key_identifier, archived_key_id, revocation_challenge, revoked_at, reason, invalidity_date';
@@ -49,22 +42,22 @@ export function certificateReads(db: Database) {
      WHERE ca = ? AND label IS NOT NULL LIMIT 1`,
   );
   return {
-    *getCertificates(serial: string, ca?: string): Operation<readonly CertificateRow[]> {
+    *getCertificates(serial, ca) {
       const rows = yield* ca === undefined ? bySerial.all(serial) : byCaAndSerial.all(serial, ca);
       return rows.map(toCertificateRow).sort((a, b) => (a.ca < b.ca ? -1 : 1));
     },
-    *hasOtherLabels(ca: string): Operation<boolean> {
+    *hasOtherLabels(ca) {
       return (yield* otherLabels.get(ca)) !== undefined;
     },
-    findRevoked: (serial: string): Operation<readonly RevokedCertificate[]> => revokedBySerial.all(serial),
-    *findCertificateByRequest(request_id: string): Operation<CertificateRow | undefined> {
+    findRevoked: (serial) => revokedBySerial.all(serial),
+    *findCertificateByRequest(request_id) {
       const stored = yield* byRequest.get(request_id);
       return stored === undefined ? undefined : toCertificateRow(stored);
     },
-    *findCertificatesByKey(key_identifier: string): Operation<readonly CertificateRow[]> {
+    *findCertificatesByKey(key_identifier) {
       return (yield* byKey.all(key_identifier)).map(toCertificateRow);
     },
-  };
+  } satisfies Reads;
 }
 
 /** Inserts a certificate. `false`: the store has its serial number of this CA. @param issued_at null: unknown */
@@ -115,14 +108,14 @@ export function certificateWrites(db: Database) {
     `DELETE FROM certificate WHERE serial = ? AND ca = ? AND length(der) = 0 RETURNING ${CERTIFICATE_COLUMNS}`,
   );
   return {
-    *importCertificate(row: CertificateRow, events: readonly AuditEvent[]): Operation<Outcome<'imported' | 'known'>> {
+    *importCertificate(row, events) {
       const { serial, ca } = row;
       if ((yield* underWay.get(serial, ca)) !== undefined) return undone('known');
       const restored = yield* takeRestored.get(serial, ca);
       const inserted = yield* insert(restored === undefined ? row : completedRow(restored, row), null);
       return inserted ? done('imported', events) : undone('known');
     },
-    *revokeCertificate(revocation: Revocation, events: readonly AuditEvent[]): Operation<Outcome<RevokeResult>> {
+    *revokeCertificate(revocation, events) {
       const revoked = yield* revoke.get(revocation);
       if (revoked !== undefined) {
         yield* change.run(revocation.ca, revocation.revoked_at);
@@ -131,11 +124,7 @@ export function certificateWrites(db: Database) {
       const known = yield* exists.get(revocation.serial, revocation.ca);
       return undone(known === undefined ? 'unknown' : 'already-revoked');
     },
-    *releaseCertificate(
-      { ca, serial }: Pick<Revocation, 'ca' | 'serial'>,
-      now: number,
-      events: readonly AuditEvent[],
-    ): Operation<Outcome<ReleaseResult>> {
+    *releaseCertificate({ ca, serial }, now, events) {
       const released = yield* release.get(ca, serial);
       if (released !== undefined) {
         yield* change.run(ca, now);
@@ -143,7 +132,7 @@ export function certificateWrites(db: Database) {
       }
       return undone((yield* exists.get(serial, ca)) === undefined ? 'unknown' : 'not-held');
     },
-  };
+  } satisfies Writes;
 }
 
 /**

@@ -1,8 +1,8 @@
 import { failed } from '../../errors.ts';
-import { done, type Outcome, undone } from '../calls/calls.ts';
-import type { CmcClaim, CmcConclusion, CmcMessage } from '../cmc-store.ts';
+import { done, undone } from '../calls/calls.ts';
+import type { CmcMessage } from '../cmc-store.ts';
 import { PURGED_AT_ONCE } from '../retention-store.ts';
-import type { Database, Operation } from './port.ts';
+import type { Database, Reads, Writes } from './port.ts';
 
 interface Stored {
   readonly id: string;
@@ -16,10 +16,10 @@ export function cmcReads(db: Database) {
     'SELECT id FROM cmc_message WHERE transaction_key = ? AND nonce = ? LIMIT 1',
   );
   return {
-    *isCmcNonce(transaction_key: string, nonce: Buffer): Operation<boolean> {
+    *isCmcNonce(transaction_key, nonce) {
       return (yield* byNonce.get(transaction_key, nonce)) !== undefined;
     },
-  };
+  } satisfies Reads;
 }
 
 /** @param ofDead condition on an instance without a living node */
@@ -55,7 +55,7 @@ export function cmcWrites(db: Database, ofDead: string) {
   );
 
   return {
-    *claimCmcMessage(message: CmcMessage): Operation<Outcome<CmcClaim>> {
+    *claimCmcMessage(message) {
       const { key, instance } = message;
       if ((yield* insert.run(message)) === 1) return done({ state: 'claimed', id: message.id }, []);
       const known = yield* find.get(key);
@@ -66,22 +66,18 @@ export function cmcWrites(db: Database, ofDead: string) {
       yield* take.run({ key, instance });
       return done({ state: 'claimed', id: known.id }, []);
     },
-    *concludeCmcMessage(
-      key: string,
-      instance: string,
-      { nonce, answer }: CmcConclusion,
-    ): Operation<Outcome<undefined>> {
+    *concludeCmcMessage(key, instance, { nonce, answer }) {
       const [status, der] = answer === null ? [null, null] : [answer.status, answer.der];
       if ((yield* conclude.run({ key, instance, nonce, status, answer: der })) === 0)
         throw failed('CMC_MESSAGE_NOT_CLAIMED', 'the response could not be stored', { detail: `message ${key}` });
       return done(undefined, []);
     },
-    *releaseCmcMessages(instance?: string): Operation<Outcome<undefined>> {
+    *releaseCmcMessages(instance) {
       yield* instance === undefined ? releaseDead.run() : release.run(instance);
       return done(undefined, []);
     },
-    *purgeCmcMessages(before: number): Operation<Outcome<number>> {
+    *purgeCmcMessages(before) {
       return done(yield* purge.run(before), []);
     },
-  };
+  } satisfies Writes;
 }

@@ -1,10 +1,9 @@
 /** Revocation lists and their entries. */
-import type { AuditEvent } from '../../audit/event.ts';
 import { storeFailed } from '../calls/errors.ts';
-import { done, type Outcome, undone } from '../calls/calls.ts';
-import type { CrlHead, CrlRow, RevokedEntries, RevokedFilter } from '../crl-store.ts';
+import { done, undone } from '../calls/calls.ts';
+import type { CrlHead, CrlRow, RevokedFilter } from '../crl-store.ts';
 import { encodeCrlEntry, isCrlReason } from '../../pki/x509/crl.ts';
-import type { Database, Operation } from './port.ts';
+import type { Database, Operation, Reads, Writes } from './port.ts';
 
 interface RevokedRow {
   readonly position: number;
@@ -44,17 +43,17 @@ export function crlReads(db: Database) {
   }
   return {
     crlNumber,
-    *crlHead(ca: string): Operation<CrlHead> {
+    *crlHead(ca) {
       // First: a list saved in between makes the CRL look older than it is, not newer.
       const { changes = 0, changed_at = null } = (yield* changesOf.get(ca)) ?? {};
       return { number: yield* crlNumber(ca), changes, changed_at };
     },
-    getCrl: (ca: string): Operation<CrlRow | undefined> => latest.get(ca),
-    *revokedEntries(filter: RevokedFilter): Operation<RevokedEntries> {
+    getCrl: (ca) => latest.get(ca),
+    *revokedEntries(filter) {
       const rows = yield* revoked.all(filter);
       return { count: rows.length, last: rows.at(-1)?.position ?? 0, der: Buffer.concat(rows.map(encodeRow)) };
     },
-  };
+  } satisfies Reads;
 }
 
 export function crlWrites(db: Database) {
@@ -71,15 +70,15 @@ export function crlWrites(db: Database) {
      WHERE ca = @ca AND changed_at IS NOT NULL`,
   );
   return {
-    *takeCrlNumber(ca: string): Operation<Outcome<number>> {
+    *takeCrlNumber(ca) {
       const row = yield* take.get(ca);
       if (row === undefined) throw new Error('the database returned no CRL number');
       return done(row.last_number, []);
     },
-    *saveCrl(row: CrlRow, changes: number, events: readonly AuditEvent[]): Operation<Outcome<boolean>> {
+    *saveCrl(row, changes, events) {
       if ((yield* save.run(row)) === 0) return undone(false);
       yield* covered.run({ ca: row.ca, changes, this_update: row.this_update });
       return done(true, events);
     },
-  };
+  } satisfies Writes;
 }

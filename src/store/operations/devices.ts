@@ -1,15 +1,11 @@
 /** Registered devices and their history. */
 import type { AuditEvent } from '../../audit/event.ts';
 import { storeFailed } from '../calls/errors.ts';
-import { done, type Outcome, undone } from '../calls/calls.ts';
+import { done, undone } from '../calls/calls.ts';
 import { deviceMatchKey } from '../device-match.ts';
 import {
-  type DeviceChange,
   type DeviceEntry,
-  type DeviceFilter,
-  type DeviceHistory,
   type DeviceMatch,
-  type DeviceQuery,
   type DeviceRow,
   type DeviceSelection,
   type DevicesByCertificate,
@@ -17,7 +13,7 @@ import {
   MATCH_FIELDS,
 } from '../device-store.ts';
 import type { OtpRow } from '../otp-store.ts';
-import { fold, type Page } from '../page.ts';
+import { fold } from '../page.ts';
 import { toRecord } from './audit.ts';
 import { CERTIFICATE_COLUMNS, type StoredCertificate, toCertificateRow } from './certificates.ts';
 import { OTP_COLUMNS } from './otp.ts';
@@ -30,6 +26,8 @@ import {
   type Operation,
   result,
   searched,
+  type Reads,
+  type Writes,
 } from './port.ts';
 import { REQUEST_COLUMNS, type StoredRequest, toRequestRow } from './requests.ts';
 
@@ -126,27 +124,23 @@ export function deviceReads(db: Database) {
   );
   const events = db.prepare<{ key: string; limit: number }, { line: string }>(db.dialect.deviceEvents);
   return {
-    *getDevice(id: string): Operation<DeviceRow | undefined> {
+    *getDevice(id) {
       const stored = yield* byId.get(id);
       return stored === undefined ? undefined : toDeviceRow(stored);
     },
-    *findDevices(query: DeviceQuery, ca: string): Operation<readonly DeviceRow[]> {
+    *findDevices(query, ca) {
       if ('key' in query) return (yield* byKey.all({ key: query.key, ca })).map(toDeviceRow);
       return (yield* byIdAndCa.all({ id: query.id, ca })).map(toDeviceRow);
     },
-    *findDevicesByCertificate(
-      serial: string,
-      match_keys: readonly string[],
-      ca: string,
-    ): Operation<DevicesByCertificate> {
+    *findDevicesByCertificate(serial, match_keys, ca) {
       const [rows, found] = yield* db.together([recorded.all(serial), byMatch.all({ keys: match_keys, ca })]);
       return { recorded: rows, matching: found.map(toDeviceRow) };
     },
-    listDevices(filter: DeviceFilter): Operation<Page<DeviceRow>> {
+    listDevices(filter) {
       const { all, parameters } = conditions(filter, db.dialect);
       return list(all, { ...filter, ...parameters }, filter, toDeviceRow);
     },
-    *listDeviceAttributes(selection: DeviceSelection): Operation<readonly string[]> {
+    *listDeviceAttributes(selection) {
       const { all, parameters } = conditions(selection, db.dialect);
       const where = all.map(({ sql }) => sql);
       const names = yield* db
@@ -157,7 +151,7 @@ export function deviceReads(db: Database) {
         .all({ ...parameters, id: selection.id ?? null, ca: selection.ca ?? null });
       return names.map(({ name }) => name).sort();
     },
-    *deviceHistory({ id, key }: Pick<DeviceRow, 'id' | 'key'>, limit: number): Operation<DeviceHistory> {
+    *deviceHistory({ id, key }, limit) {
       const [issued, made, requested, recorded] = yield* db.together([
         certificates.all(key, limit),
         tokens.all(id, limit),
@@ -171,7 +165,7 @@ export function deviceReads(db: Database) {
         events: recorded.map(toRecord),
       };
     },
-  };
+  } satisfies Reads;
 }
 
 /** The result of an entry, and its audit events. */
@@ -206,11 +200,7 @@ export function deviceWrites(db: Database) {
   }
 
   return {
-    *putDevices(
-      entries: readonly DeviceEntry[],
-      mode: 'create' | 'upsert',
-      labels?: readonly string[],
-    ): Operation<Outcome<readonly EntryResult[]>> {
+    *putDevices(entries, mode, labels) {
       // Sequentially: a repeated device must find the first one.
       const entered: Entered[] = [];
       for (const entry of entries) entered.push(yield* put(entry, mode, labels));
@@ -220,26 +210,19 @@ export function deviceWrites(db: Database) {
         ofDevices: entered.flatMap(({ events }) => events),
       };
     },
-    *changeDevice(
-      id: string,
-      change: DeviceChange,
-      now: number,
-      events: readonly AuditEvent[],
-      labels?: readonly string[],
-    ): Operation<Outcome<DeviceRow | undefined>> {
+    *changeDevice(id, change, now, events, labels) {
       const before = yield* byId.get(id);
       if (before === undefined || !isAtLabels(before, labels)) return undone(undefined);
       const row: DeviceRow = { ...toDeviceRow(before), ...change, changed_at: now };
       yield* update.run(toWrittenDevice(row));
       return done(row, events, row.key);
     },
-    *deleteDevice(key: string, events: readonly AuditEvent[]): Operation<Outcome<boolean>> {
+    *deleteDevice(key, events) {
       if ((yield* remove.get(key)) === undefined) return undone(false);
       return done(true, events);
     },
-    auditDevice: (key: string, events: readonly AuditEvent[]): Operation<Outcome<undefined>> =>
-      result(done(undefined, events, key)),
-  };
+    auditDevice: (key, events) => result(done(undefined, events, key)),
+  } satisfies Writes;
 }
 
 /** An existing device after an upsert; fields that are not given stay. */

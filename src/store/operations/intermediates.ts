@@ -1,7 +1,7 @@
 /** CA certificates that clients sent with theirs. */
-import { type Outcome, undone } from '../calls/calls.ts';
-import type { PresentedIntermediate, PresentedPath } from '../intermediate-store.ts';
-import { type Database, NO_LIMIT, type Operation } from './port.ts';
+import { undone } from '../calls/calls.ts';
+import type { PresentedIntermediate } from '../intermediate-store.ts';
+import { type Database, NO_LIMIT, type Reads, type Writes } from './port.ts';
 
 /** Milliseconds since the last use; resumed TLS sessions are at most days old. */
 const LIFETIME = 30 * 86_400_000;
@@ -19,13 +19,13 @@ export function intermediateReads(db: Database) {
     `SELECT fingerprint, der FROM presented_intermediate WHERE ${db.dialect.oneOf('fingerprint', '?')}`,
   );
   return {
-    *recallIntermediates(leaf: string): Operation<readonly PresentedIntermediate[]> {
+    *recallIntermediates(leaf) {
       const fingerprints = (yield* path.get(leaf))?.intermediates.split(' ') ?? [];
       if (fingerprints.length === 0) return [];
       const known = new Map((yield* certificates.all(fingerprints)).map((one) => [one.fingerprint, one]));
       return fingerprints.flatMap((fingerprint) => known.get(fingerprint) ?? []);
     },
-  };
+  } satisfies Reads;
 }
 
 /** A path's intermediates are used with it, so they are never deleted before it. */
@@ -47,7 +47,7 @@ export function intermediateWrites(db: Database) {
   const boundCertificates = remove('presented_intermediate', 'fingerprint', longestAgo);
   let writes = 0;
   return {
-    *rememberIntermediates({ leaf, intermediates }: PresentedPath, now: number): Operation<Outcome<undefined>> {
+    *rememberIntermediates({ leaf, intermediates }, now) {
       const bounds = writes++ % COUNT_EVERY === 0;
       yield* db.together([
         forgetPaths.run(now - LIFETIME),
@@ -58,5 +58,5 @@ export function intermediateWrites(db: Database) {
       ]);
       return undone(undefined);
     },
-  };
+  } satisfies Writes;
 }

@@ -1,15 +1,13 @@
 /** The two phases of an issuance (reserve, record), and the release. */
-import type { AuditEvent } from '../../audit/event.ts';
 import { type EstuaryError, failed, forbidden } from '../../errors.ts';
-import { done, type Outcome, undone } from '../calls/calls.ts';
+import { done, undone } from '../calls/calls.ts';
 import type { CertificateRow } from '../certificate-store.ts';
-import type { ClaimResult, Reservation, ReserveResult } from '../issuance-store.ts';
-import type { Repeatable } from '../otp-store.ts';
+import type { Reservation } from '../issuance-store.ts';
 import { goes, mayGo, restsIn, TRANSITIONS } from '../request-state.ts';
 import { insertCertificate } from './certificates.ts';
 import { clearFailures } from './lockout.ts';
 import { otpReturned, takeOtpUse } from './otp.ts';
-import { type Database, type Operation, result } from './port.ts';
+import { type Database, type Operation, result, type Reads, type Writes } from './port.ts';
 
 export const RESERVATION_COLUMNS =
   'request_id, instance, ca, label, serial, requester, operation, subject, spki_sha256, otp_id, device_key, required_device, created_at';
@@ -32,9 +30,8 @@ export function issuanceReads(db: Database) {
     `SELECT ${RESERVATION_COLUMNS} FROM reservation WHERE instance = ? ORDER BY position`,
   );
   return {
-    openReservations: (instance?: string): Operation<readonly Reservation[]> =>
-      instance === undefined ? all.all() : ofInstance.all(instance),
-  };
+    openReservations: (instance) => (instance === undefined ? all.all() : ofInstance.all(instance)),
+  } satisfies Reads;
 }
 
 export function insertReservation(db: Database): (reservation: Reservation) => Operation<number> {
@@ -89,11 +86,7 @@ export function issuanceWrites(db: Database) {
   }
 
   return {
-    *reserve(
-      reservation: Reservation,
-      events: readonly AuditEvent[],
-      repeatable?: Repeatable,
-    ): Operation<Outcome<ReserveResult>> {
+    *reserve(reservation, events, repeatable) {
       const { otp_id, device_key, required_device, request_id, created_at } = reservation;
       const [may, taken] = yield* db.together([
         mayIssue(required_device, labelOf(reservation), created_at),
@@ -106,7 +99,7 @@ export function issuanceWrites(db: Database) {
       yield* insert(reservation);
       return done('reserved', events, device_key);
     },
-    *claimRequest(reservation: Reservation, events: readonly AuditEvent[]): Operation<Outcome<ClaimResult>> {
+    *claimRequest(reservation, events) {
       const { request_id, device_key, required_device, created_at } = reservation;
       const [request, may, taken] = yield* db.together([
         claimable.get(request_id),
@@ -119,11 +112,7 @@ export function issuanceWrites(db: Database) {
       yield* insert({ ...reservation, otp_id: null });
       return done('reserved', events, device_key);
     },
-    *recordCertificate(
-      row: CertificateRow,
-      events: readonly AuditEvent[],
-      succeeded: readonly string[] = [],
-    ): Operation<Outcome<undefined>> {
+    *recordCertificate(row, events, succeeded = []) {
       const { request_id, ca, serial } = row;
       // Sent together: no other call of the transaction sees a use whose reservation is closed without a result.
       const takesUse = row.method === 'otp' || row.method === 'jwt';
@@ -146,7 +135,7 @@ export function issuanceWrites(db: Database) {
         });
       return done(undefined, events, row.device_key);
     },
-    *releaseReservation(request_id: string, events: readonly AuditEvent[]): Operation<Outcome<boolean>> {
+    *releaseReservation(request_id, events) {
       // Sent together, as above.
       const [token, , open] = yield* db.together([
         giveBack.get(request_id),
@@ -159,7 +148,7 @@ export function issuanceWrites(db: Database) {
       const returned = isReturned ? [otpReturned({ otp_id, ...token, ca: labelOf(open), request_id })] : [];
       return done(true, [...events, ...returned], device_key);
     },
-  };
+  } satisfies Writes;
 }
 
 /**

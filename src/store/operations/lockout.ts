@@ -1,9 +1,9 @@
 /** Lockouts: a sliding window of failure times per key, and the resulting lockouts. */
 import type { AuditEvent } from '../../audit/event.ts';
-import { done, type Outcome, undone } from '../calls/calls.ts';
-import { invalidCursor, NEWEST, type Page, type PageRequest, readCursor, toPage } from '../page.ts';
+import { done, undone } from '../calls/calls.ts';
+import { invalidCursor, NEWEST, type PageRequest, readCursor, toPage } from '../page.ts';
 import type { LockoutPolicy, LockoutRow } from '../lockout-store.ts';
-import { type Database, type Operation } from './port.ts';
+import type { Database, Operation, Reads, Writes } from './port.ts';
 
 /** Rows deleted per failure: slightly more than it can add. */
 const FORGOTTEN_AT_ONCE = 100;
@@ -46,18 +46,18 @@ export function lockoutReads(db: Database) {
     );
   const pages = { asc: page('asc'), desc: page('desc') };
   return {
-    *lockedUntil(keys: readonly string[], now: number): Operation<number | undefined> {
+    *lockedUntil(keys, now) {
       const found = yield* db.together(keys.map((key) => latest.get(key, now)));
       const ends = found.flatMap((row) => row?.until ?? []);
       return ends.length === 0 ? undefined : Math.max(...ends);
     },
-    *listLockouts(request: PageRequest, now: number): Operation<Page<LockoutRow>> {
+    *listLockouts(request, now) {
       const { order = 'asc', limit } = request;
       const rows = yield* pages[order].all({ now, ...readPlace(request), take: limit + 1 });
       const key = (row: ListedLockout): string => `${row.locked_until}:${row.key}`;
       return toPage('lockout', rows, limit, key, (row) => ({ ...row, scope: splitKey(row.key).scope }));
     },
-  };
+  } satisfies Reads;
 }
 
 /** Deletes the failures of keys; part of every operation that uses a valid password. */
@@ -105,12 +105,7 @@ export function lockoutWrites(db: Database) {
   }
 
   return {
-    *recordFailure(
-      keys: readonly string[],
-      policy: LockoutPolicy,
-      now: number,
-      events: readonly AuditEvent[],
-    ): Operation<Outcome<undefined>> {
+    *recordFailure(keys, policy, now, events) {
       // Old rows are deleted with each new one, so that a flood from many addresses cannot fill the disk.
       const [started] = yield* db.together([
         db.together(keys.map((key) => countFailure(key, policy, now, events))),
@@ -119,11 +114,11 @@ export function lockoutWrites(db: Database) {
       ]);
       return done(undefined, [...events, ...started.flat()]);
     },
-    *deleteLockout(key: string, events: readonly AuditEvent[]): Operation<Outcome<boolean>> {
+    *deleteLockout(key, events) {
       yield* clear([key]);
       return (yield* end.run(key)) === 1 ? done(true, events) : undone(false);
     },
-  };
+  } satisfies Writes;
 }
 
 /** @param cause the event of the failure */

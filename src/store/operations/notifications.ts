@@ -1,6 +1,5 @@
-import type { AuditEvent } from '../../audit/event.ts';
-import { done, type Outcome, undone } from '../calls/calls.ts';
-import type { Database, Operation } from './port.ts';
+import { done, undone } from '../calls/calls.ts';
+import type { Database, Reads, Writes } from './port.ts';
 
 interface Place {
   readonly node: string;
@@ -11,13 +10,13 @@ export function notificationReads(db: Database) {
   const places = db.prepare<[string], Place>('SELECT node, seq FROM notification WHERE name = ?');
   const chains = db.prepare<[], Place>(`SELECT ${db.dialect.auditNode} AS node, seq FROM audit_head`);
   return {
-    *notificationPlaces(name: string): Operation<ReadonlyMap<string, number>> {
+    *notificationPlaces(name) {
       return new Map((yield* places.all(name)).map(({ node, seq }) => [node, seq]));
     },
-    *auditChains(): Operation<ReadonlyMap<string, number>> {
+    *auditChains() {
       return new Map((yield* chains.all()).map(({ node, seq }) => [node, seq]));
     },
-  };
+  } satisfies Reads;
 }
 
 export function notificationWrites(db: Database) {
@@ -28,18 +27,13 @@ export function notificationWrites(db: Database) {
     'INSERT INTO notification (name, node, seq) VALUES (?, ?, ?) ON CONFLICT (name, node) DO UPDATE SET seq = excluded.seq',
   );
   return {
-    *beginNotification(name: string, places: ReadonlyMap<string, number>): Operation<Outcome<undefined>> {
+    *beginNotification(name, places) {
       for (const [node, seq] of places) yield* begin.run(name, node, seq);
       return undone(undefined);
     },
-    *advanceNotification(
-      name: string,
-      node: string,
-      seq: number,
-      events: readonly AuditEvent[],
-    ): Operation<Outcome<undefined>> {
+    *advanceNotification(name, node, seq, events) {
       yield* advance.run(name, node, seq);
       return done(undefined, events);
     },
-  };
+  } satisfies Writes;
 }

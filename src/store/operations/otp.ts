@@ -1,10 +1,18 @@
 /** One-time passwords; their uses are taken, returned, and recognized by their request. */
 import { tokenEvent } from '../../audit/applied-events.ts';
 import type { AuditEvent } from '../../audit/event.ts';
-import { done, type Outcome, undone } from '../calls/calls.ts';
-import type { OtpFilter, OtpRow, OtpStatus, OtpUse, Repeatable } from '../otp-store.ts';
-import type { Page } from '../page.ts';
-import { atLabels, type Condition, type Database, given, type Operation, searched } from './port.ts';
+import { done, undone } from '../calls/calls.ts';
+import type { OtpRow, OtpStatus, OtpUse, Repeatable } from '../otp-store.ts';
+import {
+  atLabels,
+  type Condition,
+  type Database,
+  given,
+  type Operation,
+  searched,
+  type Reads,
+  type Writes,
+} from './port.ts';
 
 export const OTP_COLUMNS = 'id, lookup, hash, client_id, ca, created_at, expires_at, max_uses, uses, revoked_at';
 
@@ -32,9 +40,9 @@ export function otpReads(db: Database) {
      WHERE recognition = ? ORDER BY taken_at DESC LIMIT 1`,
   );
   return {
-    findOtp: (lookup: string): Operation<OtpRow | undefined> => byLookup.get(lookup),
-    getOtp: (id: string): Operation<OtpRow | undefined> => byId.get(id),
-    listOtps(filter: OtpFilter, now: number): Operation<Page<OtpRow>> {
+    findOtp: (lookup) => byLookup.get(lookup),
+    getOtp: (id) => byId.get(id),
+    listOtps(filter, now) {
       const { client_id, status, search, labels } = filter;
       const limit = atLabels('ca', labels);
       const found = searched(search, ['client_id'], db.dialect, ' OR id = @search');
@@ -47,11 +55,11 @@ export function otpReads(db: Database) {
       ];
       return list(conditions, { ...filter, ...limit.parameters, ...found.parameters, now }, filter, (row) => row);
     },
-    *findOtpUse(recognition: string): Operation<OtpUse | undefined> {
+    *findOtpUse(recognition) {
       const use = yield* newestUse.get(recognition);
       return use === undefined ? undefined : { ...use, under_way: use.under_way === 1 };
     },
-  };
+  } satisfies Reads;
 }
 
 export function otpWrites(db: Database) {
@@ -64,27 +72,23 @@ export function otpWrites(db: Database) {
   const extend = db.prepare<[number, string]>('UPDATE otp SET expires_at = ? WHERE id = ? AND revoked_at IS NULL');
   const exists = db.prepare<[string], { id: string }>('SELECT id FROM otp WHERE id = ?');
   return {
-    *insertOtp(row: OtpRow, events: readonly AuditEvent[]): Operation<Outcome<undefined>> {
+    *insertOtp(row, events) {
       yield* insert.run(row);
       return done(undefined, events);
     },
-    *admitToken(row: OtpRow): Operation<Outcome<OtpRow>> {
+    *admitToken(row) {
       yield* admit.run(row);
       return done((yield* byId.get(row.id)) ?? row, []);
     },
-    *changeOtp(
-      id: string,
-      expires_at: number,
-      events: readonly AuditEvent[],
-    ): Operation<Outcome<'changed' | 'revoked' | 'unknown'>> {
+    *changeOtp(id, expires_at, events) {
       if ((yield* extend.run(expires_at, id)) === 1) return done('changed', events);
       return undone((yield* exists.get(id)) === undefined ? 'unknown' : 'revoked');
     },
-    *revokeOtp(id: string, now: number, events: readonly AuditEvent[]): Operation<Outcome<boolean>> {
+    *revokeOtp(id, now, events) {
       if ((yield* revoke.run(now, id)) === 1) return done(true, events);
       return undone((yield* exists.get(id)) !== undefined);
     },
-  };
+  } satisfies Writes;
 }
 
 /** A use to take. */

@@ -6,11 +6,27 @@
  * resumes with its answer.
  */
 
+import type { Outcome } from '../calls/calls.ts';
 import type { CertificateRow } from '../certificate-store.ts';
 import { fold, type ListName, type Page, type PageRequest } from '../page.ts';
+import type { Store } from '../store.ts';
 
 /** A runnable operation or step. @typeParam T its result */
 export type Operation<T> = Iterable<Promise<unknown>, T, unknown>;
+
+/** The operations that are reads of the store, which declares their arguments and results. */
+export type Reads = {
+  readonly [Name in keyof Store]?: Store[Name] extends (...args: infer Args) => Promise<infer Result>
+    ? (...args: Args) => Operation<Result>
+    : never;
+};
+
+/** The operations that are writes of the store, each with its audit events. */
+export type Writes = {
+  readonly [Name in keyof Store]?: Store[Name] extends (...args: infer Args) => Promise<infer Result>
+    ? (...args: Args) => Operation<Outcome<Result>>
+    : never;
+};
 
 type Arguments<Parameters> = Parameters extends readonly unknown[] ? Parameters : [Parameters];
 

@@ -1,13 +1,11 @@
 /** Requests that a remote CA decides. */
-import type { AuditEvent } from '../../audit/event.ts';
-import { done, type Outcome, undone } from '../calls/calls.ts';
-import type { Reservation } from '../issuance-store.ts';
-import type { RequestEnd, RequestRow } from '../request-store.ts';
+import { done, undone } from '../calls/calls.ts';
+import type { RequestEnd } from '../request-store.ts';
 import { goes, inStatus, mayGo, restsIn } from '../request-state.ts';
 import { mayIssueTo, insertReservation } from './issuance.ts';
 import { clearFailures } from './lockout.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp.ts';
-import type { Database, Operation } from './port.ts';
+import type { Database, Reads, Writes } from './port.ts';
 import { findNewest, insertRequest, REQUEST_COLUMNS, type StoredRequest, toRequestRow } from './requests.ts';
 
 /** Pending at the CA, and no process is working on it. */
@@ -19,10 +17,10 @@ export function remoteRequestReads(db: Database) {
      AND (polled_at IS NULL OR polled_at <= @before) ORDER BY position LIMIT @limit`,
   );
   return {
-    *listUnanswered(before: number, limit: number): Operation<readonly RequestRow[]> {
+    *listUnanswered(before, limit) {
       return (yield* doubtful.all({ before, limit })).map(toRequestRow);
     },
-  };
+  } satisfies Reads;
 }
 
 export function remoteRequestWrites(db: Database) {
@@ -64,13 +62,7 @@ export function remoteRequestWrites(db: Database) {
   );
 
   return {
-    *submitRequest(
-      row: RequestRow,
-      supersedes: string | null,
-      reservation: Reservation,
-      events: readonly AuditEvent[],
-      retry_window = 0,
-    ): Operation<Outcome<'submitted' | 'otp-unusable' | 'device-refused' | 'repeated' | RequestRow>> {
+    *submitRequest(row, supersedes, reservation, events, retry_window = 0) {
       const { id, otp_id, recognition, created_at } = row;
       const [known, may] = yield* db.together([
         find(recognition),
@@ -91,12 +83,7 @@ export function remoteRequestWrites(db: Database) {
       yield* reserve({ ...reservation, otp_id: null });
       return done('submitted', events, row.device_key);
     },
-    *awaitCa(
-      id: string,
-      reference: string | null,
-      events: readonly AuditEvent[],
-      succeeded: readonly string[] = [],
-    ): Operation<Outcome<undefined>> {
+    *awaitCa(id, reference, events, succeeded = []) {
       yield* db.together([
         close.run(id),
         clear(succeeded),
@@ -104,31 +91,26 @@ export function remoteRequestWrites(db: Database) {
       ]);
       return done(undefined, events);
     },
-    *withdrawRequest(id: string, events: readonly AuditEvent[]): Operation<Outcome<undefined>> {
+    *withdrawRequest(id, events) {
       yield* close.run(id);
       if ((yield* backToApproved.run({ id })) > 0) return done(undefined, events);
       const removed = yield* remove.get(id);
       const returned = removed === undefined ? [] : yield* giveBackUse(removed.otp_id, removed.ca, id);
       return done(undefined, [...events, ...returned]);
     },
-    *takePoll(id: string, now: number, before: number): Operation<Outcome<boolean>> {
+    *takePoll(id, now, before) {
       return done((yield* notePoll.get({ id, now, before }))?.idle === 1, []);
     },
-    *noteMissing(id: string, since: number | null): Operation<Outcome<undefined>> {
+    *noteMissing(id, since) {
       yield* setMissing.run({ id, since });
       return done(undefined, []);
     },
-    *endRequest(
-      id: string,
-      ending: RequestEnd,
-      now: number,
-      events: readonly AuditEvent[],
-    ): Operation<Outcome<boolean>> {
+    *endRequest(id, ending, now, events) {
       const { status, reason, decided_at, final, otp_use_returns } = ending;
       const ended = yield* end.get({ id, status, reason, decided_at, now, final: final ? 1 : 0 });
       if (ended === undefined) return undone(false);
       const returned = yield* giveBackUse(otp_use_returns ? ended.otp_id : null, ended.ca, id);
       return done(true, [...events, ...returned]);
     },
-  };
+  } satisfies Writes;
 }

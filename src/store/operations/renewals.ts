@@ -1,8 +1,7 @@
-import type { AuditEvent } from '../../audit/event.ts';
-import { done, type Outcome, undone } from '../calls/calls.ts';
-import type { IssuedCertificate, RenewalRow } from '../renewal-store.ts';
+import { done, undone } from '../calls/calls.ts';
+import type { RenewalRow } from '../renewal-store.ts';
 import { CERTIFICATE_COLUMNS, type StoredCertificate, toCertificateRow } from './certificates.ts';
-import type { Database, Operation } from './port.ts';
+import type { Database, Reads, Writes } from './port.ts';
 
 type StoredRenewal = Omit<RenewalRow, 'selection'> & { readonly selection: string };
 
@@ -14,17 +13,17 @@ export function renewalReads(db: Database) {
     `SELECT ${CERTIFICATE_COLUMNS}, coalesce(issued_at, not_before) AS issued_at FROM certificate WHERE serial = ? AND ca = ?`,
   );
   return {
-    *listRenewals(): Operation<readonly RenewalRow[]> {
+    *listRenewals() {
       return (yield* all.all()).map((row) => ({
         ...row,
         selection: JSON.parse(row.selection) as RenewalRow['selection'],
       }));
     },
-    *findIssued(ca: string, serial: string): Operation<IssuedCertificate | undefined> {
+    *findIssued(ca, serial) {
       const row = yield* issued.get(serial, ca);
       return row === undefined ? undefined : toCertificateRow(row);
     },
-  };
+  } satisfies Reads;
 }
 
 export function renewalWrites(db: Database) {
@@ -34,15 +33,15 @@ export function renewalWrites(db: Database) {
   const remove = db.prepare<[string]>('DELETE FROM renewal WHERE id = ?');
   const overdue = db.prepare<[number, string]>('UPDATE renewal SET overdue_at = ? WHERE id = ? AND overdue_at IS NULL');
   return {
-    *startRenewal(row: RenewalRow, events: readonly AuditEvent[]): Operation<Outcome<undefined>> {
+    *startRenewal(row, events) {
       yield* insert.run({ ...row, selection: JSON.stringify(row.selection) });
       return done(undefined, events);
     },
-    *endRenewal(id: string, events: readonly AuditEvent[]): Operation<Outcome<boolean>> {
+    *endRenewal(id, events) {
       return (yield* remove.run(id)) === 1 ? done(true, events) : undone(false);
     },
-    *noteOverdue(id: string, now: number, events: readonly AuditEvent[]): Operation<Outcome<boolean>> {
+    *noteOverdue(id, now, events) {
       return (yield* overdue.run(now, id)) === 1 ? done(true, events) : undone(false);
     },
-  };
+  } satisfies Writes;
 }

@@ -2,23 +2,15 @@
 import { requestEnded } from '../../audit/applied-events.ts';
 import type { AuditEvent } from '../../audit/event.ts';
 import { storeFailed } from '../calls/errors.ts';
-import { done, type Outcome, undone } from '../calls/calls.ts';
-import type { Page } from '../page.ts';
+import { done, undone } from '../calls/calls.ts';
 import { ANSWERED, ENDED, goes, inStatus, mayGo } from '../request-state.ts';
-import type {
-  Decider,
-  Decision,
-  RequestFilter,
-  RequestLifetimes,
-  RequestOverride,
-  RequestRow,
-} from '../request-store.ts';
+import type { Decider, Decision, RequestOverride, RequestRow } from '../request-store.ts';
 import { PURGED_AT_ONCE } from '../retention-store.ts';
 import { readSans } from './certificates.ts';
 import { mayIssueTo } from './issuance.ts';
 import { clearFailures } from './lockout.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp.ts';
-import { atLabels, type Database, given, type Operation, searched } from './port.ts';
+import { atLabels, type Database, given, type Operation, searched, type Reads, type Writes } from './port.ts';
 
 export const REQUEST_COLUMNS =
   'id, ca, operation, subject, sans, key_type, requester, method, requester_id, requester_issuer, requester_sans, names, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since, device, device_key, required_device, override, decided_by, approvals';
@@ -98,8 +90,8 @@ export function requestReads(db: Database) {
   const list = db.list<StoredRequest>({ name: 'request', table: 'request', columns: REQUEST_COLUMNS });
   return {
     findRequest: findNewest(db),
-    getRequest: (id: string): Operation<RequestRow | undefined> => rowOf(byId.get(id)),
-    listRequests(filter: RequestFilter): Operation<Page<RequestRow>> {
+    getRequest: (id) => rowOf(byId.get(id)),
+    listRequests(filter) {
       const { device, requester, status, ca, search, labels } = filter;
       const limit = atLabels('ca', labels);
       const found = searched(search, ['subject', 'sans', 'requester', 'device'], db.dialect, ' OR id = @search');
@@ -112,7 +104,7 @@ export function requestReads(db: Database) {
       const parameters = { ...filter, ...limit.parameters, ...found.parameters };
       return list([...conditions, ...limit.conditions, ...found.conditions], parameters, filter, toRequestRow);
     },
-  };
+  } satisfies Reads;
 }
 
 export function insertRequest(db: Database): (row: RequestRow) => Operation<number> {
@@ -161,12 +153,7 @@ export function requestWrites(db: Database) {
   );
 
   return {
-    *queueRequest(
-      row: RequestRow,
-      supersedes: string | null,
-      events: readonly AuditEvent[],
-      succeeded: readonly string[] = [],
-    ): Operation<Outcome<'queued' | 'otp-unusable' | 'device-refused' | RequestRow>> {
+    *queueRequest(row, supersedes, events, succeeded = []) {
       const { id, otp_id, recognition, device_key, required_device, ca, created_at } = row;
       const [known, may] = yield* db.together([find(recognition), mayIssue(required_device, ca, created_at)]);
       if (known !== undefined && known.id !== supersedes) return undone(known);
@@ -178,10 +165,7 @@ export function requestWrites(db: Database) {
       yield* db.together([insert(row), clear(succeeded)]);
       return done('queued', events, device_key);
     },
-    *decideRequest(
-      { deciders, ...decision }: Decision,
-      events: readonly AuditEvent[],
-    ): Operation<Outcome<'decided' | 'not-pending' | 'device-refused' | 'overtaken' | 'unknown'>> {
+    *decideRequest({ deciders, ...decision }, events) {
       const row = yield* byId.get(decision.id);
       if (row === undefined) return undone('unknown');
       const { ca, device_key, required_device, waits } = row;
@@ -194,15 +178,12 @@ export function requestWrites(db: Database) {
         ? done('decided', events, device_key)
         : undone('not-pending');
     },
-    *failRequest(id: string, reason: string, now: number, events: readonly AuditEvent[]): Operation<Outcome<boolean>> {
+    *failRequest(id, reason, now, events) {
       const ended = yield* fail.get({ id, reason, now });
       if (ended === undefined) return undone(false);
       return done(true, [...events, ...(yield* giveBackUse(ended.otp_id, ended.ca, id))]);
     },
-    *expireRequests(
-      { pending_ttl, retention }: RequestLifetimes,
-      now: number,
-    ): Operation<Outcome<{ expired: number; purged: number }>> {
+    *expireRequests({ pending_ttl, retention }, now) {
       // Lock, then check again: a process may have begun to issue one.
       const rows = yield* due.all({ before: now - pending_ttl });
       const ids = rows.map(({ id }) => id);
@@ -210,7 +191,7 @@ export function requestWrites(db: Database) {
       const purged = yield* purge.run(now - retention);
       return done({ expired: expired.length, purged }, expired.map(expiredEvent));
     },
-  };
+  } satisfies Writes;
 }
 
 type Expired = Pick<RequestRow, 'id' | 'ca' | 'requester' | 'decided_at'>;

@@ -1,11 +1,11 @@
 /** Deletes old data in batches. An event records each deletion. */
 import { deviceEvent } from '../../audit/applied-events.ts';
 import type { AuditEvent } from '../../audit/event.ts';
-import { done, type Outcome } from '../calls/calls.ts';
+import { done } from '../calls/calls.ts';
 import type { DeviceRow } from '../device-store.ts';
-import { type OverSince, type OverTokens, PURGED_AT_ONCE } from '../retention-store.ts';
+import { type OverSince, PURGED_AT_ONCE } from '../retention-store.ts';
 import { OF_JWT } from './otp.ts';
-import type { Database, Operation } from './port.ts';
+import type { Database, Reads, Writes } from './port.ts';
 
 /** Tokens checked per call. */
 const PAGE = 2000;
@@ -26,14 +26,14 @@ export function retentionReads(db: Database) {
      ORDER BY position LIMIT @limit`,
   );
   return {
-    *findOverTokens(since: OverSince, after: number): Operation<OverTokens> {
+    *findOverTokens(since, after) {
       const rows = yield* tokens.all({ ...since, after, limit: PAGE });
       return {
         ids: rows.filter(({ over }) => over === 1).map(({ id }) => id),
         next: rows.length < PAGE ? null : (rows.at(-1)?.position ?? null),
       };
     },
-  };
+  } satisfies Reads;
 }
 
 export function retentionWrites(db: Database) {
@@ -65,24 +65,24 @@ export function retentionWrites(db: Database) {
     )} RETURNING key, id, ca`,
   );
   return {
-    *purgeCertificates(before: number): Operation<Outcome<number>> {
+    *purgeCertificates(before) {
       const changes = yield* certificates.run(before);
       return done(changes, purged('expired certificates', changes, before));
     },
-    *purgeTokens(ids: readonly string[], since: OverSince): Operation<Outcome<number>> {
+    *purgeTokens(ids, since) {
       // Lock, then check again: a request may have begun to use one.
       const locked = yield* lockTokens.all(ids);
       const changes = yield* tokens.run({ ...since, ids: locked.map(({ id }) => id) });
       return done(changes, purged('expired or used tokens', changes, since.ended));
     },
-    *purgeDevices(before: number): Operation<Outcome<number>> {
+    *purgeDevices(before) {
       const rows = yield* devices.all(before);
       return done(
         rows.length,
         rows.map((row) => devicePurged(row, before)),
       );
     },
-  };
+  } satisfies Writes;
 }
 
 const iso = (time: number): string => new Date(time).toISOString();

@@ -1,11 +1,10 @@
-import type { AuditEvent } from '../../audit/event.ts';
-import { done, type Outcome, undone } from '../calls/calls.ts';
+import { done, undone } from '../calls/calls.ts';
 import { MAX_SESSIONS, SESSION_COLUMNS, type SessionRow } from '../session-store.ts';
-import { type Database, NO_LIMIT, type Operation } from './port.ts';
+import { type Database, NO_LIMIT, type Reads, type Writes } from './port.ts';
 
 export function sessionReads(db: Database) {
   const byHash = db.prepare<[string], SessionRow>(`SELECT ${SESSION_COLUMNS} FROM session WHERE id_hash = ?`);
-  return { getSession: (id_hash: string): Operation<SessionRow | undefined> => byHash.get(id_hash) };
+  return { getSession: (id_hash) => byHash.get(id_hash) } satisfies Reads;
 }
 
 export function sessionWrites(db: Database) {
@@ -22,23 +21,19 @@ export function sessionWrites(db: Database) {
   const touch = db.prepare<[number, string]>('UPDATE session SET seen_at = ? WHERE id_hash = ?');
   const end = db.prepare<[string]>('DELETE FROM session WHERE id_hash = ?');
   return {
-    *createSession(
-      row: SessionRow,
-      replaces: string | null,
-      events: readonly AuditEvent[],
-    ): Operation<Outcome<undefined>> {
+    *createSession(row, replaces, events) {
       yield* forget.run(row.created_at);
       if (replaces !== null) yield* end.run(replaces);
       yield* insert.run(row);
       yield* bound.run(row.administrator, MAX_SESSIONS);
       return done(undefined, events);
     },
-    *touchSession(id_hash: string, seen_at: number): Operation<Outcome<undefined>> {
+    *touchSession(id_hash, seen_at) {
       yield* touch.run(seen_at, id_hash);
       return undone(undefined);
     },
-    *deleteSession(id_hash: string, events: readonly AuditEvent[]): Operation<Outcome<boolean>> {
+    *deleteSession(id_hash, events) {
       return (yield* end.run(id_hash)) === 1 ? done(true, events) : undone(false);
     },
-  };
+  } satisfies Writes;
 }

@@ -1,8 +1,7 @@
 /** Counts events by hour, certificates by expiry date, and pending items. */
 import { inStatus } from '../request-state.ts';
-import { type Count, STATISTICS_HOUR, type StatisticsFilter } from '../statistics-store.ts';
-import type { Waiting } from '../store.ts';
-import { atLabels, type Condition, type Database, LABEL, type Operation } from './port.ts';
+import { type Count, STATISTICS_HOUR } from '../statistics-store.ts';
+import { atLabels, type Condition, type Database, LABEL, type Reads } from './port.ts';
 
 const sqlOf = (conditions: readonly Condition[]): readonly string[] => conditions.map(({ sql }) => sql);
 
@@ -14,7 +13,7 @@ export function statisticsReads(db: Database) {
   );
   const lockouts = db.prepare<[number], { n: number }>('SELECT count(*) AS n FROM lockout WHERE locked_until > ?');
   return {
-    countEvents({ since, until, interval, ca, labels }: StatisticsFilter): Operation<readonly Count[]> {
+    countEvents({ since, until, interval, ca, labels }) {
       const { conditions, parameters } = atLabels('ca', labels);
       const where = ['hour >= @from AND hour < @to', ...(ca === undefined ? [] : ['ca = @ca']), ...sqlOf(conditions)];
       const counts = db.prepare<object, Count>(
@@ -29,11 +28,7 @@ export function statisticsReads(db: Database) {
         ca,
       });
     },
-    *countCertificatesByEnd(
-      now: number,
-      ends: readonly number[],
-      labels?: readonly string[],
-    ): Operation<readonly number[]> {
+    *countCertificatesByEnd(now, ends, labels) {
       const { conditions, parameters } = atLabels(LABEL, labels);
       const where = ['not_after >= @from AND not_after < @to AND revoked_at IS NULL', ...sqlOf(conditions)];
       const ending = db.prepare<object, { n: number }>(
@@ -46,9 +41,9 @@ export function statisticsReads(db: Database) {
       );
       return found.map((row) => row?.n ?? 0);
     },
-    *countWaiting(now: number): Operation<Waiting> {
+    *countWaiting(now) {
       const [waiting, locked] = yield* db.together([pending.all(), lockouts.get(now)]);
       return { pending: waiting, lockouts: locked?.n ?? 0 };
     },
-  };
+  } satisfies Reads;
 }

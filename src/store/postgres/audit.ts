@@ -1,11 +1,19 @@
 /** The audit log in PostgreSQL: one chain per node. */
-import type { Anchor, ArchivedRange, AuditEvent, AuditRecord } from '../../audit/event.ts';
+import type { Anchor, ArchivedRange } from '../../audit/event.ts';
 import { parseLine } from '../../audit/record.ts';
-import type { AuditFilter } from '../audit-store.ts';
-import { done, type Outcome, undone } from '../calls/calls.ts';
+import { done, undone } from '../calls/calls.ts';
 import { toRecord } from '../operations/audit.ts';
-import { atLabels, type Database, given, LABEL, type Operation, result } from '../operations/port.ts';
-import { NEWEST, type Page } from '../page.ts';
+import {
+  atLabels,
+  type Database,
+  given,
+  LABEL,
+  type Operation,
+  result,
+  type Reads,
+  type Writes,
+} from '../operations/port.ts';
+import { NEWEST } from '../page.ts';
 import { type AuditLine, PURGED_AT_ONCE } from '../retention-store.ts';
 import { partPattern } from './port.ts';
 
@@ -31,7 +39,7 @@ export function auditReads(db: Database, node: string) {
     'SELECT seq, time, line FROM audit WHERE node = ? AND seq > ? ORDER BY seq LIMIT ?',
   );
   return {
-    listAudit(filter: AuditFilter): Operation<Page<AuditRecord>> {
+    listAudit(filter) {
       const { request_id, serial, type, ca, subject, since, until, labels, order = 'asc' } = filter;
       const permitted = atLabels(LABEL, labels);
       const isNarrow = (request_id ?? serial) !== undefined;
@@ -52,10 +60,9 @@ export function auditReads(db: Database, node: string) {
       };
       return list([...conditions, ...permitted.conditions], parameters, filter, toRecord);
     },
-    auditLines: (after: number, limit: number, of = node): Operation<readonly AuditLine[]> =>
-      lines.all(of, after, limit),
+    auditLines: (after, limit, of = node) => lines.all(of, after, limit),
     lastArchived: newestArchived(db, node),
-  };
+  } satisfies Reads;
 }
 
 function newestArchived(db: Database, node: string): () => Operation<ArchivedRange | undefined> {
@@ -80,8 +87,8 @@ export function auditWrites(db: Database, node: string) {
   );
   const archived = newestArchived(db, node);
   return {
-    audit: (events: readonly AuditEvent[]): Operation<Outcome<undefined>> => result(done(undefined, events)),
-    *anchorAudit(known: readonly Anchor[]): Operation<Outcome<readonly Anchor[]>> {
+    audit: (events) => result(done(undefined, events)),
+    *anchorAudit(known) {
       const noted = new Map(known.map((anchor) => [anchor.node, anchor.seq]));
       const moved = (yield* others.all(node)).filter((other) => other.told > (noted.get(other.node) ?? 0));
       if (moved.length === 0) return undone([]);
@@ -90,13 +97,13 @@ export function auditWrites(db: Database, node: string) {
       return done(anchors, [{ type: 'audit.anchored', outcome: 'success', detail, anchors }]);
     },
     // Every transaction checks whether the file was renamed; this one does so earlier.
-    reopenAuditFile: (): Operation<Outcome<undefined>> => result(done(undefined, [])),
-    noteArchived: (range: ArchivedRange, detail: string): Operation<Outcome<undefined>> =>
+    reopenAuditFile: () => result(done(undefined, [])),
+    noteArchived: (range, detail) =>
       result(done(undefined, [{ type: 'audit.archived', outcome: 'success', detail, archived: range }])),
-    *purgeArchived(): Operation<Outcome<number>> {
+    *purgeArchived() {
       const last = (yield* archived())?.last;
       if (last === undefined) return done(0, []);
       return done(yield* records.run(node, node, last), []);
     },
-  };
+  } satisfies Writes;
 }
