@@ -3,6 +3,9 @@ import { createPrivateKey } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { loadClientConfig } from '../../src/client/config/load.ts';
+import { keepUp } from '../../src/client/keep-up.ts';
+import { DISK } from '../../src/client/keep/disk.ts';
 import { certsOnly } from '../../src/pki/cms/signed-data.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
@@ -28,6 +31,7 @@ const folder = temporaryFolder();
 const answers: Record<string, (request: StandInRequest) => unknown> = {};
 let est: EstCa, other: Issuer, standIn: StandIn;
 let clients = 0;
+const DAY = 86_400_000;
 
 beforeAll(async () => {
   est = await makeEstCa();
@@ -70,14 +74,19 @@ interface Printed {
 
 /** The code of the error of a command, or its outcome; `changed` if it prints what it was asked for. */
 async function resultOf(...args: readonly string[]): Promise<string> {
-  const { out } = await estuary(['client', ...args, '--json']);
-  const printed = JSON.parse(out) as Printed;
+  return resultIn((await estuary(['client', ...args, '--json'])).out);
+}
+
+function resultIn(json: string): string {
+  const printed = JSON.parse(json) as Printed;
   const { error, outcome = 'changed' } = { ...printed.certificates?.[0], ...printed };
   return error?.code ?? outcome.replace('issued', 'changed');
 }
 const single = (...args: readonly string[]): Promise<string> =>
   resultOf(...args, '--url', standIn.url, '--ca', folder.file('ca.pem'));
 const withOtp = (...args: readonly string[]): Promise<string> => single(...args, '--otp-file', folder.file('otp'));
+
+const identity = (): string[] => ['--cert', folder.file('device.pem'), '--key', folder.file('device.key')];
 
 /** The commands that get a certificate, each with its outcome if the server answers it oddly. */
 const WAYS: readonly (readonly [string, (odd: (request: StandInRequest) => unknown) => Promise<string>])[] = [
@@ -90,29 +99,61 @@ const WAYS: readonly (readonly [string, (odd: (request: StandInRequest) => unkno
     },
   ],
   [
-    'reenroll',
-    (simplereenroll) => {
-      answers['simplereenroll'] = simplereenroll;
-      return single('reenroll', '--cert', folder.file('device.pem'), '--key', folder.file('device.key'));
+    'enroll --key',
+    (simpleenroll) => {
+      answers['simpleenroll'] = simpleenroll;
+      return withOtp('enroll', '--key', folder.file('device.key'), '--subject', 'CN=web', '--stdout');
     },
   ],
   [
-    'renew',
-    async (simplereenroll) => {
-      const out = folder.file(`client-${++clients}`);
-      expect(await withOtp('enroll', '--subject', 'CN=web', '--out', out)).toBe('changed');
+    'reenroll',
+    (simplereenroll) => {
       answers['simplereenroll'] = simplereenroll;
-      const result = await resultOf('renew', '--config', `${out}/client.toml`, '--force');
-      const state = JSON.parse(
-        (await estuary(['client', 'status', '--config', `${out}/client.toml`, '--json'])).out,
-      ) as {
-        readonly certificates: readonly { readonly state: string }[];
-      };
-      expect(state).toMatchObject({ certificates: [{ state: 'valid' }] });
-      return result;
+      return single('reenroll', ...identity());
     },
   ],
+  [
+    'reenroll --csr',
+    (simplereenroll) => {
+      answers['simplereenroll'] = simplereenroll;
+      return single('reenroll', '--csr', folder.file('device.csr'), ...identity());
+    },
+  ],
+  ['renew', (odd) => renewedWith(odd, (config) => resultOf('renew', '--config', config, '--force'))],
+  ['run', (odd) => renewedWith(odd, stepOfRun)],
 ];
+
+/** Renews a certificate in a folder, and finds the folder's certificate valid afterwards. */
+async function renewedWith(
+  odd: (request: StandInRequest) => unknown,
+  renew: (config: string) => Promise<string>,
+): Promise<string> {
+  const out = folder.file(`client-${++clients}`);
+  expect(await withOtp('enroll', '--subject', 'CN=web', '--out', out)).toBe('changed');
+  answers['simplereenroll'] = odd;
+  const config = `${out}/client.toml`;
+  const result = await renew(config);
+  const { out: status } = await estuary(['client', 'status', '--config', config, '--json']);
+  expect(JSON.parse(status)).toMatchObject({ certificates: [{ state: 'valid' }] });
+  return result;
+}
+
+/** The daemon when the renewal is due, with the process of its step inside this one. `start.slow.test.ts` has both processes. */
+async function stepOfRun(file: string): Promise<string> {
+  const now = (): number => Date.now() + 8 * DAY;
+  const stop = new AbortController();
+  let out = '{}';
+  await keepUp(
+    loadClientConfig(file),
+    { disk: DISK, env: {}, now, log: () => undefined },
+    async ({ name }) => {
+      stop.abort();
+      ({ out } = await estuary(['client', 'renew', '--config', file, '--name', name, '--json'], { now }));
+    },
+    stop.signal,
+  );
+  return resultIn(out);
+}
 
 const P7 = 'application/pkcs7-mime; smime-type=certs-only';
 const base64 = (der: Buffer): string => der.toString('base64');
@@ -265,7 +306,6 @@ describe.each(WAYS)('client %s: the certificate', (_command, resultFor) => {
     };
   const changed = (changes: Parameters<EstCa['issue']>[1]) =>
     certificates(async (request) => [await est.issue(csrOf(request), changes)]);
-  const DAY = 86_400_000;
 
   test.each<[string, () => Answers[string], string]>([
     [

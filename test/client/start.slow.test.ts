@@ -4,7 +4,10 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { certsOnly } from '../../src/pki/cms/signed-data.ts';
 import { runAny } from '../support/command.ts';
+import { makeEstCa, mayEnroll } from '../support/est-ca.ts';
+import { csrOf, sendStatus } from '../support/est-stand-in.ts';
 import { clientFolder } from '../support/estuary-client.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
@@ -33,18 +36,38 @@ test('estuary client status loads no HTTP, no TLS and nothing of the server', as
   for (const module of FORBIDDEN) expect(output).not.toContain(module);
 });
 
-test('estuary client run loads neither: it starts a process for each step, and none while nothing is due', async () => {
+test('estuary client run loads neither: it starts a process for each step, against a server that answers 503, then 202, then in chunks', async () => {
+  const est = await makeEstCa();
+  let answered = 0;
+  const standIn = await est.start({
+    async simpleenroll(request) {
+      if (!mayEnroll(request)) return;
+      answered += 1;
+      if (answered <= 2) return sendStatus(request, answered === 1 ? 503 : 202, { 'Retry-After': '1' });
+      const body = certsOnly([await est.issue(csrOf(request))]).toString('base64');
+      request.response.writeHead(200, { 'Content-Type': 'application/pkcs7-mime; smime-type=certs-only' });
+      request.response.write(body.slice(0, 99));
+      return request.response.end(body.slice(99));
+    },
+  });
+  writeFileSync(folder.file('otp'), 'secret');
   const hook = folder.file('run.mjs');
   // The child process inherits it, and writes to another file.
   const target = `${JSON.stringify(folder.file('loaded-'))} + process.argv[3]`;
   const write = `import { writeFileSync } from 'node:fs';\nconst target = ${target};\n`;
   writeFileSync(hook, `${write}${HOOK.replace('process.stderr.write(', 'writeFileSync(target, ')}`);
-  const { path, config } = clientFolder(folder.path, 'run', server, { subject: 'CN=a' });
+  const { path, config } = clientFolder(
+    folder.path,
+    'run',
+    { url: standIn.url, ca_fingerprint: est.fingerprint },
+    { subject: 'CN=a', otp_file: folder.file('otp') },
+  );
   const child = spawn(NODE, ['--import', hook, SERVER, 'client', 'run', '--config', config], { stdio: 'ignore' });
   const gone = once(child, 'exit');
-  await until('a step failed', () => existsSync(join(path, 'state.json')));
+  await until('the daemon has a certificate', () => existsSync(join(path, 'live')));
   child.kill('SIGTERM');
-  expect(await gone).toEqual([0, null]);
+  expect([await gone, answered]).toEqual([[0, null], 3]);
+  await standIn.stop();
   expect(readFileSync(folder.file('loaded-run'), 'utf8')).toContain('client/keep-up.js');
   for (const module of FORBIDDEN) expect(readFileSync(folder.file('loaded-run'), 'utf8')).not.toContain(module);
 });

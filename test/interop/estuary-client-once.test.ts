@@ -145,7 +145,7 @@ describe.skipIf(!hasLibest())("libest's estserver", () => {
     return command(['client', ...args, '--url', url, '--ca', join(estuary.dir, 'ca/root.pem')]);
   };
 
-  test('cacerts, csrattrs, enroll and reenroll', async () => {
+  test('cacerts, csrattrs, enroll with a request and with a key from elsewhere, reenroll with and without a new key', async () => {
     expect((await client('cacerts')).out).toContain(new X509Certificate(estuary.root).toString().trim());
     expect(await client('csrattrs')).toMatchObject({
       code: 0,
@@ -153,7 +153,13 @@ describe.skipIf(!hasLibest())("libest's estserver", () => {
     });
     const csr = file('libest.der', buildCsr(makeKey(), { subject: commonName('libest') }));
     expect(await client('enroll', '--csr', csr, ...identity)).toMatchObject({ code: 0 });
+    const existing = makeKey();
+    const [, cert = '', , key = ''] = identity;
+    const forKey = ['--key', file('libest.key', existing.pem), '--cert', cert, '--cert-key', key];
+    const issued = await client('enroll', ...forKey, '--subject', 'CN=libest', '--stdout');
+    expect(new X509Certificate(issued.out).publicKey.equals(createPublicKey(existing.pem))).toBe(true);
     expect(await client('reenroll', ...identity)).toMatchObject({ code: 0 });
+    expect(await client('reenroll', ...identity, '--csr', csr)).toMatchObject({ code: 0 });
   });
 
   test('enroll into a folder, status, renew and run', async () => {

@@ -66,7 +66,9 @@ export function enrollFromRequest(options: Values<typeof ENROLL>, context: Comma
     const shot = openOnce(options, context);
     const { config } = shot;
     if (csr === undefined && config.key_file === undefined)
-      throw new UsageError('--stdout requires --csr FILE, or --key FILE without --cert: a new key would be lost');
+      throw new UsageError(
+        '--stdout requires --csr FILE, or --key FILE (with --cert-key for --cert): a new key would be lost',
+      );
     const key = csr === undefined ? givenKey(config.key_file ?? '', shot.context) : undefined;
     const operation = 'simpleenroll';
     return enrollOnce(

@@ -74,7 +74,8 @@ export const ENROLL = {
   ...NAMES,
   'key-type': KEY_TYPE,
   ...CREDENTIALS,
-  key: value('FILE', "PEM of --cert's private key, or the URI of one in the token; without --cert, the key to certify"),
+  key: value('FILE', "PEM of --cert's private key, or the URI of one in the token; else the key to certify"),
+  'cert-key': value('FILE', "PEM or URI of --cert's private key, so that --key is the key to certify"),
   ...TOKEN,
   reload: value('COMMAND', 'what to run after each change, such as "systemctl reload nginx"'),
   stdout: flag('with --csr or --key: write the certificate to standard output and keep nothing'),
@@ -101,7 +102,7 @@ export const SERVERKEYGEN = {
 type Given<O extends Options> = Partial<Values<O>>;
 export type SettingOptions = Given<
   typeof CONNECTION & typeof CREDENTIALS & typeof TOKEN & typeof NAMES & { readonly 'key-type': typeof KEY_TYPE }
-> & { readonly reload?: string | undefined };
+> & { readonly reload?: string | undefined; readonly 'cert-key'?: string | undefined };
 
 const path = (file: string | undefined): string | undefined => (file === undefined ? undefined : resolve(file));
 const list = (text: string | undefined): string[] | undefined => text?.split(',').map((one) => one.trim());
@@ -109,11 +110,12 @@ const list = (text: string | undefined): string[] | undefined => text?.split(','
 const given = (values: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(values).filter(([, one]) => one !== undefined));
 
-/** A client.toml document with one certificate. A key without a certificate is the key to certify. */
+/** A client.toml document with one certificate. A key that no certificate needs is the key to certify. */
 export function documentOf(options: SettingOptions, url: string, folder: string): Record<string, unknown> {
-  const { cert, key } = options;
-  const isUri = key?.startsWith('pkcs11:') === true;
-  const isForCert = cert !== undefined || isUri;
+  const { cert, key, 'cert-key': certKey } = options;
+  const isUri = (text?: string): boolean => text?.startsWith('pkcs11:') === true;
+  const isForCert = certKey === undefined && (cert !== undefined || isUri(key));
+  const identityKey = isForCert ? key : certKey;
   return {
     server: given({
       url: url.includes(',') ? list(url) : url,
@@ -146,7 +148,7 @@ export function documentOf(options: SettingOptions, url: string, folder: string)
         otp_file: path(options['otp-file']),
         otp_env: options['otp-env'],
         certificate: path(cert),
-        private_key: isForCert ? (isUri ? key : path(key)) : undefined,
+        private_key: isUri(identityKey) ? identityKey : path(identityKey),
         key_file: isForCert ? undefined : path(key),
         key_store: options['pkcs11-module'] === undefined ? undefined : 'token',
         token_file: path(options['token-file']),
