@@ -98,8 +98,8 @@ async function renewUnderLoad(one: LocalClient, port: number): Promise<string[]>
   return [...new Set(served)];
 }
 
-function start(command: string, args: readonly string[]): ChildProcess {
-  const child = spawn(findCommand(command) ?? command, args, { stdio: 'ignore' });
+function start(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): ChildProcess {
+  const child = spawn(findCommand(command) ?? command, args, { stdio: 'ignore', env: { ...process.env, ...env } });
   children.push(child);
   return child;
 }
@@ -350,5 +350,44 @@ radius_server_auth_port=${port}
     await until('hostapd answers', async () => (await authenticated()) === 'SUCCESS');
     await one.step('renew');
     expect(await authenticated()).toBe('SUCCESS');
+  });
+});
+
+describe.skipIf(!requires('charon', 'root'))('strongSwan', () => {
+  test('has the renewed certificate and its key after swanctl --load-all', async () => {
+    const dir = join(estuary.dir, 'strongswan');
+    for (const name of ['x509', 'private']) mkdirSync(join(dir, 'swanctl', name), { recursive: true });
+    writeFileSync(join(dir, 'swanctl/swanctl.conf'), '');
+    const vici = join(dir, 'vici');
+    const plugins = 'random nonce openssl pem pkcs1 pkcs8 x509 revocation pubkey kernel-netlink socket-default vici';
+    // Port 0: one that the system chooses.
+    writeFileSync(
+      join(dir, 'strongswan.conf'),
+      `charon-systemd {
+  load = ${plugins}
+  port = 0
+  port_nat_t = 0
+  plugins { vici { socket = unix://${vici} } }
+}
+`,
+    );
+    const env = { STRONGSWAN_CONF: join(dir, 'strongswan.conf'), SWANCTL_DIR: join(dir, 'swanctl') };
+    const swanctl = findCommand('swanctl') ?? '';
+    start('charon-systemd', [], env);
+    await untilReady('charon', () => Promise.resolve(existsSync(vici)));
+    const copy = (from: string, mode: number, to: string): string =>
+      `install -m ${mode} "$ESTUARY_FOLDER/${from}" ${env.SWANCTL_DIR}/${to}/device.pem`;
+    const settings = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+    const load = `${settings.join(' ')} ${swanctl} --load-all --noprompt --uri unix://${vici}`;
+    const reload = `${copy('cert.pem', 644, 'x509')} && ${copy('key.pem', 600, 'private')} && ${load}`;
+    const one = await client('strongswan', reload, []);
+    for (const force of [undefined, 'renew'] as const) {
+      expect(await one.step(force)).toMatchObject({ outcome: 'changed', error: undefined });
+      const { stdout } = await runAny(swanctl, ['--list-certs', '--uri', `unix://${vici}`], { env });
+      const serial = liveCertificate(one.folder).serialNumber;
+      const shown = stdout.toString();
+      expect(/serial: +([0-9a-f:]+)/.exec(shown)?.[1]?.replaceAll(':', '')).toBe(serial);
+      expect(shown).toContain('has private key');
+    }
   });
 });

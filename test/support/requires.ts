@@ -103,6 +103,7 @@ const PROBES = {
     files('Debian package apache2-bin', '/usr/lib/apache2/modules/mod_ssl.so'),
   ),
   mosquitto: commands('Debian package mosquitto', 'mosquitto'),
+  charon: commands('Debian packages charon-systemd and strongswan-swanctl', 'charon-systemd', 'swanctl'),
   eapol: commands('Debian packages hostapd and eapoltest', 'hostapd', 'eapol_test'),
   slapd: commands('Debian package slapd', 'slapd', 'slapadd'),
   pebble: commands('Debian package pebble', 'pebble', 'pebble-challtestsrv'),
