@@ -1,12 +1,13 @@
 /** Rules for revocations, on every way in (docs/guides/revocation.md). */
 import { expect, test } from 'vitest';
-import { checkOrder, revoke, type RevocationOrder } from '../../src/administration/revoke.ts';
+import { checkOrder, isFinal, revoke, type RevocationOrder } from '../../src/administration/revoke.ts';
 import type { AuditEvent } from '../../src/audit/event.ts';
 import type { Ca } from '../../src/ca/router.ts';
 import { certificateRow } from '../../src/enrollment/certificate-row.ts';
 import { createLogger } from '../../src/log.ts';
 import { CRL_REASONS } from '../../src/pki/x509/crl.ts';
 import { makeCa, makeClient } from '../support/certificates.ts';
+import type { ListedCertificate } from '../../src/store/certificate-store.ts';
 import { T0 } from '../store/rows.ts';
 
 const ORDER: RevocationOrder = { reason: 'keyCompromise', invalidity_date: null, revoked_at: T0 };
@@ -42,11 +43,17 @@ const another = {
 } as unknown as Ca;
 
 /** What the CA, the store and the log receive. */
-async function revoked(order: RevocationOrder, known: Pick<Ca, 'label' | 'ownIsRecorded'> | undefined) {
+async function revoked(
+  order: RevocationOrder,
+  known: Pick<Ca, 'label' | 'ownIsRecorded'> | undefined,
+  state: Partial<ListedCertificate> = {},
+  cannotHold = false,
+) {
   const lines: unknown[] = [];
   const log = createLogger('warn', { write: (line) => void lines.push(JSON.parse(line)) });
   const [toCa, events]: [unknown[], AuditEvent[]] = [[], []];
   const driver = {
+    cannotHold,
     revoke: (one: unknown) => {
       toCa.push(one);
       return Promise.resolve();
@@ -65,8 +72,8 @@ async function revoked(order: RevocationOrder, known: Pick<Ca, 'label' | 'ownIsR
     log,
   };
   const further: AuditEvent = { type: 'admin.access', outcome: 'success' };
-  await revoke(context, row, order, { subject: 'Ada' }, [further]);
-  return { log: lines, toCa, events };
+  const result = await revoke(context, { ...row, ...state }, order, { subject: 'Ada' }, [further]);
+  return { result, log: lines, toCa, events };
 }
 
 test('the CA learns which certificate it is where it does not keep its own', async () => {
@@ -107,4 +114,33 @@ test('the audit log has the certificate, the reason, and since when it is invali
     invalidity_date: at,
     detail: `CN=device-1: keyCompromise, invalid since ${at}`,
   });
+});
+
+const FILE_CA = { label: 'devices', ownIsRecorded: false };
+const FINAL = { revoked_at: T0 - 1, reason: 'keyCompromise' } as const;
+const HELD = { revoked_at: T0 - 1, reason: 'certificateHold' } as const;
+const HOLD: RevocationOrder = { ...ORDER, reason: 'certificateHold' };
+
+test('a hold becomes final; a final revocation changes no more, and a hold is not put on hold again', async () => {
+  expect([isFinal(FINAL), isFinal(HELD), isFinal({ revoked_at: null, reason: null })]).toEqual([true, false, false]);
+  for (const [state, order] of [
+    [FINAL, ORDER],
+    [FINAL, HOLD],
+    [HELD, HOLD],
+  ] as const)
+    expect(await revoked(order, FILE_CA, state)).toMatchObject({ result: 'already-revoked', toCa: [], events: [] });
+  for (const [state, order] of [
+    [HELD, ORDER],
+    [{}, HOLD],
+  ] as const)
+    expect(await revoked(order, FILE_CA, state)).toMatchObject({
+      result: 'revoked',
+      toCa: [{ reason: order.reason }],
+      events: [{}, {}],
+    });
+});
+
+test('a CA that cannot end a hold gets none, but every other reason', async () => {
+  await expect(revoked(HOLD, FILE_CA, {}, true)).rejects.toMatchObject({ status: 409, code: 'HOLD_UNSUPPORTED' });
+  expect(await revoked(ORDER, FILE_CA, {}, true)).toMatchObject({ result: 'revoked' });
 });

@@ -1,12 +1,19 @@
 import { describe, expect, test } from 'vitest';
 
-import { checkPolicy, copiedExtensions, type PolicyProfile, type RequestedContent } from '../../src/ca/profile.ts';
+import {
+  allowedByPlaceholder,
+  checkPolicy,
+  copiedExtensions,
+  type PolicyProfile,
+  type RequestedContent,
+} from '../../src/ca/profile.ts';
 import { EstuaryError } from '../../src/errors.ts';
 import { NULL, bitString, octetString, sequence } from '../../src/pki/der/der.ts';
 import {
   encodeBasicConstraints,
   encodeExtKeyUsage,
   encodeKeyUsage,
+  MAX_EXTENSION_LENGTH,
   type Extension,
 } from '../../src/pki/x509/extensions.ts';
 import { ipAddress, type GeneralName } from '../../src/pki/x509/general-name.ts';
@@ -49,6 +56,17 @@ const asks = (...extensions: Extension[]): Partial<RequestedContent> => ({ exten
 const keyUsage = (...usages: Parameters<typeof encodeKeyUsage>[0]) =>
   asks(extension(OID.keyUsage, encodeKeyUsage(usages), true));
 const purposes = (...oids: string[]) => asks(extension(OID.extKeyUsage, encodeExtKeyUsage(oids)));
+
+const FOR_CAS: Overrides = {
+  certificate_authority: {
+    path_length: 0,
+    permitted_dns: [],
+    permitted_email: [],
+    permitted_ip: [],
+    permitted_uri: [],
+  },
+};
+const caConstraints = extension(OID.basicConstraints, encodeBasicConstraints({ ca: true, pathLength: 0 }), true);
 
 describe('the profile allows', () => {
   test.each<[string, Overrides, Partial<RequestedContent>]>([
@@ -102,6 +120,10 @@ describe('the profile allows', () => {
       {},
       asks(extension(OID.basicConstraints, encodeBasicConstraints({ ca: false, pathLength: undefined }), true)),
     ],
+    ['a CA certificate where it issues them, with any purpose', FOR_CAS, asks(caConstraints)],
+    ['the key usages of a CA there', FOR_CAS, keyUsage('keyCertSign', 'cRLSign')],
+    ['every purpose there', FOR_CAS, purposes(OID.codeSigning)],
+    ['critical name constraints there', FOR_CAS, asks(extension(OID.nameConstraints, sequence(), true))],
     ['an unknown extension that is not critical, and leaves it out', {}, asks(extension('1.2.3', NULL))],
     [
       'a subjectKeyIdentifier, and computes its own',
@@ -235,6 +257,14 @@ describe('the profile refuses with 400', () => {
       {},
       asks(extension(OID.basicConstraints, encodeBasicConstraints({ ca: true, pathLength: 0 }))),
     ],
+    ['cRLSign where the profile names no usage', 'KEY_USAGE_NOT_ALLOWED', { key_usage: [] }, keyUsage('cRLSign')],
+    ['a CA key usage beyond those of CAs', 'KEY_USAGE_NOT_ALLOWED', FOR_CAS, keyUsage('keyEncipherment')],
+    [
+      'a critical extension other than name constraints from a device CA',
+      'EXTENSION_NOT_ALLOWED',
+      FOR_CAS,
+      asks(extension('1.2.3', NULL, true)),
+    ],
     ['an unknown critical extension', 'EXTENSION_NOT_ALLOWED', {}, asks(extension('1.2.3', NULL, true))],
     ['critical name constraints', 'EXTENSION_NOT_ALLOWED', {}, asks(extension(OID.nameConstraints, sequence(), true))],
     ['a broken keyUsage', 'EXTENSION_MALFORMED', {}, asks(extension(OID.keyUsage, NULL))],
@@ -257,6 +287,37 @@ describe('the profile refuses with 400', () => {
       'The public key is ec:P-521; ec:P-256, rsa:2048, ed25519 allowed.',
     );
   });
+});
+
+test('only a pattern with a placeholder allows a name to a requester that is bound to another one', () => {
+  const bound = profile({
+    subject: { patterns: { CN: '{id}-x', O: '.*' } },
+    san: { dns: ['{id}\\.example', '[a-z]+\\.test'], email: ['.*'] },
+  });
+  const allowed = (asked: Parameters<typeof allowedByPlaceholder>[1]): boolean =>
+    allowedByPlaceholder(bound, asked, () => ['dev-1']);
+  const attributes = (text: string): boolean[] =>
+    parseDistinguishedName(text)
+      .rdns.flat()
+      .map((attribute) => allowed({ attribute }));
+  expect(attributes('CN=dev-1-x')).toEqual([true]);
+  for (const text of ['CN=dev-2-x', 'O=Example', 'OU=Example']) expect(attributes(text), text).toEqual([false]);
+  expect(allowed({ name: dns('DEV-1.example') })).toBe(true);
+  const others: GeneralName[] = [
+    dns('dev-2.example'),
+    dns('a.test'),
+    { kind: 'email', value: 'a@b' },
+    ipAddress('::1'),
+  ];
+  for (const name of [...others, { kind: 'uri', value: 'a:b' } as const]) expect(allowed({ name })).toBe(false);
+});
+
+test('a copied extension has at most 4,096 octets', () => {
+  const copying = profile({ extensions: [{ oid: '1.2.3', critical: false, from: 'csr' }] });
+  const check = (length: number) => () =>
+    checkPolicy(copying, requested(asks(extension('1.2.3', octetString(Buffer.alloc(length - 4))))));
+  expect(check(MAX_EXTENSION_LENGTH)).not.toThrow();
+  expect(check(MAX_EXTENSION_LENGTH + 1)).toThrow(expect.objectContaining({ code: 'EXTENSION_NOT_ALLOWED' }));
 });
 
 test('only extensions that the profile takes from the request come into the certificate as they are', () => {

@@ -95,6 +95,34 @@ describe('RFC 5280 §6.3: CRLs of client CAs', () => {
     }
   });
 
+  test('a list counts from its thisUpdate; of two lists of one moment the first counts', async () => {
+    const lists = await Promise.all(
+      [['0badca11'], ['600d']].map((all) => crl(root, { thisUpdate: NOW, revoked: all })),
+    );
+    const trust = await clientTrust({ trustAnchors: pem(root), crls: lists });
+    expect(await refusal(trust, good)).toBeUndefined();
+    expect(await refusal(trust, revoked)).toBe('client certificate revoked');
+  });
+
+  test('of two CAs with one name, only the list of the same key speaks for a certificate', async () => {
+    const lists = [await crl(root), await crl(impostor, { revoked: ['600d'] })];
+    const trust = await clientTrust({ trustAnchors: pem(root, impostor), crls: lists });
+    expect(await refusal(trust, good)).toBeUndefined();
+    expect(await refusal(trust, await makeClient('CN=good', impostor, { serial: '600d' }))).toBe(
+      'client certificate revoked',
+    );
+  });
+
+  test('extensions that are not critical, and a critical reason, leave a list valid', async () => {
+    const spec = {
+      revoked: ['0badca11'],
+      extensions: [extension('1.2.3.4', false, NULL)],
+      entryExtensions: [extension('1.2.3.4', false, NULL), extension(OID.cRLReason, true, tlv(10, Buffer.of(1)))],
+    };
+    const trust = await clientTrust({ trustAnchors: pem(root), crls: [await crl(root, spec)] });
+    expect(await refusal(trust, revoked)).toBe('client certificate revoked');
+  });
+
   test('a revoked intermediate takes everything below with it', async () => {
     const trust = await clientTrust({
       trustAnchors: pem(root),
@@ -138,6 +166,31 @@ describe('RFC 5280 §6.3: CRLs of client CAs', () => {
       extensions: [...CLIENT_USAGES, extension(OID.cRLDistributionPoints, false, NULL)],
     });
     expect(await refusal(trust, malformed)).toBe('client certificate revocation status unknown');
+  });
+
+  test('a list for CAs only is no list for end entities', async () => {
+    const trust = await clientTrust({
+      trustAnchors: pem(root),
+      intermediates: [intermediate.der],
+      crls: [await crl(root, { extensions: [scope(flag(2))] })],
+    });
+    expect(await refusal(trust, await makeClient('CN=a', intermediate))).toBeUndefined();
+    expect(await refusal(trust, good)).toBe('client certificate revocation status unknown');
+  });
+
+  test('one name of a distribution point suffices, and every list that covers the certificate must be fresh', async () => {
+    const [one, two] = ['http://crl.example/1.crl', 'http://crl.example/2.crl'];
+    const names = [one, two].map((url) => tlv(contextPrimitive(6), Buffer.from(url)));
+    const both = scope(tlv(contextConstructed(0), tlv(contextConstructed(0), ...names)));
+    const leaf = await makeClient('CN=a', root, {
+      extensions: [...CLIENT_USAGES, extension(OID.cRLDistributionPoints, false, encodeCrlDistributionPoints([one]))],
+    });
+    const partition = await crl(root, { extensions: [both] });
+    expect(await refusal(await clientTrust({ trustAnchors: pem(root), crls: [partition] }), leaf)).toBeUndefined();
+    const crls = [partition, await crl(root, { nextUpdate: NOW })];
+    expect(await refusal(await clientTrust({ trustAnchors: pem(root), crls }), leaf)).toBe(
+      'client certificate revocation status unknown',
+    );
   });
 
   test('a list for end entities only is no list for CAs', async () => {

@@ -62,6 +62,17 @@ const MALFORMED: readonly [string, string][] = [
   ['random bytes', `Basic ${base64(Buffer.from('00017f80ff3a', 'hex'))}`],
 ];
 
+test.each(MALFORMED)('%s are no credentials', (_, header) => {
+  expect(parseBasic(header)).toBeUndefined();
+});
+
+test('a header has at most 4,096 characters', () => {
+  const credentials = `Basic ${base64('user:pass')}`;
+  const padded = (length: number): string => credentials.replace(' ', ' '.repeat(1 + length - credentials.length));
+  expect(parseBasic(padded(4096))).toEqual({ username: 'user', password: 'pass' });
+  expect(parseBasic(padded(4097))).toBeUndefined();
+});
+
 /** Well-formed, and never a token. */
 const NO_TOKENS: readonly [string, string][] = [
   ['an empty password', 'user:'],
