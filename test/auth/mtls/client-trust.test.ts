@@ -49,6 +49,7 @@ test('the certificate of a proxy authenticates nobody: in neither encoding, and 
   for (const { der } of [current, former])
     for (const encoded of [der, ecdsaTwin(der)])
       expect(await refusal(trust, { der: encoded }, NOW, 10 * 86_400)).toBe('client certificate belongs to a proxy');
+  expect(await refusal(trust, good)).toBeUndefined();
 });
 
 describe('renewal_grace_days: a certificate expired a short time ago', () => {
@@ -63,6 +64,14 @@ describe('renewal_grace_days: a certificate expired a short time ago', () => {
       expect(await refusal(trust, leaf, NOW + 1000, 10 * 86_400)).toMatch(/^client certificate (issuer )?expired/);
       expect(await refusal(trust, leaf, NOW)).toMatch(/^client certificate (issuer )?expired/);
     }
+  });
+
+  test('ends with the second in which the last day ends', async () => {
+    const trust = await clientTrust({ trustAnchors: pem(root) });
+    const leaf = await makeClient('CN=a', root, expired);
+    const end = expired.notAfter + 86_400_000 + 999;
+    expect(await refusal(trust, leaf, end, 86_400)).toBeUndefined();
+    expect(await refusal(trust, leaf, end + 1, 86_400)).toBe('client certificate expired');
   });
 
   test('does not excuse a revocation, nor a CA that had expired before', async () => {

@@ -183,6 +183,20 @@ export async function makeChains(): Promise<Chain[]> {
   add('an intermediate for serverAuth only', await makeClient('CN=a', serverCa), [serverCa], UNKNOWN);
   const endAnchor = await makeCertificate({ subject: 'CN=End', extensions: [basicConstraints(false)] });
   add('an anchor with cA FALSE as issuer', await makeClient('CN=a', endAnchor), [], UNKNOWN, { anchors: [endAnchor] });
+  const endWithUsage = [basicConstraints(false), keyUsage('keyCertSign')];
+  const endAnchors = [
+    ['cA FALSE and keyCertSign', await makeCertificate({ subject: 'CN=End', extensions: endWithUsage })],
+    ['version 3 without extensions', await makeCertificate({ subject: 'CN=Plain', extensions: [] })],
+    ['version 1 that another CA signed', v1],
+  ] as const;
+  for (const [what, anchor] of endAnchors)
+    add(`an anchor with ${what}, as issuer`, await makeClient('CN=a', anchor), [], UNKNOWN, { anchors: [anchor] });
+  const usageAlone = await makeCertificate({
+    subject: 'CN=Usage Alone',
+    issuer: root,
+    extensions: [keyUsage('keyCertSign')],
+  });
+  add('an intermediate without basicConstraints', await makeClient('CN=a', usageAlone), [usageAlone], UNKNOWN);
   const otherIds = await makeCa('CN=Other Ids', { extensions: [ski(keyPair('ec:P-256', 'CN=Other Ids'))] });
   add(
     'key identifiers that differ',
@@ -239,6 +253,8 @@ export async function makeChains(): Promise<Chain[]> {
   add('an expired intermediate', await makeClient('CN=a', oldCa), [oldCa], ISSUER_TIME);
   const oldRoot = await makeCa('CN=Old Anchor', past);
   add('an expired anchor', await makeClient('CN=a', oldRoot), [], ISSUER_TIME, { anchors: [oldRoot] });
+  const oldForeign = await makeCa('CN=Old Foreign', { issuer: impostor, ...past });
+  add('an expired intermediate of a stranger', await makeClient('CN=a', oldForeign), [oldForeign], UNKNOWN);
   const renewed = await makeCa('CN=Old', { issuer: root, notBefore: NOT_BEFORE });
   add('an expired and a renewed certificate of one CA', await makeClient('CN=a', oldCa), [oldCa, renewed]);
 

@@ -14,6 +14,7 @@ import { HashingPool } from '../../../src/auth/otp/hashing-pool.ts';
 import { OtpService } from '../../../src/auth/otp/otp-service.ts';
 import { generateToken, type HashSettings, TokenHasher } from '../../../src/auth/otp/token-hasher.ts';
 import { EstuaryError } from '../../../src/errors.ts';
+import { tokenLookup } from '../../../src/store/lookup-key-file.ts';
 import { attemptOn, INVALID, SETTINGS, setUpOtp, takeUse, WRONG } from './support.ts';
 
 const ALGORITHMS = ['argon2id', 'bcrypt', 'sha256-hmac'] as const;
@@ -64,6 +65,15 @@ describe.each(ALGORITHMS)('hash_algorithm %s', (hash_algorithm) => {
     expect(await attempt(token)).toBe('ok');
     expect(await attempt(WRONG)).toBe(INVALID);
   });
+});
+
+test('a token that is found, but has the hash of another one, is refused', async () => {
+  const { store, attempt, newToken } = await setUpOtp();
+  const [{ id }, { token }] = [await newToken(), await newToken()];
+  const [row, found] = [await store.getOtp(id), await store.findOtp(tokenLookup(SETTINGS.lookupKey, token))];
+  if (row === undefined || found === undefined) throw new Error('no token');
+  vi.spyOn(store, 'findOtp').mockResolvedValue({ ...found, hash: row.hash });
+  expect(await attempt(token)).toBe(INVALID);
 });
 
 test('the token and the lockout are asked for together; after a hash that takes time the lockout is asked again', async () => {
