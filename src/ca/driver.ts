@@ -1,6 +1,6 @@
 /**
- * The interface of a certificate authority. `chain` and `prepare`, whose result issues, are mandatory; everything else is
- * a capability. Callers check for a capability, never for a driver.
+ * The interface of a certificate authority. `chain` and `issue` are mandatory; everything else is a capability. Callers
+ * check for a capability, never for a driver.
  *
  * Errors are {@link EstuaryError}s: 400/403 rejected by the CA, 503 (with retryAfter) temporarily down, 500 failed.
  */
@@ -82,11 +82,7 @@ export interface PreparedIssuance {
   readonly serial: string | null;
   /** Absent if the CA decides. */
   readonly notAfter?: Date;
-  /**
-   * Signs or submits. Call it once, after the intent has been committed.
-   * @param waits a pending result will be stored and polled
-   * @throws EstuaryError; SubmissionUnanswered
-   */
+  /** As {@link CaDriver.issue}. */
   issue(waits?: boolean): Promise<IssuanceResult>;
 }
 
@@ -143,6 +139,10 @@ export interface RemoteQueue {
   verify(certificate: Buffer, request: IssuanceRequest): Promise<void>;
 }
 
+/** @throws EstuaryError if the CA would not sign */
+export const prepareAt = async (driver: CaDriver, request: IssuanceRequest): Promise<PreparedIssuance> =>
+  driver.prepare?.(request) ?? { serial: null, issue: (waits) => driver.issue(request, waits) };
+
 export interface RevocationRequest {
   readonly serial: string;
   readonly reason: string;
@@ -195,8 +195,12 @@ export interface CaDependency {
 export interface CaDriver {
   /** DER certificates for /cacerts: the issuing CA, those above it up to the root, then rollover certificates. */
   chain(): readonly Buffer[];
-  /** Checks what the CA would sign, before the intent is recorded. @throws EstuaryError if it would not sign */
-  prepare(request: IssuanceRequest): Promise<PreparedIssuance>;
+  /**
+   * Signs or submits. It is called once, after the intent has been committed.
+   * @param waits a pending result will be stored and polled
+   * @throws EstuaryError; SubmissionUnanswered
+   */
+  issue(request: IssuanceRequest, waits?: boolean): Promise<IssuanceResult>;
 
   /**
    * Opens external resources (a token, connections). Call it once, before anything else; {@link close} also cleans up
@@ -214,6 +218,11 @@ export interface CaDriver {
    */
   readonly backend?: object;
 
+  /**
+   * Checks what the CA would sign, before the intent is recorded, and fixes the serial number. The result issues in place
+   * of {@link issue}. @throws EstuaryError if it would not sign
+   */
+  prepare?(request: IssuanceRequest): Promise<PreparedIssuance>;
   /** The same CA with another profile, for a further label. It starts and closes with this one. */
   withProfile?(profile: ProfileConfig): CaDriver;
   /** Certificates for Estuary's own listeners, outside the profile. @throws as {@link prepare} */

@@ -1,5 +1,5 @@
 /** Stage after policy: csrattrs, the CA's profile, and all checks of the CA before its key is used, including lints. */
-import type { PreparedIssuance } from '../ca/driver.ts';
+import { prepareAt, type PreparedIssuance } from '../ca/driver.ts';
 import { checkPolicy } from '../ca/profile.ts';
 import { badRequest, failed, type EstuaryError } from '../errors.ts';
 import type { RequestKey } from '../pki/pkcs10/csr.ts';
@@ -32,7 +32,7 @@ export class Checked {
     const { spki } = publicKey;
     return new Checked(
       keyed,
-      await ca.driver.prepare({
+      await prepareAt(ca.driver, {
         ...names,
         request_id: requestId,
         spki,

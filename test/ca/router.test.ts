@@ -46,7 +46,7 @@ describe('RFC 7030 §3.2.2: the label routes to its CA', () => {
 describe('the CA certificate is what the driver has now', () => {
   const driver = (chain: () => readonly Buffer[]): CaDriver => {
     const unused = () => Promise.reject(new Error('not part of this test'));
-    return { chain, prepare: unused, revoke: unused, health: unused, close: unused };
+    return { chain, issue: unused, revoke: unused, health: unused, close: unused };
   };
 
   test('read once, and again after the driver changed it', () => {

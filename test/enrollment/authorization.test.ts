@@ -3,6 +3,7 @@
  *
  * Longer than other files: its cases share the service.
  */
+import { prepareAt } from '../../src/ca/driver.ts';
 import { randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -386,7 +387,8 @@ describe('[ca.authorization]', () => {
     };
     const ca = new Ca(plain.config, {
       chain: () => driver.chain(),
-      prepare: (request) => driver.prepare(request),
+      issue: () => Promise.reject(new Error('it was not prepared')),
+      prepare: (request) => prepareAt(driver, request),
       revoke: () => Promise.resolve(),
       remoteQueue,
     });

@@ -1,6 +1,6 @@
 /** Server-generated keys are archived before anything is signed, and nothing leaves when that fails. */
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import type { KeyArchive, PreparedIssuance } from '../../src/ca/driver.ts';
+import { prepareAt, type KeyArchive, type PreparedIssuance } from '../../src/ca/driver.ts';
 import { Ca } from '../../src/ca/router.ts';
 import type { EnrollmentOutcome } from '../../src/enrollment/request.ts';
 import { unavailable } from '../../src/errors.ts';
@@ -69,9 +69,10 @@ async function remoteCa(more: {
   return new Ca(config, {
     takesCsr: true,
     chain: () => driver.chain(),
+    issue: () => Promise.reject(new Error('it was not prepared')),
     prepare: async (request) => {
       offered = request.csr;
-      return signing(await driver.prepare(request));
+      return signing(await prepareAt(driver, request));
     },
     ...(more.keyArchive === undefined ? {} : { keyArchive: more.keyArchive }),
   });

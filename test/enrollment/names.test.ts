@@ -513,6 +513,7 @@ describe('the SAN policy holds for names in the subject', () => {
     const { driver, config } = caWith(restricted);
     const ca = new Ca(config, {
       chain: () => driver.chain(),
+      issue: prepare,
       prepare,
       remoteQueue,
       revoke: () => Promise.resolve(),

@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { PreparedIssuance } from '../../src/ca/driver.ts';
+import { prepareAt, type PreparedIssuance } from '../../src/ca/driver.ts';
 import { Ca } from '../../src/ca/router.ts';
 import type { CaConfig } from '../../src/config/schema.ts';
 import type { Enrolled } from '../../src/enrollment/enrollment.ts';
@@ -86,7 +86,8 @@ function changed({ profile = {}, ...more }: CaChanges = {}, popLinking = false):
     made,
     {
       chain: () => driver.chain(),
-      prepare: async (request) => watched(await driver.prepare(request)),
+      issue: () => Promise.reject(new Error('it was not prepared')),
+      prepare: async (request) => watched(await prepareAt(driver, request)),
     },
     { popLinking },
   );
@@ -334,6 +335,15 @@ describe('Queued', () => {
 });
 
 describe('Reserved, Signed, Recorded', () => {
+  test('a CA that has only chain and issue issues', async () => {
+    const { driver, config } = devices;
+    const ca = new Ca(config, { chain: () => driver.chain(), issue: (request) => driver.issue(request) });
+    const { identity, uses } = await token();
+    const certificate = certificateOf((await sent(csr, { ca, identity })).outcome);
+    expect(certificate.issuer).toEqual(ca.certificate.subject);
+    expect(await uses()).toBe(1);
+  });
+
   test('of requests that race with one use, one is signed', async () => {
     const { identity, uses } = await token();
     const ca = changed();

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { PreparedIssuance } from '../../src/ca/driver.ts';
+import { prepareAt, type PreparedIssuance } from '../../src/ca/driver.ts';
 import { Ca } from '../../src/ca/router.ts';
 import type { OtpIdentity } from '../../src/auth/identity.ts';
 import type { ReceivedByEst } from '../../src/enrollment/request.ts';
@@ -60,7 +60,8 @@ function slow({ driver }: Ca): ConstructorParameters<typeof Ca>[1] {
   });
   return {
     chain: () => driver.chain(),
-    prepare: async (request) => watched(await driver.prepare(request)),
+    issue: () => Promise.reject(new Error('it was not prepared')),
+    prepare: async (request) => watched(await prepareAt(driver, request)),
   };
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import type { CaDriver } from '../../src/ca/driver.ts';
+import { prepareAt, type CaDriver } from '../../src/ca/driver.ts';
 import { Ca } from '../../src/ca/router.ts';
 import { ServerCertificate } from '../../src/enrollment/server-certificate.ts';
 import { createLogger } from '../../src/log.ts';
@@ -65,7 +65,8 @@ async function newCase(): Promise<Case> {
       );
       const signing: CaDriver = {
         chain: () => driver.chain(),
-        prepare: (request) => driver.prepare(request),
+        issue: () => Promise.reject(new Error('it was not prepared')),
+        prepare: (request) => prepareAt(driver, request),
         prepareServerCertificate: (request) => driver.prepareServerCertificate(request),
         ...over,
       };

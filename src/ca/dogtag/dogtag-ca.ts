@@ -91,6 +91,10 @@ export class DogtagCa implements CaDriver {
     return this.#options.chain.der;
   }
 
+  async issue(request: IssuanceRequest): Promise<IssuanceResult> {
+    return (await this.prepare(request)).issue();
+  }
+
   async prepare(request: IssuanceRequest): Promise<PreparedIssuance> {
     const { csr, forwarded } = request;
     if (forwarded !== undefined) {

@@ -25,6 +25,7 @@ import type {
   CaDriver,
   HealthReport,
   IssuanceRequest,
+  IssuanceResult,
   OcspDelegate,
   PreparedIssuance,
   Signer,
@@ -175,6 +176,10 @@ export class LocalCa implements CaDriver {
   prepare(request: IssuanceRequest): Promise<PreparedIssuance> {
     // A promise turns a throw into a rejection.
     return new Promise((resolve) => resolve(this.#prepare(request)));
+  }
+
+  async issue(request: IssuanceRequest): Promise<IssuanceResult> {
+    return (await this.prepare(request)).issue();
   }
 
   #prepare(request: IssuanceRequest): PreparedIssuance {

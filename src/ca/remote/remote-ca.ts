@@ -112,6 +112,10 @@ export class RemoteCa implements CaDriver {
     return this.#call(() => upstream.csrAttributes?.() ?? Promise.resolve(undefined));
   }
 
+  async issue(request: IssuanceRequest, waits?: boolean): Promise<IssuanceResult> {
+    return (await this.prepare(request)).issue(waits);
+  }
+
   prepare(request: IssuanceRequest): Promise<PreparedIssuance> {
     return Promise.resolve().then(() => {
       const { csr, subject } = request;

@@ -8,7 +8,7 @@ import type {
   AdminSettings,
   ServiceCondition,
 } from '../../../src/http/admin/dependencies.ts';
-import type { CaDriver, HealthReport } from '../../../src/ca/driver.ts';
+import { prepareAt, type CaDriver, type HealthReport } from '../../../src/ca/driver.ts';
 import { AdminSessions } from '../../../src/auth/admin-sessions.ts';
 import { AdminAuthenticator, type AdminAuthSettings } from '../../../src/auth/admin-authenticator.ts';
 import { HashingPool } from '../../../src/auth/otp/hashing-pool.ts';
@@ -257,7 +257,13 @@ export async function issueFrom(
   const request_id = randomBytes(8).toString('hex');
   const name = parseDistinguishedName(subject);
   const spki = spkiDer(keyPair('ec:P-256', 'subject'));
-  const prepared = await ca.driver.prepare({ request_id, subject: name, subjectAltNames: sans, spki, csr: undefined });
+  const prepared = await prepareAt(ca.driver, {
+    request_id,
+    subject: name,
+    subjectAltNames: sans,
+    spki,
+    csr: undefined,
+  });
   const intent = reservation({ request_id, ca: ca.label, serial: prepared.serial, subject, created_at: Date.now() });
   await store.reserve(intent, []);
   const issued = await prepared.issue();
@@ -287,6 +293,6 @@ export function ailingCa(
 ): Ca {
   const no = () => Promise.reject(new Error('this CA has its health only'));
   const close = () => Promise.resolve();
-  const driver: CaDriver = { chain: () => chain, health, prepare: no, revoke: revoke ?? no, close };
+  const driver: CaDriver = { chain: () => chain, health, issue: no, revoke: revoke ?? no, close };
   return new Ca(fileCaConfig(label, isDefault, { certificate: '', chain: '', key: '' }), driver);
 }

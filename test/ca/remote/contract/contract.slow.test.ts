@@ -4,6 +4,7 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { prepareAt } from '../../../../src/ca/driver.ts';
 import { Ca } from '../../../../src/ca/router.ts';
 import type { CaConfig } from '../../../../src/config/schema.ts';
 import { parseCertificate } from '../../../../src/pki/x509/certificate.ts';
@@ -297,8 +298,8 @@ describe.each(DRIVERS)('%s', (label, { recovers, revokes, submission, queues = t
     const { csr } = await world.device();
     const request = await requestFor(csr);
     const other = parseDistinguishedName('CN=other');
-    await expect(node.ca.driver.prepare({ ...request, subject: other })).rejects.toMatchObject({ status: 403 });
-    const withoutCsr = node.ca.driver.prepare({ ...request, csr: undefined });
+    await expect(prepareAt(node.ca.driver, { ...request, subject: other })).rejects.toMatchObject({ status: 403 });
+    const withoutCsr = prepareAt(node.ca.driver, { ...request, csr: undefined });
     await expect(withoutCsr).rejects.toMatchObject({ status: label === 'dogtag' ? 403 : 400 });
     expect(submissions()).toBe(before);
   });
