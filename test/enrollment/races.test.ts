@@ -40,7 +40,7 @@ beforeEach(() => {
 
 function changed(more: Partial<Pick<CaConfig, 'approval'>>, driver: Partial<CaDriver> = {}): Ca {
   const own = devices.driver;
-  const made: CaDriver = { chain: () => own.chain(), prepare: (request) => own.prepare(request), ...driver };
+  const made: CaDriver = { chain: () => own.chain(), issue: (request) => own.issue(request), ...driver };
   return new Ca({ ...devices.config, ...more }, made);
 }
 
