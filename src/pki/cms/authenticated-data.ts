@@ -17,7 +17,7 @@ import {
 } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
 import type { HashName } from '../x509/signature-algorithms.ts';
-import { type CmsAttribute, onlyValue, parseAttributes, parseContentInfo, parseDigest } from './cms.ts';
+import { type Attribute, onlyValue, parseAttributes, parseContentInfo, parseDigest } from './cms.ts';
 import { type AesBits, BLOCK_LENGTH, CBC_OIDS, unwrapKey, unwrapPasswordKey, WRAP_OIDS } from './key-wrap.ts';
 
 /** HMAC's AlgorithmIdentifiers (RFC 4231 §3.1, RFC 8018 appendix B.1). */
@@ -55,10 +55,10 @@ export interface AuthenticatedData {
   readonly mac: Buffer;
   readonly macAlgorithm: HashName;
   readonly digest: HashName;
-  readonly authenticatedAttributes: readonly CmsAttribute[];
+  readonly authenticatedAttributes: readonly Attribute[];
   /** The SET OF Attribute that the MAC covers (RFC 5652 §9.2). */
   readonly authenticatedAttributesDer: Buffer;
-  readonly unauthenticatedAttributes: readonly CmsAttribute[];
+  readonly unauthenticatedAttributes: readonly Attribute[];
 }
 
 /**

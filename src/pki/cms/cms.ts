@@ -30,8 +30,8 @@ import {
   type SignatureAlgorithm,
 } from '../x509/signature-algorithms.ts';
 
-/** An attribute, signed or unsigned. */
-export interface CmsAttribute {
+/** An attribute of a signer, or of a PKCS #10 request. */
+export interface Attribute {
   readonly oid: string;
   readonly values: readonly Buffer[];
 }
@@ -50,10 +50,10 @@ export interface SignerInfo {
   readonly digest: MessageDigest;
   readonly signatureAlgorithm: SignatureAlgorithm;
   readonly signature: Buffer;
-  readonly signedAttributes: readonly CmsAttribute[] | undefined;
+  readonly signedAttributes: readonly Attribute[] | undefined;
   /** The SET OF Attribute as signed (RFC 5652 §5.4). */
   readonly signedAttributesDer: Buffer | undefined;
-  readonly unsignedAttributes: readonly CmsAttribute[];
+  readonly unsignedAttributes: readonly Attribute[];
 }
 
 export interface SignedData {
@@ -193,16 +193,17 @@ function cmsSignatureAlgorithm(der: Buffer, digest: MessageDigest): SignatureAlg
   return parseSignatureAlgorithm(sequence(oid(named), NULL));
 }
 
-export function parseAttributes(value: Buffer): CmsAttribute[] {
-  return children(value, 'Attribute').map((element) => {
-    if (element.tag !== Tag.SEQUENCE) throw new DerError('Attribute: unexpected tag');
-    const reader = new DerReader(element.value, 'Attribute');
-    const type = readOid(reader.next(Tag.OID, 'attrType'));
-    const values = children(reader.next(Tag.SET, 'attrValues').value).map(({ raw }) => raw);
-    reader.end();
-    return { oid: type, values };
-  });
+export function readAttribute(element: DerElement): Attribute {
+  if (element.tag !== Tag.SEQUENCE) throw new DerError('Attribute: unexpected tag');
+  const reader = new DerReader(element.value, 'Attribute');
+  const type = readOid(reader.next(Tag.OID, 'type'));
+  const values = children(reader.next(Tag.SET, 'values').value, 'AttributeValue').map(({ raw }) => raw);
+  reader.end();
+  return { oid: type, values };
 }
+
+/** @param value the content of a SET OF Attribute */
+export const parseAttributes = (value: Buffer): Attribute[] => children(value, 'Attribute').map(readAttribute);
 
 /**
  * Verifies a signature (RFC 5652 §5.4, §5.6): messageDigest matches the content, contentType agrees, and the key
@@ -240,7 +241,7 @@ export function digestMatches({ content }: Pick<SignedData, 'content'>, signer: 
 }
 
 /** The single value of the only attribute of this type, which is required. @throws DerError */
-export function onlyValue(attributes: readonly CmsAttribute[], type: string): Buffer {
+export function onlyValue(attributes: readonly Attribute[], type: string): Buffer {
   const found = attributes.filter((attribute) => attribute.oid === type);
   const [value, ...more] = found[0]?.values ?? [];
   if (found.length !== 1 || value === undefined || more.length > 0)

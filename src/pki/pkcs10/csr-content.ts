@@ -1,5 +1,6 @@
 /** The content of a certification request, in any format (PKCS #10, CRMF), and checks on it. */
 import { badRequest } from '../../errors.ts';
+import type { Attribute } from '../cms/cms.ts';
 import {
   children,
   contextConstructed,
@@ -17,11 +18,6 @@ import { formatGeneralName, type GeneralName, generalNameProblem, parseGeneralNa
 import { type Name, parseName } from '../x509/name.ts';
 import { type PublicKeyInfo, publicKeyProblem } from '../x509/public-key.ts';
 
-export interface CsrAttribute {
-  readonly oid: string;
-  readonly values: readonly Buffer[];
-}
-
 /** The content of a request, without its proof of possession. */
 export interface CsrContent {
   readonly der: Buffer;
@@ -29,7 +25,7 @@ export interface CsrContent {
   readonly info: Buffer;
   readonly subject: Name;
   readonly publicKey: PublicKeyInfo;
-  readonly attributes: readonly CsrAttribute[];
+  readonly attributes: readonly Attribute[];
   /** Requested extensions, from extensionRequest or Microsoft's variant. */
   readonly extensions: readonly Extension[];
   readonly subjectAltNames: readonly GeneralName[];
@@ -53,7 +49,7 @@ export interface CsrContent {
  */
 export function checkedContent(
   content: Pick<CsrContent, 'der' | 'info' | 'subject' | 'publicKey'>,
-  attributes: readonly CsrAttribute[],
+  attributes: readonly Attribute[],
   extensions: readonly Extension[],
 ): CsrContent {
   checkSubject(content.subject, 'subject');
@@ -96,7 +92,7 @@ function checkSubject(subject: Name, what: string): void {
   if (problem !== undefined) throw badRequest('CSR_SUBJECT_INVALID', `The CSR's ${what} ${problem}.`);
 }
 
-function checkDuplicates(attributes: readonly CsrAttribute[], extensions: readonly Extension[]): void {
+function checkDuplicates(attributes: readonly Attribute[], extensions: readonly Extension[]): void {
   const attribute = firstRepeated(attributes.map(({ oid }) => oid));
   if (attribute !== undefined)
     throw badRequest('CSR_DUPLICATE_ATTRIBUTE', `The CSR has the attribute ${oidName(attribute)} more than once.`);
@@ -106,7 +102,7 @@ function checkDuplicates(attributes: readonly CsrAttribute[], extensions: readon
 }
 
 /** The value of a single-valued attribute; undefined if the attribute is absent. @throws DerError */
-export function singleValue(attributes: readonly CsrAttribute[], type: string): Buffer | undefined {
+export function singleValue(attributes: readonly Attribute[], type: string): Buffer | undefined {
   const attribute = attributes.find(({ oid }) => oid === type);
   if (attribute === undefined) return undefined;
   const [value, ...more] = attribute.values;
@@ -130,7 +126,7 @@ function checkAltNames(names: readonly GeneralName[], what: string): void {
   }
 }
 
-function subjectChange(attributes: readonly CsrAttribute[]): SubjectChange | undefined {
+function subjectChange(attributes: readonly Attribute[]): SubjectChange | undefined {
   const value = singleValue(attributes, OID.changeSubjectName);
   if (value === undefined) return undefined;
   const change = parseChangeSubjectName(value);
@@ -145,7 +141,7 @@ const printable = (text: string): string => {
   return clean.length > 80 ? `${clean.slice(0, 80)}…` : clean;
 };
 
-function textOf(attributes: readonly CsrAttribute[], name: 'challengePassword' | ChallengeName): string | undefined {
+function textOf(attributes: readonly Attribute[], name: 'challengePassword' | ChallengeName): string | undefined {
   const value = singleValue(attributes, OID[name]);
   return value && readString(parseDer(value, undefined, name), name);
 }
@@ -156,7 +152,7 @@ type ChallengeName = 'estIdentityLinking' | 'otpChallenge' | 'revocationChalleng
 /** RFC 7894 §3: ub-aa-est-identity-linking and the other bounds. */
 const MAX_CHALLENGE = 255;
 
-function boundedTextOf(attributes: readonly CsrAttribute[], name: ChallengeName): string | undefined {
+function boundedTextOf(attributes: readonly Attribute[], name: ChallengeName): string | undefined {
   const text = textOf(attributes, name);
   if (text !== undefined && Array.from(text).length > MAX_CHALLENGE)
     throw new DerError(`${name}: more than ${MAX_CHALLENGE} characters`);

@@ -1,12 +1,11 @@
 /** PKCS #10 certification requests (RFC 2986). Each error is a 400 with its own code. */
 import { badRequest, EstuaryError } from '../../errors.ts';
+import { type Attribute, parseAttributes } from '../cms/cms.ts';
 import {
-  children,
   contextConstructed,
   DerError,
   DerReader,
   readInteger,
-  readOid,
   Tag,
   unlessMalformed,
   type DerElement,
@@ -24,7 +23,7 @@ import {
   type SignatureAlgorithm,
 } from '../x509/signature-algorithms.ts';
 import { readSigned } from '../x509/signed.ts';
-import { checkedContent, checkKey, singleValue, type CsrAttribute, type CsrContent } from './csr-content.ts';
+import { checkedContent, checkKey, singleValue, type CsrContent } from './csr-content.ts';
 
 export interface RequestKey {
   /** As in `PublicKeyInfo`. */
@@ -129,22 +128,11 @@ function readCsr(der: Buffer, readKey: (spki: Buffer) => PublicKeyInfo): ReadCsr
 }
 
 function checked({ attributeSet, ...content }: ReadCsr['content']): CsrContent {
-  const attributes = attributeSet === undefined ? [] : readAttributes(attributeSet);
+  const attributes = attributeSet === undefined ? [] : parseAttributes(attributeSet.value);
   return checkedContent(content, attributes, requestedExtensions(attributes));
 }
 
-function readAttributes(set: DerElement): CsrAttribute[] {
-  return children(set.value, 'Attribute').map((element) => {
-    if (element.tag !== Tag.SEQUENCE) throw new DerError('Attribute: unexpected tag');
-    const reader = new DerReader(element.value, 'Attribute');
-    const type = readOid(reader.next(Tag.OID, 'type'));
-    const values = children(reader.next(Tag.SET, 'values').value, 'AttributeValue').map((value) => value.raw);
-    reader.end();
-    return { oid: type, values };
-  });
-}
-
-function requestedExtensions(attributes: readonly CsrAttribute[]): Extension[] {
+function requestedExtensions(attributes: readonly Attribute[]): Extension[] {
   return [OID.extensionRequest, OID.microsoftExtensionRequest].flatMap((type) => {
     const value = singleValue(attributes, type);
     if (value === undefined) return [];

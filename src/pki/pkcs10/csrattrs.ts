@@ -1,4 +1,5 @@
 /** CsrAttrs (RFC 7030 §4.5.2, RFC 8951 §4) and the CertificationRequestInfoTemplate of RFC 9908. */
+import { readAttribute } from '../cms/cms.ts';
 import {
   bitString,
   boolean,
@@ -45,12 +46,7 @@ export function encodeCsrAttrs(items: readonly AttrOrOid[]): Buffer {
 export function parseCsrAttrs(der: Buffer): AttrOrOid[] {
   return children(parseDer(der, Tag.SEQUENCE, 'CsrAttrs').value, 'AttrOrOID').map((element) => {
     if (element.tag === Tag.OID) return { oid: readOid(element) };
-    if (element.tag !== Tag.SEQUENCE) throw new DerError('AttrOrOID: unexpected tag');
-    const reader = new DerReader(element.value, 'Attribute');
-    const type = readOid(reader.next(Tag.OID, 'type'));
-    const values = children(reader.next(Tag.SET, 'values').value).map(({ raw }) => raw);
-    reader.end();
-    return { oid: type, values };
+    return readAttribute(element);
   });
 }
 
@@ -178,13 +174,14 @@ export function parseRequestTemplate(der: Buffer): RequestTemplate {
   const attributes = reader.next(contextConstructed(1), 'attributes');
   reader.end();
   return {
-    subject: subject === undefined ? [] : children(subject.value).map((rdn) => children(rdn.value).map(readAttribute)),
+    subject:
+      subject === undefined ? [] : children(subject.value).map((rdn) => children(rdn.value).map(readAttributeTemplate)),
     keyType: key === undefined ? undefined : readKeyTemplate(new DerReader(key.value, 'subjectPKInfo')),
     extensions: children(attributes.value).flatMap(({ raw }) => readExtensionTemplates(raw)),
   };
 }
 
-function readAttribute({ raw }: { readonly raw: Buffer }): AttributeTemplate {
+function readAttributeTemplate({ raw }: { readonly raw: Buffer }): AttributeTemplate {
   const reader = DerReader.of(raw, 'SingleAttributeTemplate');
   const type = readOid(reader.next(Tag.OID, 'type'));
   if (reader.done) return { type };
@@ -207,11 +204,9 @@ function readKeyTemplate(reader: DerReader): string | undefined {
 
 /** Reads an extensionReqTemplate, whose extensions may lack a value, or an extensionReq, whose extensions have one. */
 function readExtensionTemplates(der: Buffer): ExtensionTemplate[] {
-  const reader = DerReader.of(der, 'Attribute');
-  const type = readOid(reader.next(Tag.OID, 'type'));
-  const values = children(reader.next(Tag.SET, 'values').value);
+  const { oid: type, values } = readAttribute(parseDer(der));
   if (type !== OID.extensionReqTemplate && type !== OID.extensionRequest) return [];
-  return values.flatMap(({ value }) => children(value)).map(({ raw }) => readExtensionTemplate(raw));
+  return values.flatMap((value) => children(parseDer(value).value)).map(({ raw }) => readExtensionTemplate(raw));
 }
 
 function readExtensionTemplate(der: Buffer): ExtensionTemplate {

@@ -1,63 +1,37 @@
 import type { AuditEvent } from '../../audit/event.ts';
 import type { Store } from '../store.ts';
 
-type Observed =
-  | 'recordCertificate'
-  | 'reserve'
-  | 'claimRequest'
-  | 'queueRequest'
-  | 'revokeCertificate'
-  | 'releaseCertificate'
-  | 'recordFailure'
-  | 'audit'
-  | 'auditDevice';
+type Events = readonly AuditEvent[];
 
-/** Reports events of requests, certificates and rejected credentials after their commit, for the metrics. */
-export function observed(
-  writes: Pick<Store, Observed>,
-  onCommit: (events: readonly AuditEvent[]) => void,
-): Pick<Store, Observed> {
-  return {
-    async recordCertificate(...args) {
-      await writes.recordCertificate(...args);
-      onCommit(args[1]);
-    },
-    async reserve(...args) {
-      const result = await writes.reserve(...args);
-      if (result === 'reserved') onCommit(args[1]);
+/** The calls with events of requests, certificates and rejected credentials: the arguments that are their events. */
+const OBSERVED = {
+  recordCertificate: 1,
+  reserve: 1,
+  claimRequest: 1,
+  queueRequest: 2,
+  revokeCertificate: 1,
+  releaseCertificate: 2,
+  recordFailure: 3,
+  audit: 0,
+  auditDevice: 1,
+} as const satisfies { readonly [Name in keyof Store]?: number };
+
+type Observed = keyof typeof OBSERVED;
+
+/** Results with which a call has committed its events; a call without a result always has. */
+const COMMITTED: ReadonlySet<unknown> = new Set([undefined, 'reserved', 'queued', 'revoked', 'released']);
+
+/** Reports those events after their commit, for the metrics. */
+export function observed(writes: Pick<Store, Observed>, onCommit: (events: Events) => void): Pick<Store, Observed> {
+  const calls = Object.entries(OBSERVED).map(([name, place]) => {
+    const write = writes[name as Observed] as (...args: unknown[]) => Promise<unknown>;
+    const call = async (...args: unknown[]): Promise<unknown> => {
+      const result = await write(...args);
+      if (COMMITTED.has(result)) onCommit(args[place] as Events);
       return result;
-    },
-    async claimRequest(...args) {
-      const result = await writes.claimRequest(...args);
-      if (result === 'reserved') onCommit(args[1]);
-      return result;
-    },
-    async queueRequest(...args) {
-      const result = await writes.queueRequest(...args);
-      if (result === 'queued') onCommit(args[2]);
-      return result;
-    },
-    async revokeCertificate(...args) {
-      const result = await writes.revokeCertificate(...args);
-      if (result === 'revoked') onCommit(args[1]);
-      return result;
-    },
-    async releaseCertificate(...args) {
-      const result = await writes.releaseCertificate(...args);
-      if (result === 'released') onCommit(args[2]);
-      return result;
-    },
-    async recordFailure(...args) {
-      await writes.recordFailure(...args);
-      onCommit(args[3]);
-    },
-    async audit(events) {
-      await writes.audit(events);
-      onCommit(events);
-    },
-    async auditDevice(key, events) {
-      await writes.auditDevice(key, events);
-      onCommit(events);
-    },
-  };
+    };
+    return [name, call];
+  });
+  // The calls have the types of those that they make.
+  return Object.fromEntries(calls) as Pick<Store, Observed>;
 }
