@@ -173,7 +173,6 @@ const unsuitable = (reason: string): EstuaryError =>
 function symmetricRecipient(keyIdentifier: Buffer, { symmetricKeys }: KeyProtectionSettings): Recipient {
   const key = symmetricKeys.get(keyIdentifier.toString('hex'));
   if (key === undefined) throw unknown();
-  aesBits(key);
   return { kind: 'kek', keyIdentifier, key };
 }
 

@@ -264,6 +264,12 @@ describe('devices = "required"', () => {
     }
   });
 
+  test('a fingerprint with the issuer of another manufacturer does not match', async () => {
+    const match = { fingerprint_sha256: foreign.fingerprint, issuer_spki_sha256: '00'.repeat(32) };
+    await enter({ id: 'unit', match });
+    await expect(sent({ identity: ofMaker() })).rejects.toMatchObject(NOT_REGISTERED);
+  });
+
   test("an issuer with the manufacturer's name and another key does not match", async () => {
     await enter({ id: 'unit', match: { ...maker, serial_number: '4711' } });
     const namesake = await makeCa('CN=Maker,O=Example', { slot: 'another key' });

@@ -7,7 +7,7 @@ import { OID } from '../../src/pki/der/oids.ts';
 import { parseCsrWithoutProof } from '../../src/pki/pkcs10/csr.ts';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
 import { subjectKeyIdentifier } from '../../src/pki/x509/public-key.ts';
-import { keyUsage, makeCa, makeClient, NOT_AFTER, NOT_BEFORE } from '../support/certificates.ts';
+import { keyUsage, makeCa, makeClient, NOT_AFTER, NOT_BEFORE, ski } from '../support/certificates.ts';
 import { buildCsr, commonName, csrAttribute, makeKey, rsaSpki, type TestKey } from '../support/csr.ts';
 import { mtlsIdentity, otpIdentity } from './support.ts';
 
@@ -227,6 +227,10 @@ describe('the key that the CSR names must be able to decrypt', () => {
     const mine = await client(['keyAgreement']);
     const wish = { asymmetric: subjectKeyIdentifier(mine.spki) };
     expect(decided({ ...wish, identity: mtlsIdentity(mine) })).toBe('256/256 issuerAndSerialNumber');
+    const extensions = [keyUsage('keyAgreement'), ski(maker.keys)];
+    const named = parseCertificate((await makeClient('CN=x', maker, { extensions })).der);
+    for (const asymmetric of [named.subjectKeyIdentifier ?? ID, subjectKeyIdentifier(named.spki)])
+      expect(decided({ asymmetric, identity: mtlsIdentity(named) })).toBe('256/256 issuerAndSerialNumber');
     expect(decided({ ...wish, identity: mtlsIdentity(certificate) })).toMatch(/^KEY_IDENTIFIER_UNKNOWN/);
     expect(decided(wish)).toMatch(/^KEY_IDENTIFIER_UNKNOWN/);
   });
