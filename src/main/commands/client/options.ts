@@ -15,13 +15,13 @@ const CONNECTION = {
 };
 
 const CREDENTIALS = {
-  username: value('NAME', 'sent with the password'),
+  username: value('NAME', 'the user name for the password'),
   'otp-file': value('FILE', 'the one-time password'),
   'otp-env': value('VARIABLE', 'the environment variable with it; without either, the client asks on a terminal'),
-  cert: value('FILE', 'PEM of a certificate to authenticate with, such as an IDevID, then its intermediates'),
-  key: value('FILE', 'PEM of its private key, or the URI of one in the token'),
   'token-file': value('FILE', 'a bearer token, such as a JWT'),
   kerberos: flag('authenticate with a Kerberos ticket'),
+  cert: value('FILE', 'PEM of a certificate to authenticate with, such as an IDevID, then its intermediates'),
+  key: value('FILE', 'PEM of its private key, or the URI of one in the token'),
 };
 
 const TOKEN = {
@@ -74,8 +74,8 @@ export const ENROLL = {
   ...NAMES,
   'key-type': KEY_TYPE,
   ...CREDENTIALS,
-  key: value('FILE', "PEM of --cert's private key, or the URI of one in the token; else the key to certify"),
-  'cert-key': value('FILE', "PEM or URI of --cert's private key, so that --key is the key to certify"),
+  key: value('FILE', "PEM of --cert's private key, or the URI of one in the token; without --cert, the key to certify"),
+  'cert-key': value('FILE', 'the same for --cert if --key is the key to certify'),
   ...TOKEN,
   reload: value('COMMAND', 'what to run after each change, such as "systemctl reload nginx"'),
   stdout: flag('with --csr or --key: write the certificate to standard output and keep nothing'),

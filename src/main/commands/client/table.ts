@@ -27,7 +27,7 @@ export const CLIENT_COMMANDS: readonly Entry[] = [
     'Show the state of the certificates.',
     { config, json: flag('JSON, for programs') },
     async () => (await import('./status.ts')).status,
-    { about: 'The exit code is 1 if a certificate is missing or expires soon.' },
+    { about: 'The exit code is 1 if a certificate is missing, late or expired, or if its hook has not run.' },
   ),
   command(
     'cacerts',
