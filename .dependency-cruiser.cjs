@@ -74,9 +74,10 @@ const forbidden = [
   {
     name: 'driver-stands-alone',
     severity: 'error',
-    comment: 'A driver uses src/ca/remote and the issuance of src/ca/local, and no other driver.',
-    from: { path: '^src/ca/(pkcs11|dogtag|est|acme|command)/' },
-    to: { path: '^src/ca/(pkcs11|dogtag|est|acme|command)/', pathNot: '^src/ca/$1/' },
+    comment:
+      'A driver uses src/ca/remote, the issuance of src/ca/local and tokens (src/ca/pkcs11), and no other driver.',
+    from: { path: '^src/ca/(local|pkcs11|dogtag|est|acme|command)/' },
+    to: { path: '^src/ca/(dogtag|est|acme|command)/', pathNot: '^src/ca/$1/' },
   },
   ...LAYERS.flatMap((folders, floor) =>
     folders.map((folder) => ({

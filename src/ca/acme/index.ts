@@ -9,6 +9,7 @@ import { errorCode } from '../../config/secret.ts';
 import { describe, failed } from '../../errors.ts';
 import { commandLine } from '../../process/run-program.ts';
 import type { DriverDefinition } from '../definition.ts';
+import type { DriverContext } from '../driver.ts';
 import {
   https,
   loadUpstream,
@@ -115,7 +116,7 @@ async function loadAccountKey(reader: MaterialReader, key: string, file: string)
 }
 
 /** @throws EstuaryError 500 `CA_UNUSABLE` if the account's key cannot sign */
-function makeUpstream(material: AcmeMaterial, retryAfter: number): MadeUpstream {
+function makeUpstream(material: AcmeMaterial, { retryAfter }: DriverContext): MadeUpstream {
   const { accountKey, table: ca } = material;
   const { directory, challenge, dns_hook: words, eab_kid: kid, eab_hmac_key: hmac, max_calls } = ca.acme;
   const key = (): Buffer => Buffer.from(hmac?.reveal().toString('latin1').trim() ?? '', 'base64url');

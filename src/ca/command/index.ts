@@ -3,6 +3,7 @@ import { choice, integer, optional, type Static, table } from '../../config/keys
 import { failed } from '../../errors.ts';
 import { commandLine } from '../../process/run-program.ts';
 import type { DriverDefinition } from '../definition.ts';
+import type { DriverContext } from '../driver.ts';
 import {
   loadUpstream,
   type MadeUpstream,
@@ -49,7 +50,7 @@ export const commandDriver: DriverDefinition<CommandTable, UpstreamMaterial<Comm
 };
 
 /** @throws EstuaryError 500 `CA_UNUSABLE` without a program that issues */
-function makeUpstream({ table: ca }: UpstreamMaterial<CommandTable>, retryAfter: number): MadeUpstream {
+function makeUpstream({ table: ca }: UpstreamMaterial<CommandTable>, { retryAfter }: DriverContext): MadeUpstream {
   const { label, command: own } = ca;
   const issue = commandLine(own.issue);
   if (issue === undefined) throw failed('CA_UNUSABLE', `ca "${label}": command.issue is empty`);

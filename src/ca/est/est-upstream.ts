@@ -9,7 +9,7 @@ import { InputError } from '../../pki/input-error.ts';
 import { type Certificate, parseCertificate } from '../../pki/x509/certificate.ts';
 import { isIssuedBy } from '../../pki/x509/name-matching.ts';
 import { parseRetryAfter } from '../../retry-after.ts';
-import { type ClientTls, type HttpAnswer, type HttpCall, HttpClient, TransportError } from '../remote/http.ts';
+import { type HttpAnswer, type HttpCall, type HttpCaller, TransportError } from '../remote/http.ts';
 import {
   refusalOf,
   shortened,
@@ -20,9 +20,8 @@ import {
 } from '../remote/upstream.ts';
 
 interface EstUpstreamOptions {
-  /** Base URL including the label: `https://ca.example.com/.well-known/est/edge`. */
-  readonly url: string;
-  readonly tls: ClientTls;
+  /** Its base URL includes the label: `https://ca.example.com/.well-known/est/edge`. */
+  readonly client: HttpCaller;
   /** HTTP Basic, if no client certificate is configured. */
   readonly password: { readonly username: string; readonly reveal: () => string } | undefined;
   /** Whether csrattrs come from the upstream. */
@@ -42,12 +41,16 @@ export class EstUpstream implements Upstream {
   readonly continuesAtOnce = false;
   readonly csrAttributes?: () => Promise<Buffer | undefined>;
   readonly #options: EstUpstreamOptions;
-  readonly #client: HttpClient;
+  readonly #client: HttpCaller;
 
   constructor(options: EstUpstreamOptions) {
     this.#options = options;
-    this.#client = new HttpClient(options.url, options.tls);
+    this.#client = options.client;
     if (options.forwardsCsrAttributes) this.csrAttributes = () => this.#csrAttributes();
+  }
+
+  async start(): Promise<void> {
+    await this.#client.start?.();
   }
 
   async submit({ csr }: UpstreamRequest): Promise<UpstreamAnswer> {

@@ -1,7 +1,9 @@
 /** `driver = "est"`: a CA behind another EST server. */
 import { finding, type Finding } from '../../config/findings.ts';
 import { choice, optional, path, secret, type Static, table, text } from '../../config/keys.ts';
+import type { Certificates } from '../../config/material/material.ts';
 import type { DriverDefinition } from '../definition.ts';
+import { labeledLog, type DriverContext } from '../driver.ts';
 import {
   https,
   loadUpstream,
@@ -13,8 +15,32 @@ import {
   upstreamKeys,
   type UpstreamMaterial,
 } from '../remote/create.ts';
-import { clientTls } from '../remote/http.ts';
+import { clientTls, HttpClient } from '../remote/http.ts';
 import { EstUpstream } from './est-upstream.ts';
+import { TokenHttpClient } from './token-client.ts';
+
+const token = table(
+  {
+    module: path({ description: "The token's PKCS#11 library." }),
+    engine: path({
+      description: "OpenSSL's engine for PKCS#11, of libp11 (Debian: libengine-pkcs11-openssl).",
+      default: '/usr/lib/x86_64-linux-gnu/engines-3/pkcs11.so',
+    }),
+    token_label: text({ description: 'The label of the token.', allowed: 'text', pattern: /^.{1,32}$/su }),
+    pin: secret({ description: "The user's PIN." }),
+    key_label: optional(
+      text({ description: 'The label of the private key; or use `key_id`.', allowed: 'text', pattern: /^.+$/su }),
+    ),
+    key_id: optional(
+      text({
+        description: 'The CKA_ID of the private key, in hex; or use `key_label`.',
+        allowed: 'hex digits, two a byte',
+        pattern: /^([0-9a-fA-F]{2})+$/,
+      }),
+    ),
+  },
+  { description: 'The private key of `client_certificate` in a PKCS#11 token, in place of `client_key`.' },
+);
 
 const est = table(
   {
@@ -24,6 +50,7 @@ const est = table(
       path({ description: 'PEM file with the certificate of this registration authority.' }),
     ),
     client_key: optional(path({ description: 'PEM file with the private key of `client_certificate`.' })),
+    pkcs11: optional(token),
     username: optional(
       text({
         description: 'Name for HTTP Basic, with `password`.',
@@ -48,25 +75,41 @@ const keys = table(
 );
 
 type EstTable = Static<typeof keys>;
-type EstMaterial = UpstreamMaterial<EstTable>;
+interface EstMaterial extends UpstreamMaterial<EstTable> {
+  /** Whose key is in a token. */
+  readonly tokenCertificates: Certificates | undefined;
+}
 
 export const estDriver: DriverDefinition<EstTable, EstMaterial> = {
   keys,
   name: 'est',
   remote: 'the upstream CA',
   dependency: 'est',
-  load: (reader, ca, key) => loadUpstream(reader, ca, key, ca.est),
+  async load(reader, ca, key) {
+    const material = await loadUpstream(reader, ca, key, ca.est);
+    const { pkcs11, client_certificate: file } = ca.est;
+    if (pkcs11 === undefined || file === undefined) return material && { ...material, tokenCertificates: undefined };
+    await reader.exists(`${key}.est.pkcs11.module`, pkcs11.module, 'the path of a PKCS#11 library');
+    await reader.exists(`${key}.est.pkcs11.engine`, pkcs11.engine, "the path of libp11's engine");
+    const tokenCertificates = await reader.certificates(`${key}.est.client_certificate`, file);
+    if (material === undefined || tokenCertificates === undefined) return undefined;
+    return { ...material, tokenCertificates, expiring: { ...material.expiring, agent: [tokenCertificates[0]] } };
+  },
   checks: ({ est: own }, key) => credentialChecks(own, `${key}.est`),
   create: upstreamCa(makeUpstream),
 };
 
 /** Authentication at the upstream CA: a certificate or a password. */
 function* credentialChecks(
-  { client_certificate, client_key, username, password }: EstTable['est'],
+  { client_certificate, client_key: file, pkcs11, username, password }: EstTable['est'],
   key: string,
 ): Generator<Finding> {
+  if (pkcs11 !== undefined && file !== undefined)
+    yield finding(`${key}.pkcs11`, 'is given, and so is client_key (one of the two)', `${key}.client_key`);
+  if (pkcs11 !== undefined && (pkcs11.key_label === undefined) === (pkcs11.key_id === undefined))
+    yield finding(`${key}.pkcs11.key_label`, 'or key_id names the key (one of the two)', `${key}.pkcs11.key_id`);
   const pairs = [
-    ['client_certificate', client_certificate, 'client_key', client_key],
+    ['client_certificate', client_certificate, pkcs11 === undefined ? 'client_key' : 'pkcs11', file ?? pkcs11],
     ['username', username, 'password', password],
   ] as const;
   for (const [one, oneValue, other, otherValue] of pairs)
@@ -84,18 +127,25 @@ function* credentialChecks(
     );
 }
 
-function makeUpstream(material: EstMaterial, retryAfter: number): MadeUpstream {
-  const { url, username, password, csrattrs, max_calls, timeout: seconds } = material.table.est;
+function makeUpstream(material: EstMaterial, { retryAfter, env, log }: DriverContext): MadeUpstream {
+  const { table: ca, tokenCertificates: certificates, trustAnchors } = material;
+  const { url, username, password, csrattrs, pkcs11, max_calls: maxCalls } = ca.est;
   const credentials =
     username === undefined || password === undefined
       ? undefined
       : { username, reveal: () => password.reveal().toString('utf8') };
-  const common = { tls: clientTls(material), timeout: seconds * 1000, retryAfter };
+  const token = pkcs11 && { ...pkcs11, pin: pkcs11.pin.reveal().toString('utf8') };
+  const common = { maxCalls, retryAfter, env, log: labeledLog(log, ca.label) };
+  const timeout = ca.est.timeout * 1000;
   const upstream = new EstUpstream({
-    ...common,
-    url,
+    client:
+      token === undefined || certificates === undefined
+        ? new HttpClient(url, clientTls(material))
+        : new TokenHttpClient({ ...common, url, certificates, trustAnchors, token }),
     password: credentials,
     forwardsCsrAttributes: csrattrs === 'upstream',
+    timeout,
+    retryAfter,
   });
-  return { upstream, maxCalls: max_calls, timeout: common.timeout };
+  return { upstream, maxCalls, timeout };
 }

@@ -111,14 +111,15 @@ export interface MadeUpstream {
  * it.
  */
 export const upstreamCa =
-  <M extends UpstreamMaterial>(makeUpstream: (material: M, retryAfter: number) => MadeUpstream) =>
-  (material: M, { retryAfter, log, store, now }: DriverContext, before?: Predecessor<M>): RemoteCa => {
+  <M extends UpstreamMaterial>(makeUpstream: (material: M, context: DriverContext) => MadeUpstream) =>
+  (material: M, context: DriverContext, before?: Predecessor<M>): RemoteCa => {
     if (before?.driver instanceof RemoteCa && isSameConfig(factsOf(material), factsOf(before.material)))
       return before.driver;
+    const { retryAfter, log, store, now } = context;
     const { table, upstreamAnchors: anchors, chain } = material;
     const { label } = table;
     return new RemoteCa({
-      ...makeUpstream(material, retryAfter),
+      ...makeUpstream(material, context),
       label,
       anchors,
       chain,

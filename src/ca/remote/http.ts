@@ -4,6 +4,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
+import type { SecureContext } from 'node:tls';
 import type { ServiceMaterial } from '../../config/material/material.ts';
 import { pemOf } from '../../pki/x509/certificate.ts';
 
@@ -14,6 +15,8 @@ export interface ClientTls {
   /** PEM: our certificate and its key. */
   readonly cert?: string;
   readonly key?: string;
+  /** In place of the three. */
+  readonly secureContext?: SecureContext;
 }
 
 /** TLS settings from a configuration section with trust anchors and a client certificate. */
@@ -65,7 +68,15 @@ interface HttpLimits {
   readonly maxConnections?: number;
 }
 
-export class HttpClient {
+export interface HttpCaller {
+  /** Before the first call. @throws Error that says why no call can be made */
+  start?(): Promise<void>;
+  /** @throws TransportError */
+  call(options: HttpCall): Promise<HttpAnswer>;
+  close(): void;
+}
+
+export class HttpClient implements HttpCaller {
   /** Without a path or a trailing slash. */
   readonly url: string;
   readonly #base: URL;

@@ -96,7 +96,12 @@ export class RemoteCa implements CaDriver {
   }
 
   async start(): Promise<void> {
-    const { upstream } = this.#options;
+    const { upstream, label } = this.#options;
+    try {
+      await upstream.start?.();
+    } catch (error) {
+      throw failed('CA_UNUSABLE', `ca "${label}": ${describe(error)}`);
+    }
     if (upstream.chain !== undefined) await this.#refreshChain();
     else await upstream.probe().catch((error: unknown) => this.#breaker.open(describe(error)));
   }

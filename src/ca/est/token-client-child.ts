@@ -1,0 +1,48 @@
+/** Child process that has the TLS connections to an EST server, because their key is in a PKCS#11 token. */
+import { createSecureContext } from 'node:tls';
+import { isObject, IsolatedError } from '../../process/protocol.ts';
+import { serve } from '../../process/serve.ts';
+import { HttpClient, TransportError, type HttpCall } from '../remote/http.ts';
+import type { TokenClientInit, TokenCallResult } from './token-client.ts';
+
+let client: HttpClient | undefined;
+
+/** The parent is the same program, so the payloads have these shapes. */
+const isInit = (payload: unknown): payload is TokenClientInit => isObject(payload) && 'engine' in payload;
+const isCall = (args: unknown): args is HttpCall => isObject(args) && 'method' in args;
+
+/** Opens the token: libp11 logs in once for each context, and a process can open one only. */
+function open({ url, engine, key, ca, cert }: TokenClientInit): HttpClient {
+  const tls = { ...(ca === undefined ? {} : { ca }), cert };
+  try {
+    const secureContext = createSecureContext({ ...tls, privateKeyEngine: engine, privateKeyIdentifier: key });
+    return new HttpClient(url, { secureContext });
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new IsolatedError('TOKEN_UNUSABLE', message, { permanent: /pin/i.test(message.replace('PKCS', '')) });
+  }
+}
+
+serve({
+  init(payload) {
+    if (!isInit(payload)) throw new IsolatedError('NOT_READY', 'not a start payload');
+    client = open(payload);
+  },
+  methods: {
+    async call(args): Promise<TokenCallResult> {
+      if (client === undefined || !isCall(args)) throw new IsolatedError('NOT_READY', 'called before init');
+      try {
+        const { status, headers, body } = await client.call({
+          ...args,
+          ...(args.body === undefined ? {} : { body: Buffer.from(args.body) }),
+        });
+        return { status, headers, body };
+      } catch (error) {
+        if (!(error instanceof TransportError)) throw error;
+        const { message, mayHaveArrived, cause } = error;
+        const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+        return { message, mayHaveArrived, tokenFailed: code.startsWith('ERR_OSSL_') };
+      }
+    },
+  },
+});

@@ -1,0 +1,119 @@
+/**
+ * HTTPS with a client key in a PKCS#11 token. TLS waits for the token in the thread that has the connection, so a child
+ * process makes the calls. A token that hangs costs this process only, which is killed and started again.
+ */
+import type { IncomingHttpHeaders } from 'node:http';
+import { describe, EstuaryError } from '../../errors.ts';
+import { pemOf, type Certificate } from '../../pki/x509/certificate.ts';
+import { IsolatedProcess } from '../../process/isolated-process.ts';
+import type { IsolatedLog } from '../../process/isolated-process.ts';
+import { isObject, siblingModule } from '../../process/protocol.ts';
+import { moduleEnvironment, type KeyReference } from '../pkcs11/wire.ts';
+import { TransportError, type HttpAnswer, type HttpCall, type HttpCaller } from '../remote/http.ts';
+
+interface TokenClientOptions {
+  readonly url: string;
+  readonly certificates: readonly Certificate[];
+  readonly trustAnchors: readonly Certificate[] | undefined;
+  readonly token: KeyReference & {
+    readonly module: string;
+    readonly engine: string;
+    readonly token_label: string;
+    readonly pin: string;
+  };
+  readonly maxCalls: number;
+  readonly retryAfter: number;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly log: IsolatedLog;
+}
+
+/** The child's start payload. */
+export interface TokenClientInit {
+  readonly url: string;
+  readonly engine: string;
+  /** RFC 7512, with the PIN. */
+  readonly key: string;
+  /** PEM. */
+  readonly ca: string | undefined;
+  readonly cert: string;
+}
+
+export type TokenCallResult =
+  | { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Uint8Array }
+  | { readonly message: string; readonly mayHaveArrived: boolean; readonly tokenFailed: boolean };
+
+/** Milliseconds that the child has to load the token's library, and to report a call that is over. */
+const START = 20_000;
+const GRACE = 1000;
+
+export class TokenHttpClient implements HttpCaller {
+  readonly #process: IsolatedProcess;
+
+  constructor({ url, certificates, trustAnchors, token, ...options }: TokenClientOptions) {
+    const { maxCalls, retryAfter, env, log } = options;
+    const init: TokenClientInit = {
+      url,
+      engine: token.engine,
+      key: keyUri(token),
+      ca: trustAnchors && pemOf(trustAnchors),
+      cert: pemOf(certificates),
+    };
+    this.#process = new IsolatedProcess({
+      module: siblingModule(import.meta.url, './token-client-child'),
+      code: 'PKCS11',
+      subject: 'The token of the client certificate',
+      env: { ...moduleEnvironment(env), PKCS11_MODULE_PATH: token.module },
+      init,
+      startTimeoutMs: START,
+      concurrency: maxCalls,
+      queueLimit: maxCalls,
+      retryAfter,
+      log,
+    });
+  }
+
+  /** @throws IsolatedError if the key cannot be used; EstuaryError if the module crashed or hung */
+  start(): Promise<void> {
+    return this.#process.start();
+  }
+
+  /** Process ID of the child, if running. */
+  get pid(): number | undefined {
+    return this.#process.pid;
+  }
+
+  async call(call: HttpCall): Promise<HttpAnswer> {
+    const result = await this.#result(call);
+    if ('status' in result) return { ...result, body: Buffer.from(result.body) };
+    // Its session is lost: only a new process logs in again.
+    if (result.tokenFailed) this.#process.restart(result.message);
+    throw new TransportError(result.message, result.mayHaveArrived);
+  }
+
+  async #result(call: HttpCall): Promise<TokenCallResult> {
+    try {
+      const deadlineMs = Math.max(0, call.deadline - Date.now()) + GRACE;
+      const result = await this.#process.call('call', call, { deadlineMs });
+      if (isResult(result)) return result;
+      throw new TypeError('not a result of a call');
+    } catch (error) {
+      // A process that is down, or has no turn, sent nothing.
+      const sentNothing = error instanceof EstuaryError && error.kind === 'unavailable';
+      throw new TransportError(describe(error), !sentNothing, error);
+    }
+  }
+
+  close(): void {
+    void this.#process.stop();
+  }
+}
+
+/** The child is the same program. */
+const isResult = (value: unknown): value is TokenCallResult =>
+  isObject(value) && ('mayHaveArrived' in value || ('status' in value && value['body'] instanceof Uint8Array));
+
+function keyUri({ token_label, key_label, key_id, pin }: TokenClientOptions['token']): string {
+  const key =
+    key_id === undefined ? `object=${encodeURIComponent(key_label ?? '')}` : `id=${key_id.replace(/../g, '%$&')}`;
+  return `pkcs11:token=${encodeURIComponent(token_label)};${key};type=private;pin-value=${encodeURIComponent(pin)}`;
+}
