@@ -1,6 +1,6 @@
 /** TLS of the EST and admin listeners: versions, suites, client certificates. */
 import { constants } from 'node:crypto';
-import type { SecureContextOptions, Server, TlsOptions } from 'node:tls';
+import { createSecureContext, type SecureContextOptions, type Server, type TlsOptions } from 'node:tls';
 import type { ClientTrust } from '../auth/mtls/client-trust.ts';
 import type { KeyPair } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
@@ -59,65 +59,83 @@ export interface TlsMaterial {
   readonly clientCas: readonly string[];
 }
 
-export interface TlsListener {
-  readonly name: 'est' | 'admin';
-  readonly mode: ClientAuthMode;
-  /** Milliseconds per handshake. */
-  readonly handshakeTimeout: number;
-  /** Source of the session ticket keys. */
-  readonly ticketSecret: TicketSecret;
+interface TlsConfig {
+  readonly server: Pick<Config['server'], 'handshake_timeout'>;
+  readonly tls: { readonly client_auth: { readonly mode: ClientAuthMode } };
+  readonly admin: { readonly tls: { readonly mode: ClientAuthMode } };
 }
 
-/**
- * The part that a reload replaces (`server.setSecureContext`, which needs the full set each time).
- *
- * The handshake decides only in mode `required`. In other modes a client with an invalid certificate may use another
- * method, so the request validates it; the handshake only names the CAs. Otherwise OpenSSL's error would stay in its
- * queue until the next read of the connection.
- */
-export function secureContext(material: TlsMaterial, listener: TlsListener): SecureContextOptions & TlsOptions {
-  const { clientCas } = material;
-  return {
-    cert: material.certificate,
-    key: material.privateKey,
-    minVersion: material.minVersion,
-    maxVersion: 'TLSv1.3',
-    ciphers: SUITES,
-    honorCipherOrder: true,
-    ecdhCurve: material.groups.join(':'),
-    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
-    // An anchor may be an intermediate.
-    allowPartialTrustChain: true,
-    // Without any, Node would use its public CAs.
-    ca: listener.mode === 'required' ? [...clientCas] : authorityNames(clientCas),
-    // Sessions are not shared between listeners, whose rules for client certificates differ.
-    sessionIdContext: `estuary ${listener.name}`,
-    ticketKeys: ticketKeys(material, listener),
-  };
-}
+/** The TLS settings of one listener. */
+export class TlsEnd {
+  readonly #name: 'est' | 'admin';
+  readonly #mode: ClientAuthMode;
+  readonly #ticketSecret: TicketSecret;
+  /** Fixed options for `https.createServer`. Nobody can connect before {@link present}. */
+  readonly options: TlsOptions;
 
-const ticketKeys = ({ clientCas }: Pick<TlsMaterial, 'clientCas'>, { name, ticketSecret }: TlsListener): Buffer =>
-  ticketSecret.keysOf(name, clientCas);
+  constructor(
+    name: 'est' | 'admin',
+    { server, tls, admin }: TlsConfig,
+    ticketSecret: TicketSecret,
+  ) {
+    this.#name = name;
+    this.#mode = name === 'est' ? tls.client_auth.mode : admin.tls.mode;
+    this.#ticketSecret = ticketSecret;
+    this.options = {
+      requestCert: this.#mode !== 'none',
+      rejectUnauthorized: this.#mode === 'required',
+      handshakeTimeout: server.handshake_timeout * 1000,
+      ALPNProtocols: ['http/1.1'],
+    };
+  }
 
-/** Fixed options for `https.createServer`. Nobody can connect before {@link present}. */
-export function handshakeOptions(listener: TlsListener): TlsOptions {
-  return {
-    requestCert: listener.mode !== 'none',
-    rejectUnauthorized: listener.mode === 'required',
-    handshakeTimeout: listener.handshakeTimeout,
-    ALPNProtocols: ['http/1.1'],
-  };
-}
+  /** @throws Error if TLS cannot use it */
+  check(material: TlsMaterial): void {
+    createSecureContext(this.secureContext(material));
+  }
 
-/** Puts certificates, key and anchors in force on a server; open connections stay. */
-export function present(server: Server, material: TlsMaterial, listener: TlsListener): void {
-  server.setSecureContext(secureContext(material, listener));
-  acceptPartialChains(server);
-}
+  /** Puts certificates, key and anchors in force on a server; open connections stay. */
+  present(server: Server, material: TlsMaterial): void {
+    server.setSecureContext(this.secureContext(material));
+    acceptPartialChains(server);
+  }
 
-/** Puts the current session ticket keys in force, with the same material. */
-export function renewTicketKeys(server: Server, material: TlsMaterial, listener: TlsListener): void {
-  server.setTicketKeys(ticketKeys(material, listener));
+  /** Call periodically: session ticket keys change with each period. */
+  renewTicketKeys(server: Server, material: TlsMaterial): void {
+    server.setTicketKeys(this.#ticketKeys(material));
+  }
+
+  /**
+   * The part that a reload replaces (`server.setSecureContext`, which needs the full set each time).
+   *
+   * The handshake decides only in mode `required`. In other modes a client with an invalid certificate may use another
+   * method, so the request validates it; the handshake only names the CAs. Otherwise OpenSSL's error would stay in its
+   * queue until the next read of the connection.
+   */
+  secureContext(material: TlsMaterial): SecureContextOptions & TlsOptions {
+    const { clientCas } = material;
+    return {
+      cert: material.certificate,
+      key: material.privateKey,
+      minVersion: material.minVersion,
+      maxVersion: 'TLSv1.3',
+      ciphers: SUITES,
+      honorCipherOrder: true,
+      ecdhCurve: material.groups.join(':'),
+      secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+      // An anchor may be an intermediate.
+      allowPartialTrustChain: true,
+      // Without any, Node would use its public CAs.
+      ca: this.#mode === 'required' ? [...clientCas] : authorityNames(clientCas),
+      // Sessions are not shared between listeners, whose rules for client certificates differ.
+      sessionIdContext: `estuary ${this.#name}`,
+      ticketKeys: this.#ticketKeys(material),
+    };
+  }
+
+  #ticketKeys({ clientCas }: TlsMaterial): Buffer {
+    return this.#ticketSecret.keysOf(this.#name, clientCas);
+  }
 }
 
 /**

@@ -40,9 +40,9 @@ import { createOperations, type OperationDependencies } from '../http/est/operat
 import type { ConnectionsOptions } from '../http/connections.ts';
 import { OpenRequests } from '../http/admission.ts';
 import { Balancers } from '../http/proxy-protocol.ts';
-import { requestRates } from '../http/rate-limits.ts';
-import { createPublication } from '../http/publication/create.ts';
+import { createPublication } from '../http/publication/listener.ts';
 import type { TicketSecret } from '../http/ticket-secret.ts';
+import { TlsEnd } from '../http/tls.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import { every } from '../process/turns.ts';
@@ -57,7 +57,7 @@ import type { Store } from '../store/store.ts';
 import { VERSION } from '../version.ts';
 import { bindAll, Listener, listenerContext } from './listener.ts';
 import { LiveCas } from './live-cas.ts';
-import { keySource, LiveSettings, TlsEnd, trustedBy } from './live-settings.ts';
+import { keySource, LiveSettings, trustedBy } from './live-settings.ts';
 import { type NodeClock, nodeName } from './nodes.ts';
 import type { Part } from './part.ts';
 import { watchExpiries } from './watch-ends.ts';
@@ -198,7 +198,8 @@ export async function assemble(config: Config, material: Material, foundation: F
   const est = new TlsEnd('est', config, foundation.ticketSecret);
   const operations = estOperations(config, { authenticator, enrollment, crls, cmcServer, live, store, now });
   const estApp = createEstListener({
-    ...estSettings(config),
+    config,
+    errors: { negotiate: config.gssapi.enabled, bearer: config.auth.jwt !== undefined },
     forwarding: forwarding(config, live),
     tls: est.options,
     router: cas,
@@ -242,7 +243,7 @@ export async function assemble(config: Config, material: Material, foundation: F
     admin.options,
   );
   const publication = createPublication(config, { router: cas, crls, store, log, metrics, now });
-  for (const { server } of [estApp, adminApp, ...(publication === undefined ? [] : [publication.app])])
+  for (const { server } of [estApp, adminApp, ...(publication === undefined ? [] : [publication])])
     requests.follow(server);
   liveCas.onChange(() => {
     crls.casChanged();
@@ -257,7 +258,7 @@ export async function assemble(config: Config, material: Material, foundation: F
     new Listener('admin', config.admin, adminApp, context),
     ...(publication === undefined
       ? []
-      : [new Listener('publication', { ...config.publication, reusePort }, publication.app, context)]),
+      : [new Listener('publication', { ...config.publication, reusePort }, publication, context)]),
   ];
 
   return {
@@ -427,19 +428,6 @@ function forwarding({ est, tls }: Config, live: LiveSettings): EstListenerOption
       if (certificates === undefined) throw unauthorized('CLIENT_CERTIFICATE_REQUIRED', 'client certificate required');
       await validatePresented(live.clientTrust, certificates, Date.now());
     },
-  };
-}
-
-function estSettings({ est, server, gssapi, auth, limits }: Config) {
-  return {
-    rates: requestRates(limits),
-    bodyLimit: server.body_limit,
-    headersTimeout: server.headers_timeout * 1000,
-    requestTimeout: server.request_timeout * 1000,
-    keepAliveTimeout: server.keep_alive_timeout * 1000,
-    errors: { negotiate: gssapi.enabled, bearer: auth.jwt !== undefined },
-    retryAfter: est.retry_after,
-    lineLength: est.base64_line_length,
   };
 }
 

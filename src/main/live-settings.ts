@@ -3,7 +3,6 @@
  * signers.
  */
 import type { Server } from 'node:https';
-import { createSecureContext, type TlsOptions } from 'node:tls';
 import type { AdminAuthSettings } from '../auth/admin-authenticator.ts';
 import type { SessionTimes } from '../auth/admin-sessions.ts';
 import { OidcSignIn } from '../auth/oidc/oidc-sign-in.ts';
@@ -17,52 +16,8 @@ import type { Config } from '../config/schema.ts';
 import { keyProtection, type KeyProtectionSettings } from '../enrollment/key-protection.ts';
 import type { ServerCertificate } from '../enrollment/server-certificate.ts';
 import { failed } from '../errors.ts';
-import type { TicketSecret } from '../http/ticket-secret.ts';
-import {
-  handshakeOptions,
-  present,
-  presented,
-  renewTicketKeys,
-  secureContext,
-  type TlsListener,
-  type TlsMaterial,
-  tlsMaterial,
-} from '../http/tls.ts';
+import { presented, type TlsEnd, type TlsMaterial, tlsMaterial } from '../http/tls.ts';
 import { type Certificate, parseCertificate, pemOf } from '../pki/x509/certificate.ts';
-
-/** The TLS settings of one listener. */
-export class TlsEnd {
-  readonly #listener: TlsListener;
-
-  constructor(name: TlsListener['name'], { server, tls, admin }: Config, ticketSecret: TicketSecret) {
-    this.#listener = {
-      name,
-      mode: name === 'est' ? tls.client_auth.mode : admin.tls.mode,
-      handshakeTimeout: server.handshake_timeout * 1000,
-      ticketSecret,
-    };
-  }
-
-  /** For creating the server. */
-  get options(): TlsOptions {
-    return handshakeOptions(this.#listener);
-  }
-
-  /** @throws Error if TLS cannot use it */
-  check(material: TlsMaterial): void {
-    createSecureContext(secureContext(material, this.#listener));
-  }
-
-  /** Puts it in force. */
-  present(server: Server, material: TlsMaterial): void {
-    present(server, material, this.#listener);
-  }
-
-  /** Call periodically: session ticket keys change with each period. */
-  renewTicketKeys(server: Server, material: TlsMaterial): void {
-    renewTicketKeys(server, material, this.#listener);
-  }
-}
 
 interface LiveState {
   readonly configuration: Config;

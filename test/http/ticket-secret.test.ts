@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:https';
 import { connect, type TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { TICKET_PERIOD, TicketSecret } from '../../src/http/ticket-secret.ts';
-import { handshakeOptions, present, renewTicketKeys, type TlsListener, type TlsMaterial } from '../../src/http/tls.ts';
+import { TlsEnd, type TlsMaterial } from '../../src/http/tls.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { dns, makeCa, makeClient, subjectAltName, type Issuer } from '../support/certificates.ts';
 import { pkcs8Pem } from '../support/keys.ts';
@@ -72,16 +72,14 @@ describe.each(['TLSv1.2', 'TLSv1.3'] as const)('sessions, %s', (version) => {
     groups: ['P-256'],
     clientCas: anchors.map(pem),
   });
-  const listenerWith = (ticketSecret: TicketSecret): TlsListener => ({
-    name: 'est',
-    mode: 'required',
-    handshakeTimeout: 5000,
-    ticketSecret,
-  });
+  const listenerWith = (ticketSecret: TicketSecret): TlsEnd => {
+    const tls = { client_auth: { mode: 'required' }, mode: 'required' } as const;
+    return new TlsEnd('est', { server: { handshake_timeout: 5 }, tls, admin: { tls } }, ticketSecret);
+  };
 
-  async function start(listener: TlsListener): Promise<void> {
-    server = createServer(handshakeOptions(listener), (_request, response) => response.end());
-    present(server, material(root), listener);
+  async function start(listener: TlsEnd): Promise<void> {
+    server = createServer(listener.options, (_request, response) => response.end());
+    listener.present(server, material(root));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   }
 
@@ -108,18 +106,14 @@ describe.each(['TLSv1.2', 'TLSv1.3'] as const)('sessions, %s', (version) => {
 
   test.each([
     ['nothing', () => undefined, true],
-    ['a reload that leaves the anchors', (listener: TlsListener) => present(server, material(root), listener), true],
-    [
-      'a reload with another anchor',
-      (listener: TlsListener) => present(server, material(root, other), listener),
-      false,
-    ],
-    ['a look at the keys', (listener: TlsListener) => renewTicketKeys(server, material(root), listener), true],
+    ['a reload that leaves the anchors', (listener: TlsEnd) => listener.present(server, material(root)), true],
+    ['a reload with another anchor', (listener: TlsEnd) => listener.present(server, material(root, other)), false],
+    ['a look at the keys', (listener: TlsEnd) => listener.renewTicketKeys(server, material(root)), true],
     [
       'a new period',
-      (listener: TlsListener) => {
+      (listener: TlsEnd) => {
         now += TICKET_PERIOD;
-        renewTicketKeys(server, material(root), listener);
+        listener.renewTicketKeys(server, material(root));
       },
       false,
     ],

@@ -8,7 +8,7 @@ import { answerBrokenRequests } from '../../src/http/broken-requests.ts';
 import { Exchanges } from '../../src/http/exchange.ts';
 import { Connections } from '../../src/http/connections.ts';
 import { TicketSecret } from '../../src/http/ticket-secret.ts';
-import { handshakeOptions, present, type ClientAuthMode } from '../../src/http/tls.ts';
+import { TlsEnd, type ClientAuthMode } from '../../src/http/tls.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { dns, makeCa, makeClient, subjectAltName, type Issuer } from '../support/certificates.ts';
 import { pkcs8Pem } from '../support/keys.ts';
@@ -41,11 +41,12 @@ async function listening(mode: ClientAuthMode, answer?: (socket: TLSSocket) => s
     groups: ['X25519', 'P-256'],
     clientCas: [pem(issuing), pem(root)],
   } as const;
-  const end = { name: 'est', mode, handshakeTimeout: 5000, ticketSecret: TicketSecret.random() } as const;
-  running = createServer(handshakeOptions(end), ({ socket }, response) => {
+  const config = { server: { handshake_timeout: 5 }, tls: { client_auth: { mode } }, admin: { tls: { mode } } };
+  const end = new TlsEnd('est', config, TicketSecret.random());
+  running = createServer(end.options, ({ socket }, response) => {
     response.end(socket instanceof TLSSocket ? (answer?.(socket) ?? '') : '');
   });
-  present(running, material, end);
+  end.present(running, material);
   const keptLog = { info: (fields: object) => log.push({ ...fields }), warn: () => undefined };
   const limits = { total: 10, perAddress: 10 };
   new Connections({ listener: 'est', server: running, limits, log: keptLog }).open();

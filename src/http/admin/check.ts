@@ -98,7 +98,10 @@ async function readSender(as: Static<typeof As>, store: Pick<LimitedStore, 'getD
   const { client_id, principal, certificate, device } = as;
   if (Object.keys(as).length !== 1)
     throw badRequest('FIELD_INVALID', 'as must have one of client_id, principal, certificate and device');
-  if (principal !== undefined) return { kind: 'principal', principal: readPrincipal(principal) };
+  if (principal !== undefined) {
+    const read = () => parsePrincipal(principal);
+    return { kind: 'principal', principal: readable('as.principal', 'a Kerberos principal with its realm', read) };
+  }
   if (certificate !== undefined) return readCertificates(certificate);
   if (device !== undefined) {
     const id = readName('as.device', device);
@@ -113,35 +116,24 @@ function readName(field: string, name: string): string {
   return name;
 }
 
-function readPrincipal(principal: string) {
+/** @throws EstuaryError 400 that names the field and its form */
+function readable<T>(field: string, form: string, read: () => T): T {
   try {
-    return parsePrincipal(principal);
+    return read();
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
-    throw badRequest('FIELD_INVALID', `as.principal must be a Kerberos principal with its realm: ${error.message}`);
+    throw badRequest('FIELD_INVALID', `${field} must be ${form}: ${error.message}`);
   }
 }
 
 function readCertificates(pem: string): AssumedSender {
   const [first, ...further] = blocksOf('as.certificate', pem).filter(({ label }) => label === 'CERTIFICATE');
   if (first === undefined) throw badRequest('FIELD_INVALID', 'as.certificate must be a certificate in PEM');
-  try {
-    parseCertificate(first.der);
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error;
-    throw badRequest('FIELD_INVALID', `as.certificate must be a certificate in PEM: ${error.message}`);
-  }
+  readable('as.certificate', 'a certificate in PEM', () => parseCertificate(first.der));
   return { kind: 'certificate', der: first.der, further: further.map(({ der }) => der) };
 }
 
-function blocksOf(field: string, pem: string) {
-  try {
-    return parsePem(pem);
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error;
-    throw badRequest('FIELD_INVALID', `${field} must be PEM: ${error.message}`);
-  }
-}
+const blocksOf = (field: string, pem: string) => readable(field, 'PEM', () => parsePem(pem));
 
 function checkAnswer({ verdict, code, message, subject, sans, notAfter }: Verdict): Static<typeof Answer> {
   return {

@@ -70,11 +70,7 @@ export function registerHistory(app: AdminApp, deps: AdminDependencies): void {
   });
 }
 
-interface Question {
-  readonly device?: string | undefined;
-  readonly requester?: string | undefined;
-  readonly request_id?: string | undefined;
-}
+type Question = { readonly [K in 'device' | 'requester' | 'request_id']?: string | undefined };
 
 function find({ device, requester, request_id }: Question, store: LimitedStore, now: number): Promise<Found> {
   const asked = [device, requester, request_id].filter((one) => one !== undefined);
@@ -86,22 +82,26 @@ function find({ device, requester, request_id }: Question, store: LimitedStore, 
 async function ofDevice(id: string, store: LimitedStore, now: number): Promise<Found> {
   const row = await store.getDevice(id);
   if (row !== undefined) return store.deviceHistory(row, SHOWN);
-  const [certificates, tokens, requests] = await Promise.all([
-    store.listCertificates({ ...NEWEST, device: id }, now),
-    store.listOtps({ ...NEWEST, client_id: id }, now),
-    store.listRequests({ ...NEWEST, device: id }),
-  ]);
-  return { certificates: certificates.items, tokens: tokens.items, requests: requests.items, events: [] };
+  return { ...(await listed({ device: id }, id, store, now)), events: [] };
 }
 
 async function ofRequester(requester: string, store: LimitedStore, now: number): Promise<Found> {
-  const [certificates, tokens, requests, events] = await Promise.all([
-    store.listCertificates({ ...NEWEST, requester }, now),
-    store.listOtps({ ...NEWEST, client_id: requester }, now),
-    store.listRequests({ ...NEWEST, requester }),
-    eventsOf(requester, store),
+  const [lists, events] = await Promise.all([listed({ requester }, requester, store, now), eventsOf(requester, store)]);
+  return { ...lists, events };
+}
+
+async function listed(
+  whose: { readonly device: string } | { readonly requester: string },
+  client_id: string,
+  store: LimitedStore,
+  now: number,
+): Promise<Omit<Found, 'events'>> {
+  const [certificates, tokens, requests] = await Promise.all([
+    store.listCertificates({ ...NEWEST, ...whose }, now),
+    store.listOtps({ ...NEWEST, client_id }, now),
+    store.listRequests({ ...NEWEST, ...whose }),
   ]);
-  return { certificates: certificates.items, tokens: tokens.items, requests: requests.items, events };
+  return { certificates: certificates.items, tokens: tokens.items, requests: requests.items };
 }
 
 async function eventsOf(requester: string, store: LimitedStore): Promise<readonly AuditRecord[]> {

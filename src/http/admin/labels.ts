@@ -59,33 +59,8 @@ export function findLabel(request: FastifyRequest, { all }: Pick<CaRouter, 'all'
 export const rolesFor = (admin: AdminIdentity, record: { readonly ca?: string; readonly label?: string }) =>
   rolesAt(admin, labelOf(record));
 
-/** The calls that routes with the rule `records` make. What is not here takes no notice of labels. */
-export type LimitedStore = Pick<
-  Store,
-  | 'audit'
-  | 'changeDevice'
-  | 'changeOtp'
-  | 'countCertificatesByEnd'
-  | 'countEvents'
-  | 'countWaiting'
-  | 'decideRequest'
-  | 'deleteDevice'
-  | 'deviceHistory'
-  | 'findCertificateByRequest'
-  | 'getCertificates'
-  | 'getDevice'
-  | 'getOtp'
-  | 'getRequest'
-  | 'listAudit'
-  | 'listCertificates'
-  | 'listDeviceAttributes'
-  | 'listDevices'
-  | 'listOtps'
-  | 'listRequests'
-  | 'putDevices'
-  | 'revokeCertificate'
-  | 'revokeOtp'
->;
+/** The calls that routes with the rule `records` make. */
+export type LimitedStore = Pick<Store, keyof ReturnType<typeof limitedStore>>;
 
 /** Dependencies whose store shows and changes only what a call may touch. */
 export function limited<Dependencies extends { readonly store: Store }>(
@@ -97,7 +72,7 @@ export function limited<Dependencies extends { readonly store: Store }>(
 }
 
 /** Records of other labels do not exist there. Changes by an id follow a read of it. */
-function limitedStore(store: Store, labels: readonly string[]): LimitedStore {
+function limitedStore(store: Store, labels: readonly string[]) {
   const isOwn = (row: Parameters<typeof labelOf>[0]): boolean => labels.includes(labelOf(row) ?? '');
   const own = <Row extends Parameters<typeof labelOf>[0]>(row: Row | undefined): Row | undefined =>
     row !== undefined && isOwn(row) ? row : undefined;
@@ -136,5 +111,5 @@ function limitedStore(store: Store, labels: readonly string[]): LimitedStore {
     putDevices: (entries, mode) => store.putDevices(entries, mode, labels),
     revokeCertificate: (...call) => store.revokeCertificate(...call),
     revokeOtp: (...call) => store.revokeOtp(...call),
-  };
+  } satisfies Partial<Store>;
 }

@@ -2,7 +2,7 @@
  * The admin listener's Fastify instance: authentication first, uniform errors. Each resource has a file in this folder.
  */
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { ServerOptions } from 'node:https';
 import { accessEvent, isChanging } from './access.ts';
 import { registerAudit } from './audit.ts';
@@ -54,43 +54,25 @@ import { registerRequests } from './requests.ts';
 import { validatorCompiler } from './validation.ts';
 import { EstuaryError, describe, errorWith, notFound } from '../../errors.ts';
 import { runForRequest } from '../../request-context.ts';
-import { limitRequests } from '../admission.ts';
-import { requestRates } from '../rate-limits.ts';
 import { answerBrokenRequests, type Refusal } from '../broken-requests.ts';
 import { Exchanges, exchangeOf, REQUEST_ID_HEADER } from '../exchange.ts';
 import { requestAddress } from '../address.ts';
-import { applyHttpRules, checkHead, expectsContinue } from '../request-head.ts';
-import { boundAnswers, checkingInterval } from '../time-limits.ts';
+import { connectionOptions, limitListener, requestOptions } from '../listener.ts';
+import { checkHead, expectsContinue } from '../request-head.ts';
 
 /** @param tls the TLS options of the listener; plain HTTP without them, for `inject` in tests only */
 export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): AdminApp {
-  const { server } = deps.settings;
+  const { settings } = deps;
   const app: AdminApp = fastify({
-    https:
-      tls === undefined
-        ? null
-        : {
-            ...tls,
-            // Node's own response to a missing Host has no body.
-            requireHostHeader: false,
-            connectionsCheckingInterval: checkingInterval(server.headers_timeout * 1000),
-          },
+    https: tls === undefined ? null : { ...tls, ...connectionOptions(settings) },
     logger: false,
-    bodyLimit: server.body_limit,
-    requestTimeout: server.request_timeout * 1000,
-    keepAliveTimeout: server.keep_alive_timeout * 1000,
-    forceCloseConnections: 'idle',
-    // A request in progress is still answered while the process stops.
-    return503OnClosing: false,
+    bodyLimit: settings.server.body_limit,
+    ...requestOptions(settings),
     routerOptions: { maxParamLength: 1024 },
-    genReqId: (raw: IncomingMessage) => exchangeOf(raw).requestId,
     frameworkErrors: (error, _request, reply) => void sendError(reply, error),
   });
-  app.server.headersTimeout = server.headers_timeout * 1000;
-  boundAnswers(app.server, server.request_timeout * 1000);
   const exchanges = followRequests(app, deps);
-  limitRequests(app.server, requestRates(deps.settings.limits), refuseEarly);
-  applyHttpRules(app.server, deps.settings.est.retry_after, refuseEarly);
+  limitListener(app.server, settings, refuseEarly);
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
   registerJsonParser(app);

@@ -94,17 +94,8 @@ const CRLS_ONLY = 'application/pkcs7-mime; smime-type=crls-only';
  * is signed. 501 for a CA that publishes its CRLs itself.
  */
 export function crls({ currentCrl }: CrlsDependencies): EstOperation {
-  /** Bodies by list, then by line length: a list is requested more often than signed, and may be large. */
-  const bodies = new WeakMap<Buffer, Map<number | undefined, string>>();
-
-  function bodyOf(list: Buffer, lineLength: number | undefined): string {
-    const known = bodies.get(list) ?? new Map<number | undefined, string>();
-    bodies.set(list, known);
-    const body = known.get(lineLength) ?? encodeBody(crlsOnly([list]), lineLength);
-    known.set(lineLength, body);
-    return body;
-  }
-
+  // A list is requested more often than signed, and may be large.
+  const ready = new ReadyBodies();
   return {
     name: 'crls',
     method: 'GET',
@@ -113,7 +104,10 @@ export function crls({ currentCrl }: CrlsDependencies): EstOperation {
     checkOffered: (ca) => void signerOf(ca),
     handle: async ({ ca, lineLength }) => {
       const { der } = await currentCrl(ca.issuer, signerOf(ca));
-      return derAnswer(CRLS_ONLY, bodyOf(der, lineLength));
+      return derAnswer(
+        CRLS_ONLY,
+        ready.of(der, lineLength, () => crlsOnly([der])),
+      );
     },
   };
 }

@@ -108,17 +108,12 @@ export interface ServerKeyGenDependencies extends EnrollmentDependencies {
   readonly serverKeyGen: boolean;
 }
 
-/** `POST serverkeygen` (RFC 7030 §4.4): a certificate and its server-generated private key. */
-export function serverkeygen(dependencies: ServerKeyGenDependencies): EstOperation {
-  return enrollment('serverkeygen', { enabled: dependencies.serverKeyGen, challenges: true }, dependencies);
-}
-
-/** `POST simpleenroll` (RFC 7030 §4.2.1). */
-export function simpleenroll(dependencies: EnrollmentDependencies): EstOperation {
-  return enrollment('simpleenroll', { enabled: true, challenges: true }, dependencies);
-}
-
-/** `POST simplereenroll` (RFC 7030 §4.2.2): renews or rekeys the certificate that the client authenticates with. */
-export function simplereenroll(dependencies: EnrollmentDependencies): EstOperation {
-  return enrollment('simplereenroll', { enabled: true, challenges: false }, dependencies);
-}
+/**
+ * `POST simpleenroll` (RFC 7030 §4.2.1), `simplereenroll` (§4.2.2: renews or rekeys the certificate that the client
+ * authenticates with), and `serverkeygen` (§4.4: a certificate and its server-generated private key).
+ */
+export const enrollments = (dependencies: ServerKeyGenDependencies): readonly EstOperation[] => [
+  enrollment('simpleenroll', { enabled: true, challenges: true }, dependencies),
+  enrollment('simplereenroll', { enabled: true, challenges: false }, dependencies),
+  enrollment('serverkeygen', { enabled: dependencies.serverKeyGen, challenges: true }, dependencies),
+];

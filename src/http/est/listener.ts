@@ -6,6 +6,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { channelBinding } from '../../auth/channel-binding.ts';
 import type { PresentedCredentials } from '../../auth/identity.ts';
 import type { CaRouter } from '../../ca/router.ts';
+import type { Config } from '../../config/schema.ts';
 import { countsAt } from '../../config/rules/names.ts';
 import { EstuaryError, badRequest, errorWith, unauthorized } from '../../errors.ts';
 import { lineLengthFor } from './codec.ts';
@@ -25,25 +26,18 @@ import {
 import { answerBrokenRequests } from '../broken-requests.ts';
 import { presentedCredentials } from '../credentials.ts';
 import { forwardedOf, readForwarded, type Forwarding } from '../forwarded-client.ts';
-import { ActiveRequests, limitRequests } from '../admission.ts';
-import type { RequestRates } from '../rate-limits.ts';
+import { ActiveRequests } from '../admission.ts';
 import { Exchanges, exchangeOf, type Exchange, type RequestCounts } from '../exchange.ts';
 import { runForRequest } from '../../request-context.ts';
-import { applyHttpRules, checkHead, expectsContinue } from '../request-head.ts';
-import { boundAnswers, checkingInterval } from '../time-limits.ts';
+import { connectionOptions, limitListener, requestOptions } from '../listener.ts';
+import { checkHead, expectsContinue } from '../request-head.ts';
 
 export interface EstListenerOptions {
   readonly tls: TlsOptions;
   readonly router: CaRouter;
   readonly operations: ReadonlyMap<OperationName, EstOperation>;
   readonly log: Logger;
-  /** Bytes. */
-  readonly bodyLimit: number;
-  /** Milliseconds until the head, and until the whole request, must have arrived. */
-  readonly headersTimeout: number;
-  readonly requestTimeout: number;
-  /** Milliseconds to keep an idle connection. */
-  readonly keepAliveTimeout: number;
+  readonly config: Pick<Config, 'server' | 'limits' | 'est'>;
   readonly errors: ErrorPolicy;
   /** undefined: ignores the headers of RFC 9440. */
   readonly forwarding:
@@ -52,40 +46,24 @@ export interface EstListenerOptions {
         readonly check: (presented: PresentedCredentials) => Promise<void>;
       })
     | undefined;
-  /** Default Retry-After of a 503. */
-  readonly retryAfter: number;
-  /** `est.base64_line_length`. */
-  readonly lineLength: number | undefined;
   readonly metrics: RequestCounts;
-  readonly rates: RequestRates;
 }
 
 type EstListener = FastifyInstance<Server>;
-
-/** A SPNEGO token may need tens of KiB in one header; Node's default is 16 KiB for all headers. */
-const MAX_HEADER_BYTES = 96 * 1024;
 
 const nothingPresented = ({ authorization, peerCertificate }: PresentedCredentials): boolean =>
   authorization === undefined && peerCertificate === undefined;
 
 export function createEstListener(options: EstListenerOptions): EstListener {
+  const { body_limit: bodyLimit } = options.config.server;
   const activeRequests = new ActiveRequests();
   const routes = new WeakMap<FastifyRequest, EstRoute>();
   const app = fastify({
-    https: {
-      ...options.tls,
-      maxHeaderSize: MAX_HEADER_BYTES,
-      // Node's own response to a missing Host has no text; resolveRoute adds one.
-      requireHostHeader: false,
-      connectionsCheckingInterval: checkingInterval(options.headersTimeout),
-    },
-    bodyLimit: options.bodyLimit,
-    requestTimeout: options.requestTimeout,
-    keepAliveTimeout: options.keepAliveTimeout,
-    forceCloseConnections: 'idle',
-    return503OnClosing: false,
+    // A SPNEGO token may need tens of KiB in one header; Node's default is 16 KiB for all headers.
+    https: { ...options.tls, ...connectionOptions(options.config), maxHeaderSize: 96 * 1024 },
+    bodyLimit,
+    ...requestOptions(options.config),
     exposeHeadRoutes: false,
-    genReqId: (raw: IncomingMessage) => exchangeOf(raw).requestId,
     // A path that Fastify cannot decode never reaches a route.
     frameworkErrors: (error, _request, reply) => {
       reply.hijack();
@@ -93,11 +71,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
       writeError(reply.raw, mapped, options.errors);
     },
   });
-  app.server.headersTimeout = options.headersTimeout;
-  const refuse = (response: ServerResponse, error: EstuaryError): void => writeError(response, error, options.errors);
-  limitRequests(app.server, options.rates, refuse);
-  applyHttpRules(app.server, options.retryAfter, refuse);
-  boundAnswers(app.server, options.requestTimeout);
+  limitListener(app.server, options.config, (response, error) => writeError(response, error, options.errors));
   const { metrics } = options;
   const lines = options.log;
   answerBrokenRequests(app.server, new Exchanges(app.server, { listener: 'est', lines, metrics }));
@@ -115,7 +89,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
       checkHead(request.raw);
       forwardedOf(request.raw);
       const route = resolveRoute(options.router, options.operations, request.method, request.raw.url ?? '');
-      checkBodyHead(route.operation, request.headers, options.bodyLimit);
+      checkBodyHead(route.operation, request.headers, bodyLimit);
       routes.set(request, route);
       continueIfExpected(request, reply, route.operation);
       Object.assign(exchangeOf(request.raw), { operation: route.operation.name, ca: route.ca.label });
@@ -152,7 +126,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
           // Node ends its side as soon as the client has ended its own.
           isGone: () => socket.destroyed || socket.writableEnded,
           body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
-          lineLength: lineLengthFor(request.headers['user-agent'], options.lineLength),
+          lineLength: lineLengthFor(request.headers['user-agent'], options.config.est.base64_line_length),
         });
       }),
     );
@@ -168,7 +142,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
   app.setNotFoundHandler(handle);
 
   app.setErrorHandler((error, request, reply) => {
-    const mapped = mapFrameworkError(error, options.bodyLimit);
+    const mapped = mapFrameworkError(error, bodyLimit);
     const exchange = exchangeOf(request.raw);
     if (exchange.operation === undefined) exchange.url = request.url;
     reply.hijack();

@@ -3,7 +3,7 @@ import { cacerts, crls, type CrlsDependencies, csrattrs, type CsrAttrsDependenci
 import { fullcmc, type FullCmcDependencies } from './fullcmc.ts';
 import type { EstOperation, OperationName } from './operation.ts';
 import { renewalInfo, type RenewalInfoDependencies } from './renewal-info.ts';
-import { serverkeygen, type ServerKeyGenDependencies, simpleenroll, simplereenroll } from './enrollment.ts';
+import { enrollments, type ServerKeyGenDependencies } from './enrollment.ts';
 
 export type OperationDependencies = ServerKeyGenDependencies &
   CsrAttrsDependencies &
@@ -17,9 +17,7 @@ export function createOperations(dependencies: OperationDependencies): ReadonlyM
     csrattrs(dependencies),
     crls(dependencies),
     renewalInfo(dependencies),
-    simpleenroll(dependencies),
-    simplereenroll(dependencies),
-    serverkeygen(dependencies),
+    ...enrollments(dependencies),
     fullcmc(dependencies),
   ];
   return new Map(operations.map((operation) => [operation.name, operation]));

@@ -1,6 +1,6 @@
 /** The publication listener: plain HTTP for relying parties. All content is public and signed. */
 import { createHash } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { StatusSigner } from '../../ca/driver.ts';
 import type { Ca, CaRouter } from '../../ca/router.ts';
@@ -8,29 +8,25 @@ import { EstuaryError, describe, errorWith, notFound } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { runForRequest } from '../../request-context.ts';
 import type { CrlPublisher } from '../../publication/crl-publisher.ts';
-import type { OcspAnswer, OcspResponder } from '../../publication/ocsp-responder.ts';
-import { limitRequests } from '../admission.ts';
-import type { RequestRates } from '../rate-limits.ts';
+import { type OcspAnswer, OcspResponder } from '../../publication/ocsp-responder.ts';
+import type { Config } from '../../config/schema.ts';
+import type { CertificateStore } from '../../store/certificate-store.ts';
 import { answerBrokenRequests } from '../broken-requests.ts';
 import { Exchanges, exchangeOf, REQUEST_ID_HEADER, type RequestCounts } from '../exchange.ts';
-import { applyHttpRules, checkHead } from '../request-head.ts';
-import { boundAnswers, checkingInterval } from '../time-limits.ts';
+import { connectionOptions, limitListener, type ListenerConfig, requestOptions } from '../listener.ts';
+import { checkHead } from '../request-head.ts';
 
-interface PublicationListenerOptions {
-  readonly router: Pick<CaRouter, 'find'>;
-  readonly crls: Pick<CrlPublisher, 'current' | 'maxAge'>;
-  readonly ocsp: Pick<OcspResponder, 'answer'>;
+interface PublicationContext {
+  readonly router: CaRouter;
+  readonly crls: CrlPublisher;
+  readonly store: CertificateStore;
   readonly log: Logger;
   readonly metrics: RequestCounts;
-  readonly rates: RequestRates;
-  /** Default Retry-After of a 503. */
-  readonly retryAfter: number;
-  /** Milliseconds. */
-  readonly headersTimeout: number;
-  readonly requestTimeout: number;
-  readonly keepAliveTimeout: number;
   readonly now: () => number;
 }
+
+/** Maximum validity of an OCSP response in seconds: relying parties may cache it that long. */
+const MAX_OCSP_VALIDITY = 300;
 
 export type PublicationListener = FastifyInstance;
 
@@ -39,28 +35,30 @@ const MAX_BODY = 16 * 1024;
 /** Seconds to cache a CA certificate: it changes only with the CA's key. */
 const CA_CERTIFICATE_AGE = 3600;
 
-export function createPublicationListener(options: PublicationListenerOptions): PublicationListener {
+/** undefined if disabled. The caller listens, which starts the signing of CRLs, and closes. */
+export function createPublication(
+  { publication, ...config }: ListenerConfig & Pick<Config, 'publication'>,
+  { store, ...context }: PublicationContext,
+): PublicationListener | undefined {
+  if (!publication.enabled) return undefined;
+  const { router, log, now } = context;
+  for (const ca of router.issuers)
+    // A remote CA may still be unknown.
+    if (ca.driver.statusSigner !== undefined && ca.certificate.keyUsage?.includes('cRLSign') === false)
+      log.warn(
+        { ca: ca.label },
+        'the CA certificate may not sign CRLs (keyUsage without cRLSign): relying parties reject its CRL',
+      );
   const app = fastify({
-    http: {
-      // Node's own response to a missing Host has no text.
-      requireHostHeader: false,
-      connectionsCheckingInterval: checkingInterval(options.headersTimeout),
-    },
+    http: connectionOptions(config),
     logger: false,
     bodyLimit: MAX_BODY,
-    requestTimeout: options.requestTimeout,
-    keepAliveTimeout: options.keepAliveTimeout,
-    forceCloseConnections: 'idle',
-    return503OnClosing: false,
+    ...requestOptions(config),
     routerOptions: { maxParamLength: 1024 },
-    genReqId: (raw: IncomingMessage) => exchangeOf(raw).requestId,
     frameworkErrors: (error, _request, reply) => void sendError(reply, error),
   });
-  app.server.headersTimeout = options.headersTimeout;
-  limitRequests(app.server, options.rates, refuseEarly);
-  applyHttpRules(app.server, options.retryAfter, refuseEarly);
-  boundAnswers(app.server, options.requestTimeout);
-  followRequests(app, options);
+  limitListener(app.server, config, refuseEarly);
+  followRequests(app, context);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/ocsp-request', { parseAs: 'buffer' }, (_request, body, done) =>
     done(null, body),
@@ -69,18 +67,19 @@ export function createPublicationListener(options: PublicationListenerOptions): 
     const { statusCode } = sendError(reply, error);
     if (statusCode < 500) return;
     const fields = { request_id: request.id, route: request.routeOptions.url, detail: describe(error) };
-    options.log.error(fields, 'publication request failed');
+    log.error(fields, 'publication request failed');
   });
   app.setNotFoundHandler((_request, reply) => {
     sendError(reply, notFound('NOT_FOUND', 'Nothing is served at this path.'));
   });
-  registerFiles(app, options);
-  registerOcsp(app, options);
+  const validity = Math.min(publication.crl_interval, MAX_OCSP_VALIDITY);
+  registerFiles(app, context);
+  registerOcsp(app, { ...context, ocsp: new OcspResponder({ store, validity, log, now }) });
   return app;
 }
 
 /** Assigns IDs and log entries to all requests, also those that Node's parser rejects. */
-function followRequests(app: PublicationListener, { log, metrics }: PublicationListenerOptions): void {
+function followRequests(app: PublicationListener, { log, metrics }: Pick<PublicationContext, 'log' | 'metrics'>): void {
   const exchanges = new Exchanges(app.server, { listener: 'publication', lines: log, metrics });
   answerBrokenRequests(app.server, exchanges);
   app.addHook('onRequest', (request, reply, done) => {
@@ -114,7 +113,9 @@ function refuseEarly(response: ServerResponse, { status, code, message, retryAft
 
 const PLAIN_TEXT = 'text/plain; charset=utf-8';
 
-function registerFiles(app: PublicationListener, { router, crls, now }: PublicationListenerOptions): void {
+type Sources = Omit<PublicationContext, 'store'>;
+
+function registerFiles(app: PublicationListener, { router, crls, now }: Sources): void {
   app.get<{ Params: { file: string } }>('/crl/:file', async (request, reply) => {
     const { ca, signer } = signing(router, request, withoutSuffix(request.params.file, '.crl'));
     const crl = await crls.current(ca, signer);
@@ -140,7 +141,10 @@ function registerFiles(app: PublicationListener, { router, crls, now }: Publicat
   refuseOthers(app, ['/crl/:file', '/ca/:file'], ['POST', 'PUT', 'PATCH', 'DELETE'], 'GET, HEAD');
 }
 
-function registerOcsp(app: PublicationListener, { router, ocsp, now }: PublicationListenerOptions): void {
+function registerOcsp(
+  app: PublicationListener,
+  { router, ocsp, now }: Sources & { readonly ocsp: OcspResponder },
+): void {
   app.post<{ Params: { label: string } }>('/ocsp/:label', async (request, reply) => {
     const { ca, signer } = signing(router, request, request.params.label);
     if (!Buffer.isBuffer(request.body)) throw wrongMediaType();

@@ -17,37 +17,37 @@ export interface Kind {
   readonly fields: readonly Field[];
 }
 
-const STATES: Readonly<Record<string, Color>> = {
-  active: 'green',
-  valid: 'green',
-  issued: 'green',
-  approved: 'green',
-  ok: 'green',
-  success: 'green',
-  issue: 'green',
-  pending: 'yellow',
-  expired: 'yellow',
-  degraded: 'yellow',
-
-  queue: 'yellow',
-  revoked: 'red',
-  rejected: 'red',
-  failed: 'red',
-  failing: 'red',
-  down: 'red',
-  failure: 'red',
-  refuse: 'red',
+const STATES: Readonly<Record<Color, readonly string[]>> = {
+  green: ['active', 'valid', 'issued', 'approved', 'ok', 'success', 'issue'],
+  yellow: ['pending', 'expired', 'degraded', 'queue'],
+  red: ['revoked', 'rejected', 'failed', 'failing', 'down', 'failure', 'refuse'],
 };
+const COLORS = new Map(Object.entries(STATES).flatMap(([color, states]) => states.map((one) => [one, color as Color])));
 
 /** Highlights a state. */
-export const colorOf = (text: string): Color | undefined => (Object.hasOwn(STATES, text) ? STATES[text] : undefined);
+export const colorOf = (text: string): Color | undefined => COLORS.get(text);
 
-const field = (name: string, head = name.replaceAll('_', ' ').toUpperCase()): Field => ({
-  head,
+const STATE_FIELDS = ['status', 'health', 'state', 'outcome'];
+/** Fields of any length, which nobody copies from a table. */
+const LONG_FIELDS = [
+  ...['subject', 'sans', 'client_id', 'requester', 'match', 'attributes', 'note', 'destination', 'detail'],
+];
+const HEADS = new Map([
+  ['sans', 'NAMES'],
+  ['key_type', 'KEY'],
+]);
+
+const plain = (name: string): Field => ({
+  head: name.replaceAll('_', ' ').toUpperCase(),
   of: (record) => cell(record[name]),
 });
-const shrinking = (name: string, head?: string): Field => ({ ...field(name, head), shrinks: true });
-const state = (name: string): Field => ({ ...field(name), color: colorOf });
+
+const field = (name: string): Field => ({
+  ...plain(name),
+  head: HEADS.get(name) ?? plain(name).head,
+  ...(LONG_FIELDS.includes(name) ? { shrinks: true } : {}),
+  ...(STATE_FIELDS.includes(name) ? { color: colorOf } : {}),
+});
 
 /** Formats a value for people; times in UTC, to the second. */
 export function cell(value: unknown): string {
@@ -63,118 +63,56 @@ export function cell(value: unknown): string {
   return typeof value === 'number' ? String(value) : JSON.stringify(value);
 }
 
-const has =
-  (name: string) =>
-  (record: JsonRecord): boolean =>
-    name in record;
+/** @param mark the field that only these records have @param key the field that identifies one */
+const kind = (mark: string, key: string, fields: readonly (string | Field)[]): Kind => ({
+  fits: (record) => mark in record,
+  key: (record) => textAt(record, key),
+  fields: fields.map((one) => (typeof one === 'string' ? field(one) : one)),
+});
 
-export const OTPS: Kind = {
-  fits: has('max_uses'),
-  key: (record) => textAt(record, 'id'),
-  fields: [
-    field('id'),
-    shrinking('client_id'),
-    field('ca'),
-    state('status'),
-    { head: 'USES', of: (record) => `${cell(record['uses'])}/${cell(record['max_uses'])}` },
-    field('expires_at', 'EXPIRES'),
-  ],
-};
+export const OTPS = kind('max_uses', 'id', [
+  ...['id', 'client_id', 'ca', 'status'],
+  { head: 'USES', of: (record) => `${cell(record['uses'])}/${cell(record['max_uses'])}` },
+  { ...field('expires_at'), head: 'EXPIRES' },
+]);
 
 export const CERTIFICATES: Kind = {
-  fits: has('fingerprint_sha256'),
+  ...kind('fingerprint_sha256', 'serial', ['serial', 'ca', 'status', 'not_after', 'subject', 'sans', 'requester']),
   key: (record) => `${textAt(record, 'ca')} ${textAt(record, 'serial')}`,
-  fields: [
-    field('serial'),
-    field('ca'),
-    state('status'),
-    field('not_after'),
-    shrinking('subject'),
-    shrinking('sans', 'NAMES'),
-    shrinking('requester'),
-  ],
 };
 
-export const REQUESTS: Kind = {
-  fits: has('operation'),
-  key: (record) => textAt(record, 'id'),
-  fields: [
-    field('id'),
-    field('ca'),
-    state('status'),
-    field('created_at', 'CREATED'),
-    shrinking('subject'),
-    shrinking('sans', 'NAMES'),
-    field('key_type', 'KEY'),
-    shrinking('requester'),
-  ],
-};
+export const REQUESTS = kind('operation', 'id', [
+  ...['id', 'ca', 'status'],
+  { ...field('created_at'), head: 'CREATED' },
+  ...['subject', 'sans', 'key_type', 'requester'],
+]);
 
-export const DEVICES: Kind = {
-  fits: has('attributes'),
-  key: (record) => textAt(record, 'id'),
-  fields: [
-    field('id'),
-    field('ca'),
-    { ...field('enabled'), color: (text) => (text === 'yes' ? 'green' : 'red') },
-    field('not_after'),
-    shrinking('match'),
-    shrinking('attributes'),
-    shrinking('note'),
-  ],
-};
+export const DEVICES = kind('attributes', 'id', [
+  ...['id', 'ca'],
+  { ...field('enabled'), color: (text) => (text === 'yes' ? 'green' : 'red') },
+  ...['not_after', 'match', 'attributes', 'note'],
+]);
 
-export const CAS: Kind = {
-  fits: has('driver'),
-  key: (record) => textAt(record, 'label'),
-  fields: [
-    field('label'),
-    field('default'),
-    field('driver'),
-    state('health'),
-    field('days_left'),
-    field('not_after'),
-    shrinking('subject'),
-  ],
-};
+const CA_FIELDS = ['label', 'default', 'driver', 'health', 'days_left', 'not_after', 'subject'];
+export const CAS = kind('driver', 'label', CA_FIELDS);
 
-export const LOCKOUTS: Kind = {
-  fits: has('locked_until'),
-  key: (record) => textAt(record, 'key'),
-  fields: [field('key'), field('scope'), field('failures'), field('locked_until')],
-};
+export const LOCKOUTS = kind('locked_until', 'key', ['key', 'scope', 'failures', 'locked_until']);
 
-export const RECEIVERS: Kind = {
-  fits: has('destination'),
-  key: (record) => textAt(record, 'name'),
-  fields: [field('name'), field('kind'), state('state'), field('failures'), field('behind'), shrinking('destination')],
-};
+const RECEIVER_FIELDS = ['name', 'kind', 'state', 'failures', 'behind', 'destination'];
+export const RECEIVERS = kind('destination', 'name', RECEIVER_FIELDS);
 
-export const RENEWALS: Kind = {
-  fits: has('starts_at'),
-  key: (record) => textAt(record, 'id'),
-  fields: [field('id'), field('starts_at'), field('by'), field('reason'), field('created_by')],
-};
+export const RENEWALS = kind('starts_at', 'id', ['id', 'starts_at', 'by', 'reason', 'created_by']);
 
-export const AUDIT: Kind = {
-  fits: has('prev_hash'),
-  key: (record) => textAt(record, 'seq'),
-  fields: [
-    field('seq'),
-    field('time'),
-    field('type'),
-    state('outcome'),
-    shrinking('subject'),
-    field('ca'),
-    shrinking('detail'),
-  ],
-};
+export const AUDIT = kind('prev_hash', 'seq', ['seq', 'time', 'type', 'outcome', 'subject', 'ca', 'detail']);
 
 /** A record type for unknown records: one column per field. */
 export const kindOf = (records: readonly JsonRecord[]): Kind => ({
   fits: () => true,
   key: (record) => JSON.stringify(record),
-  fields: [...new Set(records.flatMap((record) => Object.keys(record)))].map((name) => shrinking(name)),
+  fields: [...new Set(records.flatMap((record) => Object.keys(record)))].map((name) => ({
+    ...plain(name),
+    shrinks: true,
+  })),
 });
 
 /** Types of nested lists, by the list's name. */

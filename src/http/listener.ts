@@ -1,0 +1,46 @@
+/** What every listener does alike: time limits, rate limits, HTTP rules. */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Config } from '../config/schema.ts';
+import type { EstuaryError } from '../errors.ts';
+import { limitRequests } from './admission.ts';
+import { exchangeOf } from './exchange.ts';
+import { requestRates } from './rate-limits.ts';
+import { applyHttpRules } from './request-head.ts';
+import { boundAnswers, checkingInterval } from './time-limits.ts';
+
+type Timeouts = 'headers_timeout' | 'request_timeout' | 'keep_alive_timeout';
+
+export interface ListenerConfig {
+  readonly server: Pick<Config['server'], Timeouts>;
+  readonly limits: Config['limits'];
+  readonly est: Pick<Config['est'], 'retry_after'>;
+}
+
+/** Options of Node's server. */
+export const connectionOptions = ({ server }: Pick<ListenerConfig, 'server'>) => ({
+  // Node's own response to a missing Host has no body.
+  requireHostHeader: false,
+  connectionsCheckingInterval: checkingInterval(server.headers_timeout * 1000),
+});
+
+/** Options of Fastify. */
+export const requestOptions = ({ server }: Pick<ListenerConfig, 'server'>) => ({
+  requestTimeout: server.request_timeout * 1000,
+  keepAliveTimeout: server.keep_alive_timeout * 1000,
+  forceCloseConnections: 'idle' as const,
+  // A request in progress is still answered while the process stops.
+  return503OnClosing: false,
+  genReqId: (raw: IncomingMessage) => exchangeOf(raw).requestId,
+});
+
+/** Call it after the server's other `request` listeners exist. @param refuse responds in the listener's form */
+export function limitListener(
+  server: Server,
+  { server: { headers_timeout, request_timeout }, limits, est }: ListenerConfig,
+  refuse: (response: ServerResponse, error: EstuaryError) => void,
+): void {
+  server.headersTimeout = headers_timeout * 1000;
+  limitRequests(server, requestRates(limits), refuse);
+  applyHttpRules(server, est.retry_after, refuse);
+  boundAnswers(server, request_timeout * 1000);
+}
