@@ -5,7 +5,6 @@ import { parsePrincipal } from '../../auth/gssapi/principal.ts';
 import type { AssumedSender, DryRunRequest, Verdict } from '../../enrollment/dry-run.ts';
 import { badRequest, conflict, EstuaryError } from '../../errors.ts';
 import { parsePem } from '../../pki/der/pem.ts';
-import { InputError } from '../../pki/input-error.ts';
 import type { CsrContent } from '../../pki/pkcs10/csr-content.ts';
 import { parseCsrWithoutProof } from '../../pki/pkcs10/csr.ts';
 import { parseCertificate } from '../../pki/x509/certificate.ts';
@@ -13,7 +12,7 @@ import { stateOf } from '../../store/request-state.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { findLabel, limited, type LimitedStore } from './labels.ts';
 import { route } from './route.ts';
-import { formatOptionalTimestamp, nullable, oneOf, strictObject, Timestamp } from './schemas.ts';
+import { formatOptionalTimestamp, nullable, readable, oneOf, strictObject, Timestamp } from './schemas.ts';
 
 const text = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 65_536, description }));
 
@@ -114,16 +113,6 @@ function readName(field: string, name: string): string {
   if (name.length > 255 || name.trim() === '' || /\p{Cc}/u.test(name))
     throw badRequest('FIELD_INVALID', `${field} must be 1 to 255 characters, not blank and without control characters`);
   return name;
-}
-
-/** @throws EstuaryError 400 that names the field and its form */
-function readable<T>(field: string, form: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error;
-    throw badRequest('FIELD_INVALID', `${field} must be ${form}: ${error.message}`);
-  }
 }
 
 function readCertificates(pem: string): AssumedSender {

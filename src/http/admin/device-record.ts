@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { badRequest } from '../../errors.ts';
-import { InputError } from '../../pki/input-error.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { foldedName } from '../../pki/x509/name-matching.ts';
 import { parseDistinguishedName, type Name } from '../../pki/x509/name.ts';
@@ -17,6 +16,7 @@ import {
   formatOptionalTimestamp,
   formatTimestamp,
   nullable,
+  readable,
   parseTimestamp,
   strictObject,
   Timestamp,
@@ -222,14 +222,9 @@ function issuerKey(text: string, issuers: readonly Certificate[]): string {
 }
 
 function readName(text: string): Name {
-  try {
-    const name = parseDistinguishedName(text);
-    if (name.rdns.length > 0) return name;
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error;
-    throw badRequest('FIELD_INVALID', `match.issuer must be an RFC 4514 name: ${error.message}`);
-  }
-  throw badRequest('FIELD_INVALID', 'match.issuer must not be empty');
+  const name = readable('match.issuer', 'an RFC 4514 name', () => parseDistinguishedName(text));
+  if (name.rdns.length === 0) throw badRequest('FIELD_INVALID', 'match.issuer must not be empty');
+  return name;
 }
 
 /** Accepts OpenSSL's form (upper case, colons). */

@@ -1,6 +1,7 @@
 /** Building blocks of the route schemas, which both validate requests and generate GET /admin/openapi.json. */
 import { type TProperties, type TSchema, Type } from '@fastify/type-provider-typebox';
 import { badRequest } from '../../errors.ts';
+import { InputError } from '../../pki/input-error.ts';
 import { readTimestamp } from '../../timestamp.ts';
 
 /** An object that rejects unknown fields. A title becomes its name in the OpenAPI description. */
@@ -102,3 +103,13 @@ export function parseTimestamp(field: string, text: string): number {
 
 export const parseOptionalTimestamp = (field: string, text: string | undefined): number | undefined =>
   text === undefined ? undefined : parseTimestamp(field, text);
+
+/** @throws EstuaryError 400 that names the field and its form */
+export function readable<T>(field: string, form: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    throw badRequest('FIELD_INVALID', `${field} must be ${form}: ${error.message}`);
+  }
+}

@@ -12,13 +12,11 @@ import { type CommandContext, EXIT } from './command.ts';
 import { showGrowth } from './growth.ts';
 import { progress } from './progress.ts';
 
-interface BackupValues {
-  readonly config: string;
-  readonly to: string;
-}
-
 /** @throws ConfigError; EstuaryError if there is no store, or the folder is not empty */
-export async function runBackup({ config: file, to }: BackupValues, context: CommandContext): Promise<number> {
+export async function runBackup(
+  { config: file, to }: { readonly config: string; readonly to: string },
+  context: CommandContext,
+): Promise<number> {
   const { config } = await loadConfigOnly(file, context.env);
   requireFile(config.store.driver);
   const folder = resolve(to);
@@ -57,13 +55,11 @@ function notInIt(file: string, { audit, otp, ca }: Config): string[] {
   ];
 }
 
-interface RestoreValues {
-  readonly config: string;
-  readonly from: string;
-}
-
 /** @throws ConfigError; EstuaryError such as `STORE_IN_USE`; nothing has changed then */
-export async function runRestore({ config: file, from }: RestoreValues, context: CommandContext): Promise<number> {
+export async function runRestore(
+  { config: file, from }: { readonly config: string; readonly from: string },
+  context: CommandContext,
+): Promise<number> {
   const { config } = await loadConfigOnly(file, context.env);
   requireFile(config.store.driver);
   const { store, audit, otp, ca } = config;

@@ -100,22 +100,24 @@ function writeProblem(folder: string, files: readonly string[]): string | undefi
   }
 }
 
-interface DoctorValues {
-  readonly config: string;
-  readonly json: boolean;
-}
+type Status = 'ok' | 'warning' | 'failed';
 
 interface Finding {
   readonly check: string;
-  readonly status: 'ok' | 'warning' | 'failed';
+  readonly status: Status;
   readonly detail: string;
 }
+
+const finding = (check: string, status: Status, detail: string): Finding => ({ check, status, detail });
 
 const DAY = 86_400_000;
 const NEAR_END = 30;
 
 /** Exit code 0: nothing failed; 1: something failed; 2: invalid configuration. */
-export async function run({ config: file, json }: DoctorValues, context: CommandContext): Promise<number> {
+export async function run(
+  { config: file, json }: { readonly config: string; readonly json: boolean },
+  context: CommandContext,
+): Promise<number> {
   const findings: Finding[] = [];
   let refused = false;
   try {
@@ -123,7 +125,7 @@ export async function run({ config: file, json }: DoctorValues, context: Command
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     refused = true;
-    for (const detail of error.message.split('\n')) findings.push({ check: 'configuration', status: 'failed', detail });
+    for (const line of error.message.split('\n')) findings.push(finding('configuration', 'failed', line));
   }
   const failed = findings.some(({ status }) => status === 'failed');
   if (json) context.out(`${JSON.stringify({ ok: !failed, findings }, null, 2)}\n`);
@@ -135,16 +137,8 @@ export async function run({ config: file, json }: DoctorValues, context: Command
 async function examine(loaded: LoadedService, now: number): Promise<Finding[]> {
   const { config, warnings } = loaded;
   return [
-    {
-      check: 'configuration',
-      status: 'ok',
-      detail: 'valid; its tokens and Kerberos credentials work',
-    },
-    ...warnings.map(({ key, message }): Finding => ({
-      check: 'configuration',
-      status: 'warning',
-      detail: `${key}: ${message}`,
-    })),
+    finding('configuration', 'ok', 'valid; its tokens and Kerberos credentials work'),
+    ...warnings.map(({ key, message }) => finding('configuration', 'warning', `${key}: ${message}`)),
     ...ends(loaded, now),
     ...(await cas(loaded, now)),
     ...(await providers(loaded)),
@@ -160,9 +154,9 @@ async function sharedStore({ config, material }: LoadedService): Promise<Finding
   try {
     const server = postgresServer(config, material);
     const verdict = await verifyNodes({ server, node: nodeName(config), auditFile: config.audit.file });
-    return [{ check: 'store', status: 'ok', detail: 'the PostgreSQL database answers' }, findingOf(verdict)];
+    return [finding('store', 'ok', 'the PostgreSQL database answers'), findingOf(verdict)];
   } catch (error) {
-    return [{ check: 'store', status: 'failed', detail: detailOf(error) }];
+    return [finding('store', 'failed', detailOf(error))];
   }
 }
 
@@ -173,7 +167,7 @@ function ends({ material }: LoadedService, now: number): Finding[] {
   return certificateExpiries(material).map(({ use, subject, notAfter }) => {
     const days = Math.floor((notAfter - now) / DAY);
     const status = days < 0 ? 'failed' : days < NEAR_END ? 'warning' : 'ok';
-    return { check: 'certificate', status, detail: `${use} ${subject}: expires ${new Date(notAfter).toISOString()}` };
+    return finding('certificate', status, `${use} ${subject}: expires ${new Date(notAfter).toISOString()}`);
   });
 }
 
@@ -197,9 +191,9 @@ async function cas({ config, material }: LoadedService, now: number): Promise<Fi
       await ca.driver.start?.();
       const { health, detail = 'usable' } = await healthOf(ca, now);
       const status = health === 'ok' ? 'ok' : health === 'degraded' ? 'warning' : 'failed';
-      findings.push({ check: 'ca', status, detail: `${ca.label}: ${detail}` });
+      findings.push(finding('ca', status, `${ca.label}: ${detail}`));
     } catch (error) {
-      findings.push({ check: 'ca', status: 'failed', detail: `${ca.label}: ${describe(error)}` });
+      findings.push(finding('ca', 'failed', `${ca.label}: ${describe(error)}`));
     } finally {
       await ca.driver.close?.();
     }
@@ -232,52 +226,40 @@ async function providers({ config, material }: LoadedService): Promise<Finding[]
       oidc.issuer,
       new OidcSignIn({ ...oidc, ca: trustedBy(material.openidProvider) }).begin(),
     );
-  return answers.map(([check, where, problem]) => ({
-    check,
-    status: problem === undefined ? 'ok' : 'failed',
-    detail: `${where}: ${problem ?? 'usable'}`,
-  }));
+  return answers.map(([check, where, problem]) =>
+    finding(check, problem === undefined ? 'ok' : 'failed', `${where}: ${problem ?? 'usable'}`),
+  );
 }
 
 /** Checks the database, the clock and the CRLs. */
 function store(path: string, now: number): Finding[] {
-  if (!existsSync(path)) return [{ check: 'store', status: 'warning', detail: `${path}: does not exist yet` }];
+  if (!existsSync(path)) return [finding('store', 'warning', `${path}: does not exist yet`)];
   const findings: Finding[] = [];
   for (const one of [path, dirname(path)])
     if ((statSync(one).mode & 0o077) !== 0)
-      findings.push({
-        check: 'permissions',
-        status: 'failed',
-        detail: `${one} is accessible to other users. Run chmod go-rwx.`,
-      });
+      findings.push(finding('permissions', 'failed', `${one} is accessible to other users. Run chmod go-rwx.`));
   let db: Database.Database | undefined;
   try {
     db = openReadOnly(path);
     const found: unknown = db.pragma('quick_check', { simple: true });
-    findings.push({ check: 'store', status: found === 'ok' ? 'ok' : 'failed', detail: `${path}: ${String(found)}` });
+    findings.push(finding('store', found === 'ok' ? 'ok' : 'failed', `${path}: ${String(found)}`));
     const newest =
       db.prepare<[], { time: number }>('SELECT time FROM audit ORDER BY seq DESC LIMIT 1').get()?.time ?? 0;
     findings.push(
       newest > now + 60_000
-        ? {
-            check: 'clock',
-            status: 'failed',
-            detail: `behind the newest audit record, of ${new Date(newest).toISOString()}`,
-          }
-        : { check: 'clock', status: 'ok', detail: new Date(now).toISOString() },
+        ? finding('clock', 'failed', `behind the newest audit record, of ${new Date(newest).toISOString()}`)
+        : finding('clock', 'ok', new Date(now).toISOString()),
     );
     const lists = db.prepare<[], { ca: string; next_update: number }>(
       'SELECT ca, next_update FROM crl WHERE next_update IS NOT NULL',
     );
-    for (const { ca, next_update } of lists.all())
-      findings.push({
-        check: 'crl',
-        status: next_update < now ? 'warning' : 'ok',
-        detail: `${ca}: next update ${new Date(next_update).toISOString()}`,
-      });
+    for (const { ca, next_update: next } of lists.all())
+      findings.push(
+        finding('crl', next < now ? 'warning' : 'ok', `${ca}: next update ${new Date(next).toISOString()}`),
+      );
   } catch (error) {
     if (!(error instanceof Database.SqliteError)) throw error;
-    findings.push({ check: 'store', status: 'failed', detail: `${path}: ${error.message}` });
+    findings.push(finding('store', 'failed', `${path}: ${error.message}`));
   } finally {
     db?.close();
   }
@@ -285,11 +267,11 @@ function store(path: string, now: number): Finding[] {
 }
 
 async function audit(storePath: string, auditFile: string): Promise<Finding> {
-  if (!existsSync(storePath)) return { check: 'audit', status: 'warning', detail: 'no records yet' };
+  if (!existsSync(storePath)) return finding('audit', 'warning', 'no records yet');
   return findingOf(await verifyAudit({ storePath, auditFile }));
 }
 
 const findingOf = (verdict: AuditVerdict): Finding =>
   verdict.ok
-    ? { check: 'audit', status: 'ok', detail: `intact: ${verdict.records} records` }
-    : { check: 'audit', status: 'failed', detail: verdict.problem };
+    ? finding('audit', 'ok', `intact: ${verdict.records} records`)
+    : finding('audit', 'failed', verdict.problem);

@@ -30,11 +30,16 @@ export function helpOfCommand(program: string, { name, summary, about, options }
 /** Required options and arguments, and whether there are more. */
 function usage(options: Options): string {
   const entries = Object.entries(options);
-  const needed = entries.flatMap(([name, option]) => {
-    if (option.kind === 'argument') return [` ${name.toUpperCase()}`];
-    return option.kind === 'value' && option.required ? [` --${name} ${option.placeholder}`] : [];
+  const needed = neededOf(options);
+  return [...needed.map((one) => ` ${one}`), needed.length < entries.length ? ' [options]' : ''].join('');
+}
+
+/** Required options and arguments. */
+function neededOf(options: Options): string[] {
+  return Object.entries(options).flatMap(([name, option]) => {
+    if (option.kind === 'argument') return [name.toUpperCase()];
+    return option.kind === 'value' && option.required ? [`--${name} ${option.placeholder}`] : [];
   });
-  return needed.join('') + (needed.length < entries.length ? ' [options]' : '');
 }
 
 function columns(rows: readonly (readonly [string, string])[]): string {
@@ -128,12 +133,8 @@ function section(
 ): string[] {
   const entries = Object.entries(options);
   const own = entries.filter(([option, { about: what }]) => !shared.has(`${option} ${what}`));
-  const needed = entries.flatMap(([option, one]) => {
-    if (one.kind === 'argument') return [option.toUpperCase()];
-    return one.kind === 'value' && one.required ? [`--${option} ${one.placeholder}`] : [];
-  });
   return [
-    `.SS ${macro([program, name, ...needed].join(' '))}`,
+    `.SS ${macro([program, name, ...neededOf(options)].join(' '))}`,
     text(summary),
     ...(about === undefined || about === '' ? [] : [text(about)]),
     ...own.flatMap(([option, one]) => item(option, one)),
