@@ -73,11 +73,7 @@ export class TlsEnd {
   /** Fixed options for `https.createServer`. Nobody can connect before {@link present}. */
   readonly options: TlsOptions;
 
-  constructor(
-    name: 'est' | 'admin',
-    { server, tls, admin }: TlsConfig,
-    ticketSecret: TicketSecret,
-  ) {
+  constructor(name: 'est' | 'admin', { server, tls, admin }: TlsConfig, ticketSecret: TicketSecret) {
     this.#name = name;
     this.#mode = name === 'est' ? tls.client_auth.mode : admin.tls.mode;
     this.#ticketSecret = ticketSecret;
