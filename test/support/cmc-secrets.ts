@@ -38,14 +38,19 @@ const derive = promisify(pbkdf2);
  * @param password as for verifyAuthenticatedData
  * @returns DER ContentInfo
  */
-export async function buildAuthenticatedData(contentType: string, content: Buffer, password: Buffer): Promise<Buffer> {
+export async function buildAuthenticatedData(
+  contentType: string,
+  content: Buffer,
+  password: Buffer,
+  iterations = ITERATIONS,
+): Promise<Buffer> {
   const [salt, iv, key] = [randomBytes(SALT_LENGTH), randomBytes(BLOCK_LENGTH), randomBytes(32)];
-  const kek = await derive(password, salt, ITERATIONS, 32, 'sha256');
+  const kek = await derive(password, salt, iterations, 32, 'sha256');
   const hmac = sequence(oid(HMAC_OIDS.sha256), NULL);
   const recipient = tlv(
     contextConstructed(3),
     integer(0),
-    tlv(contextConstructed(0), oid(OID.pbkdf2), sequence(octetString(salt), integer(ITERATIONS), hmac)),
+    tlv(contextConstructed(0), oid(OID.pbkdf2), sequence(octetString(salt), integer(iterations), hmac)),
     sequence(oid(OID.pwriKek), sequence(oid(OID.aes256CBC), octetString(iv))),
     octetString(wrapPasswordKey(kek, iv, key)),
   );
