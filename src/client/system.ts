@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
+import { PKCS11_ENGINES } from '../pki/pkcs11-engine.ts';
 import { ClientError } from './client-error.ts';
 
 export interface Lock {
@@ -108,12 +109,7 @@ export const LINUX: System = {
   ...POSIX,
   // In the abstract namespace, which leaves no file.
   lockFolder: (folder, purpose = 'step') => listenAt(`\0${lockName(folder, purpose)}`, folder),
-  engines: [
-    '/usr/lib/x86_64-linux-gnu/engines-3/pkcs11.so',
-    '/usr/lib/aarch64-linux-gnu/engines-3/pkcs11.so',
-    '/usr/lib64/engines-3/pkcs11.so',
-    '/usr/lib/engines-3/pkcs11.so',
-  ],
+  engines: PKCS11_ENGINES,
 };
 
 const noOwner = (name: string): never => {

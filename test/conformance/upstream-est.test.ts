@@ -1,8 +1,11 @@
-/** `driver = "est"`: the built server enrolls as a registration authority at another built server, whose keys are in an HSM, and at libest's. */
+/**
+ * `driver = "est"`: the built server enrolls as a registration authority at another built server, whose keys are in an
+ * HSM, and at libest's. Its own key is in a file or in the HSM.
+ */
 import { X509Certificate } from 'node:crypto';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parse, type TomlTable } from 'smol-toml';
+import { parse, stringify, type TomlTable } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runAny } from '../support/command.ts';
 import { makeKey } from '../support/csr.ts';
@@ -14,7 +17,7 @@ import { call } from '../support/https.ts';
 import { openssl, temporaryFolder } from '../support/openssl.ts';
 import { requires } from '../support/requires.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
-import { softHsm } from '../support/softhsm.ts';
+import { PIN, softHsm, SOFTHSM_MODULE } from '../support/softhsm.ts';
 import { killed } from '../support/spawned.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { latestAudit, enrollAt, startFront, x509 } from '../support/upstream.ts';
@@ -23,8 +26,13 @@ let upstream: Estuary;
 let front: Estuary;
 let relay: TcpRelay;
 const key = makeKey();
+const raKey = makeKey();
+const base = { driver: 'est', upstream_trust_anchors: 'upstream-roots.pem', profile: {} };
+const pkcs11 = { module: SOFTHSM_MODULE, token_label: 'ra token', pin_env: 'TEST_RA_PIN', key_label: 'ra' };
 
 const folder = temporaryFolder();
+const hsm = requires('softhsm') ? softHsm(folder.path) : undefined;
+const hasTokenTls = hsm !== undefined && requires('tokenTls');
 const libests: Awaited<ReturnType<typeof startLibest>>[] = [];
 
 beforeAll(async () => {
@@ -36,18 +44,20 @@ beforeAll(async () => {
       section(config, 'est')['retry_after'] = 1;
     },
   };
-  const hsm = requires('softhsm') ? softHsm(folder.path) : undefined;
   hsm?.addToken('est');
+  hsm?.addToken('ra token');
   upstream = await Estuary.start(hsm === undefined ? options : withKeysInHsm(options, hsm));
   if (hasLibest()) libests.push(await startLibest(upstream.dir), await startLibest(upstream.dir, ['-m', '1']));
   relay = await TcpRelay.start(upstream.server.port('est'));
-  const ra = await upstream.enrolled(makeKey(), 'front-ra');
+  const ra = await upstream.enrolled(raKey, 'front-ra');
   const { token } = await upstream.otp({ client_id: 'front', max_uses: 100 });
   front = await startFront({
+    env: { ...hsm?.env, TEST_RA_PIN: PIN, WRONG_PIN: '0000' },
     anchors: join(upstream.dir, 'ca/root.pem'),
     ca: (dir) => {
       writeFileSync(join(dir, 'ra.pem'), ra.cert);
       writeFileSync(join(dir, 'ra.key'), ra.key, { mode: 0o600 });
+      hsm?.importKey('ra token', join(dir, 'ra.key'), 'ra', '01');
       const est = {
         url: `https://localhost:${relay.port}/.well-known/est/devices`,
         tls_trust_anchors: 'upstream-roots.pem',
@@ -61,7 +71,6 @@ beforeAll(async () => {
     configure: (config, dir) => {
       section(config, 'est')['retry_after'] = 1;
       writeFileSync(join(dir, 'upstream.password'), token, { mode: 0o600 });
-      const base = { driver: 'est', upstream_trust_anchors: 'upstream-roots.pem', profile: {} };
       const url = (label: string): string =>
         `https://localhost:${upstream.server.port('est')}/.well-known/est/${label}`;
       const tls = { tls_trust_anchors: 'upstream-roots.pem' };
@@ -79,6 +88,9 @@ beforeAll(async () => {
           label: 'password',
           est: { ...tls, url: url('devices'), username: 'front', password_file: 'upstream.password' },
         },
+        ...(hasTokenTls
+          ? [{ ...base, label: 'token', est: { ...tls, url: url('devices'), client_certificate: 'ra.pem', pkcs11 } }]
+          : []),
         ...libests.map(({ port }, index) => ({
           ...base,
           label: `libest-${index}`,
@@ -174,6 +186,50 @@ describe('an EST server upstream', () => {
     ]);
     const answer = await front.enroll(csr.toString('base64'), { path: 'edge/serverkeygen', password: token });
     expect(answer.status).toBe(200);
+  });
+});
+
+describe.skipIf(!hasTokenTls)('a key in a PKCS #11 token', () => {
+  /** The configuration with another table of the label, for `--check`. */
+  function checked(change: TomlTable): ReturnType<typeof runAny> {
+    const config = parse(readFileSync(join(front.dir, 'est.toml'), 'utf8'));
+    const cas = Array.isArray(config['ca']) ? config['ca'] : [];
+    const est = section(caSection(config, cas.length - 1 - libests.length), 'est');
+    config['ca'] = [...cas.slice(0, 2), { ...base, label: 'token', est: { ...est, ...change } }];
+    const file = join(front.dir, 'token.toml');
+    writeFileSync(file, stringify(config));
+    return runAny(NODE, [SERVER, '--config', file, '--check'], { env: front.env });
+  }
+
+  test('authenticates this server upstream, and a reload takes its new certificate', async () => {
+    expect((await enrollAt(front, key, 'token-1', { path: 'token/simpleenroll' })).status).toBe(200);
+    const { cert } = await upstream.enrolled(raKey, 'next-ra');
+    writeFileSync(join(front.dir, 'ra.pem'), cert);
+    expect((await front.admin('POST', '/admin/reload')).status).toBe(200);
+    expect((await enrollAt(front, key, 'token-2', { path: 'token/simpleenroll' })).status).toBe(200);
+    expect(JSON.stringify(await latestAudit(upstream, 'certificate.issued'))).toContain('next-ra');
+    expect(front.server.output()).not.toContain(PIN);
+  });
+
+  test.each([
+    ['a wrong PIN', { pin_env: 'WRONG_PIN' }, 'pkcs11.pin: the token refuses it'],
+    ['a missing key', { key_label: 'nobody' }, 'pkcs11.token_label: there is no such token, or it has no such private'],
+    ['a missing token', { token_label: 'gone' }, 'pkcs11.token_label: there is no such token'],
+    ['no PKCS#11 library', { module: 'ra.pem' }, 'pkcs11.module: cannot be used'],
+    ['no engine', { engine: 'ra.pem' }, 'pkcs11.engine: cannot be used'],
+  ])('--check refuses %s', async (_, change, message) => {
+    const { code, output } = await checked({ pkcs11: { ...pkcs11, ...change } });
+    expect(output).toContain(`ca[token].est.${message}`);
+    expect(code).toBe(2);
+    expect(output).not.toContain(PIN);
+  });
+
+  test("--check refuses another key's certificate, and accepts the right one", async () => {
+    const { code, output } = await checked({ client_certificate: 'ca/issuing.pem' });
+    expect(output).toContain('ca[token].est.client_certificate: does not belong to the private key in the token');
+    expect(code).toBe(2);
+    const { module, token_label, pin_env } = pkcs11;
+    expect((await checked({ pkcs11: { module, token_label, pin_env, key_id: '01' } })).code).toBe(0);
   });
 });
 
@@ -281,7 +337,7 @@ describe('a lost response', () => {
         tls: { ca: front.root },
         headers: { Authorization: `Bearer ${front.adminToken}` },
       }),
-      runAny(NODE, doctor),
+      runAny(NODE, doctor, { env: front.env }),
     ]);
     expect(ready.json).toMatchObject({ message: 'not ready: ca:edge' });
     expect(metrics.text).toMatch(/^estuary_dependency_up\{[^}]*dependency="est"[^}]*ca="edge"[^}]*\} 0$/m);

@@ -1,8 +1,13 @@
 /** `driver = "est"`: a CA behind another EST server. */
+import { existsSync } from 'node:fs';
 import { finding, type Finding } from '../../config/findings.ts';
 import { choice, optional, path, secret, type Static, table, text } from '../../config/keys.ts';
 import type { Certificates } from '../../config/material/material.ts';
-import type { DriverDefinition } from '../definition.ts';
+import type { Problem } from '../../config/problem.ts';
+import { describe } from '../../errors.ts';
+import { PKCS11_ENGINES } from '../../pki/pkcs11-engine.ts';
+import { IsolatedError } from '../../process/protocol.ts';
+import type { CheckContext, DriverDefinition } from '../definition.ts';
 import { labeledLog, type DriverContext } from '../driver.ts';
 import {
   https,
@@ -22,11 +27,17 @@ import { TokenHttpClient } from './token-client.ts';
 const token = table(
   {
     module: path({ description: "The token's PKCS#11 library." }),
-    engine: path({
-      description: "OpenSSL's engine for PKCS#11, of libp11 (Debian: libengine-pkcs11-openssl).",
-      default: '/usr/lib/x86_64-linux-gnu/engines-3/pkcs11.so',
+    engine: optional(
+      path({
+        description: "OpenSSL's engine for PKCS#11, of libp11 (Debian: libengine-pkcs11-openssl).",
+        defaultText: 'where Linux distributions install it',
+      }),
+    ),
+    token_label: text({
+      description: 'The label of the token; the engine knows no slot IDs.',
+      allowed: 'text',
+      pattern: /^.{1,32}$/su,
     }),
-    token_label: text({ description: 'The label of the token.', allowed: 'text', pattern: /^.{1,32}$/su }),
     pin: secret({ description: "The user's PIN." }),
     key_label: optional(
       text({ description: 'The label of the private key; or use `key_id`.', allowed: 'text', pattern: /^.+$/su }),
@@ -76,8 +87,8 @@ const keys = table(
 
 type EstTable = Static<typeof keys>;
 interface EstMaterial extends UpstreamMaterial<EstTable> {
-  /** Whose key is in a token. */
-  readonly tokenCertificates: Certificates | undefined;
+  /** With the key in a token. */
+  readonly token: { readonly certificates: Certificates; readonly engine: string } | undefined;
 }
 
 export const estDriver: DriverDefinition<EstTable, EstMaterial> = {
@@ -88,15 +99,18 @@ export const estDriver: DriverDefinition<EstTable, EstMaterial> = {
   async load(reader, ca, key) {
     const material = await loadUpstream(reader, ca, key, ca.est);
     const { pkcs11, client_certificate: file } = ca.est;
-    if (pkcs11 === undefined || file === undefined) return material && { ...material, tokenCertificates: undefined };
+    if (pkcs11 === undefined || file === undefined) return material && { ...material, token: undefined };
     await reader.exists(`${key}.est.pkcs11.module`, pkcs11.module, 'the path of a PKCS#11 library');
-    await reader.exists(`${key}.est.pkcs11.engine`, pkcs11.engine, "the path of libp11's engine");
-    const tokenCertificates = await reader.certificates(`${key}.est.client_certificate`, file);
-    if (material === undefined || tokenCertificates === undefined) return undefined;
-    return { ...material, tokenCertificates, expiring: { ...material.expiring, agent: [tokenCertificates[0]] } };
+    const engine = pkcs11.engine ?? PKCS11_ENGINES.find((one) => existsSync(one)) ?? PKCS11_ENGINES[0];
+    await reader.exists(`${key}.est.pkcs11.engine`, engine, "libp11's engine; Debian: libengine-pkcs11-openssl");
+    const certificates = await reader.certificates(`${key}.est.client_certificate`, file);
+    if (material === undefined || certificates === undefined) return undefined;
+    const expiring = { ...material.expiring, agent: [certificates[0]] };
+    return { ...material, token: { certificates, engine }, expiring };
   },
   checks: ({ est: own }, key) => credentialChecks(own, `${key}.est`),
   create: upstreamCa(makeUpstream),
+  startProblems: tokenProblems,
 };
 
 /** Authentication at the upstream CA: a certificate or a password. */
@@ -127,25 +141,56 @@ function* credentialChecks(
     );
 }
 
-function makeUpstream(material: EstMaterial, { retryAfter, env, log }: DriverContext): MadeUpstream {
-  const { table: ca, tokenCertificates: certificates, trustAnchors } = material;
-  const { url, username, password, csrattrs, pkcs11, max_calls: maxCalls } = ca.est;
+function makeUpstream(material: EstMaterial, context: DriverContext): MadeUpstream {
+  const { url, username, password, csrattrs, max_calls: maxCalls, timeout: seconds } = material.table.est;
   const credentials =
     username === undefined || password === undefined
       ? undefined
       : { username, reveal: () => password.reveal().toString('utf8') };
-  const token = pkcs11 && { ...pkcs11, pin: pkcs11.pin.reveal().toString('utf8') };
-  const common = { maxCalls, retryAfter, env, log: labeledLog(log, ca.label) };
-  const timeout = ca.est.timeout * 1000;
+  const timeout = seconds * 1000;
   const upstream = new EstUpstream({
-    client:
-      token === undefined || certificates === undefined
-        ? new HttpClient(url, clientTls(material))
-        : new TokenHttpClient({ ...common, url, certificates, trustAnchors, token }),
+    client: tokenClient(material, context) ?? new HttpClient(url, clientTls(material)),
     password: credentials,
     forwardsCsrAttributes: csrattrs === 'upstream',
     timeout,
-    retryAfter,
+    retryAfter: context.retryAfter,
   });
   return { upstream, maxCalls, timeout };
 }
+
+function tokenClient(
+  { table: { label, est: own }, token, trustAnchors }: EstMaterial,
+  { retryAfter, env, log }: CheckContext,
+): TokenHttpClient | undefined {
+  const { url, pkcs11, max_calls: maxCalls } = own;
+  if (pkcs11 === undefined || token === undefined) return undefined;
+  const { certificates, engine } = token;
+  const common = { maxCalls, retryAfter, env, log: labeledLog(log, label) };
+  const pin = pkcs11.pin.reveal().toString('utf8');
+  return new TokenHttpClient({ ...common, url, certificates, trustAnchors, token: { ...pkcs11, engine, pin } });
+}
+
+/** Opens the token, as a start would. */
+async function tokenProblems(material: EstMaterial, key: string, context: CheckContext): Promise<Problem[]> {
+  const client = tokenClient(material, context);
+  try {
+    await client?.start();
+    return [];
+  } catch (error) {
+    const code = error instanceof IsolatedError ? error.code : '';
+    const [, name, what] = FAULTS.find(([part]) => code.includes(part)) ?? ENGINE_FAULT;
+    return [{ key: `${key}.est.${name}`, message: `${what} (${describe(error)})` }];
+  } finally {
+    client?.close();
+  }
+}
+
+const ENGINE_FAULT = ['', 'pkcs11.engine', 'cannot be used'] as const;
+
+/** By a part of OpenSSL's error code. */
+const FAULTS = [
+  ['PIN', 'pkcs11.pin', 'the token refuses it'],
+  ['OBJECT_NOT_FOUND', 'pkcs11.token_label', 'there is no such token, or it has no such private key'],
+  ['MISMATCH', 'client_certificate', 'does not belong to the private key in the token'],
+  ['MODULE', 'pkcs11.module', 'cannot be used'],
+] as const;

@@ -1,9 +1,10 @@
 /** Child process that has the TLS connections to an EST server, because their key is in a PKCS#11 token. */
 import { createSecureContext } from 'node:tls';
+import { withPinFile } from '../../pki/pkcs11-engine.ts';
 import { isObject, IsolatedError } from '../../process/protocol.ts';
 import { serve } from '../../process/serve.ts';
 import { HttpClient, TransportError, type HttpCall } from '../remote/http.ts';
-import type { TokenClientInit, TokenCallResult } from './token-client.ts';
+import { isPinFault, type TokenClientInit, type TokenCallResult } from './token-client.ts';
 
 let client: HttpClient | undefined;
 
@@ -12,16 +13,22 @@ const isInit = (payload: unknown): payload is TokenClientInit => isObject(payloa
 const isCall = (args: unknown): args is HttpCall => isObject(args) && 'method' in args;
 
 /** Opens the token: libp11 logs in once for each context, and a process can open one only. */
-function open({ url, engine, key, ca, cert }: TokenClientInit): HttpClient {
-  const tls = { ...(ca === undefined ? {} : { ca }), cert };
+function open({ url, engine, key, pin, ca, cert }: TokenClientInit): HttpClient {
+  const tls = { ...(ca === undefined ? {} : { ca }), cert, privateKeyEngine: engine };
   try {
-    const secureContext = createSecureContext({ ...tls, privateKeyEngine: engine, privateKeyIdentifier: key });
+    const secureContext = withPinFile(pin, (source) =>
+      createSecureContext({ ...tls, privateKeyIdentifier: `${key};pin-source=file:${source}` }),
+    );
     return new HttpClient(url, { secureContext });
   } catch (error) {
+    const code = codeOf(error);
     const message = error instanceof Error ? error.message : String(error);
-    throw new IsolatedError('TOKEN_UNUSABLE', message, { permanent: /pin/i.test(message.replace('PKCS', '')) });
+    throw new IsolatedError(code, message, { permanent: isPinFault(code) });
   }
 }
+
+/** Of OpenSSL, such as `ERR_OSSL_PIN_INCORRECT`. */
+const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '');
 
 serve({
   init(payload) {
@@ -40,8 +47,7 @@ serve({
       } catch (error) {
         if (!(error instanceof TransportError)) throw error;
         const { message, mayHaveArrived, cause } = error;
-        const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-        return { message, mayHaveArrived, tokenFailed: code.startsWith('ERR_OSSL_') };
+        return { message, mayHaveArrived, tokenFailed: codeOf(cause).startsWith('ERR_OSSL_') };
       }
     },
   },

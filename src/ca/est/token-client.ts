@@ -31,8 +31,9 @@ interface TokenClientOptions {
 export interface TokenClientInit {
   readonly url: string;
   readonly engine: string;
-  /** RFC 7512, with the PIN. */
+  /** RFC 7512, without the PIN. */
   readonly key: string;
+  readonly pin: string;
   /** PEM. */
   readonly ca: string | undefined;
   readonly cert: string;
@@ -41,6 +42,9 @@ export interface TokenClientInit {
 export type TokenCallResult =
   | { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Uint8Array }
   | { readonly message: string; readonly mayHaveArrived: boolean; readonly tokenFailed: boolean };
+
+/** A repeated attempt would lock the token. @param code of OpenSSL */
+export const isPinFault = (code: string): boolean => code.includes('PIN');
 
 /** Milliseconds that the child has to load the token's library, and to report a call that is over. */
 const START = 20_000;
@@ -55,6 +59,7 @@ export class TokenHttpClient implements HttpCaller {
       url,
       engine: token.engine,
       key: keyUri(token),
+      pin: token.pin,
       ca: trustAnchors && pemOf(trustAnchors),
       cert: pemOf(certificates),
     };
@@ -112,8 +117,8 @@ export class TokenHttpClient implements HttpCaller {
 const isResult = (value: unknown): value is TokenCallResult =>
   isObject(value) && ('mayHaveArrived' in value || ('status' in value && value['body'] instanceof Uint8Array));
 
-function keyUri({ token_label, key_label, key_id, pin }: TokenClientOptions['token']): string {
+function keyUri({ token_label, key_label, key_id }: TokenClientOptions['token']): string {
   const key =
     key_id === undefined ? `object=${encodeURIComponent(key_label ?? '')}` : `id=${key_id.replace(/../g, '%$&')}`;
-  return `pkcs11:token=${encodeURIComponent(token_label)};${key};type=private;pin-value=${encodeURIComponent(pin)}`;
+  return `pkcs11:token=${encodeURIComponent(token_label)};${key};type=private`;
 }

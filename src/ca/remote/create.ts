@@ -131,9 +131,9 @@ export const upstreamCa =
     });
   };
 
-const factsOf = ({ table, upstreamAnchors, chain, trustAnchors, client }: UpstreamMaterial): unknown[] => [
+const factsOf = ({ table, upstreamAnchors, chain, trustAnchors, client, expiring }: UpstreamMaterial): unknown[] => [
   table,
-  ...[upstreamAnchors, chain, trustAnchors, client?.certificates].map(fingerprints),
+  ...[upstreamAnchors, chain, trustAnchors, client?.certificates, expiring.agent].map(fingerprints),
 ];
 
 /** Compares certificates across a reload; a private key belongs to its certificate. */

@@ -2,10 +2,10 @@
  * TLS with a key in a token: libp11's engine signs in Node's OpenSSL. Node has no other way to delegate a handshake
  * signature.
  */
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
+import { withPinFile } from '../../pki/pkcs11-engine.ts';
 import { ClientError } from '../client-error.ts';
 import type { TokenConfig } from '../config/client-config.ts';
 import { SYSTEM } from '../system.ts';
@@ -26,7 +26,7 @@ export function tokenSecureContext(
   const engine = token.engine ?? SYSTEM.engines.find((path) => existsSync(path));
   if (engine === undefined)
     throw unusable(token, "libp11's engine is missing (on Debian, install libengine-pkcs11-openssl)");
-  return withPin(pin(), (source) =>
+  return withPinFile(pin(), (source) =>
     withEnvironment({ OPENSSL_ENGINES: dirname(engine), PKCS11_MODULE_PATH: token.module }, () => {
       try {
         return createSecureContext({
@@ -39,24 +39,6 @@ export function tokenSecureContext(
       }
     }),
   );
-}
-
-/** The engine reports the whole URI of a missing key, so the PIN must not be in it; pass it in an unlinked file. */
-function withPin<T>(pin: string, work: (source: string) => T): T {
-  const folder = mkdtempSync(join(tmpdir(), 'estuary-client-'));
-  let file: number;
-  try {
-    const path = join(folder, 'pin');
-    writeFileSync(path, pin, { mode: 0o600, flag: 'wx' });
-    file = openSync(path, 'r');
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-  try {
-    return work(`/dev/fd/${file}`);
-  } finally {
-    closeSync(file);
-  }
 }
 
 /** The engine reads both from the environment, which hooks must not see. */

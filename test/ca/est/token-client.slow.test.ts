@@ -1,18 +1,18 @@
 /** HTTPS with a client key in SoftHSM2: the key authenticates, and a token that hangs stops only the child process. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { expect, test } from 'vitest';
 import { TokenHttpClient } from '../../../src/ca/est/token-client.ts';
 import { readCertificates } from '../../../src/config/material/reader.ts';
+import { PKCS11_ENGINES } from '../../../src/pki/pkcs11-engine.ts';
 import { openssl, temporaryFolder } from '../../support/openssl.ts';
 import { requires } from '../../support/requires.ts';
 import { PIN, softHsm, SOFTHSM_MODULE } from '../../support/softhsm.ts';
 import { until } from '../../support/until.ts';
 
-const ENGINE = '/usr/lib/x86_64-linux-gnu/engines-3/pkcs11.so';
 const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
-test.runIf(requires('softhsm'))(
+test.runIf(requires('softhsm', 'tokenTls'))(
   'a client key in a token authenticates; a token that hangs costs its call only',
   async () => {
     const folder = temporaryFolder();
@@ -53,7 +53,8 @@ test.runIf(requires('softhsm'))(
       log: QUIET,
     };
     const url = `https://localhost:${address.port}`;
-    const token = { module: SOFTHSM_MODULE, engine: ENGINE, token_label: 'ra token', key_label: 'ra', pin: PIN };
+    const engine = PKCS11_ENGINES.find((path) => existsSync(path)) ?? '';
+    const token = { module: SOFTHSM_MODULE, engine, token_label: 'ra token', key_label: 'ra', pin: PIN };
     const client = new TokenHttpClient({ ...common, url, token });
     const call = (seconds: number) =>
       client.call({ method: 'GET', path: '/', deadline: Date.now() + seconds * 1000, freshConnection: true });

@@ -59,6 +59,29 @@ describe('a remote driver', () => {
     expect(found).toContain('est.client_certificate: is missing, and so is username');
   });
 
+  const certificate = 'client_certificate = "ca/root.pem"';
+  const token =
+    '[ca.est.pkcs11]\nmodule = "ca/root.pem"\nengine = "ca/root.pem"\ntoken_label = "ra"\npin_file = "password"';
+
+  test.each([
+    [
+      'a key file, too',
+      `${certificate}\nclient_key = "ca/root.key"\n${token}\nkey_label = "ra"`,
+      'pkcs11: is given, and so is client_key',
+    ],
+    ['no certificate', `${token}\nkey_label = "ra"`, 'pkcs11: is set without client_certificate'],
+    ['no name of the key', `${certificate}\n${token}`, 'pkcs11.key_label: or key_id names the key'],
+    [
+      'two names of the key',
+      `${certificate}\n${token}\nkey_label = "ra"\nkey_id = "01"`,
+      'pkcs11.key_label: or key_id names the key',
+    ],
+    ['a slot', `${certificate}\n${token}\nkey_label = "ra"\nslot = 1`, 'pkcs11.slot: unknown key'],
+  ])('a key of est in a token is refused with %s', async (_, more, message) => {
+    expect(await problems(est.replace(/username[^]*/, more))).toContainEqual(expect.stringContaining(`est.${message}`));
+    expect(await problems(est.replace(/username[^]*/, `${certificate}\n${token}\nkey_id = "01"`))).toEqual([]);
+  });
+
   test('a program is named by its absolute path', async () => {
     const [found] = await problems(command.replace('/usr/local/libexec/issue', 'issue'));
     expect(found).toContain('"issue" is not an absolute path');
