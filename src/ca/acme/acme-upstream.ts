@@ -52,7 +52,7 @@ interface Answer {
 }
 
 /** A nonce may be used or expired (RFC 8555 §6.5). */
-const NONCE_ATTEMPTS = 5;
+const NONCE_ATTEMPTS = 10;
 /** Milliseconds between polls of an order or a challenge, doubled up to the maximum; and the number of polls of a challenge. */
 const [SHORTEST_PAUSE, LONGEST_PAUSE, LOOKS] = [50, 500, 12];
 /** Milliseconds to wait for an order after the CSR was sent. */
@@ -277,6 +277,8 @@ export class AcmeUpstream implements Upstream {
       const nonce = this.#nonces.pop() ?? (await this.#freshNonce());
       const body = signedBody(this.#options.accountKey, { ...who, nonce, url }, payload);
       const answer = await this.#call('POST', url, body);
+      const next = nonceOf(answer);
+      if (next !== undefined && this.#nonces.length < 64) this.#nonces.push(next);
       if (answer.status >= 200 && answer.status < 300)
         return { json: /json/.test(answer.headers['content-type'] ?? '') ? jsonOf(answer) : {}, ...answer };
       if (typeOf(answer) !== 'badNonce' || attempt >= NONCE_ATTEMPTS) throw this.#refusal(answer);
@@ -285,8 +287,7 @@ export class AcmeUpstream implements Upstream {
 
   async #freshNonce(): Promise<string> {
     const { newNonce } = await this.#resources();
-    await this.#call('HEAD', newNonce);
-    const nonce = this.#nonces.pop();
+    const nonce = nonceOf(await this.#call('HEAD', newNonce));
     if (nonce === undefined) throw unreadable('no nonce');
     return nonce;
   }
@@ -321,22 +322,18 @@ export class AcmeUpstream implements Upstream {
         ...(body === undefined ? {} : { 'Content-Type': 'application/jose+json' }),
       };
       const path = `${pathname}${search}`;
-      const answer = await client.call({
-        method,
-        path,
-        headers,
-        deadline: Date.now() + timeout,
-        ...(body && { body }),
-      });
-      const nonce = answer.headers['replay-nonce'];
-      if (typeof nonce === 'string' && this.#nonces.length < 64) this.#nonces.push(nonce);
-      return answer;
+      return await client.call({ method, path, headers, deadline: Date.now() + timeout, ...(body && { body }) });
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
       // Every step of an order can be repeated, so a lost response counts as a failed call.
       throw unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', { retryAfter, detail: error.message });
     }
   }
+}
+
+function nonceOf({ headers }: HttpAnswer): string | undefined {
+  const nonce = headers['replay-nonce'];
+  return typeof nonce === 'string' ? nonce : undefined;
 }
 
 /** 400 or 403 with another type concerns our account or our request, not the device. */
