@@ -1,8 +1,9 @@
-/** `driver = "acme"`: the built server in front of Pebble, which rejects a part of all nonces, with external account binding and dns-01. */
+/** `driver = "acme"`: the built server in front of Pebble, which rejects a part of all nonces, with external account binding and dns-01, or with names that are authorized already. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { TomlTable } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { makeKey } from '../support/csr.ts';
 import { Estuary, section } from '../support/estuary.ts';
@@ -68,6 +69,8 @@ describe.skipIf(!requires('pebble'))('Pebble', () => {
     run('pebble', ['-config', file('pebble.json'), '-dnsserver', `127.0.0.1:${dnsPort}`], {
       PEBBLE_WFE_NONCEREJECT: '30',
       PEBBLE_VA_NOSLEEP: '1',
+      // A valid authorization serves further orders of the account.
+      PEBBLE_AUTHZREUSE: '100',
     });
     for (const port of [acme, management, dnsManagement])
       await vi.waitFor(async () => expect(await accepts(port)).toBe(true), { timeout: 30_000, interval: 50 });
@@ -86,22 +89,25 @@ esac
 `,
     );
     chmodSync(file('dns-01'), 0o755);
+    const ca = (acmeKeys: TomlTable): TomlTable => ({
+      driver: 'acme',
+      profile: { san: { dns: ['[a-z0-9-]+\\.example\\.com'] } },
+      acme: {
+        directory: `https://localhost:${acme}/dir`,
+        tls_trust_anchors: file('tls.pem'),
+        account_key_file: file('account.key'),
+        eab_kid: 'kid-1',
+        eab_hmac_key_file: file('hmac'),
+        ...acmeKeys,
+      },
+    });
     front = await startFront({
       anchors: file('roots.pem'),
-      ca: () => ({
-        driver: 'acme',
-        profile: { san: { dns: ['[a-z0-9-]+\\.example\\.com'] } },
-        acme: {
-          directory: `https://localhost:${acme}/dir`,
-          tls_trust_anchors: file('tls.pem'),
-          account_key_file: file('account.key'),
-          eab_kid: 'kid-1',
-          eab_hmac_key_file: file('hmac'),
-          dns_hook: [file('dns-01')],
-        },
-      }),
+      ca: () => ca({ dns_hook: [file('dns-01')] }),
       configure: (config) => {
         section(config, 'est')['retry_after'] = 1;
+        const none = { label: 'none', upstream_trust_anchors: 'upstream-roots.pem', ...ca({ challenge: 'none' }) };
+        config['ca'] = [...(Array.isArray(config['ca']) ? config['ca'] : []), none];
       },
     });
   });
@@ -112,13 +118,13 @@ esac
   });
 
   /** Until the order is done; the common name is one of the DNS names. */
-  async function certified(name: string): Promise<ReturnType<typeof x509>> {
+  async function certified(name: string, path = 'edge/simpleenroll'): Promise<ReturnType<typeof x509>> {
     const { token } = await front.otp({ client_id: name });
     const answers: Awaited<ReturnType<typeof enrollAt>>[] = [];
     await expect
       .poll(
         async () => {
-          const answer = await enrollAt(front, key, name, { names: [name], password: token });
+          const answer = await enrollAt(front, key, name, { names: [name], password: token, path });
           answers.push(answer);
           return [answer.status, answer.status === 200 ? '' : answer.text];
         },
@@ -159,6 +165,22 @@ esac
     const revoke = () => front.admin('POST', `/admin/certificates/${serial}/revoke`, { reason: 'superseded' });
     expect((await revoke()).status).toBe(200);
     expect((await revoke()).status).toBe(409);
+  });
+
+  test('with challenge = "none", names that the account is authorized for are certified without the hook', async () => {
+    await certified('e.example.com');
+    const before = readFileSync(join(home, 'hook.log'), 'utf8');
+    expect((await certified('e.example.com', 'none/simpleenroll')).subjectAltName).toBe('DNS:e.example.com');
+    expect(readFileSync(join(home, 'hook.log'), 'utf8')).toBe(before);
+  });
+
+  test('with challenge = "none", a CA that wants a challenge is 500, and the log has the name', async () => {
+    const answer = await enrollAt(front, key, 'f.example.com', { names: ['f.example.com'], path: 'none/simpleenroll' });
+    expect(answer.status).toBe(500);
+    await expect
+      .poll(() => front.server.output())
+      .toContain('the account has no authorization for \\"f.example.com\\"');
+    expect(readFileSync(join(home, 'hook.log'), 'utf8')).not.toContain('f.example.com');
   });
 
   test.each([
