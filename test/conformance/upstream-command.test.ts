@@ -89,6 +89,11 @@ const polled = async (cn: string, password: string): Promise<number> =>
   (await enrollAt(front, key, cn, { password })).status;
 
 describe('openssl ca behind the server', () => {
+  test('full CMC without [cmc] is 501: no key here can sign responses', async () => {
+    const answer = await front.est('edge/fullcmc', { body: '-' });
+    expect([answer.status, answer.text]).toEqual([501, expect.stringContaining('This CA cannot sign CMC responses')]);
+  });
+
   test('certifies the CSR; the certificate renews, and is revoked there too', async () => {
     order('');
     const answer = await enrollAt(front, key, 'device-1');

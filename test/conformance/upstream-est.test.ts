@@ -167,6 +167,11 @@ describe('an EST server upstream', () => {
       .toEqual([403, 'not in the inventory']);
   });
 
+  test('full CMC without [cmc] is 501: no key here can sign responses', async () => {
+    const answer = await front.est('edge/fullcmc', { body: '-' });
+    expect([answer.status, answer.text]).toEqual([501, expect.stringContaining('This CA cannot sign CMC responses')]);
+  });
+
   test('serverkeygen certifies the generated key upstream', async () => {
     const { token } = await front.otp({ client_id: 'device-6' });
     const csr = openssl([
