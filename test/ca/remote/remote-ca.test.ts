@@ -40,7 +40,7 @@ const certified = (spec: Partial<CertificateSpec> = {}): Promise<Issuer> =>
 interface Made {
   readonly ca: RemoteCa;
   readonly revoked: Buffer[];
-  readonly issue: () => Promise<unknown>;
+  readonly issue: (change?: Partial<IssuanceRequest>) => Promise<unknown>;
 }
 
 /** A remote CA whose upstream answers so. */
@@ -82,7 +82,7 @@ async function remote(submit: () => Promise<UpstreamAnswer>, more: Partial<Upstr
     spki: csr.publicKey.spki,
     csr,
   };
-  return { ca, revoked, issue: async () => (await ca.prepare(request)).issue() };
+  return { ca, revoked, issue: async (change) => (await ca.prepare({ ...request, ...change })).issue() };
 }
 
 const answering =
@@ -98,6 +98,13 @@ async function refusal(work: Promise<unknown>): Promise<EstuaryError> {
   if (error instanceof EstuaryError) return error;
   throw new Error(`not an EstuaryError: ${describeError(error)}`);
 }
+
+test('a request in another format than PKCS #10 is 400, and nothing is sent', async () => {
+  const submit = vi.fn(answering(issuing));
+  const { issue } = await remote(submit);
+  expect(await refusal(issue({ csr: undefined }))).toMatchObject({ status: 400, code: 'UPSTREAM_PKCS10_ONLY' });
+  expect(submit).not.toHaveBeenCalled();
+});
 
 describe('what the upstream issues', () => {
   test('is delivered if it has the key, the names and a path, in any order', async () => {
