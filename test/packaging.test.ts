@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openssl, temporaryFolder } from './support/openssl.ts';
+import { certifyNewKey, temporaryFolder } from './support/openssl.ts';
 import { ROOT } from './support/root.ts';
 
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
@@ -172,18 +172,7 @@ describe('the health check', { timeout: 60_000 }, () => {
 
   beforeAll(() => {
     const [key, cert] = [folder.file('key.pem'), folder.file('cert.pem')];
-    const request = [
-      'req',
-      '-x509',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:P-256',
-      '-nodes',
-      '-subj',
-      '/CN=x',
-    ];
-    openssl([...request, '-keyout', key, '-out', cert]);
+    certifyNewKey(key, cert, ['-subj', '/CN=x']);
     tls = { key: readFileSync(key), cert: readFileSync(cert) };
   });
   afterAll(() => {

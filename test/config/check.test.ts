@@ -7,7 +7,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { chmod, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { openssl } from '../support/openssl.ts';
+import { certifyNewKey } from '../support/openssl.ts';
 import { configFolder, PARTS, toml } from './support.ts';
 import type { ConfigFolder } from './support.ts';
 
@@ -56,21 +56,8 @@ function issue(
   days = 30,
 ): void {
   const signer = issuer === undefined ? [] : ['-CA', at(`${issuer}.pem`), '-CAkey', at(`${issuer}.key`)];
-  openssl([
-    ...[
-      'req',
-      '-x509',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:P-256',
-      '-nodes',
-      '-days',
-      String(days),
-      '-subj',
-      subject,
-    ],
-    ...['-keyout', at(`${name}.key`), '-out', at(`${name}.pem`), ...signer],
+  certifyNewKey(at(`${name}.key`), at(`${name}.pem`), [
+    ...['-days', String(days), '-subj', subject, ...signer],
     ...extensions.flatMap((extension) => ['-addext', extension]),
   ]);
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey } from '../support/csr.ts';
 import { Estuary } from '../support/estuary.ts';
-import { openssl, opensslText } from '../support/openssl.ts';
+import { certifyNewKey, openssl, opensslText } from '../support/openssl.ts';
 import { ROOT } from '../support/root.ts';
 import { latestAudit, enrollAt, startFront, x509 } from '../support/upstream.ts';
 
@@ -21,26 +21,9 @@ beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'estuary-command-'));
   const folder = join(home, 'ca');
   mkdirSync(folder);
-  openssl([
-    'req',
-    '-x509',
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:P-256',
-    '-nodes',
-    '-days',
-    '365',
-    '-keyout',
-    join(folder, 'ca.key'),
-    '-out',
-    join(folder, 'ca.pem'),
-    '-subj',
-    '/CN=OpenSSL CA',
-    '-addext',
-    'basicConstraints=critical,CA:TRUE',
-    '-addext',
-    'keyUsage=critical,keyCertSign,cRLSign',
+  certifyNewKey(join(folder, 'ca.key'), join(folder, 'ca.pem'), [
+    ...['-days', '365', '-subj', '/CN=OpenSSL CA'],
+    ...['-addext', 'basicConstraints=critical,CA:TRUE', '-addext', 'keyUsage=critical,keyCertSign,cRLSign'],
   ]);
   // The example's program behind one that a test can make misbehave.
   const program = (name: string, example: string): string => {

@@ -18,3 +18,9 @@ export function temporaryFolder(): { path: string; file: (name: string) => strin
   const path = mkdtempSync(join(tmpdir(), 'estuary-'));
   return { path, file: (name) => join(path, name), remove: () => rmSync(path, { recursive: true, force: true }) };
 }
+
+/** A new P-256 key in a file, and a certificate of it, self-signed unless the arguments name an issuer. */
+export function certifyNewKey(key: string, certificate: string, args: readonly string[]): void {
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+  openssl(['req', '-x509', ...newKey, '-keyout', key, '-out', certificate, ...args]);
+}

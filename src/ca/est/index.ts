@@ -4,6 +4,7 @@ import { finding, type Finding } from '../../config/findings.ts';
 import { choice, optional, path, secret, type Static, table, text } from '../../config/keys.ts';
 import type { Certificates } from '../../config/material/material.ts';
 import type { Problem } from '../../config/problem.ts';
+import { privateKeyInToken } from '../../config/schema/label.ts';
 import { describe } from '../../errors.ts';
 import { PKCS11_ENGINES } from '../../pki/pkcs11-engine.ts';
 import { IsolatedError } from '../../process/protocol.ts';
@@ -38,17 +39,7 @@ const token = table(
       allowed: 'text',
       pattern: /^.{1,32}$/su,
     }),
-    pin: secret({ description: "The user's PIN." }),
-    key_label: optional(
-      text({ description: 'The label of the private key; or use `key_id`.', allowed: 'text', pattern: /^.+$/su }),
-    ),
-    key_id: optional(
-      text({
-        description: 'The CKA_ID of the private key, in hex; or use `key_label`.',
-        allowed: 'hex digits, two a byte',
-        pattern: /^([0-9a-fA-F]{2})+$/,
-      }),
-    ),
+    ...privateKeyInToken,
   },
   { description: 'The private key of `client_certificate` in a PKCS#11 token, in place of `client_key`.' },
 );

@@ -1,10 +1,10 @@
 /** `driver = "pkcs11"`: a CA whose key is in a PKCS#11 token. */
 import { finding, type Finding } from '../../config/findings.ts';
-import { choice, integer, optional, path, seconds, secret, type Static, table, text } from '../../config/keys.ts';
+import { choice, integer, optional, path, seconds, type Static, table, text } from '../../config/keys.ts';
 import { loadOwnCa } from '../../config/material/ca.ts';
 import type { OwnCaMaterial } from '../../config/material/material.ts';
 import type { Problem } from '../../config/problem.ts';
-import { caCertificate, caKeys } from '../../config/schema/label.ts';
+import { caCertificate, caKeys, privateKeyInToken } from '../../config/schema/label.ts';
 import { isSameConfig } from '../../config/secret.ts';
 import { describe, EstuaryError } from '../../errors.ts';
 import { IsolatedError } from '../../process/protocol.ts';
@@ -38,17 +38,7 @@ const pkcs11Keys = table(
             description: 'The slot ID of the token; or use `token_label`, which survives a renumbering.',
           }),
         ),
-        pin: secret({ description: "The user's PIN." }),
-        key_label: optional(
-          text({ description: 'The label of the private key; or use `key_id`.', allowed: 'text', pattern: /^.+$/su }),
-        ),
-        key_id: optional(
-          text({
-            description: 'The CKA_ID of the private key, in hex; or use `key_label`.',
-            allowed: 'hex digits, two a byte',
-            pattern: /^([0-9a-fA-F]{2})+$/,
-          }),
-        ),
+        ...privateKeyInToken,
         max_sessions: integer(1, 256, {
           description: 'Sessions opened at the same time; each serves one signature.',
           default: 8,

@@ -172,3 +172,18 @@ export type CaTable = Static<ReturnType<typeof table<typeof caKeys>>> & {
 
 export const caCertificate = (): ReturnType<typeof path> =>
   path({ description: "PEM file with the CA's own certificate; for Dogtag it pins what the server says." });
+
+/** In `[ca.pkcs11]`, and in a driver's table for a key of its own. */
+export const privateKeyInToken = {
+  pin: secret({ description: "The user's PIN." }),
+  key_label: optional(
+    text({ description: 'The label of the private key; or use `key_id`.', allowed: 'text', pattern: /^.+$/su }),
+  ),
+  key_id: optional(
+    text({
+      description: 'The CKA_ID of the private key, in hex; or use `key_label`.',
+      allowed: 'hex digits, two a byte',
+      pattern: /^([0-9a-fA-F]{2})+$/,
+    }),
+  ),
+};

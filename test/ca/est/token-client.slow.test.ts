@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { TokenHttpClient } from '../../../src/ca/est/token-client.ts';
 import { readCertificates } from '../../../src/config/material/reader.ts';
 import { PKCS11_ENGINES } from '../../../src/pki/pkcs11-engine.ts';
-import { openssl, temporaryFolder } from '../../support/openssl.ts';
+import { certifyNewKey, temporaryFolder } from '../../support/openssl.ts';
 import { requires } from '../../support/requires.ts';
 import { PIN, softHsm, SOFTHSM_MODULE } from '../../support/softhsm.ts';
 import { until } from '../../support/until.ts';
@@ -19,20 +19,7 @@ test.runIf(requires('softhsm', 'tokenTls'))(
     const hsm = softHsm(folder.path);
     const [key, certificate] = [folder.file('ra.key'), folder.file('ra.pem')];
     const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost', '-days', '2'];
-    openssl([
-      'req',
-      '-x509',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:P-256',
-      '-nodes',
-      '-keyout',
-      key,
-      '-out',
-      certificate,
-      ...subject,
-    ]);
+    certifyNewKey(key, certificate, subject);
     hsm.addToken('ra token');
     hsm.importKey('ra token', key, 'ra', '01');
     const [cert, privateKey] = [readFileSync(certificate), readFileSync(key)];
