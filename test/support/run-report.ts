@@ -1,7 +1,8 @@
 /**
  * A vitest reporter that ends a run with a summary for people: counts, the slowest files, what was skipped and why, and
  * for each failure the command that runs it alone. With `CI=true`, a skipped test fails the run. With
- * `ESTUARY_PROFILE=1`, the summary also shows where the time went.
+ * `ESTUARY_PROFILE=1`, the summary also shows where the time went. With `ESTUARY_FAILED_TESTS=FILE`, the file gets a line
+ * for each failure.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -41,6 +42,8 @@ export default class RunReport implements Reporter {
     );
     print('Failed', modules.flatMap(describeFailures));
     console.log(this.#counts(modules));
+    const list = process.env['ESTUARY_FAILED_TESTS'];
+    if (list !== undefined) writeFileSync(list, modules.flatMap(nameFailures).join(''));
     if (process.env['CI'] !== 'true' || skips.every(({ isWanted }) => isWanted)) return;
     console.log('CI=true: skipped tests fail the run.\n');
     process.exitCode = 1;
@@ -104,6 +107,16 @@ function describeFailures(module: TestModule): string[] {
     return `${file}: ${test.fullName}\n      ./scripts/test ${file} -t ${namePattern(test)}`;
   });
   return [...broken, ...failures];
+}
+
+/** A line for each failure: the test and the start of its first error. */
+function nameFailures(module: TestModule): string[] {
+  const line = (what: string, error?: { readonly message: string }): string =>
+    `${nameOf(module)}: ${what.slice(0, 120)}: ${(error?.message ?? '').replaceAll(/\s+/g, ' ').slice(0, 160)}\n`;
+  return [
+    ...module.errors().map((error) => line('the file could not be run', error)),
+    ...[...module.children.allTests('failed')].map((test) => line(test.name, test.result().errors?.[0])),
+  ];
 }
 
 /** The full name of a test as vitest's `-t` takes it, a regular expression, in single quotes for a shell. */
