@@ -56,11 +56,6 @@ type TableOf<P extends Keys> = Flat<
   }
 >;
 
-/** A key that may be absent and then is `undefined`. */
-export function optional<T>(key: Key<T>): TOptional<Key<T>> {
-  return Type.Optional(key);
-}
-
 interface TextOptions extends KeyOptions<string> {
   readonly allowed: string;
   readonly pattern?: RegExp;
@@ -169,6 +164,24 @@ export function variants<const K extends readonly Key<unknown>[]>(
 ): Key<K[number]['~unsafe']> {
   return Type.Unsafe(Type.Union([...tables], { ...options, on, allowed: 'a table' }));
 }
+
+const absent = <T>(key: Key<T>): TOptional<Key<T>> => Type.Optional(key);
+
+type ItemOptions<T> = Parameters<typeof list<T>>[1];
+
+/** A key that may be absent and then is `undefined`: `optional(key)`, or `optional.text({ … })`. */
+export const optional = Object.assign(absent, {
+  text: (options: TextOptions) => absent(text(options)),
+  integer: (...options: Parameters<typeof integer>) => absent(integer(...options)),
+  seconds: (...options: Parameters<typeof seconds>) => absent(seconds(...options)),
+  boolean: (options: KeyOptions<boolean>) => absent(boolean(options)),
+  choice: <const V extends readonly string[]>(values: V, options: KeyOptions<V[number]>) =>
+    absent(choice(values, options)),
+  path: (options: Parameters<typeof path>[0]) => absent(path(options)),
+  secret: (options: Parameters<typeof secret>[0]) => absent(secret(options)),
+  list: <T>(item: Key<T>, options: ItemOptions<T>) => absent(list(item, options)),
+  table: <P extends Keys>(properties: P, options: Parameters<typeof table>[1]) => absent(table(properties, options)),
+});
 
 /** @throws TypeError unless a builder above made the schema */
 export function notes(schema: TSchema): Notes {

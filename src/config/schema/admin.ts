@@ -1,79 +1,54 @@
 import { ADMIN_ROLES } from '../vocabulary.ts';
-import {
-  boolean,
-  choice,
-  integer,
-  list,
-  map,
-  optional,
-  path,
-  seconds,
-  secret,
-  table,
-  text,
-  timestamp,
-} from '../keys.ts';
-import { checkDistinguishedName, checkHost, HOST_ALLOWED, urlCheck } from './formats.ts';
+import { boolean, choice, integer, list, map, optional, seconds, secret, table, text, timestamp } from '../keys.ts';
+import { checkDistinguishedName, checkHost, HOST_ALLOWED, urlCheck, trustAnchors } from './formats.ts';
 
 const PERSON = /^[^\p{Cc}]{1,200}$/u;
 
 const role = choice(ADMIN_ROLES, { description: 'A role.' });
 
 const name = (description: string) =>
-  optional(
-    text({
-      description,
-      allowed: 'a distinguished name (RFC 4514) such as "CN=Ada,O=Example"',
-      check: checkDistinguishedName,
-    }),
-  );
+  optional.text({
+    description,
+    allowed: 'a distinguished name (RFC 4514) such as "CN=Ada,O=Example"',
+    check: checkDistinguishedName,
+  });
 
 const person = (standsFor: string) =>
-  optional(
-    text({
-      description: 'Who the administrator is. Entries with equal names are one administrator, also across methods.',
-      defaultText: standsFor,
-      allowed: 'a name of 1 to 200 characters',
-      pattern: PERSON,
-    }),
-  );
+  optional.text({
+    description: 'Who the administrator is. Entries with equal names are one administrator, also across methods.',
+    defaultText: standsFor,
+    allowed: 'a name of 1 to 200 characters',
+    pattern: PERSON,
+  });
 
-const labels = optional(
-  list(text({ description: 'A label.', allowed: 'a label', pattern: /^.+$/su }), {
-    description:
-      'Limits the roles to the records of these labels (docs/reference/admin-api.md). Only with the roles `ra` and `auditor`.',
-    minItems: 1,
-    defaultText: 'every label',
-  }),
-);
+const labels = optional.list(text({ description: 'A label.', allowed: 'a label', pattern: /^.+$/su }), {
+  description:
+    'Limits the roles to the records of these labels (docs/reference/admin-api.md). Only with the roles `ra` and `auditor`.',
+  minItems: 1,
+  defaultText: 'every label',
+});
 
 const client = table(
   {
     name: person('none: the entry is its own administrator'),
     subject: name("The certificate's subject; goes with `issuer`."),
     issuer: name('The subject of the CA that issued it; goes with `subject`.'),
-    fingerprint: optional(
-      text({
-        description:
-          'One certificate by its SHA-256. Takes precedence over the other entries. A renewed certificate needs a new entry.',
-        allowed: 'sha256: followed by 64 hex digits, the SHA-256 of the certificate (DER)',
-        pattern: /^sha256:[0-9a-fA-F]{64}$/,
-      }),
-    ),
-    spki_sha256: optional(
-      text({
-        description:
-          'The SHA-256 of the SubjectPublicKeyInfo (DER). A renewed certificate with the same key keeps the entry. Takes precedence over `subject`.',
-        allowed: '64 hex digits, the SHA-256 of the SubjectPublicKeyInfo (DER)',
-        pattern: /^[0-9a-fA-F]{64}$/,
-      }),
-    ),
-    roles: optional(
-      list(role, {
-        description: 'What the administrator may do (docs/reference/admin-api.md).',
-        defaultText: '["admin"]',
-      }),
-    ),
+    fingerprint: optional.text({
+      description:
+        'One certificate by its SHA-256. Takes precedence over the other entries. A renewed certificate needs a new entry.',
+      allowed: 'sha256: followed by 64 hex digits, the SHA-256 of the certificate (DER)',
+      pattern: /^sha256:[0-9a-fA-F]{64}$/,
+    }),
+    spki_sha256: optional.text({
+      description:
+        'The SHA-256 of the SubjectPublicKeyInfo (DER). A renewed certificate with the same key keeps the entry. Takes precedence over `subject`.',
+      allowed: '64 hex digits, the SHA-256 of the SubjectPublicKeyInfo (DER)',
+      pattern: /^[0-9a-fA-F]{64}$/,
+    }),
+    roles: optional.list(role, {
+      description: 'What the administrator may do (docs/reference/admin-api.md).',
+      defaultText: '["admin"]',
+    }),
     labels,
   },
   {
@@ -98,12 +73,7 @@ const oidc = table(
       pattern: /^.{1,500}$/su,
     }),
     client_secret: secret({ description: 'The secret of the client, sent as `client_secret_basic`.' }),
-    trust_anchors: optional(
-      path({
-        description: "PEM file with the CA certificates that issue the provider's certificate.",
-        defaultText: 'the CAs that Node.js knows',
-      }),
-    ),
+    trust_anchors: trustAnchors("PEM file with the CA certificates that issue the provider's certificate."),
     scopes: list(text({ description: 'A scope.', allowed: 'a scope', pattern: /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/ }), {
       description: 'The scopes to request. `openid` is one of them.',
       default: ['openid', 'profile'],
@@ -122,19 +92,15 @@ const oidc = table(
     roles: map(
       table(
         {
-          roles: optional(
-            list(role, {
-              description: 'What the administrator may do (docs/reference/admin-api.md).',
-              defaultText: '["admin"]',
-            }),
-          ),
+          roles: optional.list(role, {
+            description: 'What the administrator may do (docs/reference/admin-api.md).',
+            defaultText: '["admin"]',
+          }),
           labels,
         },
         { description: 'What a value of the claim allows.' },
       ),
-      {
-        description: 'Roles by the values of `roles_claim`. Somebody with several values has the roles of all.',
-      },
+      { description: 'Roles by the values of `roles_claim`. Somebody with several values has the roles of all.' },
     ),
   },
   {
@@ -151,10 +117,7 @@ export const admin = table(
       allowed: HOST_ALLOWED,
       check: checkHost,
     }),
-    port: integer(0, 65535, {
-      description: 'The TCP port of the admin listener; 0 takes a free one.',
-      default: 9444,
-    }),
+    port: integer(0, 65535, { description: 'The TCP port of the admin listener; 0 takes a free one.', default: 9444 }),
     public_metrics: boolean({ description: 'Serves /metrics without authentication.', default: false }),
     console: boolean({
       description: 'Serves the console for browsers at `/` (docs/guides/console.md).',
@@ -168,42 +131,32 @@ export const admin = table(
           default: 'none',
           defaultText: '`required` when `trust_anchors` is given, else `none`',
         }),
-        trust_anchors: optional(
-          path({
-            description:
-              'PEM file with the CA certificates that issue admin certificates. Needed unless mode is `none`. A CA of this server, or one above it, is refused.',
-            live: true,
-          }),
-        ),
-        crl: optional(
-          path({
-            description:
-              'CRLs of the CAs in `trust_anchors`: a PEM or DER file, or a folder of such files. A certificate that one of them revokes does not authenticate.',
-            live: true,
-          }),
-        ),
-        default_roles: optional(
-          list(role, {
-            description:
-              'What the holder of a certificate may do if no entry of `admin.clients` names the certificate. An empty list allows only to read `/admin/session` and `/admin/openapi.json`.',
-            defaultText: '["admin"] without any entry of `admin.clients`, else an empty list',
-            live: true,
-          }),
-        ),
-        certificate: optional(
-          path({
-            description: "PEM file with a server certificate of the admin listener's own.",
-            defaultText: '`tls.certificate`',
-            live: true,
-          }),
-        ),
-        private_key: optional(
-          path({
-            description: 'PEM file with the private key of `admin.tls.certificate`.',
-            defaultText: '`tls.private_key`',
-            live: true,
-          }),
-        ),
+        trust_anchors: optional.path({
+          description:
+            'PEM file with the CA certificates that issue admin certificates. Needed unless mode is `none`. A CA of this server, or one above it, is refused.',
+          live: true,
+        }),
+        crl: optional.path({
+          description:
+            'CRLs of the CAs in `trust_anchors`: a PEM or DER file, or a folder of such files. A certificate that one of them revokes does not authenticate.',
+          live: true,
+        }),
+        default_roles: optional.list(role, {
+          description:
+            'What the holder of a certificate may do if no entry of `admin.clients` names the certificate. An empty list allows only to read `/admin/session` and `/admin/openapi.json`.',
+          defaultText: '["admin"] without any entry of `admin.clients`, else an empty list',
+          live: true,
+        }),
+        certificate: optional.path({
+          description: "PEM file with a server certificate of the admin listener's own.",
+          defaultText: '`tls.certificate`',
+          live: true,
+        }),
+        private_key: optional.path({
+          description: 'PEM file with the private key of `admin.tls.certificate`.',
+          defaultText: '`tls.private_key`',
+          live: true,
+        }),
       },
       { description: 'TLS and client certificates on the admin listener.' },
     ),
@@ -214,11 +167,7 @@ export const admin = table(
           default: 900,
           live: true,
         }),
-        lifetime: seconds(60, 604800, {
-          description: 'How long it lasts in all.',
-          default: 28800,
-          live: true,
-        }),
+        lifetime: seconds(60, 604800, { description: 'How long it lasts in all.', default: 28800, live: true }),
       },
       { description: 'Sessions of administrators who have signed in with a browser.' },
     ),
@@ -246,12 +195,10 @@ export const admin = table(
                 pattern: PERSON,
               }),
               name: person('`description`'),
-              roles: optional(
-                list(role, {
-                  description: 'What its holder may do (docs/reference/admin-api.md).',
-                  defaultText: '["admin"]',
-                }),
-              ),
+              roles: optional.list(role, {
+                description: 'What its holder may do (docs/reference/admin-api.md).',
+                defaultText: '["admin"]',
+              }),
               labels,
               not_after: optional(timestamp({ description: 'When the token ends.', defaultText: 'never' })),
             },

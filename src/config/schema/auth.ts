@@ -1,6 +1,6 @@
 import { FilterParser } from 'ldapts';
-import { boolean, choice, integer, list, map, optional, path, seconds, secret, table, text } from '../keys.ts';
-import { checkDistinguishedName, urlCheck } from './formats.ts';
+import { boolean, choice, integer, list, map, optional, seconds, table, text } from '../keys.ts';
+import { checkDistinguishedName, urlCheck, trustAnchors } from './formats.ts';
 
 export const otp = table(
   {
@@ -15,18 +15,12 @@ export const otp = table(
         'Characters of a whole token. NIAP asks for at least 16; at least 20 is advised. bcrypt takes at most 72.',
       default: 20,
     }),
-    max_uses: integer(1, 1000000, {
-      description: 'Uses of a token when the administrator names none.',
-      default: 1,
-    }),
+    max_uses: integer(1, 1000000, { description: 'Uses of a token when the administrator names none.', default: 1 }),
     max_failures: integer(1, 10000, {
       description: 'Failures within `failure_window` that are tolerated; one more starts a lockout.',
       default: 5,
     }),
-    failure_window: seconds(1, 2592000, {
-      description: 'How long a failure counts.',
-      default: 300,
-    }),
+    failure_window: seconds(1, 2592000, { description: 'How long a failure counts.', default: 300 }),
     lockout_duration: seconds(0, 31536000, {
       description: 'How long a lockout lasts; 0 turns lockouts off, which is unsafe.',
       default: 900,
@@ -50,19 +44,15 @@ export const otp = table(
         'How long after its issue the same request with the token that was used for it gets the same certificate again, without a further use: for clients whose answer was lost. 3600 is good for fleets; 0: never, such a repeat is answered 401.',
       default: 0,
     }),
-    hmac_key: optional(
-      secret({
-        description: 'The key of `sha256-hmac`, 32 bytes or more; needed for that algorithm only.',
-        raw: true,
-      }),
-    ),
-    lookup_key: optional(
-      secret({
-        description:
-          'The key of the hash that finds tokens in the store, 32 bytes or more. Absent: the server creates `otp-lookup.key` next to the store.',
-        raw: true,
-      }),
-    ),
+    hmac_key: optional.secret({
+      description: 'The key of `sha256-hmac`, 32 bytes or more; needed for that algorithm only.',
+      raw: true,
+    }),
+    lookup_key: optional.secret({
+      description:
+        'The key of the hash that finds tokens in the store, 32 bytes or more. Absent: the server creates `otp-lookup.key` next to the store.',
+      raw: true,
+    }),
     hash_concurrency: integer(1, 64, {
       description: 'Password hashes computed at the same time; they share four threads with signatures and files.',
       default: 2,
@@ -71,10 +61,7 @@ export const otp = table(
       description: 'Password hashes that may wait; a request beyond that is answered 503.',
       default: 16,
     }),
-    bcrypt_cost: integer(10, 16, {
-      description: 'The cost of bcrypt: 2 to this power rounds.',
-      default: 12,
-    }),
+    bcrypt_cost: integer(10, 16, { description: 'The cost of bcrypt: 2 to this power rounds.', default: 12 }),
     argon2: table(
       {
         memory_kib: integer(7168, 1048576, {
@@ -82,14 +69,8 @@ export const otp = table(
           default: 19456,
           unit: 'KiB',
         }),
-        iterations: integer(1, 20, {
-          description: 'Passes of argon2id.',
-          default: 2,
-        }),
-        parallelism: integer(1, 16, {
-          description: 'Lanes of argon2id.',
-          default: 1,
-        }),
+        iterations: integer(1, 20, { description: 'Passes of argon2id.', default: 2 }),
+        parallelism: integer(1, 16, { description: 'Lanes of argon2id.', default: 1 }),
       },
       { description: "argon2id's parameters; the defaults are OWASP's." },
     ),
@@ -100,15 +81,13 @@ export const otp = table(
 export const gssapi = table(
   {
     enabled: boolean({ description: 'Takes Kerberos tickets by HTTP Negotiate (RFC 4559).', default: false }),
-    keytab: optional(path({ description: 'The keytab with the key of `service_principal`; or use `gssproxy`.' })),
+    keytab: optional.path({ description: 'The keytab with the key of `service_principal`; or use `gssproxy`.' }),
     gssproxy: boolean({ description: 'Takes the credentials from gssproxy in place of a keytab.', default: false }),
-    service_principal: optional(
-      text({
-        description: "The server's own principal; needed when GSSAPI is on.",
-        allowed: 'HTTP/<hostname>@<REALM>',
-        pattern: /^HTTP\/[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?@[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
-      }),
-    ),
+    service_principal: optional.text({
+      description: "The server's own principal; needed when GSSAPI is on.",
+      allowed: 'HTTP/<hostname>@<REALM>',
+      pattern: /^HTTP\/[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?@[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
+    }),
     principal_mapping: map(
       text({
         description: 'A subject DN.',
@@ -120,17 +99,15 @@ export const gssapi = table(
         default: {},
       },
     ),
-    default_template: optional(
-      text({
-        description:
-          'The subject DN of a principal that is not in the mapping. `{principal}` stands for the whole principal, `{primary}`, `{instance}` and `{realm}` for its parts.',
-        allowed: 'a distinguished name as in RFC 4514 with {principal} in it, e.g. "CN={principal},O=Example"',
-        check: (value) =>
-          /\{(principal|primary|instance)\}/.test(value)
-            ? checkDistinguishedName(value.replaceAll(/\{(principal|primary|instance|realm)\}/g, 'x'))
-            : 'it contains none of {principal}, {primary} and {instance}, so everybody would get the same subject',
-      }),
-    ),
+    default_template: optional.text({
+      description:
+        'The subject DN of a principal that is not in the mapping. `{principal}` stands for the whole principal, `{primary}`, `{instance}` and `{realm}` for its parts.',
+      allowed: 'a distinguished name as in RFC 4514 with {principal} in it, e.g. "CN={principal},O=Example"',
+      check: (value) =>
+        /\{(principal|primary|instance)\}/.test(value)
+          ? checkDistinguishedName(value.replaceAll(/\{(principal|primary|instance|realm)\}/g, 'x'))
+          : 'it contains none of {principal}, {primary} and {instance}, so everybody would get the same subject',
+    }),
     require_crypto_verification: boolean({
       description:
         'Verifies tickets in full. Off, tickets are NOT VERIFIED, so anybody can enroll with a forged one: for development, or for hints in the audit log in addition to client certificates.',
@@ -164,52 +141,41 @@ const ldap = table(
       },
     ),
     starttls: boolean({ description: 'Uses StartTLS. Needed for `ldap://` URLs.', default: false }),
-    trust_anchors: optional(
-      path({
-        description: 'PEM file with the CA certificates that issue the certificates of the directory servers.',
-        defaultText: 'the CAs that Node.js knows',
-        live: true,
-      }),
+    trust_anchors: trustAnchors(
+      'PEM file with the CA certificates that issue the certificates of the directory servers.',
+      { live: true },
     ),
-    user_dn: optional(
-      text({
-        description: 'The DN to bind as. `{username}` is the Basic username. Use either this or `search_base`.',
-        allowed: 'a DN with {username}, such as "uid={username},ou=devices,dc=example"',
-        check: (value) =>
-          value.includes('{username}')
-            ? checkDistinguishedName(value.replaceAll('{username}', 'x'))
-            : 'it does not contain {username}',
-      }),
-    ),
-    search_base: optional(
-      text({
-        description: 'Where to search for the entry, including all levels below.',
-        allowed: 'a DN as in RFC 4514',
-        check: checkDistinguishedName,
-      }),
-    ),
+    user_dn: optional.text({
+      description: 'The DN to bind as. `{username}` is the Basic username. Use either this or `search_base`.',
+      allowed: 'a DN with {username}, such as "uid={username},ou=devices,dc=example"',
+      check: (value) =>
+        value.includes('{username}')
+          ? checkDistinguishedName(value.replaceAll('{username}', 'x'))
+          : 'it does not contain {username}',
+    }),
+    search_base: optional.text({
+      description: 'Where to search for the entry, including all levels below.',
+      allowed: 'a DN as in RFC 4514',
+      check: checkDistinguishedName,
+    }),
     search_filter: text({
       description: 'The filter of the search. Exactly one entry must match. `{username}` is the Basic username.',
       default: '(uid={username})',
       allowed: 'an LDAP filter with {username} (RFC 4515)',
       check: checkFilter,
     }),
-    bind_dn: optional(
-      text({
-        description: 'The account that searches. Without it, the search is anonymous.',
-        allowed: 'a DN as in RFC 4514',
-        check: checkDistinguishedName,
-      }),
-    ),
-    bind_password: optional(secret({ description: 'The password of `bind_dn`.' })),
-    required_group: optional(
-      text({
-        description:
-          'The DN of a group. The entry must be its `member` or `uniqueMember`, or with `client_id_attribute = "uid"` its `memberUid`.',
-        allowed: 'a DN as in RFC 4514',
-        check: checkDistinguishedName,
-      }),
-    ),
+    bind_dn: optional.text({
+      description: 'The account that searches. Without it, the search is anonymous.',
+      allowed: 'a DN as in RFC 4514',
+      check: checkDistinguishedName,
+    }),
+    bind_password: optional.secret({ description: 'The password of `bind_dn`.' }),
+    required_group: optional.text({
+      description:
+        'The DN of a group. The entry must be its `member` or `uniqueMember`, or with `client_id_attribute = "uid"` its `memberUid`.',
+      allowed: 'a DN as in RFC 4514',
+      check: checkDistinguishedName,
+    }),
     client_id_attribute: text({
       ...ATTRIBUTE_NAME,
       description:
@@ -221,10 +187,7 @@ const ldap = table(
       default: [],
     }),
     bind,
-    timeout: seconds(1, 60, {
-      description: 'How long one server may take to answer.',
-      default: 5,
-    }),
+    timeout: seconds(1, 60, { description: 'How long one server may take to answer.', default: 5 }),
   },
   { description: 'Basic credentials, checked by a bind at an LDAP directory ([guides/ldap.md](../guides/ldap.md)).' },
 );
@@ -255,33 +218,26 @@ const jwt = table(
       minItems: 1,
       single: true,
     }),
-    jwks_url: optional(
-      text({
-        description:
-          'Where the keys of the issuer are. The server keeps them for ten minutes, and fetches them again for an unknown `kid` once a minute at most.',
-        allowed: 'an https URL',
-        check: urlCheck('https'),
-      }),
+    jwks_url: optional.text({
+      description:
+        'Where the keys of the issuer are. The server keeps them for ten minutes, and fetches them again for an unknown `kid` once a minute at most.',
+      allowed: 'an https URL',
+      check: urlCheck('https'),
+    }),
+    trust_anchors: trustAnchors(
+      'PEM file with the CA certificates that issue the certificate of the `jwks_url` server.',
+      { live: true },
     ),
-    trust_anchors: optional(
-      path({
-        description: 'PEM file with the CA certificates that issue the certificate of the `jwks_url` server.',
-        defaultText: 'the CAs that Node.js knows',
-        live: true,
-      }),
-    ),
-    jwks_file: optional(path({ description: 'A file with the keys of the issuer, in place of `jwks_url`.' })),
+    jwks_file: optional.path({ description: 'A file with the keys of the issuer, in place of `jwks_url`.' }),
     algorithms: list(choice(JWT_ALGORITHMS, { description: 'A signature algorithm of JWS.' }), {
       description: 'The signature algorithms that are accepted. `none` and HMAC are never accepted.',
       default: ['RS256', 'ES256'],
       minItems: 1,
     }),
-    max_age: optional(
-      seconds(1, 31536000, {
-        description: 'The longest time since `iat`. The tokens must then have `iat`.',
-        defaultText: 'only `exp` counts',
-      }),
-    ),
+    max_age: optional.seconds(1, 31536000, {
+      description: 'The longest time since `iat`. The tokens must then have `iat`.',
+      defaultText: 'only `exp` counts',
+    }),
     clock_tolerance: seconds(0, 600, {
       description: "How much the issuer's clock may differ, for `exp`, `nbf` and `iat`.",
       default: 30,

@@ -1,5 +1,6 @@
 /**
- * Checks of single values that several sections share. Each returns the reason why a value is invalid, or undefined.
+ * What several sections share: checks of single values, each of which returns the reason why a value is invalid, or
+ * undefined; and keys.
  */
 import { isIP } from 'node:net';
 import { parseDistinguishedName } from '../../pki/x509/name.ts';
@@ -8,6 +9,7 @@ import { encodeNameConstraints, type PermittedNames } from '../../pki/x509/name-
 import { NamePattern, SanTemplate, SubjectTemplate } from '../../pki/x509/name-template.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { requireDer } from '../../pki/der/element.ts';
+import { optional } from '../keys.ts';
 import { MAX_EXTENSION_LENGTH, reservedExtension } from '../../pki/x509/extensions.ts';
 
 const DOTTED_OID = /^[012](\.(0|[1-9][0-9]*)){1,30}$/;
@@ -120,3 +122,7 @@ export function checkServerName(value: string): string | undefined {
     value.length > 253 || !/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i.test(value);
   return problem || /^[0-9.]+$/.test(value) ? `"${value}" is neither a DNS name nor an IP address` : undefined;
 }
+
+/** The CAs of a server that this one connects to. */
+export const trustAnchors = (description: string, options: { readonly live?: boolean } = {}) =>
+  optional.path({ description, defaultText: 'the CAs that Node.js knows', ...options });

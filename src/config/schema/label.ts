@@ -14,19 +14,17 @@ import {
   text,
 } from '../keys.ts';
 import { csrattrs } from './csrattrs.ts';
-import { urlCheck } from './formats.ts';
+import { urlCheck, trustAnchors } from './formats.ts';
 import { profile } from './profile.ts';
 
-const ocsp = optional(
-  table(
-    {
-      certificate: path({
-        description: 'PEM file with the certificate of the responder, issued by this CA with extKeyUsage OCSPSigning.',
-      }),
-      private_key: path({ description: "PEM file with the responder's private key, readable by the server alone." }),
-    },
-    { description: "A delegated OCSP responder (RFC 6960 §2.6), which answers in place of the CA's own key." },
-  ),
+const ocsp = optional.table(
+  {
+    certificate: path({
+      description: 'PEM file with the certificate of the responder, issued by this CA with extKeyUsage OCSPSigning.',
+    }),
+    private_key: path({ description: "PEM file with the responder's private key, readable by the server alone." }),
+  },
+  { description: "A delegated OCSP responder (RFC 6960 §2.6), which answers in place of the CA's own key." },
 );
 
 /** Keywords of `client_issuers`, in addition to files. */
@@ -47,34 +45,27 @@ export function caCertificateFiles(table: {
   return [table.certificate, table.upstream_trust_anchors, table.chain, table.profile.renewal_issuers];
 }
 
-const authorization = optional(
-  table(
-    {
-      url: text({
-        description: 'Where each request is POSTed before anything is reserved (docs/reference/authorization.md).',
-        allowed: 'an https URL such as "https://inventory.example.com/authorize"',
-        check: urlCheck('https'),
-      }),
-      trust_anchors: optional(
-        path({
-          description: "PEM file with the CA certificates behind the service's TLS certificate.",
-          defaultText: 'the CAs that Node.js knows',
-        }),
-      ),
-      client_certificate: optional(path({ description: 'PEM file with the certificate that the service is shown.' })),
-      client_key: optional(path({ description: 'PEM file with the private key of `client_certificate`.' })),
-      bearer_token: optional(secret({ description: 'Sent as `Authorization: Bearer …`.' })),
-      timeout: seconds(1, 60, {
-        description: 'How long a decision may take, waiting for its turn included.',
-        default: 5,
-      }),
-      max_calls: integer(1, 256, {
-        description: 'Concurrent calls, three quarters of them for one requester; sixteen times as many may wait.',
-        default: 16,
-      }),
-    },
-    { description: 'An external service that decides on every request, after every check of our own.' },
-  ),
+const authorization = optional.table(
+  {
+    url: text({
+      description: 'Where each request is POSTed before anything is reserved (docs/reference/authorization.md).',
+      allowed: 'an https URL such as "https://inventory.example.com/authorize"',
+      check: urlCheck('https'),
+    }),
+    trust_anchors: trustAnchors("PEM file with the CA certificates behind the service's TLS certificate."),
+    client_certificate: optional.path({ description: 'PEM file with the certificate that the service is shown.' }),
+    client_key: optional.path({ description: 'PEM file with the private key of `client_certificate`.' }),
+    bearer_token: optional.secret({ description: 'Sent as `Authorization: Bearer …`.' }),
+    timeout: seconds(1, 60, {
+      description: 'How long a decision may take, waiting for its turn included.',
+      default: 5,
+    }),
+    max_calls: integer(1, 256, {
+      description: 'Concurrent calls, three quarters of them for one requester; sixteen times as many may wait.',
+      default: 16,
+    }),
+  },
+  { description: 'An external service that decides on every request, after every check of our own.' },
 );
 
 const renewalTime = (description: string, value: number) =>
@@ -90,10 +81,7 @@ const renewal = table(
   {
     start: renewalTime('When the suggested window begins.', 0.67),
     end: renewalTime('When the suggested window ends.', 0.9),
-    retry_after: seconds(1, 31536000, {
-      description: 'After how long clients ask again.',
-      default: 21600,
-    }),
+    retry_after: seconds(1, 31536000, { description: 'After how long clients ask again.', default: 21600 }),
   },
   { description: 'Renewal information (draft-ietf-lamps-est-renewal-info): when clients should renew.' },
 );
@@ -121,26 +109,18 @@ export const labelKeys = {
     description: 'Whether only registered devices get certificates here (docs/guides/devices.md).',
     default: 'off',
   }),
-  client_issuers: list(
-    path({
-      description: 'Whose certificates.',
-      words: CLIENT_ISSUERS,
-    }),
-    {
-      description:
-        "Whose certificates authenticate at this label for simpleenroll, serverkeygen and fullcmc: `own` (certificates directly from this CA or one of its `renewal_issuers`, if they are this label's; of a CA elsewhere, only those that the store has recorded for this label), `anchors` (everything under a trust anchor that is neither a CA of this server nor above one), `any`, or paths of PEM files with CA certificates, direct or indirect issuers. It filters and never adds trust; the RA certificates of `[cmc]` are not filtered. A certificate that is not accepted counts as none (docs/guides/names.md).",
-      default: ['own', 'anchors'],
-    },
-  ),
+  client_issuers: list(path({ description: 'Whose certificates.', words: CLIENT_ISSUERS }), {
+    description:
+      "Whose certificates authenticate at this label for simpleenroll, serverkeygen and fullcmc: `own` (certificates directly from this CA or one of its `renewal_issuers`, if they are this label's; of a CA elsewhere, only those that the store has recorded for this label), `anchors` (everything under a trust anchor that is neither a CA of this server nor above one), `any`, or paths of PEM files with CA certificates, direct or indirect issuers. It filters and never adds trust; the RA certificates of `[cmc]` are not filtered. A certificate that is not accepted counts as none (docs/guides/names.md).",
+    default: ['own', 'anchors'],
+  }),
   auth: table(
     {
-      methods: optional(
-        list(choice(['mtls', 'otp', 'gssapi', 'ldap', 'jwt', 'cmc'], { description: 'A method.' }), {
-          description:
-            'The methods that count at this label for simpleenroll, serverkeygen and fullcmc. In fullcmc, a shared secret is the method `cmc` and a signing certificate the method `mtls`. The server ignores credentials of other methods. simplereenroll always uses a client certificate. A label can have `otp` or `ldap`, not both, because both use Basic credentials.',
-          defaultText: 'every method that is switched on',
-        }),
-      ),
+      methods: optional.list(choice(['mtls', 'otp', 'gssapi', 'ldap', 'jwt', 'cmc'], { description: 'A method.' }), {
+        description:
+          'The methods that count at this label for simpleenroll, serverkeygen and fullcmc. In fullcmc, a shared secret is the method `cmc` and a signing certificate the method `mtls`. The server ignores credentials of other methods. simplereenroll always uses a client certificate. A label can have `otp` or `ldap`, not both, because both use Basic credentials.',
+        defaultText: 'every method that is switched on',
+      }),
     },
     { description: 'How requesters authenticate at this label.' },
   ),
@@ -154,12 +134,10 @@ export const labelKeys = {
 export const caKeys = {
   label: labelText('The EST label: the path segment that routes a request to this CA.'),
   ...labelKeys,
-  chain: optional(
-    path({
-      description:
-        'PEM file with the certificates above the CA certificate, root last, and those of rollovers (docs/guides/rollover.md). A self-signed CA needs none.',
-    }),
-  ),
+  chain: optional.path({
+    description:
+      'PEM file with the certificates above the CA certificate, root last, and those of rollovers (docs/guides/rollover.md). A self-signed CA needs none.',
+  }),
   ocsp,
 };
 
@@ -176,14 +154,14 @@ export const caCertificate = (): ReturnType<typeof path> =>
 /** In `[ca.pkcs11]`, and in a driver's table for a key of its own. */
 export const privateKeyInToken = {
   pin: secret({ description: "The user's PIN." }),
-  key_label: optional(
-    text({ description: 'The label of the private key; or use `key_id`.', allowed: 'text', pattern: /^.+$/su }),
-  ),
-  key_id: optional(
-    text({
-      description: 'The CKA_ID of the private key, in hex; or use `key_label`.',
-      allowed: 'hex digits, two a byte',
-      pattern: /^([0-9a-fA-F]{2})+$/,
-    }),
-  ),
+  key_label: optional.text({
+    description: 'The label of the private key; or use `key_id`.',
+    allowed: 'text',
+    pattern: /^.+$/su,
+  }),
+  key_id: optional.text({
+    description: 'The CKA_ID of the private key, in hex; or use `key_label`.',
+    allowed: 'hex digits, two a byte',
+    pattern: /^([0-9a-fA-F]{2})+$/,
+  }),
 };

@@ -1,4 +1,4 @@
-import { boolean, choice, integer, list, map, optional, path, seconds, type Static, table, text } from '../keys.ts';
+import { boolean, choice, integer, list, map, optional, type Static, table, text } from '../keys.ts';
 import { KEY_TYPES } from './csrattrs.ts';
 import { PLACEHOLDERS_ALLOWED, SAN_TEMPLATE_ALLOWED } from '../../pki/x509/name-template.ts';
 import {
@@ -55,25 +55,21 @@ const subject = table(
       description: 'Attribute types that the subject of a CSR has to carry.',
       default: [],
     }),
-    allowed: optional(
-      list(attribute(), {
-        description: 'The only attribute types that the subject may carry. Unset, any is allowed.',
-        defaultText: 'any',
-      }),
-    ),
+    allowed: optional.list(attribute(), {
+      description: 'The only attribute types that the subject may carry. Unset, any is allowed.',
+      defaultText: 'any',
+    }),
     patterns: map(pattern(), {
       description:
         'A regular expression for each named attribute type; every value of that type has to match it as a whole, e.g. `{ CN = "dev-[0-9]+" }`, or `{ CN = "{id}" }` with a placeholder (docs/guides/names.md).',
       default: {},
     }),
-    template: optional(
-      text({
-        description: `The certificate's subject, whatever the CSR says: an RFC 4514 name with placeholders in its values, such as "CN={id},O=Example". Not for re-enrollments and registration authorities. Placeholders: ${PLACEHOLDERS_ALLOWED}.`,
-        defaultText: "the CSR's subject",
-        allowed: 'an RFC 4514 name such as "CN={id},O=Example"',
-        check: checkSubjectTemplate,
-      }),
-    ),
+    template: optional.text({
+      description: `The certificate's subject, whatever the CSR says: an RFC 4514 name with placeholders in its values, such as "CN={id},O=Example". Not for re-enrollments and registration authorities. Placeholders: ${PLACEHOLDERS_ALLOWED}.`,
+      defaultText: "the CSR's subject",
+      allowed: 'an RFC 4514 name such as "CN={id},O=Example"',
+      check: checkSubjectTemplate,
+    }),
   },
   { description: "Policy on the CSR's subject. Empty, any well-formed subject is allowed." },
 );
@@ -88,41 +84,31 @@ const san = table(
       description: 'Kinds of which a CSR has to carry at least one name.',
       default: [],
     }),
-    dns: optional(
-      list(pattern(), {
-        description: 'A DNS name, in lower case, has to match one of these regular expressions as a whole.',
-        defaultText: 'any',
+    dns: optional.list(pattern(), {
+      description: 'A DNS name, in lower case, has to match one of these regular expressions as a whole.',
+      defaultText: 'any',
+    }),
+    email: optional.list(pattern(), {
+      description: 'An email address has to match one of these regular expressions as a whole.',
+      defaultText: 'any',
+    }),
+    uri: optional.list(pattern(), {
+      description: 'A URI has to match one of these regular expressions as a whole.',
+      defaultText: 'any',
+    }),
+    ip: optional.list(
+      text({
+        description: 'An address block.',
+        allowed: 'an address block such as "10.0.0.0/8" or "2001:db8::/32"',
+        check: checkCidr,
       }),
+      { description: 'An IP address has to lie in one of these blocks.', defaultText: 'any' },
     ),
-    email: optional(
-      list(pattern(), {
-        description: 'An email address has to match one of these regular expressions as a whole.',
-        defaultText: 'any',
-      }),
-    ),
-    uri: optional(
-      list(pattern(), {
-        description: 'A URI has to match one of these regular expressions as a whole.',
-        defaultText: 'any',
-      }),
-    ),
-    ip: optional(
-      list(
-        text({
-          description: 'An address block.',
-          allowed: 'an address block such as "10.0.0.0/8" or "2001:db8::/32"',
-          check: checkCidr,
-        }),
-        { description: 'An IP address has to lie in one of these blocks.', defaultText: 'any' },
-      ),
-    ),
-    add: optional(
-      list(text({ description: 'A name.', allowed: SAN_TEMPLATE_ALLOWED, check: checkSanTemplate }), {
-        description:
-          'Names that are added to those of the CSR, with placeholders, such as `dns:{id}.example.com`; the policy does not judge them. Not for re-enrollments and registration authorities.',
-        defaultText: 'none',
-      }),
-    ),
+    add: optional.list(text({ description: 'A name.', allowed: SAN_TEMPLATE_ALLOWED, check: checkSanTemplate }), {
+      description:
+        'Names that are added to those of the CSR, with placeholders, such as `dns:{id}.example.com`; the policy does not judge them. Not for re-enrollments and registration authorities.',
+      defaultText: 'none',
+    }),
     wildcards: boolean({ description: 'Lets DNS names start with `*.`.', default: false }),
     max: integer(0, 1000, {
       description: 'The largest number of subject alternative names in one certificate.',
@@ -136,13 +122,11 @@ const policies = list(
   table(
     {
       oid: text({ description: 'The policy.', allowed: 'a dotted OID', check: checkOid }),
-      cps: optional(
-        text({
-          description: 'Where the certification practice statement is.',
-          allowed: 'an http or https URL such as "https://pki.example.com/cps"',
-          check: urlCheck('http', 'https'),
-        }),
-      ),
+      cps: optional.text({
+        description: 'Where the certification practice statement is.',
+        allowed: 'an http or https URL such as "https://pki.example.com/cps"',
+        check: urlCheck('http', 'https'),
+      }),
     },
     { description: 'One policy; a bare OID is one without a CPS.', shorthand: 'oid' },
   ),
@@ -161,18 +145,14 @@ const extensions = list(
         check: checkExtensionOid,
       }),
       critical: boolean({ description: 'Whether it is critical, whatever the CSR says.', default: false }),
-      value: optional(
-        text({
-          description: 'Its value, the same in every certificate: DER in hex.',
-          allowed: 'hex digits, two a byte: one DER value of at most 4096 bytes',
-          check: checkExtensionValue,
-        }),
-      ),
-      from: optional(
-        choice(['csr'], {
-          description: 'In place of `value`: the value that the CSR asks for, unread; without one it is left out.',
-        }),
-      ),
+      value: optional.text({
+        description: 'Its value, the same in every certificate: DER in hex.',
+        allowed: 'hex digits, two a byte: one DER value of at most 4096 bytes',
+        check: checkExtensionValue,
+      }),
+      from: optional.choice(['csr'], {
+        description: 'In place of `value`: the value that the CSR asks for, unread; without one it is left out.',
+      }),
     },
     { description: 'One extension, with `value` or with `from`.' },
   ),
@@ -189,35 +169,29 @@ const permitted = (kind: 'dns' | 'ip' | 'email' | 'uri', what: string, allowed: 
     default: [],
   });
 
-const certificateAuthority = optional(
-  table(
-    {
-      path_length: integer(0, 16, {
-        description: 'How many CAs may be below such a device CA; 0 allows end entities only.',
-        default: 0,
-      }),
-      permitted_dns: permitted('dns', 'Hosts, with their subdomains, that device CAs may certify.', 'a host name'),
-      permitted_ip: permitted(
-        'ip',
-        'Networks whose addresses device CAs may certify.',
-        'a network such as "10.0.0.0/8"',
-      ),
-      permitted_email: permitted(
-        'email',
-        'Hosts whose mailboxes device CAs may certify; with a leading dot, the hosts of a domain.',
-        'a host name, or a domain such as ".example.com"',
-      ),
-      permitted_uri: permitted(
-        'uri',
-        'Hosts whose URIs device CAs may certify; with a leading dot, the hosts of a domain.',
-        'a host name, or a domain such as ".example.com"',
-      ),
-    },
-    {
-      description:
-        'Issue CA certificates, for devices that run a CA (docs/guides/device-cas.md), instead of end-entity certificates. Needs `approval = "manual"`, at least one permitted name, and a CA with the path length 1 or more.',
-    },
-  ),
+const certificateAuthority = optional.table(
+  {
+    path_length: integer(0, 16, {
+      description: 'How many CAs may be below such a device CA; 0 allows end entities only.',
+      default: 0,
+    }),
+    permitted_dns: permitted('dns', 'Hosts, with their subdomains, that device CAs may certify.', 'a host name'),
+    permitted_ip: permitted('ip', 'Networks whose addresses device CAs may certify.', 'a network such as "10.0.0.0/8"'),
+    permitted_email: permitted(
+      'email',
+      'Hosts whose mailboxes device CAs may certify; with a leading dot, the hosts of a domain.',
+      'a host name, or a domain such as ".example.com"',
+    ),
+    permitted_uri: permitted(
+      'uri',
+      'Hosts whose URIs device CAs may certify; with a leading dot, the hosts of a domain.',
+      'a host name, or a domain such as ".example.com"',
+    ),
+  },
+  {
+    description:
+      'Issue CA certificates, for devices that run a CA (docs/guides/device-cas.md), instead of end-entity certificates. Needs `approval = "manual"`, at least one permitted name, and a CA with the path length 1 or more.',
+  },
 );
 
 export const profile = table(
@@ -227,27 +201,21 @@ export const profile = table(
       default: 397,
       unit: 'days',
     }),
-    validity_seconds: optional(
-      seconds(120, 31_536_000, {
-        description:
-          'For short-lived certificates, in place of `validity_days`: the seconds that a certificate is valid, `backdate_seconds` included.',
-        defaultText: '`validity_days`',
-      }),
-    ),
-    validity_spread_seconds: optional(
-      seconds(0, 31_536_000, {
-        description:
-          'A certificate is valid for up to so much less, by chance, so that a fleet does not renew in one hour; never for less than half of its validity.',
-        defaultText: '0',
-      }),
-    ),
-    backdate_seconds: optional(
-      seconds(0, 43_200, {
-        description:
-          'A certificate is valid from so long before it is issued, because the clocks of devices lag; at most half of its validity.',
-        defaultText: '60; with `profile = "niap"` 0',
-      }),
-    ),
+    validity_seconds: optional.seconds(120, 31_536_000, {
+      description:
+        'For short-lived certificates, in place of `validity_days`: the seconds that a certificate is valid, `backdate_seconds` included.',
+      defaultText: '`validity_days`',
+    }),
+    validity_spread_seconds: optional.seconds(0, 31_536_000, {
+      description:
+        'A certificate is valid for up to so much less, by chance, so that a fleet does not renew in one hour; never for less than half of its validity.',
+      defaultText: '0',
+    }),
+    backdate_seconds: optional.seconds(0, 43_200, {
+      description:
+        'A certificate is valid from so long before it is issued, because the clocks of devices lag; at most half of its validity.',
+      defaultText: '60; with `profile = "niap"` 0',
+    }),
     max_validity_days: integer(1, 36500, {
       description: 'The upper bound of a validity that comes from elsewhere; `validity_days` may not exceed it.',
       default: 825,
@@ -288,26 +256,23 @@ export const profile = table(
       default: 0,
       unit: 'days',
     }),
-    renewal_issuers: optional(
-      path({
-        description:
-          'PEM file with further CA certificates whose certificates may be renewed here: after a rollover or a migration.',
-      }),
-    ),
-    renewal_labels: optional(
-      list(text({ description: 'A label.', allowed: 'a label of the same CA', pattern: /^.+$/su }), {
+    renewal_issuers: optional.path({
+      description:
+        'PEM file with further CA certificates whose certificates may be renewed here: after a rollover or a migration.',
+    }),
+    renewal_labels: optional.list(
+      text({ description: 'A label.', allowed: 'a label of the same CA', pattern: /^.+$/su }),
+      {
         description:
           'Further labels of the same CA (docs/guides/names.md) whose certificates count as those of this one: they may be renewed here, and are `own` in `client_issuers`.',
         defaultText: 'none',
-      }),
+      },
     ),
-    key_escrow: optional(
-      boolean({
-        description:
-          'Whether the private keys that /serverkeygen makes are archived in the key recovery authority before they are handed out: `true` refuses a configuration without one, `false` archives nothing.',
-        defaultText: '`true` where `ca.dogtag.kra_urls` names one, else `false`',
-      }),
-    ),
+    key_escrow: optional.boolean({
+      description:
+        'Whether the private keys that /serverkeygen makes are archived in the key recovery authority before they are handed out: `true` refuses a configuration without one, `false` archives nothing.',
+      defaultText: '`true` where `ca.dogtag.kra_urls` names one, else `false`',
+    }),
     mtls_subject: choice(['any', 'same', 'auto'], {
       description:
         "Whether simpleenroll and serverkeygen over mTLS may ask for other names than the presented certificate's (`any`) or not (`same`: its subject, and its SANs or some of them). `auto` is `same` for a certificate under a CA of this server, whether or not the store knows it, and `any` for others. The profile restricts the names of others.",

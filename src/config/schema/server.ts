@@ -55,30 +55,17 @@ export const est = table(
       allowed: HOST_ALLOWED,
       check: checkHost,
     }),
-    port: integer(0, 65535, {
-      description: 'The TCP port of the EST listener; 0 takes a free one.',
-      default: 9443,
-    }),
+    port: integer(0, 65535, { description: 'The TCP port of the EST listener; 0 takes a free one.', default: 9443 }),
     proxy_protocol: list(
-      text({
-        description: 'An address block.',
-        allowed: 'an address block such as 10.0.0.7/32',
-        check: checkCidr,
-      }),
+      text({ description: 'An address block.', allowed: 'an address block such as 10.0.0.7/32', check: checkCidr }),
       {
         description:
           "Balancers that tell each client's address in a PROXY protocol header (version 1 or 2) before TLS; they must send one, and from elsewhere it is refused. List balancers only: a listed host can claim any address (docs/guides/load-balancer.md).",
         default: [],
       },
     ),
-    retry_after: seconds(1, 86400, {
-      description: 'The Retry-After of 202 and 503 answers.',
-      default: 30,
-    }),
-    fullcmc: boolean({
-      description: 'Serves /fullcmc (RFC 7030 §4.3). Off, it is answered 501.',
-      default: true,
-    }),
+    retry_after: seconds(1, 86400, { description: 'The Retry-After of 202 and 503 answers.', default: 30 }),
+    fullcmc: boolean({ description: 'Serves /fullcmc (RFC 7030 §4.3). Off, it is answered 501.', default: true }),
     serverkeygen: boolean({
       description: 'Serves /serverkeygen (RFC 7030 §4.4). Off, it is answered 501.',
       default: true,
@@ -101,42 +88,33 @@ export const est = table(
         "What a CSR's challengePassword is taken for: the base64 channel binding, which then has to match, or nothing, for fleets that put something else there.",
       default: 'binding',
     }),
-    client_certificate_header: optional(
-      table(
-        {
-          proxy_certificates: path({
-            description: "PEM file with the proxies' own certificates. Only they may send the headers.",
-            live: true,
-          }),
-          intermediates: optional(
-            path({
-              description:
-                'PEM file with intermediate CA certificates of the clients, for proxies that forward no chain.',
-              live: true,
-            }),
-          ),
-          client_address: optional(
-            choice(['x-forwarded-for', 'proxy-protocol'], {
-              description:
-                'Where the proxies forward the address of the client, for lockouts, limits and records: the last entry of `X-Forwarded-For`, or the PROXY protocol (`proxy_protocol`).',
-              defaultText: 'the address of the proxy counts',
-            }),
-          ),
-        },
-        {
+    client_certificate_header: optional.table(
+      {
+        proxy_certificates: path({
+          description: "PEM file with the proxies' own certificates. Only they may send the headers.",
+          live: true,
+        }),
+        intermediates: optional.path({
+          description: 'PEM file with intermediate CA certificates of the clients, for proxies that forward no chain.',
+          live: true,
+        }),
+        client_address: optional.choice(['x-forwarded-for', 'proxy-protocol'], {
           description:
-            'Client certificates that a TLS-terminating proxy forwards in `Client-Cert` and `Client-Cert-Chain` (RFC 9440; [guides/client-certificate-header.md](../guides/client-certificate-header.md)).',
-        },
-      ),
-    ),
-    base64_line_length: optional(
-      integer(0, 1024, {
+            'Where the proxies forward the address of the client, for lockouts, limits and records: the last entry of `X-Forwarded-For`, or the PROXY protocol (`proxy_protocol`).',
+          defaultText: 'the address of the proxy counts',
+        }),
+      },
+      {
         description:
-          'Columns of the base64 in answers; 0 is one line. Unset, answers are one line with a newline, and lines of 64 for libest.',
-        defaultText: 'as the client needs it',
-        multipleOf: 4,
-      }),
+          'Client certificates that a TLS-terminating proxy forwards in `Client-Cert` and `Client-Cert-Chain` (RFC 9440; [guides/client-certificate-header.md](../guides/client-certificate-header.md)).',
+      },
     ),
+    base64_line_length: optional.integer(0, 1024, {
+      description:
+        'Columns of the base64 in answers; 0 is one line. Unset, answers are one line with a newline, and lines of 64 for libest.',
+      defaultText: 'as the client needs it',
+      multipleOf: 4,
+    }),
   },
   { description: 'The EST listener and its operations.' },
 );
@@ -155,40 +133,34 @@ const TLS_GROUPS = [
 
 export const tls = table(
   {
-    certificate: optional(
-      path({
-        description:
-          'PEM file with the server certificate first, then its intermediates. Needed unless `automatic` is given.',
-        live: true,
-      }),
-    ),
-    private_key: optional(
-      path({
-        description: 'PEM file with the private key of the server certificate. Needed unless `automatic` is given.',
-        live: true,
-      }),
-    ),
-    automatic: optional(
-      table(
-        {
-          ca: text({
-            description: 'The label of the CA that issues it: not one behind Dogtag or with manual approval.',
-            allowed: 'the label of a CA',
+    certificate: optional.path({
+      description:
+        'PEM file with the server certificate first, then its intermediates. Needed unless `automatic` is given.',
+      live: true,
+    }),
+    private_key: optional.path({
+      description: 'PEM file with the private key of the server certificate. Needed unless `automatic` is given.',
+      live: true,
+    }),
+    automatic: optional.table(
+      {
+        ca: text({
+          description: 'The label of the CA that issues it: not one behind Dogtag or with manual approval.',
+          allowed: 'the label of a CA',
+        }),
+        names: list(
+          text({
+            description: 'A name of this server.',
+            allowed: 'a DNS name or an IP address',
+            check: checkServerName,
           }),
-          names: list(
-            text({
-              description: 'A name of this server.',
-              allowed: 'a DNS name or an IP address',
-              check: checkServerName,
-            }),
-            { description: 'Its names; the first is the common name too. At least one.' },
-          ),
-        },
-        {
-          description:
-            'In place of `certificate` and `private_key`: the server gets its certificate from a CA of this server, without its profile, and renews it (docs/guides/server-certificate.md).',
-        },
-      ),
+          { description: 'Its names; the first is the common name too. At least one.' },
+        ),
+      },
+      {
+        description:
+          'In place of `certificate` and `private_key`: the server gets its certificate from a CA of this server, without its profile, and renews it (docs/guides/server-certificate.md).',
+      },
     ),
     min_version: choice(['TLSv1.2', 'TLSv1.3'], {
       description: 'The oldest TLS version that the EST and admin listeners speak.',
@@ -206,20 +178,16 @@ export const tls = table(
             'Whether EST clients present a certificate: `required` in every handshake; `optional` verifies one that is presented; `required_for_reenroll` asks for one on /simplereenroll only; `none` verifies none and is unsafe in production.',
           default: 'optional',
         }),
-        trust_anchors: optional(
-          path({
-            description:
-              'PEM file with the CA certificates that issue client certificates. Needed unless mode is `none`.',
-            live: true,
-          }),
-        ),
-        crl: optional(
-          path({
-            description:
-              'CRLs of foreign client CAs: a PEM or DER file, or a folder of such files. A certificate that one of them revokes does not authenticate.',
-            live: true,
-          }),
-        ),
+        trust_anchors: optional.path({
+          description:
+            'PEM file with the CA certificates that issue client certificates. Needed unless mode is `none`.',
+          live: true,
+        }),
+        crl: optional.path({
+          description:
+            'CRLs of foreign client CAs: a PEM or DER file, or a folder of such files. A certificate that one of them revokes does not authenticate.',
+          live: true,
+        }),
       },
       { description: 'Client certificates on the EST listener.' },
     ),

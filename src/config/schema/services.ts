@@ -1,5 +1,5 @@
 import { boolean, choice, integer, list, optional, path, seconds, secret, table, text } from '../keys.ts';
-import { checkHost, urlCheck } from './formats.ts';
+import { checkHost, urlCheck, trustAnchors } from './formats.ts';
 
 export const serverkeygen = table(
   {
@@ -9,12 +9,10 @@ export const serverkeygen = table(
       default: 'password',
       live: true,
     }),
-    password: optional(
-      secret({
-        description: 'The pre-shared secret for `encryption = "password"`, for requests without a one-time password.',
-        live: true,
-      }),
-    ),
+    password: optional.secret({
+      description: 'The pre-shared secret for `encryption = "password"`, for requests without a one-time password.',
+      live: true,
+    }),
     ml_dsa_key: choice(['seed', 'expanded', 'both'], {
       description:
         'The form of a generated ML-DSA private key (RFC 9881 §6): `seed` is the recommended one; `expanded` and `both` are for devices whose library reads nothing else.',
@@ -28,12 +26,13 @@ export const serverkeygen = table(
             allowed: 'hex digits, two a byte',
             pattern: /^([0-9a-fA-F]{2})+$/,
           }),
-          symmetric_key: optional(
-            secret({ description: 'An AES key-encryption key: 16, 24 or 32 raw bytes.', raw: true }),
-          ),
-          certificate: optional(
-            path({ description: 'For the asymmetric form: PEM file with an RSA or EC certificate.' }),
-          ),
+          symmetric_key: optional.secret({
+            description: 'An AES key-encryption key: 16, 24 or 32 raw bytes.',
+            raw: true,
+          }),
+          certificate: optional.path({
+            description: 'For the asymmetric form: PEM file with an RSA or EC certificate.',
+          }),
         },
         { description: 'One key: `symmetric_key_file` or `certificate`.' },
       ),
@@ -54,32 +53,26 @@ export const cmc = table(
             pattern: /^.{1,200}$/su,
           }),
           secret: secret({ description: 'The shared secret.' }),
-          ca: optional(
-            list(text({ description: 'A label.', allowed: 'a label', pattern: /^.+$/su }), {
-              description: 'The labels at which the secret works.',
-              minItems: 1,
-              defaultText: 'every label',
-            }),
-          ),
+          ca: optional.list(text({ description: 'A label.', allowed: 'a label', pattern: /^.+$/su }), {
+            description: 'The labels at which the secret works.',
+            minItems: 1,
+            defaultText: 'every label',
+          }),
         },
         { description: 'One shared secret.' },
       ),
       { description: 'Shared secrets for identityProofV2 (RFC 5272 §6.2).', default: [], live: true },
     ),
-    certificate: optional(
-      path({
-        description: 'PEM file with the certificate that signs responses.',
-        defaultText: "the CA's own",
-        live: true,
-      }),
-    ),
-    private_key: optional(
-      path({
-        description: 'PEM file with the private key of `cmc.certificate`.',
-        defaultText: "the CA's own",
-        live: true,
-      }),
-    ),
+    certificate: optional.path({
+      description: 'PEM file with the certificate that signs responses.',
+      defaultText: "the CA's own",
+      live: true,
+    }),
+    private_key: optional.path({
+      description: 'PEM file with the private key of `cmc.certificate`.',
+      defaultText: "the CA's own",
+      live: true,
+    }),
     ra_certificates: list(path({ description: 'A PEM file.' }), {
       description: 'PEM files with certificates of registration authorities, who may ask for the names of others.',
       default: [],
@@ -102,13 +95,11 @@ export const publication = table(
       description: 'The TCP port of the publication listener; 0 takes a free one.',
       default: 8080,
     }),
-    base_url: optional(
-      text({
-        description: 'The URL under which relying parties reach the listener; it goes into issued certificates.',
-        allowed: 'an http URL such as "http://pki.example.com"',
-        check: urlCheck('http'),
-      }),
-    ),
+    base_url: optional.text({
+      description: 'The URL under which relying parties reach the listener; it goes into issued certificates.',
+      allowed: 'an http URL such as "http://pki.example.com"',
+      check: urlCheck('http'),
+    }),
     crl_interval: seconds(10, 2592000, {
       description:
         'How long a CRL is valid, and so how long a revocation may take to be in it everywhere. A new one is signed when half of this has passed.',
@@ -148,50 +139,35 @@ export const store = table(
       description: 'The database file of `sqlite`; its folder is made when it is not there.',
       default: 'data/est.db',
     }),
-    url: optional(
-      secret({
-        description:
-          'Where the database of `postgres` is: a libpq URL such as `postgresql://estuary:PASSWORD@db.example.com/estuary`; of several hosts the one that takes writes is used.',
-      }),
-    ),
+    url: optional.secret({
+      description:
+        'Where the database of `postgres` is: a libpq URL such as `postgresql://estuary:PASSWORD@db.example.com/estuary`; of several hosts the one that takes writes is used.',
+    }),
     pool_size: integer(2, 1000, {
       description: 'How many connections to the database of `postgres` each process of this server has at most.',
       default: 10,
     }),
-    tls: optional(
-      table(
-        {
-          trust_anchors: optional(
-            path({
-              description: "PEM file with the CA certificates that issue the database's.",
-              defaultText: 'the CAs that Node.js knows',
-            }),
-          ),
-          client_certificate: optional(
-            path({ description: 'PEM file with the certificate that the database is shown.' }),
-          ),
-          client_key: optional(path({ description: 'PEM file with its private key.' })),
-        },
-        {
-          description:
-            "TLS to the database of `postgres`: its certificate is verified, and so is the host's name in it (`verify-full`), whatever the URL says.",
-        },
-      ),
-    ),
-    shared_key: optional(
-      secret({
+    tls: optional.table(
+      {
+        trust_anchors: trustAnchors("PEM file with the CA certificates that issue the database's."),
+        client_certificate: optional.path({ description: 'PEM file with the certificate that the database is shown.' }),
+        client_key: optional.path({ description: 'PEM file with its private key.' }),
+      },
+      {
         description:
-          'What the servers that share a `postgres` encrypt with that they hand each other through it (the keys of TLS session tickets), 32 bytes or more and the same on each of them. Without it, a TLS session is resumed on the server that began it.',
-      }),
+          "TLS to the database of `postgres`: its certificate is verified, and so is the host's name in it (`verify-full`), whatever the URL says.",
+      },
     ),
-    node_name: optional(
-      text({
-        description:
-          "The name of this server in its audit records; the host's name unless given. Each server on a shared `postgres` needs a different one.",
-        allowed: '1 to 64 letters, digits, "-", "." or "_"',
-        pattern: /^[A-Za-z0-9._-]{1,64}$/,
-      }),
-    ),
+    shared_key: optional.secret({
+      description:
+        'What the servers that share a `postgres` encrypt with that they hand each other through it (the keys of TLS session tickets), 32 bytes or more and the same on each of them. Without it, a TLS session is resumed on the server that began it.',
+    }),
+    node_name: optional.text({
+      description:
+        "The name of this server in its audit records; the host's name unless given. Each server on a shared `postgres` needs a different one.",
+      allowed: '1 to 64 letters, digits, "-", "." or "_"',
+      pattern: /^[A-Za-z0-9._-]{1,64}$/,
+    }),
   },
   { description: 'Where tokens, certificates, requests and the audit log are kept.' },
 );
@@ -203,33 +179,24 @@ export const audit = table(
         'The audit log as JSON lines, each with the hash of the one before; its folder is made when it is not there.',
       default: 'data/audit.log',
     }),
-    archive: optional(
-      path({
-        description:
-          'The folder that audit records are exported to before they leave the store (`retention.audit`); it is made when it is not there.',
-      }),
-    ),
+    archive: optional.path({
+      description:
+        'The folder that audit records are exported to before they leave the store (`retention.audit`); it is made when it is not there.',
+    }),
     checkpoint_interval: seconds(0, 86_400, {
       description:
         'How often the end of the chain is signed: into the audit log, and into the log, for somebody else to keep. 0: never.',
       default: 0,
     }),
-    checkpoint_key: optional(
-      path({
-        description: 'PEM file with the private key of the checkpoints, not that of a CA or of TLS.',
-      }),
-    ),
+    checkpoint_key: optional.path({
+      description: 'PEM file with the private key of the checkpoints, not that of a CA or of TLS.',
+    }),
   },
   { description: 'The audit log; the store keeps it too.' },
 );
 
 /** Days; 0: never. */
-const days = (description: string) =>
-  integer(0, 36_500, {
-    description,
-    default: 0,
-    unit: 'days',
-  });
+const days = (description: string) => integer(0, 36_500, { description, default: 0, unit: 'days' });
 
 export const retention = table(
   {
