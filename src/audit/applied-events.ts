@@ -1,5 +1,5 @@
 /**
- * The audit events that a restore applies (store/operations/replay.ts). Each kind has one writer, which requires every fact that the restore
+ * The audit events that a restore applies (store/replay.ts). Each kind has one writer, which requires every fact that the restore
  * reads.
  */
 import type { AuditEvent, AuditType } from './event.ts';

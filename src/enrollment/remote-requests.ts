@@ -8,7 +8,7 @@ import type { Found, RemoteQueue } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
 import { describe, EstuaryError, forbidden, isRefusal, unavailable } from '../errors.ts';
 import { parseCertificate } from '../pki/x509/certificate.ts';
-import type { RequestEnd, RequestRow } from '../store/request-store.ts';
+import type { RequestRow } from '../store/request-store.ts';
 import type { Allowed } from './allowed.ts';
 import {
   issuanceRequestOf,
@@ -21,6 +21,7 @@ import {
 } from './remote-row.ts';
 import { RequestTaken, type EnrollmentOutcome } from './request.ts';
 import { Submitted } from './submitted.ts';
+import type { RequestEnd } from '../store/remote-request-store.ts';
 
 /** A CA with its own queue. */
 export interface RemoteCa {

@@ -8,11 +8,12 @@ import { parseCsrWithoutProof } from '../pki/pkcs10/csr.ts';
 import { noteOnRequest } from '../request-context.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { IssuanceStore, Reservation } from '../store/issuance-store.ts';
-import type { RemoteRequestStore, RequestRow, RequestStore } from '../store/request-store.ts';
+import type { RequestRow, RequestStore } from '../store/request-store.ts';
 import { StoreLost } from '../store/calls/errors.ts';
 import { certificateRow } from './certificate-row.ts';
 import type { Repeats } from './repeats.ts';
 import type { ReservationReleaser } from './reservation-releaser.ts';
+import type { RemoteRequestStore } from '../store/remote-request-store.ts';
 
 export interface RemoteRequestsOptions {
   readonly store: CertificateStore & IssuanceStore & RemoteRequestStore & Pick<RequestStore, 'getRequest'>;

@@ -3,7 +3,7 @@ import type { Logger } from '../log.ts';
 import { every } from '../process/turns.ts';
 import type { CmcStore } from '../store/cmc-store.ts';
 import type { RequestLifetimes, RequestStore } from '../store/request-store.ts';
-import { PURGED_AT_ONCE } from '../store/retention-store.ts';
+import { PURGED_AT_ONCE } from '../store/port.ts';
 
 interface SweepOptions {
   readonly store: Pick<CmcStore & RequestStore, 'expireRequests' | 'purgeCmcMessages'>;

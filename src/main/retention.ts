@@ -5,8 +5,10 @@ import type { Config } from '../config/schema.ts';
 import { type ChainHead, follows, GENESIS_HASH, parseLine } from '../audit/record.ts';
 import { describe, unavailable } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { PURGED_AT_ONCE, type AuditLine, type RetentionStore } from '../store/retention-store.ts';
+import type { RetentionStore } from '../store/retention-store.ts';
 import { Recurring } from './part.ts';
+import type { AuditLine } from '../store/audit-store.ts';
+import { PURGED_AT_ONCE } from '../store/port.ts';
 
 export interface RetentionOptions {
   readonly config: Pick<Config, 'retention'> & {

@@ -1,5 +1,8 @@
-import type { Anchor, AuditEvent, AuditRecord, AuditType } from '../audit/event.ts';
-import type { Page, PageRequest } from './page.ts';
+import type { Anchor, ArchivedRange, AuditRecord, AuditType } from '../audit/event.ts';
+import { isAuditRecord } from '../audit/record.ts';
+import type { Events } from './calls/calls.ts';
+import { storeFailed } from './calls/errors.ts';
+import { fold, type Page, type PageRequest } from './page.ts';
 
 /** All given criteria must match. */
 export interface AuditFilter extends PageRequest {
@@ -22,7 +25,7 @@ export interface AuditFilter extends PageRequest {
 /** The audit log. A change's call commits its events. */
 export interface AuditStore {
   /** Commits events without another change. */
-  audit(events: readonly AuditEvent[]): Promise<void>;
+  audit(events: Events): Promise<void>;
   /**
    * Records the ends of the other nodes' chains in this one's, so that truncation is detected.
    * @param known the ends recorded before
@@ -31,4 +34,58 @@ export interface AuditStore {
   anchorAudit(known: readonly Anchor[]): Promise<readonly Anchor[]>;
   /** In chain order. */
   listAudit(filter: AuditFilter): Promise<Page<AuditRecord>>;
+}
+
+export interface AuditLine {
+  readonly seq: number;
+  readonly time: number;
+  readonly line: string;
+}
+
+/** The archive of old audit records. */
+export interface ArchiveStore {
+  /** Records after one, in order. @param node whose chain; absent: this node's. A driver with one chain ignores it */
+  auditLines(after: number, limit: number, node?: string): Promise<readonly AuditLine[]>;
+
+  /** The end of the archive according to the newest record about it; undefined: nothing is archived. */
+  lastArchived(): Promise<ArchivedRange | undefined>;
+
+  /** Commits the record that a range is archived; deletes nothing. */
+  noteArchived(range: ArchivedRange, detail: string): Promise<void>;
+
+  /** Deletes a batch of archived audit records and returns their number (retention-store.ts). */
+  purgeArchived(): Promise<number>;
+}
+
+/** The record of a row. @throws EstuaryError 500 `STORE_FAILED` */
+export function toRecord(row: { line: string }): AuditRecord {
+  const record: unknown = JSON.parse(row.line);
+  if (!isAuditRecord(record)) throw storeFailed(`no audit record: ${row.line}`);
+  return record;
+}
+
+const COLUMNS = ['subject', 'ca', 'label', 'serial', 'request_id', 'device_key'] as const;
+export type SearchColumns = Readonly<Record<(typeof COLUMNS)[number], string | null>>;
+
+/** The columns that PostgreSQL searches. They repeat fields of the line, and `audit verify` compares them with it. */
+export function searchColumns(line: string): SearchColumns {
+  const { subject, ca, label, serial, request_id, device_key } = toRecord({ line });
+  return {
+    subject: subject === undefined ? null : storable(fold(subject)),
+    ca: storable(ca),
+    label: storable(label),
+    serial: storable(serial),
+    request_id: storable(request_id),
+    device_key: storable(device_key),
+  };
+}
+
+/** PostgreSQL's text cannot hold U+0000 and lone surrogates. */
+export const storable = (text: string | null | undefined): string | null =>
+  text?.replaceAll('\0', '\u2400').toWellFormed() ?? null;
+
+/** The first column whose value differs from the line's. */
+export function changedColumn(row: SearchColumns & { readonly line: string }): string | undefined {
+  const columns = searchColumns(row.line);
+  return COLUMNS.find((name) => row[name] !== columns[name]);
 }

@@ -1,8 +1,10 @@
-import type { AuditEvent } from '../audit/event.ts';
-import type { Page, PageRequest } from './page.ts';
-import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
+import { type Certificate, parseCertificate } from '../pki/x509/certificate.ts';
 import { isIssuedBy, namesMatch } from '../pki/x509/name-matching.ts';
 import type { Name } from '../pki/x509/name.ts';
+import { done, type Events, undone } from './calls/calls.ts';
+import { storeFailed } from './calls/errors.ts';
+import type { Page, PageRequest } from './page.ts';
+import type { Calls, Database, Operation, Write } from './port.ts';
 
 /** The label of a record: where it was requested if that differs from the CA's own; undefined without one. */
 export const labelOf = ({ ca, label }: { readonly ca?: string | null; readonly label?: string | null }) =>
@@ -82,36 +84,8 @@ export interface Revocation {
 export type RevokedCertificate = Pick<CertificateRow, 'ca' | 'serial' | 'der'>;
 
 export type RevokeResult = 'revoked' | 'already-revoked' | 'unknown';
-export type ReleaseResult = 'released' | 'not-held' | 'unknown';
 
-export interface CertificateStore {
-  getCertificates(serial: string, ca?: string): Promise<readonly CertificateRow[]>;
-  /** Whether a certificate of the CA was requested at a label other than its own. */
-  hasOtherLabels(ca: string): Promise<boolean>;
-  /**
-   * Revoked certificates with this serial number, of any CA; usually none. Each request with a client certificate calls
-   * it.
-   */
-  findRevoked(serial: string): Promise<readonly RevokedCertificate[]>;
-  findCertificateByRequest(request_id: string): Promise<CertificateRow | undefined>;
-  /** By subjectKeyIdentifier (hex), newest first. */
-  findCertificatesByKey(key_identifier: string): Promise<readonly CertificateRow[]>;
-  /** In insertion order. */
-  listCertificates(filter: CertificateFilter, now: number): Promise<Page<ListedCertificate>>;
-  /** Imports an existing certificate without a reservation. `known`: the store has this serial number of this CA. */
-  importCertificate(row: CertificateRow, events: readonly AuditEvent[]): Promise<'imported' | 'known'>;
-  /**
-   * Marks a certificate revoked; commits the events with `revoked` only. A held certificate gets the final reason and
-   * keeps the time of the hold as its revocation date.
-   */
-  revokeCertificate(revocation: Revocation, events: readonly AuditEvent[]): Promise<RevokeResult>;
-  /** Ends a hold; commits the events with `released` only. */
-  releaseCertificate(
-    held: Pick<Revocation, 'ca' | 'serial'>,
-    now: number,
-    events: readonly AuditEvent[],
-  ): Promise<ReleaseResult>;
-}
+export type ReleaseResult = 'released' | 'not-held' | 'unknown';
 
 /** A certificate, and its issuer in the validated path; undefined without a path. */
 export interface IssuedCertificate {
@@ -137,4 +111,169 @@ export async function isRecordOf(
 ): Promise<boolean> {
   if (issuer === undefined || row.der.length === 0) return isOfIssuer(row, certificate.issuer);
   return row.der.equals(certificate.der) || isIssuedBy(parseCertificate(row.der), issuer);
+}
+
+export const CERTIFICATE_COLUMNS =
+  'ca, label, serial, subject, sans, not_before, not_after, der, fingerprint_sha256, requester, method, request_id, device, device_key, required_device, key_identifier, archived_key_id, revocation_challenge, revoked_at, reason, invalidity_date';
+
+export const LISTED_COLUMNS = CERTIFICATE_COLUMNS.replace(' der,', '');
+
+/** Maximum certificates of one key that are returned. */
+const SAME_KEY = 8;
+
+export type StoredCertificate = Omit<CertificateRow, 'sans'> & { readonly sans: string };
+
+export function toCertificateRow<Stored extends Pick<StoredCertificate, 'ca' | 'serial' | 'sans'>>(
+  stored: Stored,
+): Omit<Stored, 'sans'> & Pick<CertificateRow, 'sans'> {
+  return { ...stored, sans: readSans(stored.sans, `certificate ${stored.ca} ${stored.serial}`) };
+}
+
+/** The names in a `sans` column. @throws EstuaryError 500 `STORE_FAILED` that names the row */
+export function readSans(json: string, row: string): readonly string[] {
+  const sans: unknown = JSON.parse(json);
+  if (Array.isArray(sans) && sans.every((san) => typeof san === 'string')) return sans;
+  throw storeFailed(`${row}: sans is no list of strings`);
+}
+
+export function certificateReads(db: Database) {
+  const find = <Parameters extends readonly unknown[]>(rest: string) =>
+    db.prepare<Parameters, StoredCertificate>(`SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE ${rest}`);
+  // SQLite would compile it again for each serial number if it ended with ORDER BY.
+  const bySerial = find<[string]>('serial = ?');
+  const byCaAndSerial = find<[string, string]>('serial = ? AND ca = ?');
+  const byRequest = find<[string]>('request_id = ? AND length(der) > 0');
+  const byKey = find<[string]>(`key_identifier = ? ORDER BY position DESC LIMIT ${SAME_KEY}`);
+  const revokedBySerial = db.prepare<[string], RevokedCertificate>(
+    'SELECT ca, serial, der FROM certificate WHERE serial = ? AND revoked_at IS NOT NULL',
+  );
+  const otherLabels = db.prepare<[string], { label: string }>(
+    `SELECT label FROM certificate ${db.dialect.indexedBy('certificate_of_other_label')}
+     WHERE ca = ? AND label IS NOT NULL LIMIT 1`,
+  );
+  return {
+    *getCertificates(serial: string, ca?: string): Operation<readonly CertificateRow[]> {
+      const rows = yield* ca === undefined ? bySerial.all(serial) : byCaAndSerial.all(serial, ca);
+      return rows.map(toCertificateRow).sort((a, b) => (a.ca < b.ca ? -1 : 1));
+    },
+    /** Whether a certificate of the CA was requested at a label other than its own. */
+    *hasOtherLabels(ca: string): Operation<boolean> {
+      return (yield* otherLabels.get(ca)) !== undefined;
+    },
+    /**
+     * Revoked certificates with this serial number, of any CA; usually none. Each request with a client certificate calls
+     * it.
+     */
+    findRevoked: (serial: string): Operation<readonly RevokedCertificate[]> => revokedBySerial.all(serial),
+    *findCertificateByRequest(request_id: string): Operation<CertificateRow | undefined> {
+      const stored = yield* byRequest.get(request_id);
+      return stored === undefined ? undefined : toCertificateRow(stored);
+    },
+    /** By subjectKeyIdentifier (hex), newest first. */
+    *findCertificatesByKey(key_identifier: string): Operation<readonly CertificateRow[]> {
+      return (yield* byKey.all(key_identifier)).map(toCertificateRow);
+    },
+  };
+}
+
+/** Inserts a certificate. `false`: the store has its serial number of this CA. @param issued_at null: unknown */
+export function insertCertificate(db: Database): (row: CertificateRow, issued_at: number | null) => Operation<boolean> {
+  const names = Object.entries(db.dialect.nameColumns);
+  const columns = [...names.map(([name]) => name), 'issued_at', ...CERTIFICATE_COLUMNS.split(', ')];
+  // By position: SQLite would look up each name in the row.
+  const insert = db.prepare<unknown[]>(
+    `INSERT INTO certificate (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')}) ON CONFLICT DO NOTHING`,
+  );
+  return function* (row, issued_at) {
+    const { ca, label, serial, subject, sans, not_before, not_after, der, fingerprint_sha256: fingerprint } = row;
+    const changes = yield* insert.run(
+      ...[...names.map(([, value]) => value(row)), issued_at, ca, label, serial, subject, JSON.stringify(sans)],
+      ...[not_before, not_after, der, fingerprint, row.requester, row.method, row.request_id, row.device],
+      ...[row.device_key, row.required_device, row.key_identifier, row.archived_key_id, row.revocation_challenge],
+      ...[row.revoked_at, row.reason, row.invalidity_date],
+    );
+    return changes === 1;
+  };
+}
+
+/**
+ * Revokes; for a held certificate, the hold becomes final (X.509 §9.5.3.1: the revocation date is that of the hold).
+ */
+export const REVOKE = `UPDATE certificate SET revoked_at = coalesce(revoked_at, @revoked_at), reason = @reason,
+  invalidity_date = coalesce(@invalidity_date, invalidity_date) WHERE ca = @ca AND serial = @serial
+  AND (revoked_at IS NULL OR (reason = 'certificateHold' AND @reason <> 'certificateHold'))`;
+
+export const RELEASE = `UPDATE certificate SET revoked_at = NULL, reason = NULL, invalidity_date = NULL
+  WHERE ca = ? AND serial = ? AND reason = 'certificateHold'`;
+
+export function certificateWrites(db: Database) {
+  const revoke = db.prepare<Revocation, { device_key: string | null }>(`${REVOKE} RETURNING device_key`);
+  const release = db.prepare<[string, string], { device_key: string | null }>(`${RELEASE} RETURNING device_key`);
+  const change = db.prepare<[string, number]>(
+    `INSERT INTO crl_change (ca, changes, changed_at) VALUES (?, 1, ?) ON CONFLICT (ca) DO UPDATE
+     SET changes = crl_change.changes + 1, changed_at = coalesce(crl_change.changed_at, excluded.changed_at)`,
+  );
+  const exists = db.prepare<[string, string], { serial: string }>(
+    'SELECT serial FROM certificate WHERE serial = ? AND ca = ?',
+  );
+  const insert = insertCertificate(db);
+  const underWay = db.prepare<[string, string], { serial: string }>(
+    'SELECT serial FROM reservation WHERE serial = ? AND ca = ?',
+  );
+  const takeRestored = db.prepare<[string, string], StoredCertificate>(
+    `DELETE FROM certificate WHERE serial = ? AND ca = ? AND length(der) = 0 RETURNING ${CERTIFICATE_COLUMNS}`,
+  );
+  return {
+    /** Imports an existing certificate without a reservation. `known`: the store has this serial number of this CA. */
+    *importCertificate(row: CertificateRow, events: Events): Write<'imported' | 'known'> {
+      const { serial, ca } = row;
+      if ((yield* underWay.get(serial, ca)) !== undefined) return undone('known');
+      const restored = yield* takeRestored.get(serial, ca);
+      const inserted = yield* insert(restored === undefined ? row : completedRow(restored, row), null);
+      return inserted ? done('imported', events) : undone('known');
+    },
+    /**
+     * Marks a certificate revoked; commits the events with `revoked` only. A held certificate gets the final reason and
+     * keeps the time of the hold as its revocation date.
+     */
+    *revokeCertificate(revocation: Revocation, events: Events): Write<RevokeResult> {
+      const revoked = yield* revoke.get(revocation);
+      if (revoked !== undefined) {
+        yield* change.run(revocation.ca, revocation.revoked_at);
+        return done('revoked', events, revoked.device_key);
+      }
+      const known = yield* exists.get(revocation.serial, revocation.ca);
+      return undone(known === undefined ? 'unknown' : 'already-revoked');
+    },
+    /** Ends a hold; commits the events with `released` only. */
+    *releaseCertificate(
+      { ca, serial }: Pick<Revocation, 'ca' | 'serial'>,
+      now: number,
+      events: Events,
+    ): Write<ReleaseResult> {
+      const released = yield* release.get(ca, serial);
+      if (released !== undefined) {
+        yield* change.run(ca, now);
+        return done('released', events, released.device_key);
+      }
+      return undone((yield* exists.get(serial, ca)) === undefined ? 'unknown' : 'not-held');
+    },
+  };
+}
+
+/**
+ * An imported row completed with data of a restore, which had only what the audit log contains: the owner and the
+ * revocation.
+ */
+function completedRow(restored: StoredCertificate, row: CertificateRow): CertificateRow {
+  const { der, fingerprint_sha256, key_identifier, subject, sans, not_before, not_after } = row;
+  return { ...restored, der, fingerprint_sha256, key_identifier, subject, sans, not_before, not_after };
+}
+
+export type CertificateStore = CertificateListStore &
+  Calls<ReturnType<typeof certificateReads> & ReturnType<typeof certificateWrites>>;
+
+export interface CertificateListStore {
+  /** In insertion order. */
+  listCertificates(filter: CertificateFilter, now: number): Promise<Page<ListedCertificate>>;
 }

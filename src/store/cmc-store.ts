@@ -1,3 +1,7 @@
+import { failed } from '../errors.ts';
+import { done, undone } from './calls/calls.ts';
+import { type Calls, type Database, type Operation, PURGED_AT_ONCE, type Write } from './port.ts';
+
 /** A message to be processed once, even if it is repeated (RFC 5272 §6.6). */
 export interface CmcMessage {
   /** Identifies the message: a hash of CA, sender, transactionId, senderNonce and content. */
@@ -31,20 +35,92 @@ export interface CmcConclusion {
   readonly answer: CmcAnswer | null;
 }
 
-export interface CmcStore {
-  /**
-   * Claims a message for this process, unless it has a definitive answer or another node is working on it. The caller
-   * tracks its own work.
-   */
-  claimCmcMessage(message: CmcMessage): Promise<CmcClaim>;
-  /** Ends the work on a claimed message. @throws {EstuaryError} 500 `CMC_MESSAGE_NOT_CLAIMED` */
-  concludeCmcMessage(key: string, instance: string, conclusion: CmcConclusion): Promise<void>;
-  /**
-   * Releases the messages of a dead process; without an argument, at start, those of all processes except living nodes.
-   */
-  releaseCmcMessages(instance?: string): Promise<void>;
-  /** Whether one of our latest answers in this transaction contained the nonce. */
-  isCmcNonce(transaction_key: string, nonce: Buffer): Promise<boolean>;
-  /** Deletes a batch of messages up to this time and returns the number (see retention-store.ts). */
-  purgeCmcMessages(before: number): Promise<number>;
+interface Stored {
+  readonly id: string;
+  readonly instance: string | null;
+  readonly status: number | null;
+  readonly answer: Buffer | null;
 }
+
+export function cmcReads(db: Database) {
+  const byNonce = db.prepare<[string, Buffer], { id: string }>(
+    'SELECT id FROM cmc_message WHERE transaction_key = ? AND nonce = ? LIMIT 1',
+  );
+  return {
+    /** Whether one of our latest answers in this transaction contained the nonce. */
+    *isCmcNonce(transaction_key: string, nonce: Buffer): Operation<boolean> {
+      return (yield* byNonce.get(transaction_key, nonce)) !== undefined;
+    },
+  };
+}
+
+/** @param ofDead condition on an instance without a living node */
+export function cmcWrites(db: Database, ofDead: string) {
+  const insert = db.prepare<CmcMessage>(
+    `INSERT INTO cmc_message (key, id, transaction_key, instance, created_at)
+     VALUES (@key, @id, @transaction_key, @instance, @created_at) ON CONFLICT (key) DO NOTHING`,
+  );
+  const find = db.prepare<[string], Stored>(
+    `SELECT id, instance, status, answer FROM cmc_message WHERE key = ? ${db.dialect.forUpdate}`,
+  );
+  const take = db.prepare<{ key: string; instance: string }>(
+    'UPDATE cmc_message SET instance = @instance WHERE key = @key',
+  );
+  const conclude = db.prepare<{
+    key: string;
+    instance: string;
+    nonce: Buffer | null;
+    status: number | null;
+    answer: Buffer | null;
+  }>(
+    `UPDATE cmc_message SET instance = NULL, nonce = coalesce(@nonce, nonce), status = @status, answer = @answer
+     WHERE key = @key AND instance = @instance`,
+  );
+  const release = db.prepare<[string]>('UPDATE cmc_message SET instance = NULL WHERE instance = ?');
+  const releaseDead = db.prepare<[]>(`UPDATE cmc_message SET instance = NULL WHERE instance IS NOT NULL AND ${ofDead}`);
+  const purge = db.prepare<[number]>(
+    `DELETE FROM cmc_message WHERE ${db.dialect.among(
+      'cmc_message',
+      'position',
+      `WHERE created_at <= ? AND instance IS NULL LIMIT ${PURGED_AT_ONCE}`,
+    )}`,
+  );
+
+  return {
+    /**
+     * Claims a message for this process, unless it has a definitive answer or another node is working on it. The caller
+     * tracks its own work.
+     */
+    *claimCmcMessage(message: CmcMessage): Write<CmcClaim> {
+      const { key, instance } = message;
+      if ((yield* insert.run(message)) === 1) return done({ state: 'claimed', id: message.id }, []);
+      const known = yield* find.get(key);
+      if (known === undefined) throw new Error(`the message ${key} was purged while it was claimed`);
+      if (known.status !== null && known.answer !== null)
+        return undone({ state: 'answered', answer: { status: known.status, der: known.answer } });
+      if (known.instance !== null && known.instance !== instance) return undone({ state: 'under-way' });
+      yield* take.run({ key, instance });
+      return done({ state: 'claimed', id: known.id }, []);
+    },
+    /** Ends the work on a claimed message. @throws {EstuaryError} 500 `CMC_MESSAGE_NOT_CLAIMED` */
+    *concludeCmcMessage(key: string, instance: string, { nonce, answer }: CmcConclusion): Write<void> {
+      const [status, der] = answer === null ? [null, null] : [answer.status, answer.der];
+      if ((yield* conclude.run({ key, instance, nonce, status, answer: der })) === 0)
+        throw failed('CMC_MESSAGE_NOT_CLAIMED', 'the response could not be stored', { detail: `message ${key}` });
+      return done(undefined, []);
+    },
+    /**
+     * Releases the messages of a dead process; without an argument, at start, those of all processes except living nodes.
+     */
+    *releaseCmcMessages(instance?: string): Write<void> {
+      yield* instance === undefined ? releaseDead.run() : release.run(instance);
+      return done(undefined, []);
+    },
+    /** Deletes a batch of messages up to this time and returns the number (see retention-store.ts). */
+    *purgeCmcMessages(before: number): Write<number> {
+      return done(yield* purge.run(before), []);
+    },
+  };
+}
+
+export type CmcStore = Calls<ReturnType<typeof cmcReads> & ReturnType<typeof cmcWrites>>;

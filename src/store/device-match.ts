@@ -10,7 +10,31 @@ import { formatGeneralName, ipAddress, type GeneralName } from '../pki/x509/gene
 import { attributeValues } from '../pki/x509/name.ts';
 import { spkiHash } from '../pki/x509/public-key.ts';
 import type { IssuedCertificate } from './certificate-store.ts';
-import type { DeviceMatch } from './device-store.ts';
+
+/**
+ * Identifies a device's foreign certificate. All given fields must match; `issuer_spki_sha256` or `fingerprint_sha256`
+ * is always given.
+ */
+export interface DeviceMatch {
+  /** Hex SHA-256 of the SubjectPublicKeyInfo of the issuer in the validated path. */
+  readonly issuer_spki_sha256?: string;
+  /** The subject's attribute. */
+  readonly serial_number?: string;
+  /** The subject's attribute. */
+  readonly common_name?: string;
+  /** One of its names, as in {@link CertificateRow}. */
+  readonly san?: string;
+  /** Hex, of the certificate or its ECDSA variant. */
+  readonly fingerprint_sha256?: string;
+}
+
+export const MATCH_FIELDS = [
+  'issuer_spki_sha256',
+  'serial_number',
+  'common_name',
+  'san',
+  'fingerprint_sha256',
+] as const satisfies readonly (keyof DeviceMatch)[];
 
 /** Maximum names of a certificate; further ones match no device. */
 const MAX_NAMES = 64;

@@ -1,33 +1,30 @@
+/** Registered devices and their history. */
 import { type AuditEvent, type AuditRecord, REQUESTER_AUTHENTICATION } from '../audit/event.ts';
-import type { CertificateRow } from './certificate-store.ts';
-import type { OtpRow } from './otp-store.ts';
-import type { Page, PageRequest } from './page.ts';
-import type { RequestRow } from './request-store.ts';
-
-/**
- * Identifies a device's foreign certificate. All given fields must match; `issuer_spki_sha256` or `fingerprint_sha256`
- * is always given.
- */
-export interface DeviceMatch {
-  /** Hex SHA-256 of the SubjectPublicKeyInfo of the issuer in the validated path. */
-  readonly issuer_spki_sha256?: string;
-  /** The subject's attribute. */
-  readonly serial_number?: string;
-  /** The subject's attribute. */
-  readonly common_name?: string;
-  /** One of its names, as in {@link CertificateRow}. */
-  readonly san?: string;
-  /** Hex, of the certificate or its ECDSA variant. */
-  readonly fingerprint_sha256?: string;
-}
-
-export const MATCH_FIELDS = [
-  'issuer_spki_sha256',
-  'serial_number',
-  'common_name',
-  'san',
-  'fingerprint_sha256',
-] as const satisfies readonly (keyof DeviceMatch)[];
+import { toRecord } from './audit-store.ts';
+import { done, type Events, undone } from './calls/calls.ts';
+import { storeFailed } from './calls/errors.ts';
+import {
+  CERTIFICATE_COLUMNS,
+  type CertificateRow,
+  type StoredCertificate,
+  toCertificateRow,
+} from './certificate-store.ts';
+import { type DeviceMatch, deviceMatchKey, MATCH_FIELDS } from './device-match.ts';
+import { OTP_COLUMNS, type OtpRow } from './otp-store.ts';
+import { fold, type Page, type PageRequest } from './page.ts';
+import {
+  atLabels,
+  type Calls,
+  type Condition,
+  type Database,
+  type Dialect,
+  given,
+  type Operation,
+  result,
+  searched,
+  type Write,
+} from './port.ts';
+import { REQUEST_COLUMNS, type RequestRow, type StoredRequest, toRequestRow } from './request-store.ts';
 
 export interface DeviceRow {
   /** Unique per entry: a later device with the same ID has another key. */
@@ -72,7 +69,7 @@ export interface DeviceEntry {
    * whole.
    */
   readonly merges?: boolean;
-  readonly events: readonly AuditEvent[];
+  readonly events: Events;
 }
 
 /** `known`: a device with this ID exists, and nothing changed. */
@@ -116,42 +113,254 @@ export interface DevicesByCertificate {
   readonly matching: readonly DeviceRow[];
 }
 
+const DEVICE_COLUMNS = 'key, id, ca, enabled, not_after, note, match, attributes, created_at, changed_at';
+
+/** Maximum devices returned for a requester; two are already ambiguous. */
+const FOUND = 8;
+
+type StoredDevice = Omit<DeviceRow, 'enabled' | 'match' | 'attributes'> & {
+  readonly enabled: number;
+  readonly match: string | null;
+  readonly attributes: string;
+};
+
+/** A row to write, with the lookup key of its match. */
+type WrittenDevice = StoredDevice & { readonly match_key: string | null };
+
+const toDeviceRow = (stored: StoredDevice): DeviceRow => ({
+  ...stored,
+  enabled: stored.enabled === 1,
+  match: stored.match === null ? null : readMatch(stored.match, stored.id),
+  attributes: readTexts(stored.attributes, stored.id),
+});
+
+const toWrittenDevice = (row: DeviceRow): WrittenDevice => ({
+  ...row,
+  enabled: row.enabled ? 1 : 0,
+  match: row.match === null ? null : JSON.stringify(row.match),
+  match_key: row.match === null ? null : deviceMatchKey(row.match),
+  attributes: JSON.stringify(row.attributes),
+});
+
+function readMatch(json: string, id: string): DeviceMatch {
+  const texts = readTexts(json, id);
+  return Object.fromEntries(
+    MATCH_FIELDS.flatMap((field) => (texts[field] === undefined ? [] : [[field, texts[field]]])),
+  );
+}
+
+function readTexts(json: string, id: string): Record<string, string> {
+  const value: unknown = JSON.parse(json);
+  const entries = typeof value === 'object' && value !== null ? Object.entries(value) : undefined;
+  const texts = entries?.flatMap(([name, text]: [string, unknown]) => (typeof text === 'string' ? [[name, text]] : []));
+  if (entries === undefined || texts?.length !== entries.length)
+    throw storeFailed(`device ${id}: not an object of strings`);
+  return Object.fromEntries(texts) as Record<string, string>;
+}
+
+function conditions({ id, ca, enabled, search, labels }: DeviceSelection, dialect: Dialect) {
+  const permitted = atLabels('device.ca', labels);
+  const value = dialect.contains('attribute.value', '@search');
+  // First the whole text, which is cheaper: a part of a value is a part of its JSON.
+  const ofMatch = ` OR (${dialect.contains('device.match', '@json')} AND EXISTS
+    (SELECT 1 FROM ${dialect.keysOf('device.match')} WHERE ${value}))`;
+  const found = searched(search, ['device.id', 'device.note'], dialect, ofMatch);
+  const all: readonly Condition[] = [
+    ...permitted.conditions,
+    ...given([
+      { value: id, sql: 'device.id = @id', index: 'sqlite_autoindex_device_2' },
+      { value: ca, sql: 'device.ca = @ca', index: 'device_by_ca' },
+    ]),
+    ...(enabled === undefined
+      ? []
+      : [enabled ? { sql: 'device.enabled = 1' } : { sql: 'device.enabled = 0', index: 'device_disabled' }]),
+    ...found.conditions,
+  ];
+  const json = search === undefined ? {} : { json: JSON.stringify(fold(search)).slice(1, -1) };
+  return { all, parameters: { ...permitted.parameters, ...found.parameters, ...json } };
+}
+
+const isAtLabels = ({ ca }: Pick<DeviceRow, 'ca'>, labels: readonly string[] | undefined): boolean =>
+  labels === undefined || (ca !== null && labels.includes(ca));
+
+export function deviceReads(db: Database) {
+  const list = db.list<StoredDevice>({ name: 'device', table: 'device', columns: DEVICE_COLUMNS });
+  const byId = db.prepare<[string], StoredDevice>(`SELECT ${DEVICE_COLUMNS} FROM device WHERE id = ?`);
+  const find = <Parameters extends object>(condition: string) =>
+    db.prepare<Parameters & { ca: string }, StoredDevice>(
+      `SELECT ${DEVICE_COLUMNS} FROM device WHERE ${condition} AND (ca IS NULL OR ca = @ca) LIMIT ${FOUND}`,
+    );
+  const byKey = find<{ key: string }>('key = @key');
+  const byIdAndCa = find<{ id: string }>('id = @id');
+  const byMatch = find<{ keys: readonly string[] }>(db.dialect.oneOf('match_key', '@keys'));
+  const recorded = db.prepare<[string], DevicesByCertificate['recorded'][number]>(
+    'SELECT der, device_key, required_device FROM certificate WHERE serial = ? AND device_key IS NOT NULL',
+  );
+  const newest = 'ORDER BY position DESC LIMIT ?';
+  const certificates = db.prepare<[string, number], StoredCertificate>(
+    `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE device_key = ? ${newest}`,
+  );
+  const tokens = db.prepare<[string, number], OtpRow>(`SELECT ${OTP_COLUMNS} FROM otp WHERE client_id = ? ${newest}`);
+  const requests = db.prepare<[string, number], StoredRequest>(
+    `SELECT ${REQUEST_COLUMNS} FROM request WHERE device_key = ? ${newest}`,
+  );
+  const events = db.prepare<{ key: string; limit: number }, { line: string }>(db.dialect.deviceEvents);
+  return {
+    *getDevice(id: string): Operation<DeviceRow | undefined> {
+      const stored = yield* byId.get(id);
+      return stored === undefined ? undefined : toDeviceRow(stored);
+    },
+    /** The devices that a requester may be, enabled or not, among those admitted to this CA: at most a few. */
+    *findDevices(query: DeviceQuery, ca: string): Operation<readonly DeviceRow[]> {
+      if ('key' in query) return (yield* byKey.all({ key: query.key, ca })).map(toDeviceRow);
+      return (yield* byIdAndCa.all({ id: query.id, ca })).map(toDeviceRow);
+    },
+    /** What says which device a certificate belongs to. @param match_keys its {@link certificateMatchKeys} */
+    *findDevicesByCertificate(
+      serial: string,
+      match_keys: readonly string[],
+      ca: string,
+    ): Operation<DevicesByCertificate> {
+      const [rows, found] = yield* db.together([recorded.all(serial), byMatch.all({ keys: match_keys, ca })]);
+      return { recorded: rows, matching: found.map(toDeviceRow) };
+    },
+    /** In insertion order, oldest first by default. */
+    listDevices(filter: DeviceFilter): Operation<Page<DeviceRow>> {
+      const { all, parameters } = conditions(filter, db.dialect);
+      return list(all, { ...filter, ...parameters }, filter, toDeviceRow);
+    },
+    /** Names of all devices' attributes, sorted. */
+    *listDeviceAttributes(selection: DeviceSelection): Operation<readonly string[]> {
+      const { all, parameters } = conditions(selection, db.dialect);
+      const where = all.map(({ sql }) => sql);
+      const names = yield* db
+        .prepare<object, { name: string }>(
+          `SELECT DISTINCT attribute.key AS name FROM device, ${db.dialect.keysOf('device.attributes')}
+           ${where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`}`,
+        )
+        .all({ ...parameters, id: selection.id ?? null, ca: selection.ca ?? null });
+      return names.map(({ name }) => name).sort();
+    },
+    /** @param limit per list */
+    *deviceHistory({ id, key }: Pick<DeviceRow, 'id' | 'key'>, limit: number): Operation<DeviceHistory> {
+      const [issued, made, requested, recorded] = yield* db.together([
+        certificates.all(key, limit),
+        tokens.all(id, limit),
+        requests.all(key, limit),
+        events.all({ key, limit }),
+      ]);
+      return {
+        certificates: issued.map(toCertificateRow),
+        tokens: made,
+        requests: requested.map(toRequestRow),
+        events: recorded.map(toRecord),
+      };
+    },
+  };
+}
+
+/** The result of an entry, and its audit events. */
+interface Entered {
+  readonly result: EntryResult;
+  readonly events: readonly { readonly event: AuditEvent; readonly device: string }[];
+}
+
+export function deviceWrites(db: Database) {
+  const byId = db.prepare<[string], StoredDevice>(
+    `SELECT ${DEVICE_COLUMNS} FROM device WHERE id = ? ${db.dialect.forUpdate}`,
+  );
+  const insert = db.prepare<WrittenDevice>(
+    `INSERT INTO device (${DEVICE_COLUMNS}, match_key) VALUES (@key, @id, @ca, @enabled, @not_after, @note, @match, @attributes,
+     @created_at, @changed_at, @match_key) ON CONFLICT (id) DO NOTHING`,
+  );
+  const update = db.prepare<WrittenDevice>(
+    `UPDATE device SET ca = @ca, enabled = @enabled, not_after = @not_after, note = @note, match = @match, match_key = @match_key,
+     attributes = @attributes, changed_at = @changed_at WHERE id = @id`,
+  );
+  const remove = db.prepare<[string], { id: string }>('DELETE FROM device WHERE key = ? RETURNING id');
+
+  function* put(entry: DeviceEntry, mode: 'create' | 'upsert', labels?: readonly string[]): Operation<Entered> {
+    const { row, events } = entry;
+    if ((yield* insert.run(toWrittenDevice(row))) === 1)
+      return { result: 'created', events: events.map((event) => ({ event, device: row.key })) };
+    const before = mode === 'create' ? undefined : yield* byId.get(row.id);
+    if (before === undefined || !isAtLabels(before, labels)) return { result: 'known', events: [] };
+    const changed = upserted(before, entry);
+    yield* update.run(toWrittenDevice(changed));
+    return { result: 'changed', events: upsertedEvents(entry, changed) };
+  }
+
+  return {
+    /**
+     * Adds devices independently of each other.
+     * @param mode `upsert`: changes the given fields of an existing device
+     * @param labels an upsert changes only devices of these labels; others are `known`
+     */
+    *putDevices(
+      entries: readonly DeviceEntry[],
+      mode: 'create' | 'upsert',
+      labels?: readonly string[],
+    ): Write<readonly EntryResult[]> {
+      // Sequentially: a repeated device must find the first one.
+      const entered: Entered[] = [];
+      for (const entry of entries) entered.push(yield* put(entry, mode, labels));
+      return {
+        value: entered.map((one) => one.result),
+        events: [],
+        ofDevices: entered.flatMap(({ events }) => events),
+      };
+    },
+    /** The changed device; undefined: no device of these labels has this ID. @param labels default: any */
+    *changeDevice(
+      id: string,
+      change: DeviceChange,
+      now: number,
+      events: Events,
+      labels?: readonly string[],
+    ): Write<DeviceRow | undefined> {
+      const before = yield* byId.get(id);
+      if (before === undefined || !isAtLabels(before, labels)) return undone(undefined);
+      const row: DeviceRow = { ...toDeviceRow(before), ...change, changed_at: now };
+      yield* update.run(toWrittenDevice(row));
+      return done(row, events, row.key);
+    },
+    /** Deletes a device. Its certificates, requests and tokens stay without a device. `false`: unknown key. */
+    *deleteDevice(key: string, events: Events): Write<boolean> {
+      if ((yield* remove.get(key)) === undefined) return undone(false);
+      return done(true, events);
+    },
+    /** Commits events that concern a device and belong to no other change. */
+    auditDevice: (key: string, events: Events): Write<void> => result(done(undefined, events, key)),
+  };
+}
+
+/** An existing device after an upsert; fields that are not given stay. */
+function upserted(stored: StoredDevice, { row, change = {}, merges = false }: DeviceEntry): DeviceRow {
+  const before = toDeviceRow(stored);
+  const { match, attributes } = change;
+  return {
+    ...before,
+    ...change,
+    ...(merges && match ? { match: { ...before.match, ...match } } : {}),
+    ...(merges && attributes ? { attributes: { ...before.attributes, ...attributes } } : {}),
+    changed_at: row.changed_at,
+  };
+}
+
+function upsertedEvents({ events }: DeviceEntry, { key, ca }: DeviceRow): Entered['events'] {
+  return events.map((event) => ({
+    event: {
+      ...event,
+      ...(ca === null ? {} : { ca }),
+      device_key: key,
+      type: event.type === 'device.created' ? 'device.changed' : event.type,
+    },
+    device: key,
+  }));
+}
+
 /**
  * The registered devices. Certificates, requests and reservations carry the key of their device. Queuing, approving,
  * reserving and recording check in their transaction that the device is enabled, not expired, and admitted to the CA.
  */
-export interface DeviceStore {
-  /**
-   * Adds devices independently of each other.
-   * @param mode `upsert`: changes the given fields of an existing device
-   * @param labels an upsert changes only devices of these labels; others are `known`
-   */
-  putDevices(
-    entries: readonly DeviceEntry[],
-    mode: 'create' | 'upsert',
-    labels?: readonly string[],
-  ): Promise<readonly EntryResult[]>;
-  getDevice(id: string): Promise<DeviceRow | undefined>;
-  /** In insertion order, oldest first by default. */
-  listDevices(filter: DeviceFilter): Promise<Page<DeviceRow>>;
-  /** Names of all devices' attributes, sorted. */
-  listDeviceAttributes(selection: DeviceSelection): Promise<readonly string[]>;
-  /** The changed device; undefined: no device of these labels has this ID. @param labels default: any */
-  changeDevice(
-    id: string,
-    change: DeviceChange,
-    now: number,
-    events: readonly AuditEvent[],
-    labels?: readonly string[],
-  ): Promise<DeviceRow | undefined>;
-  /** Deletes a device. Its certificates, requests and tokens stay without a device. `false`: unknown key. */
-  deleteDevice(key: string, events: readonly AuditEvent[]): Promise<boolean>;
-  /** The devices that a requester may be, enabled or not, among those admitted to this CA: at most a few. */
-  findDevices(query: DeviceQuery, ca: string): Promise<readonly DeviceRow[]>;
-  /** What says which device a certificate belongs to. @param match_keys its {@link certificateMatchKeys} */
-  findDevicesByCertificate(serial: string, match_keys: readonly string[], ca: string): Promise<DevicesByCertificate>;
-  /** @param limit per list */
-  deviceHistory(device: Pick<DeviceRow, 'id' | 'key'>, limit: number): Promise<DeviceHistory>;
-  /** Commits events that concern a device and belong to no other change. */
-  auditDevice(key: string, events: readonly AuditEvent[]): Promise<void>;
-}
+export type DeviceStore = Calls<ReturnType<typeof deviceReads> & ReturnType<typeof deviceWrites>>;

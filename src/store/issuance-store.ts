@@ -1,6 +1,11 @@
-import type { AuditEvent } from '../audit/event.ts';
-import type { CertificateRow } from './certificate-store.ts';
-import type { Repeatable } from './otp-store.ts';
+/** The two phases of an issuance (reserve, record), and the release. */
+import { type EstuaryError, failed, forbidden } from '../errors.ts';
+import { done, type Events, undone } from './calls/calls.ts';
+import { type CertificateRow, insertCertificate } from './certificate-store.ts';
+import { clearFailures } from './lockout-store.ts';
+import { otpReturned, type Repeatable, takeOtpUse } from './otp-store.ts';
+import { type Calls, type Database, type Operation, result, type Write } from './port.ts';
+import { goes, mayGo, restsIn, TRANSITIONS } from './request-state.ts';
 
 /** The intent to issue, committed before the CA signs. */
 export interface Reservation {
@@ -37,34 +42,190 @@ export type ReserveResult = 'reserved' | 'otp-unusable' | 'serial-taken' | 'devi
 /** `reserved`, or why not; `request-taken`: it is not approved (any more), or its issuance is in progress. */
 export type ClaimResult = 'reserved' | 'request-taken' | 'serial-taken' | 'device-refused';
 
-/** Two-phase issuance: the intent before the CA signs, the certificate after. */
-export interface IssuanceStore {
-  /**
-   * Takes the OTP use (if any) and commits the intent. An OTP is usable if it is not revoked, not expired at
-   * `created_at`, and has a use left. Any result except `reserved` means that nothing changed and no event was
-   * committed.
-   * @param repeatable of a request that takes a use: a repeat while it is in progress, or within its window, is
-   * `repeated`
-   */
-  reserve(reservation: Reservation, events: readonly AuditEvent[], repeatable?: Repeatable): Promise<ReserveResult>;
-  /**
-   * Stores the certificate and closes the reservation of its `request_id`.
-   * @throws {EstuaryError} 500 `RESERVATION_NOT_OPEN` if it is released, already recorded, or for another CA or serial;
-   * 500 `SERIAL_TAKEN` if the CA has a certificate with this serial; 403 `DEVICE_NOT_REGISTERED` if the reservation's
-   * device was disabled meanwhile
-   * @param succeeded the lockout keys to clear
-   */
-  recordCertificate(row: CertificateRow, events: readonly AuditEvent[], succeeded?: readonly string[]): Promise<void>;
-  /**
-   * Closes a reservation without a certificate and returns the OTP use, exactly once. `false`: it was not open; nothing
-   * changed and no event was committed.
-   */
-  releaseReservation(request_id: string, events: readonly AuditEvent[]): Promise<boolean>;
-  /**
-   * {@link reserve} for a queued request: the reservation has its ID and takes no OTP use, because the request holds
-   * one. At most one is open per request across nodes; recording its certificate makes the request `issued`.
-   */
-  claimRequest(reservation: Reservation, events: readonly AuditEvent[]): Promise<ClaimResult>;
-  /** Open reservations of one instance, or of all; oldest first. */
-  openReservations(instance?: string): Promise<readonly Reservation[]>;
+export const RESERVATION_COLUMNS =
+  'request_id, instance, ca, label, serial, requester, operation, subject, spki_sha256, otp_id, device_key, required_device, created_at';
+
+type Closed = Pick<Reservation, 'ca' | 'label' | 'serial' | 'otp_id' | 'device_key' | 'required_device' | 'created_at'>;
+
+/** Where the certificate was requested. */
+const labelOf = ({ ca, label }: Pick<Reservation, 'ca' | 'label'>): string => label ?? ca;
+
+type Recorded = Pick<CertificateRow, 'request_id' | 'ca' | 'serial'>;
+
+const notOpen = ({ request_id, ca, serial }: Recorded): EstuaryError =>
+  failed('RESERVATION_NOT_OPEN', 'the certificate could not be recorded', {
+    detail: `no open reservation of request ${request_id} for ${ca} ${serial}`,
+  });
+
+export function issuanceReads(db: Database) {
+  const all = db.prepare<[], Reservation>(`SELECT ${RESERVATION_COLUMNS} FROM reservation ORDER BY position`);
+  const ofInstance = db.prepare<[string], Reservation>(
+    `SELECT ${RESERVATION_COLUMNS} FROM reservation WHERE instance = ? ORDER BY position`,
+  );
+  return {
+    /** Open reservations of one instance, or of all; oldest first. */
+    openReservations: (instance?: string): Operation<readonly Reservation[]> =>
+      instance === undefined ? all.all() : ofInstance.all(instance),
+  };
 }
+
+export function insertReservation(db: Database): (reservation: Reservation) => Operation<number> {
+  const insert = db.prepare<unknown[]>(
+    `INSERT INTO reservation (${RESERVATION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  return (r) => {
+    const names = [r.serial, r.requester, r.operation, r.subject, r.spki_sha256];
+    const devices = [r.device_key, r.required_device];
+    return insert.run(r.request_id, r.instance, r.ca, r.label, ...names, r.otp_id, ...devices, r.created_at);
+  };
+}
+
+export function issuanceWrites(db: Database) {
+  const takeUse = takeOtpUse(db);
+  const claimable = db.prepare<[string], { id: string }>(
+    `SELECT id FROM request WHERE id = ? AND ${restsIn(...TRANSITIONS.issue.from)} ${db.dialect.forUpdate}`,
+  );
+  // A CA that answers at once leaves no queued request, unless the requester was told that it is pending.
+  const forget = db.prepare<[string]>(
+    `DELETE FROM request WHERE id = ? AND ${mayGo('withdraw')} AND reference IS NULL
+     AND polled_at IS NULL AND decided_at IS NULL`,
+  );
+  const markIssued = db.prepare<{ id: string; serial: string; at: number }>(
+    `UPDATE request SET ${goes('issue')}, serial = @serial, changed_at = @at
+     WHERE id = @id AND ${mayGo('issue')}`,
+  );
+  const serialTaken = db.prepare<{ ca: string; serial: string }, { serial: string }>(
+    `SELECT serial FROM reservation WHERE ca = @ca AND serial = @serial
+     UNION ALL SELECT serial FROM certificate WHERE ca = @ca AND serial = @serial`,
+  );
+  const insert = insertReservation(db);
+  const mayIssue = mayIssueTo(db);
+  const close = db.prepare<[string], Closed>(
+    'DELETE FROM reservation WHERE request_id = ? RETURNING ca, label, serial, otp_id, device_key, required_device, created_at',
+  );
+  const ofReservation = '(SELECT otp_id FROM reservation WHERE request_id = ?)';
+  const noteIssued = db.prepare<[string, string]>(
+    'UPDATE otp_use SET issued_at = (SELECT created_at FROM reservation WHERE request_id = ?) WHERE request_id = ?',
+  );
+  const giveBack = db.prepare<[string], { client_id: string }>(
+    `UPDATE otp SET uses = uses - 1 WHERE id = ${ofReservation} AND uses > 0 RETURNING client_id`,
+  );
+  const forgetUse = db.prepare<[string, string]>(
+    `DELETE FROM otp_use WHERE request_id = ? AND otp_id = ${ofReservation}`,
+  );
+  const insertRow = insertCertificate(db);
+  const clear = clearFailures(db);
+
+  function* isTaken({ ca, serial }: Reservation): Operation<boolean> {
+    return serial !== null && (yield* serialTaken.get({ ca, serial })) !== undefined;
+  }
+
+  return {
+    /**
+     * Takes the OTP use (if any) and commits the intent. An OTP is usable if it is not revoked, not expired at
+     * `created_at`, and has a use left. Any result except `reserved` means that nothing changed and no event was
+     * committed.
+     * @param repeatable of a request that takes a use: a repeat while it is in progress, or within its window, is
+     * `repeated`
+     */
+    *reserve(reservation: Reservation, events: Events, repeatable?: Repeatable): Write<ReserveResult> {
+      const { otp_id, device_key, required_device, request_id, created_at } = reservation;
+      const [may, taken] = yield* db.together([
+        mayIssue(required_device, labelOf(reservation), created_at),
+        isTaken(reservation),
+      ]);
+      if (!may) return undone('device-refused');
+      if (taken) return undone('serial-taken');
+      const use = otp_id === null ? 'taken' : yield* takeUse({ otp_id, request_id, now: created_at }, repeatable);
+      if (use !== 'taken') return undone(use);
+      yield* insert(reservation);
+      return done('reserved', events, device_key);
+    },
+    /**
+     * {@link reserve} for a queued request: the reservation has its ID and takes no OTP use, because the request holds
+     * one. At most one is open per request across nodes; recording its certificate makes the request `issued`.
+     */
+    *claimRequest(reservation: Reservation, events: Events): Write<ClaimResult> {
+      const { request_id, device_key, required_device, created_at } = reservation;
+      const [request, may, taken] = yield* db.together([
+        claimable.get(request_id),
+        mayIssue(required_device, labelOf(reservation), created_at),
+        isTaken(reservation),
+      ]);
+      if (request === undefined) return undone('request-taken');
+      if (!may) return undone('device-refused');
+      if (taken) return undone('serial-taken');
+      yield* insert({ ...reservation, otp_id: null });
+      return done('reserved', events, device_key);
+    },
+    /**
+     * Stores the certificate and closes the reservation of its `request_id`.
+     * @throws {EstuaryError} 500 `RESERVATION_NOT_OPEN` if it is released, already recorded, or for another CA or serial;
+     * 500 `SERIAL_TAKEN` if the CA has a certificate with this serial; 403 `DEVICE_NOT_REGISTERED` if the reservation's
+     * device was disabled meanwhile
+     * @param succeeded the lockout keys to clear
+     */
+    *recordCertificate(row: CertificateRow, events: Events, succeeded: readonly string[] = []): Write<void> {
+      const { request_id, ca, serial } = row;
+      // Sent together: no other call of the transaction sees a use whose reservation is closed without a result.
+      const takesUse = row.method === 'otp' || row.method === 'jwt';
+      const noted = takesUse ? noteIssued.run(request_id, request_id) : result(0);
+      const [, open] = yield* db.together([noted, close.get(request_id)]);
+      if (open?.ca !== ca || open.label !== row.label || (open.serial !== null && open.serial !== serial))
+        throw notOpen(row);
+      // A disabled device gets no certificate; its expiry was checked with the reservation.
+      if (!(yield* mayIssue(open.required_device, labelOf(open), open.created_at)))
+        throw forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail: 'disabled while the CA signed' });
+      const [inserted] = yield* db.together([
+        insertRow(row, open.created_at),
+        forget.run(request_id),
+        markIssued.run({ id: request_id, serial, at: open.created_at }),
+        clear(succeeded),
+      ]);
+      if (!inserted)
+        throw failed('SERIAL_TAKEN', 'the certificate could not be recorded', {
+          detail: `${ca} ${serial} is in the store already`,
+        });
+      return done(undefined, events, row.device_key);
+    },
+    /**
+     * Closes a reservation without a certificate and returns the OTP use, exactly once. `false`: it was not open; nothing
+     * changed and no event was committed.
+     */
+    *releaseReservation(request_id: string, events: Events): Write<boolean> {
+      // Sent together, as above.
+      const [token, , open] = yield* db.together([
+        giveBack.get(request_id),
+        forgetUse.run(request_id, request_id),
+        close.get(request_id),
+      ]);
+      if (open === undefined) return undone(false);
+      const { otp_id, device_key } = open;
+      const isReturned = otp_id !== null && token !== undefined;
+      const returned = isReturned ? [otpReturned({ otp_id, ...token, ca: labelOf(open), request_id })] : [];
+      return done(true, [...events, ...returned], device_key);
+    },
+  };
+}
+
+/**
+ * Whether a device may have a certificate of a CA now; always true without a device. Locks the device against changes
+ * until the transaction ends.
+ */
+export function mayIssueTo(
+  db: Database,
+): (required_device: string | null, ca: string, now: number) => Operation<boolean> {
+  const admitted = db.prepare<{ key: string; ca: string; now: number }, { id: string }>(
+    `SELECT id FROM device WHERE key = @key AND enabled = 1 AND (not_after IS NULL OR not_after > @now)
+     AND (ca IS NULL OR ca = @ca) ${db.dialect.forShare}`,
+  );
+  const NO_DEVICE = result(true);
+  return (key, ca, now) => (key === null ? NO_DEVICE : isThere(admitted.get({ key, ca, now })));
+}
+
+function* isThere(row: Operation<object | undefined>): Operation<boolean> {
+  return (yield* row) !== undefined;
+}
+
+/** Two-phase issuance: the intent before the CA signs, the certificate after. */
+export type IssuanceStore = Calls<ReturnType<typeof issuanceReads> & ReturnType<typeof issuanceWrites>>;

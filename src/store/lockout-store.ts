@@ -1,5 +1,8 @@
+/** Lockouts: a sliding window of failure times per key, and the resulting lockouts. */
 import type { AuditEvent } from '../audit/event.ts';
-import type { Page, PageRequest } from './page.ts';
+import { done, type Events, undone } from './calls/calls.ts';
+import { invalidCursor, NEWEST, type Page, type PageRequest, readCursor, toPage } from './page.ts';
+import type { Calls, Database, Operation, Write } from './port.ts';
 
 export interface LockoutPolicy {
   readonly max_failures: number;
@@ -16,25 +19,143 @@ export interface LockoutRow {
   readonly locked_until: number;
 }
 
+/** Rows deleted per failure: slightly more than it can add. */
+const FORGOTTEN_AT_ONCE = 100;
+const SCOPES = ['address', 'username', 'identification'] as const;
+
+type ListedLockout = Omit<LockoutRow, 'scope'>;
+
+interface Place {
+  readonly now: number;
+  /** Of the last item of the previous page. */
+  readonly end: number;
+  readonly key: string;
+  readonly take: number;
+}
+
+/** A key's scope and its value: `address:192.0.2.1`. */
+function splitKey(key: string): { scope: LockoutRow['scope']; name: string } {
+  const colon = key.indexOf(':');
+  const scope = SCOPES.find((candidate) => candidate === key.slice(0, colon));
+  if (scope === undefined) throw new RangeError(`invalid lockout key: ${key}`);
+  return { scope, name: key.slice(colon + 1) };
+}
+
+function readPlace(page: PageRequest): Pick<Place, 'end' | 'key'> {
+  const text = readCursor('lockout', page) ?? `${page.order === 'desc' ? NEWEST : 0}:`;
+  const place = /^(\d{1,16}):(.*)$/s.exec(text);
+  if (place === null) throw invalidCursor();
+  return { end: Number(place[1]), key: place[2] ?? '' };
+}
+
+export function lockoutReads(db: Database) {
+  const latest = db.prepare<[string, number], { until: number }>(
+    'SELECT locked_until AS until FROM lockout WHERE key = ? AND locked_until > ?',
+  );
+  const page = (order: 'asc' | 'desc') =>
+    db.prepare<Place, ListedLockout>(
+      `SELECT key, failures, locked_until FROM lockout ${db.dialect.indexedBy('lockout_by_end')}
+       WHERE locked_until > @now AND (locked_until, key) ${order === 'asc' ? '>' : '<'} (@end, @key)
+       ORDER BY locked_until ${order}, key ${order} LIMIT @take`,
+    );
+  const pages = { asc: page('asc'), desc: page('desc') };
+  return {
+    /** The latest end of the lockouts in force for these keys. */
+    *lockedUntil(keys: readonly string[], now: number): Operation<number | undefined> {
+      const found = yield* db.together(keys.map((key) => latest.get(key, now)));
+      const ends = found.flatMap((row) => row?.until ?? []);
+      return ends.length === 0 ? undefined : Math.max(...ends);
+    },
+    /** In order of their end. */
+    *listLockouts(request: PageRequest, now: number): Operation<Page<LockoutRow>> {
+      const { order = 'asc', limit } = request;
+      const rows = yield* pages[order].all({ now, ...readPlace(request), take: limit + 1 });
+      const key = (row: ListedLockout): string => `${row.locked_until}:${row.key}`;
+      return toPage('lockout', rows, limit, key, (row) => ({ ...row, scope: splitKey(row.key).scope }));
+    },
+  };
+}
+
+/** Deletes the failures of keys; part of every operation that uses a valid password. */
+export function clearFailures(db: Database): (keys: readonly string[]) => Operation<unknown> {
+  const clear = db.prepare<[string]>('DELETE FROM failure WHERE key = ?');
+  return (keys) => db.together(keys.map((key) => clear.run(key)));
+}
+
+export function lockoutWrites(db: Database) {
+  const locked = db.prepare<[string, number], { key: string }>(
+    'SELECT key FROM lockout WHERE key = ? AND locked_until > ?',
+  );
+  const addFailure = db.prepare<[string, number]>('INSERT INTO failure (key, at) VALUES (?, ?)');
+  const count = db.prepare<[string, number], { n: number }>(
+    'SELECT count(*) AS n FROM failure WHERE key = ? AND at > ?',
+  );
+  const clear = clearFailures(db);
+  const start = db.prepare<[string, number, number]>(
+    `INSERT INTO lockout (key, failures, locked_until) VALUES (?, ?, ?)
+     ON CONFLICT (key) DO UPDATE SET failures = excluded.failures, locked_until = excluded.locked_until`,
+  );
+  const end = db.prepare<[string]>('DELETE FROM lockout WHERE key = ?');
+  const forget = (table: string, key: string, column: string) =>
+    db.prepare<[number]>(
+      `DELETE FROM ${table} WHERE ${db.dialect.among(table, key, `WHERE ${column} <= ? LIMIT ${FORGOTTEN_AT_ONCE}`)}`,
+    );
+  const forgetFailures = forget('failure', 'rowid', 'at');
+  const forgetLockouts = forget('lockout', 'key', 'locked_until');
+
+  function* countFailure(key: string, policy: LockoutPolicy, now: number, events: Events): Operation<Events> {
+    if ((yield* locked.get(key, now)) !== undefined) return [];
+    const [, counted] = yield* db.together([
+      addFailure.run(key, now),
+      count.get(key, now - policy.failure_window * 1000),
+    ]);
+    const failures = counted?.n ?? 0;
+    if (failures <= policy.max_failures) return [];
+    yield* db.together([start.run(key, failures, now + policy.lockout_duration * 1000), clear([key])]);
+    return [lockoutStarted(key, failures, policy, events[0])];
+  }
+
+  return {
+    /**
+     * Counts one failure on each key; more than `max_failures` within the window start a lockout (audited as
+     * `lockout.started`). A locked key is not counted; `events` are committed in any case.
+     */
+    *recordFailure(keys: readonly string[], policy: LockoutPolicy, now: number, events: Events): Write<void> {
+      // Old rows are deleted with each new one, so that a flood from many addresses cannot fill the disk.
+      const [started] = yield* db.together([
+        db.together(keys.map((key) => countFailure(key, policy, now, events))),
+        forgetFailures.run(now - policy.failure_window * 1000),
+        forgetLockouts.run(now),
+      ]);
+      return done(undefined, [...events, ...started.flat()]);
+    },
+    *deleteLockout(key: string, events: Events): Write<boolean> {
+      yield* clear([key]);
+      return (yield* end.run(key)) === 1 ? done(true, events) : undone(false);
+    },
+  };
+}
+
+/** @param cause the event of the failure */
+function lockoutStarted(
+  key: string,
+  failures: number,
+  policy: LockoutPolicy,
+  cause: AuditEvent | undefined,
+): AuditEvent {
+  const { scope, name } = splitKey(key);
+  return {
+    type: 'lockout.started',
+    outcome: 'success',
+    ...(scope === 'address' ? { address: name } : { subject: name }),
+    ...(cause?.request_id === undefined ? {} : { request_id: cause.request_id }),
+    detail: `${scope}: ${failures} failures within ${policy.failure_window} s, locked out for ${policy.lockout_duration} s`,
+  };
+}
+
 /**
  * Failed passwords and lockouts. Keys are `address:…` / `username:…` / `identification:…`. Only the effect of a valid
  * password clears counts: `succeeded` of the calls that issue or queue names the keys of its sender. A lockout in force
  * stays.
  */
-export interface LockoutStore {
-  /** The latest end of the lockouts in force for these keys. */
-  lockedUntil(keys: readonly string[], now: number): Promise<number | undefined>;
-  /**
-   * Counts one failure on each key; more than `max_failures` within the window start a lockout (audited as
-   * `lockout.started`). A locked key is not counted; `events` are committed in any case.
-   */
-  recordFailure(
-    keys: readonly string[],
-    policy: LockoutPolicy,
-    now: number,
-    events: readonly AuditEvent[],
-  ): Promise<void>;
-  /** In order of their end. */
-  listLockouts(page: PageRequest, now: number): Promise<Page<LockoutRow>>;
-  deleteLockout(key: string, events: readonly AuditEvent[]): Promise<boolean>;
-}
+export type LockoutStore = Calls<ReturnType<typeof lockoutReads> & ReturnType<typeof lockoutWrites>>;

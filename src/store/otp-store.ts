@@ -1,5 +1,18 @@
+/** One-time passwords; their uses are taken, returned, and recognized by their request. */
+import { tokenEvent } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
+import { done, type Events, undone } from './calls/calls.ts';
 import type { Page, PageRequest } from './page.ts';
+import {
+  atLabels,
+  type Calls,
+  type Condition,
+  type Database,
+  given,
+  type Operation,
+  searched,
+  type Write,
+} from './port.ts';
 
 export interface OtpRow {
   readonly id: string;
@@ -48,19 +61,151 @@ export interface OtpUse {
   readonly under_way: boolean;
 }
 
-/** The one-time passwords. Their uses are taken in the transaction of a reservation or a queued request. */
-export interface OtpStore {
-  insertOtp(row: OtpRow, events: readonly AuditEvent[]): Promise<void>;
-  /** Adds the row of a single-use JWT, unless it exists. @returns the row in the store */
-  admitToken(row: OtpRow): Promise<OtpRow>;
-  findOtp(lookup: string): Promise<OtpRow | undefined>;
-  getOtp(id: string): Promise<OtpRow | undefined>;
-  /** The latest use by the request with this recognition. */
-  findOtpUse(recognition: string): Promise<OtpUse | undefined>;
-  /** In order of creation. */
-  listOtps(filter: OtpFilter, now: number): Promise<Page<OtpRow>>;
-  /** Changes the expiry. The events are committed with `changed` only. */
-  changeOtp(id: string, expires_at: number, events: readonly AuditEvent[]): Promise<'changed' | 'revoked' | 'unknown'>;
-  /** Revokes the token. `false`: unknown. Revoking it again is not an error, but commits no second event. */
-  revokeOtp(id: string, now: number, events: readonly AuditEvent[]): Promise<boolean>;
+export const OTP_COLUMNS = 'id, lookup, hash, client_id, ca, created_at, expires_at, max_uses, uses, revoked_at';
+
+/** Rows of single-use JWTs, which lists of one-time passwords omit. */
+export const OF_JWT = "id LIKE 'jwt:%'";
+export const isJwt = (id: string): boolean => id.startsWith('jwt:');
+
+const LIVE = 'revoked_at IS NULL AND uses < max_uses';
+
+const STATUSES: Readonly<Record<OtpStatus, readonly Condition[]>> = {
+  revoked: [{ sql: 'revoked_at IS NOT NULL', index: 'otp_revoked' }],
+  consumed: [{ sql: 'revoked_at IS NULL AND uses >= max_uses', index: 'otp_consumed' }],
+  active: [{ sql: LIVE, index: 'otp_live' }, { sql: 'expires_at > @now' }],
+  expired: [{ sql: LIVE, index: 'otp_live' }, { sql: 'expires_at <= @now' }],
+};
+
+const UNDER_WAY = 'EXISTS (SELECT 1 FROM reservation WHERE reservation.request_id = otp_use.request_id)';
+
+export function otpReads(db: Database) {
+  const byLookup = db.prepare<[string], OtpRow>(`SELECT ${OTP_COLUMNS} FROM otp WHERE lookup = ?`);
+  const byId = db.prepare<[string], OtpRow>(`SELECT ${OTP_COLUMNS} FROM otp WHERE id = ?`);
+  const list = db.list<OtpRow>({ name: 'otp', table: 'otp', columns: OTP_COLUMNS });
+  const newestUse = db.prepare<[string], Omit<OtpUse, 'under_way'> & { readonly under_way: number }>(
+    `SELECT request_id, otp_id, issued_at, CASE WHEN ${UNDER_WAY} THEN 1 ELSE 0 END AS under_way FROM otp_use
+     WHERE recognition = ? ORDER BY taken_at DESC LIMIT 1`,
+  );
+  return {
+    findOtp: (lookup: string): Operation<OtpRow | undefined> => byLookup.get(lookup),
+    getOtp: (id: string): Operation<OtpRow | undefined> => byId.get(id),
+    /** In order of creation. */
+    listOtps(filter: OtpFilter, now: number): Operation<Page<OtpRow>> {
+      const { client_id, status, search, labels } = filter;
+      const limit = atLabels('ca', labels);
+      const found = searched(search, ['client_id'], db.dialect, ' OR id = @search');
+      const conditions = [
+        ...limit.conditions,
+        ...given([{ value: client_id, sql: 'client_id = @client_id', index: 'otp_by_client' }]),
+        ...(status === undefined ? [] : STATUSES[status]),
+        ...found.conditions,
+        { sql: `NOT ${OF_JWT}` },
+      ];
+      return list(conditions, { ...filter, ...limit.parameters, ...found.parameters, now }, filter, (row) => row);
+    },
+    /** The latest use by the request with this recognition. */
+    *findOtpUse(recognition: string): Operation<OtpUse | undefined> {
+      const use = yield* newestUse.get(recognition);
+      return use === undefined ? undefined : { ...use, under_way: use.under_way === 1 };
+    },
+  };
 }
+
+export function otpWrites(db: Database) {
+  const inserting = `INSERT INTO otp (${OTP_COLUMNS}) VALUES (@id, @lookup, @hash, @client_id, @ca, @created_at, @expires_at, @max_uses,
+     @uses, @revoked_at)`;
+  const insert = db.prepare<OtpRow>(inserting);
+  const admit = db.prepare<OtpRow>(`${inserting} ON CONFLICT (id) DO NOTHING`);
+  const byId = db.prepare<[string], OtpRow>(`SELECT ${OTP_COLUMNS} FROM otp WHERE id = ?`);
+  const revoke = db.prepare<[number, string]>('UPDATE otp SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL');
+  const extend = db.prepare<[number, string]>('UPDATE otp SET expires_at = ? WHERE id = ? AND revoked_at IS NULL');
+  const exists = db.prepare<[string], { id: string }>('SELECT id FROM otp WHERE id = ?');
+  return {
+    *insertOtp(row: OtpRow, events: Events): Write<void> {
+      yield* insert.run(row);
+      return done(undefined, events);
+    },
+    /** Adds the row of a single-use JWT, unless it exists. @returns the row in the store */
+    *admitToken(row: OtpRow): Write<OtpRow> {
+      yield* admit.run(row);
+      return done((yield* byId.get(row.id)) ?? row, []);
+    },
+    /** Changes the expiry. The events are committed with `changed` only. */
+    *changeOtp(id: string, expires_at: number, events: Events): Write<'changed' | 'revoked' | 'unknown'> {
+      if ((yield* extend.run(expires_at, id)) === 1) return done('changed', events);
+      return undone((yield* exists.get(id)) === undefined ? 'unknown' : 'revoked');
+    },
+    /** Revokes the token. `false`: unknown. Revoking it again is not an error, but commits no second event. */
+    *revokeOtp(id: string, now: number, events: Events): Write<boolean> {
+      if ((yield* revoke.run(now, id)) === 1) return done(true, events);
+      return undone((yield* exists.get(id)) !== undefined);
+    },
+  };
+}
+
+/** A use to take. */
+export interface Wanted {
+  readonly otp_id: string;
+  readonly request_id: string;
+  readonly now: number;
+}
+
+/**
+ * Takes a use of a token that is neither revoked nor expired, and records its request. `otp-unusable`: no use left.
+ * `repeated`: the same request has a use and is in progress, or got a certificate within its window that has not
+ * expired.
+ */
+export function takeOtpUse(
+  db: Database,
+): (wanted: Wanted, repeatable?: Repeatable) => Operation<'taken' | 'otp-unusable' | 'repeated'> {
+  const earlier = db.prepare<{ recognition: string; since: number; now: number }, { request_id: string }>(
+    `SELECT request_id FROM otp_use WHERE recognition = @recognition
+     AND (issued_at > @since OR (issued_at IS NULL AND ${UNDER_WAY}))
+     AND NOT EXISTS (SELECT 1 FROM certificate WHERE certificate.request_id = otp_use.request_id AND not_after < @now) LIMIT 1`,
+  );
+  const take = db.prepare<[string, number]>(
+    'UPDATE otp SET uses = uses + 1 WHERE id = ? AND revoked_at IS NULL AND expires_at > ? AND uses < max_uses',
+  );
+  const note = db.prepare<Wanted & { recognition: string }>(
+    'INSERT INTO otp_use (request_id, otp_id, recognition, taken_at) VALUES (@request_id, @otp_id, @recognition, @now)',
+  );
+  return function* (wanted, repeatable) {
+    const { otp_id, now } = wanted;
+    if (repeatable !== undefined && repeatable.retry_window > 0) {
+      const { recognition, retry_window } = repeatable;
+      if ((yield* earlier.get({ recognition, since: now - retry_window, now })) !== undefined) return 'repeated';
+    }
+    if ((yield* take.run(otp_id, now)) === 0) return 'otp-unusable';
+    if (repeatable !== undefined) yield* note.run({ ...wanted, recognition: repeatable.recognition });
+    return 'taken';
+  };
+}
+
+/** Returns a use, if any. @returns the audit event */
+export function giveBackOtpUse(
+  db: Database,
+): (otp_id: string | null, ca: string, request_id: string) => Operation<Events> {
+  const giveBack = db.prepare<[string], { client_id: string }>(
+    'UPDATE otp SET uses = uses - 1 WHERE id = ? AND uses > 0 RETURNING client_id',
+  );
+  const forget = db.prepare<[string]>('DELETE FROM otp_use WHERE request_id = ?');
+  return function* (otp_id, ca, request_id) {
+    const token = otp_id === null ? undefined : yield* giveBack.get(otp_id);
+    if (otp_id === null || token === undefined) return [];
+    yield* forget.run(request_id);
+    return [otpReturned({ otp_id, client_id: token.client_id, ca, request_id })];
+  };
+}
+
+interface Returned {
+  readonly otp_id: string;
+  readonly client_id: string;
+  readonly ca: string;
+  readonly request_id: string;
+}
+
+export const otpReturned = ({ otp_id: id, client_id, ca, request_id }: Returned): AuditEvent =>
+  tokenEvent({ type: 'otp.returned', token: { id, client_id, ca } }, { request_id });
+
+/** The one-time passwords. Their uses are taken in the transaction of a reservation or a queued request. */
+export type OtpStore = Calls<ReturnType<typeof otpReads> & ReturnType<typeof otpWrites>>;

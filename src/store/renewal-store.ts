@@ -1,6 +1,13 @@
-import type { AuditEvent } from '../audit/event.ts';
-import type { CertificateRow, CertificateSelection } from './certificate-store.ts';
+import { done, type Events, undone } from './calls/calls.ts';
+import {
+  CERTIFICATE_COLUMNS,
+  type CertificateRow,
+  type CertificateSelection,
+  type StoredCertificate,
+  toCertificateRow,
+} from './certificate-store.ts';
 import { fold } from './page.ts';
+import type { Calls, Database, Operation, Write } from './port.ts';
 
 /** A replacement campaign: the matching certificates are to be replaced between `begins` and `due`. */
 export interface RenewalRow {
@@ -18,18 +25,6 @@ export interface RenewalRow {
 /** A certificate, with the time of its issuance. */
 export type IssuedCertificate = CertificateRow & { readonly issued_at: number };
 
-export interface RenewalStore {
-  /** Running campaigns, in the order of their start. */
-  listRenewals(): Promise<readonly RenewalRow[]>;
-  /** One certificate, for its renewal information. */
-  findIssued(ca: string, serial: string): Promise<IssuedCertificate | undefined>;
-  startRenewal(row: RenewalRow, events: readonly AuditEvent[]): Promise<void>;
-  /** `false`: there is no such campaign. */
-  endRenewal(id: string, events: readonly AuditEvent[]): Promise<boolean>;
-  /** Records that overdue certificates were reported, once. */
-  noteOverdue(id: string, now: number, events: readonly AuditEvent[]): Promise<boolean>;
-}
-
 const SAME = ['ca', 'label', 'serial', 'requester', 'device', 'device_key'] as const;
 
 /** Whether a campaign replaces a certificate. Later certificates of the same holder are its replacements. */
@@ -45,3 +40,52 @@ export function replaces({ selection, begins }: RenewalRow, row: IssuedCertifica
     (expires_before === undefined || row.not_after < expires_before)
   );
 }
+
+type StoredRenewal = Omit<RenewalRow, 'selection'> & { readonly selection: string };
+
+const COLUMNS = ['id', 'selection', 'begins', 'due', 'created_by', 'reason', 'explanation_url', 'overdue_at'];
+
+export function renewalReads(db: Database) {
+  const all = db.prepare<[], StoredRenewal>(`SELECT ${COLUMNS.join(', ')} FROM renewal ORDER BY position`);
+  const issued = db.prepare<[string, string], StoredCertificate & { issued_at: number }>(
+    `SELECT ${CERTIFICATE_COLUMNS}, coalesce(issued_at, not_before) AS issued_at FROM certificate WHERE serial = ? AND ca = ?`,
+  );
+  return {
+    /** Running campaigns, in the order of their start. */
+    *listRenewals(): Operation<readonly RenewalRow[]> {
+      return (yield* all.all()).map((row) => ({
+        ...row,
+        selection: JSON.parse(row.selection) as RenewalRow['selection'],
+      }));
+    },
+    /** One certificate, for its renewal information. */
+    *findIssued(ca: string, serial: string): Operation<IssuedCertificate | undefined> {
+      const row = yield* issued.get(serial, ca);
+      return row === undefined ? undefined : toCertificateRow(row);
+    },
+  };
+}
+
+export function renewalWrites(db: Database) {
+  const insert = db.prepare<StoredRenewal>(
+    `INSERT INTO renewal (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map((name) => `@${name}`).join(', ')})`,
+  );
+  const remove = db.prepare<[string]>('DELETE FROM renewal WHERE id = ?');
+  const overdue = db.prepare<[number, string]>('UPDATE renewal SET overdue_at = ? WHERE id = ? AND overdue_at IS NULL');
+  return {
+    *startRenewal(row: RenewalRow, events: Events): Write<void> {
+      yield* insert.run({ ...row, selection: JSON.stringify(row.selection) });
+      return done(undefined, events);
+    },
+    /** `false`: there is no such campaign. */
+    *endRenewal(id: string, events: Events): Write<boolean> {
+      return (yield* remove.run(id)) === 1 ? done(true, events) : undone(false);
+    },
+    /** Records that overdue certificates were reported, once. */
+    *noteOverdue(id: string, now: number, events: Events): Write<boolean> {
+      return (yield* overdue.run(now, id)) === 1 ? done(true, events) : undone(false);
+    },
+  };
+}
+
+export type RenewalStore = Calls<ReturnType<typeof renewalReads> & ReturnType<typeof renewalWrites>>;

@@ -1,7 +1,24 @@
+/** The queue of requests. */
+import { requestEnded } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
+import { done, type Events, undone } from './calls/calls.ts';
+import { storeFailed } from './calls/errors.ts';
+import { readSans } from './certificate-store.ts';
+import { mayIssueTo } from './issuance-store.ts';
+import { clearFailures } from './lockout-store.ts';
+import { giveBackOtpUse, takeOtpUse } from './otp-store.ts';
 import type { Page, PageRequest } from './page.ts';
-import type { RequestStatus } from './request-state.ts';
-import type { Reservation } from './issuance-store.ts';
+import {
+  atLabels,
+  type Calls,
+  type Database,
+  given,
+  type Operation,
+  PURGED_AT_ONCE,
+  searched,
+  type Write,
+} from './port.ts';
+import { ANSWERED, ENDED, goes, inStatus, mayGo, type RequestStatus } from './request-state.ts';
 
 /** Format of a request: CertificationRequest (RFC 2986), or CertReqMsg (RFC 4211) from CMC. */
 export type RequestFormat = 'pkcs10' | 'crmf';
@@ -110,92 +127,224 @@ export interface RequestLifetimes {
   readonly retention: number;
 }
 
-export interface RequestStore {
-  /**
-   * Takes the OTP use (if any) and queues a `pending` request. If {@link findRequest} finds one other than
-   * `supersedes`, returns that one, and nothing changes.
-   * @param succeeded the lockout keys to clear with `queued`
-   */
-  queueRequest(
-    row: RequestRow,
-    supersedes: string | null,
-    events: readonly AuditEvent[],
-    succeeded?: readonly string[],
-  ): Promise<'queued' | 'otp-unusable' | 'device-refused' | RequestRow>;
-  /** The newest pending, approved, issued or rejected request with this recognition. */
-  findRequest(recognition: string): Promise<RequestRow | undefined>;
-  getRequest(id: string): Promise<RequestRow | undefined>;
-  /** In order of arrival. */
-  listRequests(filter: RequestFilter): Promise<Page<RequestRow>>;
-  /**
-   * Decides a pending request of this server, or counts an approval. The events are committed with `decided` only.
-   * `device-refused`: its device may no longer have a certificate. `overtaken`: another administrator decided
-   * meanwhile.
-   */
-  decideRequest(
-    decision: Decision,
-    events: readonly AuditEvent[],
-  ): Promise<'decided' | 'not-pending' | 'device-refused' | 'overtaken' | 'unknown'>;
-  /**
-   * Ends an approved request that the CA permanently rejects; returns its OTP use. `false`: it is not approved, or its
-   * issuance is in progress; nothing changed.
-   */
-  failRequest(id: string, reason: string, now: number, events: readonly AuditEvent[]): Promise<boolean>;
-  /**
-   * Ends requests older than `pending_ttl` (audited as `request.expired`); deletes a batch that ended longer ago than
-   * `retention` (retention-store.ts). Does not return OTP uses.
-   */
-  expireRequests(lifetimes: RequestLifetimes, now: number): Promise<{ expired: number; purged: number }>;
+export const REQUEST_COLUMNS =
+  'id, ca, operation, subject, sans, key_type, requester, method, requester_id, requester_issuer, requester_sans, names, status, created_at, decided_at, reason, serial, csr, format, spki_sha256, otp_id, recognition, changed_at, decider, reference, missing_since, device, device_key, required_device, override, decided_by, approvals';
+
+export type StoredRequest = Omit<RequestRow, 'sans' | 'requester_sans' | 'override' | 'decided_by'> & {
+  readonly decided_by: string;
+  readonly sans: string;
+  readonly requester_sans: string;
+  readonly override: string | null;
+};
+
+export const toRequestRow = (stored: StoredRequest): RequestRow => ({
+  ...stored,
+  sans: readSans(stored.sans, `request ${stored.id}`),
+  requester_sans: readSans(stored.requester_sans, `the requester of request ${stored.id}`),
+  override: stored.override === null ? null : readOverride(stored.override, stored.id),
+  decided_by: readDeciders(stored.decided_by, stored.id),
+});
+
+type DecidedRequest = Pick<StoredRequest, 'ca' | 'device_key' | 'required_device' | 'decided_by'>;
+
+const toStoredRequest = (row: RequestRow): StoredRequest => ({
+  ...row,
+  sans: JSON.stringify(row.sans),
+  requester_sans: JSON.stringify(row.requester_sans),
+  override: row.override === null ? null : JSON.stringify(row.override),
+  decided_by: JSON.stringify(row.decided_by),
+});
+
+function readOverride(json: string, id: string): RequestOverride {
+  const value: unknown = JSON.parse(json);
+  if (isOverride(value)) return value;
+  throw storeFailed(`request ${id}: invalid override`);
 }
 
-/** How a request at a remote CA ends. */
-export interface RequestEnd {
-  readonly status: 'rejected' | 'failed';
-  readonly reason: string;
-  /** null: no decision. */
-  readonly decided_at: number | null;
-  /** Permanent: a repeat gets the same answer. */
-  readonly final: boolean;
-  readonly otp_use_returns: boolean;
+function readDeciders(json: string, id: string): readonly Decider[] {
+  const value: unknown = JSON.parse(json);
+  if (Array.isArray(value) && value.every(isDecider)) return value;
+  throw storeFailed(`request ${id}: decided_by is not a list of deciders`);
 }
 
-/** Requests that a remote CA decides. */
-export interface RemoteRequestStore {
-  /**
-   * Commits the intent to submit: {@link queueRequest} with the CA as the decider (or an approved request handed on to
-   * it), and the reservation that the process holds while it works on it.
-   * @param retry_window as in {@link Repeatable}
-   */
-  submitRequest(
-    row: RequestRow,
-    supersedes: string | null,
-    reservation: Reservation,
-    events: readonly AuditEvent[],
-    retry_window?: number,
-  ): Promise<'submitted' | 'otp-unusable' | 'device-refused' | 'repeated' | RequestRow>;
-  /**
-   * Closes the reservation; the request is pending at the CA.
-   * @param reference null: the outcome of the submission is unknown
-   * @param succeeded the lockout keys to clear
-   */
-  awaitCa(
-    id: string,
-    reference: string | null,
-    events: readonly AuditEvent[],
-    succeeded?: readonly string[],
-  ): Promise<void>;
-  /**
-   * Closes the reservation of a request that the CA certainly did not receive. The request is deleted, and its OTP use
-   * returned; an approved request becomes approved again.
-   */
-  withdrawRequest(id: string, events: readonly AuditEvent[]): Promise<void>;
-  /**
-   * Records a poll. true: the caller may ask the CA, since nobody has since `before` and no process is working on it.
-   */
-  takePoll(id: string, now: number, before: number): Promise<boolean>;
-  noteMissing(id: string, since: number | null): Promise<void>;
-  /** `false`: it is no longer pending, or a process is working on it; nothing changed. */
-  endRequest(id: string, ending: RequestEnd, now: number, events: readonly AuditEvent[]): Promise<boolean>;
-  /** Requests without a reference that no process is working on or has looked up since `before`; oldest first. */
-  listUnanswered(before: number, limit: number): Promise<readonly RequestRow[]>;
+function isDecider(value: unknown): value is Decider {
+  if (typeof value !== 'object' || value === null) return false;
+  const { key, name } = value as Record<string, unknown>;
+  return typeof key === 'string' && typeof name === 'string';
 }
+
+function isOverride(value: unknown): value is RequestOverride {
+  if (typeof value !== 'object' || value === null) return false;
+  const { subject, sans, validity_days } = value as Record<string, unknown>;
+  return (
+    (subject === undefined || typeof subject === 'string') &&
+    (sans === undefined || (Array.isArray(sans) && sans.every((san) => typeof san === 'string'))) &&
+    (validity_days === undefined || typeof validity_days === 'number')
+  );
+}
+
+/** Requests expired per transaction, so that others do not wait long. */
+const EXPIRED_AT_ONCE = 500;
+
+/** A failed or expired request is over: the same request may be queued again, unless it failed permanently. */
+export function findNewest(db: Database): (recognition: string) => Operation<RequestRow | undefined> {
+  const newest = db.prepare<[string], StoredRequest>(
+    `SELECT ${REQUEST_COLUMNS} FROM request WHERE recognition = ?
+     AND (${inStatus(ANSWERED)} OR (status = 'failed' AND final = 1)) ORDER BY position DESC LIMIT 1`,
+  );
+  return (recognition) => rowOf(newest.get(recognition));
+}
+
+function* rowOf(stored: Operation<StoredRequest | undefined>): Operation<RequestRow | undefined> {
+  const row = yield* stored;
+  return row === undefined ? undefined : toRequestRow(row);
+}
+
+export function requestReads(db: Database) {
+  const byId = db.prepare<[string], StoredRequest>(`SELECT ${REQUEST_COLUMNS} FROM request WHERE id = ?`);
+  const list = db.list<StoredRequest>({ name: 'request', table: 'request', columns: REQUEST_COLUMNS });
+  return {
+    /** The newest pending, approved, issued or rejected request with this recognition. */
+    findRequest: findNewest(db),
+    getRequest: (id: string): Operation<RequestRow | undefined> => rowOf(byId.get(id)),
+    /** In order of arrival. */
+    listRequests(filter: RequestFilter): Operation<Page<RequestRow>> {
+      const { device, requester, status, ca, search, labels } = filter;
+      const limit = atLabels('ca', labels);
+      const found = searched(search, ['subject', 'sans', 'requester', 'device'], db.dialect, ' OR id = @search');
+      const conditions = given([
+        { value: device, sql: 'device = @device', index: 'request_by_device_id' },
+        { value: requester, sql: 'requester = @requester', index: 'request_by_requester' },
+        { value: status, sql: 'status = @status', index: 'request_in_status' },
+        { value: ca, sql: 'ca = @ca', index: 'request_by_ca' },
+      ]);
+      const parameters = { ...filter, ...limit.parameters, ...found.parameters };
+      return list([...conditions, ...limit.conditions, ...found.conditions], parameters, filter, toRequestRow);
+    },
+  };
+}
+
+export function insertRequest(db: Database): (row: RequestRow) => Operation<number> {
+  const values = REQUEST_COLUMNS.split(', ').map((column) => `@${column}`);
+  const insert = db.prepare<StoredRequest>(`INSERT INTO request (${REQUEST_COLUMNS}) VALUES (${values.join(', ')})`);
+  return (row) => insert.run(toStoredRequest(row));
+}
+
+/** Writes to queued requests; issuance.ts claims them and records their certificates. */
+export function requestWrites(db: Database) {
+  const { among, forUpdate, oneOf, skipLocked } = db.dialect;
+  const find = findNewest(db);
+  const takeUse = takeOtpUse(db);
+  const giveBackUse = giveBackOtpUse(db);
+  const insert = insertRequest(db);
+  const mayIssue = mayIssueTo(db);
+  const clear = clearFailures(db);
+  const byId = db.prepare<[string], DecidedRequest & { waits: number }>(
+    `SELECT ca, device_key, required_device, decided_by, CASE WHEN ${mayGo('approve')} THEN 1 ELSE 0 END AS waits
+     FROM request WHERE id = ? ${forUpdate}`,
+  );
+  const decide = db.prepare<Omit<Decision, 'deciders'> & { decided_by: string }>(
+    `UPDATE request SET status = @status, reason = @reason, decided_by = @decided_by,
+     decided_at = CASE @status WHEN 'pending' THEN decided_at ELSE @decided_at END,
+     changed_at = CASE @status WHEN 'pending' THEN changed_at ELSE @decided_at END
+     WHERE id = @id AND ${mayGo('approve')}`,
+  );
+  const fail = db.prepare<{ id: string; reason: string; now: number }, { otp_id: string | null; ca: string }>(
+    `UPDATE request SET ${goes('refuse')}, reason = @reason, changed_at = @now WHERE id = @id AND ${mayGo('refuse')}
+     RETURNING otp_id, ca`,
+  );
+  const due = db.prepare<{ before: number }, { id: string }>(
+    `SELECT id FROM request WHERE ${mayGo('expire')} AND changed_at <= @before
+     ORDER BY position LIMIT ${EXPIRED_AT_ONCE} ${skipLocked}`,
+  );
+  const expire = db.prepare<{ ids: readonly string[]; now: number }, Expired>(
+    `UPDATE request SET ${goes('expire')}, changed_at = @now WHERE ${oneOf('id', '@ids')} AND ${mayGo('expire')}
+     RETURNING id, ca, requester, decided_at`,
+  );
+  const purge = db.prepare<[number]>(
+    `DELETE FROM request WHERE ${among(
+      'request',
+      'position',
+      `WHERE ${inStatus(ENDED)} AND changed_at <= ? LIMIT ${PURGED_AT_ONCE}`,
+    )}`,
+  );
+
+  return {
+    /**
+     * Takes the OTP use (if any) and queues a `pending` request. If {@link findRequest} finds one other than
+     * `supersedes`, returns that one, and nothing changes.
+     * @param succeeded the lockout keys to clear with `queued`
+     */
+    *queueRequest(
+      row: RequestRow,
+      supersedes: string | null,
+      events: Events,
+      succeeded: readonly string[] = [],
+    ): Write<'queued' | 'otp-unusable' | 'device-refused' | RequestRow> {
+      const { id, otp_id, recognition, device_key, required_device, ca, created_at } = row;
+      const [known, may] = yield* db.together([find(recognition), mayIssue(required_device, ca, created_at)]);
+      if (known !== undefined && known.id !== supersedes) return undone(known);
+      if (!may) return undone('device-refused');
+      // The lookup above found an identical request in progress: it is in the queue.
+      const repeatable = { recognition, retry_window: 0 };
+      if (otp_id !== null && (yield* takeUse({ otp_id, request_id: id, now: created_at }, repeatable)) !== 'taken')
+        return undone('otp-unusable');
+      yield* db.together([insert(row), clear(succeeded)]);
+      return done('queued', events, device_key);
+    },
+    /**
+     * Decides a pending request of this server, or counts an approval. The events are committed with `decided` only.
+     * `device-refused`: its device may no longer have a certificate. `overtaken`: another administrator decided
+     * meanwhile.
+     */
+    *decideRequest(
+      { deciders, ...decision }: Decision,
+      events: Events,
+    ): Write<'decided' | 'not-pending' | 'device-refused' | 'overtaken' | 'unknown'> {
+      const row = yield* byId.get(decision.id);
+      if (row === undefined) return undone('unknown');
+      const { ca, device_key, required_device, waits } = row;
+      if (waits === 0) return undone('not-pending');
+      if (deciders !== undefined && row.decided_by !== JSON.stringify(deciders.before)) return undone('overtaken');
+      if (decision.status !== 'rejected' && !(yield* mayIssue(required_device, ca, decision.decided_at)))
+        return undone('device-refused');
+      const decided_by = deciders === undefined ? row.decided_by : JSON.stringify(deciders.after);
+      return (yield* decide.run({ ...decision, decided_by })) === 1
+        ? done('decided', events, device_key)
+        : undone('not-pending');
+    },
+    /**
+     * Ends an approved request that the CA permanently rejects; returns its OTP use. `false`: it is not approved, or its
+     * issuance is in progress; nothing changed.
+     */
+    *failRequest(id: string, reason: string, now: number, events: Events): Write<boolean> {
+      const ended = yield* fail.get({ id, reason, now });
+      if (ended === undefined) return undone(false);
+      return done(true, [...events, ...(yield* giveBackUse(ended.otp_id, ended.ca, id))]);
+    },
+    /**
+     * Ends requests older than `pending_ttl` (audited as `request.expired`); deletes a batch that ended longer ago than
+     * `retention` (retention-store.ts). Does not return OTP uses.
+     */
+    *expireRequests(
+      { pending_ttl, retention }: RequestLifetimes,
+      now: number,
+    ): Write<{ expired: number; purged: number }> {
+      // Lock, then check again: a process may have begun to issue one.
+      const rows = yield* due.all({ before: now - pending_ttl });
+      const ids = rows.map(({ id }) => id);
+      const expired = ids.length === 0 ? [] : yield* expire.all({ ids, now });
+      const purged = yield* purge.run(now - retention);
+      return done({ expired: expired.length, purged }, expired.map(expiredEvent));
+    },
+  };
+}
+
+type Expired = Pick<RequestRow, 'id' | 'ca' | 'requester' | 'decided_at'>;
+
+function expiredEvent({ id, ca, requester, decided_at }: Expired): AuditEvent {
+  const detail = decided_at === null ? 'nobody decided in time' : 'approved, but not collected in time';
+  return requestEnded('request.expired', { subject: requester, ca, request_id: id }, detail);
+}
+
+export type RequestStore = Calls<ReturnType<typeof requestReads> & ReturnType<typeof requestWrites>>;

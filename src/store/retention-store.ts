@@ -1,4 +1,11 @@
-import type { ArchivedRange } from '../audit/event.ts';
+/** Deletes old data in batches. An event records each deletion. */
+import { deviceEvent } from '../audit/applied-events.ts';
+import type { AuditEvent } from '../audit/event.ts';
+import type { ArchiveStore } from './audit-store.ts';
+import { done, type Events } from './calls/calls.ts';
+import type { DeviceRow } from './device-store.ts';
+import { OF_JWT } from './otp-store.ts';
+import { type Calls, type Database, type Operation, PURGED_AT_ONCE, type Write } from './port.ts';
 
 /** A token that expired or was revoked by one time, or was used up by another. */
 export interface OverSince {
@@ -12,37 +19,104 @@ export interface OverTokens {
   readonly next: number | null;
 }
 
-export interface AuditLine {
-  readonly seq: number;
-  readonly time: number;
-  readonly line: string;
+/** Tokens checked per call. */
+const PAGE = 2000;
+
+/**
+ * For a used-up token the last use counts, if recorded. A single-use JWT stays until it expires; otherwise it could be
+ * used again.
+ */
+const OVER = `(expires_at <= @ended OR (NOT ${OF_JWT} AND (revoked_at <= @ended OR (uses >= max_uses AND
+  coalesce((SELECT max(taken_at) FROM otp_use WHERE otp_id = otp.id), expires_at) <= @used))))`;
+
+export function retentionReads(db: Database) {
+  const tokens = db.prepare<
+    OverSince & { after: number; limit: number },
+    { position: number; id: string; over: number }
+  >(
+    `SELECT position, id, CASE WHEN ${OVER} THEN 1 ELSE 0 END AS over FROM otp WHERE position > @after
+     ORDER BY position LIMIT @limit`,
+  );
+  return {
+    /** A page of dead tokens. @param after 0, or `next` of the previous page */
+    *findOverTokens(since: OverSince, after: number): Operation<OverTokens> {
+      const rows = yield* tokens.all({ ...since, after, limit: PAGE });
+      return {
+        ids: rows.filter(({ over }) => over === 1).map(({ id }) => id),
+        next: rows.length < PAGE ? null : (rows.at(-1)?.position ?? null),
+      };
+    },
+  };
 }
+
+export function retentionWrites(db: Database) {
+  const { among, oneOf, skipLocked } = db.dialect;
+  const certificates = db.prepare<[number]>(
+    `DELETE FROM certificate WHERE ${among(
+      'certificate AS old',
+      'position',
+      `WHERE not_after < ?
+       AND (revoked_at IS NULL OR NOT EXISTS
+         (SELECT 1 FROM crl WHERE crl.ca = old.ca AND number IS NOT NULL AND this_update <= old.not_after))
+       AND NOT EXISTS (SELECT 1 FROM request WHERE request.id = old.request_id)
+       ORDER BY not_after LIMIT ${PURGED_AT_ONCE}`,
+    )}`,
+  );
+  const lockTokens = db.prepare<[readonly string[]], { id: string }>(
+    `SELECT id FROM otp WHERE ${oneOf('id', '?')} ORDER BY position ${skipLocked}`,
+  );
+  const tokens = db.prepare<OverSince & { ids: readonly string[] }>(
+    `DELETE FROM otp WHERE ${oneOf('id', '@ids')} AND ${OVER}
+     AND NOT EXISTS (SELECT 1 FROM request WHERE otp_id = otp.id)
+     AND NOT EXISTS (SELECT 1 FROM reservation WHERE otp_id = otp.id)`,
+  );
+  const devices = db.prepare<[number], Pick<DeviceRow, 'key' | 'id' | 'ca'>>(
+    `DELETE FROM device WHERE ${among(
+      'device',
+      'position',
+      `WHERE not_after < ? ORDER BY not_after LIMIT ${PURGED_AT_ONCE}`,
+    )} RETURNING key, id, ca`,
+  );
+  return {
+    /**
+     * Certificates that expired before a time. A revoked one stays until its CA's latest CRL is younger than its expiry
+     * (RFC 5280 §3.3), and the certificate of a queued request until that is gone.
+     */
+    *purgeCertificates(before: number): Write<number> {
+      const changes = yield* certificates.run(before);
+      return done(changes, purged('expired certificates', changes, before));
+    },
+    /** Deletes those that are still dead and that no request or reservation refers to. */
+    *purgeTokens(ids: readonly string[], since: OverSince): Write<number> {
+      // Lock, then check again: a request may have begun to use one.
+      const locked = yield* lockTokens.all(ids);
+      const changes = yield* tokens.run({ ...since, ids: locked.map(({ id }) => id) });
+      return done(changes, purged('expired or used tokens', changes, since.ended));
+    },
+    /** Registered devices whose `not_after` was before a time. */
+    *purgeDevices(before: number): Write<number> {
+      const rows = yield* devices.all(before);
+      return done(
+        rows.length,
+        rows.map((row) => devicePurged(row, before)),
+      );
+    },
+  };
+}
+
+const iso = (time: number): string => new Date(time).toISOString();
+
+function purged(what: string, count: number, before: number): Events {
+  if (count === 0) return [];
+  return [{ type: 'store.purged', outcome: 'success', detail: `${count} ${what} before ${iso(before)}` }];
+}
+
+const devicePurged = (row: Pick<DeviceRow, 'key' | 'id' | 'ca'>, before: number): AuditEvent =>
+  deviceEvent('device.deleted', row, {}, {}, `its not_after was before ${iso(before)} (retention.devices)`);
 
 /**
  * Deletion of old data. Every call processes one batch, so that others do not wait long, and returns the number; less
  * than {@link PURGED_AT_ONCE} means that all are done.
  */
-export interface RetentionStore {
-  /**
-   * Certificates that expired before a time. A revoked one stays until its CA's latest CRL is younger than its expiry
-   * (RFC 5280 §3.3), and the certificate of a queued request until that is gone.
-   */
-  purgeCertificates(ended_before: number): Promise<number>;
-  /** A page of dead tokens. @param after 0, or `next` of the previous page */
-  findOverTokens(since: OverSince, after: number): Promise<OverTokens>;
-  /** Deletes those that are still dead and that no request or reservation refers to. */
-  purgeTokens(ids: readonly string[], since: OverSince): Promise<number>;
-  /** Registered devices whose `not_after` was before a time. */
-  purgeDevices(ended_before: number): Promise<number>;
-  /** Records after one, in order. @param node whose chain; absent: this node's. A driver with one chain ignores it */
-  auditLines(after: number, limit: number, node?: string): Promise<readonly AuditLine[]>;
-  /** The end of the archive according to the newest record about it; undefined: nothing is archived. */
-  lastArchived(): Promise<ArchivedRange | undefined>;
-  /** Commits the record that a range is archived; deletes nothing. */
-  noteArchived(range: ArchivedRange, detail: string): Promise<void>;
-  /** Deletes archived audit records. */
-  purgeArchived(): Promise<number>;
-}
-
-/** The size of a batch. */
-export const PURGED_AT_ONCE = 500;
+export type RetentionStore = ArchiveStore &
+  Calls<ReturnType<typeof retentionReads> & ReturnType<typeof retentionWrites>>;

@@ -1,7 +1,10 @@
+/** Counts events by hour, certificates by expiry date, and pending items. */
 import type { AuditEvent } from '../audit/event.ts';
 import type { ChainedRecord } from '../audit/record.ts';
+import { toRecord } from './audit-store.ts';
 import { labelOf } from './certificate-store.ts';
-import { toRecord } from './operations/audit.ts';
+import { atLabels, type Calls, type Condition, type Database, LABEL, type Operation } from './port.ts';
+import { inStatus } from './request-state.ts';
 
 /** Statistics of requests and certificates, derived from the audit log. */
 export const STATISTICS = [
@@ -41,21 +44,6 @@ export interface Count {
   readonly time: number;
   readonly what: Statistic;
   readonly count: number;
-}
-
-/**
- * Hourly counters, updated in the transaction of each audit record: their cost does not depend on the number of
- * certificates, and they remain when records are archived.
- */
-export interface StatisticsStore {
-  /** Counts by interval; intervals without events have no row. */
-  countEvents(filter: StatisticsFilter): Promise<readonly Count[]>;
-  /**
-   * Counts the valid certificates by expiry: before the first of `ends`, between consecutive ones, and after the last.
-   * @param ends ascending
-   * @param labels default: any
-   */
-  countCertificatesByEnd(now: number, ends: readonly number[], labels?: readonly string[]): Promise<readonly number[]>;
 }
 
 /** The shortest interval, in milliseconds. */
@@ -106,3 +94,73 @@ export function countRecords(records: readonly Countable[]): Added[] {
   }
   return [...counts.values()];
 }
+
+/** Pending items at a moment. */
+export interface Waiting {
+  /** Requests that await a decision, by CA. */
+  readonly pending: readonly { readonly ca: string; readonly count: number }[];
+  /** Locked-out keys. */
+  readonly lockouts: number;
+}
+
+const sqlOf = (conditions: readonly Condition[]): readonly string[] => conditions.map(({ sql }) => sql);
+
+export function statisticsReads(db: Database) {
+  // SQLite binds numbers as floating-point values, whose division is not integral.
+  const hours = 'CAST(@hours AS bigint)';
+  const pending = db.prepare<[], { ca: string; count: number }>(
+    `SELECT ca, count(*) AS count FROM request WHERE ${inStatus(['pending'])} GROUP BY ca ORDER BY ca`,
+  );
+  const lockouts = db.prepare<[number], { n: number }>('SELECT count(*) AS n FROM lockout WHERE locked_until > ?');
+  return {
+    /** Counts by interval; intervals without events have no row. */
+    countEvents({ since, until, interval, ca, labels }: StatisticsFilter): Operation<readonly Count[]> {
+      const { conditions, parameters } = atLabels('ca', labels);
+      const where = ['hour >= @from AND hour < @to', ...(ca === undefined ? [] : ['ca = @ca']), ...sqlOf(conditions)];
+      const counts = db.prepare<object, Count>(
+        `SELECT hour / ${hours} * ${hours} * ${STATISTICS_HOUR} AS time, what, CAST(sum(count) AS bigint) AS count FROM statistic
+         WHERE ${where.join(' AND ')} GROUP BY 1, 2 ORDER BY 1, 2`,
+      );
+      return counts.all({
+        ...parameters,
+        from: Math.floor(since / STATISTICS_HOUR),
+        to: Math.ceil(until / STATISTICS_HOUR),
+        hours: interval / STATISTICS_HOUR,
+        ca,
+      });
+    },
+    /**
+     * Counts the valid certificates by expiry: before the first of `ends`, between consecutive ones, and after the last.
+     * @param ends ascending
+     * @param labels default: any
+     */
+    *countCertificatesByEnd(
+      now: number,
+      ends: readonly number[],
+      labels?: readonly string[],
+    ): Operation<readonly number[]> {
+      const { conditions, parameters } = atLabels(LABEL, labels);
+      const where = ['not_after >= @from AND not_after < @to AND revoked_at IS NULL', ...sqlOf(conditions)];
+      const ending = db.prepare<object, { n: number }>(
+        `SELECT count(*) AS n FROM certificate ${db.dialect.indexedBy('certificate_by_end')} WHERE ${where.join(' AND ')}`,
+      );
+      const found = yield* db.together(
+        [...ends, Number.MAX_SAFE_INTEGER].map((to, index) =>
+          ending.get({ ...parameters, from: ends[index - 1] ?? now, to }),
+        ),
+      );
+      return found.map((row) => row?.n ?? 0);
+    },
+    /** Pending items, for the metrics. */
+    *countWaiting(now: number): Operation<Waiting> {
+      const [waiting, locked] = yield* db.together([pending.all(), lockouts.get(now)]);
+      return { pending: waiting, lockouts: locked?.n ?? 0 };
+    },
+  };
+}
+
+/**
+ * Hourly counters, updated in the transaction of each audit record: their cost does not depend on the number of
+ * certificates, and they remain when records are archived.
+ */
+export type StatisticsStore = Calls<ReturnType<typeof statisticsReads>>;

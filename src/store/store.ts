@@ -11,21 +11,63 @@
  * 500 (`STORE_FAILED`). Then nothing happened, unless the store was lost meanwhile. Lists reject with 400
  * `CURSOR_INVALID` for a foreign cursor.
  */
-import type { AuditStore } from './audit-store.ts';
-import type { CertificateStore } from './certificate-store.ts';
-import type { CmcStore } from './cmc-store.ts';
-import type { CrlStore } from './crl-store.ts';
-import type { DeviceStore } from './device-store.ts';
-import type { IntermediateStore } from './intermediate-store.ts';
-import type { IssuanceStore } from './issuance-store.ts';
-import type { LockoutStore } from './lockout-store.ts';
-import type { NotificationStore } from './notification-store.ts';
-import type { OtpStore } from './otp-store.ts';
-import type { RemoteRequestStore, RequestStore } from './request-store.ts';
-import type { RenewalStore } from './renewal-store.ts';
-import type { RetentionStore } from './retention-store.ts';
-import type { SessionStore } from './session-store.ts';
-import type { StatisticsStore } from './statistics-store.ts';
+import type { ArchiveStore, AuditStore } from './audit-store.ts';
+import { type CertificateListStore, certificateReads, certificateWrites } from './certificate-store.ts';
+import { cmcReads, cmcWrites } from './cmc-store.ts';
+import { crlReads, crlWrites } from './crl-store.ts';
+import { deviceReads, deviceWrites } from './device-store.ts';
+import { intermediateReads, intermediateWrites } from './intermediate-store.ts';
+import { issuanceReads, issuanceWrites } from './issuance-store.ts';
+import { lockoutReads, lockoutWrites } from './lockout-store.ts';
+import { notificationReads, notificationWrites } from './notification-store.ts';
+import { otpReads, otpWrites } from './otp-store.ts';
+import type { Calls, Database } from './port.ts';
+import { remoteRequestReads, remoteRequestWrites } from './remote-request-store.ts';
+import { renewalReads, renewalWrites } from './renewal-store.ts';
+import { requestReads, requestWrites } from './request-store.ts';
+import { retentionReads, retentionWrites } from './retention-store.ts';
+import { sessionReads, sessionWrites } from './session-store.ts';
+import { statisticsReads } from './statistics-store.ts';
+
+export function commonReads(db: Database) {
+  return {
+    ...otpReads(db),
+    ...lockoutReads(db),
+    ...issuanceReads(db),
+    ...certificateReads(db),
+    ...deviceReads(db),
+    ...crlReads(db),
+    ...requestReads(db),
+    ...remoteRequestReads(db),
+    ...cmcReads(db),
+    ...intermediateReads(db),
+    ...sessionReads(db),
+    ...retentionReads(db),
+    ...renewalReads(db),
+    ...notificationReads(db),
+    ...statisticsReads(db),
+  };
+}
+
+/** @param ofDead condition on a CMC message's instance without a living node */
+export function commonWrites(db: Database, ofDead: string) {
+  return {
+    ...otpWrites(db),
+    ...lockoutWrites(db),
+    ...issuanceWrites(db),
+    ...certificateWrites(db),
+    ...deviceWrites(db),
+    ...crlWrites(db),
+    ...requestWrites(db),
+    ...remoteRequestWrites(db),
+    ...cmcWrites(db, ofDead),
+    ...intermediateWrites(db),
+    ...sessionWrites(db),
+    ...retentionWrites(db),
+    ...renewalWrites(db),
+    ...notificationWrites(db),
+  };
+}
 
 /** Search index for name substrings, filled after the rows. Until then, searches scan unindexed rows. */
 export interface SearchStore {
@@ -35,36 +77,10 @@ export interface SearchStore {
   indexForSearch(): Promise<boolean>;
 }
 
-/** Pending items at a moment. */
-export interface Waiting {
-  /** Requests that await a decision, by CA. */
-  readonly pending: readonly { readonly ca: string; readonly count: number }[];
-  /** Locked-out keys. */
-  readonly lockouts: number;
-}
+/** The calls that both drivers have in common: the operations of the subjects. */
+type CommonCalls = Calls<ReturnType<typeof commonReads> & ReturnType<typeof commonWrites>>;
 
-export interface Store
-  extends
-    OtpStore,
-    LockoutStore,
-    CertificateStore,
-    DeviceStore,
-    IntermediateStore,
-    CrlStore,
-    IssuanceStore,
-    RequestStore,
-    RemoteRequestStore,
-    CmcStore,
-    AuditStore,
-    RetentionStore,
-    RenewalStore,
-    NotificationStore,
-    SearchStore,
-    SessionStore,
-    StatisticsStore,
-    NodeStore {
-  /** Pending items, for the metrics. */
-  countWaiting(now: number): Promise<Waiting>;
+export interface Store extends CommonCalls, CertificateListStore, AuditStore, ArchiveStore, SearchStore, NodeStore {
   /** Begins a new audit file if the old one was renamed or emptied (SIGHUP after a rotation). */
   reopenAuditFile(): Promise<void>;
   /** Throws {@link EstuaryError} 503 if the database or the audit file is not writable. */

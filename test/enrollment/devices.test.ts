@@ -11,7 +11,7 @@ import { parseCertificate, type Certificate } from '../../src/pki/x509/certifica
 import { formatName, parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { spkiHash } from '../../src/pki/x509/public-key.ts';
 import type { CertificateRow } from '../../src/store/certificate-store.ts';
-import type { DeviceMatch, DeviceRow } from '../../src/store/device-store.ts';
+import type { DeviceRow } from '../../src/store/device-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { fileCa } from '../support/file-ca.ts';
 import { deviceRow, otpRow, T0 } from '../store/rows.ts';
@@ -20,6 +20,7 @@ import { ecdsaTwin, makeCa, makeClient, type Issuer } from '../support/certifica
 import { makeKey, simpleCsr } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { pipeline, mtlsIdentity, otpIdentity, received } from './support.ts';
+import type { DeviceMatch } from '../../src/store/device-match.ts';
 
 const folder = temporaryFolder();
 let store: Store;

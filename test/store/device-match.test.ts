@@ -1,9 +1,14 @@
 import { expect, test } from 'vitest';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
-import { certificateMatchKeys, deviceMatchKey, fitsMatch, isSan } from '../../src/store/device-match.ts';
+import {
+  certificateMatchKeys,
+  deviceMatchKey,
+  fitsMatch,
+  isSan,
+  type DeviceMatch,
+} from '../../src/store/device-match.ts';
 import { spkiHash } from '../../src/pki/x509/public-key.ts';
 import type { IssuedCertificate } from '../../src/store/certificate-store.ts';
-import type { DeviceMatch } from '../../src/store/device-store.ts';
 import { dns, ecdsaTwin, email, ip, makeCa, makeClient, subjectAltName, uri } from '../support/certificates.ts';
 
 const maker = await makeCa('CN=Maker  Root,O=Example');

@@ -1,10 +1,8 @@
 /** The rows of a store of a given size, made by SQL and without signatures: what a list costs does not depend on them. */
 import { hash, randomBytes } from 'node:crypto';
-import type { CertificateRow } from '../../../src/store/certificate-store.ts';
-import { deviceMatchKey } from '../../../src/store/device-match.ts';
-import type { DeviceMatch } from '../../../src/store/device-store.ts';
-import { insertCertificate } from '../../../src/store/operations/certificates.ts';
-import { atOnce } from '../../../src/store/operations/port.ts';
+import { type CertificateRow, insertCertificate } from '../../../src/store/certificate-store.ts';
+import { deviceMatchKey, type DeviceMatch } from '../../../src/store/device-match.ts';
+import { atOnce } from '../../../src/store/port.ts';
 import { SqlitePort } from '../../../src/store/sqlite/port.ts';
 import type { Db } from '../../../src/store/sqlite/database.ts';
 

@@ -2,8 +2,8 @@
 import { hash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { CertificateRow } from '../../../src/store/certificate-store.ts';
-import { insertCertificate } from '../../../src/store/operations/certificates.ts';
-import { atOnce } from '../../../src/store/operations/port.ts';
+import { insertCertificate } from '../../../src/store/certificate-store.ts';
+import { atOnce } from '../../../src/store/port.ts';
 import { type Db, openWritable } from '../../../src/store/sqlite/database.ts';
 import { SqlitePort } from '../../../src/store/sqlite/port.ts';
 import { searchIndexWrites } from '../../../src/store/sqlite/search/index-rows.ts';

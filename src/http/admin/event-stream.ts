@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AuditRecord } from '../../audit/event.ts';
 import { isAuditRecord } from '../../audit/record.ts';
-import type { AuditLine } from '../../store/retention-store.ts';
+import type { AuditLine } from '../../store/audit-store.ts';
 
 /** Milliseconds between polls of the store, to which other nodes write too. */
 const LOOK_EVERY = 1000;

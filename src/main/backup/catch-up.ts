@@ -6,7 +6,7 @@ import { readAuditFile, recordsSince } from '../../audit/since.ts';
 import { tokenEvent } from '../../audit/applied-events.ts';
 import type { Anchor, AuditEvent } from '../../audit/event.ts';
 import type { ParsedRecord } from '../../audit/record.ts';
-import { assumeUsed, dropCrls, type Replayed, replayer, type ReplaySession } from '../../store/operations/replay.ts';
+import { assumeUsed, dropCrls, type Replayed, replayer, type ReplaySession } from '../../store/replay.ts';
 
 export interface Bar {
   readonly update: (records: number, of?: number) => void;

@@ -7,7 +7,7 @@ import { readMaterial } from '../../config/material/load-material.ts';
 import { loadConfigOnly } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
 import { openReplay as openPostgres } from '../../store/postgres/replay-session.ts';
-import type { ReplaySession } from '../../store/operations/replay.ts';
+import type { ReplaySession } from '../../store/replay.ts';
 import { lockStore } from '../../store/sqlite/service-lock.ts';
 import { openReplay as openSqlite } from '../../store/sqlite/replay-session.ts';
 import { catchUp, type CaughtUp } from '../backup/catch-up.ts';

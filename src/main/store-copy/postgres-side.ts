@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { fold } from '../../store/page.ts';
-import { searchColumns } from '../../store/operations/audit.ts';
+import { searchColumns } from '../../store/audit-store.ts';
 import { storable, type Side } from './side.ts';
 import { BATCH, type CopiedTable, type Row, type Value } from './tables.ts';
 

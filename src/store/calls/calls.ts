@@ -40,17 +40,20 @@ export function fromPlainError({ status, code, message, detail, retryAfter }: Pl
   });
 }
 
+/** Audit events that a write commits. */
+export type Events = readonly AuditEvent[];
+
 /** The result of a write, and its audit events for the same transaction. */
 export interface Outcome<T> {
   readonly value: T;
-  readonly events: readonly AuditEvent[];
+  readonly events: Events;
   /** Key of the device that the events concern. */
   readonly device?: string | null;
   readonly ofDevices?: readonly { readonly event: AuditEvent; readonly device: string }[];
 }
 
 /** A write that changed something, or only the audit log. */
-export function done<T>(value: T, events: readonly AuditEvent[], device: string | null = null): Outcome<T> {
+export function done<T>(value: T, events: Events, device: string | null = null): Outcome<T> {
   return { value, events, device };
 }
 
@@ -60,7 +63,7 @@ export function undone<T>(value: T): Outcome<T> {
 }
 
 /** The caller's part of a result; the events of an {@link Outcome} stay with the transaction. */
-type Value<T> = T extends Outcome<infer V> ? V : T;
+export type Value<T> = T extends Outcome<infer V> ? V : T;
 
 /** Carries out the calls. */
 interface Caller {

@@ -1,7 +1,5 @@
-import type { AuditEvent } from '../../audit/event.ts';
 import type { Store } from '../store.ts';
-
-type Events = readonly AuditEvent[];
+import type { Events } from './calls.ts';
 
 /** The calls with events of requests, certificates and rejected credentials: the arguments that are their events. */
 const OBSERVED = {

@@ -1,20 +1,10 @@
 /** The audit log in PostgreSQL: one chain per node. */
-import type { Anchor, ArchivedRange } from '../../audit/event.ts';
+import type { Anchor, ArchivedRange, AuditEvent, AuditRecord } from '../../audit/event.ts';
 import { parseLine } from '../../audit/record.ts';
 import { done, undone } from '../calls/calls.ts';
-import { toRecord } from '../operations/audit.ts';
-import {
-  atLabels,
-  type Database,
-  given,
-  LABEL,
-  type Operation,
-  result,
-  type Reads,
-  type Writes,
-} from '../operations/port.ts';
-import { NEWEST } from '../page.ts';
-import { type AuditLine, PURGED_AT_ONCE } from '../retention-store.ts';
+import { type AuditFilter, type AuditLine, toRecord } from '../audit-store.ts';
+import { atLabels, type Database, given, LABEL, type Operation, PURGED_AT_ONCE, result, type Write } from '../port.ts';
+import { NEWEST, type Page } from '../page.ts';
 import { partPattern } from './port.ts';
 
 /** Records that a search by time may scan before it looks up where to begin. */
@@ -39,7 +29,7 @@ export function auditReads(db: Database, node: string) {
     'SELECT seq, time, line FROM audit WHERE node = ? AND seq > ? ORDER BY seq LIMIT ?',
   );
   return {
-    listAudit(filter) {
+    listAudit(filter: AuditFilter): Operation<Page<AuditRecord>> {
       const { request_id, serial, type, ca, subject, since, until, labels, order = 'asc' } = filter;
       const permitted = atLabels(LABEL, labels);
       const isNarrow = (request_id ?? serial) !== undefined;
@@ -60,9 +50,9 @@ export function auditReads(db: Database, node: string) {
       };
       return list([...conditions, ...permitted.conditions], parameters, filter, toRecord);
     },
-    auditLines: (after, limit, of = node) => lines.all(of, after, limit),
+    auditLines: (after: number, limit: number, of: string = node) => lines.all(of, after, limit),
     lastArchived: newestArchived(db, node),
-  } satisfies Reads;
+  };
 }
 
 function newestArchived(db: Database, node: string): () => Operation<ArchivedRange | undefined> {
@@ -87,8 +77,8 @@ export function auditWrites(db: Database, node: string) {
   );
   const archived = newestArchived(db, node);
   return {
-    audit: (events) => result(done(undefined, events)),
-    *anchorAudit(known) {
+    audit: (events: readonly AuditEvent[]) => result(done(undefined, events)),
+    *anchorAudit(known: readonly Anchor[]): Write<readonly Anchor[]> {
       const noted = new Map(known.map((anchor) => [anchor.node, anchor.seq]));
       const moved = (yield* others.all(node)).filter((other) => other.told > (noted.get(other.node) ?? 0));
       if (moved.length === 0) return undone([]);
@@ -98,12 +88,12 @@ export function auditWrites(db: Database, node: string) {
     },
     // Every transaction checks whether the file was renamed; this one does so earlier.
     reopenAuditFile: () => result(done(undefined, [])),
-    noteArchived: (range, detail) =>
+    noteArchived: (range: ArchivedRange, detail: string): Write<undefined> =>
       result(done(undefined, [{ type: 'audit.archived', outcome: 'success', detail, archived: range }])),
-    *purgeArchived() {
+    *purgeArchived(): Write<number> {
       const last = (yield* archived())?.last;
       if (last === undefined) return done(0, []);
       return done(yield* records.run(node, node, last), []);
     },
-  } satisfies Writes;
+  };
 }

@@ -1,7 +1,7 @@
 import { refuseFullDisk } from '../audit-chain.ts';
 import { done, type Outcome, undone } from '../calls/calls.ts';
-import { commonReads, commonWrites } from '../operations/index.ts';
-import { later, type Operation, result, type Database } from '../operations/port.ts';
+import { commonReads, commonWrites } from '../store.ts';
+import { later, type Operation, result, type Database } from '../port.ts';
 import type { AuditLog } from './audit-log.ts';
 import { auditReads, auditWrites } from './audit.ts';
 import { certificateList, PostgresPort } from './port.ts';

@@ -1,9 +1,9 @@
 /** The operations' port on PostgreSQL (asynchronous). */
 import type { CertificateFilter, CertificateStatus, ListedCertificate } from '../certificate-store.ts';
 import { fold, type Page, readPosition, toPage, withoutPosition } from '../page.ts';
-import { LISTED_COLUMNS, type StoredCertificate, toCertificateRow } from '../operations/certificates.ts';
-import type { Database, Dialect, List, Listed, Operation, Results, Statement } from '../operations/port.ts';
-import { atLabels, given, LABEL, run } from '../operations/port.ts';
+import { LISTED_COLUMNS, type StoredCertificate, toCertificateRow } from '../certificate-store.ts';
+import type { Database, Dialect, List, Listed, Operation, Results, Statement } from '../port.ts';
+import { atLabels, given, LABEL, run } from '../port.ts';
 import type { Queries } from './queries.ts';
 
 const DIALECT: Dialect = {

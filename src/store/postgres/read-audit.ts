@@ -13,7 +13,7 @@ import type { Anchor } from '../../audit/event.ts';
 
 import { parseLine, type StoredLine, type TimeRange } from '../../audit/record.ts';
 import type { PostgresServer } from './connection.ts';
-import { changedColumn, type SearchColumns } from '../operations/audit.ts';
+import { changedColumn, type SearchColumns } from '../audit-store.ts';
 import { NEWEST } from '../page.ts';
 import { connect, type Connection } from './connection.ts';
 import { Queries } from './queries.ts';

@@ -1,7 +1,7 @@
 import { failed } from '../../errors.ts';
 import type { PostgresServer } from './connection.ts';
-import { run } from '../operations/port.ts';
-import type { ReplaySession } from '../operations/replay.ts';
+import { run } from '../port.ts';
+import type { ReplaySession } from '../replay.ts';
 import { AuditLog } from './audit-log.ts';
 import { connectToMigrate, migrate } from './migrate.ts';
 import { PostgresPort } from './port.ts';

@@ -2,7 +2,7 @@
 import { failed } from '../../errors.ts';
 import type { LookupKeyOptions } from '../lookup-key-file.ts';
 import { toEstuaryError } from './errors.ts';
-import { OF_JWT } from '../operations/otp.ts';
+import { OF_JWT } from '../otp-store.ts';
 import { inStatus } from '../request-state.ts';
 import { keyCheck } from '../lookup-key-file.ts';
 import type { Connection } from './connection.ts';

@@ -1,14 +1,13 @@
 /** The audit log in SQLite: one chain, whose search indexes are filled later (search/index-rows.ts). */
 import type { Anchor, ArchivedRange, AuditEvent, AuditRecord } from '../../audit/event.ts';
 import { parseLine } from '../../audit/record.ts';
-import type { AuditFilter } from '../audit-store.ts';
+import { type AuditFilter, toRecord, type AuditLine } from '../audit-store.ts';
 import { done, type Outcome } from '../calls/calls.ts';
 import { type Page, readPosition, toPage } from '../page.ts';
-import { toRecord } from '../operations/audit.ts';
-import { type AuditLine, PURGED_AT_ONCE } from '../retention-store.ts';
 import type { Db } from './database.ts';
 import { AuditSearch } from './search/audit-search.ts';
 import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
+import { PURGED_AT_ONCE } from '../port.ts';
 
 export function auditReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
   const search = new AuditSearch(db, limits);

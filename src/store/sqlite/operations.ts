@@ -1,8 +1,8 @@
 import { refuseFullDisk } from '../audit-chain.ts';
 import { done, type Outcome } from '../calls/calls.ts';
 import type { NodeRow } from '../store.ts';
-import { commonReads, commonWrites } from '../operations/index.ts';
-import { atOnce } from '../operations/port.ts';
+import { commonReads, commonWrites } from '../store.ts';
+import { atOnce } from '../port.ts';
 import type { AuditLog } from './audit-log.ts';
 import { auditReads, auditWrites } from './audit.ts';
 import type { Db } from './database.ts';

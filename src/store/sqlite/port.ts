@@ -1,7 +1,7 @@
 /** The operations' port on SQLite (synchronous). */
 import { fold, readPosition, toPage, withoutPosition } from '../page.ts';
-import type { Database, Dialect, List, Listed, Operation, Results, Statement } from '../operations/port.ts';
-import { result, runAtOnce } from '../operations/port.ts';
+import type { Database, Dialect, List, Listed, Operation, Results, Statement } from '../port.ts';
+import { result, runAtOnce } from '../port.ts';
 import type { Db } from './database.ts';
 import { ListSearch } from './search/table-search.ts';
 import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';

@@ -1,6 +1,6 @@
 import type { AuditHead } from '../audit-chain.ts';
-import { runAtOnce } from '../operations/port.ts';
-import type { ReplaySession } from '../operations/replay.ts';
+import { runAtOnce } from '../port.ts';
+import type { ReplaySession } from '../replay.ts';
 import { AuditLog } from './audit-log.ts';
 import { type Db, openWritable } from './database.ts';
 import { SqlitePort } from './port.ts';

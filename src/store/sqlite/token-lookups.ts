@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { failed } from '../../errors.ts';
 import type { LookupKeyOptions } from '../lookup-key-file.ts';
 import { keyCheck, lookupKeyFile, makeLookupKey, readLookupKey } from '../lookup-key-file.ts';
-import { OF_JWT } from '../operations/otp.ts';
+import { OF_JWT } from '../otp-store.ts';
 import { inStatus } from '../request-state.ts';
 import { openReadOnly, type Db } from './database.ts';
 

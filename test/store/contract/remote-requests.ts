@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { RequestEnd, RequestRow } from '../../../src/store/request-store.ts';
+import type { RequestRow } from '../../../src/store/request-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { event, otpRow, requestRow, reservation, T0 } from '../rows.ts';
 import { auditTypes, type NewDatabase } from './support.ts';
+import type { RequestEnd } from '../../../src/store/remote-request-store.ts';
 
 const REJECTED: RequestEnd = {
   status: 'rejected',

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { PURGED_AT_ONCE } from '../../../src/store/retention-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { certificateRow, deviceRow, event, otpRow, requestRow, reservation, T0 } from '../rows.ts';
 import { auditTypes, issue, type NewDatabase } from './support.ts';
+import { PURGED_AT_ONCE } from '../../../src/store/port.ts';
 
 const DAY = 86_400_000;
 

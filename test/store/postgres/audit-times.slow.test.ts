@@ -2,7 +2,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AuditFilter } from '../../../src/store/audit-store.ts';
-import { run } from '../../../src/store/operations/port.ts';
+import { run } from '../../../src/store/port.ts';
 import { auditReads } from '../../../src/store/postgres/audit.ts';
 import { PostgresPort } from '../../../src/store/postgres/port.ts';
 import { type Prepared, Queries } from '../../../src/store/postgres/queries.ts';

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { later } from '../../../src/store/operations/port.ts';
+import { later } from '../../../src/store/port.ts';
 import { nodeReads } from '../../../src/store/postgres/operations.ts';
 import { NodeLease, type NodeLeaseOptions } from '../../../src/store/postgres/nodes/node-lease.ts';
 import { advanceSecret, shareSecret } from '../../../src/store/postgres/nodes/shared-secret.ts';

@@ -3,7 +3,7 @@ import type { AuditFilter } from '../../audit-store.ts';
 import { fold, NEWEST, type Order } from '../../page.ts';
 import type { Db } from '../database.ts';
 import { searchProgress } from './index-rows.ts';
-import { atLabels, type Condition, given, LABEL } from '../../operations/port.ts';
+import { atLabels, type Condition, given, LABEL } from '../../port.ts';
 import { ListSearch, type Parameters } from './table-search.ts';
 import { hasTrigrams, trigramMatches, windowEnd, withTail } from './trigrams.ts';
 import { type SearchLimits, type Source, walk, type Walked, zoneReads } from './walk.ts';

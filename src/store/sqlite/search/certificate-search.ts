@@ -1,10 +1,10 @@
 /** Selects certificates, and the index to find them. */
 import type { CertificateFilter, CertificateStatus, ListedCertificate } from '../../certificate-store.ts';
 import { fold, NEWEST, type Order, type Page, readPosition, toPage, withoutPosition } from '../../page.ts';
-import { LISTED_COLUMNS, type StoredCertificate, toCertificateRow } from '../../operations/certificates.ts';
+import { LISTED_COLUMNS, type StoredCertificate, toCertificateRow } from '../../certificate-store.ts';
 import type { Db } from '../database.ts';
 import { searchProgress } from './index-rows.ts';
-import { atLabels, type Condition, given, LABEL } from '../../operations/port.ts';
+import { atLabels, type Condition, given, LABEL } from '../../port.ts';
 import { ListSearch, type Parameters } from './table-search.ts';
 import { hasTrigrams, trigramMatches, withTail } from './trigrams.ts';
 import { SEARCH_LIMITS, type SearchLimits, type Source, type Stretch, walk, type Walked, zoneReads } from './walk.ts';

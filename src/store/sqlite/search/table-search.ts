@@ -1,5 +1,5 @@
 /** Statements for lists: along an index with the rows of one value in order, plus further conditions. */
-import type { Condition } from '../../operations/port.ts';
+import type { Condition } from '../../port.ts';
 import { NEWEST, type Order, type PageRequest } from '../../page.ts';
 import type { Db } from '../database.ts';
 import { SEARCH_LIMITS, type SearchLimits, type Source, type Stretch, walk, type Walked } from './walk.ts';

@@ -1,12 +1,29 @@
 /** Requests that a remote CA decides. */
-import { done, undone } from '../calls/calls.ts';
-import type { RequestEnd } from '../request-store.ts';
-import { goes, inStatus, mayGo, restsIn } from '../request-state.ts';
-import { mayIssueTo, insertReservation } from './issuance.ts';
-import { clearFailures } from './lockout.ts';
-import { giveBackOtpUse, takeOtpUse } from './otp.ts';
-import type { Database, Reads, Writes } from './port.ts';
-import { findNewest, insertRequest, REQUEST_COLUMNS, type StoredRequest, toRequestRow } from './requests.ts';
+import { done, type Events, undone } from './calls/calls.ts';
+import { insertReservation, mayIssueTo, type Reservation } from './issuance-store.ts';
+import { clearFailures } from './lockout-store.ts';
+import { giveBackOtpUse, takeOtpUse } from './otp-store.ts';
+import type { Calls, Database, Operation, Write } from './port.ts';
+import { goes, inStatus, mayGo, restsIn } from './request-state.ts';
+import {
+  findNewest,
+  insertRequest,
+  REQUEST_COLUMNS,
+  type RequestRow,
+  type StoredRequest,
+  toRequestRow,
+} from './request-store.ts';
+
+/** How a request at a remote CA ends. */
+export interface RequestEnd {
+  readonly status: 'rejected' | 'failed';
+  readonly reason: string;
+  /** null: no decision. */
+  readonly decided_at: number | null;
+  /** Permanent: a repeat gets the same answer. */
+  readonly final: boolean;
+  readonly otp_use_returns: boolean;
+}
 
 /** Pending at the CA, and no process is working on it. */
 const IDLE = restsIn('pending at the CA');
@@ -17,10 +34,11 @@ export function remoteRequestReads(db: Database) {
      AND (polled_at IS NULL OR polled_at <= @before) ORDER BY position LIMIT @limit`,
   );
   return {
-    *listUnanswered(before, limit) {
+    /** Requests without a reference that no process is working on or has looked up since `before`; oldest first. */
+    *listUnanswered(before: number, limit: number): Operation<readonly RequestRow[]> {
       return (yield* doubtful.all({ before, limit })).map(toRequestRow);
     },
-  } satisfies Reads;
+  };
 }
 
 export function remoteRequestWrites(db: Database) {
@@ -62,7 +80,18 @@ export function remoteRequestWrites(db: Database) {
   );
 
   return {
-    *submitRequest(row, supersedes, reservation, events, retry_window = 0) {
+    /**
+     * Commits the intent to submit: {@link RequestStore.queueRequest} with the CA as the decider (or an approved request handed on to
+     * it), and the reservation that the process holds while it works on it.
+     * @param retry_window as in {@link Repeatable}
+     */
+    *submitRequest(
+      row: RequestRow,
+      supersedes: string | null,
+      reservation: Reservation,
+      events: Events,
+      retry_window: number = 0,
+    ): Write<'submitted' | 'otp-unusable' | 'device-refused' | 'repeated' | RequestRow> {
       const { id, otp_id, recognition, created_at } = row;
       const [known, may] = yield* db.together([
         find(recognition),
@@ -83,7 +112,12 @@ export function remoteRequestWrites(db: Database) {
       yield* reserve({ ...reservation, otp_id: null });
       return done('submitted', events, row.device_key);
     },
-    *awaitCa(id, reference, events, succeeded = []) {
+    /**
+     * Closes the reservation; the request is pending at the CA.
+     * @param reference null: the outcome of the submission is unknown
+     * @param succeeded the lockout keys to clear
+     */
+    *awaitCa(id: string, reference: string | null, events: Events, succeeded: readonly string[] = []): Write<void> {
       yield* db.together([
         close.run(id),
         clear(succeeded),
@@ -91,26 +125,37 @@ export function remoteRequestWrites(db: Database) {
       ]);
       return done(undefined, events);
     },
-    *withdrawRequest(id, events) {
+    /**
+     * Closes the reservation of a request that the CA certainly did not receive. The request is deleted, and its OTP use
+     * returned; an approved request becomes approved again.
+     */
+    *withdrawRequest(id: string, events: Events): Write<void> {
       yield* close.run(id);
       if ((yield* backToApproved.run({ id })) > 0) return done(undefined, events);
       const removed = yield* remove.get(id);
       const returned = removed === undefined ? [] : yield* giveBackUse(removed.otp_id, removed.ca, id);
       return done(undefined, [...events, ...returned]);
     },
-    *takePoll(id, now, before) {
+    /**
+     * Records a poll. true: the caller may ask the CA, since nobody has since `before` and no process is working on it.
+     */
+    *takePoll(id: string, now: number, before: number): Write<boolean> {
       return done((yield* notePoll.get({ id, now, before }))?.idle === 1, []);
     },
-    *noteMissing(id, since) {
+    *noteMissing(id: string, since: number | null): Write<void> {
       yield* setMissing.run({ id, since });
       return done(undefined, []);
     },
-    *endRequest(id, ending, now, events) {
+    /** `false`: it is no longer pending, or a process is working on it; nothing changed. */
+    *endRequest(id: string, ending: RequestEnd, now: number, events: Events): Write<boolean> {
       const { status, reason, decided_at, final, otp_use_returns } = ending;
       const ended = yield* end.get({ id, status, reason, decided_at, now, final: final ? 1 : 0 });
       if (ended === undefined) return undone(false);
       const returned = yield* giveBackUse(otp_use_returns ? ended.otp_id : null, ended.ca, id);
       return done(true, [...events, ...returned]);
     },
-  } satisfies Writes;
+  };
 }
+
+/** Requests that a remote CA decides. */
+export type RemoteRequestStore = Calls<ReturnType<typeof remoteRequestReads> & ReturnType<typeof remoteRequestWrites>>;

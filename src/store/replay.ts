@@ -1,12 +1,12 @@
 /**
  * Applies audit records to a store that is behind its audit log (a restored backup): the facts that must not be lost.
  */
-import type { AuditEvent, AuditRecord, AuditType } from '../../audit/event.ts';
-import type { ChainedRecord, ParsedRecord } from '../../audit/record.ts';
-import { isCrlReason } from '../../pki/x509/crl.ts';
-import type { AuditHead } from '../audit-chain.ts';
-import { insertCertificate, RELEASE, REVOKE } from './certificates.ts';
-import { isJwt } from './otp.ts';
+import type { AuditEvent, AuditRecord, AuditType } from '../audit/event.ts';
+import type { ChainedRecord, ParsedRecord } from '../audit/record.ts';
+import { isCrlReason } from '../pki/x509/crl.ts';
+import type { AuditHead } from './audit-chain.ts';
+import { insertCertificate, RELEASE, REVOKE } from './certificate-store.ts';
+import { isJwt } from './otp-store.ts';
 import type { Database, Operation } from './port.ts';
 
 /** Per type: applied records, and records with facts that are lost. */

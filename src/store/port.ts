@@ -6,25 +6,19 @@
  * resumes with its answer.
  */
 
-import type { Outcome } from '../calls/calls.ts';
-import type { CertificateRow } from '../certificate-store.ts';
-import { fold, type ListName, type Page, type PageRequest } from '../page.ts';
-import type { Store } from '../store.ts';
+import type { Outcome, Value } from './calls/calls.ts';
+import { fold, type ListName, type Page, type PageRequest } from './page.ts';
 
 /** A runnable operation or step. @typeParam T its result */
 export type Operation<T> = Iterable<Promise<unknown>, T, unknown>;
 
-/** The operations that are reads of the store, which declares their arguments and results. */
-export type Reads = {
-  readonly [Name in keyof Store]?: Store[Name] extends (...args: infer Args) => Promise<infer Result>
-    ? (...args: Args) => Operation<Result>
-    : never;
-};
+/** A write, which also returns its audit events. */
+export type Write<T> = Operation<Outcome<T>>;
 
-/** The operations that are writes of the store, each with its audit events. */
-export type Writes = {
-  readonly [Name in keyof Store]?: Store[Name] extends (...args: infer Args) => Promise<infer Result>
-    ? (...args: Args) => Operation<Outcome<Result>>
+/** The calls of a store that carry out these operations. */
+export type Calls<Table> = {
+  [Name in keyof Table]: Table[Name] extends (...args: infer Args) => Operation<infer Result>
+    ? (...args: Args) => Promise<Value<Result>>
     : never;
 };
 
@@ -123,8 +117,13 @@ export interface Dialect {
   /** A table `attribute` with a row for each `key` and `value` of a JSON object of texts in a column. */
   readonly keysOf: (column: string) => string;
   /** The columns for substring searches in a certificate's names, with their values. */
-  readonly nameColumns: Readonly<Record<string, (row: Pick<CertificateRow, 'subject' | 'sans'>) => string>>;
+  readonly nameColumns: Readonly<
+    Record<string, (row: { readonly subject: string; readonly sans: readonly string[] }) => string>
+  >;
 }
+
+/** Rows that a call deletes at once, so that others do not wait long. */
+export const PURGED_AT_ONCE = 500;
 
 /** Without a limit: SQLite has no OFFSET without LIMIT. */
 export const NO_LIMIT = 'LIMIT 9223372036854775807';
