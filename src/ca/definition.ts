@@ -1,9 +1,8 @@
 /** What the folder of a driver defines. `drivers.ts` lists the drivers. */
-import type { Finding } from '../config/findings.ts';
+import type { Finding, Problem } from '../config/problem.ts';
 import type { Key } from '../config/keys.ts';
 import type { CaMaterial } from '../config/material/material.ts';
 import type { MaterialReader } from '../config/material/reader.ts';
-import type { Problem } from '../config/problem.ts';
 import type { CaTable } from '../config/schema/label.ts';
 import type { CaDriver, DriverContext, Predecessor } from './driver.ts';
 

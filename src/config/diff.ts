@@ -1,9 +1,8 @@
 import { IsArray, IsObject, IsUnion, type TObject, type TSchema } from 'typebox';
 import { failed } from '../errors.ts';
-import { keysWithLabels } from './findings.ts';
+import { isTable, keysWithLabels, type Warning } from './problem.ts';
 import { keysOf, notes, tablesOf } from './keys.ts';
 import type { CertificateExpiry } from './material/certificate-ends.ts';
-import { isTable, type Warning } from './problem.ts';
 import { crossChecks } from './rules/index.ts';
 import { asConfig, type Config, configSchema } from './schema.ts';
 import { isSameConfig } from './secret.ts';

@@ -2,10 +2,9 @@
 import { IsArray, IsObject, IsUnion } from 'typebox';
 import type { TObject, TSchema } from 'typebox';
 import { keysOf, notes, tablesOf } from './keys.ts';
-import { keysWithLabels } from './findings.ts';
+import { isTable, keysWithLabels } from './problem.ts';
 import { configSchema, type Config } from './schema.ts';
 import { Secret } from './secret.ts';
-import { isTable } from './problem.ts';
 
 export interface ShownKey {
   /** As in messages and reload results: `ca[devices].profile.validity_days`. */

@@ -58,7 +58,8 @@ import { VERSION } from '../version.ts';
 import { bindAll, Listener, listenerContext } from './listener.ts';
 import { LiveCas } from './live-cas.ts';
 import { keySource, LiveSettings, trustedBy } from './live-settings.ts';
-import { type NodeClock, nodeName } from './nodes.ts';
+import type { NodeClock } from './nodes.ts';
+import { nodeName } from './open-store.ts';
 import type { Part } from './part.ts';
 import { watchExpiries } from './watch-ends.ts';
 

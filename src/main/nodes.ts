@@ -1,7 +1,6 @@
 /**
  * This node, alone on a file or next to others on a database: its name, its tasks for all nodes, and shared secrets.
  */
-import { hostname } from 'node:os';
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { reconcile } from '../enrollment/reconcile.ts';
@@ -9,7 +8,7 @@ import { describe, EstuaryError, unavailable } from '../errors.ts';
 import { TicketSecret } from '../http/ticket-secret.ts';
 import type { Logger } from '../log.ts';
 import type { MakeMutex } from '../process/fair-limiter.ts';
-import { postgresServer } from './postgres-server.ts';
+import { nodeName, postgresServer } from './open-store.ts';
 import { connector } from '../store/postgres/connection.ts';
 import { NodeLease } from '../store/postgres/nodes/node-lease.ts';
 import { advanceSecret, shareSecret } from '../store/postgres/nodes/shared-secret.ts';
@@ -40,8 +39,6 @@ export interface NodeClock {
   /** Milliseconds that this machine's clock is ahead; absent on a single node. */
   readonly skew?: () => number;
 }
-
-export const nodeName = ({ store }: Pick<Config, 'store'>): string => store.node_name ?? hostname();
 
 /**
  * Takes the store exclusively or joins its nodes, before any change.

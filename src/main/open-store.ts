@@ -1,12 +1,15 @@
-/** Opens the configured store. */
+/** Opens the configured store, and names its PostgreSQL server. */
+import { hostname } from 'node:os';
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { migrateDatabase } from '../store/postgres/migrate.ts';
 import { openPostgresStore } from '../store/postgres/open.ts';
 import { openStore, type StoreOptions } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
-import { nodeName } from './nodes.ts';
-import { postgresServer } from './postgres-server.ts';
+import { encodePem } from '../pki/der/pem.ts';
+import type { PostgresServer } from '../store/postgres/connection.ts';
+
+export const nodeName = ({ store }: Pick<Config, 'store'>): string => store.node_name ?? hostname();
 
 /**
  * @param on receives the events of requests, certificates and rejected credentials after commit, and the finding that
@@ -33,4 +36,25 @@ export function openConfiguredStore(
 /** Migrates a shared database to this version's schema, including the table of live nodes. @throws as the driver */
 export async function prepareStore(config: Config, material: Material): Promise<void> {
   if (config.store.driver === 'postgres') await migrateDatabase(postgresServer(config, material));
+}
+
+/** The address of the database and its TLS settings. */
+export function postgresServer({ store }: Config, { storeTls }: Pick<Material, 'storeTls'>): PostgresServer {
+  const url = store.url?.reveal().toString('utf8') ?? '';
+  if (storeTls === undefined) return { url };
+  const { trustAnchors, client } = storeTls;
+  const pem = (certificates: readonly { readonly der: Uint8Array }[]): string =>
+    certificates.map(({ der }) => encodePem('CERTIFICATE', der)).join('');
+  return {
+    url,
+    tls: {
+      ...(trustAnchors === undefined ? {} : { anchors: pem(trustAnchors) }),
+      ...(client === undefined
+        ? {}
+        : {
+            certificate: pem(client.certificates),
+            private_key: client.privateKey.export({ format: 'pem', type: 'pkcs8' }),
+          }),
+    },
+  };
 }

@@ -1,6 +1,6 @@
 /** Messages name `[[ca]]` and `[[label]]` tables by their labels. */
 import { describe, expect, test } from 'vitest';
-import { findings, keysWithLabels } from '../../src/config/findings.ts';
+import { findings, keysWithLabels } from '../../src/config/problem.ts';
 
 const TABLES = {
   ca: [{ label: 'devices' }, { label: 'twice' }, { label: 'twice' }, {}, { label: 7 }, { label: 'no/label' }, 'none'],

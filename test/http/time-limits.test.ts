@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { boundAnswers, checkingInterval } from '../../src/http/time-limits.ts';
+import { boundAnswers, checkingInterval } from '../../src/http/listener.ts';
 import { until } from '../support/until.ts';
 
 test('a client that never reads its answer is cut', async () => {

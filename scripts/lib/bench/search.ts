@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { HashingPool } from '../../../src/auth/otp/hashing-pool.ts';
 import { OtpService } from '../../../src/auth/otp/otp-service.ts';
-import { everything } from '../../../src/http/admin/list.ts';
+import { everything } from '../../../src/http/admin/route.ts';
 import type { Page, PageRequest } from '../../../src/store/page.ts';
 import { insertCertificate } from '../../../src/store/certificate-store.ts';
 import { atOnce } from '../../../src/store/port.ts';

@@ -2,7 +2,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { finding, type Finding } from '../../config/findings.ts';
+import { finding, type Finding } from '../../config/problem.ts';
 import { choice, optional, path, secret, type Static, table, text } from '../../config/keys.ts';
 import { FileError, type MaterialReader } from '../../config/material/reader.ts';
 import { errorCode } from '../../config/secret.ts';

@@ -1,9 +1,8 @@
 /** `driver = "est"`: a CA behind another EST server. */
 import { existsSync } from 'node:fs';
-import { finding, type Finding } from '../../config/findings.ts';
+import { type Finding, finding, type Problem } from '../../config/problem.ts';
 import { choice, optional, path, secret, type Static, table, text } from '../../config/keys.ts';
 import type { Certificates } from '../../config/material/material.ts';
-import type { Problem } from '../../config/problem.ts';
 import { privateKeyInToken } from '../../config/schema/label.ts';
 import { describe } from '../../errors.ts';
 import { PKCS11_ENGINES } from '../../pki/pkcs11-engine.ts';

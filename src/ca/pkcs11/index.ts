@@ -1,9 +1,8 @@
 /** `driver = "pkcs11"`: a CA whose key is in a PKCS#11 token. */
-import { finding, type Finding } from '../../config/findings.ts';
+import { type Finding, finding, type Problem } from '../../config/problem.ts';
 import { choice, integer, optional, path, seconds, type Static, table, text } from '../../config/keys.ts';
 import { loadOwnCa } from '../../config/material/ca.ts';
 import type { OwnCaMaterial } from '../../config/material/material.ts';
-import type { Problem } from '../../config/problem.ts';
 import { caCertificate, caKeys, privateKeyInToken } from '../../config/schema/label.ts';
 import { isSameConfig } from '../../config/secret.ts';
 import { describe, EstuaryError } from '../../errors.ts';

@@ -1,6 +1,6 @@
 /** What the drivers that forward a device's CSR (est, acme, command) have in common: keys, files, and how they start. */
 import { isAbsolute } from 'node:path';
-import { finding, type Finding } from '../../config/findings.ts';
+import { finding, type Finding } from '../../config/problem.ts';
 import { integer, list, optional, path, seconds, text } from '../../config/keys.ts';
 import { firstOf, loadOthers, loadService } from '../../config/material/ca.ts';
 import type { CaMaterial, Certificates, ServiceMaterial } from '../../config/material/material.ts';

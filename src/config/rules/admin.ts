@@ -3,9 +3,8 @@ import { InputError } from '../../pki/input-error.ts';
 import { clientHolder, clientMatch, tokenHolder, type AdminClient, type Grant } from '../admin-entries.ts';
 import { labelsOf } from '../labels.ts';
 import { type AdminRole, DEFAULT_ROLES } from '../vocabulary.ts';
-import type { Warning } from '../problem.ts';
+import { type Finding, finding, type Warning } from '../problem.ts';
 import type { Config } from '../schema.ts';
-import { finding, type Finding } from '../findings.ts';
 import { readTimestamp } from '../../timestamp.ts';
 
 export function* adminChecks(config: Config): Generator<Finding> {

@@ -1,7 +1,7 @@
 /** Checks on directories, identity providers and mutually exclusive methods. */
 import { labelsOf } from '../labels.ts';
 import type { Config } from '../schema.ts';
-import { finding, type Finding } from '../findings.ts';
+import { finding, type Finding } from '../problem.ts';
 import { countsAt } from './names.ts';
 
 export function* authChecks(config: Config): Generator<Finding> {

@@ -1,13 +1,12 @@
 import { driverOf } from '../../ca/drivers.ts';
 import { attributeType } from '../../pki/x509/attribute-types.ts';
-import { labelsOf, type ConfiguredLabel } from '../labels.ts';
-import { finding, type Finding } from '../findings.ts';
-import { furtherLabelChecks } from './labels.ts';
+import { type ConfiguredLabel, labelsOf } from '../labels.ts';
+import { type Finding, finding } from '../problem.ts';
 import { hasFreeRequesters } from './names.ts';
-import { extensionChecks } from './profile-extensions.ts';
 import { OPERATION_NAMES } from '../vocabulary.ts';
 import { checkSubjectKey, SUBJECT_KEY_ALLOWED } from '../schema/csrattrs.ts';
 import type { CaConfig, Config, CsrAttrsConfig, ProfileConfig } from '../schema.ts';
+import { firstRepeated, OID } from '../../pki/der/oids.ts';
 
 /** Checks on the `[[ca]]` and `[[label]]` tables. */
 export function* caChecks(config: Config): Generator<Finding> {
@@ -206,5 +205,62 @@ function* csrAttrsChecks(csrattrs: CsrAttrsConfig, profile: ProfileConfig, ca: s
       const reason = checkSubjectKey(type);
       if (reason !== undefined) yield finding(`${key}.subject[${index}]`, `${reason} (${SUBJECT_KEY_ALLOWED})`);
     }
+  }
+}
+
+/** Checks on `[[label]]` tables, and between labels of one CA. */
+export function* furtherLabelChecks(config: Config): Generator<Finding> {
+  const { ca, label } = config;
+  for (const [index, { ca: wanted }] of label.entries()) {
+    const key = `label[${index}].ca`;
+    const of = ca.find((one) => one.label === wanted);
+    if (of === undefined) yield finding(key, `"${wanted}" is not a CA (the label of one of the [[ca]] tables)`, 'ca');
+    else if (driverOf(of).remote !== undefined)
+      yield finding(
+        key,
+        `"${wanted}" has the remote driver "${of.driver}", which has one profile only (a CA whose key this server has)`,
+      );
+  }
+  yield* renewalLabelChecks(config);
+}
+
+function* renewalLabelChecks(config: Config): Generator<Finding> {
+  const labels = labelsOf(config);
+  for (const { key, table, of } of labels) {
+    const { label: own } = of ?? table;
+    const siblings = labels.filter((one) => (one.of ?? one.table).label === own).map((one) => one.table.label);
+    for (const wanted of table.profile.renewal_labels ?? [])
+      if (!siblings.includes(wanted))
+        yield finding(
+          `${key}.profile.renewal_labels`,
+          `"${wanted}" is not a label of the same CA (${siblings.join(', ')})`,
+          'label',
+          `${key}.ca`,
+        );
+  }
+}
+
+/** Checks on a profile's `policies` and `extensions`. The schema rejects what is never allowed. */
+export function* extensionChecks({ policies, extensions }: ProfileConfig, key: string): Generator<Finding> {
+  const twice = firstRepeated(policies.map(({ oid }) => oid));
+  if (twice !== undefined) yield finding(`${key}.policies`, `${twice} occurs twice (each policy once)`);
+  const seen = new Set<string>();
+  for (const [index, { oid, value, from }] of extensions.entries()) {
+    const one = `${key}.extensions[${index}]`;
+    if (seen.has(oid)) yield finding(`${one}.oid`, `${oid} occurs twice (each extension once)`);
+    seen.add(oid);
+    if ((value === undefined) === (from === undefined))
+      yield finding(
+        one,
+        `has ${value === undefined ? 'neither value nor from' : 'both value and from'} (value = "hex of the DER", or from = "csr")`,
+        `${one}.value`,
+        `${one}.from`,
+      );
+    if (from !== undefined && oid === OID.microsoftSid)
+      yield finding(
+        `${one}.from`,
+        `is "csr", and ${oid} names an account of a domain, which anybody could then claim (leave it out)`,
+        `${one}.oid`,
+      );
   }
 }

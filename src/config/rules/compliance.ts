@@ -3,7 +3,7 @@ import { roleLists } from './admin.ts';
 import { labelsOf } from '../labels.ts';
 import { isLocalHost, parsePostgresUrl } from '../postgres-url.ts';
 import type { Secret } from '../secret.ts';
-import type { CrossChecks, Finding } from '../findings.ts';
+import type { CrossChecks, Finding } from '../problem.ts';
 import type { Config } from '../schema.ts';
 
 /** NIAP's minimum token length; RFC 5272 §6.2.1 requires the same of shared secrets. */

@@ -1,7 +1,7 @@
 import { authChecks } from './auth.ts';
 import { adminChecks, adminWarnings } from './admin.ts';
 import { caChecks } from './ca.ts';
-import { finding, type CrossChecks, type Finding } from '../findings.ts';
+import { finding, type CrossChecks, type Finding } from '../problem.ts';
 import { complianceChecks } from './compliance.ts';
 import { nameWarnings } from './names.ts';
 import { retentionChecks, serverCertificateChecks, storeChecks } from './server.ts';

@@ -1,6 +1,5 @@
 /** Warns of settings that let one requester use another's name (docs/guides/names.md). */
-import { finding } from '../findings.ts';
-import type { Warning } from '../problem.ts';
+import { finding, type Warning } from '../problem.ts';
 import { labelsOf } from '../labels.ts';
 import type { Config, ProfileConfig, RequesterMethod } from '../schema.ts';
 import type { CaTable } from '../schema/label.ts';

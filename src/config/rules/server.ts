@@ -1,5 +1,5 @@
 import { driverOf } from '../../ca/drivers.ts';
-import { finding, type Finding } from '../findings.ts';
+import { finding, type Finding } from '../problem.ts';
 import { labelsOf } from '../labels.ts';
 import { parsePostgresUrl } from '../postgres-url.ts';
 import type { Config } from '../schema.ts';

@@ -2,11 +2,10 @@ import { Type, type Static } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { AUDIT_TYPES, type AuditRecord, REQUESTER_AUTHENTICATION } from '../../audit/event.ts';
 import type { AdminIdentity } from '../../auth/administrators.ts';
-import { callerOf } from './access.ts';
+import { callerOf, limited, rolesFor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { readSerial } from './certificate-filter.ts';
-import { limited, rolesFor } from './labels.ts';
-import { listRoute } from './list.ts';
+import { listRoute } from './route.ts';
 import { oneOf, parseOptionalTimestamp, part, Timestamp, whole } from './schemas.ts';
 
 const type = oneOf(AUDIT_TYPES);

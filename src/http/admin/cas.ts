@@ -9,9 +9,8 @@ import { formatName } from '../../pki/x509/name.ts';
 import { crlAge, CrlStates } from '../../publication/crl-state.ts';
 import { accessEvent } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import type { HealthMonitor } from './health-monitor.ts';
-import { listQuery, pageOf, pageRequest } from './list.ts';
-import { route } from './route.ts';
+import type { HealthMonitor } from './health.ts';
+import { listQuery, pageOf, pageRequest, route } from './route.ts';
 import { formatTimestamp, listOf, nullable, oneOf, Timestamp } from './schemas.ts';
 
 const CaRecord = Type.Object(

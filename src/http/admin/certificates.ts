@@ -13,10 +13,10 @@ import {
   readCertificateFilter,
 } from './certificate-filter.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { limited } from './labels.ts';
-import { listRoute } from './list.ts';
-import { route } from './route.ts';
-import { formatOptionalTimestamp, formatTimestamp, nullable, Timestamp } from './schemas.ts';
+import { callOf, limited } from './access.ts';
+import { listRoute, route } from './route.ts';
+import { formatOptionalTimestamp, formatTimestamp, nullable, strictObject, Timestamp } from './schemas.ts';
+import { importCertificate } from '../../administration/import-certificate.ts';
 
 const recordProperties = {
   serial: Type.String({ description: 'Lower-case hex.' }),
@@ -194,4 +194,33 @@ async function pathFrom(certificate: Certificate, ca: Ca): Promise<readonly Cert
 async function issuerOf(certificate: Certificate, among: readonly Certificate[]): Promise<Certificate | undefined> {
   for (const one of among) if (await isIssuedBy(certificate, one)) return one;
   return undefined;
+}
+
+const Import = strictObject(
+  {
+    pem: Type.String({ minLength: 1, description: 'One certificate.' }),
+    ca: Type.String({
+      minLength: 1,
+      description: 'The label of the CA that signed it, or the further label that it will belong to.',
+    }),
+  },
+  { title: 'CertificateImport', description: 'A certificate from a backup, or from before a migration.' },
+);
+
+export function registerCertificateImport(app: AdminApp, deps: AdminDependencies): void {
+  route(app, {
+    call: 'POST /admin/certificates',
+    access: [],
+    summary: 'Import a certificate that is missing from the store, so that it can be revoked',
+    description:
+      'This CA must have signed it. The record has the administrator as `requester`, `import` as `method`, and the ID of this call as `request_id`.',
+    body: Import,
+    response: { 201: CertificatePage },
+    errors: [409],
+    handler: async (request, reply) => {
+      const { pem, ca: label } = request.body;
+      const row = await importCertificate(deps, callOf(request), { pem, label });
+      return reply.code(201).send(certificatePage(row, deps.now()));
+    },
+  });
 }

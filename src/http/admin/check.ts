@@ -10,7 +10,7 @@ import { parseCsrWithoutProof } from '../../pki/pkcs10/csr.ts';
 import { parseCertificate } from '../../pki/x509/certificate.ts';
 import { stateOf } from '../../store/request-state.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { findLabel, limited, type LimitedStore } from './labels.ts';
+import { findLabel, limited, type LimitedStore } from './access.ts';
 import { route } from './route.ts';
 import { formatOptionalTimestamp, nullable, readable, oneOf, strictObject, Timestamp } from './schemas.ts';
 

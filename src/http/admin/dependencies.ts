@@ -19,9 +19,7 @@ import type { Reload } from '../../config/diff.ts';
 import type { Notifier } from '../../notification/notifier.ts';
 import type { CrlPublisher } from '../../publication/crl-publisher.ts';
 import type { Store } from '../../store/store.ts';
-import type { EventStreamOptions } from './event-stream.ts';
-import type { LabelRule } from './labels.ts';
-import type { Access } from './roles.ts';
+import type { Access, LabelRule } from './access.ts';
 
 export type AdminApp = FastifyInstance<Server, IncomingMessage, ServerResponse, FastifyBaseLogger, TypeBoxTypeProvider>;
 
@@ -38,7 +36,7 @@ export interface AdminDependencies {
   readonly missingCredentials?: () => Promise<string | undefined>;
   readonly configuration: () => readonly ShownKey[];
   /** Intervals of event streams in milliseconds, for tests. */
-  readonly eventTimes?: Pick<EventStreamOptions, 'lookEvery' | 'beatEvery'>;
+  readonly eventTimes?: { readonly lookEvery?: number; readonly beatEvery?: number };
   readonly cas: Pick<CaRouter, 'all' | 'issuers' | 'find'>;
   readonly est: () => EstEnd;
   /** Trust anchors of the EST listener, and CA certificates below them. */

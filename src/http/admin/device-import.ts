@@ -3,10 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { deviceEvent } from '../../audit/applied-events.ts';
 import { conflict, type EstuaryError } from '../../errors.ts';
 import type { DeviceEntry } from '../../store/device-store.ts';
-import { accessEvent, actor } from './access.ts';
+import { accessEvent, actor, limited } from './access.ts';
 import { answerBulk, bulkFailure, readBulk, type BulkAnswer, type BulkRow } from './bulk/bulk.ts';
 import type { AdminDependencies } from './dependencies.ts';
-import { limited } from './labels.ts';
 import { DEVICE_COLUMNS, deviceHeader, deviceRecord, readDevice } from './device-record.ts';
 
 /** 409, also as the result of a row. */

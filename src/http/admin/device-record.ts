@@ -11,7 +11,7 @@ import { isSan, MATCH_FIELDS, type DeviceMatch } from '../../store/device-match.
 import type { DeviceChange, DeviceRow } from '../../store/device-store.ts';
 import type { Columns } from './bulk/columns.ts';
 import type { AdminDependencies } from './dependencies.ts';
-import { checkLabel, findLabel } from './labels.ts';
+import { checkLabel, findLabel } from './access.ts';
 import {
   formatOptionalTimestamp,
   formatTimestamp,

@@ -5,7 +5,7 @@ import { deviceEvent } from '../../audit/applied-events.ts';
 import { notFound, type EstuaryError } from '../../errors.ts';
 import type { DeviceRow, DeviceSelection } from '../../store/device-store.ts';
 import type { PageRequest } from '../../store/page.ts';
-import { accessEvent, actor } from './access.ts';
+import { accessEvent, actor, limited, type LimitedStore } from './access.ts';
 import { ShownAuditItem, shownAuditItems } from './audit.ts';
 import { dryRun, isBulk, sendCsv, wantsCsv } from './bulk/bulk.ts';
 import { CertificateRecord, certificateRecord } from './certificates.ts';
@@ -22,12 +22,10 @@ import {
   readDevice,
 } from './device-record.ts';
 import { OtpRecord, otpRecord } from './otp.ts';
-import { limited, type LimitedStore } from './labels.ts';
-import { everything, listQuery, mapPage, pageRequest } from './list.ts';
+import { everything, listQuery, mapPage, pageRequest, route } from './route.ts';
 import { RequestRecord, requestRecord } from './requests.ts';
 import { isFinal } from '../../administration/revoke.ts';
 import { revokeByCall } from './revocation.ts';
-import { route } from './route.ts';
 import { flag, listOf, oneOf, part } from './schemas.ts';
 
 /** Latest items of each type on a device's page. */

@@ -9,7 +9,7 @@ import type { RequestRow } from '../../store/request-store.ts';
 import { ShownAuditItem, shownAuditItems } from './audit.ts';
 import { CertificateRecord, certificateRecord } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { limited, type LimitedStore } from './labels.ts';
+import { limited, type LimitedStore } from './access.ts';
 import { OtpRecord, otpRecord } from './otp.ts';
 import { RequestRecord, requestRecord } from './requests.ts';
 import { route } from './route.ts';

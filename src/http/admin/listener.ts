@@ -4,7 +4,7 @@
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import type { ServerResponse } from 'node:http';
 import type { ServerOptions } from 'node:https';
-import { accessEvent, isChanging } from './access.ts';
+import { accessEvent, accessOf, checkLabelRule, checkRole, isChanging } from './access.ts';
 import { registerAudit } from './audit.ts';
 import { checkOwnPage, checkSameSite, authenticateCall } from './caller.ts';
 import { registerBulkParsers } from './bulk/bulk.ts';
@@ -12,8 +12,7 @@ import { registerNotifications } from './notifications.ts';
 import { registerRenewals } from './renewals.ts';
 import { registerBulkRevocation, registerRelease, registerRevocation } from './revocation.ts';
 import { registerCaRevocation, registerCas } from './cas.ts';
-import { registerCertificateChain, registerCertificates } from './certificates.ts';
-import { registerCertificateImport } from './certificate-import.ts';
+import { registerCertificateChain, registerCertificateImport, registerCertificates } from './certificates.ts';
 import { registerConsole } from './console.ts';
 import { registerCheck, registerRequestCheck } from './check.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
@@ -29,8 +28,7 @@ import { registerDevices } from './devices.ts';
 import { registerConfiguration, registerReload } from './reload.ts';
 import { registerEvents } from './events.ts';
 import { registerHistory } from './history.ts';
-import { registerHealth } from './health.ts';
-import { HealthMonitor } from './health-monitor.ts';
+import { HealthMonitor, registerHealth } from './health.ts';
 import { registerLockouts } from './lockouts.ts';
 import { registerMetrics } from './metrics.ts';
 import {
@@ -41,8 +39,6 @@ import {
   registerSwagger,
   type RouteTable,
 } from './openapi.ts';
-import { checkLabelRule } from './labels.ts';
-import { accessOf, checkRole } from './roles.ts';
 import { registerOidc } from './oidc.ts';
 import { registerService } from './service.ts';
 import { registerSession } from './session.ts';

@@ -2,8 +2,7 @@ import { Type } from '@fastify/type-provider-typebox';
 import { notFound } from '../../errors.ts';
 import { accessEvent, actor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { listRoute } from './list.ts';
-import { route } from './route.ts';
+import { listRoute, route } from './route.ts';
 import { formatTimestamp, oneOf, Timestamp } from './schemas.ts';
 
 const LockoutRecord = Type.Object(

@@ -3,9 +3,8 @@ import { endOf } from '../../config/material/certificate-ends.ts';
 import { parseCertificate } from '../../pki/x509/certificate.ts';
 import type { ServiceState } from '../../service-state-metrics.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import type { HealthMonitor } from './health-monitor.ts';
+import type { HealthMonitor } from './health.ts';
 import { route } from './route.ts';
-import {} from './schemas.ts';
 
 /** Never rejects: a part that does not respond is reported as such. */
 export async function serviceState(deps: AdminDependencies, monitor: HealthMonitor): Promise<ServiceState> {

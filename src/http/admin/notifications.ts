@@ -5,8 +5,7 @@ import { accessEvent } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { NOTIFICATION_EVENTS } from '../../config/vocabulary.ts';
 import type { NotifierState } from '../../notification/notifier.ts';
-import { listQuery, pageOf, pageRequest } from './list.ts';
-import { route } from './route.ts';
+import { listQuery, pageOf, pageRequest, route } from './route.ts';
 import { formatOptionalTimestamp, listOf, nullable, oneOf, Timestamp } from './schemas.ts';
 
 const Receiver = Type.Object(

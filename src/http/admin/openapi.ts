@@ -3,9 +3,8 @@ import { Type } from '@fastify/type-provider-typebox';
 import { ADMIN_ROLES } from '../../config/vocabulary.ts';
 import { SESSION_COOKIE } from './caller.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { accessOf, neededRoles } from './roles.ts';
+import { accessOf, neededRoles } from './access.ts';
 import { route } from './route.ts';
-import {} from './schemas.ts';
 
 /** Known paths and their methods, to distinguish 404 and 405: Fastify returns 404 for both. */
 

@@ -7,7 +7,6 @@ import type { Columns } from './bulk/columns.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { checkOtpEnabled, NewOtp, otpRecord, readOrder } from './otp.ts';
 import { route } from './route.ts';
-import {} from './schemas.ts';
 import { formatTimestamp } from './schemas.ts';
 import { validator } from './validation.ts';
 

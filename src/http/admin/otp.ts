@@ -3,11 +3,9 @@ import { tokenEvent } from '../../audit/applied-events.ts';
 import type { FastifyRequest } from 'fastify';
 import { badRequest, conflict, notFound } from '../../errors.ts';
 import type { OtpRow } from '../../store/otp-store.ts';
-import { accessEvent, actor } from './access.ts';
+import { accessEvent, actor, checkLabel, findLabel, limited } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { checkLabel, findLabel, limited } from './labels.ts';
-import { listRoute } from './list.ts';
-import { route } from './route.ts';
+import { listRoute, route } from './route.ts';
 import { formatTimestamp, nullable, oneOf, parseTimestamp, part, strictObject, Timestamp, whole } from './schemas.ts';
 
 const MAX_USES = 1_000_000;

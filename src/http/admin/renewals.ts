@@ -6,14 +6,12 @@ import { progressOf, REPORTED } from '../../administration/renewals.ts';
 import type { FastifyRequest } from 'fastify';
 import { badRequest, notFound } from '../../errors.ts';
 import type { RenewalRow } from '../../store/renewal-store.ts';
-import { accessEvent, actor, callerOf } from './access.ts';
+import { accessEvent, actor, callerOf, checkLabel, labelsOf } from './access.ts';
 import { CertificateFilter, readCertificateFilter } from './certificate-filter.ts';
 import { CertificateRecord, certificateRecord } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { checkLabel, labelsOf } from './labels.ts';
-import { listQuery, pageOf, pageRequest } from './list.ts';
+import { listQuery, pageOf, pageRequest, route } from './route.ts';
 import { readSelection } from './revocation.ts';
-import { route } from './route.ts';
 import { flag, formatTimestamp, listOf, nullable, parseTimestamp, strictObject, Timestamp } from './schemas.ts';
 
 const properties = {

@@ -4,11 +4,9 @@ import { badRequest } from '../../errors.ts';
 import { encodePem } from '../../pki/der/pem.ts';
 import { REQUEST_STATUSES } from '../../store/request-state.ts';
 import type { RequestRow } from '../../store/request-store.ts';
-import { callOf } from './access.ts';
+import { callOf, limited } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { limited } from './labels.ts';
-import { listRoute } from './list.ts';
-import { route } from './route.ts';
+import { listRoute, route } from './route.ts';
 import {
   formatOptionalTimestamp,
   formatTimestamp,

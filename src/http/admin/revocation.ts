@@ -4,11 +4,10 @@ import { alreadyRevoked, checkOrder, release, type RevocationOrder, revoke } fro
 import { badRequest, conflict } from '../../errors.ts';
 import { REVOCATION_REASONS } from '../../pki/x509/crl.ts';
 import type { CertificateSelection, ListedCertificate, RevokeResult } from '../../store/certificate-store.ts';
-import { accessEvent, actor } from './access.ts';
+import { accessEvent, actor, limited, type LimitedStore } from './access.ts';
 import { caQuery, CertificateFilter, readCertificateFilter } from './certificate-filter.ts';
 import { certificateNotFound, CertificateRecord, certificateRecord, findCertificate } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { limited, type LimitedStore } from './labels.ts';
 import { route } from './route.ts';
 import { oneOf, parseTimestamp, strictObject, Timestamp } from './schemas.ts';
 

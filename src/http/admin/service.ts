@@ -4,9 +4,8 @@ import { isIP } from 'node:net';
 import { Type } from '@fastify/type-provider-typebox';
 import { WELL_KNOWN } from '../../ready-lines.ts';
 import type { AdminApp, AdminDependencies, EstEnd } from './dependencies.ts';
-import { labelsOf } from './labels.ts';
+import { labelsOf } from './access.ts';
 import { route } from './route.ts';
-import {} from './schemas.ts';
 
 const Service = Type.Object(
   {

@@ -2,7 +2,7 @@ import { Type } from '@fastify/type-provider-typebox';
 import { badRequest } from '../../errors.ts';
 import { STATISTICS, STATISTICS_HOUR, type Count, type Statistic } from '../../store/statistics-store.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { limited } from './labels.ts';
+import { limited } from './access.ts';
 import { route } from './route.ts';
 import { formatTimestamp, oneOf, parseOptionalTimestamp, Timestamp, whole } from './schemas.ts';
 

@@ -18,8 +18,7 @@ import { nodeLines, verifyNodes } from '../../store/postgres/read-audit.ts';
 import { storedLines, verifyAudit } from '../../store/sqlite/read-audit.ts';
 import { readTimestamp } from '../../timestamp.ts';
 import { VERSION } from '../../version.ts';
-import { nodeName } from '../nodes.ts';
-import { postgresServer } from '../postgres-server.ts';
+import { nodeName, postgresServer } from '../open-store.ts';
 import { type CommandContext, EXIT, UsageError } from './command.ts';
 import { progress } from './progress.ts';
 

@@ -19,8 +19,7 @@ import { verifyNodes } from '../../store/postgres/read-audit.ts';
 import { openReadOnly } from '../../store/sqlite/database.ts';
 import { verifyAudit } from '../../store/sqlite/read-audit.ts';
 import { keySource, trustedBy } from '../live-settings.ts';
-import { nodeName } from '../nodes.ts';
-import { postgresServer } from '../postgres-server.ts';
+import { nodeName, postgresServer } from '../open-store.ts';
 import { type CommandContext, EXIT } from './command.ts';
 import { loadService } from './serve.ts';
 

@@ -2,14 +2,13 @@
 import { execFile } from 'node:child_process';
 import { checkGssapi } from '../../auth/gssapi/gssapi.ts';
 import { driverOf } from '../../ca/drivers.ts';
-import { findings } from '../../config/findings.ts';
+import { ConfigError, findings, formatProblem, type Problem } from '../../config/problem.ts';
 import { type Environment, loadConfig, type LoadedService } from '../../config/load.ts';
-import { ConfigError, formatProblem, type Problem } from '../../config/problem.ts';
 import type { Config } from '../../config/schema.ts';
 import { describe, EstuaryError } from '../../errors.ts';
 import { checkDatabase } from '../../store/postgres/migrate.ts';
 import { describeTrouble, findKeyTrouble } from '../../store/sqlite/token-lookups.ts';
-import { postgresServer } from '../postgres-server.ts';
+import { postgresServer } from '../open-store.ts';
 import { ServiceSignals } from '../signals.ts';
 import { type RunningService, startService } from '../start.ts';
 import { type CommandContext, EXIT } from './command.ts';

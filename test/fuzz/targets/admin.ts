@@ -1,6 +1,6 @@
 /** Admin API input outside the schemas: cursors, timestamps, and JSON bodies. */
 import { Type } from '@fastify/type-provider-typebox';
-import { pageOf } from '../../../src/http/admin/list.ts';
+import { pageOf } from '../../../src/http/admin/route.ts';
 import {
   formatTimestamp,
   nullable,

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { AdminAuthSettings } from '../../../src/auth/admin-authenticator.ts';
 import type { AdminRole } from '../../../src/config/vocabulary.ts';
-import { eventStream } from '../../../src/http/admin/event-stream.ts';
+import { eventStream } from '../../../src/http/admin/events.ts';
 import { event } from '../../store/rows.ts';
 import { adminFixture, bearer, failure, TOKEN, type AdminFixture } from './support.ts';
 import { pause } from '../../support/until.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { HealthMonitor } from '../../../src/http/admin/health-monitor.ts';
+import { HealthMonitor } from '../../../src/http/admin/health.ts';
 import type { HealthReport } from '../../../src/ca/driver.ts';
 import { unavailable } from '../../../src/errors.ts';
 import { adminFixture, ailingCa, failure } from './support.ts';

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { AdminRole } from '../../../src/config/vocabulary.ts';
-import { labelsFor } from '../../../src/http/admin/labels.ts';
+import { labelsFor } from '../../../src/http/admin/access.ts';
 import type { AssumedSender, Verdict } from '../../../src/enrollment/dry-run.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
 import { makeKey, simpleCsr } from '../../support/csr.ts';

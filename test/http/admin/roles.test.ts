@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ADMIN_ROLES, type AdminRole } from '../../../src/config/vocabulary.ts';
-import { accessOf } from '../../../src/http/admin/roles.ts';
+import { accessOf } from '../../../src/http/admin/access.ts';
 import { deviceRow, event } from '../../store/rows.ts';
 import { adminFixture, failure, type AdminFixture } from './support.ts';
 import { expectWholeBody } from './typed.ts';

@@ -7,7 +7,7 @@ import type { CertificateConfig, ClientConfig } from '../../../client/config/cli
 import { type ClientContext, realContext } from '../../../client/context.ts';
 import { nearest } from '../../../config/nearest.ts';
 import { type CommandContext, UsageError } from '../command.ts';
-import { logger } from './log.ts';
+import { logger } from './run.ts';
 
 export function clientContext(context: CommandContext, attended: boolean): ClientContext {
   return realContext({

@@ -1,4 +1,4 @@
-/** `client enroll`: gets a first certificate, configured by a file or by options. */
+/** `client enroll` gets a first certificate, configured by a file or by options. `client renew` renews what is due, once. */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { stringify } from 'smol-toml';
@@ -9,7 +9,7 @@ import { loadClientConfig, readClientConfig } from '../../../client/config/load.
 import type { ClientContext } from '../../../client/context.ts';
 import { DISK } from '../../../client/keep/disk.ts';
 import { sleep } from '../../../client/keep-up.ts';
-import { EXIT, UsageError, type CommandContext, type Values } from '../command.ts';
+import { type CommandContext, EXIT, UsageError, type Values } from '../command.ts';
 import { chosen, clientContext, NOT_YET, readWait, resultsJson } from './client-context.ts';
 import { documentOf, type ENROLL } from './options.ts';
 
@@ -119,3 +119,22 @@ function save(file: string, content: string, client: ClientContext, name: string
 
 /** A proxy URL may contain a password. */
 const modeOf = (content: string): number => (/^proxy = .*@/m.test(content) ? 0o600 : 0o644);
+
+interface RenewOptions {
+  readonly config: string;
+  readonly name: string | undefined;
+  readonly force: boolean;
+  readonly json: boolean;
+}
+
+/** @throws UsageError; ConfigError; ClientError */
+export async function renew(
+  { config: file, name, force, json }: RenewOptions,
+  context: CommandContext,
+): Promise<number> {
+  const config = loadClientConfig(file);
+  const options = { force: force ? 'renew' : undefined } as const;
+  const results = await stepAll(config, chosen(config, name), clientContext(context, false), options);
+  if (json) context.out(resultsJson(results));
+  return results.some(({ outcome, error }) => outcome === 'failed' || error !== undefined) ? EXIT.failed : EXIT.ok;
+}

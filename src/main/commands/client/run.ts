@@ -1,4 +1,4 @@
-/** `client run`: the daemon. Loads neither HTTP nor TLS. */
+/** `client run`, the daemon, and `client status`. They load neither HTTP nor TLS, for a fast start. */
 import { spawn } from 'node:child_process';
 import { isSea } from 'node:sea';
 import type { ClientConfig } from '../../../client/config/client-config.ts';
@@ -8,7 +8,8 @@ import { type DaemonContext, keepUp, type StepElsewhere } from '../../../client/
 import { DISK } from '../../../client/keep/disk.ts';
 import { describe } from '../../../errors.ts';
 import { type CommandContext, EXIT } from '../command.ts';
-import { logger } from './log.ts';
+import type { ClientContext } from '../../../client/context.ts';
+import { describeStatus, healthOf, isWell, statusOf } from '../../../client/status.ts';
 
 /** Runs until SIGTERM or SIGINT; SIGHUP reloads the configuration. @throws ConfigError; ClientError */
 export async function keepRenewed(
@@ -62,3 +63,21 @@ const renewElsewhere =
       child.once('error', () => undefined);
       child.once('close', () => resolve());
     });
+
+export const logger =
+  (context: Pick<CommandContext, 'err'>): ClientContext['log'] =>
+  (level, certificate, message) =>
+    context.err(`${level === 'info' ? '' : `${level}: `}${certificate}: ${message}\n`);
+
+interface StatusOptions {
+  readonly config: string;
+  readonly json: boolean;
+}
+
+export function status({ config: file, json }: StatusOptions, context: CommandContext): Promise<number> {
+  const config = loadClientConfig(file);
+  const now = context.now();
+  const all = config.certificate.map((one) => statusOf(one, DISK, now));
+  context.out(json ? `${JSON.stringify(healthOf(all, now), null, 2)}\n` : all.map(describeStatus).join(''));
+  return Promise.resolve(all.every(isWell) ? EXIT.ok : EXIT.failed);
+}

@@ -19,14 +19,14 @@ export const CLIENT_COMMANDS: readonly Entry[] = [
     'renew',
     'Renew once what is due, from a timer or cron.',
     { config, name, force: flag('renew now, due or not'), json: flag('print the outcomes as JSON') },
-    async () => (await import('./renew.ts')).renew,
+    async () => (await import('./enroll.ts')).renew,
     { about: 'Exit codes: 0 no failure, 1 at least one failed, 2 invalid configuration or options.' },
   ),
   command(
     'status',
     'Show the state of the certificates.',
     { config, json: flag('JSON, for programs') },
-    async () => (await import('./status.ts')).status,
+    async () => (await import('./run.ts')).status,
     { about: 'The exit code is 1 if a certificate is missing, late or expired, or if its hook has not run.' },
   ),
   command(
