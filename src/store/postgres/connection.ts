@@ -62,6 +62,7 @@ export class Connection {
   #broken: Error | undefined;
   #warned = false;
   #reason: pg.DatabaseError | undefined;
+  #isGathering = false;
 
   constructor(client: pg.Client) {
     this.#client = client;
@@ -77,6 +78,7 @@ export class Connection {
 
   /** @throws EstuaryError, or the {@link pg.DatabaseError} of a rejected statement */
   async query({ name, text, values }: Prepared): Promise<Answer> {
+    this.#gather();
     return this.#guarded(() => this.#client.query({ name, text, values: [...values] }));
   }
 
@@ -122,6 +124,18 @@ export class Connection {
   private reasonOf(error: pg.DatabaseError): pg.DatabaseError {
     if (error.code !== ABORTED) this.#reason = error;
     return this.#reason ?? error;
+  }
+
+  /** Sends the statements of this turn of the event loop with one system call. */
+  #gather(): void {
+    if (this.#isGathering) return;
+    this.#isGathering = true;
+    const { stream } = this.#client.connection;
+    stream.cork();
+    process.nextTick(() => {
+      this.#isGathering = false;
+      stream.uncork();
+    });
   }
 
   async #guarded<Result>(ask: () => Promise<Result>): Promise<Result> {

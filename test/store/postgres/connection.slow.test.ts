@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect } from '../../../src/store/postgres/connection.ts';
 import { type PostgresCluster, sharedPostgres } from '../../support/postgres.ts';
 import { requires } from '../../support/requires.ts';
@@ -29,6 +30,22 @@ describe.skipIf(!requires('postgres'))('connections to PostgreSQL', () => {
       expect(await codesOf('SELECT 3', "SELECT 'x'::int", 'SELECT 4')).toEqual(['done', 'done', '22P02', '22P02']);
       expect(await codesOf('SELECT 5')).toEqual(['done', 'done']);
     } finally {
+      connection.end();
+    }
+  });
+
+  it('send the statements of one turn of the event loop with one system call', async () => {
+    const connection = await connect({ url }, 'test');
+    const writes = vi.spyOn(Socket.prototype, '_writev');
+    try {
+      const numbers = [1, 2, 3, 4, 5, 6, 7, 8];
+      const answers = await Promise.all(
+        numbers.map((n) => connection.query({ name: `n${n}`, text: `SELECT ${n} AS n`, values: [] })),
+      );
+      expect(answers.flatMap(({ rows }) => rows)).toEqual(numbers.map((n) => ({ n })));
+      expect(writes).toHaveBeenCalledOnce();
+    } finally {
+      writes.mockRestore();
       connection.end();
     }
   });
