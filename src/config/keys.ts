@@ -150,10 +150,12 @@ export function map<T>(
 
 /** A table. If it is absent and not optional, it counts as empty. */
 export function table<P extends Keys>(
+  description: string,
   properties: P,
-  options: KeyOptions<never> & { readonly shorthand?: string },
+  options: Omit<KeyOptions<never>, 'description'> & Pick<Notes, 'shorthand'> = {},
 ): Key<TableOf<P>> {
-  return Type.Unsafe(Type.Object(properties, { ...options, additionalProperties: false, allowed: 'a table' }));
+  const notes = { description, ...options, additionalProperties: false, allowed: 'a table' };
+  return Type.Unsafe(Type.Object(properties, notes));
 }
 
 /** One of several tables; the key `on` selects it. */
@@ -180,7 +182,8 @@ export const optional = Object.assign(absent, {
   path: (options: Parameters<typeof path>[0]) => absent(path(options)),
   secret: (options: Parameters<typeof secret>[0]) => absent(secret(options)),
   list: <T>(item: Key<T>, options: ItemOptions<T>) => absent(list(item, options)),
-  table: <P extends Keys>(properties: P, options: Parameters<typeof table>[1]) => absent(table(properties, options)),
+  table: <P extends Keys>(description: string, properties: P, options?: Parameters<typeof table>[2]) =>
+    absent(table(description, properties, options)),
 });
 
 /** @throws TypeError unless a builder above made the schema */

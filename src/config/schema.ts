@@ -13,57 +13,45 @@ import { notifications } from './schema/notifications.ts';
 import { est, server, tls } from './schema/server.ts';
 import { audit, cmc, log, publication, requests, retention, serverkeygen, store } from './schema/services.ts';
 
-const rate = (description: string) =>
-  optional(
-    integer(1, 1000000, {
-      description,
-      defaultText: 'unlimited',
+const rate = (description: string) => optional(integer(1, 1000000, { description, defaultText: 'unlimited' }));
+
+const limits = table('How many requests are taken. Connections have limits of their own in `[server]`.', {
+  requests_per_second_per_address: rate(
+    'How many requests a second each listener of each process takes from one address (for IPv6, one /64), with bursts of twice as many; beyond, 503 with Retry-After.',
+  ),
+  requests_per_second: rate(
+    'How many requests a second each listener of each process takes in all, with bursts of twice as many; beyond, 503 with Retry-After.',
+  ),
+});
+
+const ConfigSchema = table('The configuration file.', {
+  profile: optional(
+    choice(['niap'], {
+      description:
+        'Turns on the checks of a compliance profile: the server refuses to start on a weaker configuration.',
+      defaultText: 'no profile',
     }),
-  );
-
-const limits = table(
-  {
-    requests_per_second_per_address: rate(
-      'How many requests a second each listener of each process takes from one address (for IPv6, one /64), with bursts of twice as many; beyond, 503 with Retry-After.',
-    ),
-    requests_per_second: rate(
-      'How many requests a second each listener of each process takes in all, with bursts of twice as many; beyond, 503 with Retry-After.',
-    ),
-  },
-  { description: 'How many requests are taken. Connections have limits of their own in `[server]`.' },
-);
-
-const ConfigSchema = table(
-  {
-    profile: optional(
-      choice(['niap'], {
-        description:
-          'Turns on the checks of a compliance profile: the server refuses to start on a weaker configuration.',
-        defaultText: 'no profile',
-      }),
-    ),
-    server,
-    limits,
-    est,
-    tls,
-    admin,
-    otp,
-    gssapi,
-    auth,
-    serverkeygen,
-    cmc,
-    publication,
-    requests,
-    store,
-    audit,
-    retention,
-    log,
-    ca,
-    label,
-    notifications,
-  },
-  { description: 'The configuration file.' },
-);
+  ),
+  server,
+  limits,
+  est,
+  tls,
+  admin,
+  otp,
+  gssapi,
+  auth,
+  serverkeygen,
+  cmc,
+  publication,
+  requests,
+  store,
+  audit,
+  retention,
+  log,
+  ca,
+  label,
+  notifications,
+});
 
 export type Config = Static<typeof ConfigSchema>;
 

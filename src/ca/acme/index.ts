@@ -26,33 +26,31 @@ import {
 import { clientTls } from '../remote/http.ts';
 import { AcmeUpstream } from './acme-upstream.ts';
 
-const acme = table(
-  {
-    directory: https("The URL of the server's directory."),
-    tls_trust_anchors: tlsTrustAnchors(),
-    account_key_file: path({
-      description: 'PEM file with the EC P-256 key of the account. It is created (0600) if absent.',
-    }),
-    eab_kid: optional(
-      text({ description: 'Key identifier of the external account binding.', allowed: 'text', pattern: /^.+$/su }),
-    ),
-    eab_hmac_key: optional(secret({ description: 'Key of the external account binding, base64url.' })),
-    challenge: choice(['dns-01', 'none'], {
-      description:
-        '`dns-01`: `dns_hook` proves control of the names. `none`: the CA considers our names authorized already.',
-      default: 'dns-01',
-    }),
-    dns_hook: optional(program('Called with `present` or `cleanup`, the name of the TXT record and its value.')),
-    timeout: timeout(30),
-    max_calls: maxCalls(),
-  },
-  { description: 'An ACME server.' },
-);
+const acme = table('An ACME server.', {
+  directory: https("The URL of the server's directory."),
+  tls_trust_anchors: tlsTrustAnchors(),
+  account_key_file: path({
+    description: 'PEM file with the EC P-256 key of the account. It is created (0600) if absent.',
+  }),
+  eab_kid: optional(
+    text({ description: 'Key identifier of the external account binding.', allowed: 'text', pattern: /^.+$/su }),
+  ),
+  eab_hmac_key: optional(secret({ description: 'Key of the external account binding, base64url.' })),
+  challenge: choice(['dns-01', 'none'], {
+    description:
+      '`dns-01`: `dns_hook` proves control of the names. `none`: the CA considers our names authorized already.',
+    default: 'dns-01',
+  }),
+  dns_hook: optional(program('Called with `present` or `cleanup`, the name of the TXT record and its value.')),
+  timeout: timeout(30),
+  max_calls: maxCalls(),
+});
 
-const keys = table(
-  { ...upstreamKeys, driver: choice(['acme'], { description: 'Where the CA is: behind an ACME server.' }), acme },
-  { description: 'A CA behind an ACME server.' },
-);
+const keys = table('A CA behind an ACME server.', {
+  ...upstreamKeys,
+  driver: choice(['acme'], { description: 'Where the CA is: behind an ACME server.' }),
+  acme,
+});
 
 type AcmeTable = Static<typeof keys>;
 interface AcmeMaterial extends UpstreamMaterial<AcmeTable> {

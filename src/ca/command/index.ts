@@ -16,26 +16,22 @@ import {
 } from '../remote/create.ts';
 import { CommandUpstream } from './command-upstream.ts';
 
-const command = table(
-  {
-    issue: program('Gets the CSR (PEM) on the standard input, and writes the certificate and its chain (PEM).'),
-    poll: optional(
-      program('Gets the ID that `issue` printed, or nothing after a lost response; answers like `issue`.'),
-    ),
-    revoke: optional(program('Gets the certificate (PEM) on the standard input.')),
-    timeout: timeout(60),
-    max_running: integer(1, 256, {
-      description: 'Programs that run concurrently. Up to sixteen times as many wait; further requests get 503.',
-      default: 4,
-    }),
-  },
-  { description: "Programs of the operator's." },
-);
+const command = table("Programs of the operator's.", {
+  issue: program('Gets the CSR (PEM) on the standard input, and writes the certificate and its chain (PEM).'),
+  poll: optional(program('Gets the ID that `issue` printed, or nothing after a lost response; answers like `issue`.')),
+  revoke: optional(program('Gets the certificate (PEM) on the standard input.')),
+  timeout: timeout(60),
+  max_running: integer(1, 256, {
+    description: 'Programs that run concurrently. Up to sixteen times as many wait; further requests get 503.',
+    default: 4,
+  }),
+});
 
-const keys = table(
-  { ...upstreamKeys, driver: choice(['command'], { description: 'Where the CA is: behind programs.' }), command },
-  { description: "A CA behind programs of the operator's." },
-);
+const keys = table("A CA behind programs of the operator's.", {
+  ...upstreamKeys,
+  driver: choice(['command'], { description: 'Where the CA is: behind programs.' }),
+  command,
+});
 
 type CommandTable = Static<typeof keys>;
 

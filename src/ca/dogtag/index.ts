@@ -23,61 +23,55 @@ const dogtagUrl = () =>
     check: urlCheck('https'),
   });
 
-const dogtagKeys = table(
-  {
-    ...caKeys,
-    driver: choice(['dogtag'], { description: 'Where the CA is: in Dogtag PKI.' }),
-    certificate: optional(caCertificate()),
-    dogtag: table(
-      {
-        urls: list(dogtagUrl(), { description: 'The replicas of one CA.', minItems: 1 }),
-        trust_anchors: path({
-          description: "PEM file with the CA certificates behind the replicas' TLS certificates.",
-        }),
-        client_certificate: path({ description: "PEM file with the agent's certificate." }),
-        client_key: path({ description: "PEM file with the agent's private key." }),
-        profile: text({
-          description: 'The enrollment profile.',
-          default: 'caServerCert',
-          allowed: "a profile's name",
-          pattern: /^[A-Za-z0-9._-]{1,128}$/,
-        }),
-        input_class: optional(
-          text({
-            description: "The class of the profile's input that takes the request; the profile is asked, unless given.",
-            allowed: 'a class such as "certReqInputImpl"',
-            pattern: /^[A-Za-z0-9]{1,128}$/,
-          }),
-        ),
-        cmc_profile: text({
-          description: 'The profile that CMC requests are forwarded to.',
-          default: 'caFullCMCUserCert',
-          allowed: "a profile's name",
-          pattern: /^[A-Za-z0-9._-]{1,128}$/,
-        }),
-        kra_urls: list(dogtagUrl(), {
-          description: 'The replicas of the key recovery authority where keys are archived; empty for none.',
-          default: [],
-        }),
-        timeout: seconds(1, 600, {
-          description: 'How long the CA may take for one operation, whatever number of replicas it needs.',
-          default: 10,
-        }),
-        check_interval: seconds(1, 3600, {
-          description: 'How often each replica is checked; one that is out of use, every two seconds at least.',
-          default: 10,
-        }),
-        lost_after: seconds(1, 604800, {
-          description:
-            'How long the CA may not know a request that it has taken, while its directory works, before it counts as lost.',
-          default: 600,
-        }),
-      },
-      { description: 'A CA behind Dogtag PKI.' },
+const dogtagKeys = table('A CA behind Dogtag PKI.', {
+  ...caKeys,
+  driver: choice(['dogtag'], { description: 'Where the CA is: in Dogtag PKI.' }),
+  certificate: optional(caCertificate()),
+  dogtag: table('A CA behind Dogtag PKI.', {
+    urls: list(dogtagUrl(), { description: 'The replicas of one CA.', minItems: 1 }),
+    trust_anchors: path({
+      description: "PEM file with the CA certificates behind the replicas' TLS certificates.",
+    }),
+    client_certificate: path({ description: "PEM file with the agent's certificate." }),
+    client_key: path({ description: "PEM file with the agent's private key." }),
+    profile: text({
+      description: 'The enrollment profile.',
+      default: 'caServerCert',
+      allowed: "a profile's name",
+      pattern: /^[A-Za-z0-9._-]{1,128}$/,
+    }),
+    input_class: optional(
+      text({
+        description: "The class of the profile's input that takes the request; the profile is asked, unless given.",
+        allowed: 'a class such as "certReqInputImpl"',
+        pattern: /^[A-Za-z0-9]{1,128}$/,
+      }),
     ),
-  },
-  { description: 'A CA behind Dogtag PKI.' },
-);
+    cmc_profile: text({
+      description: 'The profile that CMC requests are forwarded to.',
+      default: 'caFullCMCUserCert',
+      allowed: "a profile's name",
+      pattern: /^[A-Za-z0-9._-]{1,128}$/,
+    }),
+    kra_urls: list(dogtagUrl(), {
+      description: 'The replicas of the key recovery authority where keys are archived; empty for none.',
+      default: [],
+    }),
+    timeout: seconds(1, 600, {
+      description: 'How long the CA may take for one operation, whatever number of replicas it needs.',
+      default: 10,
+    }),
+    check_interval: seconds(1, 3600, {
+      description: 'How often each replica is checked; one that is out of use, every two seconds at least.',
+      default: 10,
+    }),
+    lost_after: seconds(1, 604800, {
+      description:
+        'How long the CA may not know a request that it has taken, while its directory works, before it counts as lost.',
+      default: 600,
+    }),
+  }),
+});
 
 type DogtagCaTable = Static<typeof dogtagKeys>;
 

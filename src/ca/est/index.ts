@@ -24,56 +24,49 @@ import { clientTls, HttpClient } from '../remote/http.ts';
 import { EstUpstream } from './est-upstream.ts';
 import { TokenHttpClient } from './token-client.ts';
 
-const token = table(
-  {
-    module: path({ description: "The token's PKCS#11 library." }),
-    engine: optional(
-      path({
-        description: "OpenSSL's engine for PKCS#11, of libp11 (Debian: libengine-pkcs11-openssl).",
-        defaultText: 'where Linux distributions install it',
-      }),
-    ),
-    token_label: text({
-      description: 'The label of the token; the engine knows no slot IDs.',
-      allowed: 'text',
-      pattern: /^.{1,32}$/su,
+const token = table('The private key of `client_certificate` in a PKCS#11 token, in place of `client_key`.', {
+  module: path({ description: "The token's PKCS#11 library." }),
+  engine: optional(
+    path({
+      description: "OpenSSL's engine for PKCS#11, of libp11 (Debian: libengine-pkcs11-openssl).",
+      defaultText: 'where Linux distributions install it',
     }),
-    ...privateKeyInToken,
-  },
-  { description: 'The private key of `client_certificate` in a PKCS#11 token, in place of `client_key`.' },
-);
+  ),
+  token_label: text({
+    description: 'The label of the token; the engine knows no slot IDs.',
+    allowed: 'text',
+    pattern: /^.{1,32}$/su,
+  }),
+  ...privateKeyInToken,
+});
 
-const est = table(
-  {
-    url: https('The base URL of the EST server, label included: "https://ca.example.com/.well-known/est/edge".'),
-    tls_trust_anchors: tlsTrustAnchors(),
-    client_certificate: optional(
-      path({ description: 'PEM file with the certificate of this registration authority.' }),
-    ),
-    client_key: optional(path({ description: 'PEM file with the private key of `client_certificate`.' })),
-    pkcs11: optional(token),
-    username: optional(
-      text({
-        description: 'Name for HTTP Basic, with `password`.',
-        allowed: 'text without ":"',
-        pattern: /^[^:\0]+$/su,
-      }),
-    ),
-    password: optional(secret({ description: 'Password for HTTP Basic.' })),
-    csrattrs: choice(['own', 'upstream'], {
-      description: "What csrattrs answers: `[ca.csrattrs]`, or the upstream's answer.",
-      default: 'own',
+const est = table('Another EST server.', {
+  url: https('The base URL of the EST server, label included: "https://ca.example.com/.well-known/est/edge".'),
+  tls_trust_anchors: tlsTrustAnchors(),
+  client_certificate: optional(path({ description: 'PEM file with the certificate of this registration authority.' })),
+  client_key: optional(path({ description: 'PEM file with the private key of `client_certificate`.' })),
+  pkcs11: optional(token),
+  username: optional(
+    text({
+      description: 'Name for HTTP Basic, with `password`.',
+      allowed: 'text without ":"',
+      pattern: /^[^:\0]+$/su,
     }),
-    timeout: timeout(30),
-    max_calls: maxCalls(),
-  },
-  { description: 'Another EST server.' },
-);
+  ),
+  password: optional(secret({ description: 'Password for HTTP Basic.' })),
+  csrattrs: choice(['own', 'upstream'], {
+    description: "What csrattrs answers: `[ca.csrattrs]`, or the upstream's answer.",
+    default: 'own',
+  }),
+  timeout: timeout(30),
+  max_calls: maxCalls(),
+});
 
-const keys = table(
-  { ...upstreamKeys, driver: choice(['est'], { description: 'Where the CA is: behind another EST server.' }), est },
-  { description: 'A CA behind another EST server.' },
-);
+const keys = table('A CA behind another EST server.', {
+  ...upstreamKeys,
+  driver: choice(['est'], { description: 'Where the CA is: behind another EST server.' }),
+  est,
+});
 
 type EstTable = Static<typeof keys>;
 interface EstMaterial extends UpstreamMaterial<EstTable> {

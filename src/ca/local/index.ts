@@ -45,18 +45,14 @@ export function createLocalCa(
   }
 }
 
-const fileKeys = table(
-  {
-    ...caKeys,
-    driver: choice(['file'], { description: 'Where the CA key is: in a file.' }),
-    certificate: caCertificate(),
-    file: table(
-      { private_key: path({ description: "PEM file with the CA's private key, readable by the server alone." }) },
-      { description: 'A CA key in a file.' },
-    ),
-  },
-  { description: 'A CA whose key is in a file.' },
-);
+const fileKeys = table('A CA whose key is in a file.', {
+  ...caKeys,
+  driver: choice(['file'], { description: 'Where the CA key is: in a file.' }),
+  certificate: caCertificate(),
+  file: table('A CA key in a file.', {
+    private_key: path({ description: "PEM file with the CA's private key, readable by the server alone." }),
+  }),
+});
 
 export type FileCaTable = Static<typeof fileKeys>;
 

@@ -13,45 +13,38 @@ import { createLocalCa, LocalCa, type LocalCaConfig, type LocalCaContext } from 
 import { Pkcs11Signer } from './pkcs11-signer.ts';
 import { TokenFault } from './wire.ts';
 
-const pkcs11Keys = table(
-  {
-    ...caKeys,
-    driver: choice(['pkcs11'], { description: 'Where the CA key is: in a PKCS#11 token.' }),
-    certificate: caCertificate(),
-    pkcs11: table(
-      {
-        module: path({ description: "The token's PKCS#11 library." }),
-        library_parameters: optional(
-          text({
-            description:
-              "What the library wants to be initialized with, for those that read it from there, as NSS's does.",
-            allowed: 'text',
-            pattern: /^.+$/su,
-          }),
-        ),
-        token_label: optional(
-          text({ description: 'The label of the token; or use `slot`.', allowed: 'text', pattern: /^.{1,32}$/su }),
-        ),
-        slot: optional(
-          integer(0, Number.MAX_SAFE_INTEGER, {
-            description: 'The slot ID of the token; or use `token_label`, which survives a renumbering.',
-          }),
-        ),
-        ...privateKeyInToken,
-        max_sessions: integer(1, 256, {
-          description: 'Sessions opened at the same time; each serves one signature.',
-          default: 8,
-        }),
-        timeout: seconds(1, 600, {
-          description: 'How long the token may take for one call before it counts as hung.',
-          default: 10,
-        }),
-      },
-      { description: 'A CA key in a PKCS#11 token (an HSM).' },
+const pkcs11Keys = table('A CA whose key is in a PKCS#11 token.', {
+  ...caKeys,
+  driver: choice(['pkcs11'], { description: 'Where the CA key is: in a PKCS#11 token.' }),
+  certificate: caCertificate(),
+  pkcs11: table('A CA key in a PKCS#11 token (an HSM).', {
+    module: path({ description: "The token's PKCS#11 library." }),
+    library_parameters: optional(
+      text({
+        description: "What the library wants to be initialized with, for those that read it from there, as NSS's does.",
+        allowed: 'text',
+        pattern: /^.+$/su,
+      }),
     ),
-  },
-  { description: 'A CA whose key is in a PKCS#11 token.' },
-);
+    token_label: optional(
+      text({ description: 'The label of the token; or use `slot`.', allowed: 'text', pattern: /^.{1,32}$/su }),
+    ),
+    slot: optional(
+      integer(0, Number.MAX_SAFE_INTEGER, {
+        description: 'The slot ID of the token; or use `token_label`, which survives a renumbering.',
+      }),
+    ),
+    ...privateKeyInToken,
+    max_sessions: integer(1, 256, {
+      description: 'Sessions opened at the same time; each serves one signature.',
+      default: 8,
+    }),
+    timeout: seconds(1, 600, {
+      description: 'How long the token may take for one call before it counts as hung.',
+      default: 10,
+    }),
+  }),
+});
 
 export type Pkcs11CaTable = Static<typeof pkcs11Keys>;
 

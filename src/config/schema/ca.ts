@@ -13,14 +13,11 @@ export const ca = list(
 
 /** `[[label]]`: further labels of a CA. */
 export const label = list(
-  table(
-    {
-      name: labelText('The EST label: the path segment that routes a request here.'),
-      ca: labelText('The label of the CA whose key signs; one with a key of ours.'),
-      ...labelKeys,
-    },
-    { description: 'A further label of a CA; nothing is taken over from the tables of the CA.' },
-  ),
+  table('A further label of a CA; nothing is taken over from the tables of the CA.', {
+    name: labelText('The EST label: the path segment that routes a request here.'),
+    ca: labelText('The label of the CA whose key signs; one with a key of ours.'),
+    ...labelKeys,
+  }),
   {
     description:
       'Further labels of the CAs (docs/guides/names.md): one key, serial numbers, CRL and OCSP, and for each label a separate profile and rules. A certificate of one label neither authenticates nor is renewed at another.',

@@ -16,6 +16,7 @@ const EXTENSION_NAMES = [
 ] as const;
 
 export const csrattrs = table(
+  'What GET /csrattrs asks for, and the policy then demands. Left out, /csrattrs is answered 204.',
   {
     challenge_password: boolean({
       description: 'Asks for a challengePassword (RFC 7030 §3.5), or estIdentityLinking (RFC 7894) in its place.',
@@ -40,6 +41,7 @@ export const csrattrs = table(
     ),
     extensions: list(
       table(
+        'One extension; a bare name is one whose value the client fills in.',
         {
           name: text({
             description: 'The extension.',
@@ -52,7 +54,7 @@ export const csrattrs = table(
             defaultText: 'the client fills it in',
           }),
         },
-        { description: 'One extension; a bare name is one whose value the client fills in.', shorthand: 'name' },
+        { shorthand: 'name' },
       ),
       { description: 'Extensions that the CSR should carry.', default: [] },
     ),
@@ -68,7 +70,6 @@ export const csrattrs = table(
       { description: 'The subject of the template, e.g. `[{ O = "Example" }, { CN = "" }]`.', default: [] },
     ),
   },
-  { description: 'What GET /csrattrs asks for, and the policy then demands. Left out, /csrattrs is answered 204.' },
 );
 
 /** For the cross-key checks: why a key of `subject` is invalid, or undefined. */

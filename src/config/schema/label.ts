@@ -17,15 +17,12 @@ import { csrattrs } from './csrattrs.ts';
 import { urlCheck, trustAnchors } from './formats.ts';
 import { profile } from './profile.ts';
 
-const ocsp = optional.table(
-  {
-    certificate: path({
-      description: 'PEM file with the certificate of the responder, issued by this CA with extKeyUsage OCSPSigning.',
-    }),
-    private_key: path({ description: "PEM file with the responder's private key, readable by the server alone." }),
-  },
-  { description: "A delegated OCSP responder (RFC 6960 §2.6), which answers in place of the CA's own key." },
-);
+const ocsp = optional.table("A delegated OCSP responder (RFC 6960 §2.6), which answers in place of the CA's own key.", {
+  certificate: path({
+    description: 'PEM file with the certificate of the responder, issued by this CA with extKeyUsage OCSPSigning.',
+  }),
+  private_key: path({ description: "PEM file with the responder's private key, readable by the server alone." }),
+});
 
 /** Keywords of `client_issuers`, in addition to files. */
 const CLIENT_ISSUERS = ['own', 'anchors', 'any'] as const;
@@ -46,6 +43,7 @@ export function caCertificateFiles(table: {
 }
 
 const authorization = optional.table(
+  'An external service that decides on every request, after every check of our own.',
   {
     url: text({
       description: 'Where each request is POSTed before anything is reserved (docs/reference/authorization.md).',
@@ -65,7 +63,6 @@ const authorization = optional.table(
       default: 16,
     }),
   },
-  { description: 'An external service that decides on every request, after every check of our own.' },
 );
 
 const renewalTime = (description: string, value: number) =>
@@ -77,14 +74,11 @@ const renewalTime = (description: string, value: number) =>
     allowed: 'a number below 1, or a whole number of seconds',
   });
 
-const renewal = table(
-  {
-    start: renewalTime('When the suggested window begins.', 0.67),
-    end: renewalTime('When the suggested window ends.', 0.9),
-    retry_after: seconds(1, 31536000, { description: 'After how long clients ask again.', default: 21600 }),
-  },
-  { description: 'Renewal information (draft-ietf-lamps-est-renewal-info): when clients should renew.' },
-);
+const renewal = table('Renewal information (draft-ietf-lamps-est-renewal-info): when clients should renew.', {
+  start: renewalTime('When the suggested window begins.', 0.67),
+  end: renewalTime('When the suggested window ends.', 0.9),
+  retry_after: seconds(1, 31536000, { description: 'After how long clients ask again.', default: 21600 }),
+});
 
 export const labelText = (description: string) =>
   text({
@@ -114,16 +108,13 @@ export const labelKeys = {
       "Whose certificates authenticate at this label for simpleenroll, serverkeygen and fullcmc: `own` (certificates directly from this CA or one of its `renewal_issuers`, if they are this label's; of a CA elsewhere, only those that the store has recorded for this label), `anchors` (everything under a trust anchor that is neither a CA of this server nor above one), `any`, or paths of PEM files with CA certificates, direct or indirect issuers. It filters and never adds trust; the RA certificates of `[cmc]` are not filtered. A certificate that is not accepted counts as none (docs/guides/names.md).",
     default: ['own', 'anchors'],
   }),
-  auth: table(
-    {
-      methods: optional.list(choice(['mtls', 'otp', 'gssapi', 'ldap', 'jwt', 'cmc'], { description: 'A method.' }), {
-        description:
-          'The methods that count at this label for simpleenroll, serverkeygen and fullcmc. In fullcmc, a shared secret is the method `cmc` and a signing certificate the method `mtls`. The server ignores credentials of other methods. simplereenroll always uses a client certificate. A label can have `otp` or `ldap`, not both, because both use Basic credentials.',
-        defaultText: 'every method that is switched on',
-      }),
-    },
-    { description: 'How requesters authenticate at this label.' },
-  ),
+  auth: table('How requesters authenticate at this label.', {
+    methods: optional.list(choice(['mtls', 'otp', 'gssapi', 'ldap', 'jwt', 'cmc'], { description: 'A method.' }), {
+      description:
+        'The methods that count at this label for simpleenroll, serverkeygen and fullcmc. In fullcmc, a shared secret is the method `cmc` and a signing certificate the method `mtls`. The server ignores credentials of other methods. simplereenroll always uses a client certificate. A label can have `otp` or `ldap`, not both, because both use Basic credentials.',
+      defaultText: 'every method that is switched on',
+    }),
+  }),
   profile,
   renewal,
   csrattrs: optional(csrattrs),
