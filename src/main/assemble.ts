@@ -101,9 +101,9 @@ export interface Assembly {
  * @throws EstuaryError for an unusable configuration; nothing needs to be closed then
  */
 export async function assemble(config: Config, material: Material, foundation: Foundation): Promise<Assembly> {
-  const { log, metrics, store, instance } = foundation;
-  const { makeMutex, clock } = foundation;
+  const { log, metrics, store, instance, isOnDuty, makeMutex, clock } = foundation;
   const { now } = clock;
+  const common = { store, log, now, instance, isOnDuty };
   const authorization = new ExternalAuthorization({
     log,
     observe: metrics.countAuthorization.bind(metrics),
@@ -126,11 +126,8 @@ export async function assemble(config: Config, material: Material, foundation: F
   const plugins = enabledPlugins(config, { live, gssapi, otp, store });
   const authenticator = createEstAuthenticator({ plugins, store, failures });
   const enrollment = new Enrollment({
+    ...common,
     authorization,
-    store,
-    log,
-    now,
-    instance,
     authenticator,
     otp,
     rules: { clientIdBinding: config.otp.bind_client_id, popLinking: config.est },
@@ -142,27 +139,20 @@ export async function assemble(config: Config, material: Material, foundation: F
     maxWait: config.server.request_timeout * 1000,
   });
   const issuers = (): readonly Ca[] => cas.issuers;
-  const { isOnDuty } = foundation;
   const crls = new CrlPublisher({
-    store,
+    ...common,
     cas: issuers,
     interval: config.publication.crl_interval,
     afterRevocation: config.publication.crl_after_revocation,
-    log,
-    isOnDuty,
-    now,
   });
   const cmcServer = createCmcServer(config, {
-    store,
+    ...common,
     cas,
-    log,
     enrollment,
     otp,
     trust: () => live.current.estTrust,
     parties: () => live.current.cmc,
     crls,
-    instance,
-    now,
   });
 
   const dryRun = new DryRun({
@@ -175,24 +165,19 @@ export async function assemble(config: Config, material: Material, foundation: F
   });
   const adminAuthenticator = new AdminAuthenticator(() => live.current.admin, store, failures, now);
   const sessions = new AdminSessions({
-    store,
+    ...common,
     authenticator: adminAuthenticator,
     times: () => live.current.sessions,
     failures,
-    now,
-    log,
   });
   const notifiers = config.notifications.map(
     (one) =>
       new Notifier({
+        ...common,
         config: one,
         receiver: createReceiver(one, material.receivers.get(one.name)),
-        store,
         node: nodeName(config),
-        log,
-        isOnDuty,
         observe: metrics.countNotification.bind(metrics),
-        now,
       }),
   );
   const context = listenerContext(config, log);
@@ -211,7 +196,7 @@ export async function assemble(config: Config, material: Material, foundation: F
   const admin = new TlsEnd('admin', config, foundation.ticketSecret);
   const adminApp = createAdminApp(
     {
-      store,
+      ...common,
       condition: foundation.condition,
       reload: foundation.reload,
       certificateExpiries: () => live.current.certificateExpiries,
@@ -237,9 +222,7 @@ export async function assemble(config: Config, material: Material, foundation: F
       metrics,
       version: VERSION,
       node: nodeName(config),
-      now,
       ...(clock.skew && { clockSkew: clock.skew }),
-      log,
     },
     admin.options,
   );
@@ -275,7 +258,7 @@ export async function assemble(config: Config, material: Material, foundation: F
       { stop: () => failures.close() },
       { stop: () => enrollment.close() },
       { stop: () => authorization.close() },
-      repeating(() => sweepRequests(sweep(config, { store, log, now, isOnDuty, enrollment, cas }))),
+      repeating(() => sweepRequests(sweep(config, { ...common, enrollment, cas }))),
       repeating(() =>
         every(MINUTE, () => {
           if (isOnDuty())
@@ -285,9 +268,7 @@ export async function assemble(config: Config, material: Material, foundation: F
         }),
       ),
       ...notifiers,
-      ...(notifiers.length === 0
-        ? []
-        : [repeating(() => watchingWarnings(config, { store, cas, log, isOnDuty, now }))]),
+      ...(notifiers.length === 0 ? [] : [repeating(() => watchingWarnings(config, { ...common, cas }))]),
       repeating(() => watchExpiry({ cas: issuers, log, now })),
       repeating(() => watchExpiries({ ends: () => live.current.certificateExpiries, config, log, now })),
       ...(config.tls.automatic === undefined ? [] : [repeating(() => renewing(live, log))]),
@@ -432,19 +413,15 @@ function forwarding({ est, tls }: Config, live: LiveSettings): EstListenerOption
   };
 }
 
-interface SweepSources {
-  readonly store: Store;
-  readonly log: Logger;
-  readonly now: () => number;
-  readonly isOnDuty: () => boolean;
-  readonly enrollment: Enrollment;
-  readonly cas: CaRouter;
-}
+type Sources = Pick<Foundation, 'store' | 'log' | 'isOnDuty'> & { readonly now: () => number };
 
-function sweep({ requests, retention }: Config, { store, log, now, isOnDuty, enrollment, cas }: SweepSources) {
+function sweep(
+  { requests, retention }: Config,
+  { enrollment, cas, ...sources }: Sources & { readonly enrollment: Enrollment; readonly cas: CaRouter },
+) {
   const kept = retention.requests > 0 ? retention.requests * 86_400 : requests.retention;
   const lifetimes = { pending_ttl: requests.pending_ttl * 1000, retention: kept * 1000 };
-  return { store, log, now, lifetimes, isOnDuty, lookForUnanswered: () => enrollment.lookForUnanswered(cas.all) };
+  return { ...sources, lifetimes, lookForUnanswered: () => enrollment.lookForUnanswered(cas.all) };
 }
 
 /** A part that repeats work until the function that `begin` returns is called. */

@@ -19,7 +19,8 @@ import { storedLines, verifyAudit } from '../../store/sqlite/read-audit.ts';
 import { readTimestamp } from '../../timestamp.ts';
 import { VERSION } from '../../version.ts';
 import { nodeName, postgresServer } from '../open-store.ts';
-import { type CommandContext, EXIT, UsageError } from './command.ts';
+import { type CommandContext, EXIT, UsageError, type Values } from './command.ts';
+import type { AUDIT_EXPORT, AUDIT_VERIFY } from './options.ts';
 import { progress } from './progress.ts';
 
 /** The database and this node's name. @param file of the configuration @throws ConfigError */
@@ -30,14 +31,6 @@ export async function nodesOf(
 ): Promise<{ readonly server: PostgresServer; readonly node: string }> {
   const storeTls = await readStoreTls(config, file, context.now());
   return { server: postgresServer(config, { storeTls }), node: nodeName(config) };
-}
-
-/** `audit export`: streams the store's audit records, one per line. */
-interface Options {
-  readonly config: string;
-  readonly format: string | undefined;
-  readonly since: string | undefined;
-  readonly until: string | undefined;
 }
 
 interface Format {
@@ -55,8 +48,8 @@ const FORMATS: Readonly<Record<string, Format>> = {
 /** Characters per write. */
 const CHUNK = 65_536;
 
-/** @throws ConfigError; UsageError */
-export async function exportAudit(options: Options, context: CommandContext): Promise<number> {
+/** `audit export`: streams the store's audit records, one per line. @throws ConfigError; UsageError */
+export async function exportAudit(options: Values<typeof AUDIT_EXPORT>, context: CommandContext): Promise<number> {
   const { config: file, format = 'json' } = options;
   const chosen = Object.hasOwn(FORMATS, format) ? FORMATS[format] : undefined;
   if (chosen === undefined) throw new UsageError(`--format must be one of ${Object.keys(FORMATS).join(', ')}`);
@@ -93,14 +86,8 @@ function readRecord(line: string): AuditRecord {
   return record;
 }
 
-export interface AuditVerifyOptions {
-  readonly config: string;
-  readonly checkpoint: string | undefined;
-  readonly 'checkpoint-key': string | undefined;
-}
-
 /** @throws ConfigError; UsageError for a file of an option */
-export async function verifyAuditLog(options: AuditVerifyOptions, context: CommandContext): Promise<number> {
+export async function verifyAuditLog(options: Values<typeof AUDIT_VERIFY>, context: CommandContext): Promise<number> {
   // The audit log must be verifiable on a machine without the keys.
   const { config } = await loadConfigOnly(options.config, context.env);
   const { store, audit } = config;

@@ -19,15 +19,8 @@ import { findExtension } from '../../pki/x509/extensions.ts';
 import { canGenerateKey, GENERATED_KEY_TYPES, newKeyPair } from '../../pki/x509/key-pair.ts';
 import { encodeNameConstraints } from '../../pki/x509/name-constraints.ts';
 import { formatName, parseDistinguishedName, type Name } from '../../pki/x509/name.ts';
-import { CommandError, EXIT, UsageError, type CommandContext } from './command.ts';
-
-/** Options that constrain a subordinate CA. */
-export interface SubordinateOptions {
-  readonly 'path-length': string | undefined;
-  readonly 'permitted-dns': readonly string[];
-  readonly 'permitted-ip': readonly string[];
-  readonly days: string | undefined;
-}
+import { CommandError, EXIT, UsageError, type CommandContext, type Values } from './command.ts';
+import type { CA_INIT, CA_RENEW, CA_SIGN, SUBORDINATE } from './options.ts';
 
 interface CaFolder {
   readonly name: string;
@@ -69,7 +62,9 @@ export function keyTypeOf(text: string | undefined): string {
   throw new UsageError(`--key-type "${keyType}" is unknown (${GENERATED_KEY_TYPES.join(', ')})`);
 }
 
-function subordinate(options: SubordinateOptions): Pick<NewCa, 'days' | 'pathLength' | 'nameConstraints'> {
+function subordinate(
+  options: Pick<Values<typeof CA_SIGN>, 'days' | keyof typeof SUBORDINATE>,
+): Pick<NewCa, 'days' | 'pathLength' | 'nameConstraints'> {
   const { 'permitted-dns': dns, 'permitted-ip': ip } = options;
   let nameConstraints: Buffer | undefined;
   try {
@@ -85,14 +80,8 @@ function subordinate(options: SubordinateOptions): Pick<NewCa, 'days' | 'pathLen
   };
 }
 
-export interface TwoTierOptions extends SubordinateOptions {
-  readonly root: string;
-  readonly issuing: string;
-  readonly 'key-type': string | undefined;
-  readonly subject: string | undefined;
-  readonly 'root-subject': string | undefined;
-  readonly 'root-days': string | undefined;
-}
+type ForOneCa = 'config' | 'ca' | 'csr' | 'use-existing-key' | 'root' | 'issuing';
+export type TwoTierOptions = Omit<Values<typeof CA_INIT>, ForOneCa> & Readonly<Record<'root' | 'issuing', string>>;
 
 /** Creates a root and an issuing CA. @throws UsageError; CommandError */
 export async function initTwoTiers(options: TwoTierOptions, context: CommandContext): Promise<number> {
@@ -128,14 +117,8 @@ export async function initTwoTiers(options: TwoTierOptions, context: CommandCont
   return EXIT.ok;
 }
 
-export interface CaSignOptions extends SubordinateOptions {
-  readonly issuer: string;
-  readonly csr: string;
-  readonly out: string;
-}
-
 /** `ca sign`: signs an issuing CA's CSR with the key of a CA in a folder. */
-export async function sign(options: CaSignOptions, context: CommandContext): Promise<number> {
+export async function sign(options: Values<typeof CA_SIGN>, context: CommandContext): Promise<number> {
   const below = subordinate(options);
   if (existsSync(options.out)) throw new CommandError(`${options.out} already exists. Move it away first.`);
   const issuer = await readFolder('issuer', options.issuer);
@@ -148,18 +131,11 @@ export async function sign(options: CaSignOptions, context: CommandContext): Pro
   return EXIT.ok;
 }
 
-export interface CaRenewOptions {
-  readonly issuer: string;
-  readonly ca: string;
-  readonly 'new-key': boolean;
-  readonly days: string | undefined;
-}
-
 /**
  * `ca renew`: a new certificate for a CA in a folder, with the same name, path length and constraints. Keeps the old
  * files.
  */
-export async function renew(options: CaRenewOptions, context: CommandContext): Promise<number> {
+export async function renew(options: Values<typeof CA_RENEW>, context: CommandContext): Promise<number> {
   const days = wholeNumber('days', options.days, ISSUING_DAYS, 1, 36_500);
   const issuer = await readFolder('issuer', options.issuer);
   const { name, certificate: former, key } = await readFolder('ca', options.ca);
@@ -264,7 +240,7 @@ function report(context: CommandContext, what: string, folder: string, name: str
   describeCertificate(context, `Created the ${what}: ${join(folder, `${name}.pem`)}, ${name}.key`, certificate);
 }
 
-function describeCertificate(context: CommandContext, headline: string, certificate: Certificate): void {
+export function describeCertificate(context: CommandContext, headline: string, certificate: Certificate): void {
   const { subject, publicKey, notAfter, fingerprint } = certificate;
   context.out(`${headline}\n`);
   context.out(`  subject      ${formatName(subject)}\n`);

@@ -19,18 +19,11 @@ import { formatName } from '../../pki/x509/name.ts';
 import type { Name } from '../../pki/x509/name.ts';
 import { encodePem } from '../../pki/der/pem.ts';
 import { newKeyPair } from '../../pki/x509/key-pair.ts';
-import { parsePublicKey } from '../../pki/x509/public-key.ts';
-import { initTwoTiers, keyTypeOf, subjectOf, wholeNumber, type TwoTierOptions } from './ca-folder.ts';
-import { EXIT, UsageError, type CommandContext } from './command.ts';
+import { describeCertificate, initTwoTiers, keyTypeOf, subjectOf, wholeNumber } from './ca-folder.ts';
+import { EXIT, UsageError, type CommandContext, type Values } from './command.ts';
+import type { CA_INIT } from './options.ts';
 
-export interface CaInitOptions extends Omit<TwoTierOptions, 'root' | 'issuing'> {
-  readonly config: string | undefined;
-  readonly ca: string | undefined;
-  readonly csr: string | undefined;
-  readonly 'use-existing-key': boolean;
-  readonly root: string | undefined;
-  readonly issuing: string | undefined;
-}
+type CaInitOptions = Values<typeof CA_INIT>;
 
 interface Order {
   readonly config: string;
@@ -156,12 +149,7 @@ async function makeTokenKey(order: Order, { pkcs11 }: Pkcs11CaTable, context: Co
 async function writeRoot(order: Order, ca: OwnCa, signer: Signer, context: CommandContext): Promise<void> {
   const der = await selfSignedRoot(signer, order.subject, order.days, context.now());
   await writeFile(ca.certificate, encodePem('CERTIFICATE', der), { flag: 'wx' });
-  const { subject, notAfter, fingerprint } = parseCertificate(der);
-  context.out(`Wrote the self-signed certificate to ${ca.certificate}\n`);
-  context.out(`  subject      ${formatName(subject)}\n`);
-  context.out(`  key          ${parsePublicKey(signer.spki).keyType}\n`);
-  context.out(`  valid until  ${notAfter.toISOString()}\n`);
-  context.out(`  SHA-256      ${fingerprint}\n`);
+  describeCertificate(context, `Wrote the self-signed certificate to ${ca.certificate}`, parseCertificate(der));
 }
 
 async function writeRequest(order: Order, file: string, signer: Signer, context: CommandContext): Promise<void> {

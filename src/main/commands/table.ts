@@ -1,15 +1,8 @@
 /** All `estuary` commands, from which the help is generated. A command's module is loaded on use. */
-import { GENERATED_KEY_TYPES } from '../../pki/x509/key-pair.ts';
-import { argument, command, EXIT, flag, group, required, value, values, type Entry } from './command.ts';
+import { argument, command, EXIT, flag, group, required, value, type Entry } from './command.ts';
+import { AUDIT_EXPORT, AUDIT_VERIFY, CA_INIT, CA_RENEW, CA_SIGN, config } from './options.ts';
 
-const config = required('FILE', 'the configuration');
 const offline = flag('check without asking the database');
-
-const subordinateCa = {
-  'path-length': value('N', 'number of CAs allowed below the issuing CA (default 0)'),
-  'permitted-dns': values('HOST', 'name constraint: the CA may certify this host and the hosts below it; repeatable'),
-  'permitted-ip': values('NETWORK', 'name constraint: the CA may certify addresses of this network; repeatable'),
-};
 
 /** Text at the end of the help. */
 export const NOTES = `"estuary --config FILE [--check]" is "estuary serve". "estuary --version" prints the version.
@@ -41,17 +34,7 @@ export const COMMANDS: readonly Entry[] = [
   command(
     'audit verify',
     'Check the hash chain of the audit log, and its signed checkpoints.',
-    {
-      config,
-      checkpoint: value(
-        'FILE',
-        'checkpoints kept elsewhere (lines of the log or of the audit file): the chain must match them',
-      ),
-      'checkpoint-key': value(
-        'FILE',
-        'PEM of the public or private key of the checkpoints (default audit.checkpoint_key, if it is readable)',
-      ),
-    },
+    AUDIT_VERIFY,
     async () => (await import('./audit.ts')).verifyAuditLog,
   ),
   command(
@@ -98,34 +81,13 @@ export const COMMANDS: readonly Entry[] = [
   command(
     'audit export',
     'Write the audit records of the store to standard output, for other programs.',
-    {
-      config,
-      format: value('FORMAT', 'json (one record per line, as in the audit file; the default), csv or cef'),
-      since: value('TIME', 'records from this time on, ISO 8601'),
-      until: value('TIME', 'records up to this time'),
-    },
+    AUDIT_EXPORT,
     async () => (await import('./audit.ts')).exportAudit,
   ),
   command(
     'ca init',
     'Create the key and the certificate of a CA, or create a root and an issuing CA in two folders.',
-    {
-      config: value('FILE', 'the configuration; [ca.file] or [ca.pkcs11] of the CA says where its key is'),
-      ca: value('LABEL', "the CA's label"),
-      csr: value('FILE', 'write a PKCS #10 request for a CA above to FILE instead of a self-signed root'),
-      'use-existing-key': flag('use the existing key that the configuration names'),
-      root: value('DIR', 'the folder of a new root: root.key, root.pem'),
-      issuing: value('DIR', 'the folder of a new issuing CA that the root signs: issuing.key, issuing.pem, chain.pem'),
-      'key-type': value(
-        'TYPE',
-        `${GENERATED_KEY_TYPES.join(', ')} (default ec:P-256; a token creates RSA, EC and, from PKCS#11 3.2 on, ML-DSA keys)`,
-      ),
-      subject: value('DN', "the CA's name in RFC 4514 form (default CN=LABEL CA, or CN=Issuing CA)"),
-      days: value('N', 'validity of the self-signed root (default 3650), or of the issuing CA (default 1825)'),
-      'root-subject': value('DN', "the root's name (default CN=Root CA)"),
-      'root-days': value('N', 'validity of the root (default 7300)'),
-      ...subordinateCa,
-    },
+    CA_INIT,
     async () => (await import('./ca-init.ts')).run,
     {
       about:
@@ -136,25 +98,14 @@ export const COMMANDS: readonly Entry[] = [
   command(
     'ca sign',
     "Sign the CSR of an issuing CA with a root's key.",
-    {
-      issuer: required('DIR', 'the folder of the CA that signs: NAME.key, NAME.pem'),
-      csr: required('FILE', 'the PKCS #10 request, for example from "ca init --csr"'),
-      out: required('FILE', 'the new certificate'),
-      days: value('N', 'validity (default 1825), at most that of the issuer'),
-      ...subordinateCa,
-    },
+    CA_SIGN,
     async () => (await import('./ca-folder.ts')).sign,
     { misuse: EXIT.refused },
   ),
   command(
     'ca renew',
     'Renew the certificate of an issuing CA that expires.',
-    {
-      issuer: required('DIR', 'the folder of the CA that signs'),
-      ca: required('DIR', 'the folder of the CA to renew'),
-      'new-key': flag('create a new key; the former one is kept under another name'),
-      days: value('N', 'validity (default 1825), at most that of the issuer'),
-    },
+    CA_RENEW,
     async () => (await import('./ca-folder.ts')).renew,
     { misuse: EXIT.refused },
   ),

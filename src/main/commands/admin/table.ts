@@ -2,7 +2,16 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { ADMIN_ROLES, type AdminRole } from '../../../config/vocabulary.ts';
-import { command, type CommandContext, type Entry, EXIT, required, UsageError, value } from '../command.ts';
+import {
+  command,
+  type CommandContext,
+  type Entry,
+  EXIT,
+  required,
+  UsageError,
+  value,
+  type Values,
+} from '../command.ts';
 import { CERTIFICATE_COMMANDS } from './certificates.ts';
 import { DEVICE_COMMANDS } from './devices.ts';
 import { OTP_COMMANDS } from './otp.ts';
@@ -15,15 +24,15 @@ const TOKEN_BYTES = 32;
 const DAY = 86_400_000;
 const MAX_DAYS = 3650;
 
-export interface TokenNewOptions {
-  readonly description: string;
-  readonly roles: string;
-  readonly days: string | undefined;
-  readonly out: string | undefined;
-}
+const TOKEN_NEW = {
+  description: required('TEXT', 'the holder, as shown in the audit log'),
+  roles: required('ROLES', `roles, separated by commas: ${ADMIN_ROLES.join(', ')}`),
+  days: value('N', 'validity (default: no expiry)'),
+  out: value('FILE', 'write the token to FILE, readable only by you, instead of the terminal'),
+};
 
 /** @throws UsageError; Error if the file exists or cannot be written */
-export async function newToken(options: TokenNewOptions, context: CommandContext): Promise<number> {
+export async function newToken(options: Values<typeof TOKEN_NEW>, context: CommandContext): Promise<number> {
   const { description, out } = options;
   if (!/^[^\p{Cc}]{1,200}$/u.test(description)) throw new UsageError('--description must have 1 to 200 characters');
   const roles = readRoles(options.roles);
@@ -74,12 +83,7 @@ export const ADMIN_COMMANDS: readonly Entry[] = [
   command(
     'token new',
     'Create a bearer token, and print its entry for the configuration.',
-    {
-      description: required('TEXT', 'the holder, as shown in the audit log'),
-      roles: required('ROLES', `roles, separated by commas: ${ADMIN_ROLES.join(', ')}`),
-      days: value('N', 'validity (default: no expiry)'),
-      out: value('FILE', 'write the token to FILE, readable only by you, instead of the terminal'),
-    },
+    TOKEN_NEW,
     () => Promise.resolve(newToken),
     {
       about:
