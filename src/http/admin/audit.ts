@@ -6,106 +6,90 @@ import { callerOf, limited, rolesFor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { readSerial } from './certificate-filter.ts';
 import { listRoute } from './route.ts';
-import { oneOf, parseOptionalTimestamp, part, Timestamp, whole } from './schemas.ts';
+import { Bool, described, Integer, oneOf, part, Text, Texts, Timestamp, titled, whole } from './schemas.ts';
+import { parseOptionalTimestamp } from './values.ts';
 
 const type = oneOf(AUDIT_TYPES);
 
 const text = (description?: string) => Type.Optional(Type.String(description === undefined ? {} : { description }));
-const names = (description: string) => Type.Optional(Type.Array(Type.String(), { description }));
+const names = (description: string) => Type.Optional(Texts(description));
 
-export const AuditItem = Type.Object(
-  {
-    seq: Type.Integer(),
-    time: Timestamp(),
-    node: text('The node that wrote the record.'),
-    type,
-    outcome: oneOf(['success', 'failure']),
-    subject: text('Who.'),
-    method: text(
-      'How the requester authenticated (`mtls`, `otp`, `gssapi`, `ldap`, `jwt`, `cmc`), or the administrator (`mtls`, `bearer`, `oidc`).',
-    ),
-    requester_issuer: text("The issuer of the requester's or administrator's certificate."),
-    requester_sans: names("The subjectAltNames of the requester's certificate."),
-    address: text("The client's network address."),
-    ca: text('A label.'),
-    label: text('Of a certificate: the label of the request, if it is not the label of the CA.'),
-    serial: text('The serial number of the issued or revoked certificate, or of the one that the client presented.'),
-    certificate_subject: text('Of the issued or revoked certificate.'),
-    certificate_sans: names('Of the issued or revoked certificate.'),
-    certificate_not_after: text('Of the issued or revoked certificate.'),
-    revocation_reason: text('Of the revoked certificate: an RFC 5280 CRLReason name.'),
-    invalidity_date: text('Of the revoked certificate, if it was given.'),
-    request_id: text('The same in all records of a request.'),
-    operation: text('Of an issued certificate or a rejected request: the operation. Of `admin.access`: the call.'),
-    requester: text('Of an issued certificate: its owner, if that is not `subject`.'),
-    device: text('The ID of the registered device.'),
-    device_key: text("The key of the device's entry. A later device with the same ID has another key."),
-    device_required: Type.Optional(
-      Type.Boolean({ description: 'Of an issued certificate: whether the label issues to registered devices only.' }),
-    ),
-    device_enabled: Type.Optional(
-      Type.Boolean({ description: 'The new value, if the device was enabled or disabled.' }),
-    ),
-    token: text('The ID of the token.'),
-    token_expires_at: text('The new expiry date of the token.'),
-    reason: text('Why a request or a credential was rejected, or a request expired.'),
-    crl_number: Type.Optional(Type.Integer({ description: 'Of an issued CRL.' })),
-    days: Type.Optional(
-      Type.Integer({
-        description: 'Of a certificate or CA that expires: the reached number of days before its expiry.',
+export const AuditItem = titled('AuditRecord', 'A record as in the audit file. Fields that do not apply are absent.', {
+  seq: Type.Integer(),
+  time: Timestamp(),
+  node: text('The node that wrote the record.'),
+  type,
+  outcome: oneOf(['success', 'failure']),
+  subject: text('Who.'),
+  method: text(
+    'How the requester authenticated (`mtls`, `otp`, `gssapi`, `ldap`, `jwt`, `cmc`), or the administrator (`mtls`, `bearer`, `oidc`).',
+  ),
+  requester_issuer: text("The issuer of the requester's or administrator's certificate."),
+  requester_sans: names("The subjectAltNames of the requester's certificate."),
+  address: text("The client's network address."),
+  ca: text('A label.'),
+  label: text('Of a certificate: the label of the request, if it is not the label of the CA.'),
+  serial: text('The serial number of the issued or revoked certificate, or of the one that the client presented.'),
+  certificate_subject: text('Of the issued or revoked certificate.'),
+  certificate_sans: names('Of the issued or revoked certificate.'),
+  certificate_not_after: text('Of the issued or revoked certificate.'),
+  revocation_reason: text('Of the revoked certificate: an RFC 5280 CRLReason name.'),
+  invalidity_date: text('Of the revoked certificate, if it was given.'),
+  request_id: text('The same in all records of a request.'),
+  operation: text('Of an issued certificate or a rejected request: the operation. Of `admin.access`: the call.'),
+  requester: text('Of an issued certificate: its owner, if that is not `subject`.'),
+  device: text('The ID of the registered device.'),
+  device_key: text("The key of the device's entry. A later device with the same ID has another key."),
+  device_required: Type.Optional(
+    Bool('Of an issued certificate: whether the label issues to registered devices only.'),
+  ),
+  device_enabled: Type.Optional(Bool('The new value, if the device was enabled or disabled.')),
+  token: text('The ID of the token.'),
+  token_expires_at: text('The new expiry date of the token.'),
+  reason: text('Why a request or a credential was rejected, or a request expired.'),
+  crl_number: Type.Optional(Integer('Of an issued CRL.')),
+  days: Type.Optional(Integer('Of a certificate or CA that expires: the reached number of days before its expiry.')),
+  detail: text('Text for people. Programs use the other fields.'),
+  archived: Type.Optional(
+    described('Records that were moved from the store to an archive.', {
+      first: Integer('The `seq` of the first.'),
+      last: Integer('The `seq` of the last.'),
+      hash: Text('The hash of the last.'),
+    }),
+  ),
+  checkpoint: Type.Optional(
+    described('A signed checkpoint: the end of the chain.', {
+      seq: Integer('The `seq` of the last record.'),
+      hash: Text('Its hash.'),
+      signature: Text('The signature in base64, made with `audit.checkpoint_key`.'),
+    }),
+  ),
+  anchors: Type.Optional(
+    Type.Array(
+      Type.Object({
+        node: Text('The node that the chain belongs to.'),
+        seq: Integer('The `seq` of the last record of that chain.'),
+        hash: Text('Its hash.'),
       }),
+      { description: 'The ends of the chains of other nodes.' },
     ),
-    detail: text('Text for people. Programs use the other fields.'),
-    archived: Type.Optional(
-      Type.Object(
-        {
-          first: Type.Integer({ description: 'The `seq` of the first.' }),
-          last: Type.Integer({ description: 'The `seq` of the last.' }),
-          hash: Type.String({ description: 'The hash of the last.' }),
-        },
-        { description: 'Records that were moved from the store to an archive.' },
-      ),
-    ),
-    checkpoint: Type.Optional(
-      Type.Object(
-        {
-          seq: Type.Integer({ description: 'The `seq` of the last record.' }),
-          hash: Type.String({ description: 'Its hash.' }),
-          signature: Type.String({ description: 'The signature in base64, made with `audit.checkpoint_key`.' }),
-        },
-        { description: 'A signed checkpoint: the end of the chain.' },
-      ),
-    ),
-    anchors: Type.Optional(
-      Type.Array(
-        Type.Object({
-          node: Type.String({ description: 'The node that the chain belongs to.' }),
-          seq: Type.Integer({ description: 'The `seq` of the last record of that chain.' }),
-          hash: Type.String({ description: 'Its hash.' }),
-        }),
-        { description: 'The ends of the chains of other nodes.' },
-      ),
-    ),
-    stored: Type.Optional(
-      Type.Integer({
-        description:
-          'The last record in the store when this transaction began. Absent in later records of the transaction.',
-      }),
-    ),
-    prev_hash: Type.String({ description: 'The hash of the previous record.' }),
-    hash: Type.String({ description: 'SHA-256, hex.' }),
-  },
-  { title: 'AuditRecord', description: 'A record as in the audit file. Fields that do not apply are absent.' },
-);
+  ),
+  stored: Type.Optional(
+    Integer('The last record in the store when this transaction began. Absent in later records of the transaction.'),
+  ),
+  prev_hash: Text('The hash of the previous record.'),
+  hash: Text('SHA-256, hex.'),
+});
 
 /** A record as the caller's roles may see it: completely, or without `detail`, addresses and hashes. */
-export const ShownAuditItem = Type.Object(
+export const ShownAuditItem = titled(
+  'ShownAuditRecord',
+  'An audit record, with the fields that the roles of the caller may see.',
   {
     ...AuditItem.properties,
     prev_hash: Type.Optional(AuditItem.properties.prev_hash),
     hash: Type.Optional(AuditItem.properties.hash),
   },
-  { title: 'ShownAuditRecord', description: 'An audit record, with the fields that the roles of the caller may see.' },
 );
 
 /** Record types that a role sees, by their first part. `admin` and `auditor` see all records completely. */
@@ -154,7 +138,7 @@ export function registerAudit(app: AdminApp, deps: AdminDependencies): void {
       type: Type.Optional(type),
       subject: part('the subject'),
       ca: whole('A label.'),
-      serial: Type.Optional(Type.String({ description: 'The complete serial number, hex.' })),
+      serial: Type.Optional(Text('The complete serial number, hex.')),
       request_id: whole('The ID of a request.'),
     },
     item: AuditItem,

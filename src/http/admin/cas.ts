@@ -11,26 +11,23 @@ import { accessEvent } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health.ts';
 import { listQuery, pageOf, pageRequest, route } from './route.ts';
-import { formatTimestamp, listOf, nullable, oneOf, Timestamp } from './schemas.ts';
+import { Bool, described, Integer, listOf, nullable, oneOf, Text, Texts, Timestamp, titled } from './schemas.ts';
+import { formatTimestamp } from './values.ts';
 
-const CaRecord = Type.Object(
-  {
-    label: Type.String(),
-    ca: Type.Optional(Type.String({ description: 'For a further label: the CA whose key signs.' })),
-    default: Type.Boolean({ description: 'Serves requests without a label.' }),
-    driver: Type.String({ description: '`file`, `pkcs11`, `dogtag`, `est`, `acme` or `command`.' }),
-    subject: nullable(Type.String({ description: "The CA certificate's subject, RFC 4514." })),
-    not_after: nullable(Timestamp()),
-    days_left: nullable(Type.Integer({ description: 'Whole days until not_after; negative after expiry.' })),
-    health: oneOf(['ok', 'degraded', 'down']),
-    certificate: nullable(Type.String({ description: 'PEM of the CA certificate; null while it is unknown.' })),
-    chain: Type.Array(Type.String(), {
-      description:
-        'PEM certificates as in the cacerts response: from the issuing CA to the root, then rollover certificates.',
-    }),
-  },
-  { title: 'Ca', description: 'A configured CA, or a further label of one.' },
-);
+const CaRecord = titled('Ca', 'A configured CA, or a further label of one.', {
+  label: Type.String(),
+  ca: Type.Optional(Text('For a further label: the CA whose key signs.')),
+  default: Bool('Serves requests without a label.'),
+  driver: Text('`file`, `pkcs11`, `dogtag`, `est`, `acme` or `command`.'),
+  subject: nullable(Text("The CA certificate's subject, RFC 4514.")),
+  not_after: nullable(Timestamp()),
+  days_left: nullable(Integer('Whole days until not_after; negative after expiry.')),
+  health: oneOf(['ok', 'degraded', 'down']),
+  certificate: nullable(Text('PEM of the CA certificate; null while it is unknown.')),
+  chain: Texts(
+    'PEM certificates as in the cacerts response: from the issuing CA to the root, then rollover certificates.',
+  ),
+});
 
 /** `GET /admin/cas` and `GET /admin/cas/{label}`. */
 export function registerCas(app: AdminApp, deps: AdminDependencies, monitor: HealthMonitor): void {
@@ -81,56 +78,47 @@ async function caRecord(ca: Ca, { now }: AdminDependencies, monitor: HealthMonit
 const DAY = 86_400_000;
 
 const Responder = Type.Object({
-  subject: Type.String({ description: 'RFC 4514.' }),
+  subject: Text('RFC 4514.'),
   serial: Type.String(),
   not_after: Timestamp(),
-  days_left: Type.Integer({ description: 'Whole days until not_after; negative after expiry.' }),
+  days_left: Integer('Whole days until not_after; negative after expiry.'),
 });
 
-const Revocation = Type.Object(
-  {
-    ca: Type.String({ description: 'The label of the CA whose key signs.' }),
-    published_by: nullable(
-      oneOf(['estuary', 'ca'], {
+const Revocation = titled('CaRevocation', 'CRL and OCSP of a CA.', {
+  ca: Text('The label of the CA whose key signs.'),
+  published_by: nullable(
+    oneOf(['estuary', 'ca'], {
+      description:
+        '`estuary`: the publication listener. `ca`: the remote CA publishes. null: nobody publishes, because `[publication]` is disabled.',
+    }),
+  ),
+  urls: described('The address of the publication listener, as in certificates.', {
+    crl: Type.Array(Type.String()),
+    ocsp: Type.Array(Type.String()),
+  }),
+  crl: nullable(
+    described('The latest CRL; null: this key has not signed a CRL yet.', {
+      number: Type.Integer(),
+      this_update: Timestamp(),
+      next_update: Timestamp(),
+      bytes: Type.Integer(),
+      entries: Integer('The number of certificates in the CRL.'),
+      state: oneOf(['current', 'overdue', 'expired'], {
         description:
-          '`estuary`: the publication listener. `ca`: the remote CA publishes. null: nobody publishes, because `[publication]` is disabled.',
+          '`overdue`: a newer CRL is due. `expired`: its nextUpdate has passed, so relying parties reject it.',
       }),
+    }),
+  ),
+  ocsp: nullable(
+    described(
+      'null: this server does not serve OCSP for this CA. `responder`: the certificate of the delegated responder; null if the CA key signs. After its expiry, the CA key signs.',
+      {
+        signed_by: oneOf(['ca', 'responder'], { description: 'The key that signs the responses now.' }),
+        responder: nullable(Responder),
+      },
     ),
-    urls: Type.Object(
-      { crl: Type.Array(Type.String()), ocsp: Type.Array(Type.String()) },
-      { description: 'The address of the publication listener, as in certificates.' },
-    ),
-    crl: nullable(
-      Type.Object(
-        {
-          number: Type.Integer(),
-          this_update: Timestamp(),
-          next_update: Timestamp(),
-          bytes: Type.Integer(),
-          entries: Type.Integer({ description: 'The number of certificates in the CRL.' }),
-          state: oneOf(['current', 'overdue', 'expired'], {
-            description:
-              '`overdue`: a newer CRL is due. `expired`: its nextUpdate has passed, so relying parties reject it.',
-          }),
-        },
-        { description: 'The latest CRL; null: this key has not signed a CRL yet.' },
-      ),
-    ),
-    ocsp: nullable(
-      Type.Object(
-        {
-          signed_by: oneOf(['ca', 'responder'], { description: 'The key that signs the responses now.' }),
-          responder: nullable(Responder),
-        },
-        {
-          description:
-            'null: this server does not serve OCSP for this CA. `responder`: the certificate of the delegated responder; null if the CA key signs. After its expiry, the CA key signs.',
-        },
-      ),
-    ),
-  },
-  { title: 'CaRevocation', description: 'CRL and OCSP of a CA.' },
-);
+  ),
+});
 
 export function registerCaRevocation(app: AdminApp, deps: AdminDependencies): void {
   const states = new CrlStates(deps.store);

@@ -2,7 +2,8 @@
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import { badRequest } from '../../errors.ts';
 import type { CertificateSelection } from '../../store/certificate-store.ts';
-import { oneOf, parseOptionalTimestamp, part, strictObject, Timestamp, whole } from './schemas.ts';
+import { oneOf, part, strictObject, Text, Timestamp, whole } from './schemas.ts';
+import { parseOptionalTimestamp } from './values.ts';
 
 export const CertificateStatus = oneOf(['valid', 'revoked', 'expired']);
 
@@ -13,7 +14,7 @@ export const certificateFilter = {
   label: whole('A further label of a CA: certificates requested there.'),
   subject: part('the subject'),
   san: part('one of the subjectAltNames, as in records (`DNS:a`)'),
-  serial: Type.Optional(Type.String({ description: 'The complete serial number, hex.' })),
+  serial: Type.Optional(Text('The complete serial number, hex.')),
   requester: whole('The requester, as in records.'),
   device: whole('The ID of a device.'),
   status: Type.Optional(CertificateStatus),

@@ -15,42 +15,35 @@ import {
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { callOf, limited } from './access.ts';
 import { listRoute, route } from './route.ts';
-import { formatOptionalTimestamp, formatTimestamp, nullable, strictObject, Timestamp } from './schemas.ts';
+import { nullable, requestBody, Text, Texts, Timestamp, titled } from './schemas.ts';
+import { formatOptionalTimestamp, formatTimestamp } from './values.ts';
 import { importCertificate } from '../../administration/import-certificate.ts';
 
 const recordProperties = {
-  serial: Type.String({ description: 'Lower-case hex.' }),
-  ca: Type.String({ description: "The CA's label." }),
-  subject: Type.String({ description: 'RFC 4514.' }),
-  sans: Type.Array(Type.String(), { description: '`DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`' }),
+  serial: Text('Lower-case hex.'),
+  ca: Text("The CA's label."),
+  subject: Text('RFC 4514.'),
+  sans: Texts('`DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`'),
   not_before: Timestamp(),
   not_after: Timestamp(),
   status: CertificateStatus,
   revoked_at: nullable(Timestamp()),
-  reason: nullable(Type.String({ description: 'An RFC 5280 CRLReason name.' })),
-  requester: Type.String({ description: 'The requester.' }),
-  method: Type.String({ description: 'How the requester authenticated.' }),
+  reason: nullable(Text('An RFC 5280 CRLReason name.')),
+  requester: Text('The requester.'),
+  method: Text('How the requester authenticated.'),
   request_id: Type.String(),
-  fingerprint_sha256: Type.String({ description: 'Lower-case hex.' }),
-  device: nullable(Type.String({ description: 'The ID of the registered device that it was issued to.' })),
-  label: Type.Optional(Type.String({ description: 'The label of the request, if it is not the label of the CA.' })),
+  fingerprint_sha256: Text('Lower-case hex.'),
+  device: nullable(Text('The ID of the registered device that it was issued to.')),
+  label: Type.Optional(Text('The label of the request, if it is not the label of the CA.')),
 };
 
-export const CertificateRecord = Type.Object(recordProperties, {
-  title: 'Certificate',
-  description: 'An issued certificate.',
-});
+export const CertificateRecord = titled('Certificate', 'An issued certificate.', recordProperties);
 
-export const CertificatePage = Type.Object(
-  {
-    ...recordProperties,
-    archived_key_id: nullable(
-      Type.String({ description: 'The identifier of the private key in the key archive, if it was archived.' }),
-    ),
-    pem: Type.String({ description: 'Empty if a restored store knows the certificate only from the audit log.' }),
-  },
-  { title: 'CertificateDetails', description: 'An issued certificate, with its PEM.' },
-);
+export const CertificatePage = titled('CertificateDetails', 'An issued certificate, with its PEM.', {
+  ...recordProperties,
+  archived_key_id: nullable(Text('The identifier of the private key in the key archive, if it was archived.')),
+  pem: Text('Empty if a restored store knows the certificate only from the audit log.'),
+});
 
 /** `GET /admin/certificates` and `GET /admin/certificates/{serial}`. */
 export function registerCertificates(app: AdminApp, deps: AdminDependencies): void {
@@ -154,15 +147,11 @@ export function registerCertificateChain(app: AdminApp, deps: AdminDependencies)
     summary: 'Get the chain of a certificate',
     query: { ca: caQuery },
     response: {
-      200: Type.Object(
-        {
-          chain: Type.Array(Type.String(), {
-            description:
-              'PEM certificates from its issuer to the root, if this server has them. Empty if its CA is no longer configured.',
-          }),
-        },
-        { title: 'CertificateChain', description: 'The chain of a certificate.' },
-      ),
+      200: titled('CertificateChain', 'The chain of a certificate.', {
+        chain: Texts(
+          'PEM certificates from its issuer to the root, if this server has them. Empty if its CA is no longer configured.',
+        ),
+      }),
     },
     handler: async (request) => {
       const row = await findCertificate(limited(deps, request).store, request.params.serial, request.query.ca);
@@ -196,16 +185,13 @@ async function issuerOf(certificate: Certificate, among: readonly Certificate[])
   return undefined;
 }
 
-const Import = strictObject(
-  {
-    pem: Type.String({ minLength: 1, description: 'One certificate.' }),
-    ca: Type.String({
-      minLength: 1,
-      description: 'The label of the CA that signed it, or the further label that it will belong to.',
-    }),
-  },
-  { title: 'CertificateImport', description: 'A certificate from a backup, or from before a migration.' },
-);
+const Import = requestBody('CertificateImport', 'A certificate from a backup, or from before a migration.', {
+  pem: Type.String({ minLength: 1, description: 'One certificate.' }),
+  ca: Type.String({
+    minLength: 1,
+    description: 'The label of the CA that signed it, or the further label that it will belong to.',
+  }),
+});
 
 export function registerCertificateImport(app: AdminApp, deps: AdminDependencies): void {
   route(app, {

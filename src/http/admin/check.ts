@@ -12,7 +12,8 @@ import { stateOf } from '../../store/request-state.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { findLabel, limited, type LimitedStore } from './access.ts';
 import { route } from './route.ts';
-import { formatOptionalTimestamp, nullable, readable, oneOf, strictObject, Timestamp } from './schemas.ts';
+import { Integer, nullable, oneOf, requestBody, strictObject, Text, Texts, Timestamp, titled } from './schemas.ts';
+import { formatOptionalTimestamp, readable } from './values.ts';
 
 const text = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 65_536, description }));
 
@@ -26,31 +27,26 @@ const As = strictObject(
   { description: 'The assumed requester: exactly one of these.' },
 );
 
-const Question = strictObject(
-  {
-    ca: Type.String({ minLength: 1, maxLength: 255, description: "A CA's label." }),
-    csr: Type.String({ minLength: 1, description: 'A PKCS #10, PEM.' }),
-    as: As,
-  },
-  { title: 'CheckQuestion', description: 'A request to simpleenroll.' },
-);
+const Question = requestBody('CheckQuestion', 'A request to simpleenroll.', {
+  ca: Type.String({ minLength: 1, maxLength: 255, description: "A CA's label." }),
+  csr: Type.String({ minLength: 1, description: 'A PKCS #10, PEM.' }),
+  as: As,
+});
 
 const checkProperties = {
   verdict: oneOf(['issue', 'queue', 'refuse'], {
     description: '`queue`: the request would wait for an administrator, or for an agent of the remote CA.',
   }),
-  code: Type.Optional(Type.String({ description: 'For `refuse`: the code of the error.' })),
-  message: Type.Optional(Type.String({ description: 'For `refuse`: the text that the client would get.' })),
-  subject: Type.String({
-    description: 'RFC 4514: the subject of the certificate; for `refuse`, the subject of the request.',
-  }),
-  sans: Type.Array(Type.String(), { description: 'The subjectAltNames, likewise.' }),
+  code: Type.Optional(Text('For `refuse`: the code of the error.')),
+  message: Type.Optional(Text('For `refuse`: the text that the client would get.')),
+  subject: Text('RFC 4514: the subject of the certificate; for `refuse`, the subject of the request.'),
+  sans: Texts('The subjectAltNames, likewise.'),
   not_after: nullable(
     Timestamp('The expiry date that the certificate would have; null if none would be issued or a remote CA decides.'),
   ),
 };
 
-const Answer = Type.Object(checkProperties, { title: 'CheckAnswer', description: 'What would happen.' });
+const Answer = titled('CheckAnswer', 'What would happen.', checkProperties);
 
 export function registerCheck(app: AdminApp, deps: AdminDependencies): void {
   route(app, {
@@ -135,16 +131,13 @@ function checkAnswer({ verdict, code, message, subject, sans, notAfter }: Verdic
   };
 }
 
-const RequestCheck = Type.Object(
-  {
-    ...checkProperties,
-    approvals: Type.Object({
-      given: Type.Integer({ description: 'Administrators who have approved the request.' }),
-      needed: Type.Integer({ description: 'Administrators who must approve the request.' }),
-    }),
-  },
-  { title: 'RequestCheck', description: 'What would happen.' },
-);
+const RequestCheck = titled('RequestCheck', 'What would happen.', {
+  ...checkProperties,
+  approvals: Type.Object({
+    given: Integer('Administrators who have approved the request.'),
+    needed: Integer('Administrators who must approve the request.'),
+  }),
+});
 
 export function registerRequestCheck(app: AdminApp, deps: AdminDependencies): void {
   route(app, {

@@ -12,15 +12,8 @@ import type { DeviceChange, DeviceRow } from '../../store/device-store.ts';
 import type { Columns } from './bulk/columns.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { checkLabel, findLabel } from './access.ts';
-import {
-  formatOptionalTimestamp,
-  formatTimestamp,
-  nullable,
-  readable,
-  parseTimestamp,
-  strictObject,
-  Timestamp,
-} from './schemas.ts';
+import { Bool, nullable, requestBody, strictObject, Text, Timestamp, titled } from './schemas.ts';
+import { formatOptionalTimestamp, formatTimestamp, parseTimestamp, readable } from './values.ts';
 import { validator } from './validation.ts';
 
 const MAX_ATTRIBUTES = 64;
@@ -61,10 +54,10 @@ const Attributes = Type.Record(Type.String(), Type.String({ maxLength: 1024 }), 
 });
 
 const changeable = {
-  ca: Type.Optional(nullable(Type.String({ description: 'A label: the device can enroll only at that CA.' }))),
+  ca: Type.Optional(nullable(Text('A label: the device can enroll only at that CA.'))),
   match: Type.Optional(nullable(NewMatch)),
   attributes: Type.Optional(Attributes),
-  enabled: Type.Optional(Type.Boolean({ description: 'true if absent.' })),
+  enabled: Type.Optional(Bool('true if absent.')),
   not_after: Type.Optional(nullable(Timestamp('The registration expires at this time, which is in the future.'))),
   note: Type.Optional(nullable(Type.String({ maxLength: 2000 }))),
 };
@@ -75,18 +68,16 @@ const DeviceIdText = Type.String({
   description: 'The client_id of its tokens, or a principal; no control characters.',
 });
 
-export const NewDevice = strictObject(
-  { id: DeviceIdText, ...changeable },
-  { title: 'NewDevice', description: 'The device to register.' },
+export const NewDevice = requestBody('NewDevice', 'The device to register.', { id: DeviceIdText, ...changeable });
+export const ChangedDevice = requestBody(
+  'ChangedDevice',
+  'The fields to change. Absent fields stay unchanged.',
+  changeable,
 );
-export const ChangedDevice = strictObject(changeable, {
-  title: 'ChangedDevice',
-  description: 'The fields to change. Absent fields stay unchanged.',
-});
 
 const recordProperties = {
   id: Type.String(),
-  ca: nullable(Type.String({ description: 'The label at which the device can enroll; null: any.' })),
+  ca: nullable(Text('The label at which the device can enroll; null: any.')),
   match: nullable(Match),
   attributes: Attributes,
   enabled: Type.Boolean(),
@@ -96,7 +87,7 @@ const recordProperties = {
   changed_at: Timestamp(),
 };
 
-export const DeviceRecord = Type.Object(recordProperties, { title: 'Device', description: 'A registered device.' });
+export const DeviceRecord = titled('Device', 'A registered device.', recordProperties);
 export const deviceProperties = recordProperties;
 
 const COLUMNS = {

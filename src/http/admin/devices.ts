@@ -26,14 +26,16 @@ import { everything, listQuery, mapPage, pageRequest, route } from './route.ts';
 import { RequestRecord, requestRecord } from './requests.ts';
 import { isFinal } from '../../administration/revoke.ts';
 import { revokeByCall } from './revocation.ts';
-import { flag, listOf, oneOf, part } from './schemas.ts';
+import { flag, listOf, oneOf, part, titled } from './schemas.ts';
 
 /** Latest items of each type on a device's page. */
 const HISTORY = 100;
 /** Certificates per batch when revoking all of a device. */
 const PAGE = 500;
 
-const DevicePage = Type.Object(
+const DevicePage = titled(
+  'DeviceDetails',
+  `A registered device, with its latest ${HISTORY} certificates, tokens, requests and audit records, the newest first.`,
   {
     ...deviceProperties,
     certificates: Type.Array(CertificateRecord),
@@ -42,10 +44,6 @@ const DevicePage = Type.Object(
     events: Type.Array(ShownAuditItem, {
       description: 'Audit records about the device. `ra` gets the fields that `GET /admin/events` shows.',
     }),
-  },
-  {
-    title: 'DeviceDetails',
-    description: `A registered device, with its latest ${HISTORY} certificates, tokens, requests and audit records, the newest first.`,
   },
 );
 

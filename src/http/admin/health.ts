@@ -2,7 +2,7 @@ import { Type } from '@fastify/type-provider-typebox';
 import type { CaDependency, HealthReport } from '../../ca/driver.ts';
 import { describe, unavailable } from '../../errors.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { ErrorBody, oneOf } from './schemas.ts';
+import { described, ErrorBody, oneOf } from './schemas.ts';
 import { healthOf } from '../../ca/expiry.ts';
 import type { Ca } from '../../ca/router.ts';
 import { CLOCK_TOLERANCE } from '../../store/store.ts';
@@ -20,7 +20,7 @@ export function registerHealth(app: AdminApp, deps: AdminDependencies, monitor: 
         summary: 'Check whether the process is alive',
         tags: ['health'],
         security: [],
-        response: { 200: Type.Object({ status: oneOf(['ok']) }, { description: 'Alive.' }) },
+        response: { 200: described('Alive.', { status: oneOf(['ok']) }) },
       },
     },
     () => ({ status: 'ok' as const }),
@@ -35,15 +35,12 @@ export function registerHealth(app: AdminApp, deps: AdminDependencies, monitor: 
         tags: ['health'],
         security: [],
         response: {
-          200: Type.Object(
+          200: described(
+            'The service is usable. `parts` names `store`, `ca:` with the label of each CA, and with PostgreSQL `clock`. After a failed reload it also names ' +
+              '`reload`, until a reload succeeds.',
             { status: oneOf(['ok', 'degraded']), parts: Type.Record(Type.String(), PartHealth) },
-            {
-              description:
-                'The service is usable. `parts` names `store`, `ca:` with the label of each CA, and with PostgreSQL `clock`. After a failed reload it also names ' +
-                '`reload`, until a reload succeeds.',
-            },
           ),
-          503: Type.Object(ErrorBody.properties, { description: 'The message names the parts that are down.' }),
+          503: described('The message names the parts that are down.', ErrorBody.properties),
         },
       },
     },

@@ -13,26 +13,23 @@ import { limited, type LimitedStore } from './access.ts';
 import { OtpRecord, otpRecord } from './otp.ts';
 import { RequestRecord, requestRecord } from './requests.ts';
 import { route } from './route.ts';
-import { whole } from './schemas.ts';
+import { titled, whole } from './schemas.ts';
 
 /** Per type. */
 const SHOWN = 100;
 /** Candidate audit records for one requester: the index finds substrings. */
 const LOOKED_AT = 2000;
 
-const History = Type.Object(
-  {
-    certificates: Type.Array(CertificateRecord),
-    tokens: Type.Array(OtpRecord, {
-      description: 'One-time passwords created for that name, or used for the request.',
-    }),
-    requests: Type.Array(RequestRecord, { description: 'Queued requests.' }),
-    events: Type.Array(ShownAuditItem, {
-      description: 'Audit records. `ra` gets the fields that `GET /admin/events` shows.',
-    }),
-  },
-  { title: 'History', description: `The latest ${SHOWN} of each kind, the newest first.` },
-);
+const History = titled('History', `The latest ${SHOWN} of each kind, the newest first.`, {
+  certificates: Type.Array(CertificateRecord),
+  tokens: Type.Array(OtpRecord, {
+    description: 'One-time passwords created for that name, or used for the request.',
+  }),
+  requests: Type.Array(RequestRecord, { description: 'Queued requests.' }),
+  events: Type.Array(ShownAuditItem, {
+    description: 'Audit records. `ra` gets the fields that `GET /admin/events` shows.',
+  }),
+});
 
 interface Found {
   readonly certificates: readonly ListedCertificate[];

@@ -3,17 +3,15 @@ import { notFound } from '../../errors.ts';
 import { accessEvent, actor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { listRoute, route } from './route.ts';
-import { formatTimestamp, oneOf, Timestamp } from './schemas.ts';
+import { oneOf, Text, Timestamp, titled } from './schemas.ts';
+import { formatTimestamp } from './values.ts';
 
-const LockoutRecord = Type.Object(
-  {
-    key: Type.String({ description: '`address:192.0.2.7`, `username:device-1`, …' }),
-    scope: oneOf(['address', 'username', 'identification']),
-    failures: Type.Integer(),
-    locked_until: Timestamp(),
-  },
-  { title: 'Lockout', description: 'A lockout in force.' },
-);
+const LockoutRecord = titled('Lockout', 'A lockout in force.', {
+  key: Text('`address:192.0.2.7`, `username:device-1`, …'),
+  scope: oneOf(['address', 'username', 'identification']),
+  failures: Type.Integer(),
+  locked_until: Timestamp(),
+});
 
 /** `GET /admin/lockouts` and `DELETE /admin/lockouts/{key}`. */
 export function registerLockouts(app: AdminApp, deps: AdminDependencies): void {

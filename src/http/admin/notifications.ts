@@ -6,25 +6,23 @@ import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { NOTIFICATION_EVENTS } from '../../config/vocabulary.ts';
 import type { NotifierState } from '../../notification/notifier.ts';
 import { listQuery, pageOf, pageRequest, route } from './route.ts';
-import { formatOptionalTimestamp, listOf, nullable, oneOf, Timestamp } from './schemas.ts';
+import { Integer, listOf, nullable, oneOf, Text, Texts, Timestamp, titled } from './schemas.ts';
+import { formatOptionalTimestamp } from './values.ts';
 
-const Receiver = Type.Object(
-  {
-    name: Type.String(),
-    kind: oneOf(['webhook', 'smtp']),
-    destination: Type.String({ description: 'The server of a webhook, or the recipients of mail.' }),
-    events: nullable(Type.Array(oneOf(NOTIFICATION_EVENTS), { description: 'null: all that the kind sends.' })),
-    labels: nullable(Type.Array(Type.String(), { description: 'null: all.' })),
-    state: oneOf(['ok', 'failing', 'standby'], {
-      description: '`standby`: another node delivers, and knows of its attempts.',
-    }),
-    failures: Type.Integer({ description: 'Failed attempts in succession.' }),
-    problem: nullable(Type.String({ description: 'Why the last attempt failed.' })),
-    delivered_at: nullable(Timestamp('The last delivery since the start of this node.')),
-    behind: Type.Integer({ description: 'Audit records after the last one that is done.' }),
-  },
-  { title: 'NotificationReceiver', description: 'A receiver of notifications.' },
-);
+const Receiver = titled('NotificationReceiver', 'A receiver of notifications.', {
+  name: Type.String(),
+  kind: oneOf(['webhook', 'smtp']),
+  destination: Text('The server of a webhook, or the recipients of mail.'),
+  events: nullable(Type.Array(oneOf(NOTIFICATION_EVENTS), { description: 'null: all that the kind sends.' })),
+  labels: nullable(Texts('null: all.')),
+  state: oneOf(['ok', 'failing', 'standby'], {
+    description: '`standby`: another node delivers, and knows of its attempts.',
+  }),
+  failures: Integer('Failed attempts in succession.'),
+  problem: nullable(Text('Why the last attempt failed.')),
+  delivered_at: nullable(Timestamp('The last delivery since the start of this node.')),
+  behind: Integer('Audit records after the last one that is done.'),
+});
 
 export function registerNotifications(app: AdminApp, { store, notifiers }: AdminDependencies): void {
   route(app, {
@@ -44,10 +42,10 @@ export function registerNotifications(app: AdminApp, { store, notifiers }: Admin
     access: ['operator'],
     summary: 'Send a sample to a receiver of notifications',
     response: {
-      200: Type.Object(
-        { name: Type.String(), delivered: Type.Literal(true) },
-        { title: 'NotificationTest', description: 'The receiver accepted the sample.' },
-      ),
+      200: titled('NotificationTest', 'The receiver accepted the sample.', {
+        name: Type.String(),
+        delivered: Type.Literal(true),
+      }),
     },
     errors: [503],
     handler: async (request) => {

@@ -6,31 +6,29 @@ import type { OtpRow } from '../../store/otp-store.ts';
 import { accessEvent, actor, checkLabel, findLabel, limited } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { listRoute, route } from './route.ts';
-import { formatTimestamp, nullable, oneOf, parseTimestamp, part, strictObject, Timestamp, whole } from './schemas.ts';
+import { Integer, nullable, oneOf, part, requestBody, Text, Timestamp, titled, whole } from './schemas.ts';
+import { formatTimestamp, parseTimestamp } from './values.ts';
 
 const MAX_USES = 1_000_000;
 /** Ten years with leap days: a token that outlives the fleet is a mistake. */
 const MAX_TTL_MS = 3653 * 86_400_000;
 
-export const NewOtp = strictObject(
-  {
-    client_id: Type.String({
-      minLength: 1,
-      maxLength: 255,
-      description: 'The client that the token is for; no control characters.',
+export const NewOtp = requestBody('NewToken', 'The token to create.', {
+  client_id: Type.String({
+    minLength: 1,
+    maxLength: 255,
+    description: 'The client that the token is for; no control characters.',
+  }),
+  max_uses: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_USES,
+      description: 'The number of certificates; otp.max_uses if absent.',
     }),
-    max_uses: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: MAX_USES,
-        description: 'The number of certificates; otp.max_uses if absent.',
-      }),
-    ),
-    expires_at: Type.Optional(Timestamp('In the future, at most ten years ahead; now + otp.default_ttl if absent.')),
-    ca: Type.Optional(Type.String({ description: 'A label: the token works only at that CA.' })),
-  },
-  { title: 'NewToken', description: 'The token to create.' },
-);
+  ),
+  expires_at: Type.Optional(Timestamp('In the future, at most ten years ahead; now + otp.default_ttl if absent.')),
+  ca: Type.Optional(Text('A label: the token works only at that CA.')),
+});
 
 const common = {
   id: Type.String(),
@@ -40,38 +38,31 @@ const common = {
   max_uses: Type.Integer(),
 };
 
-const ChangedOtp = strictObject(
-  { expires_at: Timestamp('In the future, at most ten years ahead.') },
-  { title: 'ChangedToken', description: 'The fields to change.' },
-);
+const ChangedOtp = requestBody('ChangedToken', 'The fields to change.', {
+  expires_at: Timestamp('In the future, at most ten years ahead.'),
+});
 
-const CreatedOtp = Type.Object(
-  {
-    id: common.id,
-    token: Type.String({ description: 'The one-time password. No other response shows it.' }),
-    client_id: common.client_id,
-    created_at: common.created_at,
-    expires_at: common.expires_at,
-    max_uses: common.max_uses,
-  },
-  { title: 'CreatedToken', description: 'The new token.' },
-);
+const CreatedOtp = titled('CreatedToken', 'The new token.', {
+  id: common.id,
+  token: Text('The one-time password. No other response shows it.'),
+  client_id: common.client_id,
+  created_at: common.created_at,
+  expires_at: common.expires_at,
+  max_uses: common.max_uses,
+});
 
 const OtpStatus = oneOf(['active', 'consumed', 'expired', 'revoked']);
 
-export const OtpRecord = Type.Object(
-  {
-    id: common.id,
-    client_id: common.client_id,
-    ca: nullable(Type.String({ description: 'The label at which the token works; null: any.' })),
-    created_at: common.created_at,
-    expires_at: common.expires_at,
-    max_uses: common.max_uses,
-    uses: Type.Integer({ description: 'The number of uses so far.' }),
-    status: OtpStatus,
-  },
-  { title: 'Token', description: 'A one-time password, without its secret.' },
-);
+export const OtpRecord = titled('Token', 'A one-time password, without its secret.', {
+  id: common.id,
+  client_id: common.client_id,
+  ca: nullable(Text('The label at which the token works; null: any.')),
+  created_at: common.created_at,
+  expires_at: common.expires_at,
+  max_uses: common.max_uses,
+  uses: Integer('The number of uses so far.'),
+  status: OtpStatus,
+});
 
 export function registerOtp(app: AdminApp, deps: AdminDependencies): void {
   registerCreate(app, deps);

@@ -9,7 +9,8 @@ import { callerOf, labelsOf, limited, type LimitedStore } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health.ts';
 import { route } from './route.ts';
-import { formatOptionalTimestamp, formatTimestamp, nullable, oneOf, Timestamp } from './schemas.ts';
+import { Bool, described, Integer, nullable, oneOf, Text, Timestamp, titled } from './schemas.ts';
+import { formatOptionalTimestamp, formatTimestamp } from './values.ts';
 import { serviceState } from './metrics.ts';
 
 const DAY = 86_400_000;
@@ -20,102 +21,83 @@ const COUNTED_FOR = 10_000;
 
 const health = {
   health: oneOf(['ok', 'degraded', 'down']),
-  detail: Type.Optional(Type.String({ description: 'The reason if it is not ok.' })),
+  detail: Type.Optional(Text('The reason if it is not ok.')),
 };
-const daysUntil = Type.Integer({ description: 'Whole days until not_after; negative after expiry.' });
+const daysUntil = Integer('Whole days until not_after; negative after expiry.');
 
-const Overview = Type.Object(
-  {
-    time: Timestamp('The time of this report.'),
-    version: Type.String(),
-    certificates: Type.Optional(
-      Type.Object(
+const Overview = titled('Overview', 'The state of the service.', {
+  time: Timestamp('The time of this report.'),
+  version: Type.String(),
+  certificates: Type.Optional(
+    described('At most ten seconds old. For `ra` and `auditor`.', {
+      valid: Integer('Neither expired nor revoked.'),
+      ending: Type.Array(
+        Type.Object({
+          days: Type.Integer(),
+          count: Integer('Valid certificates that expire within this number of days; shorter periods are included.'),
+        }),
+      ),
+    }),
+  ),
+  requests: Type.Optional(
+    described('The number of pending requests, by CA. For `ra` and `auditor`.', {
+      pending: Type.Array(Type.Object({ ca: Type.String(), count: Type.Integer() })),
+    }),
+  ),
+  lockouts: Type.Optional(Integer('The number of lockouts in force. For `operator`.')),
+  health: Type.Optional(
+    described('The health of the service and its dependencies. For `operator`.', {
+      store: Type.Object(health),
+      cas: Type.Array(
+        Type.Object({
+          label: Type.String(),
+          ...health,
+          not_after: nullable(Timestamp('The expiry date of the CA certificate; null while it is unknown.')),
+          days_left: nullable(daysUntil),
+        }),
+      ),
+      dependencies: Type.Array(
+        Type.Object({
+          name: oneOf([...DRIVERS.flatMap(({ dependency }) => dependency ?? []), 'gssapi']),
+          ca: nullable(Text('The label of the CA that uses it.')),
+          up: Type.Boolean(),
+        }),
+      ),
+      nodes: Type.Array(
+        Type.Object({
+          name: Text('`store.node_name`, as in audit records.'),
+          host: Text('The host name of the machine.'),
+          alive: Bool(
+            'false: it has not renewed its lease for 20 seconds, so the other nodes close what it left open.',
+          ),
+          lease_age: nullable(
+            Type.Number({
+              description: 'Seconds since it renewed its lease; null for a SQLite store, which has no other nodes.',
+            }),
+          ),
+          on_duty: Bool('true: this node does the work that one node does for all, such as signing CRLs.'),
+        }),
         {
-          valid: Type.Integer({ description: 'Neither expired nor revoked.' }),
-          ending: Type.Array(
-            Type.Object({
-              days: Type.Integer(),
-              count: Type.Integer({
-                description: 'Valid certificates that expire within this number of days; shorter periods are included.',
-              }),
-            }),
-          ),
+          description: 'The nodes that share the store, by name. A dead node disappears when another node notices it.',
         },
-        { description: 'At most ten seconds old. For `ra` and `auditor`.' },
       ),
-    ),
-    requests: Type.Optional(
-      Type.Object(
-        { pending: Type.Array(Type.Object({ ca: Type.String(), count: Type.Integer() })) },
-        { description: 'The number of pending requests, by CA. For `ra` and `auditor`.' },
+      reload: nullable(
+        described('The last reload; null: none since the start.', { at: Timestamp(), ok: Type.Boolean() }),
       ),
-    ),
-    lockouts: Type.Optional(Type.Integer({ description: 'The number of lockouts in force. For `operator`.' })),
-    health: Type.Optional(
-      Type.Object(
-        {
-          store: Type.Object(health),
-          cas: Type.Array(
-            Type.Object({
-              label: Type.String(),
-              ...health,
-              not_after: nullable(Timestamp('The expiry date of the CA certificate; null while it is unknown.')),
-              days_left: nullable(daysUntil),
-            }),
-          ),
-          dependencies: Type.Array(
-            Type.Object({
-              name: oneOf([...DRIVERS.flatMap(({ dependency }) => dependency ?? []), 'gssapi']),
-              ca: nullable(Type.String({ description: 'The label of the CA that uses it.' })),
-              up: Type.Boolean(),
-            }),
-          ),
-          nodes: Type.Array(
-            Type.Object({
-              name: Type.String({ description: '`store.node_name`, as in audit records.' }),
-              host: Type.String({ description: 'The host name of the machine.' }),
-              alive: Type.Boolean({
-                description:
-                  'false: it has not renewed its lease for 20 seconds, so the other nodes close what it left open.',
-              }),
-              lease_age: nullable(
-                Type.Number({
-                  description: 'Seconds since it renewed its lease; null for a SQLite store, which has no other nodes.',
-                }),
-              ),
-              on_duty: Type.Boolean({
-                description: 'true: this node does the work that one node does for all, such as signing CRLs.',
-              }),
-            }),
-            {
-              description:
-                'The nodes that share the store, by name. A dead node disappears when another node notices it.',
-            },
-          ),
-          reload: nullable(
-            Type.Object(
-              { at: Timestamp(), ok: Type.Boolean() },
-              { description: 'The last reload; null: none since the start.' },
-            ),
-          ),
-          certificates: Type.Array(
-            Type.Object({
-              use: Type.String({ description: '`tls`, `ca`, `client_anchor` …, as in the metrics.' }),
-              ca: nullable(Type.String({ description: 'The label of the CA that needs it.' })),
-              subject: Type.String(),
-              serial: Type.String(),
-              not_after: Timestamp(),
-              days_left: daysUntil,
-            }),
-            { description: 'The certificates that the service needs, the earliest expiry first.' },
-          ),
-        },
-        { description: 'The health of the service and its dependencies. For `operator`.' },
+      certificates: Type.Array(
+        Type.Object({
+          use: Text('`tls`, `ca`, `client_anchor` …, as in the metrics.'),
+          ca: nullable(Text('The label of the CA that needs it.')),
+          subject: Type.String(),
+          serial: Type.String(),
+          not_after: Timestamp(),
+          days_left: daysUntil,
+        }),
+        { description: 'The certificates that the service needs, the earliest expiry first.' },
       ),
-    ),
-  },
-  { title: 'Overview', description: 'The state of the service.' },
-);
+    }),
+  ),
+});
 
 type Overview = Static<typeof Overview>;
 type Endings = NonNullable<Overview['certificates']>;

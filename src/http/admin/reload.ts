@@ -4,33 +4,30 @@ import { conflict } from '../../errors.ts';
 import { accessEvent, actor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { route } from './route.ts';
-import { flag, formatTimestamp, nullable, Timestamp } from './schemas.ts';
+import { Bool, described, flag, nullable, Text, Texts, Timestamp, titled } from './schemas.ts';
+import { formatTimestamp } from './values.ts';
 
-const KEYS = (description: string) =>
-  Type.Array(Type.String(), { description: `${description}, such as \`ca[devices].profile.validity_days\`.` });
+const KEYS = (description: string) => Texts(`${description}, such as \`ca[devices].profile.validity_days\`.`);
 
-const Report = Type.Object(
-  {
-    dry_run: Type.Boolean({ description: 'Nothing has changed.' }),
-    changed: KEYS('Changed keys that take effect immediately'),
-    needs_restart: KEYS('Changed keys that take effect at the next start'),
-    certificates: Type.Array(
-      Type.Object({
-        use: Type.String({ description: '`tls`, `ca`, `client_anchor` …, as in the metrics.' }),
-        ca: nullable(Type.String({ description: 'The label of the CA that needs it.' })),
-        subject: Type.String(),
-        serial: Type.String(),
-        not_after: Timestamp(),
-        new: Type.Boolean({ description: 'true: it was not in force before.' }),
-      }),
-      { description: 'The certificates in force afterwards.' },
-    ),
-    warnings: Type.Array(Type.Object({ key: Type.String(), message: Type.String() }), {
-      description: 'Allowed but unsafe settings.',
+const Report = titled('ReloadReport', 'The changes of a reload, or of a dry run.', {
+  dry_run: Bool('Nothing has changed.'),
+  changed: KEYS('Changed keys that take effect immediately'),
+  needs_restart: KEYS('Changed keys that take effect at the next start'),
+  certificates: Type.Array(
+    Type.Object({
+      use: Text('`tls`, `ca`, `client_anchor` …, as in the metrics.'),
+      ca: nullable(Text('The label of the CA that needs it.')),
+      subject: Type.String(),
+      serial: Type.String(),
+      not_after: Timestamp(),
+      new: Bool('true: it was not in force before.'),
     }),
-  },
-  { title: 'ReloadReport', description: 'The changes of a reload, or of a dry run.' },
-);
+    { description: 'The certificates in force afterwards.' },
+  ),
+  warnings: Type.Array(Type.Object({ key: Type.String(), message: Type.String() }), {
+    description: 'Allowed but unsafe settings.',
+  }),
+});
 
 /** `POST /admin/reload`: does what SIGHUP does, with a response. */
 export function registerReload(app: AdminApp, deps: AdminDependencies): void {
@@ -70,31 +67,25 @@ function inWords({ changed, needsRestart, certificates, warnings }: ReloadReport
   };
 }
 
-const Configuration = Type.Object(
-  {
-    keys: Type.Array(
-      Type.Object(
-        {
-          key: Type.String({ description: 'Such as `ca[devices].profile.validity_days`.' }),
-          value: Type.Any({ description: 'A string, number, boolean or list; `[secret]` for a secret.' }),
-          live: Type.Boolean({ description: 'true: a reload applies a change; false: the next start does.' }),
-        },
-        { title: 'ConfigurationKey' },
-      ),
-      { description: 'Every key with its value or default, in the order of the reference.' },
+const Configuration = titled('Configuration', 'The configuration in force.', {
+  keys: Type.Array(
+    Type.Object(
+      {
+        key: Text('Such as `ca[devices].profile.validity_days`.'),
+        value: Type.Any({ description: 'A string, number, boolean or list; `[secret]` for a secret.' }),
+        live: Bool('true: a reload applies a change; false: the next start does.'),
+      },
+      { title: 'ConfigurationKey' },
     ),
-    reload: nullable(
-      Type.Object(
-        {
-          at: Timestamp(),
-          ok: Type.Boolean({ description: 'false: the configuration in force differs from the file.' }),
-        },
-        { description: 'The last one; null: none since the start.' },
-      ),
-    ),
-  },
-  { title: 'Configuration', description: 'The configuration in force.' },
-);
+    { description: 'Every key with its value or default, in the order of the reference.' },
+  ),
+  reload: nullable(
+    described('The last one; null: none since the start.', {
+      at: Timestamp(),
+      ok: Bool('false: the configuration in force differs from the file.'),
+    }),
+  ),
+});
 
 export function registerConfiguration(app: AdminApp, deps: AdminDependencies): void {
   route(app, {

@@ -12,7 +12,8 @@ import { CertificateRecord, certificateRecord } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { listQuery, pageOf, pageRequest, route } from './route.ts';
 import { readSelection } from './revocation.ts';
-import { flag, formatTimestamp, listOf, nullable, parseTimestamp, strictObject, Timestamp } from './schemas.ts';
+import { flag, Integer, listOf, nullable, requestBody, Timestamp, titled } from './schemas.ts';
+import { formatTimestamp, parseTimestamp } from './values.ts';
 
 const properties = {
   id: Type.String(),
@@ -23,36 +24,24 @@ const properties = {
   reason: nullable(Type.String()),
   explanation_url: nullable(Type.String()),
 };
-const Renewal = Type.Object(properties, { title: 'Renewal', description: 'A replacement campaign.' });
+const Renewal = titled('Renewal', 'A replacement campaign.', properties);
 
-const Progress = Type.Object(
-  {
-    ...properties,
-    total: Type.Integer({
-      description: 'Matching certificates that are neither revoked nor expired without a replacement.',
-    }),
-    replaced: Type.Integer({
-      description: 'Certificates whose holder has a newer one with the same names, or for the same device.',
-    }),
-    waiting: Type.Integer({ description: 'Certificates that are not replaced and not due.' }),
-    failed: Type.Integer({
-      description: 'Certificates that are not replaced, and whose last attempt was rejected or failed.',
-    }),
-    overdue: Type.Integer({ description: 'Certificates that are not replaced after `by`.' }),
-    overdue_certificates: Type.Array(CertificateRecord, { description: `The first ${REPORTED} that are overdue.` }),
-  },
-  { title: 'RenewalProgress', description: 'A replacement campaign and its progress.' },
-);
+const Progress = titled('RenewalProgress', 'A replacement campaign and its progress.', {
+  ...properties,
+  total: Integer('Matching certificates that are neither revoked nor expired without a replacement.'),
+  replaced: Integer('Certificates whose holder has a newer one with the same names, or for the same device.'),
+  waiting: Integer('Certificates that are not replaced and not due.'),
+  failed: Integer('Certificates that are not replaced, and whose last attempt was rejected or failed.'),
+  overdue: Integer('Certificates that are not replaced after `by`.'),
+  overdue_certificates: Type.Array(CertificateRecord, { description: `The first ${REPORTED} that are overdue.` }),
+});
 
-const Start = strictObject(
-  {
-    filter: CertificateFilter,
-    by: Timestamp('In the future.'),
-    reason: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })),
-    explanation_url: Type.Optional(Type.String({ pattern: '^https?://', maxLength: 2000 })),
-  },
-  { title: 'RenewalStart', description: 'The certificates to replace, and the deadline.' },
-);
+const Start = requestBody('RenewalStart', 'The certificates to replace, and the deadline.', {
+  filter: CertificateFilter,
+  by: Timestamp('In the future.'),
+  reason: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })),
+  explanation_url: Type.Optional(Type.String({ pattern: '^https?://', maxLength: 2000 })),
+});
 
 /** `/admin/renewals…` */
 export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {

@@ -7,77 +7,53 @@ import type { RequestRow } from '../../store/request-store.ts';
 import { callOf, limited } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { listRoute, route } from './route.ts';
-import {
-  formatOptionalTimestamp,
-  formatTimestamp,
-  nullable,
-  oneOf,
-  part,
-  strictObject,
-  Timestamp,
-  whole,
-} from './schemas.ts';
+import { nullable, oneOf, part, requestBody, strictObject, Text, Texts, Timestamp, titled, whole } from './schemas.ts';
+import { formatOptionalTimestamp, formatTimestamp } from './values.ts';
 
 const Status = oneOf(REQUEST_STATUSES);
 
 const recordProperties = {
-  id: Type.String({ description: 'Also the request_id of its certificate and audit records.' }),
-  ca: Type.String({ description: "The CA's label." }),
-  operation: Type.String({ description: '`simpleenroll`, `simplereenroll`, …' }),
-  subject: Type.String({ description: 'RFC 4514.' }),
-  sans: Type.Array(Type.String(), { description: '`DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`' }),
-  key_type: Type.String({ description: 'The type of the key to certify: `ec:P-256`, `rsa:2048`, `ed25519`, …' }),
-  requester: Type.String({ description: 'The requester.' }),
-  method: Type.String({ description: 'How the requester authenticated.' }),
+  id: Text('Also the request_id of its certificate and audit records.'),
+  ca: Text("The CA's label."),
+  operation: Text('`simpleenroll`, `simplereenroll`, …'),
+  subject: Text('RFC 4514.'),
+  sans: Texts('`DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`'),
+  key_type: Text('The type of the key to certify: `ec:P-256`, `rsa:2048`, `ed25519`, …'),
+  requester: Text('The requester.'),
+  method: Text('How the requester authenticated.'),
   status: Status,
   created_at: Timestamp(),
   decided_at: nullable(Timestamp()),
-  decided_by: Type.Array(Type.String(), {
-    description: 'The administrators who have approved it so far, then the one who rejected it, if any.',
-  }),
-  reason: nullable(Type.String({ description: 'Why it was rejected or failed.' })),
-  serial: nullable(Type.String({ description: 'The serial number of its certificate, once issued.' })),
-  device: nullable(Type.String({ description: 'The ID of the registered device.' })),
+  decided_by: Texts('The administrators who have approved it so far, then the one who rejected it, if any.'),
+  reason: nullable(Text('Why it was rejected or failed.')),
+  serial: nullable(Text('The serial number of its certificate, once issued.')),
+  device: nullable(Text('The ID of the registered device.')),
   requester_issuer: nullable(
-    Type.String({
-      description: 'RFC 4514: the CA that issued the certificate with which the requester authenticated, if any.',
-    }),
+    Text('RFC 4514: the CA that issued the certificate with which the requester authenticated, if any.'),
   ),
-  requester_sans: Type.Array(Type.String(), { description: 'The subjectAltNames of that certificate.' }),
+  requester_sans: Texts('The subjectAltNames of that certificate.'),
 };
 
-export const RequestRecord = Type.Object(recordProperties, { title: 'Request', description: 'A queued request.' });
+export const RequestRecord = titled('Request', 'A queued request.', recordProperties);
 
-const RequestPage = Type.Object(
-  {
-    ...recordProperties,
-    spki_sha256: nullable(
-      Type.String({
-        description:
-          'SHA-256 of the SubjectPublicKeyInfo, hex, to compare with the device. null if the server generates the key.',
-      }),
-    ),
-    ca_reference: nullable(
-      Type.String({ description: 'The identifier of the request at the remote CA whose agents decide it.' }),
-    ),
-    csr: Type.String({
-      description:
-        'The queued request, PEM: a PKCS#10 (`CERTIFICATE REQUEST`), or a CRMF CertReqMsg of a CMC message (`CRMF REQUEST`).',
-    }),
-  },
-  { title: 'RequestDetails', description: 'A queued request, with its CSR.' },
-);
+const RequestPage = titled('RequestDetails', 'A queued request, with its CSR.', {
+  ...recordProperties,
+  spki_sha256: nullable(
+    Text('SHA-256 of the SubjectPublicKeyInfo, hex, to compare with the device. null if the server generates the key.'),
+  ),
+  ca_reference: nullable(Text('The identifier of the request at the remote CA whose agents decide it.')),
+  csr: Text(
+    'The queued request, PEM: a PKCS#10 (`CERTIFICATE REQUEST`), or a CRMF CertReqMsg of a CMC message (`CRMF REQUEST`).',
+  ),
+});
 
-const Rejection = strictObject(
-  {
-    reason: Type.String({
-      minLength: 1,
-      maxLength: 500,
-      description: 'The client gets this text. No control characters.',
-    }),
-  },
-  { title: 'Rejection', description: 'Why.' },
-);
+const Rejection = requestBody('Rejection', 'Why.', {
+  reason: Type.String({
+    minLength: 1,
+    maxLength: 500,
+    description: 'The client gets this text. No control characters.',
+  }),
+});
 
 /** `/admin/requests`: queued requests and decisions about them. */
 export function registerRequests(app: AdminApp, deps: AdminDependencies): void {

@@ -9,7 +9,8 @@ import { caQuery, CertificateFilter, readCertificateFilter } from './certificate
 import { certificateNotFound, CertificateRecord, certificateRecord, findCertificate } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { route } from './route.ts';
-import { oneOf, parseTimestamp, strictObject, Timestamp } from './schemas.ts';
+import { Bool, Integer, oneOf, requestBody, strictObject, Timestamp, titled } from './schemas.ts';
+import { parseTimestamp } from './values.ts';
 
 /** Reason and date. */
 const revocationOrder = {
@@ -112,29 +113,23 @@ const PAGE = 500;
 /** Concurrent revocations: they share commits and do not overload a remote CA. */
 const AT_ONCE = 20;
 
-const BulkOrder = strictObject(
-  {
-    filter: CertificateFilter,
-    ...revocationOrder,
-    dry_run: Type.Optional(Type.Boolean({ description: 'true: count, and revoke nothing.' })),
-    count: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        description: 'The number of certificates from a dry run. Required unless `dry_run` is true.',
-      }),
-    ),
-  },
-  { title: 'BulkRevocation', description: 'The filters, the reason and the expected number.' },
-);
+const BulkOrder = requestBody('BulkRevocation', 'The filters, the reason and the expected number.', {
+  filter: CertificateFilter,
+  ...revocationOrder,
+  dry_run: Type.Optional(Bool('true: count, and revoke nothing.')),
+  count: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      description: 'The number of certificates from a dry run. Required unless `dry_run` is true.',
+    }),
+  ),
+});
 
-const Result = Type.Object(
-  {
-    count: Type.Integer({ description: 'The number of certificates that match the filters.' }),
-    revoked: Type.Integer({ description: `The number of revoked certificates; at most ${MAX_REVOKED} per call.` }),
-    remaining: Type.Integer({ description: 'The number of certificates left: the `count` of the next call.' }),
-  },
-  { title: 'BulkRevocationResult', description: 'The result.' },
-);
+const Result = titled('BulkRevocationResult', 'The result.', {
+  count: Integer('The number of certificates that match the filters.'),
+  revoked: Integer(`The number of revoked certificates; at most ${MAX_REVOKED} per call.`),
+  remaining: Integer('The number of certificates left: the `count` of the next call.'),
+});
 
 export function registerBulkRevocation(app: AdminApp, deps: AdminDependencies): void {
   route(app, {

@@ -1,14 +1,27 @@
 /** Building blocks of the route schemas, which both validate requests and generate GET /admin/openapi.json. */
 import { type TProperties, type TSchema, Type } from '@fastify/type-provider-typebox';
-import { badRequest } from '../../errors.ts';
-import { InputError } from '../../pki/input-error.ts';
-import { readTimestamp } from '../../timestamp.ts';
 
 /** An object that rejects unknown fields. A title becomes its name in the OpenAPI description. */
 export const strictObject = <T extends TProperties>(
   properties: T,
   options: { title?: string; description?: string } = {},
 ) => Type.Object(properties, { additionalProperties: false, ...options });
+
+/** An object whose title becomes its name in the OpenAPI description. */
+export const titled = <T extends TProperties>(title: string, description: string, properties: T) =>
+  Type.Object(properties, { title, description });
+
+export const described = <T extends TProperties>(description: string, properties: T) =>
+  Type.Object(properties, { description });
+
+/** {@link titled}, without unknown fields. */
+export const requestBody = <T extends TProperties>(title: string, description: string, properties: T) =>
+  strictObject(properties, { title, description });
+
+export const Text = (description: string) => Type.String({ description });
+export const Texts = (description: string) => Type.Array(Type.String(), { description });
+export const Integer = (description: string) => Type.Integer({ description });
+export const Bool = (description: string) => Type.Boolean({ description });
 
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
@@ -28,15 +41,12 @@ export const whole = (description: string) => Type.Optional(Type.String({ maxLen
 export const part = (description: string) =>
   Type.Optional(Type.String({ maxLength: 1024, description: `A part of ${description}; case-insensitive.` }));
 
-export const ErrorBody = Type.Object(
-  {
-    statusCode: Type.Integer(),
-    error: Type.String({ description: 'The reason phrase of the status.' }),
-    code: Type.String({ description: 'A stable code for programs.' }),
-    message: Type.String({ description: 'One sentence for people.' }),
-  },
-  { title: 'Error', description: 'The body of every error response.' },
-);
+export const ErrorBody = titled('Error', 'The body of every error response.', {
+  statusCode: Type.Integer(),
+  error: Text('The reason phrase of the status.'),
+  code: Text('A stable code for programs.'),
+  message: Text('One sentence for people.'),
+});
 
 const ERROR_MEANINGS = {
   400: 'A parameter or the body is malformed. The message names the field.',
@@ -77,39 +87,6 @@ export const pageQuery = {
 };
 
 export const listOf = <T extends TSchema>(item: T, description: string) =>
-  Type.Object(
-    { items: Type.Array(item), next_cursor: nullable(Type.String({ description: 'null at the end of the list.' })) },
-    { description },
-  );
+  described(description, { items: Type.Array(item), next_cursor: nullable(Text('null at the end of the list.')) });
 
 export const DEFAULT_LIMIT = 100;
-
-export const TIMESTAMP_RULE = 'must be an ISO 8601 timestamp with Z or an offset, like 2030-01-31T12:00:00Z';
-
-export const formatTimestamp = (ms: number): string => new Date(ms).toISOString();
-
-export const formatOptionalTimestamp = (ms: number | null): string | null => (ms === null ? null : formatTimestamp(ms));
-
-/**
- * Parses an ISO 8601 timestamp with `Z` or a numeric offset.
- * @param field the name for the error message
- * @throws {EstuaryError} 400 `FIELD_INVALID` for malformed text, without an offset, or for a day that does not exist
- */
-export function parseTimestamp(field: string, text: string): number {
-  const ms = readTimestamp(text);
-  if (ms === undefined) throw badRequest('FIELD_INVALID', `${field} ${TIMESTAMP_RULE}`);
-  return ms;
-}
-
-export const parseOptionalTimestamp = (field: string, text: string | undefined): number | undefined =>
-  text === undefined ? undefined : parseTimestamp(field, text);
-
-/** @throws EstuaryError 400 that names the field and its form */
-export function readable<T>(field: string, form: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error;
-    throw badRequest('FIELD_INVALID', `${field} must be ${form}: ${error.message}`);
-  }
-}

@@ -1,22 +1,18 @@
 /** `GET /admin/service`: where devices reach the service, and under which labels. */
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { Type } from '@fastify/type-provider-typebox';
 import { WELL_KNOWN } from '../../ready-lines.ts';
 import type { AdminApp, AdminDependencies, EstEnd } from './dependencies.ts';
 import { labelsOf } from './access.ts';
 import { route } from './route.ts';
+import { titled, Text, Texts } from './schemas.ts';
 
-const Service = Type.Object(
-  {
-    est_url: Type.String({
-      description:
-        'The URL of the EST listener. Its host is that of the call if the server certificate is for it, otherwise the first DNS name of the certificate.',
-    }),
-    labels: Type.Array(Type.String(), { description: 'The labels that the caller may name.' }),
-  },
-  { title: 'Service', description: 'What devices need to know.' },
-);
+const Service = titled('Service', 'What devices need to know.', {
+  est_url: Text(
+    'The URL of the EST listener. Its host is that of the call if the server certificate is for it, otherwise the first DNS name of the certificate.',
+  ),
+  labels: Texts('The labels that the caller may name.'),
+});
 
 export function registerService(app: AdminApp, deps: AdminDependencies): void {
   route(app, {

@@ -7,41 +7,33 @@ import { presentedCredentials } from '../credentials.ts';
 import { accessEvent, actor, callerOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { route } from './route.ts';
-import { formatOptionalTimestamp, formatTimestamp, nullable, oneOf, Timestamp } from './schemas.ts';
+import { described, Integer, nullable, oneOf, Text, Texts, Timestamp, titled } from './schemas.ts';
+import { formatOptionalTimestamp, formatTimestamp } from './values.ts';
 import { CLEAR_SESSION, sessionId, setSession } from './caller.ts';
 
-const Session = Type.Object(
-  {
-    subject: Type.String({
-      description:
-        "The administrator's name: as configured, otherwise the description of the token or the subject of the certificate. The audit log shows it.",
+const Session = titled('Session', 'The caller.', {
+  subject: Text(
+    "The administrator's name: as configured, otherwise the description of the token or the subject of the certificate. The audit log shows it.",
+  ),
+  name: Type.Optional(Text('The display name at the OpenID provider.')),
+  method: oneOf(['bearer', 'mtls', 'oidc'], { description: 'The method of authentication, now or at sign-in.' }),
+  roles: Type.Array(oneOf(ADMIN_ROLES), { description: 'The roles of the caller.' }),
+  grants: Type.Array(
+    Type.Object({
+      roles: Type.Array(oneOf(ADMIN_ROLES)),
+      labels: nullable(Texts('The labels to which the roles are limited; null: no limit.')),
     }),
-    name: Type.Optional(Type.String({ description: 'The display name at the OpenID provider.' })),
-    method: oneOf(['bearer', 'mtls', 'oidc'], { description: 'The method of authentication, now or at sign-in.' }),
-    roles: Type.Array(oneOf(ADMIN_ROLES), { description: 'The roles of the caller.' }),
-    grants: Type.Array(
-      Type.Object({
-        roles: Type.Array(oneOf(ADMIN_ROLES)),
-        labels: nullable(
-          Type.Array(Type.String(), { description: 'The labels to which the roles are limited; null: no limit.' }),
-        ),
-      }),
-      { description: 'What the caller may do at which labels.' },
-    ),
-    not_after: nullable(Timestamp('The expiry date of the token or the certificate; null: never.')),
-    session: Type.Optional(
-      Type.Object(
-        {
-          created_at: Timestamp('The time of the sign-in.'),
-          ends_at: Timestamp('The time at which the session ends.'),
-          idle_timeout: Type.Integer({ description: 'Seconds without a call after which the session ends.' }),
-        },
-        { description: 'The session of a caller who has signed in.' },
-      ),
-    ),
-  },
-  { title: 'Session', description: 'The caller.' },
-);
+    { description: 'What the caller may do at which labels.' },
+  ),
+  not_after: nullable(Timestamp('The expiry date of the token or the certificate; null: never.')),
+  session: Type.Optional(
+    described('The session of a caller who has signed in.', {
+      created_at: Timestamp('The time of the sign-in.'),
+      ends_at: Timestamp('The time at which the session ends.'),
+      idle_timeout: Integer('Seconds without a call after which the session ends.'),
+    }),
+  ),
+});
 
 /** The `operation` of the audit record of a sign-out; event streams then check their session. */
 export const SIGN_OUT = 'DELETE /admin/session';

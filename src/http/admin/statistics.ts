@@ -4,7 +4,8 @@ import { STATISTICS, STATISTICS_HOUR, type Count, type Statistic } from '../../s
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { limited } from './access.ts';
 import { route } from './route.ts';
-import { formatTimestamp, oneOf, parseOptionalTimestamp, Timestamp, whole } from './schemas.ts';
+import { Integer, oneOf, Timestamp, titled, whole } from './schemas.ts';
+import { formatTimestamp, parseOptionalTimestamp } from './values.ts';
 
 const INTERVALS = { hour: STATISTICS_HOUR, day: 24 * STATISTICS_HOUR } as const;
 /** Default number of intervals: a day of hours, a month of days. */
@@ -22,22 +23,17 @@ const MEANINGS: Readonly<Record<Statistic, string>> = {
   unauthenticated: 'Rejected credentials of clients and administrators.',
 };
 
-const counters = Object.fromEntries(
-  STATISTICS.map((what) => [what, Type.Integer({ description: MEANINGS[what] })] as const),
-);
+const counters = Object.fromEntries(STATISTICS.map((what) => [what, Integer(MEANINGS[what])] as const));
 
-const Statistics = Type.Object(
-  {
-    interval: oneOf(['hour', 'day']),
-    since: Timestamp('The start of the first interval.'),
-    until: Timestamp('The end of the last interval.'),
-    items: Type.Array(
-      Type.Object({ time: Timestamp('The start of the interval, UTC.'), ...counters }, { title: 'StatisticsItem' }),
-      { description: 'One item per interval, also for intervals without events; the oldest first.' },
-    ),
-  },
-  { title: 'Statistics', description: 'The events per interval.' },
-);
+const Statistics = titled('Statistics', 'The events per interval.', {
+  interval: oneOf(['hour', 'day']),
+  since: Timestamp('The start of the first interval.'),
+  until: Timestamp('The end of the last interval.'),
+  items: Type.Array(
+    Type.Object({ time: Timestamp('The start of the interval, UTC.'), ...counters }, { title: 'StatisticsItem' }),
+    { description: 'One item per interval, also for intervals without events; the oldest first.' },
+  ),
+});
 
 export function registerStatistics(app: AdminApp, deps: AdminDependencies): void {
   route(app, {

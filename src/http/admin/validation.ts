@@ -4,7 +4,7 @@ import { IsInteger, IsObject, type Static, type TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { TLocalizedValidationError } from 'typebox/error';
 import { badRequest, type EstuaryError } from '../../errors.ts';
-import { TIMESTAMP_RULE } from './schemas.ts';
+import { TIMESTAMP_RULE } from './values.ts';
 
 /**
  * Bodies are not coerced: "1" is not 1. In query strings, integers are parsed where the schema has them, and an empty

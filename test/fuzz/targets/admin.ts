@@ -1,16 +1,9 @@
 /** Admin API input outside the schemas: cursors, timestamps, and JSON bodies. */
 import { Type } from '@fastify/type-provider-typebox';
 import { pageOf } from '../../../src/http/admin/route.ts';
-import {
-  formatTimestamp,
-  nullable,
-  oneOf,
-  pageQuery,
-  parseTimestamp,
-  strictObject,
-  Timestamp,
-} from '../../../src/http/admin/schemas.ts';
+import { nullable, oneOf, pageQuery, strictObject, Timestamp } from '../../../src/http/admin/schemas.ts';
 import { validatorCompiler } from '../../../src/http/admin/validation.ts';
+import { formatTimestamp, parseTimestamp } from '../../../src/http/admin/values.ts';
 import { readCursor, readPosition } from '../../../src/store/page.ts';
 import { isClientError, unlessRefused, type Target } from '../target.ts';
 
