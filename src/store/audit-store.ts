@@ -64,8 +64,9 @@ export function toRecord(row: { line: string }): AuditRecord {
   return record;
 }
 
-const COLUMNS = ['subject', 'ca', 'label', 'serial', 'request_id', 'device_key'] as const;
-export type SearchColumns = Readonly<Record<(typeof COLUMNS)[number], string | null>>;
+/** Fields of a record that its row repeats, so that searches find it. */
+export const SEARCH_COLUMNS = ['subject', 'ca', 'label', 'serial', 'request_id', 'device_key'] as const;
+export type SearchColumns = Readonly<Record<(typeof SEARCH_COLUMNS)[number], string | null>>;
 
 /** The columns that PostgreSQL searches. They repeat fields of the line, and `audit verify` compares them with it. */
 export function searchColumns(line: string): SearchColumns {
@@ -87,5 +88,5 @@ export const storable = (text: string | null | undefined): string | null =>
 /** The first column whose value differs from the line's. */
 export function changedColumn(row: SearchColumns & { readonly line: string }): string | undefined {
   const columns = searchColumns(row.line);
-  return COLUMNS.find((name) => row[name] !== columns[name]);
+  return SEARCH_COLUMNS.find((name) => row[name] !== columns[name]);
 }

@@ -4,7 +4,16 @@ import type { Name } from '../pki/x509/name.ts';
 import { done, type Events, undone } from './calls/calls.ts';
 import { storeFailed } from './calls/errors.ts';
 import type { Page, PageRequest } from './page.ts';
-import type { Calls, Database, Operation, Write } from './port.ts';
+import {
+  atLabels,
+  type Calls,
+  type Condition,
+  type Database,
+  given,
+  LABEL,
+  type Operation,
+  type Write,
+} from './port.ts';
 
 /** The label of a record: where it was requested if that differs from the CA's own; undefined without one. */
 export const labelOf = ({ ca, label }: { readonly ca?: string | null; readonly label?: string | null }) =>
@@ -117,6 +126,48 @@ export const CERTIFICATE_COLUMNS =
   'ca, label, serial, subject, sans, not_before, not_after, der, fingerprint_sha256, requester, method, request_id, device, device_key, required_device, key_identifier, archived_key_id, revocation_challenge, revoked_at, reason, invalidity_date';
 
 export const LISTED_COLUMNS = CERTIFICATE_COLUMNS.replace(' der,', '');
+
+const STATUSES: Readonly<Record<CertificateStatus, Condition>> = {
+  revoked: { sql: 'revoked_at IS NOT NULL', index: 'certificate_revoked' },
+  valid: { sql: 'revoked_at IS NULL AND not_after >= @now' },
+  expired: { sql: 'revoked_at IS NULL AND not_after < @now' },
+};
+
+/** How a driver finds parts of names: conditions on `@subject` and `@san`, and what they compare. */
+export interface NameSearch {
+  readonly subject: string;
+  readonly san: string;
+  readonly part: (text: string) => string;
+}
+
+/** The conditions of a list's filters, usually most selective first, and their parameters. */
+export function certificateConditions(filter: CertificateFilter, now: number, names: NameSearch) {
+  const { serial, device_key, device, requester, ca, label, status, subject, san } = filter;
+  const permitted = atLabels(LABEL, filter.labels);
+  const conditions: readonly Condition[] = [
+    ...permitted.conditions,
+    ...given([
+      { value: serial, sql: 'serial = @serial' },
+      { value: device_key, sql: 'device_key = @device_key', index: 'certificate_by_device' },
+      { value: device, sql: 'device = @device', index: 'certificate_by_device_id' },
+      { value: requester, sql: 'requester = @requester', index: 'certificate_by_requester' },
+    ]),
+    ...(status === undefined ? [] : [STATUSES[status]]),
+    ...given([
+      { value: label, sql: 'label = @label', index: 'certificate_by_label' },
+      { value: ca, sql: 'ca = @ca', index: 'certificate_by_ca' },
+      { value: filter.expires_before, sql: 'not_after < @expires_before' },
+      { value: filter.issued_after, sql: 'coalesce(issued_at, not_before) > @issued_after' },
+      { value: subject, sql: names.subject },
+      { value: san, sql: names.san },
+    ]),
+  ];
+  const parts = {
+    ...(subject === undefined ? {} : { subject: names.part(subject) }),
+    ...(san === undefined ? {} : { san: names.part(san) }),
+  };
+  return { conditions, parameters: { ...filter, ...permitted.parameters, ...parts, now } };
+}
 
 /** Maximum certificates of one key that are returned. */
 const SAME_KEY = 8;

@@ -4,8 +4,6 @@ import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSy
 import { dirname, join } from 'node:path';
 import { describe, type EstuaryError, failed, unavailable } from '../errors.ts';
 
-/** What a thread needs to open the database. */
-
 export interface LookupKeyOptions {
   /** `otp.lookup_key`; undefined: the file next to the store, which is created if missing. */
   readonly configured: Uint8Array | undefined;
@@ -13,17 +11,14 @@ export interface LookupKeyOptions {
   readonly required: boolean;
 }
 
+export const MIN_LOOKUP_KEY = 32;
+
 /**
  * A keyed hash finds a token's row. The store contains no part of a token, so without the separate key a stolen
  * database cannot be searched for guesses.
+ * @param purpose so that a value of one purpose cannot replace one of another
  */
-
-export const MIN_LOOKUP_KEY = 32;
-
-/** Each value under the key has its own purpose, so that none can replace another. */
-type Purpose = 'token' | 'key check';
-
-function keyedHash(key: Buffer, purpose: Purpose, value: string): string {
+function keyedHash(key: Buffer, purpose: 'token' | 'key check', value: string): string {
   return createHmac('sha256', key).update(`estuary otp ${purpose}\0${value}`).digest('hex');
 }
 
@@ -35,6 +30,15 @@ export function tokenLookup(key: Buffer, token: string): string {
 /** A value in the store that identifies a key. */
 export function keyCheck(key: Buffer): string {
   return keyedHash(key, 'key check', '');
+}
+
+/** Why the lookups of a store are unusable: no key, or a different one. */
+export type KeyTrouble = 'missing' | 'other';
+
+/** @param detail what is wrong, and what to do */
+export function lookupKeyTrouble(trouble: KeyTrouble, detail: string): EstuaryError {
+  const code = trouble === 'missing' ? 'LOOKUP_KEY_MISSING' : 'LOOKUP_KEY_OTHER';
+  return failed(code, 'the lookup key of one-time passwords is not the one of this store', { detail });
 }
 
 /** The file of a store at `storePath`. */

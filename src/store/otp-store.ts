@@ -13,6 +13,7 @@ import {
   searched,
   type Write,
 } from './port.ts';
+import { inStatus } from './request-state.ts';
 
 export interface OtpRow {
   readonly id: string;
@@ -141,6 +142,15 @@ export function otpWrites(db: Database) {
       return undone((yield* exists.get(id)) !== undefined);
     },
   };
+}
+
+/** Whether a token is live: usable, or needed to poll a queued request. Single-use JWTs have no lookup. */
+export function* hasLiveTokens(db: Database, now: number): Operation<boolean> {
+  const live = db.prepare<{ now: number }, { id: string }>(
+    `SELECT id FROM otp WHERE NOT ${OF_JWT} AND revoked_at IS NULL AND expires_at > @now AND (uses < max_uses
+     OR EXISTS (SELECT 1 FROM request WHERE otp_id = otp.id AND ${inStatus(['pending', 'approved'])})) LIMIT 1`,
+  );
+  return (yield* live.get({ now })) !== undefined;
 }
 
 /** A use to take. */

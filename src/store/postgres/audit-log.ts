@@ -70,16 +70,7 @@ export class AuditLog {
   /** Adds to the hourly counters. */
   #counted(records: readonly ChainedRecord[]): Promise<unknown>[] {
     const rows = countRecords(records);
-    if (rows.length === 0) return [];
-    return [
-      this.#count.run({
-        node: this.#node,
-        hour: rows.map((row) => row.hour),
-        ca: rows.map((row) => row.ca),
-        what: rows.map((row) => row.what),
-        count: rows.map((row) => row.count),
-      }),
-    ];
+    return rows.length === 0 ? [] : [this.#count.run({ node: this.#node, ...columnsOf(rows) })];
   }
 
   /** Creates the chain of a new node before the first transaction. */
@@ -114,15 +105,11 @@ export class AuditLog {
   async add(events: readonly PlacedEvent[]): Promise<void> {
     const claims = events.flatMap(({ event, device }, at) => {
       const claim = typeof device === 'string' ? undefined : deviceClaim(event);
-      return claim === undefined ? [] : [{ at, ...claim }];
+      return claim === undefined ? [] : [{ at, ...claim, name: storable(claim.name) }];
     });
     const claimed = new Map<number, string>();
     if (claims.length > 0) {
-      const found = await this.#claimed.all({
-        name: claims.map(({ name }) => storable(name)),
-        serial: claims.map(({ serial }) => serial),
-        ca: claims.map(({ ca }) => ca),
-      });
+      const found = await this.#claimed.all(columnsOf(claims));
       for (const { n, key } of found) claimed.set(claims[n - 1]?.at ?? -1, key);
     }
     for (const [at, { event, time, device }] of events.entries()) {
@@ -134,31 +121,20 @@ export class AuditLog {
 
   /** Sends the records and the head to the store; an error makes the following COMMIT fail. */
   send(): Promise<unknown> {
-    const sent: Promise<unknown>[] = [];
-    const node = this.#node;
-    sent.push(...this.#stored(this.chain.take()));
-    if (this.chain.hasMoved) sent.push(this.#write.run({ ...this.chain.head, node, told: this.#told }));
+    const sent = this.#stored(this.chain.take());
+    if (this.chain.hasMoved) sent.push(this.#write.run({ ...this.chain.head, node: this.#node, told: this.#told }));
     return Promise.all(sent);
   }
 
   #stored(records: readonly ChainedRecord[]): Promise<unknown>[] {
     if (records.length === 0) return [];
     const rows = records.map(({ seq, time, type, line }) => ({ seq, time, type, line, ...searchColumns(line) }));
-    return [
-      ...this.#counted(records),
-      this.#insert.run({
-        node: this.#node,
-        seq: rows.map((row) => row.seq),
-        time: rows.map((row) => row.time),
-        type: rows.map((row) => row.type),
-        line: rows.map((row) => row.line),
-        subject: rows.map((row) => row.subject),
-        ca: rows.map((row) => row.ca),
-        label: rows.map((row) => row.label),
-        serial: rows.map((row) => row.serial),
-        request_id: rows.map((row) => row.request_id),
-        device_key: rows.map((row) => row.device_key),
-      }),
-    ];
+    return [...this.#counted(records), this.#insert.run({ node: this.#node, ...columnsOf(rows) })];
   }
 }
+
+/** Rows of the same form as a list parameter for each column. */
+const columnsOf = (rows: readonly object[]): object =>
+  Object.fromEntries(
+    Object.keys(rows[0] ?? {}).map((name) => [name, rows.map((row): unknown => Reflect.get(row, name))]),
+  );

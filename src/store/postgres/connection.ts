@@ -3,7 +3,7 @@ import pg from 'pg';
 import { parsePostgresUrl, type PostgresUrl } from '../../config/postgres-url.ts';
 import { describe, failed } from '../../errors.ts';
 import { storeFailed, StoreLost, storeUnavailable } from '../calls/errors.ts';
-import { isStatementError, toConnectionError } from './errors.ts';
+import { isStatementError, messageOf, toConnectionError } from './errors.ts';
 import type { Answer, Prepared } from './queries.ts';
 
 export interface PostgresServer {
@@ -99,7 +99,7 @@ export class Connection {
     } catch (error) {
       if (isStatementError(error)) return 'rolled back';
       this.end();
-      throw new StoreLost(`COMMIT: ${error instanceof Error ? error.message : String(error)}`);
+      throw new StoreLost(`COMMIT: ${messageOf(error)}`);
     }
     if (command !== 'COMMIT') return 'rolled back';
     if (this.hasWarned()) throw new StoreLost('no standby confirmed the commit');
@@ -180,7 +180,7 @@ export async function firstHost<Connected>(
         ssl: tlsOptions(host, url, tls) ?? false,
       });
     } catch (error) {
-      reasons.push(`${host}:${port}: ${reasonOf(error)}`);
+      reasons.push(`${host}:${port}: ${messageOf(error)}`);
     }
   }
   throw storeUnavailable(reasons.join('; '));
@@ -270,17 +270,8 @@ export function connector(server: PostgresServer): () => Promise<pg.Client> {
     });
 }
 
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message || error.name : String(error));
-
 async function connectTo(target: pg.ClientConfig, purpose: string, answer: number): Promise<Connection> {
-  const client = new pg.Client({
-    ...target,
-    application_name: `estuary ${purpose}`,
-    connectionTimeoutMillis: CONNECT,
-    query_timeout: answer,
-    keepAliveInitialDelayMillis: 5000,
-    pipeline: true,
-  });
+  const client = clientOf({ ...target, pipeline: true }, purpose, answer);
   client.setTypeParser(INT8, Number);
   const connection = new Connection(client);
   try {

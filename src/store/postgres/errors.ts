@@ -34,5 +34,8 @@ export function toEstuaryError(error: unknown): EstuaryError {
 
 export function toConnectionError(error: unknown): EstuaryError {
   if (error instanceof EstuaryError || error instanceof pg.DatabaseError) return toEstuaryError(error);
-  return storeUnavailable(error instanceof Error ? error.message || error.name : String(error), error);
+  return storeUnavailable(messageOf(error), error);
 }
+
+export const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message || error.name : String(error);

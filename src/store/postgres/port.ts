@@ -1,9 +1,15 @@
 /** The operations' port on PostgreSQL (asynchronous). */
-import type { CertificateFilter, CertificateStatus, ListedCertificate } from '../certificate-store.ts';
 import { fold, type Page, readPosition, toPage, withoutPosition } from '../page.ts';
-import { LISTED_COLUMNS, type StoredCertificate, toCertificateRow } from '../certificate-store.ts';
+import {
+  certificateConditions,
+  type CertificateFilter,
+  LISTED_COLUMNS,
+  type ListedCertificate,
+  type StoredCertificate,
+  toCertificateRow,
+} from '../certificate-store.ts';
 import type { Database, Dialect, List, Listed, Operation, Results, Statement } from '../port.ts';
-import { atLabels, given, LABEL, run } from '../port.ts';
+import { run } from '../port.ts';
 import type { Queries } from './queries.ts';
 
 const DIALECT: Dialect = {
@@ -72,12 +78,6 @@ function* answer<T>(ask: () => Promise<T>): Operation<T> {
 /** A LIKE pattern for a substring, ignoring case. */
 export const partPattern = (part: string): string => `%${fold(part).replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
 
-const STATUSES: Readonly<Record<CertificateStatus, string>> = {
-  revoked: 'revoked_at IS NOT NULL',
-  valid: 'revoked_at IS NULL AND not_after >= @now',
-  expired: 'revoked_at IS NULL AND not_after < @now',
-};
-
 /** Trigram indexes find substrings of names. */
 export function certificateList(db: Database) {
   const list = db.list<Omit<StoredCertificate, 'der'>>({
@@ -87,33 +87,12 @@ export function certificateList(db: Database) {
   });
   return {
     listCertificates(filter: CertificateFilter, now: number): Operation<Page<ListedCertificate>> {
-      const { device_key, device, requester, ca, label, status, subject, san, serial, issued_after, expires_before } =
-        filter;
-      const permitted = atLabels(LABEL, filter.labels);
-      const conditions = [
-        ...permitted.conditions,
-        ...given([
-          { value: serial, sql: 'serial = @serial' },
-          { value: device_key, sql: 'device_key = @device_key' },
-          { value: device, sql: 'device = @device' },
-          { value: requester, sql: 'requester = @requester' },
-          { value: label, sql: 'label = @label' },
-          { value: ca, sql: 'ca = @ca' },
-          { value: expires_before, sql: 'not_after < @expires_before' },
-          { value: issued_after, sql: 'coalesce(issued_at, not_before) > @issued_after' },
-          { value: subject, sql: 'subject_folded LIKE @subject' },
-          // Each name is a line, so a substring with a line feed matches none.
-          { value: san, sql: san?.includes('\n') === true ? 'false' : 'sans_folded LIKE @san' },
-        ]),
-        ...(status === undefined ? [] : [{ sql: STATUSES[status] }]),
-      ];
-      const parameters = {
-        ...filter,
-        ...permitted.parameters,
-        now,
-        ...(subject === undefined ? {} : { subject: partPattern(subject) }),
-        ...(san === undefined ? {} : { san: partPattern(san) }),
-      };
+      const { conditions, parameters } = certificateConditions(filter, now, {
+        subject: 'subject_folded LIKE @subject',
+        // Each name is a line, so a substring with a line feed matches none.
+        san: filter.san?.includes('\n') === true ? 'false' : 'sans_folded LIKE @san',
+        part: partPattern,
+      });
       return list(conditions, parameters, filter, toCertificateRow);
     },
   };

@@ -10,7 +10,6 @@ import {
   type Whole,
 } from '../../audit/chain-check.ts';
 import type { Anchor } from '../../audit/event.ts';
-
 import { parseLine, type StoredLine, type TimeRange } from '../../audit/record.ts';
 import type { PostgresServer } from './connection.ts';
 import { changedColumn, type SearchColumns } from '../audit-store.ts';
@@ -192,18 +191,12 @@ function joined(verdicts: readonly Whole[]): Whole {
     verdicts.some((verdict) => of(verdict) !== undefined)
       ? verdicts.reduce((total, verdict) => total + (of(verdict) ?? 0), 0)
       : undefined;
-  const [archived, checkpoints, kept] = [
-    sum((one) => one.archived),
-    sum((one) => one.checkpoints),
-    sum((one) => one.kept),
-  ];
+  const sums = (['archived', 'checkpoints', 'kept'] as const).map((name) => [name, sum((one) => one[name])] as const);
   return {
     ok: true,
     nodes: verdicts.length,
     records: sum(({ records }) => records) ?? 0,
     ahead: sum(({ ahead }) => ahead) ?? 0,
-    ...(archived === undefined ? {} : { archived }),
-    ...(checkpoints === undefined ? {} : { checkpoints }),
-    ...(kept === undefined ? {} : { kept }),
+    ...Object.fromEntries(sums.filter(([, count]) => count !== undefined)),
   };
 }

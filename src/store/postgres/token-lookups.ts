@@ -1,11 +1,10 @@
 /** Checks on opening that all nodes use the lookup key with which the tokens' lookups were made. */
-import { failed } from '../../errors.ts';
-import type { LookupKeyOptions } from '../lookup-key-file.ts';
-import { toEstuaryError } from './errors.ts';
-import { OF_JWT } from '../otp-store.ts';
-import { inStatus } from '../request-state.ts';
-import { keyCheck } from '../lookup-key-file.ts';
+import { keyCheck, type KeyTrouble, type LookupKeyOptions, lookupKeyTrouble } from '../lookup-key-file.ts';
+import { hasLiveTokens } from '../otp-store.ts';
+import { run } from '../port.ts';
 import type { Connection } from './connection.ts';
+import { toEstuaryError } from './errors.ts';
+import { PostgresPort } from './port.ts';
 import { Queries } from './queries.ts';
 
 /**
@@ -30,24 +29,17 @@ export async function settleLookups(
       .run(check);
     const known = await db.prepare<[], { key_check: string }>('SELECT key_check FROM lookup_key').get();
     if (known === undefined || known.key_check === check) return;
-    // Live: usable, or needed to poll a queued request.
-    const live = await db
-      .prepare<{ now: number }, { id: string }>(
-        `SELECT id FROM otp WHERE NOT ${OF_JWT} AND revoked_at IS NULL AND expires_at > @now AND (uses < max_uses
-         OR EXISTS (SELECT 1 FROM request WHERE otp_id = otp.id AND ${inStatus(['pending', 'approved'])})) LIMIT 1`,
-      )
-      .get({ now });
-    if (live !== undefined && required) throw otherKey(check === undefined);
-    if (live === undefined && check !== undefined)
-      await db.prepare<[string]>('UPDATE lookup_key SET key_check = ?').run(check);
+    const isLive = await run(hasLiveTokens(new PostgresPort(db), now));
+    if (isLive && required) throw otherKey(check === undefined ? 'missing' : 'other');
+    if (!isLive && check !== undefined) await db.prepare<[string]>('UPDATE lookup_key SET key_check = ?').run(check);
   } catch (error) {
     throw toEstuaryError(error);
   }
 }
 
-function otherKey(missing: boolean): Error {
-  const code = missing ? 'LOOKUP_KEY_MISSING' : 'LOOKUP_KEY_OTHER';
-  return failed(code, 'the lookup key of one-time passwords is not the one of this store', {
-    detail: `otp.lookup_key is ${missing ? 'missing' : 'a different key'}, and some valid tokens need the previous key (every server of the database needs the same key; or set otp.enabled = false and revoke these tokens: DELETE /admin/otp/{id})`,
-  });
+function otherKey(trouble: KeyTrouble): Error {
+  return lookupKeyTrouble(
+    trouble,
+    `otp.lookup_key is ${trouble === 'missing' ? 'missing' : 'a different key'}, and some valid tokens need the previous key (every server of the database needs the same key; or set otp.enabled = false and revoke these tokens: DELETE /admin/otp/{id})`,
+  );
 }

@@ -10,6 +10,7 @@ import {
 } from '../../audit/chain-check.ts';
 import { FileCursor } from '../../audit/file-cursor.ts';
 import type { StoredLine, TimeRange } from '../../audit/record.ts';
+import { SEARCH_COLUMNS } from '../audit-store.ts';
 import { fold } from '../page.ts';
 import { type Db, openReadOnly } from './database.ts';
 import { trigramsOf } from './search/trigrams.ts';
@@ -72,12 +73,7 @@ const ZONE = `SELECT time BETWEEN low AND high AND seq <= last FROM search_zone
   WHERE kind = 'audit.time' AND first <= seq ORDER BY first DESC LIMIT 1`;
 const INDEXED = "seq <= (SELECT upto FROM search_progress WHERE list = 'audit')";
 const SEARCHED = `SELECT seq, time, type, line, iif(${INDEXED}, subject, NULL) AS subject, CASE
-    WHEN subject IS NOT line ->> '$.subject' THEN 'subject'
-    WHEN ca IS NOT line ->> '$.ca' THEN 'ca'
-    WHEN label IS NOT line ->> '$.label' THEN 'label'
-    WHEN serial IS NOT line ->> '$.serial' THEN 'serial'
-    WHEN request_id IS NOT line ->> '$.request_id' THEN 'request_id'
-    WHEN device_key IS NOT line ->> '$.device_key' THEN 'device_key'
+    ${SEARCH_COLUMNS.map((name) => `WHEN ${name} IS NOT line ->> '$.${name}' THEN '${name}'`).join(' ')}
     WHEN indexed <> 1 AND ${INDEXED} THEN 'indexed'
     WHEN seq <= (SELECT max(last) FROM search_zone WHERE kind = 'audit.time') AND (${ZONE}) IS NOT 1 THEN 'time'
   END AS changed FROM audit ORDER BY seq`;

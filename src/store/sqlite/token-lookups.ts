@@ -1,15 +1,19 @@
 /** Makes sure that the lookup key is the one with which the lookups of the database were made. docs/guides/authentication.md says why. */
 import Database from 'better-sqlite3';
 import { existsSync } from 'node:fs';
-import { failed } from '../../errors.ts';
-import type { LookupKeyOptions } from '../lookup-key-file.ts';
-import { keyCheck, lookupKeyFile, makeLookupKey, readLookupKey } from '../lookup-key-file.ts';
-import { OF_JWT } from '../otp-store.ts';
-import { inStatus } from '../request-state.ts';
+import {
+  keyCheck,
+  type KeyTrouble,
+  lookupKeyFile,
+  type LookupKeyOptions,
+  lookupKeyTrouble,
+  makeLookupKey,
+  readLookupKey,
+} from '../lookup-key-file.ts';
+import { hasLiveTokens } from '../otp-store.ts';
+import { runAtOnce } from '../port.ts';
 import { openReadOnly, type Db } from './database.ts';
-
-/** Why the lookups are unusable: no key, or a different one. */
-export type KeyTrouble = 'missing' | 'other';
+import { SqlitePort } from './port.ts';
 
 /**
  * Creates or checks the key.
@@ -21,7 +25,8 @@ export function settleLookups(db: Db, path: string, { configured, required }: Lo
   const settle = db.transaction((): void => {
     const held = configured === undefined ? readLookupKey(lookupKeyFile(path)) : Buffer.from(configured);
     const trouble = troubleOf(db, held, now);
-    if (trouble !== undefined && required) throw troubleError(trouble, path, configured !== undefined);
+    if (trouble !== undefined && required)
+      throw lookupKeyTrouble(trouble, describeTrouble(trouble, path, configured !== undefined));
     if (trouble !== undefined) return;
     const key = held ?? makeLookupKey(lookupKeyFile(path));
     db.prepare<{ check: string }>(
@@ -52,14 +57,7 @@ export function findKeyTrouble(path: string, configured: Buffer | undefined, now
 function troubleOf(db: Db, key: Buffer | undefined, now: number): KeyTrouble | undefined {
   const known = db.prepare<[], { key_check: string }>('SELECT key_check FROM lookup_key').get();
   if (known === undefined || (key !== undefined && keyCheck(key) === known.key_check)) return undefined;
-  // Live: usable, or needed to poll a queued request.
-  const live = db
-    .prepare<{ now: number }, { id: string }>(
-      `SELECT id FROM otp WHERE NOT ${OF_JWT} AND revoked_at IS NULL AND expires_at > @now AND (uses < max_uses
-       OR EXISTS (SELECT 1 FROM request WHERE otp_id = otp.id AND ${inStatus(['pending', 'approved'])})) LIMIT 1`,
-    )
-    .get({ now });
-  if (live === undefined) return undefined;
+  if (!runAtOnce(hasLiveTokens(new SqlitePort(db), now))) return undefined;
   return key === undefined ? 'missing' : 'other';
 }
 
@@ -68,11 +66,4 @@ export function describeTrouble(trouble: KeyTrouble, path: string, configured: b
   const where = configured ? 'otp.lookup_key' : lookupKeyFile(path);
   const what = trouble === 'missing' ? `${where} is missing` : `${where} is another key`;
   return `${what}, and some valid tokens need the previous key (restore it; or set otp.enabled = false and revoke these tokens: DELETE /admin/otp/{id})`;
-}
-
-function troubleError(trouble: KeyTrouble, path: string, configured: boolean): Error {
-  const code = trouble === 'missing' ? 'LOOKUP_KEY_MISSING' : 'LOOKUP_KEY_OTHER';
-  return failed(code, 'the lookup key of one-time passwords is not the one of this store', {
-    detail: describeTrouble(trouble, path, configured),
-  });
 }

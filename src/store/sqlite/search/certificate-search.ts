@@ -1,45 +1,27 @@
 /** Selects certificates, and the index to find them. */
-import type { CertificateFilter, CertificateStatus, ListedCertificate } from '../../certificate-store.ts';
 import { fold, NEWEST, type Order, type Page, readPosition, toPage, withoutPosition } from '../../page.ts';
-import { LISTED_COLUMNS, type StoredCertificate, toCertificateRow } from '../../certificate-store.ts';
+import {
+  certificateConditions,
+  type CertificateFilter,
+  LISTED_COLUMNS,
+  type ListedCertificate,
+  type NameSearch,
+  type StoredCertificate,
+  toCertificateRow,
+} from '../../certificate-store.ts';
 import type { Db } from '../database.ts';
 import { searchProgress } from './index-rows.ts';
-import { atLabels, type Condition, given, LABEL } from '../../port.ts';
+import type { Condition } from '../../port.ts';
 import { ListSearch, type Parameters } from './table-search.ts';
 import { hasTrigrams, trigramMatches, withTail } from './trigrams.ts';
 import { SEARCH_LIMITS, type SearchLimits, type Source, type Stretch, walk, type Walked, zoneReads } from './walk.ts';
 
-const STATUSES: Readonly<Record<CertificateStatus, Condition>> = {
-  revoked: { sql: 'revoked_at IS NOT NULL', index: 'certificate_revoked' },
-  valid: { sql: 'revoked_at IS NULL AND not_after >= @now' },
-  expired: { sql: 'revoked_at IS NULL AND not_after < @now' },
+/** How the names of a certificate contain a part. */
+const NAMES: NameSearch = {
+  subject: 'instr(subject_folded, @subject) > 0',
+  san: 'EXISTS (SELECT 1 FROM json_each(sans) WHERE instr(estuary_fold(value), @san) > 0)',
+  part: fold,
 };
-
-/** The conditions of the filters, usually most selective first. */
-function conditions(filter: CertificateFilter): readonly Condition[] {
-  const { device_key, device, requester, ca, label, status, subject, san, issued_after, expires_before, labels } =
-    filter;
-  return [
-    ...atLabels(LABEL, labels).conditions,
-    ...given([
-      { value: device_key, sql: 'device_key = @device_key', index: 'certificate_by_device' },
-      { value: device, sql: 'device = @device', index: 'certificate_by_device_id' },
-      { value: requester, sql: 'requester = @requester', index: 'certificate_by_requester' },
-    ]),
-    ...(status === undefined ? [] : [STATUSES[status]]),
-    ...given([
-      { value: label, sql: 'label = @label', index: 'certificate_by_label' },
-      { value: ca, sql: 'ca = @ca', index: 'certificate_by_ca' },
-      { value: expires_before, sql: 'not_after < @expires_before' },
-      { value: issued_after, sql: 'coalesce(issued_at, not_before) > @issued_after' },
-      { value: subject, sql: 'instr(subject_folded, @subject) > 0' },
-      {
-        value: san,
-        sql: 'EXISTS (SELECT 1 FROM json_each(sans) WHERE instr(estuary_fold(value), @san) > 0)',
-      },
-    ]),
-  ];
-}
 
 /** @typeParam Row with its `position` */
 export class CertificateSearch<Row> {
@@ -64,15 +46,9 @@ export class CertificateSearch<Row> {
 
   /** Certificates after a position, in order. @param now for their status */
   find(filter: CertificateFilter, now: number, after: number): Walked<Row> {
-    const { order = 'asc', limit, subject, san } = filter;
-    const parameters = {
-      ...filter,
-      ...atLabels(LABEL, filter.labels).parameters,
-      now,
-      ...(subject === undefined ? {} : { subject: fold(subject) }),
-      ...(san === undefined ? {} : { san: fold(san) }),
-    };
-    return walk(this.#source(conditions(filter), parameters, order), {
+    const { order = 'asc', limit } = filter;
+    const { conditions, parameters } = certificateConditions(filter, now, NAMES);
+    return walk(this.#source(conditions, parameters, order), {
       after,
       order,
       take: limit + 1,
