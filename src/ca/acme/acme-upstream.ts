@@ -3,7 +3,7 @@
  * sends the CSR, so any later poll can continue the order.
  */
 import type { KeyObject } from 'node:crypto';
-import { badRequest, describe, EstuaryError, failed, isRefusal, unavailable } from '../../errors.ts';
+import { badRequest, describe, EstuaryError, failed, isRefusal } from '../../errors.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { parsePem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
@@ -13,11 +13,13 @@ import { runProgram } from '../../process/run-program.ts';
 import { parseRetryAfter } from '../../retry-after.ts';
 import { type ClientTls, type HttpAnswer, HttpClient, TransportError } from '../remote/http.ts';
 import {
+  caUnavailable,
   refusalOf,
   shortened,
   Unanswered,
   type Upstream,
   type UpstreamAnswer,
+  upstreamFailed,
   type UpstreamRequest,
 } from '../remote/upstream.ts';
 import { dnsRecord, externalAccountBinding, type Jwk, jwkOf, signedBody } from './jws.ts';
@@ -160,16 +162,14 @@ export class AcmeUpstream implements Upstream {
     const { value } = objectOf(authorization, 'identifier');
     const name = typeof value === 'string' ? value : '';
     if (kind === 'none' || dnsHook === undefined)
-      throw failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', {
-        detail: `the account has no authorization for "${shortened(name)}", and [ca.acme] challenge is "none"`,
-      });
+      throw upstreamFailed(
+        `the account has no authorization for "${shortened(name)}", and [ca.acme] challenge is "none"`,
+      );
     const challenge = listOf(authorization, 'challenges').find(
       (one): one is Json => isJson(one) && one['type'] === kind,
     );
     if (challenge === undefined)
-      throw failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', {
-        detail: `the upstream CA offers no ${kind} challenge for "${shortened(name)}"`,
-      });
+      throw upstreamFailed(`the upstream CA offers no ${kind} challenge for "${shortened(name)}"`);
     if (challenge['status'] !== 'pending') return;
     const record = [`_acme-challenge.${name}`, dnsRecord(textOf(challenge, 'token'), this.#jwk)] as const;
     await this.#hook(dnsHook, 'present', record);
@@ -195,12 +195,12 @@ export class AcmeUpstream implements Upstream {
       timeout,
       maxOutput: 64 << 10,
     }).catch((error: unknown) => {
-      throw failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', { detail: describe(error) });
+      throw upstreamFailed(describe(error));
     });
     if (result.code !== 0)
-      throw failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', {
-        detail: `${program} ${verb} ended with exit code ${result.code}: ${shortened(result.stderr.toString('utf8'))}`,
-      });
+      throw upstreamFailed(
+        `${program} ${verb} ended with exit code ${result.code}: ${shortened(result.stderr.toString('utf8'))}`,
+      );
   }
 
   async #download(url: string): Promise<readonly Buffer[]> {
@@ -326,7 +326,7 @@ export class AcmeUpstream implements Upstream {
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
       // Every step of an order can be repeated, so a lost response counts as a failed call.
-      throw unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', { retryAfter, detail: error.message });
+      throw caUnavailable(error.message, retryAfter);
     }
   }
 }
@@ -385,6 +385,4 @@ function problemOf(json: Json): string {
 }
 
 const unreadable = (detail: string): EstuaryError =>
-  failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', {
-    detail: `the upstream CA's answer cannot be used: ${shortened(detail)}`,
-  });
+  upstreamFailed(`the upstream CA's answer cannot be used: ${shortened(detail)}`);

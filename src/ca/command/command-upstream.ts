@@ -1,11 +1,19 @@
 /** `driver = "command"`: the operator's programs submit, poll and revoke (docs/guides/upstream.md). */
 import { access, constants } from 'node:fs/promises';
-import { describe, failed, forbidden, unavailable } from '../../errors.ts';
+import { describe, failed, forbidden } from '../../errors.ts';
 import { encodePem, parsePem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { CRL_REASONS, isCrlReason } from '../../pki/x509/crl.ts';
 import { type CommandLine, ProgramError, runProgram, type ProgramResult } from '../../process/run-program.ts';
-import { shortened, Unanswered, type Upstream, type UpstreamAnswer, type UpstreamRequest } from '../remote/upstream.ts';
+import {
+  caUnavailable,
+  shortened,
+  Unanswered,
+  type Upstream,
+  type UpstreamAnswer,
+  upstreamFailed,
+  type UpstreamRequest,
+} from '../remote/upstream.ts';
 
 interface CommandOptions {
   readonly label: string;
@@ -45,8 +53,7 @@ export class CommandUpstream implements Upstream {
       problem = answer;
     } catch (error) {
       if (!(error instanceof ProgramError)) throw error;
-      if (!error.started)
-        throw failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', { detail: error.message });
+      if (!error.started) throw upstreamFailed(error.message);
       problem = error.message;
     }
     return this.#recover(request, problem);
@@ -59,7 +66,7 @@ export class CommandUpstream implements Upstream {
       if (answer.status !== 'unknown') return rejecting(answer);
     }
     const detail = `possibly issued: ${problem}`;
-    throw failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', { detail });
+    throw upstreamFailed(detail);
   }
 
   async poll(
@@ -94,10 +101,7 @@ export class CommandUpstream implements Upstream {
       case EXIT.rejected:
         return { status: 'rejected', reason: errors === '' ? 'The upstream CA rejected the request.' : errors };
       case EXIT.later:
-        throw unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', {
-          retryAfter: this.#options.retryAfter,
-          detail: `exit code 75: ${errors}`,
-        });
+        throw caUnavailable(`exit code 75: ${errors}`, this.#options.retryAfter);
       default:
         return `exit code ${code}: ${errors}`;
     }

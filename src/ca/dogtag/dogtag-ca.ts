@@ -1,5 +1,5 @@
 /** A CA in Dogtag PKI, which Estuary uses as an agent (docs/guides/dogtag.md). */
-import { describe, EstuaryError, failed, isUnavailable, unavailable } from '../../errors.ts';
+import { describe, EstuaryError, failed, isUnavailable } from '../../errors.ts';
 import type { CmsSigner } from '../../pki/cms/signed-data.ts';
 import { type Certificate, parseCertificate } from '../../pki/x509/certificate.ts';
 import { isIssuedBy } from '../../pki/x509/name-matching.ts';
@@ -17,7 +17,7 @@ import type {
   RevocationRequest,
 } from '../driver.ts';
 import { isKey } from '../remote/issued.ts';
-import { checkSubject } from '../remote/upstream.ts';
+import { caUnavailable, checkSubject } from '../remote/upstream.ts';
 import { readAnswer, type RequestInfo } from './answers.ts';
 import type { RemoteChain } from './chain.ts';
 import type { CmcService } from './cmc.ts';
@@ -112,10 +112,10 @@ export class DogtagCa implements CaDriver {
     const { chain, retryAfter } = this.#options;
     const { certificate } = chain;
     if (certificate === undefined || chain.problem !== undefined || this.#options.replicas.health().health === 'down')
-      throw unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', {
+      throw caUnavailable(
+        chain.problem ?? this.#options.replicas.health().detail ?? 'the CA certificate is unknown',
         retryAfter,
-        detail: chain.problem ?? this.#options.replicas.health().detail ?? 'the CA certificate is unknown',
-      });
+      );
     return certificate;
   }
 

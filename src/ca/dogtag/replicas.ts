@@ -2,10 +2,10 @@
  * The replicas of one CA or KRA. The first one in use serves. A failed read moves to the next replica; a submission
  * does so only if it certainly did not arrive. A replica returns into use when the agent can log in again.
  */
-import { unavailable } from '../../errors.ts';
 import { SubmissionUnanswered, type HealthReport } from '../driver.ts';
 import type { ClientTls, HttpAnswer, HttpCall } from '../remote/http.ts';
 import { Replica, ReplicaFault, type SessionCall, type Subsystem } from './replica.ts';
+import { caUnavailable } from '../remote/upstream.ts';
 
 interface ReplicasOptions {
   readonly urls: readonly string[];
@@ -88,10 +88,10 @@ export class Replicas {
         problems.push(`${replica.url}: ${error.message}`);
       }
     }
-    throw unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', {
-      retryAfter: this.#options.retryAfter,
-      detail: problems.length > 0 ? problems.join('; ') : this.#outOfUse().join('; '),
-    });
+    throw caUnavailable(
+      problems.length > 0 ? problems.join('; ') : this.#outOfUse().join('; '),
+      this.#options.retryAfter,
+    );
   }
 
   #noteFault(replica: Replica, fault: ReplicaFault): void {

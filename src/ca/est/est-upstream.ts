@@ -1,7 +1,7 @@
 /**
  * `driver = "est"`: enrolls at another EST server (RFC 7030, RFC 8951) as a registration authority (docs/guides/upstream.md).
  */
-import { EstuaryError, failed, isRefusal, unavailable } from '../../errors.ts';
+import { EstuaryError, isRefusal } from '../../errors.ts';
 import { parseCertsOnly } from '../../pki/cms/signed-data.ts';
 import { parseDer, Tag } from '../../pki/der/der.ts';
 import { parsePem } from '../../pki/der/pem.ts';
@@ -11,11 +11,13 @@ import { isIssuedBy } from '../../pki/x509/name-matching.ts';
 import { parseRetryAfter } from '../../retry-after.ts';
 import { type HttpAnswer, type HttpCall, type HttpCaller, TransportError } from '../remote/http.ts';
 import {
+  caUnavailable,
   refusalOf,
   shortened,
   Unanswered,
   type Upstream,
   type UpstreamAnswer,
+  upstreamFailed,
   type UpstreamRequest,
 } from '../remote/upstream.ts';
 
@@ -87,21 +89,23 @@ export class EstUpstream implements Upstream {
   }
 
   async chain(): Promise<readonly Certificate[]> {
-    const answer = await this.#call({ method: 'GET', path: '/cacerts' });
-    if (answer.status !== 200) throw this.#refusal(answer);
-    return issuerFirst(this.#read(answer, (der) => parseCertsOnly(der).map(parseCertificate)));
+    return issuerFirst(this.#read(await this.#get('/cacerts'), (der) => parseCertsOnly(der).map(parseCertificate)));
   }
 
   async #csrAttributes(): Promise<Buffer | undefined> {
-    const answer = await this.#call({ method: 'GET', path: '/csrattrs' });
-    if (answer.status === 204 || answer.status === 404) return undefined;
-    if (answer.status !== 200) throw this.#refusal(answer);
+    const answer = await this.#get('/csrattrs', [200, 204, 404]);
+    if (answer.status !== 200) return undefined;
     return this.#read(answer, (der) => parseDer(der, Tag.SEQUENCE, 'CsrAttrs').raw);
   }
 
   async probe(): Promise<void> {
-    const answer = await this.#call({ method: 'GET', path: '/cacerts' });
-    if (answer.status !== 200) throw this.#refusal(answer);
+    await this.#get('/cacerts');
+  }
+
+  async #get(path: string, expected: readonly number[] = [200]): Promise<HttpAnswer> {
+    const answer = await this.#call({ method: 'GET', path });
+    if (!expected.includes(answer.status)) throw this.#refusal(answer);
+    return answer;
   }
 
   #refusal({ status, headers, body }: HttpAnswer): Error {
@@ -117,7 +121,7 @@ export class EstUpstream implements Upstream {
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
       if (error.mayHaveArrived && call.method === 'POST') throw new Unanswered(error.message, error);
-      throw unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', { retryAfter, detail: error.message });
+      throw caUnavailable(error.message, retryAfter);
     }
   }
 
@@ -130,9 +134,7 @@ export class EstUpstream implements Upstream {
       return read(block?.der ?? base64Of(text));
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
-      throw failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', {
-        detail: `${note}its answer cannot be read: ${shortened(error.message)}`,
-      });
+      throw upstreamFailed(`${note}its answer cannot be read: ${shortened(error.message)}`);
     }
   }
 

@@ -25,7 +25,8 @@ import {
 } from '../driver.ts';
 import { Breaker } from './breaker.ts';
 import { issuedProblem, isKey, pathToAnchor, verifiedChain } from './issued.ts';
-import { checkSubject, Unanswered, type Upstream, type UpstreamAnswer, type UpstreamRequest } from './upstream.ts';
+import { caUnavailable, checkSubject, Unanswered, upstreamFailed } from './upstream.ts';
+import type { Upstream, UpstreamAnswer, UpstreamRequest } from './upstream.ts';
 
 interface RemoteCaOptions {
   readonly label: string;
@@ -257,7 +258,7 @@ export class RemoteCa implements CaDriver {
     const { problem } = this.#breaker;
     if (problem === undefined) return;
     const { retryAfter } = this.#options;
-    throw unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', { retryAfter, detail: problem });
+    throw caUnavailable(problem, retryAfter);
   }
 
   /** The upstream may have a new CA certificate since the last look. */
@@ -274,9 +275,7 @@ export class RemoteCa implements CaDriver {
     try {
       const chain = await verifiedChain((await upstream.chain?.()) ?? [], anchors, now());
       if (chain === undefined)
-        throw failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', {
-          detail: 'its chain does not end at a certificate in upstream_trust_anchors',
-        });
+        throw upstreamFailed('its chain does not end at a certificate in upstream_trust_anchors');
       this.#chain = chain;
       this.#breaker.succeeded();
     } catch (error) {
@@ -316,10 +315,7 @@ const isAnswer = (error: unknown): boolean =>
   error instanceof EstuaryError && error.kind !== 'unavailable' && error.code !== 'UPSTREAM_FAILED';
 
 const busy = (retryAfter: number, detail: string): EstuaryError =>
-  unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', {
-    retryAfter,
-    detail: `too many calls to the upstream CA: ${detail}`,
-  });
+  caUnavailable(`too many calls to the upstream CA: ${detail}`, retryAfter);
 
 const issuedOther = (detail: string): EstuaryError =>
   failed('CA_ISSUED_OTHER', 'The CA issued a certificate that differs from the request.', { detail });

@@ -115,10 +115,14 @@ export function refusalOf({ status, text, retryAfter }: Refusal, usualRetryAfter
     return forbidden('UPSTREAM_FORBIDDEN', sentence === '' ? 'The upstream CA rejected the request.' : sentence, {
       detail,
     });
-  if (status === 429 || status === 503)
-    return unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', {
-      retryAfter: retryAfter ?? usualRetryAfter,
-      detail,
-    });
-  return failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', { detail });
+  if (status === 429 || status === 503) return caUnavailable(detail, retryAfter ?? usualRetryAfter);
+  return upstreamFailed(detail);
 }
+
+/** 503. @param detail for the log */
+export const caUnavailable = (detail: string, retryAfter: number): EstuaryError =>
+  unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', { retryAfter, detail });
+
+/** 500. @param detail for the log */
+export const upstreamFailed = (detail: string): EstuaryError =>
+  failed('UPSTREAM_FAILED', 'The upstream CA could not process the request.', { detail });
