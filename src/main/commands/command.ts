@@ -150,22 +150,17 @@ interface Group {
 
 export type Entry = Command | Group;
 
-interface CommandExtras {
+interface Definition<O extends Options> extends Partial<Pick<Command, 'misuse' | 'takesSignals' | 'calls' | 'roles'>> {
   readonly about?: string;
-  readonly misuse?: number;
-  readonly takesSignals?: boolean;
-  readonly calls?: readonly string[];
-  readonly roles?: readonly string[];
-  readonly notes?: string;
+  readonly options: O;
+  /** Loads the module on first use. */
+  readonly load: () => Promise<Run<Values<NoInfer<O>>>>;
 }
 
-/** @param load loads the module on first use */
 export function command<const O extends Options>(
   name: string,
   summary: string,
-  options: O,
-  load: () => Promise<Run<Values<O>>>,
-  { about, misuse = EXIT.failed, takesSignals = false, calls = [], roles = [] }: CommandExtras = {},
+  { options, load, about, misuse = EXIT.failed, takesSignals = false, calls = [], roles = [] }: Definition<O>,
 ): Command {
   const run: Command['run'] = async (values, context) => {
     if (!areValues(options, values)) throw new TypeError(`not the options of ${name}`);
@@ -179,7 +174,7 @@ export const group = (
   name: string,
   summary: string,
   load: Group['load'],
-  { misuse = EXIT.failed, notes }: Pick<CommandExtras, 'misuse' | 'notes'> = {},
+  { misuse = EXIT.failed, notes }: Partial<Pick<Group, 'misuse' | 'notes'>> = {},
 ): Group => ({ kind: 'group', name, summary, misuse, notes, load });
 
 function areValues<O extends Options>(options: O, values: Readonly<Record<string, unknown>>): values is Values<O> {

@@ -18,107 +18,84 @@ environment:  ESTUARY_ADMIN_URL, ESTUARY_ADMIN_TOKEN_FILE, ESTUARY_ADMIN_TOKEN, 
 files:        ~/.config/estuary/admin.toml: [profiles.NAME] with url, token_file, cert, key, ca, est_url`;
 
 export const COMMANDS: readonly Entry[] = [
-  command(
-    'serve',
-    'Run the server. This is the default command.',
-    { config, check: flag('check the configuration like "check", and stop'), offline },
-    async () => (await import('./serve.ts')).serve,
-    { takesSignals: true },
-  ),
+  command('serve', 'Run the server. This is the default command.', {
+    options: { config, check: flag('check the configuration like "check", and stop'), offline },
+    load: async () => (await import('./serve.ts')).serve,
+    takesSignals: true,
+  }),
   command(
     'check',
     'Check the configuration, its files and certificates, and whether the PostgreSQL database answers.',
-    { config, offline },
-    async () => (await import('./serve.ts')).checkConfiguration,
+    { options: { config, offline }, load: async () => (await import('./serve.ts')).checkConfiguration },
   ),
-  command(
-    'audit verify',
-    'Check the hash chain of the audit log, and its signed checkpoints.',
-    AUDIT_VERIFY,
-    async () => (await import('./audit.ts')).verifyAuditLog,
-  ),
+  command('audit verify', 'Check the hash chain of the audit log, and its signed checkpoints.', {
+    options: AUDIT_VERIFY,
+    load: async () => (await import('./audit.ts')).verifyAuditLog,
+  }),
   command(
     'doctor',
     'Check the configuration, certificates, keys, CAs, store and audit log. The exit code is 1 if a check fails, 2 if the configuration is refused.',
-    { config, json: flag('print JSON, for programs') },
-    async () => (await import('./doctor.ts')).run,
-  ),
-  command(
-    'backup',
-    'Copy the store of a running server.',
-    { config, to: required('DIR', 'a new or empty folder') },
-    async () => (await import('./backup.ts')).runBackup,
-  ),
-  command(
-    'restore',
-    'Restore a backup, then replay later events from the audit file.',
-    { config, from: required('DIR', 'the folder that "backup" wrote') },
-    async () => (await import('./backup.ts')).runRestore,
-    { about: 'Refuses a store in use, and reports what was lost. The former store is kept under another name.' },
-  ),
-  command(
-    'store copy',
-    'Copy a store between SQLite and PostgreSQL, and compare both.',
     {
+      options: { config, json: flag('print JSON, for programs') },
+      load: async () => (await import('./doctor.ts')).run,
+    },
+  ),
+  command('backup', 'Copy the store of a running server.', {
+    options: { config, to: required('DIR', 'a new or empty folder') },
+    load: async () => (await import('./backup.ts')).runBackup,
+  }),
+  command('restore', 'Restore a backup, then replay later events from the audit file.', {
+    options: { config, from: required('DIR', 'the folder that "backup" wrote') },
+    load: async () => (await import('./backup.ts')).runRestore,
+    about: 'Refuses a store in use, and reports what was lost. The former store is kept under another name.',
+  }),
+  command('store copy', 'Copy a store between SQLite and PostgreSQL, and compare both.', {
+    options: {
       config: required('FILE', 'the configuration with store.driver = "postgres"'),
       from: required('DRIVER', 'sqlite or postgres'),
       to: required('DRIVER', 'the other driver'),
       path: value('FILE', 'the SQLite database (default data/est.db next to the configuration)'),
     },
-    async () => (await import('./store-copy.ts')).run,
-    { about: 'Refuses stores in use and a target that is not empty. The source stays unchanged.' },
-  ),
+    load: async () => (await import('./store-copy.ts')).run,
+    about: 'Refuses stores in use and a target that is not empty. The source stays unchanged.',
+  }),
   command(
     'store accept-older-database',
     'Accept a database that is older than the audit file, and replay the audit file.',
-    { config },
-    async () => (await import('./accept-older-database.ts')).run,
     {
+      options: { config },
+      load: async () => (await import('./accept-older-database.ts')).run,
       about:
         'For a restored snapshot or an old primary, if the current database is lost. Stop every node, run it on each node, then start them. Without the audit file, it revokes unused tokens and advances every CRL number by 1,000. It writes the decision to the audit log.',
     },
   ),
-  command(
-    'audit export',
-    'Write the audit records of the store to standard output, for other programs.',
-    AUDIT_EXPORT,
-    async () => (await import('./audit.ts')).exportAudit,
-  ),
-  command(
-    'ca init',
-    'Create the key and the certificate of a CA, or create a root and an issuing CA in two folders.',
-    CA_INIT,
-    async () => (await import('./ca-init.ts')).run,
-    {
-      about:
-        'With --config and --ca: creates the key of that CA (driver = "pkcs11": inside its token; driver = "file": in its file, 0600), and the certificate or a request for one. With --root and --issuing: creates a two-tier PKI.',
-      misuse: EXIT.refused,
-    },
-  ),
-  command(
-    'ca sign',
-    "Sign the CSR of an issuing CA with a root's key.",
-    CA_SIGN,
-    async () => (await import('./ca-folder.ts')).sign,
-    { misuse: EXIT.refused },
-  ),
-  command(
-    'ca renew',
-    'Renew the certificate of an issuing CA that expires.',
-    CA_RENEW,
-    async () => (await import('./ca-folder.ts')).renew,
-    { misuse: EXIT.refused },
-  ),
-  command(
-    'completion',
-    'Print a completion script for a shell.',
-    { shell: argument('bash, zsh or fish', ['bash', 'zsh', 'fish']) },
-    async () => (await import('./completion.ts')).completing(COMMANDS),
-    {
-      about:
-        'bash: source <(estuary completion bash); zsh: the same, after compinit; fish: estuary completion fish | source.',
-    },
-  ),
+  command('audit export', 'Write the audit records of the store to standard output, for other programs.', {
+    options: AUDIT_EXPORT,
+    load: async () => (await import('./audit.ts')).exportAudit,
+  }),
+  command('ca init', 'Create the key and the certificate of a CA, or create a root and an issuing CA in two folders.', {
+    options: CA_INIT,
+    load: async () => (await import('./ca-init.ts')).run,
+    about:
+      'With --config and --ca: creates the key of that CA (driver = "pkcs11": inside its token; driver = "file": in its file, 0600), and the certificate or a request for one. With --root and --issuing: creates a two-tier PKI.',
+    misuse: EXIT.refused,
+  }),
+  command('ca sign', "Sign the CSR of an issuing CA with a root's key.", {
+    options: CA_SIGN,
+    load: async () => (await import('./ca-folder.ts')).sign,
+    misuse: EXIT.refused,
+  }),
+  command('ca renew', 'Renew the certificate of an issuing CA that expires.', {
+    options: CA_RENEW,
+    load: async () => (await import('./ca-folder.ts')).renew,
+    misuse: EXIT.refused,
+  }),
+  command('completion', 'Print a completion script for a shell.', {
+    options: { shell: argument('bash, zsh or fish', ['bash', 'zsh', 'fish']) },
+    load: async () => (await import('./completion.ts')).completing(COMMANDS),
+    about:
+      'bash: source <(estuary completion bash); zsh: the same, after compinit; fish: estuary completion fish | source.',
+  }),
   group(
     'admin',
     'The admin API of a running server: tokens, requests, certificates, devices, CAs, lockouts, audit.',

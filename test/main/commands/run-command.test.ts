@@ -29,16 +29,24 @@ const fail = (error: Error) => () => Promise.resolve(() => Promise.reject(error)
 
 const config = required('FILE', 'the configuration');
 const TABLE: readonly Entry[] = [
-  command('serve', 'Serve.', { config, check: flag('check') }, keep('serve'), { takesSignals: true }),
-  command('audit verify', 'Verify.', { config }, keep('audit verify')),
-  command('audit export', 'Export.', { config, since: value('DATE', 'from when') }, keep('audit export')),
-  command('show', 'Show one.', { id: argument('which'), json: flag('as JSON') }, keep('show')),
-  command('tag', 'Tag.', { tag: values('TEXT', 'a tag') }, keep('tag')),
-  command('misused', 'Refuse.', {}, fail(new UsageError('not so')), { misuse: EXIT.refused }),
-  command('refused', 'Refuse.', {}, fail(new ConfigError('est.toml', [{ key: 'x', message: 'is wrong' }]))),
-  command('failing', 'Fail.', {}, fail(new Error('no luck'))),
+  command('serve', 'Serve.', { options: { config, check: flag('check') }, load: keep('serve'), takesSignals: true }),
+  command('audit verify', 'Verify.', { options: { config }, load: keep('audit verify') }),
+  command('audit export', 'Export.', {
+    options: { config, since: value('DATE', 'from when') },
+    load: keep('audit export'),
+  }),
+  command('show', 'Show one.', { options: { id: argument('which'), json: flag('as JSON') }, load: keep('show') }),
+  command('tag', 'Tag.', { options: { tag: values('TEXT', 'a tag') }, load: keep('tag') }),
+  command('misused', 'Refuse.', { options: {}, load: fail(new UsageError('not so')), misuse: EXIT.refused }),
+  command('refused', 'Refuse.', {
+    options: {},
+    load: fail(new ConfigError('est.toml', [{ key: 'x', message: 'is wrong' }])),
+  }),
+  command('failing', 'Fail.', { options: {}, load: fail(new Error('no luck')) }),
   group('admin', 'The admin API.', () =>
-    Promise.resolve([command('otp create', 'Make one.', { url: required('URL', 'where') }, keep('otp create'))]),
+    Promise.resolve([
+      command('otp create', 'Make one.', { options: { url: required('URL', 'where') }, load: keep('otp create') }),
+    ]),
   ),
 ];
 

@@ -18,15 +18,15 @@ import { formatOf, printRecord } from './output.ts';
 import { readTimestamp } from '../../../timestamp.ts';
 
 /** Output format; tables by default. */
-export const FORMATS = {
-  json: flag('print JSON, for programs'),
-  csv: flag('print CSV with a header line (RFC 4180)'),
-};
+export const FORMATS = { json: flag('print JSON, for programs'), csv: flag('print CSV with a header line (RFC 4180)') };
 
 /** For irreversible actions. */
 export const YES = { yes: flag('do not ask for confirmation; required without a terminal') };
 
-interface Extras {
+interface Definition<O extends Options> {
+  readonly options: O;
+  /** Resolves with the exit code. @throws UsageError; CommandError */
+  readonly run: (values: Values<NoInfer<O>>, session: Session) => Promise<number>;
   /** As in the API description: `GET /admin/otp/{id}`. */
   readonly calls: readonly string[];
   /** Any one suffices (`x-roles`); empty: any authenticated caller. */
@@ -38,13 +38,10 @@ export interface Session extends CommandContext {
   readonly client: AdminClient;
 }
 
-/** @param run resolves with the exit code; throws UsageError or CommandError */
 export function adminCommand<const O extends Options>(
   name: string,
   summary: string,
-  options: O,
-  run: (values: Values<NoInfer<O>>, session: Session) => Promise<number>,
-  { calls, roles, about }: Extras,
+  { options, run, calls, roles, about }: Definition<O>,
 ): Command {
   const rights = roles.length === 0 ? [] : [`Needs the role ${roles.join(' or ')}.`];
   const connected: Run<Values<O & typeof CONNECTION>> = async (values, context) => {
@@ -55,13 +52,14 @@ export function adminCommand<const O extends Options>(
       client.close();
     }
   };
-  return command<O & typeof CONNECTION>(
-    name,
-    summary,
-    { ...options, ...CONNECTION },
-    () => Promise.resolve(connected),
-    { about: [...(about === undefined ? [] : [about]), ...rights].join(' '), misuse: EXIT.refused, calls, roles },
-  );
+  return command<O & typeof CONNECTION>(name, summary, {
+    options: { ...options, ...CONNECTION },
+    load: () => Promise.resolve(connected),
+    about: [...(about === undefined ? [] : [about]), ...rights].join(' '),
+    misuse: EXIT.refused,
+    calls,
+    roles,
+  });
 }
 
 /** The parameters of a call, from the options of the same names; without arguments, and without options not given. */
@@ -82,19 +80,21 @@ export function queryOf(options: Options, values: Readonly<Record<string, unknow
 const pathOf = (template: string, values: Readonly<Record<string, unknown>>): string =>
   template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(values[name])));
 
-/**
- * A command that makes one call and prints the record in its response. Arguments fill the path; options are the query.
- * @param body its fields, instead of a query; may throw UsageError
- * @param query the options that are the query
- */
+interface RecordDefinition<O extends Options> {
+  readonly call: string;
+  readonly roles: readonly string[];
+  readonly options: O;
+  /** Its fields, instead of a query. @throws UsageError */
+  readonly body?: (values: Values<NoInfer<O>>, now: number) => JsonRecord | Promise<JsonRecord>;
+  /** The options that are the query; default: all, if there is no body. */
+  readonly query?: Options;
+}
+
+/** A command that makes one call and prints the record in its response. Arguments fill the path. */
 export function recordCommand<const O extends Options>(
   name: string,
   summary: string,
-  call: string,
-  roles: readonly string[],
-  options: O,
-  body?: (values: Values<NoInfer<O>>, now: number) => JsonRecord | Promise<JsonRecord>,
-  query: Options = body === undefined ? options : {},
+  { call, roles, options, body, query = body === undefined ? options : {} }: RecordDefinition<O>,
 ): Command {
   const [method = '', template = ''] = call.split(' ');
   const run = async (values: Values<O & typeof FORMATS>, session: Session): Promise<number> => {
@@ -106,7 +106,8 @@ export function recordCommand<const O extends Options>(
     printRecord(await session.client.record(method, path, sent), format, session);
     return EXIT.ok;
   };
-  return adminCommand<O & typeof FORMATS>(name, summary, { ...options, ...FORMATS }, run, { calls: [call], roles });
+  const all = { ...options, ...FORMATS };
+  return adminCommand<O & typeof FORMATS>(name, summary, { options: all, run, calls: [call], roles });
 }
 
 /**

@@ -54,49 +54,49 @@ const REVOKE_ALL = {
 };
 
 export const CERTIFICATE_COMMANDS: readonly Entry[] = [
-  listCommand(
-    'cert list',
-    'List the issued certificates.',
-    reading,
-    { ...filters, status: value('STATUS', 'valid, revoked or expired', ['valid', 'revoked', 'expired']) },
-    { path: '/admin/certificates', kind: CERTIFICATES, csv: true },
-  ),
-  adminCommand('cert show', 'Show one certificate with its PEM.', SHOW, showCertificate, {
+  listCommand('cert list', 'List the issued certificates.', {
+    roles: reading,
+    filters: { ...filters, status: value('STATUS', 'valid, revoked or expired', ['valid', 'revoked', 'expired']) },
+    path: '/admin/certificates',
+    kind: CERTIFICATES,
+    csv: true,
+  }),
+  adminCommand('cert show', 'Show one certificate with its PEM.', {
+    options: SHOW,
+    run: showCertificate,
     calls: ['GET /admin/certificates/{serial}'],
     roles: reading,
   }),
-  recordCommand(
-    'cert chain',
-    'Show the chain of a certificate, up to the root.',
-    'GET /admin/certificates/{serial}/chain',
-    reading,
-    { serial, 'ca-label': caLabel },
-  ),
-  adminCommand('cert revoke', 'Revoke a certificate. It no longer authenticates.', REVOKE, revokeCertificate, {
+  recordCommand('cert chain', 'Show the chain of a certificate, up to the root.', {
+    call: 'GET /admin/certificates/{serial}/chain',
+    roles: reading,
+    options: { serial, 'ca-label': caLabel },
+  }),
+  adminCommand('cert revoke', 'Revoke a certificate. It no longer authenticates.', {
+    options: REVOKE,
+    run: revokeCertificate,
     calls: ['POST /admin/certificates/{serial}/revoke', 'GET /admin/certificates/{serial}'],
     roles: changing,
     about: 'Only certificateHold can be reversed, with cert release.',
   }),
-  recordCommand(
-    'cert release',
-    'Release a certificate from hold. It is valid again.',
-    'POST /admin/certificates/{serial}/release',
-    changing,
-    { serial, 'ca-label': caLabel },
-  ),
-  adminCommand('cert revoke-all', 'Revoke every certificate that matches the filters.', REVOKE_ALL, revokeAll, {
+  recordCommand('cert release', 'Release a certificate from hold. It is valid again.', {
+    call: 'POST /admin/certificates/{serial}/release',
+    roles: changing,
+    options: { serial, 'ca-label': caLabel },
+  }),
+  adminCommand('cert revoke-all', 'Revoke every certificate that matches the filters.', {
+    options: REVOKE_ALL,
+    run: revokeAll,
     calls: ['POST /admin/certificates/revoke'],
     roles: changing,
     about: 'Needs at least one filter in addition to --status. Counts first, then asks for confirmation.',
   }),
-  recordCommand(
-    'cert import',
-    'Import a certificate that is missing from the store, so that it can be revoked.',
-    'POST /admin/certificates',
-    ['admin'],
-    { file: argument('the certificate in PEM'), 'ca-label': required('LABEL', 'the CA that signed it') },
-    async (values) => ({ pem: await readInput('FILE', values.file), ca: values['ca-label'] }),
-  ),
+  recordCommand('cert import', 'Import a certificate that is missing from the store, so that it can be revoked.', {
+    call: 'POST /admin/certificates',
+    roles: ['admin'],
+    options: { file: argument('the certificate in PEM'), 'ca-label': required('LABEL', 'the CA that signed it') },
+    body: async (values) => ({ pem: await readInput('FILE', values.file), ca: values['ca-label'] }),
+  }),
 ];
 
 async function showCertificate(values: Values<typeof SHOW>, session: Session): Promise<number> {

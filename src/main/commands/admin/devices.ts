@@ -46,30 +46,31 @@ const CHANGE = {
 const DELETE = { id, revoke: flag('also revoke its certificates'), ...YES };
 
 export const DEVICE_COMMANDS: readonly Entry[] = [
-  listCommand(
-    'device list',
-    'List the registered devices. The output of --csv can be imported again.',
-    reading,
-    {
+  listCommand('device list', 'List the registered devices. The output of --csv can be imported again.', {
+    roles: reading,
+    filters: {
       id: value('ID', 'the complete ID'),
       'ca-label': value('LABEL', 'devices that can enroll only at this CA'),
       search: value('TEXT', 'a part of the ID, the note or a value of match'),
       enabled: value('YESNO', 'true: enabled devices; false: disabled devices', ['true', 'false']),
     },
-    { path: '/admin/devices', kind: DEVICES, csv: true },
-  ),
-  recordCommand(
-    'device show',
-    'Show one device with its certificates, tokens, requests and audit records.',
-    'GET /admin/devices/{id}',
-    reading,
-    { id },
-  ),
-  adminCommand('device create', 'Register a device.', CREATE, createDevice, { calls: ['POST /admin/devices'], roles }),
-  adminCommand(
-    'device import',
-    'Register the devices in a file.',
-    {
+    path: '/admin/devices',
+    kind: DEVICES,
+    csv: true,
+  }),
+  recordCommand('device show', 'Show one device with its certificates, tokens, requests and audit records.', {
+    call: 'GET /admin/devices/{id}',
+    roles: reading,
+    options: { id },
+  }),
+  adminCommand('device create', 'Register a device.', {
+    options: CREATE,
+    run: createDevice,
+    calls: ['POST /admin/devices'],
+    roles,
+  }),
+  adminCommand('device import', 'Register the devices in a file.', {
+    options: {
       file: argument(
         'CSV (id,ca,enabled,not_after,note,match.NAME,attributes.NAME) or NDJSON; - is the standard input',
       ),
@@ -77,45 +78,40 @@ export const DEVICE_COMMANDS: readonly Entry[] = [
       'dry-run': flag('check every row and change nothing'),
       out: value('FILE', 'file for the results (default: standard output)'),
     },
-    ({ file, upsert, out, 'dry-run': dryRun }, session) => {
+    run: ({ file, upsert, out, 'dry-run': dryRun }, session) => {
       const order = { path: '/admin/devices', query: { mode: upsert ? 'upsert' : undefined }, file, out, dryRun };
       return sendRows({ ...order, what: 'importing', done: 'devices registered' }, session);
     },
-    {
-      calls: ['POST /admin/devices'],
-      roles,
-      about:
-        'Prints one result per row in the format of the file: the device, or row, code and message. The exit code is 1 if a row failed. With --upsert, an absent column or an empty cell changes nothing.',
-    },
-  ),
-  adminCommand('device change', 'Change a device. Other fields stay unchanged.', CHANGE, changeDevice, {
+    calls: ['POST /admin/devices'],
+    roles,
+    about:
+      'Prints one result per row in the format of the file: the device, or row, code and message. The exit code is 1 if a row failed. With --upsert, an absent column or an empty cell changes nothing.',
+  }),
+  adminCommand('device change', 'Change a device. Other fields stay unchanged.', {
+    options: CHANGE,
+    run: changeDevice,
     calls: ['PATCH /admin/devices/{id}'],
     roles,
     about: 'match and attributes are replaced as a whole.',
   }),
-  recordCommand(
-    'device disable',
-    'Disable a device: it gets no new certificates. Its certificates stay valid.',
-    'PATCH /admin/devices/{id}',
+  recordCommand('device disable', 'Disable a device: it gets no new certificates. Its certificates stay valid.', {
+    call: 'PATCH /admin/devices/{id}',
     roles,
-    { id },
-    () => ({ enabled: false }),
-  ),
-  recordCommand(
-    'device enable',
-    'Enable a device: it can get certificates again.',
-    'PATCH /admin/devices/{id}',
+    options: { id },
+    body: () => ({ enabled: false }),
+  }),
+  recordCommand('device enable', 'Enable a device: it can get certificates again.', {
+    call: 'PATCH /admin/devices/{id}',
     roles,
-    { id },
-    () => ({ enabled: true }),
-  ),
-  adminCommand(
-    'device delete',
-    'Delete a device. Its certificates do not pass to a later device with the same ID.',
-    DELETE,
-    deleteDevice,
-    { calls: ['DELETE /admin/devices/{id}', 'GET /admin/devices/{id}'], roles },
-  ),
+    options: { id },
+    body: () => ({ enabled: true }),
+  }),
+  adminCommand('device delete', 'Delete a device. Its certificates do not pass to a later device with the same ID.', {
+    options: DELETE,
+    run: deleteDevice,
+    calls: ['DELETE /admin/devices/{id}', 'GET /admin/devices/{id}'],
+    roles,
+  }),
 ];
 
 /** Fields that can be cleared, with their empty values. */

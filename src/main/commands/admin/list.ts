@@ -20,6 +20,7 @@ export const LIST = {
 };
 
 interface ListSpec {
+  /** Of the call; its parameters are the filters. */
   readonly path: string;
   readonly kind: Kind;
   /** Whether the server returns CSV. */
@@ -31,20 +32,18 @@ type ListValues = Values<typeof LIST>;
 const MOST_A_PAGE = 1000;
 const DEFAULT_LIMIT = 100;
 
-/** A command that prints a list. @param filters options that are parameters of the call */
+/** A command that prints a list. */
 export function listCommand(
   name: string,
   summary: string,
-  roles: readonly string[],
-  filters: Options,
-  spec: ListSpec,
+  { roles, filters = {}, ...spec }: ListSpec & { readonly roles: readonly string[]; readonly filters?: Options },
 ): Command {
   const run = (values: ListValues, session: Session): Promise<number> => {
     const query = queryOf({ ...filters, order: LIST.order }, values, session.now());
     return list(spec, query, values, session);
   };
-  const extras = { calls: [`GET ${spec.path}`], roles };
-  return adminCommand<typeof LIST>(name, summary, { ...filters, ...LIST }, run, extras);
+  const options = { ...filters, ...LIST };
+  return adminCommand<typeof LIST>(name, summary, { options, run, calls: [`GET ${spec.path}`], roles });
 }
 
 async function list(spec: ListSpec, filters: Query, values: ListValues, session: Session): Promise<number> {

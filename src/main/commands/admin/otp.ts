@@ -27,53 +27,53 @@ const CREATE = {
 const REVOKE = { id, ...YES };
 
 export const OTP_COMMANDS: readonly Entry[] = [
-  adminCommand(
-    'otp create',
-    'Create a one-time password, and print commands that enroll a device with it.',
-    CREATE,
-    createToken,
-    { calls: ['POST /admin/otp'], roles, about: 'The password is shown only once: the server stores a hash.' },
-  ),
-  adminCommand(
-    'otp bulk',
-    'Create one-time passwords for the rows of a file.',
-    {
+  adminCommand('otp create', 'Create a one-time password, and print commands that enroll a device with it.', {
+    options: CREATE,
+    run: createToken,
+    calls: ['POST /admin/otp'],
+    roles,
+    about: 'The password is shown only once: the server stores a hash.',
+  }),
+  adminCommand('otp bulk', 'Create one-time passwords for the rows of a file.', {
+    options: {
       file: argument('CSV (client_id,max_uses,expires_at,ca) or NDJSON; - is the standard input'),
       'dry-run': flag('check every row and create no token'),
       out: value('FILE', 'file for the results, readable only by you (default: standard output)'),
     },
-    ({ file, out, 'dry-run': dryRun }, session) => {
+    run: ({ file, out, 'dry-run': dryRun }, session) => {
       const order = { path: '/admin/otp/bulk', file, out, dryRun, estimates: true };
       return sendRows({ ...order, what: 'creating tokens', done: 'tokens created' }, session);
     },
-    {
-      calls: ['POST /admin/otp/bulk'],
-      roles,
-      about:
-        'Prints one result per row in the format of the file: the token, or row, code and message. The exit code is 1 if a row failed. The command first measures how long the hashes take and shows an estimate.',
-    },
-  ),
-  listCommand(
-    'otp list',
-    'List the one-time passwords. Secrets are never shown.',
+    calls: ['POST /admin/otp/bulk'],
     roles,
-    {
+    about:
+      'Prints one result per row in the format of the file: the token, or row, code and message. The exit code is 1 if a row failed. The command first measures how long the hashes take and shows an estimate.',
+  }),
+  listCommand('otp list', 'List the one-time passwords. Secrets are never shown.', {
+    roles,
+    filters: {
       'client-id': value('ID', 'the client_id of the device'),
       search: value('TEXT', 'a part of the client_id, or the ID'),
       status: value('STATUS', 'active, consumed, expired or revoked', ['active', 'consumed', 'expired', 'revoked']),
     },
-    { path: '/admin/otp', kind: OTPS, csv: true },
-  ),
-  recordCommand('otp show', 'Show a one-time password, without its secret.', 'GET /admin/otp/{id}', roles, { id }),
-  recordCommand(
-    'otp extend',
-    'Change the expiry date of a one-time password. An expired one becomes valid again.',
-    'PATCH /admin/otp/{id}',
+    path: '/admin/otp',
+    kind: OTPS,
+    csv: true,
+  }),
+  recordCommand('otp show', 'Show a one-time password, without its secret.', {
+    call: 'GET /admin/otp/{id}',
     roles,
-    { id, 'expires-at': required('TIME', EXPIRES) },
-    (values, now) => ({ expires_at: readTime('--expires-at', values['expires-at'], now, 1) }),
-  ),
-  adminCommand('otp revoke', 'Revoke a one-time password.', REVOKE, revokeToken, {
+    options: { id },
+  }),
+  recordCommand('otp extend', 'Change the expiry date of a one-time password. An expired one becomes valid again.', {
+    call: 'PATCH /admin/otp/{id}',
+    roles,
+    options: { id, 'expires-at': required('TIME', EXPIRES) },
+    body: (values, now) => ({ expires_at: readTime('--expires-at', values['expires-at'], now, 1) }),
+  }),
+  adminCommand('otp revoke', 'Revoke a one-time password.', {
+    options: REVOKE,
+    run: revokeToken,
     calls: ['DELETE /admin/otp/{id}', 'GET /admin/otp/{id}'],
     roles,
   }),
@@ -85,12 +85,7 @@ async function createToken(values: Values<typeof CREATE>, session: Session): Pro
   const max_uses = readCount('--max-uses', values['max-uses']);
   const est = estUrlOf(values['est-url'], session.client.connection);
   const record = await session.client.record('POST', '/admin/otp', {
-    body: {
-      client_id,
-      max_uses,
-      ca,
-      ...queryOf({ 'expires-at': CREATE['expires-at'] }, values, session.now()),
-    },
+    body: { client_id, max_uses, ca, ...queryOf({ 'expires-at': CREATE['expires-at'] }, values, session.now()) },
   });
   const anchors = values['est-ca'] ?? session.client.connection.files.ca;
   const enrollment = {

@@ -13,43 +13,37 @@ const PERIOD = {
   until: time('up to this time', -1),
   'ca-label': value('LABEL', "a CA's label"),
 };
-const STATISTICS = {
-  ...PERIOD,
-  by: value('INTERVAL', 'hour (the default) or day', ['hour', 'day']),
-  ...FORMATS,
-};
+const STATISTICS = { ...PERIOD, by: value('INTERVAL', 'hour (the default) or day', ['hour', 'day']), ...FORMATS };
 
 export const OVERVIEW_COMMANDS: readonly Entry[] = [
-  recordCommand(
-    'overview',
-    'Show the state of the service. Parts that your roles do not include are left out.',
-    'GET /admin/overview',
-    seeing,
-    {},
-  ),
-  adminCommand('statistics', 'Show issuance, renewals and rejections over time.', STATISTICS, statistics, {
+  recordCommand('overview', 'Show the state of the service. Parts that your roles do not include are left out.', {
+    call: 'GET /admin/overview',
+    roles: seeing,
+    options: {},
+  }),
+  adminCommand('statistics', 'Show issuance, renewals and rejections over time.', {
+    options: STATISTICS,
+    run: statistics,
     calls: ['GET /admin/statistics'],
     roles: seeing,
   }),
-  recordCommand(
-    'history',
-    'Show everything about a device, a requester or a request.',
-    'GET /admin/history',
-    ['admin', 'ra', 'auditor'],
-    {
+  recordCommand('history', 'Show everything about a device, a requester or a request.', {
+    call: 'GET /admin/history',
+    roles: ['admin', 'ra', 'auditor'],
+    options: {
       device: value('ID', 'ID of a device, also of a deleted one'),
       requester: value('NAME', 'the requester, as in certificates'),
       'request-id': value('ID', 'ID of a request'),
     },
-  ),
-  recordCommand(
-    'configuration',
-    'Show the configuration in force, without its secrets.',
-    'GET /admin/configuration',
-    ['admin', 'operator'],
-    {},
-  ),
-  adminCommand('events', 'Follow the audit records until interrupted.', { json: FORMATS.json }, follow, {
+  }),
+  recordCommand('configuration', 'Show the configuration in force, without its secrets.', {
+    call: 'GET /admin/configuration',
+    roles: ['admin', 'operator'],
+    options: {},
+  }),
+  adminCommand('events', 'Follow the audit records until interrupted.', {
+    options: { json: FORMATS.json },
+    run: follow,
     calls: ['GET /admin/events'],
     roles: seeing,
   }),

@@ -9,8 +9,6 @@ import { readTime } from './times.ts';
 const id = argument('ID of the campaign, as in the list');
 const reading = ['admin', 'ra', 'auditor'];
 const changing = ['admin', 'ra'];
-
-const RENEWAL_LIST = { path: '/admin/renewals', kind: RENEWALS, csv: false };
 const dryRun = { 'dry-run': flag('count the matching certificates, and start nothing') };
 const START = {
   ...filters,
@@ -24,34 +22,38 @@ export const RENEWAL_COMMANDS: readonly Entry[] = [
   recordCommand(
     'renewal start',
     'Start a campaign: every certificate that matches the filters is replaced by a deadline.',
-    'POST /admin/renewals',
-    changing,
-    START,
-    (values, now) => ({
-      filter: queryOf(filters, values, now),
-      by: readTime('--by', values.by, now, 1),
-      reason: values.reason,
-      explanation_url: values['explanation-url'],
-    }),
-    dryRun,
+    {
+      call: 'POST /admin/renewals',
+      roles: changing,
+      options: START,
+      body: (values, now) => ({
+        filter: queryOf(filters, values, now),
+        by: readTime('--by', values.by, now, 1),
+        reason: values.reason,
+        explanation_url: values['explanation-url'],
+      }),
+      query: dryRun,
+    },
   ),
-  listCommand('renewal list', 'List the replacement campaigns.', reading, {}, RENEWAL_LIST),
-  recordCommand(
-    'renewal show',
-    'Show the progress of a campaign, and what is overdue.',
-    'GET /admin/renewals/{id}',
-    reading,
-    { id },
-  ),
-  adminCommand(
-    'renewal stop',
-    'End a campaign.',
-    { id },
-    async (values, { client, out }) => {
+  listCommand('renewal list', 'List the replacement campaigns.', {
+    roles: reading,
+    path: '/admin/renewals',
+    kind: RENEWALS,
+    csv: false,
+  }),
+  recordCommand('renewal show', 'Show the progress of a campaign, and what is overdue.', {
+    call: 'GET /admin/renewals/{id}',
+    roles: reading,
+    options: { id },
+  }),
+  adminCommand('renewal stop', 'End a campaign.', {
+    options: { id },
+    run: async (values, { client, out }) => {
       await client.record('DELETE', `/admin/renewals/${encodeURIComponent(values.id)}`);
       out(`ended the campaign ${values.id}\n`);
       return EXIT.ok;
     },
-    { calls: ['DELETE /admin/renewals/{id}'], roles: changing },
-  ),
+    calls: ['DELETE /admin/renewals/{id}'],
+    roles: changing,
+  }),
 ];

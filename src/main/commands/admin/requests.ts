@@ -22,43 +22,45 @@ const CHECK = {
 };
 
 export const REQUEST_COMMANDS: readonly Entry[] = [
-  listCommand(
-    'request list',
-    'List the requests that were queued for approval.',
-    reading,
-    {
+  listCommand('request list', 'List the requests that were queued for approval.', {
+    roles: reading,
+    filters: {
       status: value('STATUS', REQUEST_STATUSES.join(', '), REQUEST_STATUSES),
       'ca-label': value('LABEL', "a CA's label"),
       requester: value('NAME', 'the requester'),
       device: value('ID', 'ID of a registered device'),
       search: value('TEXT', 'a part of the subject, a name, the requester or the device, or the ID'),
     },
-    { path: '/admin/requests', kind: REQUESTS, csv: true },
-  ),
-  recordCommand('request show', 'Show one request with its CSR.', 'GET /admin/requests/{id}', reading, { id }),
-  recordCommand(
-    'request check',
-    'Check what an approval of a request would lead to, without effect.',
-    'GET /admin/requests/{id}/check',
-    reading,
-    { id },
-  ),
-  adminCommand(
-    'request approve',
-    'Approve a request. The next poll gets the certificate.',
-    { id, ...YES, ...FORMATS },
-    (values, session) => decide(values, { call: 'approve', question: 'Approve this request?' }, session),
-    { calls: ['POST /admin/requests/{id}/approve', 'GET /admin/requests/{id}'], roles: deciding },
-  ),
-  adminCommand(
-    'request reject',
-    'Reject a request. Polls get 403 with the reason.',
-    { id, reason: required('TEXT', 'text for the client'), ...YES, ...FORMATS },
-    (values, session) =>
+    path: '/admin/requests',
+    kind: REQUESTS,
+    csv: true,
+  }),
+  recordCommand('request show', 'Show one request with its CSR.', {
+    call: 'GET /admin/requests/{id}',
+    roles: reading,
+    options: { id },
+  }),
+  recordCommand('request check', 'Check what an approval of a request would lead to, without effect.', {
+    call: 'GET /admin/requests/{id}/check',
+    roles: reading,
+    options: { id },
+  }),
+  adminCommand('request approve', 'Approve a request. The next poll gets the certificate.', {
+    options: { id, ...YES, ...FORMATS },
+    run: (values, session) => decide(values, { call: 'approve', question: 'Approve this request?' }, session),
+    calls: ['POST /admin/requests/{id}/approve', 'GET /admin/requests/{id}'],
+    roles: deciding,
+  }),
+  adminCommand('request reject', 'Reject a request. Polls get 403 with the reason.', {
+    options: { id, reason: required('TEXT', 'text for the client'), ...YES, ...FORMATS },
+    run: (values, session) =>
       decide(values, { call: 'reject', question: 'Reject this request?', body: { reason: values.reason } }, session),
-    { calls: ['POST /admin/requests/{id}/reject', 'GET /admin/requests/{id}'], roles: deciding },
-  ),
-  adminCommand('check', 'Check what would happen to a request, without effect.', CHECK, check, {
+    calls: ['POST /admin/requests/{id}/reject', 'GET /admin/requests/{id}'],
+    roles: deciding,
+  }),
+  adminCommand('check', 'Check what would happen to a request, without effect.', {
+    options: CHECK,
+    run: check,
     calls: ['POST /admin/check'],
     roles: deciding,
     about: 'The exit code is 1 if the request would be rejected.',

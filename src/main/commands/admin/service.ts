@@ -10,72 +10,76 @@ import { listCommand } from './list.ts';
 
 const operating = ['admin', 'operator'];
 const label = argument('label of the CA, as in the list');
-const CA_LIST = { path: '/admin/cas', kind: CAS, csv: false };
-const LOCKOUT_LIST = { path: '/admin/lockouts', kind: LOCKOUTS, csv: true };
 
 export const SERVICE_COMMANDS: readonly Entry[] = [
-  adminCommand(
-    'status',
-    'Show whether the server is alive and ready, its components, and the caller.',
-    { json: FORMATS.json },
-    status,
-    {
-      calls: ['GET /healthz', 'GET /readyz', 'GET /admin/session'],
-      roles: [],
-      about: 'The exit code is 3 if the server is not ready. Without a token or certificate, the caller is not shown.',
-    },
-  ),
-  recordCommand(
-    'session',
-    'Show the caller, its method of authentication, its roles and their labels.',
-    'GET /admin/session',
-    [],
-    {},
-  ),
-  recordCommand('reload', 'Reload the configuration, completely or not at all.', 'POST /admin/reload', operating, {
-    'dry-run': flag('report what would change, and change nothing'),
+  adminCommand('status', 'Show whether the server is alive and ready, its components, and the caller.', {
+    options: { json: FORMATS.json },
+    run: status,
+    calls: ['GET /healthz', 'GET /readyz', 'GET /admin/session'],
+    roles: [],
+    about: 'The exit code is 3 if the server is not ready. Without a token or certificate, the caller is not shown.',
   }),
-  listCommand('ca list', 'List the CAs with their further labels and their health.', operating, {}, CA_LIST),
-  recordCommand('ca show', 'Show one CA with its chain.', 'GET /admin/cas/{label}', operating, { label }),
-  recordCommand(
-    'ca revocation',
-    'Show the CRL and the OCSP responder of a CA.',
-    'GET /admin/cas/{label}/revocation',
-    operating,
-    { label },
-  ),
-  recordCommand('ca crl', 'Sign the CRL of a CA now.', 'POST /admin/cas/{label}/crl', operating, { label }),
-  listCommand(
-    'notification list',
-    'List the receivers of notifications, and how the delivery to them is.',
-    operating,
-    {},
-    { path: '/admin/notifications', kind: RECEIVERS, csv: false },
-  ),
-  recordCommand(
-    'notification test',
-    'Send a sample to a receiver of notifications.',
-    'POST /admin/notifications/{name}/test',
-    operating,
-    { name: argument('as in the configuration') },
-  ),
-  listCommand('lockout list', 'List the lockouts.', operating, {}, LOCKOUT_LIST),
-  adminCommand(
-    'lockout clear',
-    'Remove a lockout.',
-    { lockout: argument('key from the list, such as address:192.0.2.7 or username:device-1') },
-    async ({ lockout }, { client, out }) => {
+  recordCommand('session', 'Show the caller, its method of authentication, its roles and their labels.', {
+    call: 'GET /admin/session',
+    roles: [],
+    options: {},
+  }),
+  recordCommand('reload', 'Reload the configuration, completely or not at all.', {
+    call: 'POST /admin/reload',
+    roles: operating,
+    options: { 'dry-run': flag('report what would change, and change nothing') },
+  }),
+  listCommand('ca list', 'List the CAs with their further labels and their health.', {
+    roles: operating,
+    path: '/admin/cas',
+    kind: CAS,
+    csv: false,
+  }),
+  recordCommand('ca show', 'Show one CA with its chain.', {
+    call: 'GET /admin/cas/{label}',
+    roles: operating,
+    options: { label },
+  }),
+  recordCommand('ca revocation', 'Show the CRL and the OCSP responder of a CA.', {
+    call: 'GET /admin/cas/{label}/revocation',
+    roles: operating,
+    options: { label },
+  }),
+  recordCommand('ca crl', 'Sign the CRL of a CA now.', {
+    call: 'POST /admin/cas/{label}/crl',
+    roles: operating,
+    options: { label },
+  }),
+  listCommand('notification list', 'List the receivers of notifications, and how the delivery to them is.', {
+    roles: operating,
+    path: '/admin/notifications',
+    kind: RECEIVERS,
+    csv: false,
+  }),
+  recordCommand('notification test', 'Send a sample to a receiver of notifications.', {
+    call: 'POST /admin/notifications/{name}/test',
+    roles: operating,
+    options: { name: argument('as in the configuration') },
+  }),
+  listCommand('lockout list', 'List the lockouts.', {
+    roles: operating,
+    path: '/admin/lockouts',
+    kind: LOCKOUTS,
+    csv: true,
+  }),
+  adminCommand('lockout clear', 'Remove a lockout.', {
+    options: { lockout: argument('key from the list, such as address:192.0.2.7 or username:device-1') },
+    run: async ({ lockout }, { client, out }) => {
       await client.record('DELETE', `/admin/lockouts/${encodeURIComponent(lockout)}`);
       out(`removed the lockout of ${lockout}\n`);
       return EXIT.ok;
     },
-    { calls: ['DELETE /admin/lockouts/{key}'], roles: operating },
-  ),
-  listCommand(
-    'audit list',
-    'List the audit records.',
-    ['admin', 'auditor'],
-    {
+    calls: ['DELETE /admin/lockouts/{key}'],
+    roles: operating,
+  }),
+  listCommand('audit list', 'List the audit records.', {
+    roles: ['admin', 'auditor'],
+    filters: {
       since: time('from this time on, or the last period, such as 1h', -1),
       until: time('up to this time', -1),
       type: value('TYPE', 'such as certificate.issued', AUDIT_TYPES),
@@ -84,28 +88,28 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
       serial: value('HEX', 'serial number of a certificate'),
       'request-id': value('ID', 'ID of a request'),
     },
-    { path: '/admin/audit', kind: AUDIT, csv: true },
-  ),
-  adminCommand(
-    'metrics',
-    'Print the metrics that Prometheus reads.',
-    {},
-    async (_values, { client, out }) => {
+    path: '/admin/audit',
+    kind: AUDIT,
+    csv: true,
+  }),
+  adminCommand('metrics', 'Print the metrics that Prometheus reads.', {
+    options: {},
+    run: async (_values, { client, out }) => {
       out(await client.text('GET', '/metrics', { accept: 'text/plain' }));
       return EXIT.ok;
     },
-    { calls: ['GET /metrics'], roles: operating },
-  ),
-  adminCommand(
-    'openapi',
-    'Print the OpenAPI 3.1 description of the admin API.',
-    {},
-    async (_values, { client, out }) => {
+    calls: ['GET /metrics'],
+    roles: operating,
+  }),
+  adminCommand('openapi', 'Print the OpenAPI 3.1 description of the admin API.', {
+    options: {},
+    run: async (_values, { client, out }) => {
       out(`${JSON.stringify(await client.record('GET', '/admin/openapi.json'), null, 2)}\n`);
       return EXIT.ok;
     },
-    { calls: ['GET /admin/openapi.json'], roles: [] },
-  ),
+    calls: ['GET /admin/openapi.json'],
+    roles: [],
+  }),
 ];
 
 /** @throws CommandError if the server is unreachable */

@@ -80,14 +80,10 @@ export const ADMIN_COMMANDS: readonly Entry[] = [
   ...DEVICE_COMMANDS,
   ...OVERVIEW_COMMANDS,
   ...SERVICE_COMMANDS,
-  command(
-    'token new',
-    'Create a bearer token, and print its entry for the configuration.',
-    TOKEN_NEW,
-    () => Promise.resolve(newToken),
-    {
-      about:
-        'Creates a bearer token for the admin API. The configuration contains only its SHA-256, so the token cannot be recovered.',
-    },
-  ),
+  command('token new', 'Create a bearer token, and print its entry for the configuration.', {
+    options: TOKEN_NEW,
+    load: () => Promise.resolve(newToken),
+    about:
+      'Creates a bearer token for the admin API. The configuration contains only its SHA-256, so the token cannot be recovered.',
+  }),
 ];
