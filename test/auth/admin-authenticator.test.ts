@@ -4,7 +4,8 @@ import { describe, expect, test, vi } from 'vitest';
 
 import { AdminAuthenticator, type AdminAuthSettings } from '../../src/auth/admin-authenticator.ts';
 import { AdminSessions } from '../../src/auth/admin-sessions.ts';
-import type { AdminClient, AdminIdentity } from '../../src/auth/administrators.ts';
+import { oidcIdentity, type AdminClient, type AdminIdentity } from '../../src/auth/administrators.ts';
+import { OidcSignIn, type OidcSettings } from '../../src/auth/oidc/oidc-sign-in.ts';
 import type { FailureRecords } from '../../src/auth/failure-records.ts';
 import type { PresentedCredentials } from '../../src/auth/identity.ts';
 import { certificateRow } from '../../src/enrollment/certificate-row.ts';
@@ -507,6 +508,85 @@ describe('a session is valid no longer than what it began with', () => {
     expect(items.map(({ outcome, address, detail }) => [outcome, address, detail])).toEqual([
       ['failure', '192.0.2.1', 'session: it was started with another client certificate'],
     ]);
+  });
+
+  test("it ends when its certificate's issuer is no longer trusted, and not when the store fails", async () => {
+    const session = await begin(certificate);
+    expect(await session.resumed(undefined, certificate)).toBe('CN=Alice,OU=Admins');
+    const { store, settings } = session.setup;
+    const other = await clientTrust({ trustAnchors: encodePem('CERTIFICATE', (await makeCa('CN=Other')).der) });
+    session.setup.settings = { ...settings, trust: other };
+    expect(await session.resumed(undefined, certificate)).toMatch(/^certificate signed by unknown authority/);
+    session.setup.settings = settings;
+    store.findRevoked = () => Promise.reject(new Error('the disk is full'));
+    expect(await session.resumed(undefined, certificate)).toBe('Error: the disk is full');
+  });
+
+  test('a session of an OpenID provider has the roles in force, and ends with the provider', async () => {
+    const setup = await setUp('none', false);
+    const { store, failures } = setup;
+    const oidc = (roles: OidcSettings['roles']): OidcSignIn =>
+      new OidcSignIn({
+        issuer: 'https://idp.example',
+        client_id: 'console',
+        client_secret: { reveal: () => Buffer.alloc(0) },
+        scopes: [],
+        redirect_url: 'https://est.example/auth/oidc/callback',
+        name_claim: 'name',
+        roles_claim: 'groups',
+        roles,
+        ca: undefined,
+      });
+    const authenticator = new AdminAuthenticator(
+      () => setup.settings,
+      store,
+      failures,
+      () => T0,
+    );
+    expect(authenticator.hasOidc).toBe(false);
+    setup.settings = { ...setup.settings, oidc: oidc({ team: { roles: ['ra'] } }) };
+    expect(authenticator.hasOidc).toBe(true);
+    const claims = { issuer: 'https://idp.example', subject: 'ada', name: undefined, values: ['team'] };
+    const ada = oidcIdentity(setup.settings.oidc?.settings ?? expect.fail(), claims) ?? expect.fail();
+    const times = () => ({ idle_timeout: 900, lifetime: 28_800 });
+    const log = { warn: () => undefined };
+    const sessions = new AdminSessions({ store, authenticator, times, failures, now: () => T0, log });
+    const shown = { peerCertificate: undefined, peerIntermediates: [], authorization: undefined, address: '192.0.2.1' };
+    const { id } = await sessions.begin(ada, shown, undefined, []);
+    const roles = () =>
+      sessions.resume(id, shown).then(
+        ({ admin }) => admin.roles,
+        (error: unknown) => (error instanceof EstuaryError ? error.code : error),
+      );
+    expect(await roles()).toEqual(['ra']);
+    setup.settings = { ...setup.settings, oidc: oidc({ team: { roles: ['auditor'] } }) };
+    expect(await roles()).toEqual(['auditor']);
+    for (const without of [oidc({}), undefined]) {
+      setup.settings = { ...setup.settings, oidc: without };
+      expect(await roles()).toBe('SESSION_ENDED');
+    }
+  });
+
+  test('a use is recorded once a minute, or ten times in the idle timeout', async () => {
+    for (const [idle_timeout, every] of [
+      [900, 60_000],
+      [30, 3000],
+    ] as const) {
+      let now = T0;
+      const touched: number[] = [];
+      const store = { touchSession: (_: string, at: number) => Promise.resolve(void touched.push(at)) };
+      const sessions = new AdminSessions({
+        store: store as unknown as Store,
+        authenticator: { ofSession: () => Promise.reject(new Error('not asked')) },
+        times: () => ({ idle_timeout, lifetime: 28_800 }),
+        failures: { record: () => Promise.resolve() },
+        now: () => now,
+        log: { warn: () => undefined },
+      });
+      for (now of [T0, T0 + every - 1, T0 + every])
+        await sessions.note({ id_hash: 'x', created_at: T0, seen_at: T0, ends_at: T0 + 28_800_000 });
+      expect(touched).toEqual([T0 + every]);
+    }
   });
 
   test('an id of another form is not looked up', async () => {

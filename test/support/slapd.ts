@@ -12,6 +12,8 @@ import { killed, untilReady } from './spawned.ts';
 export const PASSWORD = 'correct horse';
 export const READER = { dn: 'cn=reader,dc=example', password: 'reads devices' };
 export const GROUP = 'cn=enrollers,dc=example';
+/** With a memberUid instead of a member. */
+export const POSIX_GROUP = 'cn=posix,dc=example';
 
 /** Devices: uid, and whether the group has it. */
 const DEVICES = {
@@ -52,7 +54,7 @@ ${Object.keys(DEVICES)
   .map((uid) => entry(dnOf(uid), [uid], ['employeeNumber: 4711', 'l: Hall 1', 'l: Hall 2']))
   .join(
     '',
-  )}${entry('cn=two names,ou=devices,dc=example', ['two-names', 'other-name'], [])}${entry('cn=twin a,ou=devices,dc=example', ['twin-a'], ['mail: twin@example.com'])}${entry('cn=twin b,ou=devices,dc=example', ['twin-b'], ['mail: twin@example.com'])}dn: ou=elsewhere,dc=example
+  )}${entry('cn=two names,ou=devices,dc=example', ['two-names', 'other-name'], [])}${entry('cn=odd,ou=devices,dc=example', ['odd'], [`title: ${'t'.repeat(256)}`, `ou: ${'o'.repeat(257)}`, `o:: ${base64('a\tb')}`])}${entry('cn=twin a,ou=devices,dc=example', ['twin-a'], ['mail: twin@example.com'])}${entry('cn=twin b,ou=devices,dc=example', ['twin-b'], ['mail: twin@example.com'])}dn: ou=elsewhere,dc=example
 objectClass: referral
 objectClass: extensibleObject
 ou: elsewhere
@@ -65,6 +67,12 @@ ${Object.entries(DEVICES)
   .filter(([, isMember]) => isMember)
   .map(([uid]) => `member:: ${base64(dnOf(uid))}\n`)
   .join('')}
+dn: ${POSIX_GROUP}
+objectClass: posixGroup
+cn: posix
+gidNumber: 100
+memberUid: device-1
+
 `;
 
 export class Slapd {
@@ -104,6 +112,7 @@ export class Slapd {
       `include /etc/ldap/schema/core.schema
 include /etc/ldap/schema/cosine.schema
 include /etc/ldap/schema/inetorgperson.schema
+include /etc/ldap/schema/nis.schema
 modulepath /usr/lib/ldap
 moduleload back_mdb
 pidfile ${folder.file('slapd.pid')}
@@ -114,6 +123,7 @@ suffix "dc=example"
 directory ${folder.file('db')}
 access to attrs=userPassword by anonymous auth by * none
 access to dn.exact="${GROUP}" by users read by * none
+access to dn.exact="${POSIX_GROUP}" by users read by * none
 access to * by self read by dn.exact="${READER.dn}" read by * none
 `,
     );

@@ -133,8 +133,8 @@ export class Directory {
     if (template === undefined) return this.#bySearch(connection, username, password);
     const dn = template.replaceAll('{username}', escapedInDn(username));
     await connection.bind(dn, password);
-    const entries = await connection.search(dn, 'base', '(objectClass=*)', this.#wanted);
-    const entry = onlyOf(entries);
+    const [entry] = await connection.search(dn, 'base', '(objectClass=*)', this.#wanted);
+    if (entry === undefined) throw new CredentialRefused('the entry cannot be read');
     await this.#checkGroup(connection, entry.dn, entry);
     return this.#described(entry);
   }
@@ -144,16 +144,15 @@ export class Directory {
     const { search_base: base = '', search_filter } = this.#options.settings;
     await this.#bindAsService(connection);
     const filter = search_filter.replaceAll('{username}', escapedInFilter(username));
-    const entries = await connection.search(base, 'sub', filter, this.#wanted);
-    const problem =
-      entries.length === 1 ? undefined : `${entries.length === 0 ? 'no entry' : 'more than one entry'} matches`;
-    const dn = entries[0]?.dn;
-    const bindAs = problem === undefined && dn !== undefined && dn !== '' ? dn : `cn=${randomUUID()},${base}`;
-    const outsider = await refusalOf(() => this.#checkGroup(connection, bindAs, entries[0]));
+    const [entry, ...others] = await connection.search(base, 'sub', filter, this.#wanted);
+    const only = others.length === 0 ? entry : undefined;
+    const bindAs = only?.dn ?? `cn=${randomUUID()},${base}`;
+    const outsider = await refusalOf(() => this.#checkGroup(connection, bindAs, only));
     const unproven = await refusalOf(() => connection.bind(bindAs, password));
-    if (problem !== undefined) throw new CredentialRefused(problem);
+    if (only === undefined)
+      throw new CredentialRefused(`${entry === undefined ? 'no entry' : 'more than one entry'} matches`);
     for (const refusal of [unproven, outsider]) if (refusal !== undefined) throw refusal;
-    return this.#described(onlyOf(entries));
+    return this.#described(only);
   }
 
   /** A failed bind of our own search account is not the requester's failure. */
@@ -204,12 +203,6 @@ async function refusalOf(check: () => Promise<unknown>): Promise<Error | undefin
     if (error instanceof CredentialRefused || error instanceof DirectoryRefusal) return error;
     throw error;
   }
-}
-
-function onlyOf(entries: readonly Entry[]): Entry {
-  const [entry, ...more] = entries;
-  if (entry === undefined || more.length > 0) throw new CredentialRefused('the entry cannot be read');
-  return entry;
 }
 
 /** Attribute values; the directory may use any case for the name. */

@@ -99,12 +99,12 @@ function mayIssue(certificate: Certificate, anchor: boolean): boolean {
  * @param ofIssuer the path begins with a CA certificate instead of an end entity
  */
 export function pathNamesProblem(path: readonly Certificate[], ofIssuer = false): string | undefined {
-  for (const [height, issuer] of path.entries()) {
+  for (const [below, issuer] of path.slice(1).entries()) {
     const extension = findExtension(issuer.extensions, OID.nameConstraints);
-    if (extension === undefined || height === 0) continue;
+    if (extension === undefined) continue;
     try {
       const constraints = parseNameConstraints(extension.value);
-      for (const [position, certificate] of path.slice(0, height).entries()) {
+      for (const [position, certificate] of path.slice(0, below + 1).entries()) {
         const endEntity = position === 0 && !ofIssuer;
         if (!endEntity && isSelfIssued(certificate)) continue;
         const problem = nameConstraintProblem(constraints, certificate.subject, certificate.subjectAltNames, endEntity);

@@ -1,5 +1,5 @@
 /** CRLs of foreign client CAs: loading and queries (RFC 5280 §6.3, complete direct lists only). */
-import { describe, EstuaryError, failed, unauthorized } from '../../errors.ts';
+import { describe, failed, unauthorized } from '../../errors.ts';
 import { unlessMalformed } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { InputError } from '../../pki/input-error.ts';
@@ -72,7 +72,6 @@ export class RevocationLists {
       try {
         lists.push(await loadList(source.list, issuers));
       } catch (error) {
-        if (error instanceof EstuaryError) throw error;
         throw failed('CRL_INVALID', `CRL ${source.name}: ${describe(error)}`);
       }
     }
@@ -225,9 +224,10 @@ export async function checkDeviceCas(
   path: readonly Certificate[],
   isOfThisServer: (path: readonly Certificate[]) => boolean,
 ): Promise<void> {
-  for (const [height, issuer] of path.entries()) {
-    const certificate = path[height - 1];
-    if (height < 2 || certificate === undefined || !isOfThisServer(path.slice(height))) continue;
+  for (const [position, certificate] of path.slice(1).entries()) {
+    const above = path.slice(position + 2);
+    const [issuer] = above;
+    if (issuer === undefined || !isOfThisServer(above)) continue;
     for (const row of await store.findRevoked(certificate.serialNumber))
       if (await isRecordOf(row, { certificate, issuer }))
         throw unauthorized('CLIENT_CERTIFICATE_ISSUER_REVOKED', 'client certificate issuer revoked', {

@@ -4,12 +4,13 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { CredentialRefused } from '../../../src/auth/guarded-attempts.ts';
 import { Directory, type LdapSettings } from '../../../src/auth/ldap/directory.ts';
 import { Secret } from '../../../src/config/secret.ts';
+import { onDependencyCall } from '../../../src/dependency-calls.ts';
 import { EstuaryError } from '../../../src/errors.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
 import { makeCa } from '../../support/certificates.ts';
 import { freePort } from '../../support/ports.ts';
 import { requires } from '../../support/requires.ts';
-import { GROUP, PASSWORD, READER, Slapd } from '../../support/slapd.ts';
+import { GROUP, PASSWORD, POSIX_GROUP, READER, Slapd } from '../../support/slapd.ts';
 import { TcpRelay } from '../../support/tcp-relay.ts';
 
 describe.skipIf(!requires('slapd'))('the directory', () => {
@@ -28,7 +29,11 @@ describe.skipIf(!requires('slapd'))('the directory', () => {
   };
   const ldaps = (): string => `ldaps://localhost:${slapd.ports.ldaps}`;
 
-  function directory(changes: Partial<LdapSettings> = byName, ca: string | undefined = slapd.ca): Directory {
+  function directory(
+    changes: Partial<LdapSettings> = byName,
+    ca: string | undefined = slapd.ca,
+    now = Date.now,
+  ): Directory {
     const settings: LdapSettings = {
       url: [ldaps()],
       starttls: false,
@@ -39,7 +44,7 @@ describe.skipIf(!requires('slapd'))('the directory', () => {
       timeout: 5,
       ...changes,
     };
-    return new Directory({ settings, ca: () => ca, retryAfter: 30, now: Date.now });
+    return new Directory({ settings, ca: () => ca, retryAfter: 30, now });
   }
 
   /** The client_id, or the reason of the refusal. */
@@ -86,13 +91,22 @@ describe.skipIf(!requires('slapd'))('the directory', () => {
     });
 
     test('attributes are read', async () => {
-      const reading = directory({ ...settings, attributes: ['EmployeeNumber', 'l', 'mail'] });
+      const reading = directory({ ...settings, attributes: ['EmployeeNumber', 'l', 'mail', 'dn'] });
       const { attributes } = await reading.authenticate('device-1', PASSWORD);
       expect([...attributes]).toEqual([
         ['employeenumber', ['4711']],
         ['l', ['Hall 1', 'Hall 2']],
         ['mail', []],
+        ['dn', []],
       ]);
+    });
+
+    test('a POSIX group has the uid, if that is the client_id', async () => {
+      const members = { ...settings, required_group: POSIX_GROUP };
+      expect(await outcome(directory(members), 'device-1')).toBe('device-1');
+      expect(await outcome(directory(members), 'device-2')).toMatch(/^refused: the entry is not in the group/);
+      const byNumber = { ...members, client_id_attribute: 'employeeNumber', attributes: ['uid'] };
+      expect(await outcome(directory(byNumber), 'device-1')).toMatch(/^refused: the entry is not in the group/);
     });
 
     test('StartTLS protects the password', async () => {
@@ -108,6 +122,48 @@ describe.skipIf(!requires('slapd'))('the directory', () => {
     const byMail = directory({ ...bySearch, search_filter: '(mail={username})' });
     expect(await outcome(byMail, 'twin@example.com')).toBe('refused: more than one entry matches');
     expect(await outcome(directory(bySearch), 'two-names')).toMatch(/does not have exactly one usable uid/);
+    expect(await outcome(directory(bySearch), 'nobody')).toBe('refused: no entry matches');
+  });
+
+  test('a name or an attribute has at most 256 characters, and no control character', async () => {
+    const named = (client_id_attribute: string) => outcome(directory({ ...bySearch, client_id_attribute }), 'odd');
+    expect(await named('title')).toBe('t'.repeat(256));
+    for (const attribute of ['ou', 'o'])
+      expect(await named(attribute)).toMatch(new RegExp(`does not have exactly one usable ${attribute}$`));
+    const reading = directory({ ...bySearch, attributes: ['title', 'ou', 'o'] });
+    expect([...(await reading.authenticate('odd', PASSWORD)).attributes.values()]).toEqual([['t'.repeat(256)], [], []]);
+  });
+
+  test('the metrics know a rejected password from a directory that fails', async () => {
+    const outcomes: string[] = [];
+    onTestFinished(onDependencyCall(({ dependency, outcome: how }) => outcomes.push(`${dependency} ${how}`)));
+    await outcome(directory(), 'device-1');
+    await outcome(directory(), 'device-1', 'wrong');
+    await outcome(directory({ ...byName, url: [`ldaps://localhost:${await freePort()}`] }), 'device-1');
+    expect(outcomes).toEqual(['ldap ok', 'ldap refused', 'ldap failed']);
+  });
+
+  test('a server that failed is asked last for a minute', async () => {
+    let asked = 0;
+    const failing = createServer((socket) => {
+      asked += 1;
+      socket.destroy();
+    });
+    await new Promise<void>((resolve) => failing.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => new Promise<void>((resolve) => failing.close(() => resolve())));
+    const address = failing.address();
+    const port = typeof address === 'object' ? address?.port : undefined;
+    let now = 1_000_000;
+    const two = directory({ ...byName, url: [`ldaps://localhost:${port}`, ldaps()] }, slapd.ca, () => now);
+    for (const [passed, expected] of [
+      [0, 1],
+      [59_999, 1],
+      [1, 2],
+    ] as const) {
+      now += passed;
+      expect(await outcome(two, 'device-1')).toBe('device-1');
+      expect(asked).toBe(expected);
+    }
   });
 
   test('a referral is not followed', async () => {

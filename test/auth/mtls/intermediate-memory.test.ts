@@ -97,6 +97,9 @@ describe('intermediates that a client sent are remembered for its resumed sessio
       });
     expect(remember).toHaveBeenCalledTimes(2);
     expect(recall).not.toHaveBeenCalled();
+    const direct = new PresentedCertificates((await makeClient('CN=direct', root)).der, []);
+    await validatePresented(await trustIn(root), direct, NOW, { memory });
+    expect(remember, 'nothing to remember').toHaveBeenCalledTimes(2);
     const trust = await trustIn(root);
     const stranger = new PresentedCertificates((await makeClient('CN=a', await makeCa('CN=Nobody'))).der, []);
     const refusals = Array.from({ length: 20 }, () => validatePresented(trust, stranger, NOW, { memory }));

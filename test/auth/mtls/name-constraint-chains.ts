@@ -334,5 +334,6 @@ export async function makeNameConstraintChains(root: Issuer): Promise<Chain[]> {
   const deepCa = await makeCa('CN=Deep', { issuer: root, extensions: [nameConstraints([dnBase('O=Example')])] });
   const outside = await makeCa('CN=Deeper,O=Other', { issuer: deepCa });
   add('an intermediate outside', await makeClient('CN=a,O=Example', outside), [deepCa, outside], UNKNOWN);
+  add('a self-issued end entity outside', await makeClient('CN=Deep', deepCa), [deepCa], UNKNOWN);
   return chains;
 }

@@ -6,8 +6,11 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { ClientTrust } from '../../../src/auth/mtls/client-trust.ts';
 import { validateClientCertificate } from '../../../src/auth/mtls/mtls.ts';
 import { EstuaryError } from '../../../src/errors.ts';
+import { allowsPurpose } from '../../../src/auth/mtls/path-validation.ts';
+import { OID } from '../../../src/pki/der/oids.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
-import type { Issuer } from '../../support/certificates.ts';
+import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
+import { extKeyUsage, makeCa, makeClient, type Issuer } from '../../support/certificates.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 import { NOW, type Chain } from '../chain.ts';
 import { makeChains } from './path-chains.ts';
@@ -80,4 +83,16 @@ describe('RFC 5280 §6.1: a path gets the verdict that OpenSSL gives it', () => 
     expect(chains.filter(({ refused }) => refused !== undefined).length).toBeGreaterThan(30);
     expect(chains.filter(({ deviation }) => deviation !== undefined).length).toBe(24);
   });
+});
+
+test('a certificate is suitable for one of several purposes, for any, or without a restriction', async () => {
+  const suits = async (...purposes: string[]): Promise<boolean> => {
+    const { der } = await makeClient('CN=a', await makeCa('CN=CA'), {
+      extensions: purposes.length === 0 ? [] : [extKeyUsage(...purposes)],
+    });
+    return allowsPurpose(parseCertificate(der), [OID.clientAuth, OID.cmcRA]);
+  };
+  for (const purpose of [OID.clientAuth, OID.cmcRA, OID.anyExtendedKeyUsage]) expect(await suits(purpose)).toBe(true);
+  expect(await suits()).toBe(true);
+  expect(await suits(OID.serverAuth)).toBe(false);
 });

@@ -63,6 +63,17 @@ describe('a certificate is judged once per connection', () => {
     expect(searches).toHaveBeenCalledTimes(3);
   });
 
+  test('a rejection does not count for an earlier time, which a renewal after the expiry asks about', async () => {
+    const issuer = await makeCa('CN=Earlier', { issuer: root, notAfter: NOW });
+    const presented = shown(await makeClient('CN=a', issuer), issuer);
+    const trust = await trustIn(root);
+    const searches = vi.spyOn(trust, 'issuers');
+    const untimely = 'client certificate issuer expired or not yet valid';
+    for (const now of [NOW + 1000, NOW + 1000]) expect(await outcome(trust, presented, now)).toBe(untimely);
+    expect(searches).toHaveBeenCalledTimes(1);
+    expect(await outcome(trust, presented, NOW + 999)).toBe('accepted');
+  });
+
   test("again when the client's own certificate begins or ends to be valid", async () => {
     const leaf = await makeClient('CN=a', root, { notBefore: NOW, notAfter: NOW + DAY });
     const trust = await trustIn(root);

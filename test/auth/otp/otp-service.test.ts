@@ -330,3 +330,9 @@ describe('sha256-hmac', () => {
     expect(await without.verify(hash, 'Token0Token0')).toBe(false);
   });
 });
+
+test('the estimate for no tokens is no time, and grows with their number', async () => {
+  const { service } = await setUpOtp({ hash_algorithm: 'bcrypt' });
+  expect(await service.estimate(0)).toBe(0);
+  expect(await service.estimate(1)).toBeGreaterThan(0);
+});
