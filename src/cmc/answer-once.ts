@@ -92,7 +92,8 @@ export class AnswerOnce {
     const { store, instance } = this.#options;
     const claim = await store.claimCmcMessage(message);
     if (claim.state === 'under-way') throw this.#busy();
-    if (claim.state === 'answered') return answeredBefore(claim.answer);
+    // A definitive answer: something was done, so its status is 200.
+    if (claim.state === 'answered') return { httpStatus: 200, retryAfter: undefined, der: claim.answer.der };
     let answer: NewAnswer | undefined;
     try {
       answer = await work(claim.id, claim.id !== message.id);
@@ -108,9 +109,3 @@ export class AnswerOnce {
     return new CmcRefusal('unavailable', 'tryLater', [0], 'This message is already being processed.', { retryAfter });
   }
 }
-
-const answeredBefore = ({ status, der }: { readonly status: number; readonly der: Buffer }): CmcAnswerMessage => ({
-  httpStatus: status === 200 ? 200 : 400,
-  retryAfter: undefined,
-  der,
-});

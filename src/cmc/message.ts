@@ -139,9 +139,8 @@ export function control<N extends ControlName>(
   return first;
 }
 
-/** Rejects a message that the envelope does not allow: only a revocation may be unsigned. */
-export function checkUnsigned({ envelope, data, controls }: Message): void {
-  if (envelope.kind !== 'unsigned') return;
+/** Rejects an unsigned message that is no revocation. */
+export function checkUnsigned({ data, controls }: Message): void {
   const harmless: readonly string[] = [
     'transactionId',
     'senderNonce',

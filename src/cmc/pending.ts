@@ -107,7 +107,7 @@ export class PendingRequests {
   }
 
   async #certificate({ id, serial, ca }: RequestRow): Promise<Buffer> {
-    const certificate = serial === null ? undefined : await this.#store.findCertificateByRequest(id);
+    const certificate = await this.#store.findCertificateByRequest(id);
     if (certificate === undefined)
       throw failed('CERTIFICATE_MISSING', 'The certificate of this request cannot be found.', {
         detail: `request ${id}: certificate ${ca} ${serial}`,
