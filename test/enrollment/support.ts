@@ -28,6 +28,8 @@ export interface PipelineOptions {
   readonly authorization?: Authorizer;
   /** In the place of one that finds `identity` whatever is presented. */
   readonly authenticator?: EstAuthenticator;
+  /** Gets warnings and errors, a line each. */
+  readonly log?: (line: string) => void;
 }
 
 const NOBODY_ASKED: Authorizer = {
@@ -51,11 +53,12 @@ export function pipeline({
   now = () => T0 + 1000,
   authorization = NOBODY_ASKED,
   authenticator = anybody(identity),
+  log = () => undefined,
 }: PipelineOptions): Enrollment {
   return new Enrollment({
     authorization,
     store,
-    log: createLogger('error', { write: () => undefined }),
+    log: createLogger('warn', { write: log }),
     now,
     instance: 'test',
     authenticator,
