@@ -2,7 +2,7 @@
 import type { Ca } from '../ca/router.ts';
 import { badRequest } from '../errors.ts';
 import { parseContentInfo } from '../pki/cms/cms.ts';
-import { buildSignedData } from '../pki/cms/signed-data.ts';
+import { buildSignedData, type CmsSigner } from '../pki/cms/signed-data.ts';
 import { sequence } from '../pki/der/der.ts';
 import { encryptPrivateKey } from '../pki/cms/encrypted-private-key.ts';
 import { buildEnvelopedData } from '../pki/cms/enveloped-data.ts';
@@ -23,8 +23,13 @@ const SERVER_GENERATED_KEY = 'application/pkcs7-mime; smime-type=server-generate
  * `KEY_FORM_UNSUPPORTED`
  */
 export function checkKeyForm(ca: Ca, { form }: KeyProtection): void {
-  if (form === 'enveloped' && ca.driver.cmsSigner === undefined)
+  if (form === 'enveloped') signerOf(ca);
+}
+
+function signerOf({ driver: { cmsSigner } }: Ca): CmsSigner {
+  if (cmsSigner === undefined)
     throw badRequest('KEY_FORM_UNSUPPORTED', 'This CA cannot sign the package of an encrypted private key.');
+  return cmsSigner;
 }
 
 /** @param pkcs8 DER PrivateKeyInfo; not retained @throws EstuaryError from the CA's signer */
@@ -32,10 +37,15 @@ export async function protectKey(ca: Ca, pkcs8: Buffer, protection: KeyProtectio
   if (protection.form === 'tls') return { contentType: PKCS8, der: Buffer.from(pkcs8) };
   if (protection.form === 'password')
     return { contentType: PKCS8, der: await encryptPrivateKey(pkcs8, protection.password) };
-  checkKeyForm(ca, protection);
   // AsymmetricKeyPackage (RFC 5958 §2) with one key.
   const keyPackage = sequence(pkcs8);
-  const message = await signedPackage(ca, keyPackage, now);
+  const message = await buildSignedData({
+    contentType: OID.asymmetricKeyPackage,
+    content: keyPackage,
+    certificates: [ca.certificate.der],
+    signers: [signerOf(ca)],
+    signingTime: now,
+  });
   try {
     // RFC 5652 §6.1: the content has the named type, so SignedData without ContentInfo.
     const { content } = parseContentInfo(message);
@@ -47,13 +57,3 @@ export async function protectKey(ca: Ca, pkcs8: Buffer, protection: KeyProtectio
   }
 }
 
-function signedPackage(ca: Ca, content: Buffer, signingTime: Date): Promise<Buffer> {
-  const signer = ca.driver.cmsSigner;
-  return buildSignedData({
-    contentType: OID.asymmetricKeyPackage,
-    content,
-    certificates: [ca.certificate.der],
-    signers: signer === undefined ? [] : [signer],
-    signingTime,
-  });
-}
