@@ -8,6 +8,7 @@ import type { Store } from '../../src/store/store.ts';
 import { fileCa } from '../support/file-ca.ts';
 import { otpRow, T0 } from '../store/rows.ts';
 import { openedIn } from '../store/support.ts';
+import { makeCa } from '../support/certificates.ts';
 import { makeKey, simpleCsr } from '../support/csr.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { mtlsIdentity, otpIdentity, pipeline, received } from './support.ts';
@@ -72,4 +73,13 @@ test('presented for renewal: the request waits again; the certificate before it 
   const certificate = await issued(before, body);
   expect(await polled(before, body)).toEqual(certificate);
   expect(await sent(by(certificate), body)).toMatchObject({ status: 'pending' });
+});
+
+test('a certificate of another CA with the same serial number is not that certificate', async () => {
+  const body = simpleCsr(makeKey(), 'device-1');
+  const maker = parseCertificate((await makeCa('CN=Maker')).der);
+  const identity = mtlsIdentity(maker);
+  const certificate = await issued(identity, body);
+  const { serialNumber } = certificate;
+  expect(await polled({ ...identity, certificate: { ...maker, serialNumber } }, body)).toEqual(certificate);
 });
