@@ -45,7 +45,7 @@ export class Authorized {
 
   private constructor(
     request: RequestBase,
-    { csr, names, values }: Omit<DecidedNames, 'values'> & Partial<DecidedNames>,
+    { csr, names, values }: Omit<DecidedNames, 'values'> & { readonly values: DecidedNames['values'] | undefined },
     key: RequestedKey,
     { isRenewal, before, overridden = {} }: Standing,
   ) {
@@ -81,12 +81,7 @@ export class Authorized {
     const csr = changeSubject({ ...this.csr, subjectChange: { subject, subjectAltNames, subjectAltNamesDer } });
     const names = { subject, subjectAltNames, added: this.names.added };
     const standing = { isRenewal: this.isRenewal, before: this, overridden };
-    return new Authorized(
-      this.request,
-      { csr, names, ...(this.values && { values: this.values }) },
-      this.#key,
-      standing,
-    );
+    return new Authorized(this.request, { csr, names, values: this.values }, this.#key, standing);
   }
 
   /** @throws EstuaryError 403 as {@link decideNames}; 400 `POP_LINKING_MISSING`, `POP_LINKING_MISMATCH` */
@@ -106,7 +101,7 @@ export class Authorized {
     const request = { ...poll, ...queuedDevice(row), requestId: row.id, owner: row.requester };
     const isRenewal = row.operation !== 'simpleenroll' && row.operation !== 'serverkeygen';
     const changed = changeSubject(csr);
-    const decided = { csr: changed, names: parseCertifiedNames(row.names) };
+    const decided = { csr: changed, names: parseCertifiedNames(row.names), values: undefined };
     const authorized = new Authorized(request, decided, key, { isRenewal });
     return row.override === null || isEmpty(row.override) ? authorized : authorized.overridden(row.override);
   }

@@ -61,12 +61,14 @@ export function checkBoundNames(right: NameRight, binding: ClientIdBinding, judg
   if (bound === undefined) return;
   checkPresence(bound, judged);
   const { csr, subjectReplaced } = judged;
-  if (!subjectReplaced && bound.by !== 'certificate') {
-    const naming = bound.by === 'client_id' ? NAMING_A_CLIENT : NAMING;
+  if (!subjectReplaced && bound.by === 'client_id')
     for (const attribute of csr.subject.rdns.flat())
-      if (naming.has(attribute.type) && !isBound(bound, attribute.text, false) && !allowsAttribute(judged, attribute))
+      if (
+        NAMING_A_CLIENT.has(attribute.type) &&
+        !isBound(bound, attribute.text, false) &&
+        !allowsAttribute(judged, attribute)
+      )
         throw notOwn(`${attributeName(attribute.type)}=${attribute.text}`);
-  }
   for (const name of csr.subjectAltNames)
     if (!isBoundAltName(bound, name) && !allowsAltName(judged, name)) throw notOwn(formatGeneralName(name));
 }

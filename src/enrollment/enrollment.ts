@@ -196,7 +196,7 @@ export class Enrollment {
     );
     const row = this.#queue.rowOf(allowed, found, await this.#hashedChallenge(authorized));
     const result =
-      remote !== undefined && request.ca.config.approval === 'auto'
+      request.ca.config.approval === 'auto'
         ? await this.#submit(allowed, row, found.supersedes)
         : await this.#enqueue(allowed, row, found);
     // A concurrent identical request was queued first.

@@ -144,15 +144,13 @@ function withoutIdentifier({ encryption, password }: KeyProtectionSettings, iden
 
 /** The octets of a key identifier: an OCTET STRING (RFC 4108 §3.1.4, RFC 7030 §4.4.1.2). */
 function identifier(csr: CsrContent, type: string, name: string): Buffer | undefined {
-  try {
+  const octets = unlessMalformed(() => {
     const value = singleValue(csr.attributes, type);
-    const octets = value && parseDer(value, Tag.OCTET_STRING).value;
-    if (octets?.length === 0) throw new DerError('empty');
-    return octets;
-  } catch (error) {
-    if (!(error instanceof DerError)) throw error;
+    return value && parseDer(value, Tag.OCTET_STRING).value;
+  }, Buffer.alloc(0));
+  if (octets?.length === 0)
     throw badRequest('KEY_IDENTIFIER_MALFORMED', `The CSR's ${name} is not a single OCTET STRING that is not empty.`);
-  }
+  return octets;
 }
 
 function readCapabilities(csr: CsrContent): ReturnType<typeof parseSMimeCapabilities> | undefined {
@@ -187,7 +185,8 @@ function asymmetricRecipient(
   if (configured !== undefined) return certificateRecipient(configured, now);
   if (identity.method === 'mtls' && keyIdentifierOf(identity.certificate).some((own) => own.equals(keyIdentifier)))
     return certificateRecipient(identity.certificate, now);
-  if (!subjectKeyIdentifierOf(csr.publicKey.spki).some((own) => own.equals(keyIdentifier))) throw unknown();
+  const [own] = subjectKeyIdentifierOf(csr.publicKey.spki);
+  if (own?.equals(keyIdentifier) !== true) throw unknown();
   checkKey(csr.publicKey);
   return { kind: 'publicKey', rid: { kind: 'subjectKeyIdentifier', keyIdentifier }, publicKey: csr.publicKey };
 }
@@ -218,10 +217,6 @@ function checkKey(publicKey: PublicKeyInfo): void {
     throw unsuitable(`is of the type ${publicKey.keyType}, which cannot encrypt`);
   if (publicKey.rsa !== undefined && publicKey.rsa.modulus.length * 8 > MAX_RSA_BITS)
     throw unsuitable(`is RSA with more than ${MAX_RSA_BITS} bits`);
-  if (!isUsable(publicKey)) throw unsuitable('is not a usable key');
-}
-
-/** Whether OpenSSL accepts the key; the key object is cached for the encryption. */
-function isUsable(publicKey: PublicKeyInfo): boolean {
-  return unlessMalformed(() => publicKey.keyObject.type === 'public', false);
+  // Whether OpenSSL accepts it; the key object is cached for the encryption.
+  if (unlessMalformed(() => publicKey.keyObject, undefined) === undefined) throw unsuitable('is not a usable key');
 }

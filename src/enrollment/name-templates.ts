@@ -80,9 +80,7 @@ function ofCertificate(certificate: Certificate | undefined, placeholder: string
   if (certificate === undefined || wanted === undefined) return [];
   if ('attribute' in wanted)
     return certificate.subject.rdns.flat().flatMap(({ type, text }) => (type === wanted.attribute ? [text] : []));
-  return certificate.subjectAltNames.flatMap((name) =>
-    name.kind !== 'other' && name.kind === wanted.kind ? [name.value] : [],
-  );
+  return certificate.subjectAltNames.flatMap((name) => (name.kind === wanted.kind ? [name.value] : []));
 }
 
 /** The parts of `[ca.profile]` with templates. */

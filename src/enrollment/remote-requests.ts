@@ -56,7 +56,7 @@ export class RemoteRequests {
     const outcome = await submitted.issue();
     const { ca } = allowed.keyed.request;
     const queue = ca.driver.remoteQueue;
-    if (outcome.status !== 'pending' || queue?.continuesAtOnce !== true) return outcome;
+    if (queue?.continuesAtOnce !== true) return outcome;
     const waiting = await this.#store.getRequest(row.id);
     return waiting?.reference == null ? outcome : this.poll({ ca, queue }, waiting);
   }

@@ -94,7 +94,7 @@ export class ServerCertificate {
   async #takeGood(): Promise<boolean> {
     const pair = await this.#read();
     if (pair === undefined || !this.#isInTime(pair.certificates[0])) return false;
-    if (this.#current?.certificates[0].fingerprint !== pair.certificates[0].fingerprint) this.#current = pair;
+    this.#current = pair;
     return this.#isGood(pair.certificates[0]);
   }
 

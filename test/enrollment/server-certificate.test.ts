@@ -3,9 +3,12 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { prepareAt, type CaDriver } from '../../src/ca/driver.ts';
 import { Ca } from '../../src/ca/router.ts';
+import { certificateRow } from '../../src/enrollment/certificate-row.ts';
 import { ServerCertificate } from '../../src/enrollment/server-certificate.ts';
 import { createLogger } from '../../src/log.ts';
 import { OID } from '../../src/pki/der/oids.ts';
+import { parsePem } from '../../src/pki/der/pem.ts';
+import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { formatGeneralName } from '../../src/pki/x509/general-name.ts';
 import { formatName } from '../../src/pki/x509/name.ts';
 import { FairLimiter } from '../../src/process/fair-limiter.ts';
@@ -15,7 +18,7 @@ import { makeCa as makeIssuer } from '../support/certificates.ts';
 import { fileCaConfig } from '../support/file-ca.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { openFileCa } from '../support/own-ca.ts';
-import { auditTypes, opened, temporaryPaths, type Paths } from '../store/support.ts';
+import { auditTypes, opened, reservation, temporaryPaths, type Paths } from '../store/support.ts';
 
 const DAY = 86_400_000;
 const folder = temporaryFolder();
@@ -29,6 +32,8 @@ interface Case {
   readonly folder: string;
   /** Lets time pass. */
   readonly later: (days: number) => void;
+  readonly at: (time: number) => void;
+  readonly logged: readonly string[];
   /** A process of the service. */
   readonly process: (
     names?: readonly string[],
@@ -44,11 +49,14 @@ async function newCase(): Promise<Case> {
   const mutex = new FairLimiter({ concurrency: 1, queue: 9 });
   let time = Date.now();
   const now = (): number => time;
+  const logged: string[] = [];
   return {
     paths,
     store,
     folder: own,
     later: (days) => (time += days * DAY),
+    at: (to) => (time = to),
+    logged,
     async process(names = ['est.example', '192.0.2.7'], over = {}, ca = files) {
       // The profile is for devices only and does not apply to the server's certificate.
       const config = fileCaConfig('devices', true, { certificate: ca.certificate, chain: ca.root, key: ca.privateKey });
@@ -76,7 +84,7 @@ async function newCase(): Promise<Case> {
         folder: own,
         store,
         instance: 'this',
-        log: createLogger('silent'),
+        log: createLogger('error', { write: (line: string) => void logged.push(line) }),
         now,
         mutex,
       });
@@ -106,6 +114,7 @@ test('it is for TLS servers and id-kp-cmcRA, outside of the profile, recorded li
   const key = readFileSync(file, 'latin1').split('\n')[2] ?? '';
   expect(key.length).toBeGreaterThan(20);
   expect(readFileSync(here.paths.path).includes(key)).toBe(false);
+  expect(here.logged).toEqual([]);
 });
 
 test('all processes have the same one, also those that start later, and it stays until two thirds of its life are over', async () => {
@@ -139,6 +148,17 @@ test.each<[string, (here: Case, own: ServerCertificate) => Promise<ServerCertifi
     },
   ],
   [
+    'its file has another key',
+    async ({ folder: own }) => {
+      const file = join(own, 'server.pem');
+      const stranger = await newCase();
+      await (await stranger.process()).refresh();
+      const [key = ''] = readFileSync(join(stranger.folder, 'server.pem'), 'utf8').split(/(?=-----BEGIN CERT)/);
+      writeFileSync(file, key + readFileSync(file, 'utf8').replace(/^[^]*?(?=-----BEGIN CERT)/, ''));
+      return undefined;
+    },
+  ],
+  [
     'its file is damaged',
     ({ folder: own }) => {
       writeFileSync(join(own, 'server.pem'), 'x');
@@ -153,6 +173,67 @@ test.each<[string, (here: Case, own: ServerCertificate) => Promise<ServerCertifi
   const after = (await change(here, own)) ?? own;
   await after.refresh();
   expect(serial(after)).not.toBe(before);
+});
+
+test('its validity includes both ends, and it is renewed at two thirds of it, not before', async () => {
+  const here = await newCase();
+  const first = await here.process();
+  await first.refresh();
+  const { notBefore, notAfter } = first.current.certificates[0];
+  const [from, until] = [notBefore.getTime(), notAfter.getTime()];
+  const unable = { prepareServerCertificate: () => Promise.reject(new Error('asked')) };
+  const started = async (time: number): Promise<string> => {
+    here.at(time);
+    const own = await here.process(undefined, unable);
+    await own.refresh();
+    return serial(own);
+  };
+  const asked = () => here.logged.filter((line) => line.includes('asked')).length;
+  const due = from + ((until - from) * 2) / 3;
+  for (const [time, times] of [
+    [from, 0],
+    [due - 1, 0],
+    [due, 1],
+    [until - 1, 2],
+  ] as const)
+    expect([await started(time), asked()]).toEqual([serial(first), times]);
+  for (const time of [from - 1, until]) await expect(started(time)).rejects.toThrow('asked');
+});
+
+test('a revoked certificate of another CA with its serial number does not matter', async () => {
+  const here = await newCase();
+  const own = await here.process();
+  await own.refresh();
+  const before = serial(own);
+  const stranger = await makeIssuer('CN=Another', { serial: before });
+  const row = certificateRow(stranger.der, { ca: 'another', requester: 'x', method: 'otp', request_id: 'x' });
+  const reserved = reservation({ ca: 'another', serial: row.serial, request_id: 'x' });
+  expect(row.serial).toBe(before);
+  await here.store.reserve(reserved, []);
+  await here.store.recordCertificate(row, []);
+  const revocation = { ca: 'another', serial: before, revoked_at: Date.now(), invalidity_date: null };
+  await here.store.revokeCertificate({ ...revocation, reason: 'keyCompromise' }, []);
+  await own.refresh();
+  expect(serial(own)).toBe(before);
+});
+
+test('nothing is signed without a reservation', async () => {
+  const here = await newCase();
+  const signed = {
+    prepareServerCertificate: () =>
+      Promise.resolve({ serial: 'no number', issue: () => Promise.reject(new Error('signed')) }),
+  };
+  const own = await here.process(undefined, signed);
+  here.store.reserve = () => Promise.resolve('serial-taken');
+  await expect(own.refresh()).rejects.toMatchObject({ code: 'CA_SIGNING_FAILED', detail: 'serial-taken' });
+});
+
+test('a chain without a root is sent whole', async () => {
+  const here = await newCase();
+  const issuing = parseCertificate(parsePem(readFileSync(files.certificate, 'utf8'))[0]?.der ?? Buffer.alloc(0));
+  const own = await here.process(undefined, { chain: () => [issuing.der] });
+  await own.refresh();
+  expect(own.current.certificates.slice(1).map(({ subject }) => formatName(subject))).toEqual(['CN=own,O=Estuary']);
 });
 
 test('while the CA cannot sign, the former one goes on until its end; nothing is left open', async () => {

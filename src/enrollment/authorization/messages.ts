@@ -76,14 +76,14 @@ export type Override = RequestOverride;
 export interface Overridden {
   readonly subject?: Name;
   readonly subjectAltNames?: readonly GeneralName[];
-  readonly validityDays?: number;
+  readonly validityDays?: number | undefined;
 }
 
 export function readOverride({ subject, sans, validity_days }: Override): Overridden {
   return {
     ...(subject === undefined ? {} : { subject: parseDistinguishedName(subject) }),
     ...(sans === undefined ? {} : { subjectAltNames: sans.map(readName) }),
-    ...(validity_days === undefined ? {} : { validityDays: validity_days }),
+    validityDays: validity_days,
   };
 }
 
