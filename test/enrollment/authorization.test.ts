@@ -19,7 +19,7 @@ import {
   AuthorizationServices,
   ExternalAuthorization,
 } from '../../src/enrollment/authorization/external-authorization.ts';
-import { AuthorizationAnswer, AuthorizationRequest } from '../../src/enrollment/authorization/messages.ts';
+import { AuthorizationAnswer, AuthorizationRequest, readAnswer } from '../../src/enrollment/authorization/messages.ts';
 import type { EnrollmentOutcome, EstEnrollment } from '../../src/enrollment/request.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
@@ -220,6 +220,7 @@ describe('[ca.authorization]', () => {
     expect(Compile(AuthorizationRequest).Check(asked[0]?.body)).toBe(true);
     expect(observed).toEqual(['devices allowed']);
     expect(asked[0]?.headers).toMatchObject({ 'content-type': 'application/json' });
+    expect(asked[0]?.headers).not.toHaveProperty('authorization');
   });
 
   test('who asks with a certificate, and which device it is', async () => {
@@ -275,6 +276,8 @@ describe('[ca.authorization]', () => {
     expect(days).toBe(10);
     reply = json({ allow: true, sans: [] });
     expect(names(issued(await sent({ authorization: await service() })))).toEqual(['CN=device-1']);
+    reply = json({ allow: true, validity_days: plain.profile.max_validity_days });
+    expect((await sent({ authorization: await service() })).status).toBe('issued');
   });
 
   test('refused: 403 with the reason, no use of the password is taken, and the audit log has it', async () => {
@@ -300,6 +303,7 @@ describe('[ca.authorization]', () => {
     ['allow a text', json({ allow: 'true' })],
     ['a field that there is not', json({ allow: true, subjet: 'CN=a' })],
     ['a refusal without a reason', json({ allow: false })],
+    ['a reason of spaces', json({ allow: false, reason: '  ' })],
     ['a reason with a line break', json({ allow: false, reason: 'a\nb' })],
     ['a reason that is not Unicode', json({ allow: false, reason: 'a\ud800' })],
     ['a subject that is not Unicode', json({ allow: true, subject: 'CN=a\ud800' })],
@@ -310,7 +314,7 @@ describe('[ca.authorization]', () => {
     ['a DNS name with a space', json({ allow: true, sans: ['DNS:a b'] })],
     ['a validity of no day', json({ allow: true, validity_days: 0 })],
     ['a validity of half a day', json({ allow: true, validity_days: 0.5 })],
-    ['a validity above max_validity_days', json({ allow: true, validity_days: 100_000 })],
+    ['a validity above max_validity_days', json({ allow: true, validity_days: 91 })],
     ['a wildcard, which the profile does not allow', json({ allow: true, sans: ['DNS:*.example'] })],
     ['a CN that is a partial wildcard', json({ allow: true, subject: 'CN=*w.bad.example' })],
     ['a CN with full-width dots that is a wildcard', json({ allow: true, subject: 'CN=*．example' })],
@@ -409,6 +413,33 @@ describe('[ca.authorization]', () => {
     }
   });
 
+  test('only the labels of the configuration are asked about', async () => {
+    const authorization = await service();
+    expect(['devices', 'lab'].map((label) => authorization.concerns(label))).toEqual([true, false]);
+  });
+
+  test('the names that the service decides are held to placeholders and csrattrs', async () => {
+    const { config, driver } = plain;
+    const san = { ...config.profile.san, dns: ['{id}\\.example'] };
+    const bound = new Ca({ ...config, profile: { ...config.profile, san } }, driver);
+    reply = json({ allow: true, sans: ['DNS:device-1.example'], subject: 'CN=a' });
+    expect((await sent({ ca: bound, authorization: await service() })).status).toBe('issued');
+    reply = json({ allow: true, sans: ['DNS:device-2.example'] });
+    await expect(sent({ ca: bound, authorization: await service() })).rejects.toMatchObject(FAILED);
+    const csrattrs = {
+      challenge_password: false,
+      extensions: [{ name: 'subjectAltName' }],
+      oids: [],
+      template: false,
+      subject: [],
+    };
+    const needing = new Ca({ ...config, csrattrs }, driver);
+    reply = json({ allow: true, subject: 'CN=a' });
+    expect((await sent({ ca: needing, authorization: await service() })).status).toBe('issued');
+    reply = json({ allow: true, sans: [] });
+    await expect(sent({ ca: needing, authorization: await service() })).rejects.toMatchObject(FAILED);
+  });
+
   test('asked last: what our own checks refuse is told nobody', async () => {
     const authorization = await service();
     await expect(sent({ authorization, body: Buffer.from('no CSR') })).rejects.toMatchObject({ status: 400 });
@@ -444,6 +475,20 @@ describe('[ca.authorization]', () => {
     await store.decideRequest({ id: waiting.requestId, status: 'approved', reason: null, decided_at: T0 }, []);
     issued(await sent({ identity, ca, authorization: await service() }));
     expect(asked).toHaveLength(1);
+  });
+
+  test('what was queued before there was a service: it decides the names, except of a renewal', async () => {
+    for (const operation of ['simpleenroll', 'serverkeygen', 'simplereenroll'] as const) {
+      const identity = operation === 'simplereenroll' ? mtlsIdentity(own) : (await token()).identity;
+      const sending = { identity, operation, ca: changed({ approval: 'manual' }) };
+      const waiting = await sent(sending);
+      if (waiting.status !== 'pending') throw new Error(waiting.status);
+      await store.decideRequest({ id: waiting.requestId, status: 'approved', reason: null, decided_at: T0 }, []);
+      reply = json({ allow: true, subject: 'CN=decided' });
+      const poll = sent({ ...sending, authorization: await service() });
+      if (operation === 'simplereenroll') await expect(poll).rejects.toMatchObject(FAILED);
+      else expect(names(issued(await poll))[0]).toBe('CN=decided');
+    }
   });
 
   test('the same request many times at once is asked about once', async () => {
@@ -515,6 +560,13 @@ describe('[ca.authorization]', () => {
     });
   });
 });
+
+test.each(['DNS:a b', 'DNS:', 'email:x', 'email:\u00fc@a.example', 'URI:http://\u00fc.example/', 'URI:x', 'x'])(
+  'a name that is none is rejected when it is read: %s',
+  (name) => {
+    expect(() => readAnswer(Buffer.from(JSON.stringify({ allow: true, sans: [name] })))).toThrow(JSON.stringify(name));
+  },
+);
 
 test('docs/reference/authorization.md shows the schemas of request and answer', () => {
   const text = readFileSync(`${ROOT}/docs/reference/authorization.md`, 'utf8');

@@ -226,6 +226,69 @@ describe('as whom', () => {
       verdict: 'issue',
       subject: 'CN=alice,O=Example',
     });
+    const others = changed({ auth: { methods: ['otp'] } });
+    expect((await dryRun(others, as, simpleCsr(key, 'alice'), { gssapi: { identityOf } })).code).toBe(
+      'AUTHENTICATION_REQUIRED',
+    );
+  });
+
+  test.each<[string, Partial<DryRunOptions>, Changes, string]>([
+    ['a token where tokens are off', { otp: false }, {}, 'AUTHENTICATION_REQUIRED'],
+    ['LDAP', { otp: false, bindings: { ldap: 'off', jwt: undefined } }, {}, 'issue'],
+    ['LDAP, bound', { otp: false, bindings: { ldap: 'cn', jwt: undefined } }, {}, 'CLIENT_ID_MISMATCH'],
+    ['JWT where LDAP is off', { otp: false, bindings: { ldap: undefined, jwt: 'off' } }, {}, 'issue'],
+    [
+      'JWT where LDAP does not count',
+      { otp: false, bindings: { ldap: 'cn', jwt: 'off' } },
+      { auth: { methods: ['jwt'] } },
+      'issue',
+    ],
+    [
+      'neither counts',
+      { otp: false, bindings: { ldap: 'off', jwt: 'off' } },
+      { auth: { methods: ['mtls'] } },
+      'AUTHENTICATION_REQUIRED',
+    ],
+  ])('a client_id of %s', async (_, options, changes, expected) => {
+    const { verdict, code } = await dryRun(
+      changed(changes),
+      { kind: 'client_id', clientId: 'device-2' },
+      good,
+      options,
+    );
+    expect(code ?? verdict).toBe(expected);
+  });
+
+  test('a certificate that the label does not accept', async () => {
+    const { config, driver } = changed();
+    const ca = new Ca({ ...config, client_issuers: ['own'] }, driver);
+    expect((await dryRun(ca, certificate(made))).code).toBe('CLIENT_CERTIFICATE_NOT_ACCEPTED');
+  });
+
+  test('a failure of the server is no verdict', async () => {
+    const failing: DryRunOptions['enrollment'] = {
+      dryRun: () => Promise.reject(unavailable('STORE_UNAVAILABLE', 'no disk left')),
+      dryRunQueued: () => Promise.reject(new Error('not asked')),
+    };
+    await expect(dryRun(changed(), TOKEN, good, { enrollment: failing })).rejects.toThrow('no disk left');
+    const bug = { ...failing, dryRun: () => Promise.reject(new TypeError('a bug')) };
+    await expect(dryRun(changed(), TOKEN, good, { enrollment: bug })).rejects.toThrow('a bug');
+    const mtls = { authenticate: () => Promise.reject(new TypeError('a bug')) };
+    await expect(dryRun(changed(), certificate(made), good, { mtls })).rejects.toThrow('a bug');
+  });
+
+  test('a CA elsewhere that queues: queued', async () => {
+    const { config, driver } = changed();
+    const never = () => Promise.reject(new Error('not asked'));
+    for (const atOnce of [true, false]) {
+      const remoteQueue = { settled: 1, lostAfter: 1, issuesAtOnce: () => Promise.resolve(atOnce) };
+      const ca = new Ca(config, {
+        chain: () => driver.chain(),
+        issue: never,
+        remoteQueue: { ...remoteQueue, poll: never, find: never, verify: never },
+      });
+      expect((await dryRun(ca, TOKEN)).verdict).toBe(atOnce ? 'issue' : 'queue');
+    }
   });
 
   test('a bound client_id, and the channel binding that nobody can show', async () => {
@@ -289,6 +352,9 @@ describe('the outcome of approving a queued request, for any requester', () => {
     const row = await queued();
     const unknown = { status: 409, code: 'VERDICT_UNKNOWN' };
     await expect(ask({ ...row, method: 'mtls' }, { devices: 'required' })).rejects.toMatchObject(unknown);
+    expect((await ask(row, { devices: 'required' })).verdict).toBe('issue');
+    const found = { ...(await queued({ devices: 'required' })), method: 'mtls' };
+    expect((await ask(found, { devices: 'required' })).verdict).toBe('issue');
     const { config, driver } = changed();
     const authorization = { url: 'https://inventory.example/', timeout: 1, allow: [] } as unknown as NonNullable<
       CaConfig['authorization']
@@ -302,10 +368,12 @@ describe('the outcome of approving a queued request, for any requester', () => {
 
 test('the external service is asked with dry_run, and its word counts', async () => {
   const asked: AuthorizationRequest[] = [];
+  const shared: string[] = [];
   const service = (decide: Authorizer['decide']): Authorizer => ({
     concerns: () => true,
     decide: (name, request) => {
       asked.push(request);
+      shared.push(name.split(' ')[0] ?? '');
       return decide(name, request);
     },
     failure: () => unavailable('AUTHORIZATION_FAILED', 'nobody decided'),
@@ -321,6 +389,7 @@ test('the external service is asked with dry_run, and its word counts', async ()
     message: 'not in the inventory',
   });
   expect(asked.map(({ dry_run }) => dry_run)).toEqual([true, true]);
+  expect(shared, 'no decision is shared with a request').toEqual(['dry-run', 'dry-run']);
 });
 
 test('what was only asked about cannot be issued or queued', async () => {

@@ -100,6 +100,10 @@ describe('a CA with a key archive', () => {
     ]);
   });
 
+  test('that a profile may require', async () => {
+    expect((await enrollGenerated(await remoteCa({ keyArchive, escrow: true }))).status).toBe('issued');
+  });
+
   test('gets a PKCS#10 of the generated key with the names of the certificate', async () => {
     const outcome = await enrollGenerated(await remoteCa({ keyArchive }));
     if (outcome.status !== 'issued') throw new Error(outcome.status);

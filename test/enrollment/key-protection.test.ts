@@ -246,3 +246,14 @@ describe('the key that the CSR names must be able to decrypt', () => {
     );
   });
 });
+
+test('a key in the CSR that is no point of its curve cannot be named for decryption', () => {
+  const spki = Buffer.from(makeKey().spki);
+  spki[spki.length - 1] = (spki.at(-1) ?? 0) ^ 1;
+  const attributes = [csrAttribute(OID.asymmetricDecryptKeyIdentifier, octetString(subjectKeyIdentifier(spki)))];
+  const csr = parseCsrWithoutProof(buildCsr(key, { spki, subject: commonName('device-1'), attributes }));
+  const none = { password: undefined, symmetricKeys: new Map<string, Buffer>(), certificates: new Map() };
+  expect(() => chooseProtection({ ...none, encryption: 'required' }, csr, otpIdentity(), Date.now())).toThrow(
+    'The key that the CSR names for decryption is not a usable key.',
+  );
+});

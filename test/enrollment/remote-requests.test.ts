@@ -18,7 +18,7 @@ import { openedIn } from '../store/support.ts';
 import { makeKey, simpleCsr } from '../support/csr.ts';
 import { fileCa } from '../support/file-ca.ts';
 import { temporaryFolder } from '../support/openssl.ts';
-import { otpIdentity, pipeline, received } from './support.ts';
+import { ADDRESS, otpIdentity, pipeline, received } from './support.ts';
 
 const folder = temporaryFolder();
 let store: Store;
@@ -155,6 +155,13 @@ describe('the answer to a submission', () => {
     const one = await device(elsewhere({ submit }));
     expect([await one.ask(), await one.uses(), (await one.row())?.status]).toEqual([answer, uses, status]);
     expect(await store.openReservations()).toEqual([]);
+  });
+
+  test('the record of the certificate has the address of the device', async () => {
+    const one = await device(elsewhere({ submit: issued }));
+    await one.ask();
+    const { items } = await store.listAudit({ limit: 1000, type: 'certificate.issued' });
+    expect(items.at(-1)?.address).toBe(ADDRESS);
   });
 
   test('a CA that continues at once is polled at once, if it has answered', async () => {
