@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { sweepRequests } from '../../src/enrollment/sweep-requests.ts';
 import { createLogger } from '../../src/log.ts';
-import { PURGED_AT_ONCE } from '../../src/store/retention-store.ts';
+import { PURGED_AT_ONCE } from '../../src/store/port.ts';
 
 const NOW = 1_000_000;
 
