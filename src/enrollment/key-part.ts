@@ -56,4 +56,3 @@ export async function protectKey(ca: Ca, pkcs8: Buffer, protection: KeyProtectio
     message.fill(0);
   }
 }
-
