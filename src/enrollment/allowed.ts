@@ -109,7 +109,7 @@ function requestOf({ request, names, csr, key }: Keyed): AuthorizationRequest {
     subject: formatName(names.subject),
     sans: names.subjectAltNames.map(formatGeneralName),
     key_type: key.publicKey.keyType,
-    csr: encodePem(PEM_LABELS[key.format], key.format === 'pkcs10' ? withoutSecrets(csr, undefined) : csr.der),
+    csr: encodePem(PEM_LABELS[key.format], withoutSecrets(csr, undefined)),
     ...(device === undefined ? {} : { device: device.id }),
     ...(dryRun === undefined ? {} : { dry_run: dryRun }),
   };

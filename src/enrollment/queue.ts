@@ -138,7 +138,7 @@ export class RequestQueue {
       approvals: ca.config.approvals,
       reason: null,
       serial: null,
-      csr: format === 'pkcs10' ? withoutSecrets(csr, revocationChallenge) : csr.der,
+      csr: withoutSecrets(csr, revocationChallenge),
       format,
       spki_sha256: wanted.kind === 'own' ? spkiHash(publicKey) : null,
       otp_id: tokenOf(identity)?.otp_id ?? null,

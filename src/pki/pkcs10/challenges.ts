@@ -24,7 +24,8 @@ export const hasSecrets = ({ otpChallenge, revocationChallenge }: CsrContent): b
 
 /**
  * A PKCS #10 that is safe to store: otpChallenge is emptied and revocationChallenge replaced by its hash. The signature
- * no longer matches, so it is removed; its absence marks the stored form. Requests without secrets are unchanged.
+ * no longer matches, so it is removed; its absence marks the stored form. Requests without secrets are
+ * unchanged, as are those in CRMF, which have none.
  * @param hash of the revocationChallenge, if present
  */
 export function withoutSecrets(csr: CsrContent, hash: string | undefined): Buffer {
