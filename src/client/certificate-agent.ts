@@ -117,6 +117,10 @@ export class CertificateAgent {
     return this.#attempt(live, { ...state, recovering: isRecovery }, anew);
   }
 
+  #task(config: CertificateConfig): Parameters<typeof attemptEnrollment>[0] {
+    return { config, server: this.#server, context: this.#context, store: this.#folder };
+  }
+
   async #removeUsedPassword(): Promise<void> {
     const credentials = this.#schedule.credentials();
     if (credentials === this.#config || this.#config.otp_file === credentials.otp_file) return;
@@ -131,7 +135,7 @@ export class CertificateAgent {
     if (explicit || live === undefined || !isSettled || this.#folder.successor() !== undefined) return result;
     if (this.#context.now() >= this.#schedule.askAt(live)) {
       const former = this.#folder.state().renewal;
-      const renewal = await askForRenewal(this.#config, this.#server, this.#folder, this.#context, live, former);
+      const renewal = await askForRenewal(this.#task(this.#config), live, former);
       this.#folder.saveState({ ...this.#folder.state(), renewal });
     }
     return { ...result, next: Math.min(this.#schedule.renewalTime(live), this.#schedule.askAt(live)) };
@@ -143,10 +147,7 @@ export class CertificateAgent {
       this.#isAttempt = true;
       await runHooks('before', this.#config, this.#context, this.#environment(live));
       const notBefore = state.accepted ? state.nextAttempt : 0;
-      const answer = await attemptEnrollment(this.#schedule.credentials(), this.#server, this.#folder, this.#context, {
-        anew,
-        notBefore,
-      });
+      const answer = await attemptEnrollment(this.#task(this.#schedule.credentials()), { anew, notBefore });
       if (answer.kind === 'pending') {
         const next = this.#context.now() + answer.retryAfter * 1000;
         this.#folder.saveState({ ...state, accepted: true, failures: 0, nextAttempt: next, lastError: undefined });

@@ -6,13 +6,10 @@ import { formatGeneralName, parseGeneralNames, sameGeneralNames, type GeneralNam
 import { formatName } from '../pki/x509/name.ts';
 import { namesMatch } from '../pki/x509/name-matching.ts';
 import { ClientError } from './client-error.ts';
-import type { CertificateConfig, ServerConfig } from './config/client-config.ts';
+import type { CertificateConfig } from './config/client-config.ts';
 import type { ClientContext, EstOperations } from './context.ts';
 import { type ChosenIdentity, chooseIdentity, expiredIdentity } from './identity.ts';
-import { estBase } from './http/urls.ts';
-import { proxyFor } from './http/proxy.ts';
-import type { ReadPassword } from './http/authentication.ts';
-import type { EnrollmentAnswer, EstServerSettings } from './http/est-server.ts';
+import type { EnrollmentAnswer } from './http/est-server.ts';
 import { type CertificateFolder, type LiveCertificate, passwordFile } from './keep/certificate-folder.ts';
 import { filesOf } from './keep/formats.ts';
 import type { PendingRequest } from './keep/state.ts';
@@ -30,13 +27,16 @@ import {
   wantedOf,
 } from './request/csr.ts';
 import { planRequest, type RequestPlan, type Wanted } from './request/demands.ts';
-import { atFirstServer } from './servers.ts';
+import { type ClientTask, withFirstServer } from './servers.ts';
 import { isKeyUri } from './token/key-uri.ts';
 import { requireTokenKey } from './token/keys.ts';
 import type { TokenKeys } from './token/token.ts';
-import { establishTrust, refreshTrust } from './trust/establish.ts';
+import { refreshTrust } from './trust/establish.ts';
 import { findPath } from './trust/path.ts';
 import type { CaCertificates } from './trust/anchors.ts';
+
+/** The task of a certificate, whose folder also has its trusted CAs. */
+type Task = ClientTask & { readonly store: CertificateFolder };
 
 interface AttemptOptions {
   /** Enrolls with the initial credentials and the configured names, even if there is a certificate. */
@@ -49,21 +49,16 @@ interface AttemptOptions {
  * Renews with the current certificate, or enrolls with the initial credentials. An expired certificate is the second
  * choice, because only some servers accept it.
  */
-export async function attemptEnrollment(
-  config: CertificateConfig,
-  serverConfig: ServerConfig,
-  folder: CertificateFolder,
-  context: ClientContext,
-  { anew, notBefore }: AttemptOptions,
-): Promise<EnrollmentAnswer> {
+export async function attemptEnrollment(task: Task, options: AttemptOptions): Promise<EnrollmentAnswer> {
+  const { config, store: folder, context } = task;
+  const { anew } = options;
   const live = folder.live();
   const now = context.now();
-  const attempt = (identity: ChosenIdentity): Promise<EnrollmentAnswer> =>
-    attemptWith(identity, config, serverConfig, folder, context, { anew, notBefore });
+  const attempt = (identity: ChosenIdentity): Promise<EnrollmentAnswer> => attemptWith(identity, task, options);
   const current = chooseIdentity(config, anew ? undefined : live, now, context);
   if (current.renews !== undefined || live === undefined || anew) return attempt(current);
   const expired = expiredIdentity(config, live, now, context);
-  const ways: ChosenIdentity[] = (await hasFirstCredentials(config, folder, context, current)) ? [current] : [];
+  const ways: ChosenIdentity[] = (await hasFirstCredentials(task, current)) ? [current] : [];
   // The response to a renewal may have got lost just before the expiry.
   if (folder.pending()?.operation === 'simplereenroll') ways.unshift(...expired);
   else ways.push(...expired);
@@ -84,9 +79,7 @@ export async function attemptEnrollment(
 }
 
 async function hasFirstCredentials(
-  config: CertificateConfig,
-  folder: CertificateFolder,
-  context: ClientContext,
+  { config, store: folder, context }: Task,
   { identity }: ChosenIdentity,
 ): Promise<boolean> {
   if (identity !== undefined || config.kerberos || config.token_file !== undefined) return true;
@@ -100,12 +93,10 @@ async function hasFirstCredentials(
 
 async function attemptWith(
   { identity, renews }: ChosenIdentity,
-  config: CertificateConfig,
-  serverConfig: ServerConfig,
-  folder: CertificateFolder,
-  context: ClientContext,
+  task: Task,
   { anew, notBefore }: AttemptOptions,
 ): Promise<EnrollmentAnswer> {
+  const { config, store: folder, context } = task;
   const live = folder.live();
   const now = context.now();
   const wanted = wantedOf(config, renews);
@@ -122,69 +113,29 @@ async function attemptWith(
   const password = mayRepeat ? passwordOf(config, context) : freshPassword(config, context, folder.spentPasswords());
   let sent: string | undefined;
   await requireTokenKey(identity, context);
-  return atFirstServer(serverConfig.url, context, config.name, async (url) => {
-    const base = estBase(url, config.label);
-    const kept = findPending();
-    context.log('info', config.name, `${kept === undefined ? 'sends' : 'repeats'} ${operation} to ${base.href}`);
-    const noted = password && (async (): Promise<string | undefined> => (sent = await password()));
-    const settings = serverSettings(base, config, serverConfig, context, noted);
-    const server = await establishTrust(settings, serverConfig, folder, context, identity);
-    try {
-      const cas = await refreshTrust(server, serverConfig, folder, context, config.name, identity, live?.certificate);
-      const pending =
-        kept ??
-        (await makePending(server, config, folder, context, {
-          operation,
-          request,
-          wanted,
-          formerKey: live?.privateKey,
-        }));
-      const key = await openPrivateKey(pending.privateKey, 'the pending request', tokenOf(config, context));
-      const answer = await server.enroll(operation, (binding) => csrFor(pending, key, binding));
-      if (answer.kind === 'issued') {
-        // A client killed in between repeats the pending request, with the same password.
-        if (sent !== undefined && !config.otp_reusable)
-          folder.saveSpentPassword(spentRecord(sent, context.randomBytes(16)));
-        await install(config, folder, context, cas, { key, csr: pending.csr, former: live }, answer.certificate);
-      }
-      return answer;
-    } finally {
-      server.close();
-    }
-  });
-}
-
-export function serverSettings(
-  base: URL,
-  { username, kerberos, token_file: tokenFile }: CertificateConfig,
-  server: ServerConfig,
-  context: ClientContext,
-  password: ReadPassword | undefined,
-): EstServerSettings {
-  const line = (file: string): string => (context.disk.read(file) ?? '').trim();
-  const { proxy, proxy_password_file: proxyPassword } = server;
-  return {
-    base,
-    minVersion: server.min_version,
-    maxVersion: server.max_version,
-    timeout: server.timeout * 1000,
-    proxy: proxyFor(base, proxy, proxyPassword === undefined ? undefined : line(proxyPassword), context.env),
-    serverName: server.tls_server_name,
-    credentials: {
-      username,
-      password,
-      kerberos,
-      bearer: tokenFile === undefined ? undefined : () => Promise.resolve(bearerToken(line(tokenFile), tokenFile)),
-    },
-    now: () => context.now(),
-    randomBytes: (count) => context.randomBytes(count),
+  const noted = password && (async (): Promise<string | undefined> => (sent = await password()));
+  const begin = (base: URL): void => {
+    context.log(
+      'info',
+      config.name,
+      `${findPending() === undefined ? 'sends' : 'repeats'} ${operation} to ${base.href}`,
+    );
   };
-}
-
-/** @throws ClientError `CREDENTIALS_MISSING` */
-function bearerToken(token: string, file: string): string {
-  if (/^[\w.~+/-]+=*$/.test(token)) return token;
-  throw new ClientError('unauthenticated', 'CREDENTIALS_MISSING', `${file} is missing, or is not a bearer token`);
+  return withFirstServer(task, { identity, password: noted, begin }, async (server) => {
+    const cas = await refreshTrust(server, task, identity, live?.certificate);
+    const former = live?.privateKey;
+    const pending =
+      findPending() ?? (await makePending(server, task, { operation, request, wanted, formerKey: former }));
+    const key = await openPrivateKey(pending.privateKey, 'the pending request', tokenOf(config, context));
+    const answer = await server.enroll(operation, (binding) => csrFor(pending, key, binding));
+    if (answer.kind === 'issued') {
+      // A client killed in between repeats the pending request, with the same password.
+      if (sent !== undefined && !config.otp_reusable)
+        folder.saveSpentPassword(spentRecord(sent, context.randomBytes(16)));
+      await install(task, cas, { key, csr: pending.csr, former: live }, answer.certificate);
+    }
+    return answer;
+  });
 }
 
 function cannotRenew(certificate: Certificate, config: CertificateConfig): ClientError {
@@ -215,18 +166,15 @@ interface NewRequest {
 
 async function makePending(
   server: EstOperations,
-  config: CertificateConfig,
-  folder: CertificateFolder,
-  context: ClientContext,
+  task: Task,
   { operation, request, wanted, formerKey }: NewRequest,
 ): Promise<PendingRequest> {
+  const { config, store: folder, context } = task;
   const given = config.key_file === undefined ? undefined : givenKey(config.key_file, context);
   const plan = planRequest(await server.csrAttributes(), forKey(wanted, given));
   const isKept = !config.new_key && formerKey !== undefined && isKeyUri(formerKey) === (config.key_store === 'token');
   const former = isKept ? await openPrivateKey(formerKey, 'the key', tokenOf(config, context)) : undefined;
-  const key =
-    given ??
-    (former?.publicKey.keyType === plan.keyType ? former : await makeKey(plan.keyType, config, folder, context));
+  const key = given ?? (former?.publicKey.keyType === plan.keyType ? former : await makeKey(plan.keyType, task));
   return folder.savePending({
     operation,
     request,
@@ -251,12 +199,8 @@ export function bindingOf({ binding }: RequestPlan, config: CertificateConfig): 
 const tokenOf = ({ token }: CertificateConfig, context: ClientContext): TokenKeys | undefined =>
   token && context.token(token);
 
-async function makeKey(
-  keyType: string,
-  { key_store: store, token, name }: CertificateConfig,
-  folder: CertificateFolder,
-  context: ClientContext,
-): Promise<PrivateKey> {
+async function makeKey(keyType: string, { config, store: folder, context }: Task): Promise<PrivateKey> {
+  const { key_store: store, token, name } = config;
   if (store === 'file' || token === undefined) return makePrivateKey(keyType);
   const keys = context.token(token);
   // Reports a missing token or a refused PIN before anything is saved.
@@ -317,9 +261,7 @@ export async function checkIssued(
 }
 
 async function install(
-  config: CertificateConfig,
-  folder: CertificateFolder,
-  context: ClientContext,
+  { config, store: folder, context }: Task,
   cas: CaCertificates,
   { key, csr, former }: AnsweredRequest,
   certificate: Certificate,

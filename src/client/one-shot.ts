@@ -7,26 +7,20 @@ import { parseBasicConstraints } from '../pki/x509/extensions.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
 import { describe } from '../errors.ts';
 import { ClientError } from './client-error.ts';
-import type { CertificateConfig, ServerConfig } from './config/client-config.ts';
-import type { ClientContext, EstOperations } from './context.ts';
-import { bindingOf, checkIssued, csrFor, serverSettings } from './enrollment.ts';
+import type { EstOperations } from './context.ts';
+import { bindingOf, checkIssued, csrFor } from './enrollment.ts';
 import type { ClientIdentity } from './http/connection.ts';
-import { estBase } from './http/urls.ts';
 import type { EnrollmentOperation, MakeCsr, ServerKey } from './http/est-server.ts';
 import { passwordOf } from './password.ts';
 import { makeCsr, type PrivateKey } from './request/csr.ts';
 import { planRequest, type Wanted } from './request/demands.ts';
-import { atFirstServer } from './servers.ts';
+import { type ClientTask, withFirstServer } from './servers.ts';
 import { requireTokenKey } from './token/keys.ts';
-import { establishTrust, refreshTrust, type TrustStore } from './trust/establish.ts';
+import { refreshTrust } from './trust/establish.ts';
 import type { CaCertificates } from './trust/anchors.ts';
 
-export interface OneShot {
-  readonly config: CertificateConfig;
-  readonly server: ServerConfig;
-  readonly context: ClientContext;
+export interface OneShot extends ClientTask {
   readonly identity: ClientIdentity | undefined;
-  readonly store: TrustStore;
 }
 
 export type IssuedAnswer =
@@ -41,9 +35,11 @@ export type IssuedAnswer =
 
 /** Connects to the authenticated server. @param work also receives the passwords that were sent @throws ClientError */
 export async function withServer<T>(
-  { config, server: serverConfig, context, identity, store }: OneShot,
+  shot: OneShot,
   work: (server: EstOperations, cas: CaCertificates, sent: readonly string[]) => Promise<T>,
 ): Promise<T> {
+  const { config, context, identity } = shot;
+  const task = { ...shot, config: { ...config, name: 'client' } };
   await requireTokenKey(identity, context);
   const sent: string[] = [];
   const password = passwordOf(config, context);
@@ -51,17 +47,9 @@ export async function withServer<T>(
     sent.push(...[(await password?.()) ?? []].flat());
     return sent.at(-1);
   };
-  return atFirstServer(serverConfig.url, context, 'client', async (url) => {
-    const base = estBase(url, config.label);
-    const settings = serverSettings(base, config, serverConfig, context, password && noted);
-    const server = await establishTrust(settings, serverConfig, store, context, identity);
-    try {
-      const cas = await refreshTrust(server, serverConfig, store, context, 'client', identity, undefined);
-      return await work(server, cas, sent);
-    } finally {
-      server.close();
-    }
-  });
+  return withFirstServer(task, { identity, password: password && noted }, async (server) =>
+    work(server, await refreshTrust(server, task, identity), sent),
+  );
 }
 
 /** A request that can be sent repeatedly. */

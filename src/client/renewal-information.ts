@@ -1,14 +1,9 @@
 /** Asks the server when to renew (draft-ietf-lamps-est-renewal-info). */
 import type { Certificate } from '../pki/x509/certificate.ts';
-import type { CertificateConfig, ServerConfig } from './config/client-config.ts';
-import type { ClientContext } from './context.ts';
-import { serverSettings } from './enrollment.ts';
-import { estBase } from './http/urls.ts';
 import { chooseIdentity } from './identity.ts';
-import type { CertificateFolder, LiveCertificate } from './keep/certificate-folder.ts';
+import type { LiveCertificate } from './keep/certificate-folder.ts';
 import type { RenewalPlan } from './keep/state.ts';
-import { atFirstServer } from './servers.ts';
-import { establishTrust } from './trust/establish.ts';
+import { type ClientTask, withFirstServer } from './servers.ts';
 
 /** Milliseconds after which a server without an answer, or without Retry-After, is asked again; and at least. */
 const [ASK_AGAIN, LEAST] = [6 * 3_600_000, 60_000];
@@ -16,13 +11,11 @@ const MOST = 86_400_000;
 
 /** The plan from the server's answer. Without a valid one, the client's own schedule applies. Never rejects. */
 export async function askForRenewal(
-  config: CertificateConfig,
-  server: ServerConfig,
-  folder: CertificateFolder,
-  context: ClientContext,
+  task: ClientTask,
   live: LiveCertificate,
   former: RenewalPlan | undefined,
 ): Promise<RenewalPlan> {
+  const { config, context } = task;
   const { certificate, version } = live;
   const nothing = { version, start: 0, end: 0, at: 0, ask: context.now() + ASK_AGAIN };
   const id = idOf(certificate);
@@ -30,15 +23,7 @@ export async function askForRenewal(
   try {
     // The request needs no authentication, but some servers want a certificate in every handshake.
     const { identity } = chooseIdentity(config, live, context.now(), context);
-    const answer = await atFirstServer(server.url, context, config.name, async (url) => {
-      const settings = serverSettings(estBase(url, config.label), config, server, context, undefined);
-      const connected = await establishTrust(settings, server, folder, context, identity);
-      try {
-        return await connected.renewalInfo?.(id);
-      } finally {
-        connected.close();
-      }
-    });
+    const answer = await withFirstServer(task, { identity }, async (server) => server.renewalInfo?.(id));
     if (answer === undefined) return nothing;
     const { start, end, retryAfter } = answer;
     const wait = retryAfter === undefined ? ASK_AGAIN : Math.min(MOST, Math.max(LEAST, retryAfter * 1000));

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { formatName } from '../../pki/x509/name.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
 import { ClientError } from '../client-error.ts';
-import type { ServerConfig } from '../config/client-config.ts';
+import type { CertificateConfig, ServerConfig } from '../config/client-config.ts';
 import type { ClientContext, EstOperations } from '../context.ts';
 import type { EstServerSettings } from '../http/est-server.ts';
 import type { ClientIdentity, ServerTrust } from '../http/connection.ts';
@@ -16,6 +16,14 @@ import { firstAnchors, followAnchors, type CaCertificates } from './anchors.ts';
 import { isSelfSigned, readFingerprint } from './path.ts';
 
 export type TrustStore = Pick<CertificateFolder, 'given' | 'saveTrust' | 'trust'>;
+
+export interface TrustTask {
+  readonly config: Pick<CertificateConfig, 'name'>;
+  readonly server: ServerConfig;
+  readonly context: ClientContext;
+  /** The trusted CAs. */
+  readonly store: TrustStore;
+}
 
 /** Stores the trusted CAs for one operation. @param from initial content */
 export function memoryTrust(from?: Pick<CertificateFolder, 'given' | 'trust'>): TrustStore {
@@ -30,15 +38,14 @@ export function memoryTrust(from?: Pick<CertificateFolder, 'given' | 'trust'>): 
  */
 export async function establishTrust(
   settings: EstServerSettings,
-  config: ServerConfig,
-  store: TrustStore,
-  context: ClientContext,
+  task: TrustTask,
   identity: ClientIdentity | undefined,
 ): Promise<EstOperations> {
-  const { anchors } = knownCas(config, store, context);
+  const { server: config, store, context } = task;
+  const { anchors } = knownCas(task);
   if (anchors.length > 0 || config.system_trust_anchors)
     return context.server(settings, await serverTrust(anchors, config), identity);
-  const { found, fingerprint } = await bootstrap(settings, config, context);
+  const { found, fingerprint } = await bootstrap(settings, task);
   store.saveTrust(found, [fingerprint]);
   return context.server(settings, await serverTrust(found.anchors, config), identity);
 }
@@ -54,7 +61,7 @@ interface KnownCas extends CaCertificates {
  * The configured CAs and those derived from them. CAs derived from a CA that is no longer configured (a corrected
  * fingerprint, a removed anchor) do not count.
  */
-function knownCas(config: ServerConfig, store: TrustStore, context: ClientContext): KnownCas {
+function knownCas({ server: config, store, context }: TrustTask): KnownCas {
   const kept = givenAnchors(config, context);
   const configured = [readFingerprint(config.ca_fingerprint ?? '') ?? [], kept.map((one) => one.fingerprint)].flat(2);
   const given = configured.length > 0 ? configured : store.given();
@@ -91,8 +98,7 @@ async function systemAnchors(): Promise<readonly string[]> {
 /** RFC 7030 §4.1.1: only /cacerts uses this connection, and no password is sent on it. */
 async function bootstrap(
   settings: EstServerSettings,
-  config: ServerConfig,
-  context: ClientContext,
+  { server: config, context }: TrustTask,
 ): Promise<{ readonly found: CaCertificates; readonly fingerprint: string }> {
   if (config.ca_fingerprint === undefined && context.ask === undefined)
     throw new ClientError(
@@ -128,15 +134,14 @@ async function askForFingerprint(listed: readonly Certificate[], base: URL, { as
  */
 export async function refreshTrust(
   server: EstOperations,
-  config: ServerConfig,
-  store: TrustStore,
-  context: ClientContext,
-  name: string,
+  task: TrustTask,
   identity: ClientIdentity | undefined,
-  own: Certificate | undefined,
+  own?: Certificate,
 ): Promise<CaCertificates> {
+  const { server: config, store, context } = task;
+  const { name } = task.config;
   const listed = await server.caCertificates();
-  const { kept, given, ...known } = knownCas(config, store, context);
+  const { kept, given, ...known } = knownCas(task);
   // If the system's anchors authenticate the server, its first response becomes the Explicit TA database.
   const anchors = known.anchors.length > 0 ? known.anchors : await roots(listed);
   const current: CaCertificates = { anchors, intermediates: known.intermediates };
