@@ -3,7 +3,7 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { finding, type Finding } from '../../config/problem.ts';
-import { choice, optional, path, secret, type Static, table, text } from '../../config/keys.ts';
+import { choice, optional, path, type Static, table } from '../../config/keys.ts';
 import { FileError, type MaterialReader } from '../../config/material/reader.ts';
 import { errorCode } from '../../config/secret.ts';
 import { describe, failed } from '../../errors.ts';
@@ -32,10 +32,12 @@ const acme = table('An ACME server.', {
   account_key_file: path({
     description: 'PEM file with the EC P-256 key of the account. It is created (0600) if absent.',
   }),
-  eab_kid: optional(
-    text({ description: 'Key identifier of the external account binding.', allowed: 'text', pattern: /^.+$/su }),
-  ),
-  eab_hmac_key: optional(secret({ description: 'Key of the external account binding, base64url.' })),
+  eab_kid: optional.text({
+    description: 'Key identifier of the external account binding.',
+    allowed: 'text',
+    pattern: /^.+$/su,
+  }),
+  eab_hmac_key: optional.secret({ description: 'Key of the external account binding, base64url.' }),
   challenge: choice(['dns-01', 'none'], {
     description:
       '`dns-01`: `dns_hook` proves control of the names. `none`: the CA considers our names authorized already.',

@@ -40,13 +40,11 @@ const dogtagKeys = table('A CA behind Dogtag PKI.', {
       allowed: "a profile's name",
       pattern: /^[A-Za-z0-9._-]{1,128}$/,
     }),
-    input_class: optional(
-      text({
-        description: "The class of the profile's input that takes the request; the profile is asked, unless given.",
-        allowed: 'a class such as "certReqInputImpl"',
-        pattern: /^[A-Za-z0-9]{1,128}$/,
-      }),
-    ),
+    input_class: optional.text({
+      description: "The class of the profile's input that takes the request; the profile is asked, unless given.",
+      allowed: 'a class such as "certReqInputImpl"',
+      pattern: /^[A-Za-z0-9]{1,128}$/,
+    }),
     cmc_profile: text({
       description: 'The profile that CMC requests are forwarded to.',
       default: 'caFullCMCUserCert',

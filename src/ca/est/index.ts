@@ -1,7 +1,7 @@
 /** `driver = "est"`: a CA behind another EST server. */
 import { existsSync } from 'node:fs';
 import { type Finding, finding, type Problem } from '../../config/problem.ts';
-import { choice, optional, path, secret, type Static, table, text } from '../../config/keys.ts';
+import { choice, optional, path, type Static, table, text } from '../../config/keys.ts';
 import type { Certificates } from '../../config/material/material.ts';
 import { privateKeyInToken } from '../../config/schema/label.ts';
 import { describe } from '../../errors.ts';
@@ -26,12 +26,10 @@ import { TokenHttpClient } from './token-client.ts';
 
 const token = table('The private key of `client_certificate` in a PKCS#11 token, in place of `client_key`.', {
   module: path({ description: "The token's PKCS#11 library." }),
-  engine: optional(
-    path({
-      description: "OpenSSL's engine for PKCS#11, of libp11 (Debian: libengine-pkcs11-openssl).",
-      defaultText: 'where Linux distributions install it',
-    }),
-  ),
+  engine: optional.path({
+    description: "OpenSSL's engine for PKCS#11, of libp11 (Debian: libengine-pkcs11-openssl).",
+    defaultText: 'where Linux distributions install it',
+  }),
   token_label: text({
     description: 'The label of the token; the engine knows no slot IDs.',
     allowed: 'text',
@@ -43,17 +41,15 @@ const token = table('The private key of `client_certificate` in a PKCS#11 token,
 const est = table('Another EST server.', {
   url: https('The base URL of the EST server, label included: "https://ca.example.com/.well-known/est/edge".'),
   tls_trust_anchors: tlsTrustAnchors(),
-  client_certificate: optional(path({ description: 'PEM file with the certificate of this registration authority.' })),
-  client_key: optional(path({ description: 'PEM file with the private key of `client_certificate`.' })),
+  client_certificate: optional.path({ description: 'PEM file with the certificate of this registration authority.' }),
+  client_key: optional.path({ description: 'PEM file with the private key of `client_certificate`.' }),
   pkcs11: optional(token),
-  username: optional(
-    text({
-      description: 'Name for HTTP Basic, with `password`.',
-      allowed: 'text without ":"',
-      pattern: /^[^:\0]+$/su,
-    }),
-  ),
-  password: optional(secret({ description: 'Password for HTTP Basic.' })),
+  username: optional.text({
+    description: 'Name for HTTP Basic, with `password`.',
+    allowed: 'text without ":"',
+    pattern: /^[^:\0]+$/su,
+  }),
+  password: optional.secret({ description: 'Password for HTTP Basic.' }),
   csrattrs: choice(['own', 'upstream'], {
     description: "What csrattrs answers: `[ca.csrattrs]`, or the upstream's answer.",
     default: 'own',

@@ -1,6 +1,6 @@
 /** `driver = "pkcs11"`: a CA whose key is in a PKCS#11 token. */
 import { type Finding, finding, type Problem } from '../../config/problem.ts';
-import { choice, integer, optional, path, seconds, type Static, table, text } from '../../config/keys.ts';
+import { choice, integer, optional, path, seconds, type Static, table } from '../../config/keys.ts';
 import { loadOwnCa } from '../../config/material/ca.ts';
 import type { OwnCaMaterial } from '../../config/material/material.ts';
 import { caCertificate, caKeys, privateKeyInToken } from '../../config/schema/label.ts';
@@ -19,21 +19,19 @@ const pkcs11Keys = table('A CA whose key is in a PKCS#11 token.', {
   certificate: caCertificate(),
   pkcs11: table('A CA key in a PKCS#11 token (an HSM).', {
     module: path({ description: "The token's PKCS#11 library." }),
-    library_parameters: optional(
-      text({
-        description: "What the library wants to be initialized with, for those that read it from there, as NSS's does.",
-        allowed: 'text',
-        pattern: /^.+$/su,
-      }),
-    ),
-    token_label: optional(
-      text({ description: 'The label of the token; or use `slot`.', allowed: 'text', pattern: /^.{1,32}$/su }),
-    ),
-    slot: optional(
-      integer(0, Number.MAX_SAFE_INTEGER, {
-        description: 'The slot ID of the token; or use `token_label`, which survives a renumbering.',
-      }),
-    ),
+    library_parameters: optional.text({
+      description: "What the library wants to be initialized with, for those that read it from there, as NSS's does.",
+      allowed: 'text',
+      pattern: /^.+$/su,
+    }),
+    token_label: optional.text({
+      description: 'The label of the token; or use `slot`.',
+      allowed: 'text',
+      pattern: /^.{1,32}$/su,
+    }),
+    slot: optional.integer(0, Number.MAX_SAFE_INTEGER, {
+      description: 'The slot ID of the token; or use `token_label`, which survives a renumbering.',
+    }),
     ...privateKeyInToken,
     max_sessions: integer(1, 256, {
       description: 'Sessions opened at the same time; each serves one signature.',

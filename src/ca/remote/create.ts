@@ -25,12 +25,10 @@ export const https = (description: string) =>
   text({ description, allowed: 'an https URL such as "https://ca.example.com/"', check: urlCheck('https') });
 
 export const tlsTrustAnchors = () =>
-  optional(
-    path({
-      description: "PEM file with the CA certificates behind the server's TLS certificate.",
-      defaultText: 'the CAs that Node.js knows',
-    }),
-  );
+  optional.path({
+    description: "PEM file with the CA certificates behind the server's TLS certificate.",
+    defaultText: 'the CAs that Node.js knows',
+  });
 
 export const timeout = (usual: number) =>
   seconds(1, 600, {

@@ -52,41 +52,30 @@ export async function loadMaterial(config: Config, now: number): Promise<LoadedM
   await checkClients(reader, config);
   await checkSharedKeys(reader, config);
   await checkKeytab(reader, config);
-  const keyEncryption = await loadKeyEncryption(reader, config);
-  const cmc = await loadCmc(reader, config);
-  const checkpointKey = await loadCheckpointKey(reader, config);
-  const storeTls = await loadStoreTls(reader, config);
-  const proxies = await loadProxies(reader, config);
   const { ldap, jwt } = config.auth;
-  const directory = ldap && (await loadService(reader, ldap, 'auth.ldap'));
-  const tokenIssuer = jwt && (await loadService(reader, jwt, 'auth.jwt'));
-  const receivers = new Map<string, ServiceMaterial>();
-  for (const [n, one] of config.notifications.entries())
-    receivers.set(one.name, await loadService(reader, one, `notifications[${n}]`));
-  const openidProvider = admin.oidc && (await loadService(reader, admin.oidc, 'admin.oidc'));
-  await checkJwks(reader, config);
-  const { cas, labels } = await loadCas(reader, config);
-  const { problems, warnings } = reader;
-  if (reader.incomplete || (!automatic && (pair === undefined || adminPair === undefined)))
-    return { material: undefined, problems, warnings };
   const material = {
     tls: pair,
     adminTls: adminPair,
     clientTrust,
     adminTrust,
-    keyEncryption,
-    cmc,
-    checkpointKey,
-    storeTls,
-    proxies,
-    directory,
-    tokenIssuer,
-    receivers,
-    openidProvider,
-    cas,
-    labels,
+    keyEncryption: await loadKeyEncryption(reader, config),
+    cmc: await loadCmc(reader, config),
+    checkpointKey: await loadCheckpointKey(reader, config),
+    storeTls: await loadStoreTls(reader, config),
+    proxies: await loadProxies(reader, config),
+    directory: ldap && (await loadService(reader, ldap, 'auth.ldap')),
+    tokenIssuer: jwt && (await loadService(reader, jwt, 'auth.jwt')),
   };
-  return { material, problems, warnings };
+  const receivers = new Map<string, ServiceMaterial>();
+  for (const [n, one] of config.notifications.entries())
+    receivers.set(one.name, await loadService(reader, one, `notifications[${n}]`));
+  const openidProvider = admin.oidc && (await loadService(reader, admin.oidc, 'admin.oidc'));
+  await checkJwks(reader, config);
+  const cas = await loadCas(reader, config);
+  const { problems, warnings } = reader;
+  if (reader.incomplete || (!automatic && (pair === undefined || adminPair === undefined)))
+    return { material: undefined, problems, warnings };
+  return { material: { ...material, receivers, openidProvider, ...cas }, problems, warnings };
 }
 
 /**
