@@ -10,7 +10,6 @@ import { PostgresCluster } from '../../../test/support/postgres.ts';
 import { withStoreIn } from '../../../test/support/store-in-postgres.ts';
 import { clientsOf, type Fleet, quantile, refuse, runLoad, wholeNumber } from './fleet.ts';
 import type { Result } from './load.ts';
-import { profileOf } from './profile.ts';
 
 const ROWS = {
   kept: { name: 'kept connection, mTLS', connection: 'kept', password: false },
@@ -24,7 +23,6 @@ const SERVERS = ['sqlite', 'postgres', 'other', 'durable', 'bare'] as const;
 type ServerId = (typeof SERVERS)[number];
 
 const HELP = `Usage: scripts/bench [--rounds N] [--seconds N] [--clients N,…] [--rows ROW,…] [--servers SERVER,…] [--other PROGRAM]
-                     [--profile FOLDER]
 
   --rounds N          how often each row is measured, the servers in turn; medians count (default 5)
   --seconds N         of each measurement (default 4)
@@ -32,7 +30,6 @@ const HELP = `Usage: scripts/bench [--rounds N] [--seconds N] [--clients N,…] 
   --rows ROW,…        of ${ROW_IDS.join(', ')} (default kept,new,kept-otp)
   --servers SERVER,…  of ${SERVERS.join(', ')} (default sqlite,durable,bare)
   --other PROGRAM     the server.js of another build, which is the server "other"
-  --profile FOLDER    runs the servers under V8's profiler, writes its profiles to FOLDER and prints the CPU time by component
 
 sqlite and postgres are Estuary, bare and durable the floors. "ratio" is to the durable floor, per CPU second of the server.`;
 
@@ -44,7 +41,6 @@ const { values } = parseArgs({
     rows: { type: 'string', default: 'kept,new,kept-otp' },
     servers: { type: 'string', default: 'sqlite,durable,bare' },
     other: { type: 'string' },
-    profile: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 });
@@ -75,11 +71,7 @@ async function estuaryTarget(
   size: number,
   { cluster, ...program }: Backend = {},
 ): Promise<Target & { readonly dir: string }> {
-  const profiling = `--cpu-prof --cpu-prof-interval=200 --cpu-prof-dir=${values.profile}`;
-  const options = {
-    ...program,
-    env: { NODE_ENV: 'production', NODE_OPTIONS: values.profile === undefined ? '' : profiling },
-  };
+  const options = { ...program, env: { NODE_ENV: 'production' } };
   const stored = cluster === undefined ? options : withStoreIn(options, await cluster.createDatabase(), 'bench');
   const estuary = await Estuary.start(stored);
   const { server, root: ca, dir } = estuary;
@@ -171,10 +163,6 @@ async function main(): Promise<void> {
         if (target !== undefined) await measure(one, target, seconds, round === 0 ? COLD : WARM);
       }
     console.log(`${rounds} × ${seconds} s, load ${load()}\n\n${table(series)}`);
-    await sqlite.stop();
-    targets.delete('sqlite');
-    const profiled = series.filter(({ server }) => server === 'sqlite').flatMap((one) => one.rounds);
-    if (values.profile !== undefined) console.log(`\n${profileOf(values.profile, sqlite.pid, profiled)}`);
   } finally {
     for (const target of targets.values()) await target.stop();
     await cluster?.stop();

@@ -32,8 +32,6 @@ export interface Job {
 
 export interface Result {
   readonly elapsed: number;
-  /** When it began and ended, in microseconds of the monotonic clock. */
-  readonly window: readonly [from: number, to: number];
   /** CPU seconds of the server. */
   readonly cpu: number;
   /** Milliseconds of each response by its status or error, in ascending order. */
@@ -148,7 +146,6 @@ async function inTurn(job: Job, lanes: readonly Lane[]): Promise<Result> {
   const to = microseconds();
   const result: Result = {
     elapsed: (to - from) / 1e6,
-    window: [from, to],
     cpu: cpuSeconds(job.pid) - cpu,
     answers: answers.sorted(),
     unsent: 0,
@@ -195,7 +192,7 @@ async function atRate(job: Job, lanes: readonly Lane[], rate: number): Promise<R
   await Promise.all(underWay);
   const to = microseconds();
   const used = cpuSeconds(job.pid) - cpu;
-  return { elapsed: (to - from) / 1e6, window: [from, to], cpu: used, answers: answers.sorted(), unsent };
+  return { elapsed: (to - from) / 1e6, cpu: used, answers: answers.sorted(), unsent };
 }
 
 process.once('message', (job: Job) => {

@@ -29,7 +29,7 @@ export const deviceName = (n: number, { certificates }: Pick<Sizes, 'certificate
 export const matchOf = (n: number): DeviceMatch => ({ issuer_spki_sha256: hex('maker'), serial_number: `SN-${n}` });
 
 /** The n-th of so many certificates. */
-export function certificateOf(n: number, sizes: Sizes): CertificateRow {
+function certificateOf(n: number, sizes: Sizes): CertificateRow {
   const name = deviceName(n, sizes);
   const at = timeOf(n, sizes.certificates);
   const serial = serialOf(n);

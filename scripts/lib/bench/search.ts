@@ -1,6 +1,6 @@
 /**
  * What lists, exports and bulk tokens cost in a store of a given size. The rows are made by SQL, without signatures: what a list costs does
- * not depend on them. Prints a line for each figure, and exits with 1 where one is larger than it may be (issues 14.5 and 15.3).
+ * not depend on them. Prints a line for each figure, and exits with 1 where one is larger than it may be.
  * scripts/bench-search describes the options.
  */
 import { randomBytes } from 'node:crypto';
@@ -12,16 +12,13 @@ import { HashingPool } from '../../../src/auth/otp/hashing-pool.ts';
 import { OtpService } from '../../../src/auth/otp/otp-service.ts';
 import { everything } from '../../../src/http/admin/route.ts';
 import type { Page, PageRequest } from '../../../src/store/page.ts';
-import { insertCertificate } from '../../../src/store/certificate-store.ts';
-import { atOnce } from '../../../src/store/port.ts';
-import { SqlitePort } from '../../../src/store/sqlite/port.ts';
 import { type Db, openWritable } from '../../../src/store/sqlite/database.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
 import { searchIndexWrites } from '../../../src/store/sqlite/search/index-rows.ts';
 import { STATISTICS_HOUR } from '../../../src/store/statistics-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { besideEmpty, crls } from './scale.ts';
-import { certificateOf, deviceName, fill, hex } from './search-rows.ts';
+import { deviceName, fill, hex } from './search-rows.ts';
 import { startUps } from './start-up.ts';
 import { OTP_ID } from './store-work.ts';
 
@@ -54,21 +51,6 @@ const limit = (what: string, took: number, most: number): void => {
   if (took > most) slow.push(`${what}: ${took.toFixed(1)}, more than ${most}`);
 };
 const ms = (since: number): string => `${(performance.now() - since).toFixed(1)} ms`;
-
-/** What a certificate more costs, with all its indexes. */
-function late(db: Db): void {
-  const { insert } = atOnce({ insert: insertCertificate(new SqlitePort(db)) });
-  const from = db.prepare<[], { n: number }>('SELECT max(position) AS n FROM certificate').get()?.n ?? 0;
-  const rows = Array.from({ length: 2000 }, (_, n) => certificateOf(from + n, sizes));
-  const since = performance.now();
-  db.transaction(() => {
-    for (const row of rows) insert(row, now);
-  })();
-  say(
-    'a certificate more, among many in a transaction',
-    `${(((performance.now() - since) * 1000) / 2000).toFixed(0)} µs`,
-  );
-}
 
 function index(db: Db): void {
   const batch = db.transaction(searchIndexWrites(db));
@@ -283,7 +265,6 @@ async function make(): Promise<void> {
   db.exec('DELETE FROM crl');
   for (const file of ['empty.db', 'empty.db-wal', 'empty.db-shm', 'empty.log'])
     rmSync(join(folder, file), { force: true });
-  late(db);
   index(db);
   db.close();
 }
