@@ -1,8 +1,9 @@
 import type { Anchor, ArchivedRange, AuditRecord, AuditType } from '../audit/event.ts';
 import { isAuditRecord } from '../audit/record.ts';
-import type { Events } from './calls/calls.ts';
+import { done, type Events } from './calls/calls.ts';
 import { storeFailed } from './calls/errors.ts';
 import { fold, type Page, type PageRequest } from './page.ts';
+import { type Calls, result, type Write } from './port.ts';
 
 /** All given criteria must match. */
 export interface AuditFilter extends PageRequest {
@@ -22,10 +23,23 @@ export interface AuditFilter extends PageRequest {
   readonly labels?: readonly string[] | undefined;
 }
 
-/** The audit log. A change's call commits its events. */
-export interface AuditStore {
+/** Writes of the audit log that need no statement of their own. */
+export const auditLogWrites = {
   /** Commits events without another change. */
-  audit(events: Events): Promise<void>;
+  audit: (events: Events): Write<void> => result(done(undefined, events)),
+  /**
+   * Begins a new audit file if the old one was renamed or emptied (SIGHUP after a rotation). Every transaction checks
+   * that; this one does so earlier.
+   */
+  reopenAuditFile: (): Write<void> => result(done(undefined, [])),
+  /** Commits the record that a range is archived; deletes nothing. */
+  noteArchived: (archived: ArchivedRange, detail: string): Write<void> =>
+    result(done(undefined, [{ type: 'audit.archived', outcome: 'success', detail, archived }])),
+};
+type LogCalls = Calls<typeof auditLogWrites>;
+
+/** The audit log. A change's call commits its events. */
+export interface AuditStore extends Pick<LogCalls, 'audit'> {
   /**
    * Records the ends of the other nodes' chains in this one's, so that truncation is detected.
    * @param known the ends recorded before
@@ -43,15 +57,12 @@ export interface AuditLine {
 }
 
 /** The archive of old audit records. */
-export interface ArchiveStore {
+export interface ArchiveStore extends Pick<LogCalls, 'noteArchived'> {
   /** Records after one, in order. @param node whose chain; absent: this node's. A driver with one chain ignores it */
   auditLines(after: number, limit: number, node?: string): Promise<readonly AuditLine[]>;
 
   /** The end of the archive according to the newest record about it; undefined: nothing is archived. */
   lastArchived(): Promise<ArchivedRange | undefined>;
-
-  /** Commits the record that a range is archived; deletes nothing. */
-  noteArchived(range: ArchivedRange, detail: string): Promise<void>;
 
   /** Deletes a batch of archived audit records and returns their number (retention-store.ts). */
   purgeArchived(): Promise<number>;

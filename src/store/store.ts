@@ -11,7 +11,7 @@
  * 500 (`STORE_FAILED`). Then nothing happened, unless the store was lost meanwhile. Lists reject with 400
  * `CURSOR_INVALID` for a foreign cursor.
  */
-import type { ArchiveStore, AuditStore } from './audit-store.ts';
+import { type ArchiveStore, auditLogWrites, type AuditStore } from './audit-store.ts';
 import { type CertificateListStore, certificateReads, certificateWrites } from './certificate-store.ts';
 import { cmcReads, cmcWrites } from './cmc-store.ts';
 import { crlReads, crlWrites } from './crl-store.ts';
@@ -52,6 +52,7 @@ export function commonReads(db: Database) {
 /** @param ofDead condition on a CMC message's instance without a living node */
 export function commonWrites(db: Database, ofDead: string) {
   return {
+    ...auditLogWrites,
     ...otpWrites(db),
     ...lockoutWrites(db),
     ...issuanceWrites(db),
@@ -81,8 +82,6 @@ export interface SearchStore {
 type CommonCalls = Calls<ReturnType<typeof commonReads> & ReturnType<typeof commonWrites>>;
 
 export interface Store extends CommonCalls, CertificateListStore, AuditStore, ArchiveStore, SearchStore, NodeStore {
-  /** Begins a new audit file if the old one was renamed or emptied (SIGHUP after a rotation). */
-  reopenAuditFile(): Promise<void>;
   /** Throws {@link EstuaryError} 503 if the database or the audit file is not writable. */
   checkWritable(): Promise<void>;
   /** Commits waiting calls, then closes the database and the audit file. */

@@ -1,9 +1,9 @@
 /** The audit log in PostgreSQL: one chain per node. */
-import type { Anchor, ArchivedRange, AuditEvent, AuditRecord } from '../../audit/event.ts';
+import type { Anchor, ArchivedRange, AuditRecord } from '../../audit/event.ts';
 import { parseLine } from '../../audit/record.ts';
 import { done, undone } from '../calls/calls.ts';
 import { type AuditFilter, type AuditLine, toRecord } from '../audit-store.ts';
-import { atLabels, type Database, given, LABEL, type Operation, PURGED_AT_ONCE, result, type Write } from '../port.ts';
+import { atLabels, type Database, given, LABEL, type Operation, PURGED_AT_ONCE, type Write } from '../port.ts';
 import { NEWEST, type Page } from '../page.ts';
 import { partPattern } from './port.ts';
 
@@ -77,7 +77,6 @@ export function auditWrites(db: Database, node: string) {
   );
   const archived = newestArchived(db, node);
   return {
-    audit: (events: readonly AuditEvent[]) => result(done(undefined, events)),
     *anchorAudit(known: readonly Anchor[]): Write<readonly Anchor[]> {
       const noted = new Map(known.map((anchor) => [anchor.node, anchor.seq]));
       const moved = (yield* others.all(node)).filter((other) => other.told > (noted.get(other.node) ?? 0));
@@ -86,10 +85,6 @@ export function auditWrites(db: Database, node: string) {
       const detail = `the ends of ${anchors.length} other chains`;
       return done(anchors, [{ type: 'audit.anchored', outcome: 'success', detail, anchors }]);
     },
-    // Every transaction checks whether the file was renamed; this one does so earlier.
-    reopenAuditFile: () => result(done(undefined, [])),
-    noteArchived: (range: ArchivedRange, detail: string): Write<undefined> =>
-      result(done(undefined, [{ type: 'audit.archived', outcome: 'success', detail, archived: range }])),
     *purgeArchived(): Write<number> {
       const last = (yield* archived())?.last;
       if (last === undefined) return done(0, []);

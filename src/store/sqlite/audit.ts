@@ -1,5 +1,5 @@
 /** The audit log in SQLite: one chain, whose search indexes are filled later (search/index-rows.ts). */
-import type { Anchor, ArchivedRange, AuditEvent, AuditRecord } from '../../audit/event.ts';
+import type { Anchor, ArchivedRange, AuditRecord } from '../../audit/event.ts';
 import { parseLine } from '../../audit/record.ts';
 import { type AuditFilter, toRecord, type AuditLine } from '../audit-store.ts';
 import { done, type Outcome } from '../calls/calls.ts';
@@ -44,13 +44,8 @@ export function auditWrites(db: Db) {
   );
   const archived = newestArchived(db);
   return {
-    audit: (events: readonly AuditEvent[]): Outcome<undefined> => done(undefined, events),
     // There is one chain.
     anchorAudit: (): Outcome<readonly Anchor[]> => done([], []),
-    // Every transaction checks whether the file was renamed; this one does so earlier.
-    reopenAuditFile: (): Outcome<undefined> => done(undefined, []),
-    noteArchived: (range: ArchivedRange, detail: string): Outcome<undefined> =>
-      done(undefined, [{ type: 'audit.archived', outcome: 'success', detail, archived: range }]),
     purgeArchived(): Outcome<number> {
       const last = archived()?.last;
       if (last === undefined) return done(0, []);
