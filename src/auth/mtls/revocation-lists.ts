@@ -227,7 +227,7 @@ export async function checkDeviceCas(
   for (const [position, certificate] of path.slice(1).entries()) {
     const above = path.slice(position + 2);
     const [issuer] = above;
-    if (issuer === undefined || !isOfThisServer(above)) continue;
+    if (!isOfThisServer(above)) continue;
     for (const row of await store.findRevoked(certificate.serialNumber))
       if (await isRecordOf(row, { certificate, issuer }))
         throw unauthorized('CLIENT_CERTIFICATE_ISSUER_REVOKED', 'client certificate issuer revoked', {

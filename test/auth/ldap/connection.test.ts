@@ -36,7 +36,7 @@ test('an empty name or password is rejected before a server is asked', async () 
     );
   const settings = { url: [url], starttls: false, search_filter: '', client_id_attribute: 'uid', attributes: [] };
   const directory = new Directory({
-    settings: { ...settings, user_dn: 'uid={username}', bind: 'cn', timeout: 5 },
+    settings: { ...settings, search_base: 'dc=example', bind: 'cn', timeout: 5 },
     ca: () => undefined,
     retryAfter: 30,
     now: Date.now,
