@@ -59,10 +59,10 @@ function release(folder: string, added: readonly object[]): string {
     if (changed === source) throw new Error(`${file} is not as expected`);
     writeFileSync(path, changed);
   };
-  change('operations/otp.js', (source) =>
+  change('otp-store.js', (source) =>
     source.replaceAll('issued_at', 'answered_at').replace('otp_id, answered_at,', 'otp_id, answered_at AS issued_at,'),
   );
-  change('operations/issuance.js', (source) =>
+  change('issuance-store.js', (source) =>
     source.replace('UPDATE otp_use SET issued_at', 'UPDATE otp_use SET answered_at'),
   );
   change('postgres/schema.js', (source) => `${source}\nMIGRATIONS.push(...${JSON.stringify(added)});\n`);

@@ -60,7 +60,8 @@ describe.skipIf(!requires('postgres'))('nodes on one PostgreSQL', () => {
       name,
       instance: name,
       beat: 100,
-      lease: 1000,
+      // A busy machine can hold a node up for a second, which must not end its lease.
+      lease: 3000,
       log: { info: () => undefined, warn: note, error: note },
       connect: async () => {
         if (connection.away) throw new Error('away');
@@ -102,7 +103,7 @@ describe.skipIf(!requires('postgres'))('nodes on one PostgreSQL', () => {
     expect(two.said).toContain('a node is dead');
     expect(await psql(url, 'SELECT request_id FROM reservation')).toEqual([['2']]);
     expect(one.lease.held).toBe(false);
-    expect(two.lease.held).toBe(true);
+    await until('the living node has its lease', () => two.lease.held);
     // It recovers automatically.
     one.connection.away = false;
     await until('the node has a lease again', () => one.lease.held);
@@ -149,7 +150,8 @@ describe.skipIf(!requires('postgres'))('nodes on one PostgreSQL', () => {
     // The other one is back, and has to find that its name is taken.
     dead.connection.away = false;
     await pause(1500);
-    expect([dead.lease.held, lease.held]).toEqual([false, true]);
+    expect(dead.lease.held).toBe(false);
+    await until('the new node has its lease', () => lease.held);
   });
 
   it('has one node on duty, and another one when that is gone', async () => {
