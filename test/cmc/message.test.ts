@@ -4,10 +4,11 @@ import { checkUnsigned, readContent, readEnvelope, type Message } from '../../sr
 import { buildControl } from '../../src/pki/cmc/controls.ts';
 import { buildPkiData } from '../../src/pki/cmc/pki-data.ts';
 import { buildSignedData, contentInfo, keySigner } from '../../src/pki/cms/signed-data.ts';
-import { DerError, integer, octetString } from '../../src/pki/der/der.ts';
+import { DerError, integer, octetString, oid, sequence, setOf } from '../../src/pki/der/der.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { parsePublicKey } from '../../src/pki/x509/public-key.ts';
 import { CONTROL_VALUES } from '../pki/cmc/samples.ts';
+import { buildAuthenticatedData } from '../support/cmc-secrets.ts';
 import { keyPair } from '../support/keys.ts';
 import { messageOf, outcome, part } from './support.ts';
 
@@ -52,6 +53,18 @@ describe('RFC 5272 §3.2: what a message is read from', () => {
     const digest = createHash('sha256').update(content).digest();
     changed.fill(0, changed.indexOf(digest), changed.indexOf(digest) + 32);
     expect(await read(changed)).toBe('400 badMessageCheck [0]');
+  });
+
+  test('a detached content is not PKIData', () => {
+    const encapsulated = sequence(oid(OID.pkiData));
+    const detached = contentInfo(OID.signedData, sequence(integer(3), setOf(), encapsulated, setOf()));
+    expect(() => readEnvelope(detached)).toThrow('The signed content is not PKIData.');
+  });
+
+  test('AuthenticatedData whose content is PKIData', async () => {
+    const authenticated = (contentType: string) => buildAuthenticatedData(contentType, content, Buffer.from('p'), 1);
+    expect(await read(await authenticated(OID.pkiData))).toBe('ok');
+    expect(await read(await authenticated(OID.data))).toBe('400 badRequest [0]');
   });
 });
 

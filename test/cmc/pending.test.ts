@@ -8,8 +8,11 @@ import type { RequestBase } from '../../src/enrollment/request.ts';
 import { parseSignedData } from '../../src/pki/cms/cms.ts';
 import { buildSignedData } from '../../src/pki/cms/signed-data.ts';
 import { OID } from '../../src/pki/der/oids.ts';
+import { encodeSubjectKeyIdentifier } from '../../src/pki/x509/extensions.ts';
+import { subjectKeyIdentifier } from '../../src/pki/x509/public-key.ts';
 import type { CertificateStore } from '../../src/store/certificate-store.ts';
 import type { RequestRow, RequestStore } from '../../src/store/request-store.ts';
+import { buildCrmf } from '../pki/cmc/samples.ts';
 import { requestRow } from '../store/rows.ts';
 import { buildCsr, extensionRequest, makeKey } from '../support/csr.ts';
 import { ownKeyIdentifier, requestedKey } from '../support/cmc.ts';
@@ -72,7 +75,9 @@ test('a pendToken names a request of fullcmc at this label', async () => {
 test('the queued request whose key signs the message, and not one that only has its name', async () => {
   const [key, other] = [makeKey(), makeKey()];
   const csr = buildCsr(key, { attributes: [extensionRequest(ownKeyIdentifier(key))] });
-  const signedWith = async (by: typeof key) => {
+  const value = encodeSubjectKeyIdentifier(subjectKeyIdentifier(key.spki));
+  const crmf = buildCrmf(key, { extensions: [{ oid: OID.subjectKeyIdentifier, critical: false, value }] });
+  const signedWith = async (by: typeof key, row: Partial<RequestRow> = { csr }) => {
     const signedData = parseSignedData(
       await buildSignedData({
         contentType: OID.pkiData,
@@ -85,8 +90,9 @@ test('the queued request whose key signs the message, and not one that only has 
     const [signer] = signedData.signerInfos;
     if (signer === undefined) throw new Error('no signer');
     const message = messageOf([part(1, 'queryPending', pendToken(ID))]);
-    return pendingWith({ csr }).pending.ofSigner(message, signedData, signer, ca);
+    return pendingWith(row).pending.ofSigner(message, signedData, signer, ca);
   };
   expect(await signedWith(key)).toMatchObject({ id: ID, requesterId: sender.identity.requester });
+  expect(await signedWith(key, { csr: crmf, format: 'crmf' })).toMatchObject({ id: ID });
   expect(await signedWith(other)).toBeUndefined();
 });
