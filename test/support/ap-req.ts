@@ -10,21 +10,30 @@ export interface Parts {
   ticket?: Buffer;
   realm?: Buffer;
   sname?: readonly Buffer[];
+  encrypted?: Buffer;
+  version?: number;
 }
 
 export function apReq({
   ticket,
   realm = text('EXAMPLE.TEST'),
   sname = [text('HTTP'), text('localhost')],
+  version = 5,
+  ...parts
 }: Parts = {}): Buffer {
   const name = sequence(explicit(0, integer(3)), explicit(1, sequence(...sname)));
-  const inner = sequence(explicit(0, integer(5)), explicit(1, realm), explicit(2, name), explicit(3, encrypted));
+  const inner = sequence(
+    explicit(0, integer(version)),
+    explicit(1, realm),
+    explicit(2, name),
+    explicit(3, parts.encrypted ?? encrypted),
+  );
   const request = sequence(
     explicit(0, integer(5)),
     explicit(1, integer(14)),
     explicit(2, tlv(0x03, Buffer.from([0, 0, 0, 0, 0]))),
     explicit(3, ticket ?? tlv(0x61, inner)),
-    explicit(4, encrypted),
+    explicit(4, parts.encrypted ?? encrypted),
   );
   return tlv(0x6e, request);
 }

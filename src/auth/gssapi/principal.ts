@@ -139,7 +139,7 @@ export class PrincipalMapping {
       return 'it is in another realm than the service, and default_template has no {realm}';
     if (components.length > 2) return 'it has more than two name components, and default_template has no {principal}';
     if (uses.has('instance') && components.length < 2) return 'it has no instance, and default_template has {instance}';
-    if (uses.has('primary') && !uses.has('instance') && components.length > 1)
+    if (!uses.has('instance') && components.length > 1)
       return 'it has an instance, and default_template has no {instance}';
     return undefined;
   }

@@ -1,4 +1,5 @@
 /** Messages between the server and its GSSAPI child process, checked on arrival. */
+import { isObject } from '../../process/protocol.ts';
 
 export interface StartArgs {
   /** GSS-API host-based service name, such as `HTTP@est.example.com` (RFC 2743 §4.1). */
@@ -18,9 +19,7 @@ export interface Accepted {
   readonly replyToken: string | null;
 }
 
-function field(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
-}
+const field = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined);
 
 function text(value: unknown, name: string): string {
   const found = field(value, name);

@@ -37,6 +37,19 @@ describe('principal → subject', () => {
     expect(map(config, 'bob@EXAMPLE.TEST')).toBe('CN=bob@EXAMPLE.TEST,O=Example');
   });
 
+  it('a realm may contain a slash', () => {
+    expect(map(config, 'bob@EXAMPLE/TEST')).toBe('CN=bob@EXAMPLE/TEST,O=Example');
+  });
+
+  it.each([
+    ['alice@EXAMPLE.TEST', 'alice'],
+    ['alice/admin@EXAMPLE.TEST', 'alice/admin@EXAMPLE.TEST'],
+    ['alice@PARTNER.TEST', 'alice@PARTNER.TEST'],
+  ])('the short name of %s is %s', (principal, name) => {
+    const mapping = new PrincipalMapping({ service_principal: SERVICE });
+    expect(mapping.nameOf(parsePrincipal(principal))).toBe(name);
+  });
+
   it('with neither the principal is not mapped', () => {
     expect(map({ principal_mapping: config.principal_mapping }, 'bob@EXAMPLE.TEST')).toMatch(/^unmapped: no entry/);
   });
@@ -171,6 +184,8 @@ describe('the mapping is checked at start-up', () => {
     'CN={principal',
     'CN=principal}',
     'CN={princpal}',
+    'CN={client_id}',
+    'CN={principal},OU={cert.CN}',
     'CN={}',
     'CN={Principal}',
     'CN={principal},{realm}',

@@ -1,0 +1,174 @@
+/** `[admin.oidc]`: who signs in at an OpenID provider, with which claims, and when the provider is to blame (docs/guides/oidc.md). */
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { OidcSignIn, type OidcClaims } from '../../../src/auth/oidc/oidc-sign-in.ts';
+import { encodePem } from '../../../src/pki/der/pem.ts';
+import { dns, makeCa, makeClient, subjectAltName } from '../../support/certificates.ts';
+
+type Claims = Readonly<Record<string, unknown>>;
+interface Reply {
+  readonly status?: number;
+  readonly json?: Claims;
+}
+
+const { privateKey, publicKey } = await generateKeyPair('ES256');
+const ca = await makeCa('CN=Provider CA');
+let server: Server;
+let issuer: string;
+let oidc: OidcSignIn;
+let now: number;
+/** By path; other paths answer 404. */
+let replies: Record<string, Reply>;
+let requests: string[];
+let held: Promise<void> | undefined;
+
+const METADATA = '/.well-known/openid-configuration';
+
+beforeAll(async () => {
+  const { der, keys } = await makeClient('CN=provider', ca, { extensions: [subjectAltName(dns('localhost'))] });
+  const key = keys.privateKey.export({ format: 'pem', type: 'pkcs8' });
+  server = createServer({ cert: encodePem('CERTIFICATE', der), key }, ({ url = '' }, response) => {
+    requests.push(url);
+    const { status = 200, json } = replies[url] ?? { status: 404 };
+    void Promise.resolve(held).then(() => {
+      response.writeHead(status, json && { 'Content-Type': 'application/json' }).end(json && JSON.stringify(json));
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  issuer = `https://localhost:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => void server.close());
+
+beforeEach(async () => {
+  [now, requests, held] = [0, [], undefined];
+  const metadata = {
+    issuer,
+    authorization_endpoint: `${issuer}/authorize`,
+    token_endpoint: `${issuer}/token`,
+    jwks_uri: `${issuer}/jwks`,
+    userinfo_endpoint: `${issuer}/userinfo`,
+    id_token_signing_alg_values_supported: ['ES256'],
+  };
+  replies = {
+    [METADATA]: { json: metadata },
+    '/jwks': { json: { keys: [await exportJWK(publicKey)] } },
+    '/userinfo': { json: { sub: 'ada', name: 'Ada of userinfo', groups: ['of userinfo'] } },
+  };
+  oidc = new OidcSignIn(
+    {
+      issuer,
+      client_id: 'estuary',
+      client_secret: { reveal: () => Buffer.from('secret') },
+      scopes: ['openid'],
+      redirect_url: 'https://est.example/auth/oidc/callback',
+      name_claim: 'name',
+      roles_claim: 'groups',
+      roles: {},
+      ca: encodePem('CERTIFICATE', ca.der),
+    },
+    () => now,
+  );
+});
+
+interface Attempt {
+  readonly claims?: Claims;
+  /** Milliseconds until the browser comes back. */
+  readonly later?: number;
+  readonly token?: Reply;
+}
+
+async function signIn({ claims = {}, later = 0, token }: Attempt = {}): Promise<OidcClaims> {
+  const { url, sealed } = await oidc.begin();
+  const { searchParams } = new URL(url);
+  const all = { iss: issuer, aud: 'estuary', sub: 'ada', nonce: searchParams.get('nonce'), ...claims };
+  const jwt = new SignJWT(all).setProtectedHeader({ alg: 'ES256' }).setIssuedAt().setExpirationTime('1m');
+  const json = { access_token: 'a', token_type: 'bearer', id_token: await jwt.sign(privateKey) };
+  replies['/token'] = token ?? { json };
+  now += later;
+  return oidc.complete(`?code=c&state=${searchParams.get('state') ?? ''}`, sealed);
+}
+
+test('claims of the ID token count; userinfo is asked only for one that is missing', async () => {
+  expect(await signIn({ claims: { name: 'Ada', groups: ['a', 'b'] } })).toEqual({
+    issuer,
+    subject: 'ada',
+    name: 'Ada',
+    values: ['a', 'b'],
+  });
+  expect(requests).not.toContain('/userinfo');
+  expect(await signIn({ claims: { name: 'Ada' } })).toMatchObject({ name: 'Ada', values: ['of userinfo'] });
+  expect(await signIn({ claims: { groups: 'a' } })).toMatchObject({ name: 'Ada of userinfo', values: ['a'] });
+});
+
+test('a provider without userinfo leaves missing claims empty', async () => {
+  replies[METADATA] = { json: { ...replies[METADATA]?.json, userinfo_endpoint: undefined } };
+  expect(await signIn()).toMatchObject({ name: undefined, values: [] });
+});
+
+test('only texts are a name or a value of the roles claim', async () => {
+  expect(await signIn({ claims: { name: 7, groups: ['a', 7, {}, null] } })).toMatchObject({
+    name: undefined,
+    values: ['a'],
+  });
+});
+
+test('the browser has ten minutes, and brings back what it got', async () => {
+  await signIn({ later: 599_999 });
+  await expect(signIn({ later: 600_000 })).rejects.toMatchObject({ code: 'OIDC_FAILED' });
+  for (const sealed of [undefined, '', 'AAAA'])
+    expect(() => oidc.complete('?code=c', sealed)).toThrow(expect.objectContaining({ code: 'OIDC_FAILED' }));
+});
+
+test('the metadata of the provider is read again after ten minutes, or once the clock was set back', async () => {
+  const reads = async (at: number): Promise<number> => {
+    now = at;
+    await oidc.begin();
+    return requests.filter((url) => url === METADATA).length;
+  };
+  expect(await reads(0)).toBe(1);
+  expect(await reads(599_999)).toBe(1);
+  expect(await reads(600_000)).toBe(2);
+  expect(await reads(0)).toBe(3);
+});
+
+test('metadata that could not be read is read again at the next sign-in', async () => {
+  const good = replies[METADATA];
+  replies[METADATA] = { status: 500 };
+  await expect(oidc.begin()).rejects.toMatchObject({ code: 'OIDC_UNAVAILABLE' });
+  replies[METADATA] = good ?? {};
+  await oidc.begin();
+});
+
+test('32 sign-ins wait for the provider; one more is rejected until they are done', async () => {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  held = promise.then(() => undefined);
+  const waiting = Array.from({ length: 32 }, () => oidc.begin());
+  await expect(oidc.begin()).rejects.toMatchObject({
+    code: 'OIDC_UNAVAILABLE',
+    detail: '32 sign-ins wait for the provider',
+  });
+  resolve(undefined);
+  await Promise.all(waiting);
+  await oidc.begin();
+});
+
+test.each([
+  [{ status: 401, json: { error: 'invalid_client' } }, 'OIDC_UNAVAILABLE'],
+  [{ status: 400, json: { error: 'unauthorized_client' } }, 'OIDC_UNAVAILABLE'],
+  [{ status: 500 }, 'OIDC_UNAVAILABLE'],
+  [{ status: 400, json: { error: 'invalid_grant' } }, 'OIDC_FAILED'],
+  [{ status: 404 }, 'OIDC_FAILED'],
+  [{ json: { access_token: 'a', token_type: 'bearer' } }, 'OIDC_FAILED'],
+])('the provider answers a code with %j: %s', async (token, code) => {
+  await expect(signIn({ token })).rejects.toMatchObject({ code });
+});
+
+test('the detail of a rejection names the causes', async () => {
+  await expect(signIn({ token: { status: 204 } })).rejects.toMatchObject({
+    detail: expect.stringContaining('unexpected HTTP response status code') as string,
+  });
+});
