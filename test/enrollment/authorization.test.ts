@@ -413,6 +413,47 @@ describe('[ca.authorization]', () => {
     }
   });
 
+  test('a CA elsewhere gets the CSR as it is after an approval too, with its signature', async () => {
+    const { driver } = plain;
+    const nothing = () => Promise.reject(new Error('not in this test'));
+    const proofs: unknown[] = [];
+    const remoteQueue = {
+      settled: 1,
+      lostAfter: 1,
+      issuesAtOnce: () => Promise.resolve(true),
+      poll: nothing,
+      find: nothing,
+      verify: () => Promise.resolve(),
+    };
+    const ca = new Ca(
+      { ...plain.config, approval: 'manual' },
+      {
+        chain: () => driver.chain(),
+        issue: nothing,
+        prepare: (request) => (proofs.push(request.csr?.der), prepareAt(driver, request)),
+        remoteQueue,
+      },
+    );
+    const [authorization, { identity }] = [await service(), await token()];
+    const waiting = await sent({ identity, ca, authorization });
+    if (waiting.status !== 'pending') throw new Error(waiting.status);
+    await store.decideRequest({ id: waiting.requestId, status: 'approved', reason: null, decided_at: T0 }, []);
+    issued(await sent({ identity, ca, authorization }));
+    expect(proofs).toEqual([csr, csr]);
+  });
+
+  test('a bug of ours is not the service’s failure', async () => {
+    const authorization = await service();
+    const request = {
+      ca: plain.label,
+      toJSON: () => {
+        throw new TypeError('a bug');
+      },
+    };
+    await expect(authorization.decide('x', request as unknown as AuthorizationRequest)).rejects.toThrow(TypeError);
+    expect(logged).toEqual([]);
+  });
+
   test('only the labels of the configuration are asked about', async () => {
     const authorization = await service();
     expect(['devices', 'lab'].map((label) => authorization.concerns(label))).toEqual([true, false]);

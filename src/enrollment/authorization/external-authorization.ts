@@ -1,14 +1,18 @@
 /** `[ca.authorization]`: somebody else's word on a request, once for each (docs/reference/authorization.md). */
-import { type ClientTls, clientTls, HttpClient } from '../../ca/remote/http.ts';
+import { type ClientTls, clientTls, HttpClient, TransportError } from '../../ca/remote/http.ts';
 import type { ServiceMaterial } from '../../config/material/material.ts';
 import type { CaConfig } from '../../config/schema.ts';
 import { describe, type EstuaryError, forbidden, unavailable } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
+import { InputError } from '../../pki/input-error.ts';
 import { FairLimiter } from '../../process/fair-limiter.ts';
 import { type AuthorizationRequest, type Decision, type Override, readAnswer } from './messages.ts';
 
 /** Limits of a service: at most 64 KiB per response. Servers close idle connections after five seconds or more. */
 const LIMITS = { maxAnswer: 64 << 10, keepAlive: 4000 };
+
+/** No valid response; the message is for the log. */
+class ServiceError extends Error {}
 
 type AuthorizationConfig = NonNullable<CaConfig['authorization']>;
 
@@ -49,12 +53,12 @@ class Service {
       concurrency: calls,
       queue,
       perKey: { concurrency: Math.ceil(calls * SHARE_OF_ONE), queue },
-      busy: (detail) => new Error(detail),
+      busy: (detail) => new ServiceError(detail),
     });
     this.#timeout = timeout * 1000;
   }
 
-  /** One POST without retries or redirects. @throws Error without a valid response; the message is for the log */
+  /** One POST without retries or redirects. @throws ServiceError; TransportError; InputError */
   ask(request: AuthorizationRequest): Promise<Decision> {
     const deadline = Date.now() + this.#timeout;
     const body = Buffer.from(JSON.stringify(request), 'utf8');
@@ -62,7 +66,7 @@ class Service {
       async () => {
         const call = { method: 'POST', path: this.#path, headers: this.#headers, body, deadline } as const;
         const answer = await this.#client.call(call);
-        if (answer.status !== 200) throw new Error(`responded with status ${answer.status}`);
+        if (answer.status !== 200) throw new ServiceError(`responded with status ${answer.status}`);
         return readAnswer(answer.body);
       },
       { waitMs: this.#timeout },
@@ -165,7 +169,9 @@ export class ExternalAuthorization {
       outcome = decision.allow ? 'allowed' : 'denied';
       return decision;
     } catch (error) {
-      throw this.failure(request, describe(error));
+      if (error instanceof ServiceError || error instanceof TransportError || error instanceof InputError)
+        throw this.failure(request, describe(error));
+      throw error;
     } finally {
       this.#context.observe(request.ca, outcome, (performance.now() - start) / 1000);
     }
