@@ -149,7 +149,7 @@ async function challengeOf(received: ReceivedByEst): Promise<PasswordCredentials
   const csr = readOr(() => parseCsrWithoutProof(bodyOf(received)), undefined);
   if (csr?.otpChallenge === undefined) return undefined;
   // The cheap checks precede the password check.
-  if (received.operation !== 'serverkeygen') await Proven.byEst(received);
+  await Proven.byEst(received);
   const [name] = csr.subject.rdns.flat().filter(({ type }) => type === OID.commonName);
   return { username: name?.text ?? '', password: csr.otpChallenge };
 }

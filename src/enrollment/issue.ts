@@ -76,7 +76,7 @@ export class Reserved {
     let allowed = first;
     for (let attempt = 0; attempt < SERIAL_ATTEMPTS; attempt++) {
       if (attempt > 0) allowed = await allowed.again();
-      const reservation = reservationOf(allowed, issuance, waited);
+      const reservation = reservationOf(allowed, issuance);
       const events = receivedEvents(request, !waited);
       const { store } = issuance;
       const result = await (
@@ -103,7 +103,7 @@ function repeatableOf(keyed: Keyed, { repeats }: Issuance): Repeatable | undefin
   return tokenOf(keyed.request.identity) === undefined ? undefined : repeats.repeatable(keyed.recognition);
 }
 
-function reservationOf({ keyed, prepared }: Allowed, { instance, now }: Issuance, waited: boolean): Reservation {
+function reservationOf({ keyed, prepared }: Allowed, { instance, now }: Issuance): Reservation {
   const { requestId, ca, identity, operation } = keyed.request;
   const { device_key, required_device } = deviceOf(keyed.request);
   return {
@@ -117,7 +117,7 @@ function reservationOf({ keyed, prepared }: Allowed, { instance, now }: Issuance
     spki_sha256: spkiHash(keyed.key.publicKey),
     device_key,
     required_device,
-    otp_id: waited ? null : (tokenOf(identity)?.otp_id ?? null),
+    otp_id: tokenOf(identity)?.otp_id ?? null,
     created_at: now(),
   };
 }

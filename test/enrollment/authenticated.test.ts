@@ -6,8 +6,8 @@ import type { Ca } from '../../src/ca/router.ts';
 import { Authenticated } from '../../src/enrollment/authenticated.ts';
 import type { ReceivedByEst } from '../../src/enrollment/request.ts';
 import { badRequest, EstuaryError, unauthorized, unavailable } from '../../src/errors.ts';
-import { sequence } from '../../src/pki/der/der.ts';
-import { buildCsr, commonName, makeKey, otpChallenge } from '../support/csr.ts';
+import { sequence, utf8String } from '../../src/pki/der/der.ts';
+import { attribute, buildCsr, commonName, makeKey, name, otpChallenge } from '../support/csr.ts';
 import { fileCa } from '../support/file-ca.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { received } from './support.ts';
@@ -50,10 +50,15 @@ const key = makeKey();
 const asking = (more: Parameters<typeof buildCsr>[1] = {}): Buffer =>
   buildCsr(key, { subject: commonName('device-1'), attributes: [otpChallenge('secret')], ...more });
 const forged = asking({ spki: makeKey().spki });
+const organizationFirst = name(
+  attribute('2.5.4.10', utf8String('Example')),
+  attribute('2.5.4.3', utf8String('device-1')),
+);
 const found = { username: 'device-1', password: 'secret' };
 
 test.each<[string, ReceivedByEst['body'], ReceivedByEst['operation'], unknown]>([
   ['with the CN as its user', asking(), 'simpleenroll', found],
+  ['with no other part of the subject as its user', asking({ subject: organizationFirst }), 'simpleenroll', found],
   ['of a request for a generated key', asking(), 'serverkeygen', found],
   ['without a CN', asking({ subject: sequence() }), 'simpleenroll', { ...found, username: '' }],
   ['none in the request', asking({ attributes: [] }), 'simpleenroll', undefined],

@@ -8,12 +8,15 @@ import type { CaConfig } from '../../src/config/schema.ts';
 import { KeyGenerator } from '../../src/enrollment/key-generation.ts';
 import type { EnrollmentOutcome, EstEnrollment } from '../../src/enrollment/request.ts';
 import { EstuaryError, unavailable } from '../../src/errors.ts';
+import { octetString } from '../../src/pki/der/der.ts';
+import { OID } from '../../src/pki/der/oids.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
+import { subjectKeyIdentifier } from '../../src/pki/x509/public-key.ts';
 import { StoreLost } from '../../src/store/calls/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { deviceRow, otpRow, T0 } from '../store/rows.ts';
 import { openedIn } from '../store/support.ts';
-import { buildCsr, commonName, makeKey, otpChallenge, revocationChallenge } from '../support/csr.ts';
+import { buildCsr, commonName, csrAttribute, makeKey, otpChallenge, revocationChallenge } from '../support/csr.ts';
 import { fileCa } from '../support/file-ca.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { otpIdentity, pipeline, received } from './support.ts';
@@ -177,6 +180,15 @@ describe('an approved request for a generated key', () => {
   });
 });
 
+test('an encrypted key at a CA that cannot sign its package is refused before it is queued', async () => {
+  const key = makeKey();
+  const identifier = octetString(subjectKeyIdentifier(key.spki));
+  const attributes = [csrAttribute(OID.asymmetricDecryptKeyIdentifier, identifier)];
+  const body = buildCsr(key, { subject: commonName('device-1'), attributes });
+  const sending = sent(await token(), body, { ca: manual(), operation: 'serverkeygen' });
+  expect(await codeOf(sending)).toBe('KEY_FORM_UNSUPPORTED');
+});
+
 describe('a generated key at a CA elsewhere', () => {
   const operation = 'serverkeygen';
   const answered = (result: IssuanceResult) => elsewhere(() => Promise.resolve(result));
@@ -229,6 +241,33 @@ describe('a poll', () => {
     expect(await sent({ ...identity, usable: false }, body)).toEqual(outcome);
   });
 
+  test('of a used-up password whose request was forgotten meanwhile is 401', async () => {
+    const { id } = otpRow();
+    await store.insertOtp(otpRow({ id, max_uses: 1 }), []);
+    const identity = otpIdentity({ otp_id: id, requester: `otp:${id}` });
+    const body = csrWith();
+    await sent(identity, body, { ca: manual() });
+    let sought = 0;
+    const from: Partial<Store> = {
+      findRequest: (recognition) => (sought++ === 0 ? store.findRequest(recognition) : Promise.resolve(undefined)),
+    };
+    expect(await detailOf(sent({ ...identity, usable: false }, body, { from }))).toBe('used up at the reservation');
+  });
+
+  test('with uses left is issued at once when requests no longer wait', async () => {
+    const [identity, body] = [await token(), csrWith()];
+    expect((await sent(identity, body, { ca: manual() })).status).toBe('pending');
+    expect((await sent(identity, body)).status).toBe('issued');
+  });
+
+  test('of an expired request does not say that a key was sent', async () => {
+    const [identity, body, operation] = [await token(), csrWith(), 'serverkeygen' as const];
+    const row = await store.getRequest(await queued(identity, body, { ca: manual(), operation }));
+    if (row === undefined) throw new Error('no request');
+    const from: Partial<Store> = { findRequest: () => Promise.resolve({ ...row, status: 'expired' }) };
+    expect(await codeOf(sent(identity, body, { ca: manual(), operation, from }))).toBe('CERTIFICATE_MISSING');
+  });
+
   test('of an approved request that another poll is issuing waits', async () => {
     const [identity, body, ca] = [await token(), csrWith(), manual()];
     const requestId = await queued(identity, body, { ca });
@@ -236,18 +275,19 @@ describe('a poll', () => {
     expect(await sent(identity, body, { ca, from })).toEqual({ status: 'pending', requestId });
   });
 
-  test('is for the device that queued it, which its certificate needs', async () => {
+  test('is for the device that queued it, which its certificate needs if the label required one then', async () => {
     const device = deviceRow();
     await store.putDevices([{ row: device, events: [] }], 'create');
     const { config, driver } = devices;
-    for (const [setting, required] of [
-      ['required', device.key],
-      ['off', null],
+    for (const [before, now, required] of [
+      ['required', 'required', device.key],
+      ['required', 'off', device.key],
+      ['off', 'off', null],
     ] as const) {
-      const ca = new Ca({ ...config, approval: 'manual', devices: setting }, driver);
       const [identity, body] = [await token(), csrWith()];
-      await queued(identity, body, { ca });
-      const outcome = await sent(identity, body, { ca });
+      const label = { ...config, approval: 'manual' } as const;
+      await queued(identity, body, { ca: new Ca({ ...label, devices: before }, driver) });
+      const outcome = await sent(identity, body, { ca: new Ca({ ...label, devices: now }, driver) });
       if (outcome.status !== 'issued') throw new Error(outcome.status);
       const [row] = await store.getCertificates(parseCertificate(outcome.certificate).serialNumber);
       expect([row?.device_key, row?.required_device]).toEqual([device.key, required]);
@@ -320,7 +360,10 @@ describe('the reservation', () => {
     expect([cleared, (await store.getOtp(id))?.uses]).toEqual([[lockoutKeys, []], 1]);
     const { items } = await store.listAudit({ limit: 1000, request_id: request });
     expect(items.filter(({ type }) => type === 'otp.used')).toHaveLength(1);
-    await sent(identity, csrWith(), { from });
+    const direct = randomUUID();
+    await sent(identity, csrWith(), { from, requestId: direct });
     expect(cleared.at(-1)).toEqual(lockoutKeys);
+    const used = await store.listAudit({ limit: 1000, request_id: direct, type: 'otp.used' });
+    expect(used.items).toHaveLength(1);
   });
 });

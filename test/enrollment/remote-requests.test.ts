@@ -392,6 +392,25 @@ describe('a submission without an answer', () => {
     expect([await second.ask(), (await second.row())?.serial]).toEqual(['pending', null]);
   });
 
+  test('its own certificate is found among those of others', async () => {
+    const got: Buffer[] = [];
+    const submit = async (request: IssuanceRequest) => {
+      if (got.length > 0) return unanswered();
+      const result = await issued(request);
+      got.push(result.certificate);
+      return result;
+    };
+    const find: Find = async (request) => [
+      ...got.map((certificate) => ({ certificate })),
+      { certificate: (await issued(request)).certificate },
+    ];
+    const ca = elsewhere({ submit, find });
+    const [first, second] = [await device(ca), await device(ca)];
+    expect([await first.ask(), await second.ask()]).toEqual(['issued', 'pending']);
+    second.later(INTERVAL);
+    expect([await second.ask(), (await second.row())?.status]).toEqual(['issued', 'issued']);
+  });
+
   test('found as a request that waits: polled under its reference', async () => {
     const polled: string[] = [];
     const poll = (reference: string) => (polled.push(reference), Promise.resolve(PENDING));

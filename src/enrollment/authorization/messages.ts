@@ -124,7 +124,7 @@ function readName(written: string): GeneralName {
   if (kind !== 'DNS' && kind !== 'email' && kind !== 'URI')
     throw new InputError(`${JSON.stringify(written.slice(0, 64))} is not a name of a known type`);
   const name: GeneralName = { kind: KINDS[kind], value };
-  const problem = /^[\x21-\x7e]+$/.test(value) ? generalNameProblem(name) : 'is not printable ASCII';
+  const problem = generalNameProblem(name);
   if (problem !== undefined) throw new InputError(`${JSON.stringify(written.slice(0, 64))} ${problem}`);
   return name;
 }
