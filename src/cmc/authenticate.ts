@@ -4,7 +4,7 @@ import { countsAt } from '../config/rules/names.ts';
 import { EstuaryError, unavailable } from '../errors.ts';
 import { FairLimiter } from '../process/fair-limiter.ts';
 import { verifyAuthenticatedData, type AuthenticatedData } from '../pki/cms/authenticated-data.ts';
-import { isSameCertificate, type Certificate } from '../pki/x509/certificate.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import { verifyIdentityProof, type SharedSecret } from '../pki/cmc/identity-proof.ts';
 import { requestOfSigner } from '../pki/cmc/requested-key-signer.ts';
@@ -166,7 +166,7 @@ export class Authenticator {
       if (isRa(sender) || secret === undefined) return sender;
       return { ...(await this.#bySecret(secret, certificate.spki, origin)), certificate, issuer: sender.issuer };
     } catch (error) {
-      if (secret === undefined || !(error instanceof CmcRefusal) || error.isOurs) throw error;
+      if (secret === undefined || !(error instanceof CmcRefusal)) throw error;
       return this.#bySecret(secret, certificate.spki, origin);
     }
   }
@@ -192,7 +192,7 @@ export class Authenticator {
     origin: Origin,
   ): Promise<Pick<Sender, 'carried'>> {
     const { tls } = origin;
-    if (tls === undefined || tls instanceof EstuaryError || isSameCertificate(tls.certificate, certificate)) return {};
+    if (tls === undefined || tls instanceof EstuaryError) return {};
     if (issuer !== undefined && isSameHolder(tls, { certificate, issuer })) return {};
     const carried = await this.#carried(origin);
     if (carried.carried === undefined)
