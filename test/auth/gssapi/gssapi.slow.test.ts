@@ -77,8 +77,10 @@ describe.skipIf(!requires('kdc'))('with a real KDC', () => {
     await stop();
   });
 
-  it('verified, the audit has nothing to add', async () => {
-    const { plugin, stop } = await started(options({ keytab: kdc.keytab }, kdc.env));
+  it('verified, the audit has nothing to add, and the log no warning', async () => {
+    const verified = options({ keytab: kdc.keytab }, kdc.env);
+    const { plugin, stop } = await started(verified);
+    expect(verified.log.lines).toEqual([expect.objectContaining({ level: 'info' })]);
     const token = await initialToken({ env: kdc.env, cache });
     const identity = await plugin.authenticate(presenting(`nEGOTIATE  ${token} `));
     expect(identity).toMatchObject({

@@ -233,6 +233,11 @@ describe.skipIf(!requires('kdc'))('Kerberos tickets, with a real KDC and a keyta
     const verdicts = await Promise.all(tokens.map(async (one) => await acceptor.verdict(one)));
     expect(new Set(verdicts.map(({ status }) => status))).toEqual(new Set([200]));
   });
+
+  it('to have too much work is no lack of credentials', async () => {
+    const answers = Array.from({ length: 140 }, () => acceptor.verifier.missingCredentials());
+    expect(new Set(await Promise.all(answers))).toEqual(new Set([undefined]));
+  });
 });
 
 const REFUSED_ERROR = { status: 401, message: 'GSSAPI authentication failed' };

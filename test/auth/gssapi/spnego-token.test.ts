@@ -101,6 +101,7 @@ describe('the base64 of the header', () => {
   it.each([
     ['one byte more', Buffer.alloc(MAX_TOKEN_BYTES + 1).toString('base64'), 'too large'],
     ['a megabyte', 'A'.repeat(1_000_000), 'too large'],
+    ['a megabyte that is not base64', '!'.repeat(1_000_000), 'too large'],
     ['nothing', '', 'malformed'],
     ['no base64', '!!!!', 'malformed'],
     ['missing padding', 'YWJjZA', 'malformed'],

@@ -172,3 +172,20 @@ test('the detail of a rejection names the causes', async () => {
     detail: expect.stringContaining('unexpected HTTP response status code') as string,
   });
 });
+
+const nested = ['a', 'b', 'c', 'd', 'e'].reduceRight<Error | undefined>(
+  (cause, text) => new Error(text, { cause }),
+  undefined,
+);
+
+test.each([
+  ['up to four causes of an error', nested, 'a: b: c: d'],
+  ['what is no error', 'a text', 'a text'],
+])('the detail of a rejection has %s', async (_, reason, detail) => {
+  const reveal = (): Buffer => {
+    AbortSignal.abort(reason).throwIfAborted();
+    return Buffer.alloc(0);
+  };
+  oidc = new OidcSignIn({ ...oidc.settings, client_secret: { reveal } });
+  await expect(oidc.begin()).rejects.toMatchObject({ code: 'OIDC_FAILED', detail });
+});
