@@ -31,7 +31,7 @@ if (process.env['TMPDIR'] === undefined && memoryServes()) process.env['TMPDIR']
  * need a process of their own are left out.
  */
 const SHARED =
-  'test/{audit,auth,ca,client,cmc,config,enrollment,http,pki,publication,store}/**/!(*.slow|verified-signatures).test.ts';
+  'test/{audit,auth,ca,client,cmc,config,enrollment,http,pki,publication,store}/**/!(*.slow|spnego-child|verified-signatures).test.ts';
 
 /** What `scripts/test --fast` leaves out; docs/internals/testing.md says why. */
 const SLOW = ['test/{conformance,interop,faults}/**/*.test.ts', 'test/**/*.slow.test.ts'];
