@@ -108,7 +108,7 @@ const covering = (...parts: readonly (number | undefined)[]): Voucher => ({
 });
 
 describe('a message that names its own request as its signer', () => {
-  test('is not authenticated if another key signed it: badMessageCheck, whoever the TLS client is', async () => {
+  test('is not authenticated if another key signed it: badMessageCheck, for every TLS client', async () => {
     const forged = await messageWith({
       signer: {
         ...requestedKey(makeKey()),

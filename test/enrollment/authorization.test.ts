@@ -603,7 +603,7 @@ describe('[ca.authorization]', () => {
 });
 
 test.each(['DNS:a b', 'DNS:', 'email:x', 'email:\u00fc@a.example', 'URI:http://\u00fc.example/', 'URI:x', 'x'])(
-  'a name that is none is rejected when it is read: %s',
+  'an invalid name is rejected when it is read: %s',
   (name) => {
     expect(() => readAnswer(Buffer.from(JSON.stringify({ allow: true, sans: [name] })))).toThrow(JSON.stringify(name));
   },

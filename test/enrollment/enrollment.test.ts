@@ -298,7 +298,7 @@ describe('a poll', () => {
 describe('the reservation', () => {
   test.each([
     ['lost: it may be committed, so it is closed', true],
-    ['failed: there is none', false],
+    ['failed: there is no result', false],
   ])('a store that is %s', async (_, isLost) => {
     let released = 0;
     const error = isLost ? new StoreLost('gone') : unavailable('STORE_UNAVAILABLE', 'no disk left');
