@@ -9,7 +9,7 @@ import { csvOf, formatOf, type Kind, tableOf } from './output.ts';
 import { readCount } from './times.ts';
 
 /** The options of every list, in addition to its filters. */
-export const LIST = {
+const LIST = {
   limit: value('N', 'largest number of entries (default 100)'),
   all: flag('all entries, instead of --limit'),
   cursor: value('CURSOR', 'continue a list: the cursor from the end of the previous page'),
