@@ -16,7 +16,7 @@ export interface CmcMessage {
 }
 
 /** A definitive answer. */
-export interface CmcAnswer {
+interface CmcAnswer {
   /** The HTTP status. */
   readonly status: number;
   readonly der: Buffer;

@@ -209,7 +209,7 @@ function* csrAttrsChecks(csrattrs: CsrAttrsConfig, profile: ProfileConfig, ca: s
 }
 
 /** Checks on `[[label]]` tables, and between labels of one CA. */
-export function* furtherLabelChecks(config: Config): Generator<Finding> {
+function* furtherLabelChecks(config: Config): Generator<Finding> {
   const { ca, label } = config;
   for (const [index, { ca: wanted }] of label.entries()) {
     const key = `label[${index}].ca`;
@@ -241,7 +241,7 @@ function* renewalLabelChecks(config: Config): Generator<Finding> {
 }
 
 /** Checks on a profile's `policies` and `extensions`. The schema rejects what is never allowed. */
-export function* extensionChecks({ policies, extensions }: ProfileConfig, key: string): Generator<Finding> {
+function* extensionChecks({ policies, extensions }: ProfileConfig, key: string): Generator<Finding> {
   const twice = firstRepeated(policies.map(({ oid }) => oid));
   if (twice !== undefined) yield finding(`${key}.policies`, `${twice} occurs twice (each policy once)`);
   const seen = new Set<string>();

@@ -142,7 +142,7 @@ export type CaTable = Static<ReturnType<typeof table<typeof caKeys>>> & {
 export const caCertificate = (): ReturnType<typeof path> =>
   path({ description: "PEM file with the CA's own certificate; for Dogtag it pins what the server says." });
 
-/** In `[ca.pkcs11]`, and in a driver's table for a key of its own. */
+/** A private key in a PKCS #11 token: in `[ca.pkcs11]`, and in tables of remote drivers. */
 export const privateKeyInToken = {
   pin: secret({ description: "The user's PIN." }),
   key_label: optional.text({

@@ -14,7 +14,7 @@ const type = oneOf(AUDIT_TYPES);
 const text = (description?: string) => Type.Optional(Type.String(description === undefined ? {} : { description }));
 const names = (description: string) => Type.Optional(Texts(description));
 
-export const AuditItem = titled('AuditRecord', 'A record as in the audit file. Fields that do not apply are absent.', {
+const AuditItem = titled('AuditRecord', 'A record as in the audit file. Fields that do not apply are absent.', {
   seq: Type.Integer(),
   time: Timestamp(),
   node: text('The node that wrote the record.'),
@@ -157,7 +157,7 @@ export function registerAudit(app: AdminApp, deps: AdminDependencies): void {
   });
 }
 
-export const auditItem = (one: AuditRecord) => {
+const auditItem = (one: AuditRecord) => {
   const { requester_sans, certificate_sans, archived, checkpoint, anchors, ...record } = one;
   return {
     ...record,

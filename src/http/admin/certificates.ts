@@ -105,7 +105,7 @@ export function certificateNotFound(): EstuaryError {
   return notFound('CERTIFICATE_NOT_FOUND', 'no certificate has this serial number');
 }
 
-export function certificatePage(row: CertificateRow, now: number): Static<typeof CertificatePage> {
+function certificatePage(row: CertificateRow, now: number): Static<typeof CertificatePage> {
   return {
     ...certificateRecord(row, now),
     archived_key_id: row.archived_key_id,

@@ -95,7 +95,7 @@ const MAX_WAIT = 60_000;
 /** Records per read. */
 const BATCH = 200;
 
-export interface EventStreamOptions {
+interface EventStreamOptions {
   /** The records after one, in order. */
   readonly read: (after: number, limit: number) => Promise<readonly AuditLine[]>;
   /** The stream starts after this record. */

@@ -9,7 +9,7 @@ import { callerOf, labelsOf, limited, type LimitedStore } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health.ts';
 import { route } from './route.ts';
-import { Bool, described, Integer, nullable, oneOf, Text, Timestamp, titled } from './schemas.ts';
+import { Bool, CERTIFICATE_IN_USE, described, Integer, nullable, oneOf, Text, Timestamp, titled } from './schemas.ts';
 import { formatOptionalTimestamp, formatTimestamp } from './values.ts';
 import { serviceState } from './metrics.ts';
 
@@ -86,11 +86,7 @@ const Overview = titled('Overview', 'The state of the service.', {
       ),
       certificates: Type.Array(
         Type.Object({
-          use: Text('`tls`, `ca`, `client_anchor` …, as in the metrics.'),
-          ca: nullable(Text('The label of the CA that needs it.')),
-          subject: Type.String(),
-          serial: Type.String(),
-          not_after: Timestamp(),
+          ...CERTIFICATE_IN_USE,
           days_left: daysUntil,
         }),
         { description: 'The certificates that the service needs, the earliest expiry first.' },

@@ -4,7 +4,7 @@ import { conflict } from '../../errors.ts';
 import { accessEvent, actor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { route } from './route.ts';
-import { Bool, described, flag, nullable, Text, Texts, Timestamp, titled } from './schemas.ts';
+import { Bool, CERTIFICATE_IN_USE, described, flag, nullable, Text, Texts, Timestamp, titled } from './schemas.ts';
 import { formatTimestamp } from './values.ts';
 
 const KEYS = (description: string) => Texts(`${description}, such as \`ca[devices].profile.validity_days\`.`);
@@ -15,11 +15,7 @@ const Report = titled('ReloadReport', 'The changes of a reload, or of a dry run.
   needs_restart: KEYS('Changed keys that take effect at the next start'),
   certificates: Type.Array(
     Type.Object({
-      use: Text('`tls`, `ca`, `client_anchor` …, as in the metrics.'),
-      ca: nullable(Text('The label of the CA that needs it.')),
-      subject: Type.String(),
-      serial: Type.String(),
-      not_after: Timestamp(),
+      ...CERTIFICATE_IN_USE,
       new: Bool('true: it was not in force before.'),
     }),
     { description: 'The certificates in force afterwards.' },

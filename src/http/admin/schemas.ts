@@ -90,3 +90,12 @@ export const listOf = <T extends TSchema>(item: T, description: string) =>
   described(description, { items: Type.Array(item), next_cursor: nullable(Text('null at the end of the list.')) });
 
 export const DEFAULT_LIMIT = 100;
+
+/** Properties of a certificate that the service needs. */
+export const CERTIFICATE_IN_USE = {
+  use: Text('`tls`, `ca`, `client_anchor` …, as in the metrics.'),
+  ca: nullable(Text('The label of the CA that needs it.')),
+  subject: Type.String(),
+  serial: Type.String(),
+  not_after: Timestamp(),
+};
