@@ -15,6 +15,7 @@ export default class RunReport implements Reporter {
   #folder = '';
   #list = '';
   #started = 0;
+  #failed: string | undefined;
   /** Whether the run selects tests by name. The others then do not count as skipped. */
   #filtered = false;
 
@@ -24,6 +25,9 @@ export default class RunReport implements Reporter {
     writeFileSync(this.#list, '');
     // The test processes inherit it.
     process.env[RUN_NOTES] = this.#list;
+    // For this run only, not for those that a test starts.
+    this.#failed = process.env['ESTUARY_FAILED_TESTS'];
+    Reflect.deleteProperty(process.env, 'ESTUARY_FAILED_TESTS');
     this.#started = performance.now();
     this.#filtered = vitest.config.testNamePattern !== undefined;
   }
@@ -40,10 +44,14 @@ export default class RunReport implements Reporter {
       'Skipped',
       skips.map(({ line }) => line),
     );
-    print('Failed', modules.flatMap(describeFailures));
+    const failures = modules.flatMap(failuresOf);
+    print(
+      'Failed',
+      failures.map(({ file, what, command }) => `${file}: ${what}\n      ${command}`),
+    );
     console.log(this.#counts(modules));
-    const list = process.env['ESTUARY_FAILED_TESTS'];
-    if (list !== undefined) writeFileSync(list, modules.flatMap(nameFailures).join(''));
+    const lines = failures.map(({ file, what, error }) => `${file}: ${what.slice(0, 120)}: ${error}\n`);
+    if (this.#failed !== undefined) writeFileSync(this.#failed, lines.join(''));
     if (process.env['CI'] !== 'true' || skips.every(({ isWanted }) => isWanted)) return;
     console.log('CI=true: skipped tests fail the run.\n');
     process.exitCode = 1;
@@ -100,22 +108,29 @@ function printTimes(kind: keyof typeof TITLES, notes: readonly RunNote[]): void 
   );
 }
 
-function describeFailures(module: TestModule): string[] {
-  const file = nameOf(module);
-  const broken = module.errors().length > 0 ? [`${file}: the file could not be run\n      ./scripts/test ${file}`] : [];
-  const failures = [...module.children.allTests('failed')].map((test: TestCase) => {
-    return `${file}: ${test.fullName}\n      ./scripts/test ${file} -t ${namePattern(test)}`;
-  });
-  return [...broken, ...failures];
+interface Failure {
+  readonly file: string;
+  readonly what: string;
+  /** The command that runs it alone. */
+  readonly command: string;
+  /** The start of its first error. */
+  readonly error: string;
 }
 
-/** A line for each failure: the test and the start of its first error. */
-function nameFailures(module: TestModule): string[] {
-  const line = (what: string, error?: { readonly message: string }): string =>
-    `${nameOf(module)}: ${what.slice(0, 120)}: ${(error?.message ?? '').replaceAll(/\s+/g, ' ').slice(0, 160)}\n`;
+function failuresOf(module: TestModule): Failure[] {
+  const file = nameOf(module);
+  const command = `./scripts/test ${file}`;
+  const start = (error?: { readonly message: string }): string =>
+    (error?.message ?? '').replaceAll(/\s+/g, ' ').slice(0, 160);
+  const broken = module.errors().slice(0, 1);
   return [
-    ...module.errors().map((error) => line('the file could not be run', error)),
-    ...[...module.children.allTests('failed')].map((test) => line(test.name, test.result().errors?.[0])),
+    ...broken.map((error) => ({ file, what: 'the file could not be run', command, error: start(error) })),
+    ...[...module.children.allTests('failed')].map((test) => ({
+      file,
+      what: test.fullName,
+      command: `${command} -t ${namePattern(test)}`,
+      error: start(test.result().errors?.[0]),
+    })),
   ];
 }
 
