@@ -17,6 +17,7 @@ import { ecdsaTwin, makeCa, makeClient } from '../support/certificates.ts';
 import { failureRecords } from '../support/failure-records.ts';
 import { opened, T0, temporaryPaths } from '../store/support.ts';
 import { clientTrust } from '../support/client-trust.ts';
+import { oidcSettings } from './oidc/support.ts';
 
 const DAY = 86_400_000;
 const adminCa = await makeCa('CN=Admin CA');
@@ -525,18 +526,7 @@ describe('a session is valid no longer than what it began with', () => {
   test('a session of an OpenID provider has the roles in force, and ends with the provider', async () => {
     const setup = await setUp('none', false);
     const { store, failures } = setup;
-    const oidc = (roles: OidcSettings['roles']): OidcSignIn =>
-      new OidcSignIn({
-        issuer: 'https://idp.example',
-        client_id: 'console',
-        client_secret: { reveal: () => Buffer.alloc(0) },
-        scopes: [],
-        redirect_url: 'https://est.example/auth/oidc/callback',
-        name_claim: 'name',
-        roles_claim: 'groups',
-        roles,
-        ca: undefined,
-      });
+    const oidc = (roles: OidcSettings['roles']): OidcSignIn => new OidcSignIn(oidcSettings({ roles }));
     const authenticator = new AdminAuthenticator(
       () => setup.settings,
       store,

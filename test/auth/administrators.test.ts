@@ -1,7 +1,7 @@
 /** The administrators' roles: at which labels they hold, and what an OpenID provider's claims give (docs/guides/administrators.md). */
 import { expect, test } from 'vitest';
 import { oidcIdentity, rolesAt, type AdminIdentity } from '../../src/auth/administrators.ts';
-import type { OidcSettings } from '../../src/auth/oidc/oidc-sign-in.ts';
+import { oidcSettings } from './oidc/support.ts';
 
 test('a grant with labels holds at these labels only, and not for records without a label', () => {
   const grants: AdminIdentity['grants'] = [
@@ -13,17 +13,7 @@ test('a grant with labels holds at these labels only, and not for records withou
   expect(rolesAt({ grants }, undefined)).toEqual(['auditor']);
 });
 
-const SETTINGS: OidcSettings = {
-  issuer: 'https://idp.example',
-  client_id: 'console',
-  client_secret: { reveal: () => Buffer.alloc(0) },
-  scopes: [],
-  redirect_url: 'https://est.example/auth/oidc/callback',
-  name_claim: 'name',
-  roles_claim: 'groups',
-  roles: { team: { roles: ['ra'], labels: ['devices'] }, boss: {} },
-  ca: undefined,
-};
+const SETTINGS = oidcSettings({ roles: { team: { roles: ['ra'], labels: ['devices'] }, boss: {} } });
 
 test('only claims of the configured provider, with a value that has roles, make an administrator', () => {
   const admin = (values: readonly string[], issuer = SETTINGS.issuer): AdminIdentity | undefined =>

@@ -1,4 +1,4 @@
-/** RFC 5272 §3.2 and RFC 6402 §2.5: whom a message counts as sent by: its signature, its proof, its TLS connection. */
+/** RFC 5272 §3.2 and RFC 6402 §2.5: who sent a message, by its signature, its identity proof and its TLS connection. */
 import { describe, expect, test } from 'vitest';
 import type { MtlsIdentity } from '../../src/auth/identity.ts';
 import type { Ca } from '../../src/ca/router.ts';

@@ -98,13 +98,13 @@ const results = async (options: Sent) => (await sent(options)).outcomes;
 const ISSUED = [['\x01']];
 const POP_FAILED = ['400 popFailed [1]'];
 
-test('a message that was begun before gets the certificates issued then; only such a message looks for them', async () => {
+test('a message that another process began gets the certificates issued then; no other message looks for them', async () => {
   const again = await sent({ retaken: true });
   expect(again).toMatchObject({ outcomes: [['issued before']], lookedUp: [requestIdOf(MESSAGE_ID, 1)], issued: 0 });
   expect(await sent()).toMatchObject({ outcomes: ISSUED, lookedUp: [], issued: 1 });
 });
 
-test('RFC 6402 §2.5: any names for a registration authority and for whom it vouches; otherwise those of the sender', async () => {
+test('RFC 6402 §2.5: a registration authority, and a sender that it vouches for, may request any name; others only their own', async () => {
   const rightOf = async (by: Sender, own = true) => (await sent({ by, own, clientIdBinding: 'cn' })).admitted[0]?.right;
   expect(await rightOf(senderOf('ra'))).toEqual({ kind: 'any' });
   expect(await rightOf(senderOf('subscriber', { vouchedFor: true }))).toEqual({ kind: 'any' });

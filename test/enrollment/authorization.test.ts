@@ -44,7 +44,7 @@ import { pkcs8Pem } from '../support/keys.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { ROOT } from '../support/root.ts';
 import { runForRequest } from '../../src/request-context.ts';
-import { ADDRESS, pipeline, mtlsIdentity, otpIdentity, received } from './support.ts';
+import { ADDRESS, mtlsIdentity, otpIdentity, pipeline, received, remoteQueue } from './support.ts';
 import { loadService } from '../../src/config/material/ca.ts';
 import { MaterialReader } from '../../src/config/material/reader.ts';
 import { pause } from '../support/until.ts';
@@ -380,21 +380,12 @@ describe('[ca.authorization]', () => {
 
   test('a CA elsewhere gets the CSR as it is: an answer may repeat its names; 503: others, or a validity', async () => {
     const { driver } = plain;
-    const nothing = () => Promise.reject(new Error('not in this test'));
-    const remoteQueue = {
-      settled: 1,
-      lostAfter: 1,
-      issuesAtOnce: () => Promise.resolve(true),
-      poll: nothing,
-      find: nothing,
-      verify: () => Promise.resolve(),
-    };
     const ca = new Ca(plain.config, {
       chain: () => driver.chain(),
       issue: () => Promise.reject(new Error('it was not prepared')),
       prepare: (request) => prepareAt(driver, request),
       revoke: () => Promise.resolve(),
-      remoteQueue,
+      remoteQueue: remoteQueue({ verify: () => Promise.resolve() }),
     });
     const own = { subject: 'CN=device-1', sans: ['DNS:device-1.example'] };
     for (const override of [{}, own, { subject: own.subject }]) {
@@ -417,21 +408,13 @@ describe('[ca.authorization]', () => {
     const { driver } = plain;
     const nothing = () => Promise.reject(new Error('not in this test'));
     const proofs: unknown[] = [];
-    const remoteQueue = {
-      settled: 1,
-      lostAfter: 1,
-      issuesAtOnce: () => Promise.resolve(true),
-      poll: nothing,
-      find: nothing,
-      verify: () => Promise.resolve(),
-    };
     const ca = new Ca(
       { ...plain.config, approval: 'manual' },
       {
         chain: () => driver.chain(),
         issue: nothing,
         prepare: (request) => (proofs.push(request.csr?.der), prepareAt(driver, request)),
-        remoteQueue,
+        remoteQueue: remoteQueue({ verify: () => Promise.resolve() }),
       },
     );
     const [authorization, { identity }] = [await service(), await token()];

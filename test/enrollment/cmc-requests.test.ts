@@ -1,6 +1,6 @@
 /** Requests of CMC messages in the pipeline: their format is kept, and so are their names. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { CmcIdentity } from '../../src/auth/identity.ts';
 import type { CaDriver, IssuanceRequest } from '../../src/ca/driver.ts';
 import { Ca } from '../../src/ca/router.ts';
@@ -13,28 +13,14 @@ import { sequence } from '../../src/pki/der/der.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { parseCsr, verifyCsr } from '../../src/pki/pkcs10/csr.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
-import type { Store } from '../../src/store/store.ts';
 import { buildCrmf } from '../pki/cmc/samples.ts';
 import { T0 } from '../store/rows.ts';
-import { openedIn } from '../store/support.ts';
 import { ecdsaTwin, makeCa, makeClient } from '../support/certificates.ts';
 import { buildCsr, commonName, csrAttribute, dns, makeKey, simpleCsr } from '../support/csr.ts';
-import { fileCa } from '../support/file-ca.ts';
-import { temporaryFolder } from '../support/openssl.ts';
-import { pipeline, received } from './support.ts';
+import { pipeline, received, remoteQueue, storeWithCa } from './support.ts';
 
-const folder = temporaryFolder();
-let store: Store;
-let devices: Ca;
 let now = T0 + 1000;
-beforeAll(async () => {
-  store = await openedIn(folder, () => now);
-  devices = await fileCa(folder, 'devices', true);
-});
-afterAll(async () => {
-  await store.close();
-  folder.remove();
-});
+const { store, devices } = await storeWithCa(() => now);
 
 const maker = await makeCa('CN=Maker');
 const agent = parseCertificate((await makeClient('CN=agent', maker)).der);
@@ -133,20 +119,15 @@ test.each(BODIES)('%s: what is queued is what was sent, and what is issued', asy
 
 test.each(BODIES)('%s: a CA elsewhere that is polled gets its PKCS#10, if it is one', async (kind, der) => {
   const polled: IssuanceRequest[] = [];
-  const never = () => Promise.reject(new Error('not asked'));
   const ca = new Ca(
     { ...devices.config, label: `elsewhere-${kind}` },
     {
       chain: () => devices.driver.chain(),
       issue: () => Promise.resolve({ status: 'pending', reference: 'r-1' }),
-      remoteQueue: {
-        settled: 1,
-        lostAfter: 1,
+      remoteQueue: remoteQueue({
         issuesAtOnce: () => Promise.resolve(false),
         poll: (_, request) => (polled.push(request), Promise.reject(forbidden('CA_REJECTED', 'no'))),
-        find: never,
-        verify: never,
-      },
+      }),
     },
   );
   const { outcome, enrollment } = await sent(ca, kind, der);

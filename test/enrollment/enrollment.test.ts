@@ -1,6 +1,6 @@
 /** What an approval stands for, and where secrets and generated keys of a request may go. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Identity, OtpIdentity } from '../../src/auth/identity.ts';
 import { prepareAt, SubmissionUnanswered, type CaDriver, type IssuanceResult } from '../../src/ca/driver.ts';
 import { Ca } from '../../src/ca/router.ts';
@@ -15,23 +15,10 @@ import { subjectKeyIdentifier } from '../../src/pki/x509/public-key.ts';
 import { StoreLost } from '../../src/store/calls/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { deviceRow, otpRow, T0 } from '../store/rows.ts';
-import { openedIn } from '../store/support.ts';
 import { buildCsr, commonName, csrAttribute, makeKey, otpChallenge, revocationChallenge } from '../support/csr.ts';
-import { fileCa } from '../support/file-ca.ts';
-import { temporaryFolder } from '../support/openssl.ts';
-import { otpIdentity, pipeline, received } from './support.ts';
+import { otpIdentity, pipeline, received, remoteQueue, storeWithCa } from './support.ts';
 
-const folder = temporaryFolder();
-let store: Store;
-let devices: Ca;
-beforeAll(async () => {
-  store = await openedIn(folder);
-  devices = await fileCa(folder, 'devices', true);
-});
-afterAll(async () => {
-  await store.close();
-  folder.remove();
-});
+const { store, devices } = await storeWithCa();
 let submissions = 0;
 beforeEach(() => {
   submissions = 0;
@@ -57,7 +44,6 @@ function caWith({ keyTypes = ['ec:P-256', 'ec:P-384'], driver = {}, ...more }: C
 
 /** The driver of a CA elsewhere, which answers a submission like this. */
 function elsewhere(submit: () => Promise<IssuanceResult>, issuesAtOnce = true): Partial<CaDriver> {
-  const never = () => Promise.reject(new Error('this call was not expected'));
   return {
     prepare: () =>
       Promise.resolve({
@@ -67,14 +53,7 @@ function elsewhere(submit: () => Promise<IssuanceResult>, issuesAtOnce = true): 
           return submit();
         },
       }),
-    remoteQueue: {
-      settled: 1,
-      lostAfter: 1,
-      issuesAtOnce: () => Promise.resolve(issuesAtOnce),
-      poll: never,
-      find: never,
-      verify: never,
-    },
+    remoteQueue: remoteQueue({ issuesAtOnce: () => Promise.resolve(issuesAtOnce) }),
   };
 }
 
@@ -160,7 +139,7 @@ describe('an approved request for a generated key', () => {
     expect(await codeOf(sent(identity, csrWith(), { ca, operation }))).toBe('KEY_TYPE_NOT_GENERATED');
   });
 
-  test('an own key is none of that: the policy decides about its type', async () => {
+  test('the policy decides on the type of a key that the device generated', async () => {
     const [identity, body] = [await token(), csrWith()];
     await queued(identity, body, { ca: manual() });
     const ca = manual({ keyTypes: ['ec:P-384'] });

@@ -4,7 +4,7 @@
  * Longer than other files: the rules on names are tables over the same requesters.
  */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { holderOf } from '../../src/auth/certificate-holder.ts';
 import type { Identity } from '../../src/auth/identity.ts';
 import { mtlsIdentity } from '../../src/auth/mtls/mtls.ts';
@@ -16,10 +16,8 @@ import { EstuaryError, failed } from '../../src/errors.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { formatGeneralName } from '../../src/pki/x509/general-name.ts';
 import { formatName, parseDistinguishedName } from '../../src/pki/x509/name.ts';
-import type { Store } from '../../src/store/store.ts';
 import { fileCa } from '../support/file-ca.ts';
 import { otpRow, T0 } from '../store/rows.ts';
-import { openedIn } from '../store/support.ts';
 import { dns, makeCa, makeClient, subjectAltName } from '../support/certificates.ts';
 import {
   attribute,
@@ -34,21 +32,9 @@ import {
   san,
 } from '../support/csr.ts';
 import { tlv, utf8String } from '../../src/pki/der/der.ts';
-import { temporaryFolder } from '../support/openssl.ts';
-import { pipeline, otpIdentity, received } from './support.ts';
+import { otpIdentity, pipeline, received, remoteQueue, storeWithCa } from './support.ts';
 
-const folder = temporaryFolder();
-let store: Store;
-let devices: Ca;
-
-beforeAll(async () => {
-  store = await openedIn(folder);
-  devices = await fileCa(folder, 'devices', true);
-});
-afterAll(async () => {
-  await store.close();
-  folder.remove();
-});
+const { folder, store, devices } = await storeWithCa();
 
 interface Profile extends Partial<Pick<ProfileConfig, 'mtls_subject' | 'allow_subject_change'>> {
   readonly subject?: Partial<ProfileConfig['subject']>;
@@ -502,20 +488,12 @@ describe('the SAN policy holds for names in the subject', () => {
   test('also before a CA elsewhere, which gets nothing of it', async () => {
     let reached = 0;
     const prepare = () => Promise.reject(failed('CA_UNUSABLE', `reached ${++reached} times`));
-    const remoteQueue = {
-      settled: 1,
-      lostAfter: 1,
-      issuesAtOnce: () => Promise.resolve(true),
-      poll: () => Promise.reject(new Error('poll')),
-      find: () => Promise.reject(new Error('find')),
-      verify: () => Promise.reject(new Error('verify')),
-    };
     const { driver, config } = caWith(restricted);
     const ca = new Ca(config, {
       chain: () => driver.chain(),
       issue: prepare,
       prepare,
-      remoteQueue,
+      remoteQueue: remoteQueue(),
       revoke: () => Promise.resolve(),
       health: () => Promise.resolve({ health: 'ok' }),
       close: () => Promise.resolve(),

@@ -3,7 +3,7 @@
  * to a submission ends each request with a separate error.
  */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { CaDriver } from '../../src/ca/driver.ts';
 import { Ca } from '../../src/ca/router.ts';
 import type { CaConfig } from '../../src/config/schema.ts';
@@ -12,28 +12,15 @@ import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import type { Reservation, ReserveResult } from '../../src/store/issuance-store.ts';
 import type { RequestRow } from '../../src/store/request-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { fileCa } from '../support/file-ca.ts';
 import { otpRow, requestRow, T0 } from '../store/rows.ts';
-import { openedIn } from '../store/support.ts';
 import { makeKey, simpleCsr } from '../support/csr.ts';
-import { temporaryFolder } from '../support/openssl.ts';
-import { otpIdentity, pipeline, received } from './support.ts';
+import { otpIdentity, pipeline, received, remoteQueue, storeWithCa } from './support.ts';
 
-const folder = temporaryFolder();
-let store: Store;
-let devices: Ca;
 const csr = simpleCsr(makeKey(), 'device-1');
 /** Serial numbers that were to be reserved. */
 let reserved: (string | null)[];
 
-beforeAll(async () => {
-  store = await openedIn(folder);
-  devices = await fileCa(folder, 'devices', true);
-});
-afterAll(async () => {
-  await store.close();
-  folder.remove();
-});
+const { store, devices } = await storeWithCa();
 beforeEach(() => {
   reserved = [];
 });
@@ -47,15 +34,7 @@ function changed(more: Partial<Pick<CaConfig, 'approval'>>, driver: Partial<CaDr
 /** A CA with a queue, which is never reached. */
 const remote = (): Ca => {
   const nothing = () => Promise.reject(new Error('not in this test'));
-  const remoteQueue = {
-    settled: 1,
-    lostAfter: 1,
-    issuesAtOnce: () => Promise.resolve(true),
-    poll: nothing,
-    find: nothing,
-    verify: nothing,
-  };
-  return changed({}, { remoteQueue, revoke: nothing });
+  return changed({}, { remoteQueue: remoteQueue(), revoke: nothing });
 };
 
 /** `issued SERIAL`, `pending ID` or the error code. */

@@ -1,6 +1,6 @@
 /** Requests at a CA elsewhere: what its answers, or none, mean for the client, the password's use and the records. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import {
   prepareAt,
   type IssuanceRequest,
@@ -14,24 +14,11 @@ import { badRequest, EstuaryError, failed, forbidden, unavailable } from '../../
 import { StoreLost } from '../../src/store/calls/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { otpRow, T0 } from '../store/rows.ts';
-import { openedIn } from '../store/support.ts';
 import { makeKey, simpleCsr } from '../support/csr.ts';
-import { fileCa } from '../support/file-ca.ts';
-import { temporaryFolder } from '../support/openssl.ts';
-import { ADDRESS, otpIdentity, pipeline, received } from './support.ts';
+import { ADDRESS, otpIdentity, pipeline, received, remoteQueue, storeWithCa } from './support.ts';
 
-const folder = temporaryFolder();
-let store: Store;
-let devices: Ca;
 let now = T0 + 1000;
-beforeAll(async () => {
-  store = await openedIn(folder, () => now);
-  devices = await fileCa(folder, 'devices', true);
-});
-afterAll(async () => {
-  await store.close();
-  folder.remove();
-});
+const { store, devices } = await storeWithCa(() => now);
 let logged: string[] = [];
 beforeEach(() => {
   logged = [];
@@ -57,25 +44,34 @@ interface Elsewhere extends Partial<RemoteQueue>, Partial<Pick<CaConfig, 'approv
   readonly submit?: (request: IssuanceRequest) => Promise<IssuanceResult>;
 }
 
+/** Answers the first submission with a certificate, which is in `got`, and no other. */
+function answersOnce() {
+  const got: Buffer[] = [];
+  const submit = async (request: IssuanceRequest) => {
+    if (got.length > 0) return unanswered();
+    const result = await issued(request);
+    got.push(result.certificate);
+    return result;
+  };
+  return { got, submit };
+}
+
 let cas = 0;
 /** A CA elsewhere, which queues. Its methods answer as told. */
 function elsewhere({ submit = pending, approval = 'auto', ...queue }: Elsewhere = {}): Ca {
   const { config, driver } = devices;
-  const never = (): Promise<never> => Promise.reject(new Error('this call was not expected'));
   return new Ca(
     { ...config, label: `elsewhere-${++cas}`, approval },
     {
       chain: () => driver.chain(),
       issue: submit,
-      remoteQueue: {
+      remoteQueue: remoteQueue({
         settled: SETTLED,
         lostAfter: LOST_AFTER,
         issuesAtOnce: () => Promise.resolve(false),
-        poll: never,
-        find: never,
         verify: () => Promise.resolve(),
         ...queue,
-      },
+      }),
     },
   );
 }
@@ -378,13 +374,7 @@ describe('a submission without an answer', () => {
   });
 
   test('a certificate that another request got is not its own', async () => {
-    const got: Buffer[] = [];
-    const submit = async (request: IssuanceRequest) => {
-      if (got.length > 0) return unanswered();
-      const result = await issued(request);
-      got.push(result.certificate);
-      return result;
-    };
+    const { got, submit } = answersOnce();
     const ca = elsewhere({ submit, find: () => Promise.resolve(got.map((certificate) => ({ certificate }))) });
     const [first, second] = [await device(ca), await device(ca)];
     expect([await first.ask(), await second.ask()]).toEqual(['issued', 'pending']);
@@ -393,13 +383,7 @@ describe('a submission without an answer', () => {
   });
 
   test('its own certificate is found among those of others', async () => {
-    const got: Buffer[] = [];
-    const submit = async (request: IssuanceRequest) => {
-      if (got.length > 0) return unanswered();
-      const result = await issued(request);
-      got.push(result.certificate);
-      return result;
-    };
+    const { got, submit } = answersOnce();
     const find: Find = async (request) => [
       ...got.map((certificate) => ({ certificate })),
       { certificate: (await issued(request)).certificate },

@@ -13,7 +13,7 @@ import { dns as dnsName, makeCa, makeClient, subjectAltName } from '../support/c
 import { attribute, buildCsr, commonName, csrAttribute, dns, extensionRequest, makeKey, san } from '../support/csr.ts';
 import { fileCa } from '../support/file-ca.ts';
 import { temporaryFolder } from '../support/openssl.ts';
-import { mtlsIdentity, otpIdentity } from './support.ts';
+import { mtlsIdentity, otpIdentity, remoteQueue } from './support.ts';
 
 const folder = temporaryFolder();
 const key = makeKey();
@@ -100,11 +100,9 @@ test('a certificate is the CA’s by its key; at a CA elsewhere only by the reco
   const issuer = parseCertificate(maker.der);
   const renewing = new Ca(config, driver, { renewalIssuers: [issuer] });
   expect([await isOfCa(devices, own), await isOfCa(renewing, own)]).toEqual([false, true]);
-  const never = () => Promise.reject(new Error('not asked'));
-  const remoteQueue = { settled: 1, lostAfter: 1, issuesAtOnce: never, poll: never, find: never, verify: never };
   const elsewhere = new Ca(
     config,
-    { ...driver, chain: () => driver.chain(), remoteQueue },
+    { ...driver, chain: () => driver.chain(), remoteQueue: remoteQueue() },
     { renewalIssuers: [issuer] },
   );
   expect(await isOfCa(elsewhere, own)).toBe(false);

@@ -1,7 +1,9 @@
 /** The pipeline on a separate store, with any sender. */
+import { afterAll } from 'vitest';
 import type { EstAuthenticator } from '../../src/auth/est-authenticator.ts';
 import type { Identity, MtlsIdentity, OtpIdentity } from '../../src/auth/identity.ts';
 import { mtlsIdentity as identityOfHolder } from '../../src/auth/mtls/mtls.ts';
+import type { RemoteQueue } from '../../src/ca/driver.ts';
 import type { Ca } from '../../src/ca/router.ts';
 import type { Authorizer } from '../../src/enrollment/authorization/external-authorization.ts';
 import type { AuthorizationRules } from '../../src/enrollment/authorized.ts';
@@ -13,8 +15,35 @@ import { createLogger } from '../../src/log.ts';
 import type { Certificate } from '../../src/pki/x509/certificate.ts';
 import type { Store } from '../../src/store/store.ts';
 import { T0 } from '../store/rows.ts';
+import { openedIn } from '../store/support.ts';
+import { fileCa } from '../support/file-ca.ts';
+import { temporaryFolder } from '../support/openssl.ts';
 
 export const ADDRESS = '192.0.2.1';
+
+/** A store and the CA `devices` for all tests of a file. */
+export async function storeWithCa(now?: () => number) {
+  const folder = temporaryFolder();
+  const store = await openedIn(folder, now);
+  afterAll(async () => {
+    await store.close();
+    folder.remove();
+  });
+  return { folder, store, devices: await fileCa(folder, 'devices', true) };
+}
+
+const unexpected = (): Promise<never> => Promise.reject(new Error('this call was not expected'));
+
+/** The queue of a CA elsewhere, which decides at once. Calls that are not given fail. */
+export const remoteQueue = (given: Partial<RemoteQueue> = {}): RemoteQueue => ({
+  settled: 1,
+  lostAfter: 1,
+  issuesAtOnce: () => Promise.resolve(true),
+  poll: unexpected,
+  find: unexpected,
+  verify: unexpected,
+  ...given,
+});
 
 export interface PipelineOptions {
   readonly store: Store;

@@ -1,4 +1,5 @@
 /** The AP-REQ of a Kerberos token (RFC 4120 §5.5.1), with nothing true in it but its cleartext. */
+import { parseSpnegoToken, SpnegoTokenError } from '../../src/auth/gssapi/spnego-token.ts';
 import { explicit, integer, octetString, sequence, tlv } from '../../src/pki/der/der.ts';
 
 export const text = (value: string): Buffer => tlv(0x1b, Buffer.from(value));
@@ -36,4 +37,14 @@ export function apReq({
     explicit(4, parts.encrypted ?? encrypted),
   );
   return tlv(0x6e, request);
+}
+
+/** The defect that the parser names, or what it read. */
+export function defect(token: Buffer): string {
+  try {
+    return `parsed: ${JSON.stringify(parseSpnegoToken(token))}`;
+  } catch (error) {
+    if (error instanceof SpnegoTokenError) return error.defect;
+    throw error;
+  }
 }

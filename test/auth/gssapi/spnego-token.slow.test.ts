@@ -1,18 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { decodeNegotiateToken, parseSpnegoToken } from '../../../src/auth/gssapi/spnego-token.ts';
-import { SpnegoTokenError } from '../../../src/auth/gssapi/spnego-token.ts';
+import { decodeNegotiateToken, parseSpnegoToken, SpnegoTokenError } from '../../../src/auth/gssapi/spnego-token.ts';
+import { defect } from '../../support/ap-req.ts';
 import { Kdc, REALM } from '../../support/kdc.ts';
 import { FLAG, initialToken } from '../../support/negotiate.ts';
 import { requires } from '../../support/requires.ts';
-
-function defect(token: Buffer): string {
-  try {
-    return `parsed: ${JSON.stringify(parseSpnegoToken(token))}`;
-  } catch (error) {
-    if (error instanceof SpnegoTokenError) return error.defect;
-    throw error;
-  }
-}
 
 const SERVICE = { realm: REALM, components: ['HTTP', 'localhost'] };
 

@@ -1,4 +1,4 @@
-/** `[auth.jwt]`: which tokens authenticate a client, and as whom (RFC 7519; docs/guides/jwt.md). */
+/** `[auth.jwt]`: which tokens authenticate a client, and under which name (RFC 7519; docs/guides/jwt.md). */
 import { randomUUID } from 'node:crypto';
 import { generateKeyPair, SignJWT } from 'jose';
 import { expect, test } from 'vitest';

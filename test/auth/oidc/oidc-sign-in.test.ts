@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { OidcSignIn, type OidcClaims } from '../../../src/auth/oidc/oidc-sign-in.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
 import { dns, makeCa, makeClient, subjectAltName } from '../../support/certificates.ts';
+import { oidcSettings } from './support.ts';
 
 type Claims = Readonly<Record<string, unknown>>;
 interface Reply {
@@ -59,17 +60,7 @@ beforeEach(async () => {
     '/userinfo': { json: { sub: 'ada', name: 'Ada of userinfo', groups: ['of userinfo'] } },
   };
   oidc = new OidcSignIn(
-    {
-      issuer,
-      client_id: 'estuary',
-      client_secret: { reveal: () => Buffer.from('secret') },
-      scopes: ['openid'],
-      redirect_url: 'https://est.example/auth/oidc/callback',
-      name_claim: 'name',
-      roles_claim: 'groups',
-      roles: {},
-      ca: encodePem('CERTIFICATE', ca.der),
-    },
+    oidcSettings({ issuer, client_id: 'estuary', ca: encodePem('CERTIFICATE', ca.der) }),
     () => now,
   );
 });
