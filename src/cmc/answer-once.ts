@@ -93,13 +93,13 @@ export class AnswerOnce {
     const claim = await store.claimCmcMessage(message);
     if (claim.state === 'under-way') throw this.#busy();
     // A definitive answer: something was done, so its status is 200.
-    if (claim.state === 'answered') return { httpStatus: 200, retryAfter: undefined, der: claim.answer.der };
+    if (claim.state === 'answered') return { httpStatus: 200, retryAfter: undefined, der: claim.answer };
     let answer: NewAnswer | undefined;
     try {
       answer = await work(claim.id, claim.id !== message.id);
       return answer;
     } finally {
-      const final = answer?.final === true ? { status: answer.httpStatus, der: answer.der } : null;
+      const final = answer?.final === true ? answer.der : null;
       await store.concludeCmcMessage(message.key, instance, { nonce: answer?.nonce ?? null, answer: final });
     }
   }

@@ -15,30 +15,22 @@ export interface CmcMessage {
   readonly created_at: number;
 }
 
-/** A definitive answer. */
-interface CmcAnswer {
-  /** The HTTP status. */
-  readonly status: number;
-  readonly der: Buffer;
-}
-
 export type CmcClaim =
   | { readonly state: 'claimed'; readonly id: string }
   | { readonly state: 'under-way' }
-  | { readonly state: 'answered'; readonly answer: CmcAnswer };
+  | { readonly state: 'answered'; readonly answer: Buffer };
 
 /** How the work on a message ended. */
 export interface CmcConclusion {
   /** The senderNonce of the answer. */
   readonly nonce: Buffer | null;
-  /** null: not definitive; a repeated message is processed again. */
-  readonly answer: CmcAnswer | null;
+  /** DER of a definitive answer; null: a repeated message is processed again. */
+  readonly answer: Buffer | null;
 }
 
 interface Stored {
   readonly id: string;
   readonly instance: string | null;
-  readonly status: number | null;
   readonly answer: Buffer | null;
 }
 
@@ -61,19 +53,13 @@ export function cmcWrites(db: Database, ofDead: string) {
      VALUES (@key, @id, @transaction_key, @instance, @created_at) ON CONFLICT (key) DO NOTHING`,
   );
   const find = db.prepare<[string], Stored>(
-    `SELECT id, instance, status, answer FROM cmc_message WHERE key = ? ${db.dialect.forUpdate}`,
+    `SELECT id, instance, answer FROM cmc_message WHERE key = ? ${db.dialect.forUpdate}`,
   );
   const take = db.prepare<{ key: string; instance: string }>(
     'UPDATE cmc_message SET instance = @instance WHERE key = @key',
   );
-  const conclude = db.prepare<{
-    key: string;
-    instance: string;
-    nonce: Buffer | null;
-    status: number | null;
-    answer: Buffer | null;
-  }>(
-    `UPDATE cmc_message SET instance = NULL, nonce = coalesce(@nonce, nonce), status = @status, answer = @answer
+  const conclude = db.prepare<CmcConclusion & { key: string; instance: string }>(
+    `UPDATE cmc_message SET instance = NULL, nonce = coalesce(@nonce, nonce), answer = @answer
      WHERE key = @key AND instance = @instance`,
   );
   const release = db.prepare<[string]>('UPDATE cmc_message SET instance = NULL WHERE instance = ?');
@@ -96,16 +82,14 @@ export function cmcWrites(db: Database, ofDead: string) {
       if ((yield* insert.run(message)) === 1) return done({ state: 'claimed', id: message.id }, []);
       const known = yield* find.get(key);
       if (known === undefined) throw new Error(`the message ${key} was purged while it was claimed`);
-      if (known.status !== null && known.answer !== null)
-        return undone({ state: 'answered', answer: { status: known.status, der: known.answer } });
+      if (known.answer !== null) return undone({ state: 'answered', answer: known.answer });
       if (known.instance !== null && known.instance !== instance) return undone({ state: 'under-way' });
       yield* take.run({ key, instance });
       return done({ state: 'claimed', id: known.id }, []);
     },
     /** Ends the work on a claimed message. @throws {EstuaryError} 500 `CMC_MESSAGE_NOT_CLAIMED` */
     *concludeCmcMessage(key: string, instance: string, { nonce, answer }: CmcConclusion): Write<void> {
-      const [status, der] = answer === null ? [null, null] : [answer.status, answer.der];
-      if ((yield* conclude.run({ key, instance, nonce, status, answer: der })) === 0)
+      if ((yield* conclude.run({ key, instance, nonce, answer })) === 0)
         throw failed('CMC_MESSAGE_NOT_CLAIMED', 'the response could not be stored', { detail: `message ${key}` });
       return done(undefined, []);
     },

@@ -176,9 +176,7 @@ CREATE TABLE cmc_message (
   instance        text, -- the process that is at work on it
   created_at      ${integer} NOT NULL,
   nonce           ${bytes}, -- the senderNonce of the latest response
-  status          ${integer}, -- of a final response
-  answer          ${bytes}, -- DER
-  CHECK ((status IS NULL) = (answer IS NULL))
+  answer          ${bytes} -- DER of a final response
 )${table};
 CREATE INDEX cmc_message_by_transaction ON cmc_message (transaction_key);
 CREATE INDEX cmc_message_by_time ON cmc_message (created_at);

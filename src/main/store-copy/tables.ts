@@ -49,7 +49,7 @@ export const TABLES: readonly CopiedTable[] = [
   {
     name: 'cmc_message',
     order: ['position'],
-    columns: words('position key id transaction_key instance created_at nonce status answer'),
+    columns: words('position key id transaction_key instance created_at nonce answer'),
   },
   { name: 'crl', order: ['ca'], columns: words('ca last_number number this_update next_update der') },
   { name: 'crl_change', order: ['ca'], columns: words('ca changes changed_at') },

@@ -15,7 +15,7 @@ function message(more: Partial<CmcMessage> = {}): CmcMessage {
   };
 }
 
-const FINAL = { nonce: Buffer.from('nonce-1'), answer: { status: 200, der: Buffer.from('answer') } };
+const FINAL = { nonce: Buffer.from('nonce-1'), answer: Buffer.from('answer') };
 
 export function cmcStoreContract(newDatabase: NewDatabase): void {
   describe('CmcStore', () => {
