@@ -105,6 +105,10 @@ export function isUnavailable(error: unknown): error is OfKind<'unavailable'> {
   return error instanceof EstuaryError && error.kind === 'unavailable';
 }
 
+/** The code of a system error or a library's error, such as `ENOENT`; empty without one. */
+export const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+
 /** The message of any thrown value, for a log or an operator. Errors of files say in words which file and why. */
 export function describe(error: unknown): string {
   if (error instanceof EstuaryError)

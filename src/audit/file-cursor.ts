@@ -1,5 +1,6 @@
 /** Reads the audit file in step with the store's records. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { codeOf } from '../errors.ts';
 import { BrokenFile, type StoredHead } from './broken.ts';
 import { type ChainHead, follows, parseLine } from './record.ts';
 
@@ -120,7 +121,7 @@ function openIfThere(path: string): number | undefined {
   try {
     return openSync(path, 'r');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
 }

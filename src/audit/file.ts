@@ -2,6 +2,7 @@ import { closeSync, constants, fdatasync, fdatasyncSync, fstatSync, fsyncSync, f
 import { readSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
+import { codeOf } from '../errors.ts';
 import { makeFolder } from '../folders.ts';
 import { type FileLine, readLines } from './file-cursor.ts';
 
@@ -97,7 +98,7 @@ function openOrCreate(path: string): number {
   try {
     return openSync(path, FLAGS);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    if (codeOf(error) !== 'ENOENT') throw error;
   }
   const folder = dirname(path);
   makeFolder(folder);

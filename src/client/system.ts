@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
+import { codeOf } from '../errors.ts';
 import { PKCS11_ENGINES } from '../pki/pkcs11-engine.ts';
 import { ClientError } from './client-error.ts';
 
@@ -46,7 +47,7 @@ function listenAt(address: string, folder: string): Promise<Lock> {
   const server = createServer((socket) => socket.destroy());
   return new Promise((resolve, reject) => {
     server.once('error', (error) => {
-      const taken = 'code' in error && error.code === 'EADDRINUSE';
+      const taken = codeOf(error) === 'EADDRINUSE';
       reject(unusable(`${folder}: ${taken ? 'another estuary client uses this folder' : error.message}`, error));
     });
     server.listen(address, () => {

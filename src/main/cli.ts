@@ -1,4 +1,5 @@
 /** Entry point: runs the command of the command line. Loads little, so that `--help` and `--version` are fast. */
+import { codeOf } from '../errors.ts';
 import type { Terminal } from './commands/command.ts';
 import { runCommand } from './commands/run-command.ts';
 import { COMMANDS, NOTES } from './commands/table.ts';
@@ -53,7 +54,7 @@ export function writer(stream: () => NodeJS.WriteStream): (text: string | Uint8A
   return (text) => {
     if (!isGuarded)
       stream().on('error', (error) => {
-        if ('code' in error && error.code === 'EPIPE') process.exit();
+        if (codeOf(error) === 'EPIPE') process.exit();
         throw error;
       });
     isGuarded = true;

@@ -5,7 +5,7 @@ import { isIP } from 'node:net';
 import type { Config } from '../config/schema.ts';
 import { affordable, type ConnectionLimits, openFileLimit } from '../http/connection-tally.ts';
 import { Connections, type ConnectionsOptions } from '../http/connections.ts';
-import { describe } from '../errors.ts';
+import { codeOf, describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
 
 export type ListenerName = 'est' | 'admin' | 'publication';
@@ -85,8 +85,7 @@ export class Listener<S extends HttpServer = HttpServer> {
       const address = isIP(host) === 0 ? (await lookup(host)).address : host;
       await this.#app.listen({ ...this.#binding, host: address });
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-      const hint = HINTS[code] ?? `Correct ${this.#name}.host or ${this.#name}.port`;
+      const hint = HINTS[codeOf(error)] ?? `Correct ${this.#name}.host or ${this.#name}.port`;
       throw new Error(
         `the ${this.#name} listener cannot listen on ${host}, port ${port} (${describe(error)}). ${hint.replaceAll('NAME', this.#name)}.`,
         { cause: error },

@@ -2,7 +2,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { describe, type EstuaryError, failed, unavailable } from '../errors.ts';
+import { codeOf, describe, type EstuaryError, failed, unavailable } from '../errors.ts';
 
 export interface LookupKeyOptions {
   /** `otp.lookup_key`; undefined: the file next to the store, which is created if missing. */
@@ -55,7 +55,7 @@ export function readLookupKey(file: string): Buffer | undefined {
   try {
     key = readFileSync(file);
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw unusable(error);
   }
   if (key.length >= MIN_LOOKUP_KEY) return key;
@@ -96,7 +96,7 @@ function linkUnlessThere(from: string, to: string): void {
     linkSync(from, to);
   } catch (error) {
     // Another process was faster: use its key.
-    if (!hasCode(error, 'EEXIST')) throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
   }
 }
 
@@ -108,9 +108,6 @@ function syncFolder(folder: string): void {
     closeSync(descriptor);
   }
 }
-
-const hasCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && 'code' in error && error.code === code;
 
 function unusable(error: unknown): EstuaryError {
   return unavailable('LOOKUP_KEY_UNAVAILABLE', 'the lookup key of one-time passwords cannot be used', {

@@ -1,5 +1,6 @@
 /** Child process that has the TLS connections to an EST server, because their key is in a PKCS#11 token. */
 import { createSecureContext } from 'node:tls';
+import { codeOf } from '../../errors.ts';
 import { withPinFile } from '../../pki/pkcs11-engine.ts';
 import { isObject, IsolatedError } from '../../process/protocol.ts';
 import { serve } from '../../process/serve.ts';
@@ -26,9 +27,6 @@ function open({ url, engine, key, pin, ca, cert }: TokenClientInit): HttpClient 
     throw new IsolatedError(code, message, { permanent: isPinFault(code) });
   }
 }
-
-/** Of OpenSSL, such as `ERR_OSSL_PIN_INCORRECT`. */
-const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '');
 
 serve({
   init(payload) {

@@ -5,6 +5,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
+import { codeOf } from '../../errors.ts';
 import type { ServiceMaterial } from '../../config/material/material.ts';
 import { pemOf } from '../../pki/x509/certificate.ts';
 
@@ -149,6 +150,4 @@ export class HttpClient implements HttpCaller {
 }
 
 /** With TLS 1.3 the server rejects a client certificate after our handshake; it has not read the request then. */
-function isHandshakeRefusal(error: Error): boolean {
-  return 'code' in error && typeof error.code === 'string' && /^ERR_SSL_.*ALERT/.test(error.code);
-}
+const isHandshakeRefusal = (error: Error): boolean => /^ERR_SSL_.*ALERT/.test(codeOf(error));

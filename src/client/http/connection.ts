@@ -11,6 +11,7 @@ import {
 } from 'node:http';
 import { isIP } from 'node:net';
 import { checkServerIdentity, connect, type ConnectionOptions, type PeerCertificate, type TLSSocket } from 'node:tls';
+import { codeOf } from '../../errors.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { encodePem } from '../../pki/der/pem.ts';
 import { ClientError } from '../client-error.ts';
@@ -269,7 +270,7 @@ const CERTIFICATE_ERRORS = new Set([
 ]);
 
 function connectionError(url: URL, error: Error): ClientError {
-  const code = 'code' in error ? String(error.code) : '';
+  const code = codeOf(error);
   if (!CERTIFICATE_ERRORS.has(code)) return unreachable(`${url.host}: ${error.message}`, error);
   const clock = code === 'CERT_NOT_YET_VALID' || code === 'CERT_HAS_EXPIRED' ? '; or the clock is wrong' : '';
   return new ClientError(

@@ -22,6 +22,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { codeOf } from '../../errors.ts';
 import { SYSTEM } from '../system.ts';
 import { isKeyUri } from '../token/key-uri.ts';
 
@@ -115,8 +116,7 @@ function isProgram(path: string): boolean {
   }
 }
 
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
+const isMissing = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes(codeOf(error));
 
 export interface VersionFile {
   readonly name: string;

@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import SerializerSelector from '@fastify/fast-json-stringify-compiler';
 import type { FastifyRequest, FastifySerializerCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
-import { badRequest, type ErrorCode, errorWith, EstuaryError } from '../../errors.ts';
+import { codeOf, badRequest, type ErrorCode, errorWith, EstuaryError } from '../../errors.ts';
 import { isBulkType, MAX_BULK_BODY } from './bulk/bulk.ts';
 import type { AdminApp } from './dependencies.ts';
 
@@ -96,16 +96,10 @@ const FRAMEWORK_ERRORS: Readonly<Record<string, readonly [status: number, code: 
 /** The response for any error. Unexpected errors become a bare 500. */
 export function toErrorAnswer(thrown: unknown): ErrorAnswer {
   if (thrown instanceof EstuaryError) return errorAnswer(thrown.status, thrown.code, thrown.message);
-  const code = thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : '';
+  const code = codeOf(thrown);
   const known = FRAMEWORK_ERRORS[code];
   if (known !== undefined) return errorAnswer(...known);
-  if (isAborted(thrown))
+  if (code === 'ECONNRESET' || code === 'ECONNABORTED')
     return errorAnswer(400, 'BODY_INCOMPLETE', 'the connection closed before the body was complete');
   return errorAnswer(500, 'INTERNAL_ERROR', 'the request failed inside the server');
-}
-
-function isAborted(thrown: unknown): boolean {
-  return (
-    thrown instanceof Error && 'code' in thrown && (thrown.code === 'ECONNRESET' || thrown.code === 'ECONNABORTED')
-  );
 }

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { StatusSigner } from '../../ca/driver.ts';
 import type { Ca, CaRouter } from '../../ca/router.ts';
-import { EstuaryError, describe, errorWith, notFound } from '../../errors.ts';
+import { codeOf, EstuaryError, describe, errorWith, notFound } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { runForRequest } from '../../request-context.ts';
 import type { CrlPublisher } from '../../publication/crl-publisher.ts';
@@ -264,7 +264,7 @@ function sendError(reply: FastifyReply, error: unknown): FastifyReply {
 
 function asEstuaryError(error: unknown): EstuaryError {
   if (error instanceof EstuaryError) return error;
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = codeOf(error);
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return wrongMediaType();
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
     return errorWith(413, 'BODY_TOO_LARGE', `The body is larger than ${MAX_BODY} bytes.`);

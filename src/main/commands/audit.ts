@@ -9,7 +9,7 @@ import { isAuditRecord, type StoredLine } from '../../audit/record.ts';
 import { loadConfigOnly } from '../../config/load.ts';
 import { readStoreTls } from '../../config/material/load-material.ts';
 import type { Config } from '../../config/schema.ts';
-import { describe } from '../../errors.ts';
+import { codeOf, describe } from '../../errors.ts';
 import { auditColumns } from '../../http/admin/audit.ts';
 import { reportCells } from '../../http/admin/bulk/columns.ts';
 import { csvLine } from '../../http/admin/bulk/csv.ts';
@@ -133,8 +133,7 @@ async function readKey(wanted: string | undefined, configured: string | undefine
   }
 }
 
-const isOutOfReach = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'EACCES');
+const isOutOfReach = (error: unknown): boolean => ['ENOENT', 'EACCES'].includes(codeOf(error));
 
 async function readKept(file: string): Promise<Checkpoint[]> {
   try {

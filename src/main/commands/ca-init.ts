@@ -12,7 +12,7 @@ import { loadConfigOnly } from '../../config/load.ts';
 import { readPrivateKey } from '../../config/material/reader.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Signer } from '../../ca/driver.ts';
-import { describe } from '../../errors.ts';
+import { codeOf, describe } from '../../errors.ts';
 import { IsolatedError } from '../../process/protocol.ts';
 import { parseCertificate } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
@@ -108,15 +108,14 @@ async function fileSigner(order: Order, { file, label }: FileCaTable, context: C
   der.fill(0);
   await writeFile(file.private_key, key.export({ format: 'pem', type: 'pkcs8' }), { flag: 'wx', mode: 0o600 }).catch(
     (error: unknown) => {
-      const hint = isExisting(error) ? `${file.private_key} already exists (--use-existing-key)` : describe(error);
+      const hint =
+        codeOf(error) === 'EEXIST' ? `${file.private_key} already exists (--use-existing-key)` : describe(error);
       throw new Error(`ca "${label}": ${hint}`, { cause: error });
     },
   );
   context.out(`Created a key of the type ${order.keyType}: ${file.private_key}\n`);
   return new FileSigner(key);
 }
-
-const isExisting = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EEXIST';
 
 async function tokenSigner(order: Order, ca: Pkcs11CaTable, context: CommandContext): Promise<Signer> {
   if (!order.useExistingKey) await makeTokenKey(order, ca, context);

@@ -9,7 +9,7 @@ import Database from 'better-sqlite3';
 import { closeSync, openSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { describe, failed, unavailable, type EstuaryError } from '../../errors.ts';
+import { codeOf, describe, failed, unavailable, type EstuaryError } from '../../errors.ts';
 import { makeFolder } from '../../folders.ts';
 import { toEstuaryError } from './database.ts';
 
@@ -64,7 +64,7 @@ function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    if (codeOf(error) !== 'ENOENT') throw error;
     return join(realpathSync(dirname(path)), basename(path));
   }
 }

@@ -2,7 +2,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
-import { describe } from '../../../errors.ts';
+import { codeOf, describe } from '../../../errors.ts';
 import { CommandError, EXIT, UsageError } from '../command.ts';
 import { printable } from '../text-table.ts';
 import type { Connection } from './connection.ts';
@@ -234,7 +234,8 @@ function notTheApi(status: number, type: string | undefined, { origin }: Connect
 /** Explains a missing or incomplete response. */
 function unreachable(error: unknown, connection: Connection): CommandError {
   if (error instanceof CommandError) return error;
-  const code = codeOf(error);
+  // Several addresses of a name that all fail.
+  const code = codeOf(error instanceof AggregateError ? error.errors[0] : error);
   const sentence = SENTENCES[code]?.(connection);
   if (sentence !== undefined) return new CommandError(`${connection.origin}: ${sentence}`, EXIT.unavailable);
   const distrust = trustSentence(code, error, connection);
@@ -285,10 +286,4 @@ function trustSentence(code: string, error: unknown, { files }: Connection): str
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'EPROTO' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG')
     return 'this port does not use TLS. Check that it is the admin listener.';
   return undefined;
-}
-
-function codeOf(error: unknown): string {
-  // Several addresses of a name that all fail.
-  const one: unknown = error instanceof AggregateError ? error.errors[0] : error;
-  return one instanceof Error && 'code' in one && typeof one.code === 'string' ? one.code : '';
 }

@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { nearest } from '../../../config/nearest.ts';
-import { describe } from '../../../errors.ts';
+import { codeOf, describe } from '../../../errors.ts';
 import { type CommandContext, UsageError, value, type Values } from '../command.ts';
 
 /**
@@ -246,5 +246,4 @@ function absolute(profile: Profile, folder: string, home: string): Profile {
   );
 }
 
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
+const isMissing = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes(codeOf(error));
