@@ -5,7 +5,7 @@
 import { InputError } from '../pki/input-error.ts';
 import { describe } from '../errors.ts';
 import { ClientError } from './client-error.ts';
-import type { CertificateConfig, ServerConfig } from './config/client-config.ts';
+import type { CertificateConfig, ServerConfig } from './config/schema.ts';
 import type { ClientContext } from './context.ts';
 import { attemptEnrollment } from './enrollment.ts';
 import { runHooks } from './hooks.ts';

@@ -1,6 +1,6 @@
 /** Processes the certificates of a configuration once. */
 import { CertificateAgent, type StepOptions, type StepResult } from './certificate-agent.ts';
-import type { CertificateConfig, ClientConfig } from './config/client-config.ts';
+import type { CertificateConfig, ClientConfig } from './config/schema.ts';
 import type { ClientContext } from './context.ts';
 import { locked, report } from './keep-up.ts';
 

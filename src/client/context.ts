@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AttrOrOid } from '../pki/pkcs10/csrattrs.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
-import type { TokenConfig } from './config/client-config.ts';
+import type { TokenConfig } from './config/schema.ts';
 import type { ClientIdentity, ServerTrust } from './http/connection.ts';
 import {
   type EnrollmentAnswer,

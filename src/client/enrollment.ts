@@ -6,7 +6,7 @@ import { formatGeneralName, parseGeneralNames, sameGeneralNames, type GeneralNam
 import { formatName } from '../pki/x509/name.ts';
 import { namesMatch } from '../pki/x509/name-matching.ts';
 import { ClientError } from './client-error.ts';
-import type { CertificateConfig } from './config/client-config.ts';
+import type { CertificateConfig } from './config/schema.ts';
 import type { ClientContext, EstOperations } from './context.ts';
 import { type ChosenIdentity, chooseIdentity, expiredIdentity } from './identity.ts';
 import type { EnrollmentAnswer } from './http/est-server.ts';

@@ -1,7 +1,7 @@
 /** Programs that run before an attempt, after a change, after an attempt and after a failure. */
 import { join } from 'node:path';
 import { ClientError } from './client-error.ts';
-import type { CertificateConfig } from './config/client-config.ts';
+import type { CertificateConfig } from './config/schema.ts';
 import type { ClientContext } from './context.ts';
 import { SYSTEM } from './system.ts';
 

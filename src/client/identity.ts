@@ -2,7 +2,7 @@
 import { parsePemCertificates, type Certificate } from '../pki/x509/certificate.ts';
 import { InputError } from '../pki/input-error.ts';
 import { ClientError } from './client-error.ts';
-import type { CertificateConfig } from './config/client-config.ts';
+import type { CertificateConfig } from './config/schema.ts';
 import type { ClientContext } from './context.ts';
 import type { ClientIdentity } from './http/connection.ts';
 import type { LiveCertificate } from './keep/certificate-folder.ts';

@@ -6,7 +6,7 @@ import { mkdirSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe } from '../errors.ts';
 import { ClientError } from './client-error.ts';
-import type { CertificateConfig, ClientConfig } from './config/client-config.ts';
+import type { CertificateConfig, ClientConfig } from './config/schema.ts';
 import type { ClientContext } from './context.ts';
 import { Schedule, type ScheduleContext } from './schedule.ts';
 import { writeReports } from './status.ts';

@@ -4,7 +4,7 @@
  */
 import { scryptSync, timingSafeEqual } from 'node:crypto';
 import { ClientError } from './client-error.ts';
-import type { CertificateConfig } from './config/client-config.ts';
+import type { CertificateConfig } from './config/schema.ts';
 import type { ClientContext } from './context.ts';
 import type { ReadPassword } from './http/authentication.ts';
 

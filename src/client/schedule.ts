@@ -1,6 +1,6 @@
 /** When the next step of a certificate is due. Reads only, and loads no HTTP. */
 import type { ClientErrorCode } from './client-error.ts';
-import type { CertificateConfig } from './config/client-config.ts';
+import type { CertificateConfig } from './config/schema.ts';
 import type { ClientContext } from './context.ts';
 import { accessOf, CertificateFolder, type LiveCertificate, passwordFile } from './keep/certificate-folder.ts';
 import { changeOf, type State } from './keep/state.ts';

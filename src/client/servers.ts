@@ -1,6 +1,6 @@
 /** Tries several servers in order. */
 import { ClientError, type ClientErrorCode } from './client-error.ts';
-import type { CertificateConfig } from './config/client-config.ts';
+import type { CertificateConfig } from './config/schema.ts';
 import type { EstOperations } from './context.ts';
 import type { ReadPassword } from './http/authentication.ts';
 import type { ClientIdentity } from './http/connection.ts';

@@ -4,7 +4,7 @@ import type { Certificate } from '../pki/x509/certificate.ts';
 import { formatGeneralName } from '../pki/x509/general-name.ts';
 import { formatName } from '../pki/x509/name.ts';
 import type { ClientError } from './client-error.ts';
-import type { CertificateConfig, ClientConfig } from './config/client-config.ts';
+import type { CertificateConfig, ClientConfig } from './config/schema.ts';
 import { CertificateFolder } from './keep/certificate-folder.ts';
 import type { Disk } from './keep/disk.ts';
 import type { LastError } from './keep/state.ts';

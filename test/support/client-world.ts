@@ -8,7 +8,7 @@ import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { dirname } from 'node:path';
 import { CertificateAgent, type StepResult } from '../../src/client/certificate-agent.ts';
 import { ClientError } from '../../src/client/client-error.ts';
-import type { CertificateConfig, ServerConfig } from '../../src/client/config/client-config.ts';
+import type { CertificateConfig, ServerConfig } from '../../src/client/config/schema.ts';
 import { readClientConfig } from '../../src/client/config/load.ts';
 import type { ClientContext, EstOperations } from '../../src/client/context.ts';
 import type { Credentials } from '../../src/client/http/authentication.ts';

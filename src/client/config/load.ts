@@ -1,10 +1,16 @@
 /** Reads `client.toml` and reports every problem. */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { ConfigError, parseToml, type Problem, type Table } from '../../config/problem.ts';
+import { ConfigError, finding, parseToml, type Problem, type Table } from '../../config/problem.ts';
 import { isKeyUri } from '../token/key-uri.ts';
-import type { CertificateConfig, ClientConfig } from './client-config.ts';
-import { CLIENT_SCHEMA, nameOf, type ReadCertificate, type ReadDocument } from './schema.ts';
+import {
+  type CertificateConfig,
+  CLIENT_SCHEMA,
+  type ClientConfig,
+  nameOf,
+  type ReadCertificate,
+  type ReadDocument,
+} from './schema.ts';
 
 /** @throws ConfigError with every problem */
 export function loadClientConfig(file: string): ClientConfig {
@@ -23,99 +29,71 @@ export function loadClientConfig(file: string): ClientConfig {
 /** @param file prefixes every problem; paths are relative to its folder. @throws ConfigError */
 export function readClientConfig(document: Table, file: string): ClientConfig {
   const problems: Problem[] = [];
+  const folder = dirname(resolve(file));
   const read = CLIENT_SCHEMA.read(document, '', {
-    folder: dirname(resolve(file)),
+    folder,
     problem: (key, reason, allowed) => problems.push({ key, message: `${reason} (${allowed})` }),
   });
   problems.push(...across(read));
   if (problems.length > 0) throw new ConfigError(file, problems);
-  const { token } = read;
+  const { token, hooks = resolve(folder, 'hooks') } = read;
   const complete = (one: ReadCertificate): CertificateConfig => ({
     ...one,
     name: nameOf(one),
     token,
-    hooks: read.hooks ?? resolve(dirname(file), 'hooks'),
-    private_key: absolute(one.private_key, dirname(resolve(file))),
+    hooks,
+    private_key: absolute(one.private_key, folder),
   });
-  return { ...read, token, certificate: read.certificate.map(complete) };
+  return { ...read, certificate: read.certificate.map(complete) };
 }
 
 const absolute = (key: string | undefined, folder: string): string | undefined =>
   key === undefined || isKeyUri(key) ? key : resolve(folder, key);
 
-function across({ server, certificate, token }: ReadDocument): Problem[] {
-  const problems = certificate.flatMap((one, index) => [
-    ...alone(one, `certificate[${index}]`),
-    ...ofToken(one, token, `certificate[${index}]`),
-    ...repeated(certificate, index),
-  ]);
+function* across({ server, certificate, token }: ReadDocument): Generator<Problem> {
+  for (const [index, one] of certificate.entries()) {
+    const key = `certificate[${index}]`;
+    yield* alone(one, key);
+    yield* ofToken(one, token, key);
+    yield* repeated(one, certificate.slice(0, index), key);
+  }
   if (server.min_version > server.max_version)
-    problems.push({ key: 'server.min_version', message: 'is newer than max_version (at most max_version)' });
+    yield finding('server.min_version', 'is newer than max_version (at most max_version)');
   if (server.accept_cmc_ra && server.system_trust_anchors)
-    problems.push({
-      key: 'server.accept_cmc_ra',
-      message: 'requires system_trust_anchors = false: with the CAs of the system, the host name is always checked',
-    });
+    yield finding(
+      'server.accept_cmc_ra',
+      'requires system_trust_anchors = false: with the CAs of the system, the host name is always checked',
+    );
   if (token !== undefined && (token.pin_file === undefined) === (token.pin_env === undefined))
-    problems.push({ key: 'token.pin_file', message: 'exactly one of pin_file and pin_env is required' });
-  return problems;
+    yield finding('token.pin_file', 'exactly one of pin_file and pin_env is required');
 }
 
-function ofToken(one: ReadCertificate, token: ReadDocument['token'], key: string): Problem[] {
-  const problems: Problem[] = [];
+function* ofToken(one: ReadCertificate, token: ReadDocument['token'], key: string): Generator<Problem> {
   const inToken = one.key_store === 'token';
   if (token === undefined && inToken)
-    problems.push({ key: `${key}.key_store`, message: 'is "token", and no token is configured ([token])' });
+    yield finding(`${key}.key_store`, 'is "token", and no token is configured ([token])');
   if (token === undefined && one.private_key !== undefined && isKeyUri(one.private_key))
-    problems.push({ key: `${key}.private_key`, message: 'is in a token, and no token is configured ([token])' });
+    yield finding(`${key}.private_key`, 'is in a token, and no token is configured ([token])');
   if (inToken && one.formats.some((format) => format !== 'pem'))
-    problems.push({ key: `${key}.formats`, message: 'a key cannot leave its token (only "pem")' });
-  return problems;
+    yield finding(`${key}.formats`, 'a key cannot leave its token (only "pem")');
 }
 
-function alone(one: ReadCertificate, key: string): Problem[] {
-  const problems: Problem[] = [];
+function* alone(one: ReadCertificate, key: string): Generator<Problem> {
   if ((one.certificate === undefined) !== (one.private_key === undefined))
-    problems.push({
-      key: `${key}.private_key`,
-      message: 'certificate and private_key require each other (both, or neither)',
-    });
+    yield finding(`${key}.private_key`, 'certificate and private_key require each other (both, or neither)');
   if (one.key_file !== undefined && (one.key_store === 'token' || one.key_type !== undefined))
-    problems.push({
-      key: `${key}.key_file`,
-      message: 'excludes key_store = "token" and key_type (the key determines both)',
-    });
+    yield finding(`${key}.key_file`, 'excludes key_store = "token" and key_type (the key determines both)');
   if (one.otp_file !== undefined && one.otp_env !== undefined)
-    problems.push({ key: `${key}.otp_env`, message: 'otp_file and otp_env exclude each other (one of the two)' });
+    yield finding(`${key}.otp_env`, 'otp_file and otp_env exclude each other (one of the two)');
   if (one.subject === '' && [one.dns_names, one.ip_addresses, one.emails, one.uris].every(({ length }) => length === 0))
-    problems.push({
-      key: `${key}.subject`,
-      message: 'the certificate has no name (subject, dns_names, ip_addresses …)',
-    });
-  return problems;
+    yield finding(`${key}.subject`, 'the certificate has no name (subject, dns_names, ip_addresses …)');
 }
 
 /** Two certificates in one folder would overwrite each other's files. */
-function repeated(all: readonly ReadCertificate[], index: number): Problem[] {
-  const one = all[index];
-  const before = all.slice(0, index);
-  if (one === undefined) return [];
-  return [
-    ...(before.some(({ folder }) => folder === one.folder)
-      ? [
-          {
-            key: `certificate[${index}].folder`,
-            message: 'another certificate uses this folder (a different folder for each certificate)',
-          },
-        ]
-      : []),
-    ...(before.some((other) => nameOf(other) === nameOf(one))
-      ? [
-          {
-            key: `certificate[${index}].name`,
-            message: `another certificate has the name "${nameOf(one)}" (a different name for each certificate)`,
-          },
-        ]
-      : []),
-  ];
+function* repeated(one: ReadCertificate, before: readonly ReadCertificate[], key: string): Generator<Problem> {
+  const name = nameOf(one);
+  if (before.some(({ folder }) => folder === one.folder))
+    yield finding(`${key}.folder`, 'another certificate uses this folder (a different folder for each certificate)');
+  if (before.some((other) => nameOf(other) === name))
+    yield finding(`${key}.name`, `another certificate has the name "${name}" (a different name for each certificate)`);
 }

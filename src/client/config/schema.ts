@@ -259,7 +259,7 @@ const certificate = table(
   { description: 'A certificate. Repeat the table for more.' },
 );
 
-const document = table(
+export const CLIENT_SCHEMA = table(
   {
     server,
     token: optional(token),
@@ -281,11 +281,25 @@ const document = table(
   { description: 'The configuration of `estuary client`.' },
 );
 
-export const CLIENT_SCHEMA = document;
+/** A document without what {@link CertificateConfig} takes from its top level. */
+export type ReadDocument = typeof CLIENT_SCHEMA extends Key<infer T> ? T : never;
+export type ReadCertificate = ReadDocument['certificate'][number];
 
-type Document = typeof document extends Key<infer T> ? T : never;
-export type ReadCertificate = Document['certificate'][number];
-export type ReadDocument = Document;
+/** The content of `client.toml`, checked and with absolute paths. */
+export interface ClientConfig extends Omit<ReadDocument, 'certificate' | 'hooks'> {
+  readonly certificate: readonly CertificateConfig[];
+}
+
+export type ServerConfig = ReadDocument['server'];
+export type TokenConfig = NonNullable<ReadDocument['token']>;
+
+export interface CertificateConfig extends ReadCertificate {
+  readonly name: string;
+  /** From the top level of the document. */
+  readonly token: TokenConfig | undefined;
+  /** From the top level of the document. */
+  readonly hooks: string;
+}
 
 /** The message of an error that `read` throws. */
 function failing(read: (value: string) => unknown): (value: string) => string | undefined {

@@ -29,27 +29,31 @@ export interface Key<T> {
 type Value<K> = K extends Key<infer T> ? T : never;
 type TableValue<P> = { readonly [N in keyof P]: Value<P[N]> };
 
-interface Scalar<T> {
+interface Options<T> {
   readonly description: string;
+  /** Replaces an absent value, which is otherwise a problem. */
+  readonly default?: T;
+}
+
+interface Scalar<T> extends Options<T> {
   readonly allowed: string;
-  readonly defaultText?: string | undefined;
-  /** Replaces an invalid value, and an absent one unless it is required. */
-  readonly otherwise: T;
-  readonly required: boolean;
+  /** Replaces an invalid value without a default; the configuration is refused anyway. */
+  readonly empty: T;
   /** undefined: wrong type; a string: why it is invalid. */
   readonly take: (raw: unknown, reading: Reading) => { readonly value: T } | string | undefined;
 }
 
-function scalar<T>({ description, allowed, defaultText, otherwise, required, take }: Scalar<T>): Key<T> {
+function scalar<T>({ description, allowed, default: given, empty, take }: Scalar<T>): Key<T> {
+  const otherwise = given ?? empty;
   return {
     description,
     allowed,
-    defaultText,
+    defaultText: given === undefined ? undefined : `\`${JSON.stringify(given)}\``,
     keys: undefined,
     isList: false,
     read(raw, key, reading) {
       if (raw === undefined) {
-        if (required) reading.problem(key, 'is missing', allowed);
+        if (given === undefined) reading.problem(key, 'is missing', allowed);
         return otherwise;
       }
       const taken = take(raw, reading);
@@ -60,30 +64,16 @@ function scalar<T>({ description, allowed, defaultText, otherwise, required, tak
   };
 }
 
-interface Options<T> {
-  readonly description: string;
-  readonly default?: T;
-  readonly defaultText?: string;
-}
-
-const shown = (value: unknown): string => `\`${JSON.stringify(value)}\``;
-const textOfDefault = <T>({ default: given, defaultText }: Options<T>): string | undefined =>
-  defaultText ?? (given === undefined ? undefined : shown(given));
-
 interface TextOptions extends Options<string> {
   readonly allowed: string;
   /** Returns the reason why a text is invalid. */
   readonly check?: (value: string) => string | undefined;
 }
 
-export function text(options: TextOptions): Key<string> {
-  const { description, allowed, check, default: given } = options;
+export function text({ check, ...options }: TextOptions): Key<string> {
   return scalar({
-    description,
-    allowed,
-    defaultText: textOfDefault(options),
-    otherwise: given ?? '',
-    required: given === undefined,
+    ...options,
+    empty: '',
     take: (raw) => (typeof raw === 'string' ? (check?.(raw) ?? { value: raw }) : undefined),
   });
 }
@@ -93,8 +83,7 @@ export function path({ description }: { readonly description: string }): Key<str
   return scalar({
     description,
     allowed: 'a path, relative to the configuration file',
-    otherwise: '',
-    required: true,
+    empty: '',
     take(raw, { folder }) {
       if (typeof raw !== 'string') return undefined;
       if (raw === '') return 'is empty';
@@ -103,20 +92,17 @@ export function path({ description }: { readonly description: string }): Key<str
   });
 }
 
-export function integer(
-  options: Required<Pick<Options<number>, 'default' | 'description'>> & {
-    readonly minimum: number;
-    readonly maximum: number;
-    readonly unit: string;
-  },
-): Key<number> {
-  const { description, minimum, maximum, unit } = options;
+interface IntegerOptions extends Options<number> {
+  readonly minimum: number;
+  readonly maximum: number;
+  readonly unit: string;
+}
+
+export function integer({ minimum, maximum, unit, ...options }: IntegerOptions): Key<number> {
   return scalar({
-    description,
+    ...options,
     allowed: `a whole number of ${unit} from ${minimum} to ${maximum}`,
-    defaultText: textOfDefault(options),
-    otherwise: options.default,
-    required: false,
+    empty: minimum,
     take(raw) {
       if (typeof raw !== 'bigint') return undefined;
       const value = Number(raw);
@@ -125,13 +111,11 @@ export function integer(
   });
 }
 
-export function boolean(options: Required<Pick<Options<boolean>, 'default' | 'description'>>): Key<boolean> {
+export function boolean(options: Options<boolean>): Key<boolean> {
   return scalar({
-    description: options.description,
+    ...options,
     allowed: 'true or false',
-    defaultText: textOfDefault(options),
-    otherwise: options.default,
-    required: false,
+    empty: false,
     take: (raw) => (typeof raw === 'boolean' ? { value: raw } : undefined),
   });
 }
@@ -140,13 +124,10 @@ export function choice<const V extends readonly [string, ...string[]]>(
   values: V,
   options: Options<V[number]>,
 ): Key<V[number]> {
-  const [first] = values;
   return scalar<V[number]>({
-    description: options.description,
+    ...options,
     allowed: values.map((one) => `"${one}"`).join(', '),
-    defaultText: textOfDefault(options),
-    otherwise: options.default ?? first,
-    required: options.default === undefined,
+    empty: values[0],
     take(raw) {
       if (typeof raw !== 'string') return undefined;
       const value = values.find((one) => one === raw);

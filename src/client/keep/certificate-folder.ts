@@ -18,7 +18,7 @@ import { basename, join } from 'node:path';
 import { InputError } from '../../pki/input-error.ts';
 import { type Certificate, parsePemCertificates, pemOf } from '../../pki/x509/certificate.ts';
 import { ClientError } from '../client-error.ts';
-import type { CertificateConfig } from '../config/client-config.ts';
+import type { CertificateConfig } from '../config/schema.ts';
 import type { CaCertificates } from '../trust/anchors.ts';
 import { SYSTEM } from '../system.ts';
 import { type Disk, type FileAccess, keyFile, type VersionFile } from './disk.ts';

@@ -16,7 +16,7 @@ import {
   type SignatureAlgorithm,
 } from '../../pki/x509/signature-algorithms.ts';
 import { ClientError } from '../client-error.ts';
-import type { CertificateConfig } from '../config/client-config.ts';
+import type { CertificateConfig } from '../config/schema.ts';
 import { idOfKeyUri, isKeyUri, keyUri } from '../token/key-uri.ts';
 import type { TokenKeys } from '../token/token.ts';
 import type { RequestPlan, Wanted } from './demands.ts';

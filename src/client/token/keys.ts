@@ -1,7 +1,7 @@
 /** Finds a connection's key in its token, and removes unused keys. */
 import { describe } from '../../errors.ts';
 import { ClientError } from '../client-error.ts';
-import type { CertificateConfig } from '../config/client-config.ts';
+import type { CertificateConfig } from '../config/schema.ts';
 import type { ClientContext } from '../context.ts';
 import type { ClientIdentity } from '../http/connection.ts';
 import type { CertificateFolder } from '../keep/certificate-folder.ts';

@@ -7,7 +7,7 @@ import { basename, dirname } from 'node:path';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import { withPinFile } from '../../pki/pkcs11-engine.ts';
 import { ClientError } from '../client-error.ts';
-import type { TokenConfig } from '../config/client-config.ts';
+import type { TokenConfig } from '../config/schema.ts';
 import { SYSTEM } from '../system.ts';
 
 export interface TokenTlsKey {

@@ -8,7 +8,7 @@ import { NULL, octetString, oid, sequence } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
 import type { SignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
 import { ClientError } from '../client-error.ts';
-import type { TokenConfig } from '../config/client-config.ts';
+import type { TokenConfig } from '../config/schema.ts';
 import type { Disk } from '../keep/disk.ts';
 
 /** Sources of a token's PIN, read on use. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { formatName } from '../../pki/x509/name.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
 import { ClientError } from '../client-error.ts';
-import type { CertificateConfig, ServerConfig } from '../config/client-config.ts';
+import type { CertificateConfig, ServerConfig } from '../config/schema.ts';
 import type { ClientContext, EstOperations } from '../context.ts';
 import type { EstServerSettings } from '../http/est-server.ts';
 import type { ClientIdentity, ServerTrust } from '../http/connection.ts';

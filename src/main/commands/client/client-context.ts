@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import type { StepResult } from '../../../client/certificate-agent.ts';
 import type { ClientError } from '../../../client/client-error.ts';
-import type { CertificateConfig, ClientConfig } from '../../../client/config/client-config.ts';
+import type { CertificateConfig, ClientConfig } from '../../../client/config/schema.ts';
 import { type ClientContext, realContext } from '../../../client/context.ts';
 import { nearest } from '../../../config/nearest.ts';
 import { type CommandContext, UsageError } from '../command.ts';

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { stringify } from 'smol-toml';
 import type { StepResult } from '../../../client/certificate-agent.ts';
 import { stepAll } from '../../../client/client.ts';
-import type { CertificateConfig, ClientConfig } from '../../../client/config/client-config.ts';
+import type { CertificateConfig, ClientConfig } from '../../../client/config/schema.ts';
 import { loadClientConfig, readClientConfig } from '../../../client/config/load.ts';
 import type { ClientContext } from '../../../client/context.ts';
 import { DISK } from '../../../client/keep/disk.ts';

@@ -1,7 +1,7 @@
 /** `client run`, the daemon, and `client status`. They load neither HTTP nor TLS, for a fast start. */
 import { spawn } from 'node:child_process';
 import { isSea } from 'node:sea';
-import type { ClientConfig } from '../../../client/config/client-config.ts';
+import type { ClientConfig } from '../../../client/config/schema.ts';
 import { loadClientConfig } from '../../../client/config/load.ts';
 import { HOOKS } from '../../../client/hooks.ts';
 import { type DaemonContext, keepUp, type StepElsewhere } from '../../../client/keep-up.ts';
