@@ -5,11 +5,12 @@
 import { InputError } from '../pki/input-error.ts';
 import { describe } from '../errors.ts';
 import { ClientError } from './client-error.ts';
-import type { CertificateConfig, ServerConfig } from './config/schema.ts';
+import type { CertificateConfig, ClientConfig, ServerConfig } from './config/schema.ts';
 import type { ClientContext } from './context.ts';
 import { attemptEnrollment } from './enrollment.ts';
 import { runHooks } from './hooks.ts';
 import { type CertificateFolder, type LiveCertificate, passwordFile } from './keep/certificate-folder.ts';
+import { locked, report } from './keep-up.ts';
 import { changeOf, FIRST_STATE, type State } from './keep/state.ts';
 import { freshPassword, recordOfPassword } from './password.ts';
 import { askForRenewal } from './renewal-information.ts';
@@ -243,6 +244,27 @@ export class CertificateAgent {
       ESTUARY_NOT_AFTER: live.certificate.notAfter.toISOString(),
     };
   }
+}
+
+/** One step per certificate. @throws ClientError if another process uses one of the folders */
+export async function stepAll(
+  config: ClientConfig,
+  chosen: readonly CertificateConfig[],
+  context: ClientContext,
+  options: StepOptions = {},
+): Promise<StepResult[]> {
+  return locked(chosen, 'step', async () => {
+    const results: StepResult[] = [];
+    for (const one of chosen) {
+      const result = await new CertificateAgent(one, config.server, context).step(options);
+      const { outcome, note } = result;
+      // A timer run with nothing to do is silent.
+      if (note !== undefined && (outcome !== 'valid' || options.explicit === true)) context.log('info', one.name, note);
+      results.push(result);
+    }
+    report(config, context);
+    return results;
+  });
 }
 
 const isoTime = (time: Date | number): string => new Date(time).toISOString();

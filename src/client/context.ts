@@ -1,32 +1,13 @@
 /** The client's environment (time, randomness, network, disk, hooks), which tests can replace. */
 import { randomBytes } from 'node:crypto';
-import type { AttrOrOid } from '../pki/pkcs10/csrattrs.ts';
-import type { Certificate } from '../pki/x509/certificate.ts';
 import type { TokenConfig } from './config/schema.ts';
 import type { ClientIdentity, ServerTrust } from './http/connection.ts';
-import {
-  type EnrollmentAnswer,
-  type EnrollmentOperation,
-  EstServer,
-  type EstServerSettings,
-  type MakeCsr,
-  type RenewalInformation,
-} from './http/est-server.ts';
+import { EstServer, type EstServerSettings } from './http/est-server.ts';
 import { runHook, type RunHook } from './run-hook.ts';
 import { DISK, type Disk } from './keep/disk.ts';
 import { openToken, type TokenKeys } from './token/token.ts';
 
-/** The operations of {@link EstServer}. */
-export interface EstOperations {
-  readonly base: URL;
-  readonly serverCertificate: Buffer | undefined;
-  use(trust: ServerTrust, identity: ClientIdentity | undefined): void;
-  caCertificates(): Promise<Certificate[]>;
-  csrAttributes(authenticate?: boolean): Promise<AttrOrOid[]>;
-  enroll(operation: EnrollmentOperation, csr: MakeCsr): Promise<EnrollmentAnswer>;
-  renewalInfo?(id: string): Promise<RenewalInformation | undefined>;
-  close(): void;
-}
+export type EstOperations = Pick<EstServer, keyof EstServer>;
 
 type LogLevel = 'info' | 'warning' | 'error';
 

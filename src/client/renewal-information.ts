@@ -23,7 +23,7 @@ export async function askForRenewal(
   try {
     // The request needs no authentication, but some servers want a certificate in every handshake.
     const { identity } = chooseIdentity(config, live, context.now(), context);
-    const answer = await withFirstServer(task, { identity }, async (server) => server.renewalInfo?.(id));
+    const answer = await withFirstServer(task, { identity }, (server) => server.renewalInfo(id));
     if (answer === undefined) return nothing;
     const { start, end, retryAfter } = answer;
     const wait = retryAfter === undefined ? ASK_AGAIN : Math.min(MOST, Math.max(LEAST, retryAfter * 1000));

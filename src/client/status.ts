@@ -99,43 +99,31 @@ export function statusOf(config: CertificateConfig, disk: Disk, now: number): Ce
   const live = folder.live();
   const state = folder.state();
   const iso = (time: number): string => new Date(time).toISOString();
-  const common = {
+  const certificate = live?.certificate;
+  const due = certificate && renewalTime(certificate, config.renew_at / 100);
+  const successor = live && folder.successor()?.certificate.notBefore;
+  const validity = (): CertificateStatus['state'] => {
+    if (state.lastError?.code === 'DEVICE_DISABLED') return 'disabled';
+    if (certificate === undefined || due === undefined) return state.accepted ? 'pending' : 'missing';
+    if (now > certificate.notAfter.getTime()) return 'expired';
+    const lifetime = certificate.notAfter.getTime() - certificate.notBefore.getTime();
+    return successor === undefined && now > due + lifetime * LATE ? 'due' : 'valid';
+  };
+  return {
     name: config.name,
+    state: validity(),
     folder: config.folder,
+    subject: certificate && formatName(certificate.subject),
+    names: certificate?.subjectAltNames.map(formatGeneralName) ?? [],
+    serial: certificate?.serialNumber,
+    not_before: certificate?.notBefore.toISOString(),
+    not_after: certificate?.notAfter.toISOString(),
+    renew_at: due === undefined ? undefined : iso(due),
+    successor_from: successor?.toISOString(),
     failures: state.failures,
     next_attempt: state.nextAttempt > now ? iso(state.nextAttempt) : undefined,
+    hook_pending: live !== undefined && state.announced?.split(' ')[0] !== String(live.version),
     last_error: state.lastError,
-  };
-  const isDisabled = state.lastError?.code === 'DEVICE_DISABLED';
-  if (live === undefined)
-    return {
-      ...common,
-      state: isDisabled ? 'disabled' : state.accepted ? 'pending' : 'missing',
-      subject: undefined,
-      names: [],
-      serial: undefined,
-      not_before: undefined,
-      not_after: undefined,
-      renew_at: undefined,
-      successor_from: undefined,
-      hook_pending: false,
-    };
-  const { certificate } = live;
-  const due = renewalTime(certificate, config.renew_at / 100);
-  const lifetime = certificate.notAfter.getTime() - certificate.notBefore.getTime();
-  const successor = folder.successor()?.certificate.notBefore;
-  const late = successor === undefined && now > due + lifetime * LATE;
-  return {
-    ...common,
-    state: isDisabled ? 'disabled' : now > certificate.notAfter.getTime() ? 'expired' : late ? 'due' : 'valid',
-    subject: formatName(certificate.subject),
-    names: certificate.subjectAltNames.map(formatGeneralName),
-    serial: certificate.serialNumber,
-    not_before: certificate.notBefore.toISOString(),
-    not_after: certificate.notAfter.toISOString(),
-    renew_at: iso(due),
-    successor_from: successor?.toISOString(),
-    hook_pending: state.announced?.split(' ')[0] !== String(live.version),
   };
 }
 
@@ -157,7 +145,6 @@ export function describeStatus(status: CertificateStatus): string {
 }
 
 /** Writes the monitoring files atomically after each change. */
-
 export function writeReports(config: ClientConfig, disk: Disk, now: number): void {
   const { health_file: health, prometheus_file: prometheus } = config;
   if (health === undefined && prometheus === undefined) return;

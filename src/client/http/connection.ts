@@ -42,9 +42,8 @@ export type ServerTrust =
       readonly acceptCmcRa: boolean;
     };
 
-export interface ConnectionSettings {
-  readonly trust: ServerTrust;
-  readonly identity: ClientIdentity | undefined;
+/** What the connections to one server have in common. */
+export interface TlsSettings {
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
   readonly maxVersion: 'TLSv1.2' | 'TLSv1.3';
   /** Milliseconds for the connection, and for each response. */
@@ -52,6 +51,11 @@ export interface ConnectionSettings {
   readonly proxy: Proxy | undefined;
   /** Overrides the URL's host name in SNI and the certificate check. */
   readonly serverName: string | undefined;
+}
+
+interface ConnectionSettings extends TlsSettings {
+  readonly trust: ServerTrust;
+  readonly identity: ClientIdentity | undefined;
   /** From an earlier connection with the same settings, to resume. */
   readonly session?: Buffer | undefined;
   readonly onSession?: (session: Buffer) => void;

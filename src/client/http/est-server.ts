@@ -9,24 +9,12 @@ import { parseCertificate, type Certificate } from '../../pki/x509/certificate.t
 import { ClientError } from '../client-error.ts';
 import { parseMultipart, type BodyPart } from './multipart.ts';
 import { authorization, noCredentials, type Credentials } from './authentication.ts';
-import {
-  Connection,
-  type ClientIdentity,
-  type ConnectionSettings,
-  type HttpAnswer,
-  type ServerTrust,
-} from './connection.ts';
-import type { Proxy } from './proxy.ts';
+import { Connection, type ClientIdentity, type HttpAnswer, type ServerTrust, type TlsSettings } from './connection.ts';
 import { parseRetryAfter } from '../../retry-after.ts';
 
-export interface EstServerSettings {
+export interface EstServerSettings extends TlsSettings {
   /** `https://host[:port]`, with the operations' path (`/.well-known/est[/label]`). */
   readonly base: URL;
-  readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
-  readonly maxVersion: 'TLSv1.2' | 'TLSv1.3';
-  readonly timeout: number;
-  readonly proxy: Proxy | undefined;
-  readonly serverName: string | undefined;
   readonly credentials: Credentials;
   readonly now: () => number;
   readonly randomBytes: (count: number) => Buffer;
@@ -158,19 +146,13 @@ export class EstServer {
   async #connected(): Promise<Connection> {
     if (this.#connection?.usable === true) return this.#connection;
     this.close();
-    const { base, minVersion, maxVersion, timeout, proxy, serverName } = this.#settings;
-    const settings: ConnectionSettings = {
+    this.#connection = await Connection.open(this.#settings.base, {
+      ...this.#settings,
       trust: this.#trust,
       identity: this.#identity,
-      minVersion,
-      maxVersion,
-      timeout,
-      proxy,
-      serverName,
       session: this.#session,
       onSession: (session) => (this.#session = session),
-    };
-    this.#connection = await Connection.open(base, settings);
+    });
     return this.#connection;
   }
 
@@ -179,7 +161,7 @@ export class EstServer {
     { csr, authenticate = false }: { readonly csr?: MakeCsr; readonly authenticate?: boolean } = {},
   ): Promise<HttpAnswer> {
     const method = csr === undefined ? 'GET' : 'POST';
-    let path = this.#path(operation);
+    let path = `${this.#settings.base.pathname}/${operation}`;
     let authorized = authenticate ? await this.#bearer() : undefined;
     let body: { readonly connection: Connection; readonly text: string } | undefined;
     let isChallenged = false;
@@ -236,10 +218,6 @@ export class EstServer {
     return answer;
   }
 
-  #path(operation: string): string {
-    return `${this.#settings.base.pathname}/${operation}`;
-  }
-
   /**
    * The path on this server to which a response redirects; undefined if it does not.
    * @throws ClientError `REDIRECTED` to another origin, which the user must approve (RFC 7030 §3.2.1)
@@ -286,10 +264,6 @@ function readKeyAndCertificate(
   return { certificates: certsOnlyOf(certificate.contentType, certificate.body), serverKey };
 }
 
-/**
- * RFC 8951 §3.1: base64 regardless of Content-Transfer-Encoding, with white space anywhere. Old servers send DER or
- * PEM.
- */
 function readBody<T>(operation: string, read: () => T): T {
   try {
     return read();
@@ -299,6 +273,10 @@ function readBody<T>(operation: string, read: () => T): T {
   }
 }
 
+/**
+ * RFC 8951 §3.1: base64 regardless of Content-Transfer-Encoding, with white space anywhere. Old servers send DER or
+ * PEM.
+ */
 function decoded(body: Buffer): Buffer {
   if (body[0] === 0x30 && !/^[A-Za-z0-9+/=\s]*$/.test(body.toString('latin1'))) return body;
   const text = body.toString('latin1');

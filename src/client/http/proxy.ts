@@ -2,6 +2,7 @@
 import { request as httpRequest, type ClientRequest } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { getCACertificates } from 'node:tls';
 import { ClientError } from '../client-error.ts';
 import { proxyProblem } from './urls.ts';
 
@@ -65,7 +66,7 @@ export async function openTunnel(target: URL, { url, authorization }: Proxy, tim
   const isSecure = url.protocol === 'https:';
   const request = isSecure ? (await import('node:https')).request : httpRequest;
   const authority = `${target.hostname}:${target.port === '' ? '443' : target.port}`;
-  const ca = isSecure ? await publicCas() : [];
+  const ca = isSecure ? publicCas() : [];
   return new Promise((resolve, reject) => {
     const connecting: ClientRequest = request({
       host: url.hostname.replace(/^\[|\]$/g, ''),
@@ -100,7 +101,4 @@ export async function openTunnel(target: URL, { url, authorization }: Proxy, tim
 }
 
 /** The CAs of Node.js and the operating system: a proxy is unrelated to the EST server's CA. */
-async function publicCas(): Promise<string[]> {
-  const { getCACertificates } = await import('node:tls');
-  return [...getCACertificates('default'), ...getCACertificates('system')];
-}
+const publicCas = (): string[] => [...getCACertificates('default'), ...getCACertificates('system')];

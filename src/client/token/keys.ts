@@ -25,26 +25,24 @@ export async function requireTokenKey(identity: ClientIdentity | undefined, cont
 
 /**
  * Removes keys that this folder created in its token, except those of its certificates and of the pending request. Call
- * it only after the certificate's hook ran: until then, programs may use the old key.
- * @returns whether all are gone; a missing token is tried again in the next step
+ * it only after the certificate's hook ran: until then, programs may use the old key. A missing token is tried again in
+ * the next step.
  */
 export async function removeOldTokenKeys(
   { token, name }: CertificateConfig,
   folder: CertificateFolder,
   context: ClientContext,
-): Promise<boolean> {
+): Promise<void> {
   const made = folder.tokenKeys();
-  if (made.length === 0 || token === undefined) return true;
+  if (made.length === 0 || token === undefined) return;
   const used = [folder.live(), folder.successor(), folder.pending()].map((one) => one && idOfKeyUri(one.privateKey));
   const old = made.filter((id) => !used.includes(id));
-  if (old.length === 0) return true;
+  if (old.length === 0) return;
   try {
     const keys = context.token(token);
     for (const id of old) await keys.destroy(id);
     folder.saveTokenKeys(made.filter((id) => used.includes(id)));
-    return true;
   } catch (error) {
     context.log('warning', name, `cannot delete an old key from the token: ${describe(error)}`);
-    return false;
   }
 }

@@ -70,7 +70,7 @@ export async function followAnchors(
   { kept = [], needed = [] }: FollowOptions = {},
 ): Promise<Followed> {
   const known = current.anchors.filter((one) => isCurrent(one, now) || includes(kept, one));
-  const roots = await filter(listed, isSelfSigned);
+  const roots = await selfSigned(listed);
   const links = listed.filter((one) => !includes(roots, one) && one.isCa);
   const anchors = [...known];
   const fresh = roots.filter((root) => root.isCa && isCurrent(root, now) && !includes(anchors, root));
@@ -126,6 +126,8 @@ async function withoutDropped(
 
 const includes = (list: readonly Certificate[], one: Certificate): boolean =>
   list.some(({ der }) => der.equals(one.der));
+
+export const selfSigned = (list: readonly Certificate[]): Promise<Certificate[]> => filter(list, isSelfSigned);
 
 async function filter(
   list: readonly Certificate[],

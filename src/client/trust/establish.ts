@@ -3,6 +3,7 @@
  * rollovers (§4.1.3).
  */
 import { join } from 'node:path';
+import { getCACertificates } from 'node:tls';
 import { formatName } from '../../pki/x509/name.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
 import { ClientError } from '../client-error.ts';
@@ -12,8 +13,8 @@ import type { EstServerSettings } from '../http/est-server.ts';
 import type { ClientIdentity, ServerTrust } from '../http/connection.ts';
 import { readCertificates } from '../identity.ts';
 import type { CertificateFolder } from '../keep/certificate-folder.ts';
-import { firstAnchors, followAnchors, type CaCertificates } from './anchors.ts';
-import { isSelfSigned, readFingerprint } from './path.ts';
+import { type CaCertificates, firstAnchors, followAnchors, selfSigned } from './anchors.ts';
+import { readFingerprint } from './path.ts';
 
 export type TrustStore = Pick<CertificateFolder, 'given' | 'saveTrust' | 'trust'>;
 
@@ -44,10 +45,10 @@ export async function establishTrust(
   const { server: config, store, context } = task;
   const { anchors } = knownCas(task);
   if (anchors.length > 0 || config.system_trust_anchors)
-    return context.server(settings, await serverTrust(anchors, config), identity);
+    return context.server(settings, serverTrust(anchors, config), identity);
   const { found, fingerprint } = await bootstrap(settings, task);
   store.saveTrust(found, [fingerprint]);
-  return context.server(settings, await serverTrust(found.anchors, config), identity);
+  return context.server(settings, serverTrust(found.anchors, config), identity);
 }
 
 interface KnownCas extends CaCertificates {
@@ -83,16 +84,10 @@ function givenAnchors({ trust_anchors: file }: ServerConfig, { disk }: ClientCon
   return certificates;
 }
 
-async function serverTrust(anchors: readonly Certificate[], config: ServerConfig): Promise<ServerTrust> {
+function serverTrust(anchors: readonly Certificate[], config: ServerConfig): ServerTrust {
   const explicit = anchors.map(({ der }) => der);
-  const implicit = config.system_trust_anchors ? await systemAnchors() : [];
+  const implicit = config.system_trust_anchors ? getCACertificates('system') : [];
   return { kind: 'anchors', explicit, implicit, acceptCmcRa: config.accept_cmc_ra };
-}
-
-/** The Implicit TA database of RFC 7030. */
-async function systemAnchors(): Promise<readonly string[]> {
-  const { getCACertificates } = await import('node:tls');
-  return getCACertificates('system');
 }
 
 /** RFC 7030 §4.1.1: only /cacerts uses this connection, and no password is sent on it. */
@@ -143,7 +138,7 @@ export async function refreshTrust(
   const listed = await server.caCertificates();
   const { kept, given, ...known } = knownCas(task);
   // If the system's anchors authenticate the server, its first response becomes the Explicit TA database.
-  const anchors = known.anchors.length > 0 ? known.anchors : await roots(listed);
+  const anchors = known.anchors.length > 0 ? known.anchors : (await selfSigned(listed)).filter(({ isCa }) => isCa);
   const current: CaCertificates = { anchors, intermediates: known.intermediates };
   const shown = server.serverCertificate;
   const needed = [
@@ -158,13 +153,8 @@ export async function refreshTrust(
   for (const one of followed.added) context.log('info', name, `trusts the new CA ${describeCa(one)}`);
   for (const one of followed.dropped) context.log('info', name, `no longer trusts ${describeCa(one)}`);
   store.saveTrust(certificates, given);
-  server.use(await serverTrust(certificates.anchors, config), identity);
+  server.use(serverTrust(certificates.anchors, config), identity);
   return certificates;
-}
-
-async function roots(listed: readonly Certificate[]): Promise<Certificate[]> {
-  const selfSigned = await Promise.all(listed.map(isSelfSigned));
-  return listed.filter((one, index) => selfSigned[index] === true && one.isCa);
 }
 
 const describeCa = ({ subject, fingerprint }: Certificate): string => `${formatName(subject)} (SHA-256 ${fingerprint})`;

@@ -2,8 +2,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { stringify } from 'smol-toml';
-import type { StepResult } from '../../../client/certificate-agent.ts';
-import { stepAll } from '../../../client/client.ts';
+import { stepAll, type StepResult } from '../../../client/certificate-agent.ts';
 import type { CertificateConfig, ClientConfig } from '../../../client/config/schema.ts';
 import { loadClientConfig, readClientConfig } from '../../../client/config/load.ts';
 import type { ClientContext } from '../../../client/context.ts';
