@@ -39,13 +39,8 @@ export async function inPrivateKeyForm(
 /** The fields before the private key, and the seed. @throws DerError */
 function readSeed(pkcs8: Buffer): { readonly head: readonly Buffer[]; readonly seed: Buffer } {
   const info = DerReader.of(pkcs8, 'PrivateKeyInfo');
-  const head = [info.next(Tag.INTEGER, 'version').raw, info.next(Tag.SEQUENCE, 'privateKeyAlgorithm').raw];
-  const seed = parseDer(
-    info.next(Tag.OCTET_STRING, 'privateKey').value,
-    contextPrimitive(0),
-    'ML-DSA-PrivateKey',
-  ).value;
-  return { head, seed };
+  const head = [info.next(Tag.INTEGER, 'version').raw, info.sequence('privateKeyAlgorithm')];
+  return { head, seed: parseDer(info.octets('privateKey'), contextPrimitive(0), 'ML-DSA-PrivateKey').value };
 }
 
 /** ML-DSA.KeyGen_internal (FIPS 204 §6.1) takes tens of milliseconds outside OpenSSL, which returns only the seed. */

@@ -8,8 +8,8 @@ import {
   contextPrimitive,
   parseDer,
   readBitStringOctets,
+  readFields,
   readInteger,
-  readOid,
   readTime,
   tlv,
   type DerElement,
@@ -69,7 +69,7 @@ export function parseCertReqMsg(der: Buffer): CertReqMsg {
 
   const request = new DerReader(certReq.value, 'CertRequest');
   const certReqId = BODY_PART_ID.read(request.next(Tag.INTEGER, 'certReqId'), 'certReqId');
-  const certTemplate = parseCertTemplate(request.next(Tag.SEQUENCE, 'certTemplate').raw);
+  const certTemplate = parseCertTemplate(request.sequence('certTemplate'));
   const controls = request.optional(Tag.SEQUENCE, 'controls');
   request.end();
   return {
@@ -84,12 +84,10 @@ export function parseCertReqMsg(der: Buffer): CertReqMsg {
 }
 
 function readControl(element: DerElement): CrmfControl {
-  if (element.tag !== Tag.SEQUENCE) throw new DerError('Controls: unexpected tag');
-  const reader = new DerReader(element.value, 'AttributeTypeAndValue');
-  const type = readOid(reader.next(Tag.OID, 'type'));
-  const value = reader.next(undefined, 'value').raw;
-  reader.end();
-  return { oid: type, value };
+  return readFields(element, 'AttributeTypeAndValue', (fields) => ({
+    oid: fields.oid('type'),
+    value: fields.next(undefined, 'value').raw,
+  }));
 }
 
 function readPopo(element: DerElement): CrmfProofOfPossession {
@@ -112,7 +110,7 @@ function readPopo(element: DerElement): CrmfProofOfPossession {
 function readSignature(element: DerElement): CrmfProofOfPossession {
   const reader = new DerReader(element.value, 'POPOSigningKey');
   const input = reader.optional(contextConstructed(0), 'poposkInput');
-  const algorithm = reader.next(Tag.SEQUENCE, 'algorithmIdentifier').raw;
+  const algorithm = reader.sequence('algorithmIdentifier');
   const signature = readBitStringOctets(reader.next(Tag.BIT_STRING, 'signature'), 'POPOSigningKey.signature');
   reader.end();
   return { kind: 'signature', withInput: input !== undefined, algorithm, signature };

@@ -5,12 +5,14 @@
 import { createHash, createHmac, pbkdf2, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import {
+  type Algorithm,
   children,
   contextConstructed,
+  type DerElement,
   DerError,
   DerReader,
   parseDer,
-  readInteger,
+  readAlgorithm,
   readOid,
   Tag,
   tlv,
@@ -69,19 +71,19 @@ export function parseAuthenticatedData(der: Buffer): AuthenticatedData {
   const info = parseContentInfo(der);
   if (info.contentType !== OID.authenticatedData) throw new DerError('ContentInfo.contentType: not AuthenticatedData');
   const reader = DerReader.of(info.content, 'AuthenticatedData');
-  if (readInteger(reader.next(Tag.INTEGER, 'version')) !== 0) throw new DerError('AuthenticatedData.version: not 0');
+  if (reader.integer('version') !== 0) throw new DerError('AuthenticatedData.version: not 0');
   const recipients = children(reader.next(Tag.SET, 'recipientInfos').value, 'RecipientInfo');
   const [recipient, ...more] = recipients;
   if (recipient === undefined || more.length > 0) throw new DerError('AuthenticatedData: not exactly one recipient');
-  const macAlgorithm = parseHmac(reader.next(Tag.SEQUENCE, 'macAlgorithm').raw);
+  const macAlgorithm = parseHmac(reader.next(Tag.SEQUENCE, 'macAlgorithm'));
   // Content other than id-data requires authenticated attributes, which require a digest.
-  const digest = parseDigest(parseDer(retag(reader.next(contextConstructed(1), 'digestAlgorithm').value)));
+  const digest = parseDigest(retag(reader.next(contextConstructed(1), 'digestAlgorithm')));
   const encapsulated = reader.enter(Tag.SEQUENCE, 'encapContentInfo');
-  const contentType = readOid(encapsulated.next(Tag.OID, 'eContentType'));
+  const contentType = encapsulated.oid('eContentType');
   const content = encapsulated.next(contextConstructed(0), 'eContent');
   encapsulated.end();
   const attributes = reader.next(contextConstructed(2), 'authAttrs').value;
-  const mac = reader.next(Tag.OCTET_STRING, 'mac').value;
+  const mac = reader.octets('mac');
   const unauthenticated = reader.optional(contextConstructed(3), 'unauthAttrs');
   reader.end();
   return {
@@ -98,20 +100,17 @@ export function parseAuthenticatedData(der: Buffer): AuthenticatedData {
 }
 
 /** Restores the SEQUENCE tag that an IMPLICIT tag replaced. */
-const retag = (value: Buffer): Buffer => tlv(Tag.SEQUENCE, value);
+const retag = (element: DerElement): DerElement => ({ ...element, tag: Tag.SEQUENCE });
 
-/** An algorithm's OID, and its parameters unless absent or NULL. */
-function parseAlgorithm(der: Buffer, what: string): { algorithm: string; parameters: Buffer | undefined } {
-  const reader = DerReader.of(der, what);
-  const algorithm = readOid(reader.next(Tag.OID, 'algorithm'));
-  const parameters = reader.done ? undefined : reader.next(undefined, 'parameters');
-  reader.end();
-  return { algorithm, parameters: parameters?.tag === Tag.NULL ? undefined : parameters?.raw };
+/** NULL parameters count as absent. */
+function parseAlgorithm(element: DerElement, what: string): Algorithm {
+  const { oid, parameters } = readAlgorithm(element, what);
+  return { oid, parameters: parameters?.tag === Tag.NULL ? undefined : parameters };
 }
 
-function parseHmac(der: Buffer): HashName {
-  const { algorithm, parameters } = parseAlgorithm(der, 'macAlgorithm');
-  const hash = hmacHash(algorithm);
+function parseHmac(element: DerElement): HashName {
+  const { oid, parameters } = parseAlgorithm(element, 'macAlgorithm');
+  const hash = hmacHash(oid);
   if (hash === undefined || parameters !== undefined)
     throw new DerError('macAlgorithm: not HMAC with SHA-256, SHA-384 or SHA-512');
   return hash;
@@ -119,53 +118,51 @@ function parseHmac(der: Buffer): HashName {
 
 function parseRecipient(raw: Buffer): PasswordRecipient {
   const reader = DerReader.of(raw, 'PasswordRecipientInfo', contextConstructed(3));
-  if (readInteger(reader.next(Tag.INTEGER, 'version')) !== 0)
-    throw new DerError('PasswordRecipientInfo: not version 0');
-  const derivation = reader.next(contextConstructed(0), 'keyDerivationAlgorithm').value;
-  const encryption = reader.next(Tag.SEQUENCE, 'keyEncryptionAlgorithm').raw;
-  const encryptedKey = reader.next(Tag.OCTET_STRING, 'encryptedKey').value;
+  if (reader.integer('version') !== 0) throw new DerError('PasswordRecipientInfo: not version 0');
+  const derivation = reader.next(contextConstructed(0), 'keyDerivationAlgorithm');
+  const encryption = reader.next(Tag.SEQUENCE, 'keyEncryptionAlgorithm');
+  const encryptedKey = reader.octets('encryptedKey');
   reader.end();
   const keyEncryption = parseKeyEncryption(encryption);
   return { ...parsePbkdf2(retag(derivation), keyEncryption.bits / 8), keyEncryption, encryptedKey };
 }
 
 /** PBKDF2-params (RFC 8018 appendix A.2). */
-function parsePbkdf2(der: Buffer, keyLength: number): Pick<PasswordRecipient, 'salt' | 'iterations' | 'prf'> {
-  const { algorithm, parameters } = parseAlgorithm(der, 'keyDerivationAlgorithm');
-  if (algorithm !== OID.pbkdf2 || parameters === undefined) throw new DerError('keyDerivationAlgorithm: not PBKDF2');
-  const reader = DerReader.of(parameters, 'PBKDF2-params');
-  const salt = reader.next(Tag.OCTET_STRING, 'salt').value;
-  const iterations = readInteger(reader.next(Tag.INTEGER, 'iterationCount'), 'iterationCount');
-  const length = reader.optional(Tag.INTEGER, 'keyLength');
+function parsePbkdf2(element: DerElement, keyLength: number): Pick<PasswordRecipient, 'salt' | 'iterations' | 'prf'> {
+  const { oid, parameters } = parseAlgorithm(element, 'keyDerivationAlgorithm');
+  if (oid !== OID.pbkdf2 || parameters === undefined) throw new DerError('keyDerivationAlgorithm: not PBKDF2');
+  const reader = DerReader.of(parameters.raw, 'PBKDF2-params');
+  const salt = reader.octets('salt');
+  const iterations = reader.integer('iterationCount');
+  const length = reader.nextTag === Tag.INTEGER ? reader.integer('keyLength') : keyLength;
   const prf = reader.optional(Tag.SEQUENCE, 'prf');
   reader.end();
   if (salt.length === 0 || salt.length > MAX_SALT_LENGTH) throw new DerError('PBKDF2-params.salt: bad length');
   if (iterations < 1 || iterations > MAX_ITERATIONS)
     throw new DerError(`PBKDF2-params.iterationCount: not between 1 and ${MAX_ITERATIONS}`);
-  if (length !== undefined && readInteger(length, 'keyLength') !== keyLength)
-    throw new DerError("PBKDF2-params.keyLength: not the key-encryption key's");
-  return { salt, iterations, prf: prf === undefined ? 'sha1' : parsePrf(prf.raw) };
+  if (length !== keyLength) throw new DerError("PBKDF2-params.keyLength: not the key-encryption key's");
+  return { salt, iterations, prf: prf === undefined ? 'sha1' : parsePrf(prf) };
 }
 
-function parsePrf(der: Buffer): HashName | 'sha1' {
-  const { algorithm, parameters } = parseAlgorithm(der, 'prf');
-  const hash = algorithm === OID.hmacWithSHA1 ? 'sha1' : hmacHash(algorithm);
+function parsePrf(element: DerElement): HashName | 'sha1' {
+  const { oid, parameters } = parseAlgorithm(element, 'prf');
+  const hash = oid === OID.hmacWithSHA1 ? 'sha1' : hmacHash(oid);
   if (hash === undefined || parameters !== undefined) throw new DerError('PBKDF2-params.prf: not supported');
   return hash;
 }
 
 const BITS: readonly AesBits[] = [128, 192, 256];
 
-function parseKeyEncryption(der: Buffer): PasswordRecipient['keyEncryption'] {
-  const { algorithm, parameters } = parseAlgorithm(der, 'keyEncryptionAlgorithm');
-  const wrapBits = BITS.find((bits) => WRAP_OIDS[bits] === algorithm);
+function parseKeyEncryption(element: DerElement): PasswordRecipient['keyEncryption'] {
+  const { oid, parameters } = parseAlgorithm(element, 'keyEncryptionAlgorithm');
+  const wrapBits = BITS.find((bits) => WRAP_OIDS[bits] === oid);
   if (wrapBits !== undefined && parameters === undefined) return { bits: wrapBits, iv: undefined };
-  if (algorithm !== OID.pwriKek || parameters === undefined)
+  if (oid !== OID.pwriKek || parameters === undefined)
     throw new DerError('keyEncryptionAlgorithm: neither AES key wrap nor id-alg-PWRI-KEK');
   const cipher = parseAlgorithm(parameters, 'PWRI-KEK');
-  const bits = BITS.find((size) => CBC_OIDS[size] === cipher.algorithm);
+  const bits = BITS.find((size) => CBC_OIDS[size] === cipher.oid);
   if (bits === undefined || cipher.parameters === undefined) throw new DerError('PWRI-KEK: not AES-CBC');
-  const iv = parseDer(cipher.parameters, Tag.OCTET_STRING, 'PWRI-KEK.iv').value;
+  const iv = parseDer(cipher.parameters.raw, Tag.OCTET_STRING, 'PWRI-KEK.iv').value;
   if (iv.length !== BLOCK_LENGTH) throw new DerError('PWRI-KEK.iv: bad length');
   return { bits, iv };
 }

@@ -11,7 +11,8 @@ import {
   NULL,
   oid,
   parseDer,
-  readInteger,
+  readAlgorithm,
+  readFields,
   readOid,
   sequence,
   Tag,
@@ -91,11 +92,10 @@ function digestOf(content: Buffer, digest: MessageDigest): Buffer {
 
 /** Content type of a ContentInfo (dotted OID) and the DER of its content. @throws DerError */
 export function parseContentInfo(der: Buffer): { contentType: string; content: Buffer } {
-  const info = DerReader.of(der, 'ContentInfo');
-  const contentType = readOid(info.next(Tag.OID, 'contentType'));
-  const content = info.next(contextConstructed(0), 'content');
-  info.end();
-  return { contentType, content: parseDer(content.value, undefined, 'ContentInfo.content').raw };
+  return readFields(parseDer(der, undefined, 'ContentInfo'), 'ContentInfo', (fields) => ({
+    contentType: fields.oid('contentType'),
+    content: parseDer(fields.next(contextConstructed(0), 'content').value, undefined, 'ContentInfo.content').raw,
+  }));
 }
 
 /** @param der ContentInfo around SignedData. @throws DerError */
@@ -103,10 +103,10 @@ export function parseSignedData(der: Buffer): SignedData {
   const { contentType, content } = parseContentInfo(der);
   if (contentType !== OID.signedData) throw new DerError('ContentInfo.contentType: not SignedData');
   const reader = DerReader.of(content, 'SignedData');
-  readInteger(reader.next(Tag.INTEGER, 'version'));
+  reader.integer('version');
   reader.next(Tag.SET, 'digestAlgorithms');
   const encapsulated = reader.enter(Tag.SEQUENCE, 'encapContentInfo');
-  const eContentType = readOid(encapsulated.next(Tag.OID, 'eContentType'));
+  const eContentType = encapsulated.oid('eContentType');
   const eContent = encapsulated.optional(contextConstructed(0), 'eContent');
   encapsulated.end();
   const certificates = reader.optional(contextConstructed(0), 'certificates');
@@ -133,12 +133,12 @@ function sequencesOf(set: DerElement | undefined): Buffer[] {
 function parseSignerInfo(element: DerElement): SignerInfo {
   if (element.tag !== Tag.SEQUENCE) throw new DerError('SignerInfo: unexpected tag');
   const reader = new DerReader(element.value, 'SignerInfo');
-  readInteger(reader.next(Tag.INTEGER, 'version'));
+  reader.integer('version');
   const sid = parseSignerIdentifier(reader.next(undefined, 'sid'));
   const digestAlgorithm = reader.next(Tag.SEQUENCE, 'digestAlgorithm');
   const signed = reader.optional(contextConstructed(0), 'signedAttrs');
-  const algorithm = reader.next(Tag.SEQUENCE, 'signatureAlgorithm').raw;
-  const signature = reader.next(Tag.OCTET_STRING, 'signature').value;
+  const algorithm = reader.sequence('signatureAlgorithm');
+  const signature = reader.octets('signature');
   const unsigned = reader.optional(contextConstructed(1), 'unsignedAttrs');
   reader.end();
   const isMlDsa = ML_DSA.some(({ oid: dotted }) => dotted === algorithmOid(algorithm));
@@ -157,17 +157,15 @@ function parseSignerInfo(element: DerElement): SignerInfo {
 /** SignerIdentifier (RFC 5652 §5.3). @throws DerError */
 function parseSignerIdentifier(element: DerElement): SignerIdentifier {
   if (element.tag === contextPrimitive(0)) return { kind: 'subjectKeyIdentifier', keyIdentifier: element.value };
-  if (element.tag !== Tag.SEQUENCE) throw new DerError('SignerIdentifier: unexpected tag');
-  const reader = new DerReader(element.value, 'IssuerAndSerialNumber');
-  const issuer = parseName(reader.next(Tag.SEQUENCE, 'issuer').raw);
-  const octets = integerBytes(reader.next(Tag.INTEGER, 'serialNumber'));
-  reader.end();
-  return { kind: 'issuerAndSerialNumber', issuer, serialNumber: serialHex(octets) };
+  return readFields(element, 'IssuerAndSerialNumber', (fields) => ({
+    kind: 'issuerAndSerialNumber',
+    issuer: parseName(fields.sequence('issuer')),
+    serialNumber: serialHex(integerBytes(fields.next(Tag.INTEGER, 'serialNumber'))),
+  }));
 }
 
 export function parseDigest(element: DerElement): HashName {
-  const reader = new DerReader(element.value, 'DigestAlgorithmIdentifier');
-  const digest = DIGESTS.get(readOid(reader.next(Tag.OID, 'algorithm')));
+  const digest = DIGESTS.get(readAlgorithm(element, 'DigestAlgorithmIdentifier').oid);
   if (digest === undefined) throw new DerError('DigestAlgorithmIdentifier: not SHA-256, SHA-384 or SHA-512');
   return digest;
 }
@@ -175,12 +173,11 @@ export function parseDigest(element: DerElement): HashName {
 /** RFC 9882 §3.3: the digest algorithm is irrelevant without signed attributes; with them, SHAKE256 is allowed. */
 function mlDsaDigest(element: DerElement, hasAttributes: boolean): MessageDigest {
   if (!hasAttributes) return 'sha512';
-  const reader = DerReader.of(element.raw, 'DigestAlgorithmIdentifier');
-  return readOid(reader.next(Tag.OID, 'algorithm')) === OID.shake256 ? 'shake256' : parseDigest(element);
+  const { oid: digest } = readAlgorithm(element, 'DigestAlgorithmIdentifier');
+  return digest === OID.shake256 ? 'shake256' : parseDigest(element);
 }
 
-const algorithmOid = (der: Buffer): string =>
-  readOid(DerReader.of(der, 'SignatureAlgorithmIdentifier').next(Tag.OID, 'algorithm'));
+const algorithmOid = (der: Buffer): string => readAlgorithm(parseDer(der), 'SignatureAlgorithmIdentifier').oid;
 
 /** CMS may identify an RSA signature by rsaEncryption alone; the digest algorithm completes it. */
 function cmsSignatureAlgorithm(der: Buffer, digest: MessageDigest): SignatureAlgorithm {
@@ -194,12 +191,10 @@ function cmsSignatureAlgorithm(der: Buffer, digest: MessageDigest): SignatureAlg
 }
 
 export function readAttribute(element: DerElement): Attribute {
-  if (element.tag !== Tag.SEQUENCE) throw new DerError('Attribute: unexpected tag');
-  const reader = new DerReader(element.value, 'Attribute');
-  const type = readOid(reader.next(Tag.OID, 'type'));
-  const values = children(reader.next(Tag.SET, 'values').value, 'AttributeValue').map(({ raw }) => raw);
-  reader.end();
-  return { oid: type, values };
+  return readFields(element, 'Attribute', (fields) => ({
+    oid: fields.oid('type'),
+    values: children(fields.next(Tag.SET, 'values').value, 'AttributeValue').map(({ raw }) => raw),
+  }));
 }
 
 /** @param value the content of a SET OF Attribute */

@@ -13,8 +13,6 @@ import { promisify } from 'node:util';
 import {
   children,
   contextConstructed,
-  DerError,
-  DerReader,
   explicit,
   implicitPrimitive,
   integer,
@@ -22,6 +20,7 @@ import {
   octetString,
   oid,
   parseDer,
+  readAlgorithm,
   readOid,
   sequence,
   setOf,
@@ -199,11 +198,7 @@ export interface SMimeCapability {
 /** @param der the attribute's value. @throws DerError */
 export function parseSMimeCapabilities(der: Buffer): SMimeCapability[] {
   return children(parseDer(der, Tag.SEQUENCE, 'SMIMECapabilities').value, 'SMIMECapability').map((element) => {
-    if (element.tag !== Tag.SEQUENCE) throw new DerError('SMIMECapability: unexpected tag');
-    const reader = new DerReader(element.value, 'SMIMECapability');
-    const oid = readOid(reader.next(Tag.OID, 'capabilityID'));
-    const parameters = reader.done ? undefined : reader.next(undefined, 'parameters');
-    reader.end();
+    const { oid, parameters } = readAlgorithm(element, 'SMIMECapability');
     return { oid, inner: parameters?.tag === Tag.SEQUENCE ? firstOid(parameters.value) : undefined };
   });
 }

@@ -14,10 +14,10 @@ import {
   DerError,
   DerReader,
   parseDer,
-  readInteger,
-  readOid,
+  readAlgorithm,
   sequence,
   Tag,
+  type Algorithm,
   type DerElement,
 } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
@@ -37,14 +37,14 @@ export function openEnvelopedData(der: Buffer, key: DecryptionKey): { contentTyp
   const info = parseContentInfo(der);
   if (info.contentType !== OID.envelopedData) throw new DerError('ContentInfo.contentType: not EnvelopedData');
   const reader = DerReader.of(info.content, 'EnvelopedData');
-  readInteger(reader.next(Tag.INTEGER, 'version'));
+  reader.integer('version');
   reader.optional(contextConstructed(0), 'originatorInfo');
   const recipients = children(reader.next(Tag.SET, 'recipientInfos').value);
   const encrypted = reader.enter(Tag.SEQUENCE, 'encryptedContentInfo');
-  const contentType = readOid(encrypted.next(Tag.OID, 'contentType'));
+  const contentType = encrypted.oid('contentType');
   const { bits, parameters } = aesAlgorithm(encrypted.next(Tag.SEQUENCE, 'contentEncryptionAlgorithm'), CBC_OIDS);
   const octets = octetsOf(encrypted.next(undefined, 'encryptedContent'));
-  const iv = parseDer(parameters ?? Buffer.alloc(0), Tag.OCTET_STRING, 'iv').value;
+  const iv = parseDer(parameters?.raw ?? Buffer.alloc(0), Tag.OCTET_STRING, 'iv').value;
   for (const recipient of recipients) {
     const contentKey = contentKeyOf(recipient, key);
     if (contentKey === undefined) continue;
@@ -76,19 +76,19 @@ function contentKeyOf({ tag, value, raw }: DerElement, key: DecryptionKey): Buff
 
 function fromSharedKey(value: Buffer, key: Buffer): Buffer | undefined {
   const reader = new DerReader(value, 'KEKRecipientInfo');
-  readInteger(reader.next(Tag.INTEGER, 'version'));
+  reader.integer('version');
   reader.next(Tag.SEQUENCE, 'kekid');
   const { bits } = aesAlgorithm(reader.next(Tag.SEQUENCE, 'keyEncryptionAlgorithm'), WRAP_OIDS);
   if (bits !== aesBits(key)) return undefined;
-  return unwrapKey(bits, key, reader.next(Tag.OCTET_STRING, 'encryptedKey').value);
+  return unwrapKey(bits, key, reader.octets('encryptedKey'));
 }
 
 function fromKeyTransport(raw: Buffer, key: KeyObject): Buffer | undefined {
   const reader = DerReader.of(raw, 'KeyTransRecipientInfo');
-  readInteger(reader.next(Tag.INTEGER, 'version'));
+  reader.integer('version');
   reader.next(undefined, 'rid');
-  const { oid, parameters } = algorithm(reader.next(Tag.SEQUENCE, 'keyEncryptionAlgorithm'));
-  const encrypted = reader.next(Tag.OCTET_STRING, 'encryptedKey').value;
+  const { oid, parameters } = readAlgorithm(reader.next(Tag.SEQUENCE, 'keyEncryptionAlgorithm'));
+  const encrypted = reader.octets('encryptedKey');
   if (oid !== OID.rsaOAEP && oid !== OID.rsaEncryption)
     throw new DerError(`KeyTransRecipientInfo: unsupported algorithm ${oid}`);
   const padding = oid === OID.rsaOAEP ? constants.RSA_PKCS1_OAEP_PADDING : constants.RSA_PKCS1_PADDING;
@@ -101,11 +101,11 @@ function fromKeyTransport(raw: Buffer, key: KeyObject): Buffer | undefined {
 }
 
 /** RSAES-OAEP-params (RFC 4055 §4.1); the default is SHA-1. */
-function oaepHash(parameters: Buffer | undefined): string {
-  if (parameters === undefined || parseDer(parameters).tag !== Tag.SEQUENCE) return 'sha1';
-  const hash = DerReader.of(parameters, 'RSAES-OAEP-params').optional(contextConstructed(0), 'hashAlgorithm');
+function oaepHash(parameters: DerElement | undefined): string {
+  if (parameters?.tag !== Tag.SEQUENCE) return 'sha1';
+  const hash = new DerReader(parameters.value, 'RSAES-OAEP-params').optional(contextConstructed(0), 'hashAlgorithm');
   if (hash === undefined) return 'sha1';
-  const name = DIGESTS.get(algorithm(parseDer(hash.value, Tag.SEQUENCE)).oid);
+  const name = DIGESTS.get(readAlgorithm(parseDer(hash.value)).oid);
   if (name === undefined) throw new DerError('RSAES-OAEP-params: unsupported hash');
   return name;
 }
@@ -119,26 +119,26 @@ const KDF_HASHES: ReadonlyMap<string, 'sha1' | HashName> = new Map<string, 'sha1
 
 function fromKeyAgreement(value: Buffer, key: KeyObject): Buffer | undefined {
   const reader = new DerReader(value, 'KeyAgreeRecipientInfo');
-  readInteger(reader.next(Tag.INTEGER, 'version'));
+  reader.integer('version');
   const originator = parseDer(
     reader.next(contextConstructed(0), 'originator').value,
     contextConstructed(1),
     'originatorKey',
   );
   const ukm = reader.optional(contextConstructed(1), 'ukm');
-  const scheme = algorithm(reader.next(Tag.SEQUENCE, 'keyEncryptionAlgorithm'));
+  const scheme = readAlgorithm(reader.next(Tag.SEQUENCE, 'keyEncryptionAlgorithm'));
   const hash = KDF_HASHES.get(scheme.oid);
   if (hash === undefined || scheme.parameters === undefined)
     throw new DerError(`KeyAgreeRecipientInfo: unsupported algorithm ${scheme.oid}`);
-  const { bits } = aesAlgorithm(parseDer(scheme.parameters, Tag.SEQUENCE), WRAP_OIDS);
+  const { bits } = aesAlgorithm(scheme.parameters, WRAP_OIDS);
   const secret = agreedSecret(originator.value, key);
   if (secret === undefined) return undefined;
   const material = ukm && parseDer(ukm.value, Tag.OCTET_STRING, 'ukm').value;
-  const kek = derive(hash, secret, scheme.parameters, bits, material);
+  const kek = derive(hash, secret, scheme.parameters.raw, bits, material);
   for (const recipient of children(reader.next(Tag.SEQUENCE, 'recipientEncryptedKeys').value)) {
     const one = DerReader.of(recipient.raw, 'RecipientEncryptedKey');
     one.next(undefined, 'rid');
-    const contentKey = unwrapKey(bits, kek, one.next(Tag.OCTET_STRING, 'encryptedKey').value);
+    const contentKey = unwrapKey(bits, kek, one.octets('encryptedKey'));
     if (contentKey !== undefined) return contentKey;
   }
   return undefined;
@@ -151,7 +151,7 @@ function fromKeyAgreement(value: Buffer, key: KeyObject): Buffer | undefined {
 function agreedSecret(originator: Buffer, privateKey: KeyObject): Buffer | undefined {
   const fields = children(originator);
   const own = createPublicKey(privateKey).export({ format: 'der', type: 'spki' });
-  const ownAlgorithm = DerReader.of(own, 'SubjectPublicKeyInfo').next(Tag.SEQUENCE, 'algorithm').raw;
+  const ownAlgorithm = DerReader.of(own, 'SubjectPublicKeyInfo').sequence('algorithm');
   const point = fields.at(-1)?.raw ?? Buffer.alloc(0);
   try {
     const publicKey = createPublicKey({ key: sequence(ownAlgorithm, point), format: 'der', type: 'spki' });
@@ -161,19 +161,8 @@ function agreedSecret(originator: Buffer, privateKey: KeyObject): Buffer | undef
   }
 }
 
-interface Algorithm {
-  readonly oid: string;
-  readonly parameters: Buffer | undefined;
-}
-
-function algorithm(element: DerElement): Algorithm {
-  const reader = DerReader.of(element.raw, 'AlgorithmIdentifier');
-  const oid = readOid(reader.next(Tag.OID, 'algorithm'));
-  return { oid, parameters: reader.done ? undefined : reader.next(undefined, 'parameters').raw };
-}
-
 function aesAlgorithm(element: DerElement, oids: Readonly<Record<AesBits, string>>): Algorithm & { bits: AesBits } {
-  const found = algorithm(element);
+  const found = readAlgorithm(element);
   const bits = ([128, 192, 256] as const).find((one) => oids[one] === found.oid);
   if (bits === undefined) throw new DerError(`EnvelopedData: unsupported algorithm ${found.oid}`);
   return { ...found, bits };

@@ -11,8 +11,6 @@ import {
   octetString,
   oid,
   parseDer,
-  readInteger,
-  readOid,
   sequence,
   setOf,
   Tag,
@@ -137,13 +135,12 @@ function degenerate(contents: Buffer): Buffer {
 /** The certificates (DER) of a certs-only message, in order. @throws DerError, also for other SignedData */
 export function parseCertsOnly(der: Buffer): Buffer[] {
   const info = DerReader.of(der, 'ContentInfo');
-  if (readOid(info.next(Tag.OID, 'contentType')) !== OID.signedData)
-    throw new DerError('ContentInfo.contentType: not SignedData');
+  if (info.oid('contentType') !== OID.signedData) throw new DerError('ContentInfo.contentType: not SignedData');
   const content = info.enter(contextConstructed(0), 'content');
   info.end();
   const signedData = content.enter(Tag.SEQUENCE, 'SignedData');
   content.end();
-  readInteger(signedData.next(Tag.INTEGER, 'version'));
+  signedData.integer('version');
   signedData.next(Tag.SET, 'digestAlgorithms');
   signedData.next(Tag.SEQUENCE, 'encapContentInfo');
   const certificates = signedData.optional(contextConstructed(0), 'certificates');

@@ -3,5 +3,6 @@
  * Malformed input throws {@link DerError} and nothing else.
  */
 export * from './element.ts';
+export * from './reader.ts';
 export * from './values.ts';
 export * from './writer.ts';

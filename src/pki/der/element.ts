@@ -1,4 +1,4 @@
-/** DER elements (X.690): tag, length and value, and a cursor over them. */
+/** DER elements (X.690): tag, length and value. */
 import { InputError } from '../input-error.ts';
 
 /** Universal tags as identifier octets. */
@@ -102,53 +102,6 @@ export function children(value: Buffer, what = 'element'): DerElement[] {
     offset += element.raw.length;
   }
   return elements;
-}
-
-export class DerReader {
-  readonly #bytes: Buffer;
-  readonly #what: string;
-  #offset = 0;
-
-  constructor(value: Buffer, what: string) {
-    this.#bytes = value;
-    this.#what = what;
-  }
-
-  /** A reader over the content of the single SEQUENCE (or other `tag`) in `bytes`. */
-  static of(bytes: Buffer, what: string, tag: number = Tag.SEQUENCE): DerReader {
-    return new DerReader(parseDer(bytes, tag, what).value, what);
-  }
-
-  get done(): boolean {
-    return this.#offset >= this.#bytes.length;
-  }
-
-  get nextTag(): number | undefined {
-    return this.#bytes[this.#offset];
-  }
-
-  /** The next element, which must exist and have this tag (any tag if omitted). */
-  next(tag?: number, field = 'field'): DerElement {
-    const element = readElement(this.#bytes, this.#offset, this.#bytes.length, `${this.#what}.${field}`);
-    if (tag !== undefined && element.tag !== tag) throw new DerError(`${this.#what}.${field}: unexpected tag`);
-    this.#offset += element.raw.length;
-    return element;
-  }
-
-  /** The next element if it has this tag. */
-  optional(tag: number, field = 'field'): DerElement | undefined {
-    return this.nextTag === tag ? this.next(tag, field) : undefined;
-  }
-
-  /** A reader over the content of the next element. */
-  enter(tag: number = Tag.SEQUENCE, field = 'field'): DerReader {
-    return new DerReader(this.next(tag, field).value, `${this.#what}.${field}`);
-  }
-
-  /** Throws unless everything has been read. */
-  end(): void {
-    if (!this.done) throw new DerError(`${this.#what}: trailing fields`);
-  }
 }
 
 const CONSTRUCTED = 0x20;

@@ -4,6 +4,7 @@ import {
   children,
   contextConstructed,
   contextPrimitive,
+  type DerElement,
   DerError,
   DerReader,
   explicit,
@@ -11,10 +12,11 @@ import {
   integerBytes,
   octetString,
   oid,
+  NULL,
   parseDer,
-  readBitStringOctets,
+  readAlgorithm,
+  readFields,
   readInteger,
-  readOid,
   sequence,
   Tag,
   tlv,
@@ -31,6 +33,7 @@ import {
 } from '../x509/extensions.ts';
 import { isIssuedBy } from '../x509/name-matching.ts';
 import { formatName } from '../x509/name.ts';
+import { keyOctets, subjectKeyIdentifier } from '../x509/public-key.ts';
 import { defaultSignatureAlgorithm } from '../x509/signature-algorithms.ts';
 
 /** Identifies the certificate whose status is requested. */
@@ -73,33 +76,32 @@ export function parseOcspRequest(der: Buffer): OcspRequest {
   if (requests.length === 0 || requests.length > MAX_CERT_IDS)
     throw new DerError(`OCSPRequest.requestList: not 1 to ${MAX_CERT_IDS} requests`);
   return {
-    certIds: requests.map(({ raw }) => parseRequest(raw)),
+    certIds: requests.map(parseRequest),
     nonce: nonceOf(extensions),
   };
 }
 
-function parseRequest(der: Buffer): CertId {
-  const reader = DerReader.of(der, 'Request');
-  const certId = parseCertId(reader.next(Tag.SEQUENCE, 'reqCert').raw);
-  knownExtensions(reader.optional(contextConstructed(0), 'singleRequestExtensions')?.value);
-  reader.end();
-  return certId;
+function parseRequest(element: DerElement): CertId {
+  return readFields(element, 'Request', (fields) => {
+    const certId = parseCertId(fields.next(Tag.SEQUENCE, 'reqCert'));
+    knownExtensions(fields.optional(contextConstructed(0), 'singleRequestExtensions')?.value);
+    return certId;
+  });
 }
 
-function parseCertId(der: Buffer): CertId {
-  const reader = DerReader.of(der, 'CertID');
-  const algorithm = reader.enter(Tag.SEQUENCE, 'hashAlgorithm');
-  const hashAlgorithm = readOid(algorithm.next(Tag.OID, 'algorithm'));
-  // Absent or NULL. Other parameters would allow unlimited CertIDs for one certificate, each with its own cached
-  // response.
-  if (!algorithm.done && algorithm.next(Tag.NULL, 'parameters').value.length > 0)
-    throw new DerError('CertID.hashAlgorithm.parameters: not NULL');
-  algorithm.end();
-  const issuerNameHash = reader.next(Tag.OCTET_STRING, 'issuerNameHash').value;
-  const issuerKeyHash = reader.next(Tag.OCTET_STRING, 'issuerKeyHash').value;
-  const serialNumber = serialHex(integerBytes(reader.next(Tag.INTEGER, 'serialNumber'), 'CertID.serialNumber'));
-  reader.end();
-  return { der, hashAlgorithm, issuerNameHash, issuerKeyHash, serialNumber };
+function parseCertId(element: DerElement): CertId {
+  return readFields(element, 'CertID', (fields) => {
+    const { oid: hashAlgorithm, parameters } = readAlgorithm(fields.next(Tag.SEQUENCE, 'hashAlgorithm'));
+    // Other parameters would allow unlimited CertIDs for one certificate, each with its own cached response.
+    if (parameters?.raw.equals(NULL) === false) throw new DerError('CertID.hashAlgorithm.parameters: not NULL');
+    return {
+      der: element.raw,
+      hashAlgorithm,
+      issuerNameHash: fields.octets('issuerNameHash'),
+      issuerKeyHash: fields.octets('issuerKeyHash'),
+      serialNumber: serialHex(integerBytes(fields.next(Tag.INTEGER, 'serialNumber'), 'CertID.serialNumber')),
+    };
+  });
 }
 
 function knownExtensions(der: Buffer | undefined): readonly Extension[] {
@@ -128,13 +130,6 @@ const HASHES: Readonly<Record<string, string>> = {
   [OID.sha384]: 'sha384',
   [OID.sha512]: 'sha512',
 };
-
-/** The octets of subjectPublicKey, which issuerKeyHash covers. */
-function keyOctets(spki: Buffer): Buffer {
-  const reader = DerReader.of(spki, 'SubjectPublicKeyInfo');
-  reader.next(Tag.SEQUENCE, 'algorithm');
-  return readBitStringOctets(reader.next(Tag.BIT_STRING, 'subjectPublicKey'));
-}
 
 /**
  * Whether a CertID names a certificate of this issuer; false for an unknown hash algorithm.
@@ -166,14 +161,18 @@ interface ResponseInput {
 
 /** DER ResponseData to be signed; identifies the responder by key. */
 export function buildResponseData(input: ResponseInput): Buffer {
-  const keyHash = createHash('sha1').update(keyOctets(input.spki)).digest();
   const times = [generalizedTime(input.thisUpdate), explicit(0, generalizedTime(input.nextUpdate))];
   const singles = input.statuses.map(({ certId, status }) => sequence(certId.der, encodeStatus(status), ...times));
   const nonce =
     input.nonce === undefined
       ? []
       : [explicit(1, encodeExtensions([{ oid: OID.ocspNonce, critical: false, value: input.nonce }]))];
-  return sequence(explicit(2, octetString(keyHash)), generalizedTime(input.producedAt), sequence(...singles), ...nonce);
+  return sequence(
+    explicit(2, octetString(subjectKeyIdentifier(input.spki))),
+    generalizedTime(input.producedAt),
+    sequence(...singles),
+    ...nonce,
+  );
 }
 
 function encodeStatus(status: OcspStatus): Buffer {

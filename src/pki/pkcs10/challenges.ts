@@ -7,7 +7,6 @@ import {
   DerReader,
   oid,
   printableString,
-  readOid,
   sequence,
   setOf,
   Tag,
@@ -32,12 +31,8 @@ export function withoutSecrets(csr: CsrContent, hash: string | undefined): Buffe
   if (!hasSecrets(csr)) return csr.der;
   const request = DerReader.of(csr.der, 'CertificationRequest');
   const info = new DerReader(request.next(Tag.SEQUENCE, 'certificationRequestInfo').value, 'CertificationRequestInfo');
-  const algorithm = request.next(Tag.SEQUENCE, 'signatureAlgorithm').raw;
-  const kept = [
-    info.next(Tag.INTEGER, 'version').raw,
-    info.next(Tag.SEQUENCE, 'subject').raw,
-    info.next(Tag.SEQUENCE, 'subjectPKInfo').raw,
-  ];
+  const algorithm = request.sequence('signatureAlgorithm');
+  const kept = [info.next(Tag.INTEGER, 'version').raw, info.sequence('subject'), info.sequence('subjectPKInfo')];
   const attributes = info.optional(contextConstructed(0), 'attributes');
   const changed = attributes === undefined ? [] : children(attributes.value).map((one) => emptied(one, hash));
   const changedInfo = sequence(...kept, tlv(contextConstructed(0), ...changed));
@@ -45,7 +40,7 @@ export function withoutSecrets(csr: CsrContent, hash: string | undefined): Buffe
 }
 
 function emptied(attribute: DerElement, hash = ''): Buffer {
-  const type = readOid(new DerReader(attribute.value, 'Attribute').next(Tag.OID, 'type'));
+  const type = new DerReader(attribute.value, 'Attribute').oid('type');
   if (type === OID.otpChallenge) return sequence(oid(type), setOf(printableString('')));
   if (type === OID.revocationChallenge) return sequence(oid(type), setOf(utf8String(hash)));
   return attribute.raw;

@@ -1,15 +1,7 @@
 /** PKCS #10 certification requests (RFC 2986). Each error is a 400 with its own code. */
 import { badRequest, EstuaryError } from '../../errors.ts';
 import { type Attribute, parseAttributes } from '../cms/cms.ts';
-import {
-  contextConstructed,
-  DerError,
-  DerReader,
-  readInteger,
-  Tag,
-  unlessMalformed,
-  type DerElement,
-} from '../der/der.ts';
+import { contextConstructed, DerError, DerReader, unlessMalformed, type DerElement } from '../der/der.ts';
 import { OID, oidName } from '../der/oids.ts';
 import { parseExtensions, type Extension } from '../x509/extensions.ts';
 import { NotAsciiError } from '../x509/general-name.ts';
@@ -117,10 +109,9 @@ function readCsr(der: Buffer, readKey: (spki: Buffer) => PublicKeyInfo): ReadCsr
   const { content: info, algorithm, signature } = readSigned(der, names);
 
   const reader = new DerReader(info.value, 'CertificationRequestInfo');
-  const version = readInteger(reader.next(Tag.INTEGER, 'version'), 'CertificationRequestInfo.version');
-  if (version !== 0) throw badRequest('CSR_VERSION', 'The CSR is not of version 1 (encoded as 0).');
-  const subject = parseName(reader.next(Tag.SEQUENCE, 'subject').raw);
-  const publicKey = readKey(reader.next(Tag.SEQUENCE, 'subjectPKInfo').raw);
+  if (reader.integer('version') !== 0) throw badRequest('CSR_VERSION', 'The CSR is not of version 1 (encoded as 0).');
+  const subject = parseName(reader.sequence('subject'));
+  const publicKey = readKey(reader.sequence('subjectPKInfo'));
   // RFC 2986 requires the attributes field, possibly empty; many clients omit it.
   const attributeSet = reader.optional(contextConstructed(0), 'attributes');
   reader.end();

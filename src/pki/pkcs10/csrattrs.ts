@@ -12,8 +12,9 @@ import {
   octetString,
   oid,
   parseDer,
+  readAlgorithm,
   readBitStringOctets,
-  readBoolean,
+  readFields,
   readInteger,
   readOid,
   readString,
@@ -167,8 +168,7 @@ function encodeExtensionTemplate({ oid: type, critical, value }: ExtensionTempla
 /** Parses a template for a client. @param der CertificationRequestInfoTemplate @throws DerError */
 export function parseRequestTemplate(der: Buffer): RequestTemplate {
   const reader = DerReader.of(der, 'CertificationRequestInfoTemplate');
-  if (readInteger(reader.next(Tag.INTEGER, 'version')) !== 0)
-    throw new DerError('CertificationRequestInfoTemplate.version: not v1');
+  if (reader.integer('version') !== 0) throw new DerError('CertificationRequestInfoTemplate.version: not v1');
   const subject = reader.optional(Tag.SEQUENCE, 'subject');
   const key = reader.optional(contextConstructed(0), 'subjectPKInfo');
   const attributes = reader.next(contextConstructed(1), 'attributes');
@@ -183,7 +183,7 @@ export function parseRequestTemplate(der: Buffer): RequestTemplate {
 
 function readAttributeTemplate({ raw }: { readonly raw: Buffer }): AttributeTemplate {
   const reader = DerReader.of(raw, 'SingleAttributeTemplate');
-  const type = readOid(reader.next(Tag.OID, 'type'));
+  const type = reader.oid('type');
   if (reader.done) return { type };
   const text = readString(reader.next(undefined, 'value'));
   reader.end();
@@ -192,9 +192,7 @@ function readAttributeTemplate({ raw }: { readonly raw: Buffer }): AttributeTemp
 
 /** undefined for an unknown key type. */
 function readKeyTemplate(reader: DerReader): string | undefined {
-  const algorithm = reader.enter(Tag.SEQUENCE, 'algorithm');
-  const type = readOid(algorithm.next(Tag.OID, 'algorithm'));
-  const parameters = algorithm.done ? undefined : algorithm.next(undefined, 'parameters');
+  const { oid: type, parameters } = readAlgorithm(reader.next(Tag.SEQUENCE, 'algorithm'));
   const placeholder = reader.optional(Tag.BIT_STRING, 'subjectPublicKey');
   if (type !== OID.rsaEncryption || placeholder === undefined)
     return keyTypeOf({ oid: type, values: parameters === undefined ? [] : [parameters.raw] });
@@ -210,11 +208,9 @@ function readExtensionTemplates(der: Buffer): ExtensionTemplate[] {
 }
 
 function readExtensionTemplate(der: Buffer): ExtensionTemplate {
-  const reader = DerReader.of(der, 'ExtensionTemplate');
-  const type = readOid(reader.next(Tag.OID, 'extnID'));
-  const flag = reader.optional(Tag.BOOLEAN, 'critical');
-  const value = reader.optional(Tag.OCTET_STRING, 'extnValue');
-  reader.end();
-  const critical = flag !== undefined && readBoolean(flag);
-  return value === undefined ? { oid: type, critical } : { oid: type, critical, value: value.value };
+  return readFields(parseDer(der), 'ExtensionTemplate', (fields) => ({
+    oid: fields.oid('extnID'),
+    critical: fields.flag(Tag.BOOLEAN, 'critical'),
+    ...(!fields.done && { value: fields.octets('extnValue') }),
+  }));
 }

@@ -1,5 +1,16 @@
 /** certificatePolicies (RFC 5280 §4.2.1.4) with the CPS URI as the only qualifier. */
-import { children, DerError, DerReader, parseDer, readOid, readString, Tag, oid, sequence, tlv } from '../der/der.ts';
+import {
+  children,
+  DerError,
+  ia5String,
+  oid,
+  parseDer,
+  readFields,
+  readString,
+  sequence,
+  Tag,
+  type DerElement,
+} from '../der/der.ts';
 import { OID } from '../der/oids.ts';
 
 export interface CertificatePolicy {
@@ -12,34 +23,31 @@ export interface CertificatePolicy {
 export function encodeCertificatePolicies(policies: readonly CertificatePolicy[]): Buffer {
   return sequence(
     ...policies.map(({ oid: dotted, cps }) =>
-      cps === undefined ? sequence(oid(dotted)) : sequence(oid(dotted), sequence(cpsQualifier(cps))),
+      cps === undefined
+        ? sequence(oid(dotted))
+        : sequence(oid(dotted), sequence(sequence(oid(OID.cpsQualifier), ia5String(cps)))),
     ),
   );
-}
-
-function cpsQualifier(uri: string): Buffer {
-  return sequence(oid(OID.cpsQualifier), tlv(Tag.IA5_STRING, Buffer.from(uri, 'ascii')));
 }
 
 /** Ignores qualifiers other than the CPS. @throws DerError */
 export function parseCertificatePolicies(value: Buffer): CertificatePolicy[] {
   const policies = children(parseDer(value, Tag.SEQUENCE, 'CertificatePolicies').value, 'PolicyInformation');
   if (policies.length === 0) throw new DerError('CertificatePolicies: empty');
-  return policies.map(({ tag, value: content }) => {
-    if (tag !== Tag.SEQUENCE) throw new DerError('PolicyInformation: unexpected tag');
-    const reader = new DerReader(content, 'PolicyInformation');
-    const identifier = readOid(reader.next(Tag.OID, 'policyIdentifier'), 'policyIdentifier');
-    const qualifiers = reader.optional(Tag.SEQUENCE, 'policyQualifiers');
-    reader.end();
-    const cps = qualifiers && children(qualifiers.value, 'PolicyQualifierInfo').map(readCps).find(Boolean);
-    return { oid: identifier, cps };
-  });
+  return policies.map((policy) =>
+    readFields(policy, 'PolicyInformation', (fields) => {
+      const identifier = fields.oid('policyIdentifier');
+      const qualifiers = fields.optional(Tag.SEQUENCE, 'policyQualifiers');
+      const cps = qualifiers && children(qualifiers.value, 'PolicyQualifierInfo').map(readCps).find(Boolean);
+      return { oid: identifier, cps };
+    }),
+  );
 }
 
-function readCps({ raw }: { readonly raw: Buffer }): string | undefined {
-  const reader = DerReader.of(raw, 'PolicyQualifierInfo');
-  const type = readOid(reader.next(Tag.OID, 'policyQualifierId'), 'policyQualifierId');
-  const qualifier = reader.next(undefined, 'qualifier');
-  reader.end();
-  return type === OID.cpsQualifier && qualifier.tag === Tag.IA5_STRING ? readString(qualifier, 'cPSuri') : undefined;
+function readCps(element: DerElement): string | undefined {
+  return readFields(element, 'PolicyQualifierInfo', (fields) => {
+    const isCps = fields.oid('policyQualifierId') === OID.cpsQualifier;
+    const qualifier = fields.next(undefined, 'qualifier');
+    return isCps && qualifier.tag === Tag.IA5_STRING ? readString(qualifier, 'cPSuri') : undefined;
+  });
 }

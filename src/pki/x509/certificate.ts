@@ -9,9 +9,9 @@ import {
   integer,
   integerBytes,
   parseDer,
+  readAlgorithm,
   readBigInt,
   readInteger,
-  readOid,
   readTime,
   sequence,
   Tag,
@@ -86,14 +86,14 @@ export function parseTbsCertificate(der: Buffer): TbsFields {
     explicitVersion === undefined ? 0 : readInteger(parseDer(explicitVersion.value, Tag.INTEGER, 'version'), 'version');
   if (version < 0 || version > 2) throw new DerError('TBSCertificate.version: unknown');
   const serialOctets = integerBytes(reader.next(Tag.INTEGER, 'serialNumber'), 'TBSCertificate.serialNumber');
-  const signature = reader.next(Tag.SEQUENCE, 'signature').raw;
-  const issuer = parseName(reader.next(Tag.SEQUENCE, 'issuer').raw);
+  const signature = reader.sequence('signature');
+  const issuer = parseName(reader.sequence('issuer'));
   const validity = reader.enter(Tag.SEQUENCE, 'validity');
   const notBefore = validity.next(undefined, 'notBefore');
   const notAfter = validity.next(undefined, 'notAfter');
   validity.end();
-  const subject = parseName(reader.next(Tag.SEQUENCE, 'subject').raw);
-  const spki = reader.next(Tag.SEQUENCE, 'subjectPublicKeyInfo').raw;
+  const subject = parseName(reader.sequence('subject'));
+  const spki = reader.sequence('subjectPublicKeyInfo');
   reader.optional(contextPrimitive(1), 'issuerUniqueID');
   reader.optional(contextPrimitive(2), 'subjectUniqueID');
   const list = reader.optional(contextConstructed(3), 'extensions');
@@ -254,8 +254,7 @@ export function fingerprintsOf(certificate: Certificate): readonly string[] {
 }
 
 function twinsOf({ tbs, signatureAlgorithm, signature }: Certificate): Buffer[] {
-  const algorithm = DerReader.of(signatureAlgorithm, 'AlgorithmIdentifier').next(Tag.OID, 'algorithm');
-  if (!readOid(algorithm).startsWith(ECDSA_ARC)) return [];
+  if (!readAlgorithm(parseDer(signatureAlgorithm)).oid.startsWith(ECDSA_ARC)) return [];
   const reader = DerReader.of(signature, 'ECDSA-Sig-Value');
   const r = reader.next(Tag.INTEGER, 'r').raw;
   const s = readBigInt(reader.next(Tag.INTEGER, 's'), 's');

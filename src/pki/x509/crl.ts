@@ -12,7 +12,6 @@ import {
   integer,
   integerBytes,
   parseDer,
-  readBoolean,
   readElement,
   readInteger,
   readTime,
@@ -65,9 +64,9 @@ export function parseCertificateList(der: Buffer): CertificateList {
   const version = reader.optional(Tag.INTEGER, 'version');
   if (version !== undefined && readInteger(version, 'TBSCertList.version') !== 1)
     throw new DerError('TBSCertList.version: unknown');
-  if (!reader.next(Tag.SEQUENCE, 'signature').raw.equals(signatureAlgorithm))
+  if (!reader.sequence('signature').equals(signatureAlgorithm))
     throw new DerError('CertificateList: the signature algorithms inside and outside differ');
-  const issuer = parseName(reader.next(Tag.SEQUENCE, 'issuer').raw);
+  const issuer = parseName(reader.sequence('issuer'));
   const thisUpdate = readTime(reader.next(undefined, 'thisUpdate'), 'thisUpdate');
   const next = reader.optional(Tag.UTC_TIME) ?? reader.optional(Tag.GENERALIZED_TIME);
   const revoked = reader.optional(Tag.SEQUENCE, 'revokedCertificates')?.value ?? Buffer.alloc(0);
@@ -137,24 +136,16 @@ export interface IssuingDistributionPoint {
 export function parseIssuingDistributionPoint(value: Buffer): IssuingDistributionPoint {
   const reader = DerReader.of(value, 'IssuingDistributionPoint');
   const point = reader.optional(contextConstructed(0), 'distributionPoint');
-  const flag = (n: number): boolean => {
-    const element = reader.optional(contextPrimitive(n));
-    return element !== undefined && readBoolean(element, 'IssuingDistributionPoint');
-  };
-  const onlyContainsUserCerts = flag(1);
-  const onlyContainsCACerts = flag(2);
-  const onlySomeReasons = reader.optional(contextPrimitive(3)) !== undefined;
-  const indirectCRL = flag(4);
-  const onlyContainsAttributeCerts = flag(5);
-  reader.end();
-  return {
+  const scope = {
     fullName: point && fullNames(point.value),
-    onlyContainsUserCerts,
-    onlyContainsCACerts,
-    onlySomeReasons,
-    indirectCRL,
-    onlyContainsAttributeCerts,
+    onlyContainsUserCerts: reader.flag(contextPrimitive(1), 'onlyContainsUserCerts'),
+    onlyContainsCACerts: reader.flag(contextPrimitive(2), 'onlyContainsCACerts'),
+    onlySomeReasons: reader.optional(contextPrimitive(3)) !== undefined,
+    indirectCRL: reader.flag(contextPrimitive(4), 'indirectCRL'),
+    onlyContainsAttributeCerts: reader.flag(contextPrimitive(5), 'onlyContainsAttributeCerts'),
   };
+  reader.end();
+  return scope;
 }
 
 function fullNames(choice: Buffer): Buffer[] {

@@ -15,8 +15,7 @@ import {
   oid,
   parseDer,
   readBitString,
-  readBoolean,
-  readInteger,
+  readFields,
   readOid,
   sequence,
   Tag,
@@ -39,13 +38,11 @@ export interface Extension {
  */
 export function parseExtensions(der: Buffer): Extension[] {
   return children(parseDer(der, Tag.SEQUENCE, 'Extensions').value, 'Extension').map((element) => {
-    if (element.tag !== Tag.SEQUENCE) throw new DerError('Extension: unexpected tag');
-    const reader = new DerReader(element.value, 'Extension');
-    const extnId = readOid(reader.next(Tag.OID, 'extnID'));
-    const critical = reader.optional(Tag.BOOLEAN, 'critical');
-    const value = reader.next(Tag.OCTET_STRING, 'extnValue').value;
-    reader.end();
-    return { oid: extnId, critical: critical !== undefined && readBoolean(critical, 'Extension.critical'), value };
+    return readFields(element, 'Extension', (fields) => ({
+      oid: fields.oid('extnID'),
+      critical: fields.flag(Tag.BOOLEAN, 'critical'),
+      value: fields.octets('extnValue'),
+    }));
   });
 }
 
@@ -76,13 +73,12 @@ export interface BasicConstraints {
 }
 
 export function parseBasicConstraints(value: Buffer): BasicConstraints {
-  const reader = DerReader.of(value, 'BasicConstraints');
-  const ca = reader.optional(Tag.BOOLEAN, 'cA');
-  const pathLength = reader.optional(Tag.INTEGER, 'pathLenConstraint');
-  reader.end();
-  const length = pathLength === undefined ? undefined : readInteger(pathLength, 'BasicConstraints.pathLenConstraint');
-  if (length !== undefined && length < 0) throw new DerError('BasicConstraints.pathLenConstraint: negative');
-  return { ca: ca !== undefined && readBoolean(ca, 'BasicConstraints.cA'), pathLength: length };
+  return readFields(parseDer(value, undefined, 'BasicConstraints'), 'BasicConstraints', (fields) => {
+    const ca = fields.flag(Tag.BOOLEAN, 'cA');
+    const pathLength = fields.nextTag === Tag.INTEGER ? fields.integer('pathLenConstraint') : undefined;
+    if (pathLength !== undefined && pathLength < 0) throw new DerError('BasicConstraints.pathLenConstraint: negative');
+    return { ca, pathLength };
+  });
 }
 
 export function encodeBasicConstraints({ ca, pathLength }: BasicConstraints): Buffer {
@@ -211,11 +207,10 @@ export function parseAuthorityInfoAccess(value: Buffer): AuthorityInfoAccess {
   const ocsp: string[] = [];
   const caIssuers: string[] = [];
   for (const element of children(parseDer(value, Tag.SEQUENCE, 'AuthorityInfoAccess').value, 'AccessDescription')) {
-    if (element.tag !== Tag.SEQUENCE) throw new DerError('AccessDescription: unexpected tag');
-    const reader = new DerReader(element.value, 'AccessDescription');
-    const method = readOid(reader.next(Tag.OID, 'accessMethod'));
-    const location = parseGeneralName(reader.next(undefined, 'accessLocation'));
-    reader.end();
+    const [method, location] = readFields(element, 'AccessDescription', (fields) => [
+      fields.oid('accessMethod'),
+      parseGeneralName(fields.next(undefined, 'accessLocation')),
+    ]);
     if (location.kind !== 'uri') continue;
     if (method === OID.ocsp) ocsp.push(location.value);
     if (method === OID.caIssuers) caIssuers.push(location.value);

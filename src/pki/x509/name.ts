@@ -2,12 +2,11 @@
 import {
   CHARACTER_STRINGS,
   DerError,
-  DerReader,
   Tag,
   children,
   oid,
   parseDer,
-  readOid,
+  readFields,
   readString,
   sequence,
   setOf,
@@ -53,15 +52,14 @@ export function parseName(der: Buffer): Name {
 }
 
 function parseAttribute(element: DerElement): AttributeTypeAndValue {
-  if (element.tag !== Tag.SEQUENCE) throw new DerError('AttributeTypeAndValue: unexpected tag');
-  const reader = new DerReader(element.value, 'AttributeTypeAndValue');
-  const type = readOid(reader.next(Tag.OID, 'type'));
-  const value = reader.next(undefined, 'value');
-  reader.end();
-  const text = isCharacterString(value.tag)
-    ? readString(value, 'AttributeTypeAndValue.value')
-    : `#${value.raw.toString('hex')}`;
-  return { type, tag: value.tag, text, value: value.raw };
+  return readFields(element, 'AttributeTypeAndValue', (fields) => {
+    const type = fields.oid('type');
+    const value = fields.next(undefined, 'value');
+    const text = isCharacterString(value.tag)
+      ? readString(value, 'AttributeTypeAndValue.value')
+      : `#${value.raw.toString('hex')}`;
+    return { type, tag: value.tag, text, value: value.raw };
+  });
 }
 
 /** Whether every multi-valued RDN has the DER order of a SET OF (X.690 §11.6). */

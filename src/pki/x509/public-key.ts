@@ -1,7 +1,7 @@
 /** SubjectPublicKeyInfo (RFC 5280 §4.1.2.7; RFC 3279, RFC 5480, RFC 8410, RFC 9881). */
 import { createPublicKey, hash, type KeyObject } from 'node:crypto';
 
-import { DerError, DerReader, Tag, integerBytes, readBitStringOctets, readOid } from '../der/der.ts';
+import { DerError, DerReader, Tag, integerBytes, readAlgorithm, readBitStringOctets, readOid } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
 import { ML_DSA, type MlDsaParameters } from './key-pair.ts';
 import { unsupportedCurve, unsupportedKey } from './unsupported-keys.ts';
@@ -58,10 +58,7 @@ class ParsedPublicKey implements PublicKeyInfo {
 /** Parses the structure and the key type. {@link publicKeyProblem} checks the strength. @throws DerError */
 export function parsePublicKey(spki: Buffer): PublicKeyInfo {
   const reader = DerReader.of(spki, 'SubjectPublicKeyInfo');
-  const algorithm = reader.enter(Tag.SEQUENCE, 'algorithm');
-  const dotted = readOid(algorithm.next(Tag.OID, 'algorithm'));
-  const parameters = algorithm.done ? undefined : algorithm.next(undefined, 'parameters');
-  algorithm.end();
+  const { oid: dotted, parameters } = readAlgorithm(reader.next(Tag.SEQUENCE, 'algorithm'));
   const key = readBitStringOctets(reader.next(Tag.BIT_STRING, 'subjectPublicKey'), 'subjectPublicKey');
   reader.end();
   switch (dotted) {
@@ -251,9 +248,11 @@ export function spkiHash({ spki }: { readonly spki: Buffer }): string {
 }
 
 /** RFC 5280 §4.2.1.2 method 1: SHA-1 of the BIT STRING's octets. @throws DerError */
-export function subjectKeyIdentifier(spki: Buffer): Buffer {
+export const subjectKeyIdentifier = (spki: Buffer): Buffer => hash('sha1', keyOctets(spki), 'buffer');
+
+/** The octets of subjectPublicKey. @throws DerError */
+export function keyOctets(spki: Buffer): Buffer {
   const reader = DerReader.of(spki, 'SubjectPublicKeyInfo');
   reader.next(Tag.SEQUENCE, 'algorithm');
-  const key = readBitStringOctets(reader.next(Tag.BIT_STRING, 'subjectPublicKey'), 'subjectPublicKey');
-  return hash('sha1', key, 'buffer');
+  return readBitStringOctets(reader.next(Tag.BIT_STRING, 'subjectPublicKey'), 'subjectPublicKey');
 }

@@ -6,14 +6,13 @@ import {
   DerReader,
   NULL,
   Tag,
-  children,
   contextConstructed,
   explicit,
   integer,
   oid,
   parseDer,
+  readAlgorithm,
   readInteger,
-  readOid,
   sequence,
 } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
@@ -67,10 +66,7 @@ export class UnsupportedSignatureAlgorithm extends DerError {
 
 /** @throws DerError; {@link UnsupportedSignatureAlgorithm} for an unknown or weak algorithm */
 export function parseSignatureAlgorithm(der: Buffer): SignatureAlgorithm {
-  const reader = DerReader.of(der, 'AlgorithmIdentifier');
-  const dotted = readOid(reader.next(Tag.OID, 'algorithm'));
-  const parameters = reader.done ? undefined : reader.next(undefined, 'parameters');
-  reader.end();
+  const { oid: dotted, parameters } = readAlgorithm(parseDer(der, undefined, 'AlgorithmIdentifier'));
   if (dotted === OID.rsassaPss) {
     if (parameters === undefined) throw new DerError('AlgorithmIdentifier: RSASSA-PSS without parameters');
     return { der, oid: dotted, name: 'RSASSA-PSS', scheme: 'rsa-pss', ...parsePssParameters(parameters.raw) };
@@ -78,8 +74,7 @@ export function parseSignatureAlgorithm(der: Buffer): SignatureAlgorithm {
   const known = KNOWN.get(dotted);
   if (known === undefined) throw new UnsupportedSignatureAlgorithm(dotted);
   // RFC 4055 §5 requires NULL with RSA and tolerates its absence; RFC 5758, RFC 8410 and RFC 9881 require absence.
-  const isNull = parameters?.tag === Tag.NULL && parameters.value.length === 0;
-  if (parameters !== undefined && !(isNull && known.scheme === 'rsa-pkcs1'))
+  if (parameters !== undefined && !(parameters.raw.equals(NULL) && known.scheme === 'rsa-pkcs1'))
     throw new DerError('AlgorithmIdentifier.parameters: unexpected');
   return { der, oid: dotted, ...known, saltLength: undefined };
 }
@@ -93,10 +88,9 @@ export const ECDSA_ARC = '1.2.840.10045.4.3.';
  * @throws as {@link parseSignatureAlgorithm}
  */
 export function parseMessageSignatureAlgorithm(der: Buffer): SignatureAlgorithm {
-  const [algorithm, parameters, ...more] = children(parseDer(der, Tag.SEQUENCE, 'AlgorithmIdentifier').value);
-  const hasNull = parameters?.raw.equals(NULL) === true && more.length === 0;
-  if (algorithm === undefined || !hasNull) return parseSignatureAlgorithm(der);
-  return parseSignatureAlgorithm(readOid(algorithm).startsWith(ECDSA_ARC) ? sequence(algorithm.raw) : der);
+  const { oid: dotted, parameters } = readAlgorithm(parseDer(der, undefined, 'AlgorithmIdentifier'));
+  const isTolerated = dotted.startsWith(ECDSA_ARC) && parameters?.raw.equals(NULL) === true;
+  return isTolerated ? plain(dotted) : parseSignatureAlgorithm(der);
 }
 
 /** RFC 4055 §3.1, with the same hash for message and mask: SHA-256, -384 or -512. */
@@ -110,12 +104,10 @@ function parsePssParameters(der: Buffer): { hash: HashName; saltLength: number }
   // Absent means SHA-1.
   if (hashAlgorithm === undefined || maskGenAlgorithm === undefined) throw new UnsupportedSignatureAlgorithm(OID.sha1);
   const hash = parseHash(hashAlgorithm.value);
-  const mask = DerReader.of(maskGenAlgorithm.value, 'MaskGenAlgorithm');
-  const mgf = readOid(mask.next(Tag.OID, 'algorithm'));
-  if (mgf !== OID.mgf1) throw new UnsupportedSignatureAlgorithm(mgf);
-  if (parseHash(mask.next(undefined, 'parameters').raw) !== hash)
+  const mask = readAlgorithm(parseDer(maskGenAlgorithm.value), 'MaskGenAlgorithm');
+  if (mask.oid !== OID.mgf1) throw new UnsupportedSignatureAlgorithm(mask.oid);
+  if (mask.parameters === undefined || parseHash(mask.parameters.raw) !== hash)
     throw new DerError('RSASSA-PSS-params: mask generation uses another hash');
-  mask.end();
   const saltLength = salt === undefined ? 20 : readInteger(parseDer(salt.value, Tag.INTEGER, 'saltLength'));
   if (saltLength < 0 || saltLength > 1024) throw new DerError('RSASSA-PSS-params.saltLength: out of range');
   if (trailer !== undefined && readInteger(parseDer(trailer.value, Tag.INTEGER, 'trailerField')) !== 1)
@@ -124,11 +116,8 @@ function parsePssParameters(der: Buffer): { hash: HashName; saltLength: number }
 }
 
 function parseHash(der: Buffer): HashName {
-  const reader = DerReader.of(der, 'HashAlgorithm');
-  const dotted = readOid(reader.next(Tag.OID, 'algorithm'));
-  if (!reader.done && reader.next(Tag.NULL, 'parameters').value.length !== 0)
-    throw new DerError('HashAlgorithm.parameters: not NULL');
-  reader.end();
+  const { oid: dotted, parameters } = readAlgorithm(parseDer(der), 'HashAlgorithm');
+  if (parameters?.raw.equals(NULL) === false) throw new DerError('HashAlgorithm.parameters: not NULL');
   const hash = HASHES.get(dotted);
   if (hash === undefined) throw new UnsupportedSignatureAlgorithm(dotted);
   return hash;

@@ -19,7 +19,7 @@ export function readSigned(
 ): Signed {
   const reader = DerReader.of(der, names.whole);
   const content = reader.next(Tag.SEQUENCE, names.content);
-  const algorithm = reader.next(Tag.SEQUENCE, 'signatureAlgorithm').raw;
+  const algorithm = reader.sequence('signatureAlgorithm');
   const signature = readBitStringOctets(reader.next(Tag.BIT_STRING, names.signature), names.signature);
   reader.end();
   return { content, algorithm, signature };
