@@ -14,7 +14,7 @@ import {
 import { AdminClient, type Query } from './client.ts';
 import { CONNECTION, readConnection } from './connection.ts';
 import type { JsonRecord } from './json.ts';
-import { formatOf, printRecord } from './output.ts';
+import { formatOf, inWords, printRecord } from './output.ts';
 import { readTime } from './times.ts';
 
 /** Output format; tables by default. */
@@ -76,38 +76,62 @@ export function queryOf(options: Options, values: Readonly<Record<string, unknow
   return query;
 }
 
-/** Fills the arguments into a path such as `/admin/otp/{id}`. */
-const pathOf = (template: string, values: Readonly<Record<string, unknown>>): string =>
-  template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(values[name])));
+/** A path such as `/admin/otp/{id}` with the command's argument. */
+function pathOf(template: string, options: Options, values: Readonly<Record<string, unknown>>): string {
+  const [argument = ''] = Object.keys(options).filter((name) => options[name]?.kind === 'argument');
+  return template.replace(/\{\w+\}/, () => encodeURIComponent(String(values[argument])));
+}
 
 interface RecordDefinition<O extends Options> {
   readonly call: string;
   readonly roles: readonly string[];
   readonly options: O;
+  readonly about?: string;
   /** Its fields, instead of a query. @throws UsageError */
   readonly body?: (values: Values<NoInfer<O>>, now: number) => JsonRecord | Promise<JsonRecord>;
-  /** The options that are the query; default: all, if there is no body. */
-  readonly query?: Options;
+  /** Default: all options, if there is no body. */
+  readonly query?: (values: Values<NoInfer<O>>, now: number) => Query;
+  /** Asks first, and shows these fields of the record that the call `of` returns. */
+  readonly confirms?: { readonly of: string; readonly shows: readonly string[]; readonly question: string };
+  /** What is printed instead of the record. */
+  readonly done?: (values: Values<NoInfer<O>>) => string;
+  /** The exit code for a record; default 0. */
+  readonly exitCode?: (record: JsonRecord) => number;
 }
 
-/** A command that makes one call and prints the record in its response. Arguments fill the path. */
+/** A command that makes one call and prints the record in its response. */
 export function recordCommand<const O extends Options>(
   name: string,
   summary: string,
-  { call, roles, options, body, query = body === undefined ? options : {} }: RecordDefinition<O>,
+  { call, roles, options, about, body, query, confirms, done, exitCode = () => EXIT.ok }: RecordDefinition<O>,
 ): Command {
   const [method = '', template = ''] = call.split(' ');
-  const run = async (values: Values<O & typeof FORMATS>, session: Session): Promise<number> => {
-    const format: Values<typeof FORMATS> = values;
+  const run = async (values: Values<O>, session: Session): Promise<number> => {
+    const { json, csv, yes, ...given }: Readonly<Record<string, unknown>> = values;
+    const format = { json: json === true, csv: csv === true };
     formatOf(format);
-    const path = pathOf(template, values);
     const now = session.now();
-    const sent = { query: queryOf(query, values, now), ...(body && { body: await body(values, now) }) };
-    printRecord(await session.client.record(method, path, sent), format, session);
-    return EXIT.ok;
+    const sent = {
+      query: query?.(values, now) ?? (body === undefined ? queryOf(options, given, now) : {}),
+      ...(body && { body: await body(values, now) }),
+    };
+    if (confirms !== undefined) {
+      const shown = await session.client.record('GET', pathOf(confirms.of.replace('GET ', ''), options, given));
+      const about = inWords(shown, confirms.shows);
+      await confirm({ about, question: confirms.question, yes: yes === true }, session);
+    }
+    const record = await session.client.record(method, pathOf(template, options, given), sent);
+    if (done === undefined) printRecord(record, format, session);
+    else session.out(`${done(values)}\n`);
+    return exitCode(record);
   };
-  const all = { ...options, ...FORMATS };
-  return adminCommand<O & typeof FORMATS>(name, summary, { options: all, run, calls: [call], roles });
+  return adminCommand<O>(name, summary, {
+    options: { ...options, ...(confirms && YES), ...(done === undefined && FORMATS) },
+    run,
+    calls: [call, ...(confirms === undefined ? [] : [confirms.of])],
+    roles,
+    ...(about === undefined ? {} : { about }),
+  });
 }
 
 /**

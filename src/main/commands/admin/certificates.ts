@@ -59,7 +59,6 @@ export const CERTIFICATE_COMMANDS: readonly Entry[] = [
     filters: { ...filters, status: value('STATUS', 'valid, revoked or expired', ['valid', 'revoked', 'expired']) },
     path: '/admin/certificates',
     kind: CERTIFICATES,
-    csv: true,
   }),
   adminCommand('cert show', 'Show one certificate with its PEM.', {
     options: SHOW,

@@ -5,9 +5,9 @@ import { InputError } from '../../../pki/input-error.ts';
 import { parseCertificate, parsePemCertificates } from '../../../pki/x509/certificate.ts';
 import { spkiHash } from '../../../pki/x509/public-key.ts';
 import { argument, type Entry, EXIT, flag, time, UsageError, value, type Values, values } from '../command.ts';
-import { adminCommand, confirm, FORMATS, recordCommand, type Session, YES } from './admin-command.ts';
+import { adminCommand, confirm, recordCommand, type Session, YES } from './admin-command.ts';
 import { type JsonRecord, recordsAt } from './json.ts';
-import { DEVICES, formatOf, inWords, printRecord } from './output.ts';
+import { DEVICES, inWords } from './output.ts';
 import { listCommand } from './list.ts';
 import { sendRows } from './send-rows.ts';
 import { readTime } from './times.ts';
@@ -35,13 +35,11 @@ const CREATE = {
   ...described,
   disabled: flag('register it as disabled'),
   upsert: flag('change the given fields if the device is already registered'),
-  ...FORMATS,
 };
 const CHANGE = {
   id,
   ...described,
   clear: values('FIELD', 'field to remove: ca, match, attributes, not_after or note'),
-  ...FORMATS,
 };
 const DELETE = { id, revoke: flag('also revoke its certificates'), ...YES };
 
@@ -56,18 +54,22 @@ export const DEVICE_COMMANDS: readonly Entry[] = [
     },
     path: '/admin/devices',
     kind: DEVICES,
-    csv: true,
   }),
   recordCommand('device show', 'Show one device with its certificates, tokens, requests and audit records.', {
     call: 'GET /admin/devices/{id}',
     roles: reading,
     options: { id },
   }),
-  adminCommand('device create', 'Register a device.', {
-    options: CREATE,
-    run: createDevice,
-    calls: ['POST /admin/devices'],
+  recordCommand('device create', 'Register a device.', {
+    call: 'POST /admin/devices',
     roles,
+    options: CREATE,
+    query: ({ upsert }) => ({ mode: upsert ? 'upsert' : undefined }),
+    body: async (values, now) => ({
+      id: values.id,
+      ...(await fieldsOf(values, now)),
+      ...(values.disabled ? { enabled: false } : {}),
+    }),
   }),
   adminCommand('device import', 'Register the devices in a file.', {
     options: {
@@ -87,11 +89,11 @@ export const DEVICE_COMMANDS: readonly Entry[] = [
     about:
       'Prints one result per row in the format of the file: the device, or row, code and message. The exit code is 1 if a row failed. With --upsert, an absent column or an empty cell changes nothing.',
   }),
-  adminCommand('device change', 'Change a device. Other fields stay unchanged.', {
-    options: CHANGE,
-    run: changeDevice,
-    calls: ['PATCH /admin/devices/{id}'],
+  recordCommand('device change', 'Change a device. Other fields stay unchanged.', {
+    call: 'PATCH /admin/devices/{id}',
     roles,
+    options: CHANGE,
+    body: changesOf,
     about: 'match and attributes are replaced as a whole.',
   }),
   recordCommand('device disable', 'Disable a device: it gets no new certificates. Its certificates stay valid.', {
@@ -117,28 +119,16 @@ export const DEVICE_COMMANDS: readonly Entry[] = [
 /** Fields that can be cleared, with their empty values. */
 const CLEARED: JsonRecord = { ca: null, match: null, attributes: {}, not_after: null, note: null };
 
-async function createDevice(values: Values<typeof CREATE>, session: Session): Promise<number> {
-  formatOf(values);
-  const { id, disabled, upsert } = values;
-  const body = { id, ...(await fieldsOf(values, session.now())), ...(disabled ? { enabled: false } : {}) };
-  const query = { mode: upsert ? 'upsert' : undefined };
-  printRecord(await session.client.record('POST', '/admin/devices', { query, body }), values, session);
-  return EXIT.ok;
-}
-
-async function changeDevice(values: Values<typeof CHANGE>, session: Session): Promise<number> {
-  formatOf(values);
+async function changesOf(values: Values<typeof CHANGE>, now: number): Promise<JsonRecord> {
   const unknown = values.clear.find((name) => !Object.hasOwn(CLEARED, name));
   if (unknown !== undefined)
     throw new UsageError(`--clear: "${unknown}" is unknown. Allowed: ${Object.keys(CLEARED).join(', ')}`);
-  const fields = await fieldsOf(values, session.now());
+  const fields = await fieldsOf(values, now);
   const both = values.clear.find((name) => Object.hasOwn(fields, name));
   if (both !== undefined) throw new UsageError(`--clear ${both} and a new value exclude each other`);
   const body = { ...fields, ...Object.fromEntries(values.clear.map((name) => [name, CLEARED[name]])) };
   if (Object.keys(body).length === 0) throw new UsageError('nothing to change: pass an option such as --note');
-  const path = `/admin/devices/${encodeURIComponent(values.id)}`;
-  printRecord(await session.client.record('PATCH', path, { body }), values, session);
-  return EXIT.ok;
+  return body;
 }
 
 async function fieldsOf(values: Values<typeof described>, now: number): Promise<JsonRecord> {

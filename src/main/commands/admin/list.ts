@@ -23,8 +23,8 @@ interface ListSpec {
   /** Of the call; its parameters are the filters. */
   readonly path: string;
   readonly kind: Kind;
-  /** Whether the server returns CSV. */
-  readonly csv: boolean;
+  /** Whether the server returns CSV; default true. */
+  readonly csv?: boolean;
 }
 
 type ListValues = Values<typeof LIST>;
@@ -62,7 +62,7 @@ async function list(spec: ListSpec, filters: Query, values: ListValues, session:
     );
   }
   if (interval !== undefined) throw new UsageError('--interval requires --watch');
-  if (format === 'csv' && spec.csv) {
+  if (format === 'csv' && spec.csv !== false) {
     if (limit !== undefined || values.cursor !== undefined)
       throw new UsageError('--csv prints everything that matches: it cannot be combined with --limit or --cursor');
     return printCsv(spec, filters, session);

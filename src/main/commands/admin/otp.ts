@@ -2,10 +2,10 @@
 import { resolve } from 'node:path';
 import { type Enrollment, EST_PORT, estUrl, qrText, readyLines, WELL_KNOWN } from '../../../ready-lines.ts';
 import { argument, type Entry, EXIT, flag, required, time, UsageError, value, type Values } from '../command.ts';
-import { adminCommand, confirm, FORMATS, queryOf, recordCommand, type Session, YES } from './admin-command.ts';
+import { adminCommand, FORMATS, queryOf, recordCommand, type Session } from './admin-command.ts';
 import type { Connection } from './connection.ts';
 import { textAt } from './json.ts';
-import { formatOf, inWords, OTPS, printRecord } from './output.ts';
+import { formatOf, OTPS, printRecord } from './output.ts';
 import { listCommand } from './list.ts';
 import { sendRows } from './send-rows.ts';
 import { readCount, readTime } from './times.ts';
@@ -24,7 +24,6 @@ const CREATE = {
   qr: flag('also print a QR code'),
   ...FORMATS,
 };
-const REVOKE = { id, ...YES };
 
 export const OTP_COMMANDS: readonly Entry[] = [
   adminCommand('otp create', 'Create a one-time password, and print commands that enroll a device with it.', {
@@ -58,7 +57,6 @@ export const OTP_COMMANDS: readonly Entry[] = [
     },
     path: '/admin/otp',
     kind: OTPS,
-    csv: true,
   }),
   recordCommand('otp show', 'Show a one-time password, without its secret.', {
     call: 'GET /admin/otp/{id}',
@@ -71,11 +69,16 @@ export const OTP_COMMANDS: readonly Entry[] = [
     options: { id, 'expires-at': required('TIME', EXPIRES) },
     body: (values, now) => ({ expires_at: readTime('--expires-at', values['expires-at'], now, 1) }),
   }),
-  adminCommand('otp revoke', 'Revoke a one-time password.', {
-    options: REVOKE,
-    run: revokeToken,
-    calls: ['DELETE /admin/otp/{id}', 'GET /admin/otp/{id}'],
+  recordCommand('otp revoke', 'Revoke a one-time password.', {
+    call: 'DELETE /admin/otp/{id}',
     roles,
+    options: { id },
+    confirms: {
+      of: 'GET /admin/otp/{id}',
+      shows: ['id', 'client_id', 'ca', 'status', 'expires_at'],
+      question: 'Revoke this token?',
+    },
+    done: (values) => `revoked the token ${values.id}`,
   }),
 ];
 
@@ -146,16 +149,4 @@ async function enrollmentQr(enrollment: Enrollment): Promise<string> {
     text += '\x1b[0m\n';
   }
   return text;
-}
-
-async function revokeToken({ id, yes }: Values<typeof REVOKE>, session: Session): Promise<number> {
-  const path = `/admin/otp/${encodeURIComponent(id)}`;
-  const record = await session.client.record('GET', path);
-  await confirm(
-    { about: inWords(record, ['id', 'client_id', 'ca', 'status', 'expires_at']), question: 'Revoke this token?', yes },
-    session,
-  );
-  await session.client.record('DELETE', path);
-  session.out(`revoked the token ${id}\n`);
-  return EXIT.ok;
 }

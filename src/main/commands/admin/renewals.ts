@@ -1,6 +1,6 @@
 /** `estuary admin renewal …`: replacement campaigns. */
-import { argument, type Entry, EXIT, flag, required, value } from '../command.ts';
-import { adminCommand, queryOf, recordCommand } from './admin-command.ts';
+import { argument, type Entry, flag, required, value } from '../command.ts';
+import { queryOf, recordCommand } from './admin-command.ts';
 import { filters } from './certificates.ts';
 import { listCommand } from './list.ts';
 import { RENEWALS } from './output.ts';
@@ -32,7 +32,7 @@ export const RENEWAL_COMMANDS: readonly Entry[] = [
         reason: values.reason,
         explanation_url: values['explanation-url'],
       }),
-      query: dryRun,
+      query: (values, now) => queryOf(dryRun, values, now),
     },
   ),
   listCommand('renewal list', 'List the replacement campaigns.', {
@@ -46,14 +46,10 @@ export const RENEWAL_COMMANDS: readonly Entry[] = [
     roles: reading,
     options: { id },
   }),
-  adminCommand('renewal stop', 'End a campaign.', {
-    options: { id },
-    run: async (values, { client, out }) => {
-      await client.record('DELETE', `/admin/renewals/${encodeURIComponent(values.id)}`);
-      out(`ended the campaign ${values.id}\n`);
-      return EXIT.ok;
-    },
-    calls: ['DELETE /admin/renewals/{id}'],
+  recordCommand('renewal stop', 'End a campaign.', {
+    call: 'DELETE /admin/renewals/{id}',
     roles: changing,
+    options: { id },
+    done: (values) => `ended the campaign ${values.id}`,
   }),
 ];

@@ -65,17 +65,12 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
     roles: operating,
     path: '/admin/lockouts',
     kind: LOCKOUTS,
-    csv: true,
   }),
-  adminCommand('lockout clear', 'Remove a lockout.', {
-    options: { lockout: argument('key from the list, such as address:192.0.2.7 or username:device-1') },
-    run: async ({ lockout }, { client, out }) => {
-      await client.record('DELETE', `/admin/lockouts/${encodeURIComponent(lockout)}`);
-      out(`removed the lockout of ${lockout}\n`);
-      return EXIT.ok;
-    },
-    calls: ['DELETE /admin/lockouts/{key}'],
+  recordCommand('lockout clear', 'Remove a lockout.', {
+    call: 'DELETE /admin/lockouts/{key}',
     roles: operating,
+    options: { lockout: argument('key from the list, such as address:192.0.2.7 or username:device-1') },
+    done: ({ lockout }) => `removed the lockout of ${lockout}`,
   }),
   listCommand('audit list', 'List the audit records.', {
     roles: ['admin', 'auditor'],
@@ -90,7 +85,6 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
     },
     path: '/admin/audit',
     kind: AUDIT,
-    csv: true,
   }),
   adminCommand('metrics', 'Print the metrics that Prometheus reads.', {
     options: {},
