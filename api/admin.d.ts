@@ -1518,10 +1518,11 @@ export interface components {
             /** Format: date-time */
             changed_at: string;
             certificates: components["schemas"]["Certificate"][];
-            /** @description One-time passwords for its ID. */
+            /** @description One-time passwords created for that name, or used for the request. */
             tokens: components["schemas"]["Token"][];
+            /** @description Queued requests. */
             requests: components["schemas"]["Request"][];
-            /** @description Audit records about the device. `ra` gets the fields that `GET /admin/events` shows. */
+            /** @description Audit records. `ra` gets the fields that `GET /admin/events` shows. */
             events: components["schemas"]["ShownAuditRecord"][];
         };
         /** @description The fields to change. Absent fields stay unchanged. */

@@ -6,6 +6,7 @@ import { storeFailed } from './calls/errors.ts';
 import {
   CERTIFICATE_COLUMNS,
   type CertificateRow,
+  type ListedCertificate,
   type StoredCertificate,
   toCertificateRow,
 } from './certificate-store.ts';
@@ -77,7 +78,7 @@ export type EntryResult = 'created' | 'changed' | 'known';
 
 /** A device's history, newest first in each list. */
 export interface DeviceHistory {
-  readonly certificates: readonly CertificateRow[];
+  readonly certificates: readonly ListedCertificate[];
   /** Created for its ID. */
   readonly tokens: readonly OtpRow[];
   readonly requests: readonly RequestRow[];

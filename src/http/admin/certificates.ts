@@ -113,23 +113,16 @@ function certificatePage(row: CertificateRow, now: number): Static<typeof Certif
   };
 }
 
+/** The response has no other field of the row, because the schema names none. */
 export function certificateRecord(row: ListedCertificate, now: number): Static<typeof CertificateRecord> {
+  const { label, ...fields } = row;
   return {
-    serial: row.serial,
-    ca: row.ca,
-    subject: row.subject,
-    sans: [...row.sans],
+    ...fields,
     not_before: formatTimestamp(row.not_before),
     not_after: formatTimestamp(row.not_after),
     status: certificateStatus(row, now),
     revoked_at: formatOptionalTimestamp(row.revoked_at),
-    reason: row.reason,
-    requester: row.requester,
-    method: row.method,
-    request_id: row.request_id,
-    fingerprint_sha256: row.fingerprint_sha256,
-    device: row.device,
-    ...(row.label === null ? {} : { label: row.label }),
+    ...(label === null ? {} : { label }),
   };
 }
 

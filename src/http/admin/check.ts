@@ -126,7 +126,7 @@ function checkAnswer({ verdict, code, message, subject, sans, notAfter }: Verdic
     ...(code === undefined ? {} : { code }),
     ...(message === undefined ? {} : { message }),
     subject,
-    sans: [...sans],
+    sans,
     not_after: formatOptionalTimestamp(notAfter ?? null),
   };
 }

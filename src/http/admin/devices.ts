@@ -6,9 +6,7 @@ import { notFound, type EstuaryError } from '../../errors.ts';
 import type { DeviceRow, DeviceSelection } from '../../store/device-store.ts';
 import type { PageRequest } from '../../store/page.ts';
 import { accessEvent, actor, limited, type LimitedStore } from './access.ts';
-import { ShownAuditItem, shownAuditItems } from './audit.ts';
 import { dryRun, isBulk, sendCsv, wantsCsv } from './bulk/bulk.ts';
-import { CertificateRecord, certificateRecord } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { deviceExists, importDevices, isTaken } from './device-import.ts';
 import {
@@ -21,30 +19,19 @@ import {
   readChange,
   readDevice,
 } from './device-record.ts';
-import { OtpRecord, otpRecord } from './otp.ts';
+import { historyProperties, historyRecord, SHOWN } from './history.ts';
 import { everything, listQuery, mapPage, pageRequest, route } from './route.ts';
-import { RequestRecord, requestRecord } from './requests.ts';
 import { isFinal } from '../../administration/revoke.ts';
 import { revokeByCall } from './revocation.ts';
 import { flag, listOf, oneOf, part, titled } from './schemas.ts';
 
-/** Latest items of each type on a device's page. */
-const HISTORY = 100;
 /** Certificates per batch when revoking all of a device. */
 const PAGE = 500;
 
 const DevicePage = titled(
   'DeviceDetails',
-  `A registered device, with its latest ${HISTORY} certificates, tokens, requests and audit records, the newest first.`,
-  {
-    ...deviceProperties,
-    certificates: Type.Array(CertificateRecord),
-    tokens: Type.Array(OtpRecord, { description: 'One-time passwords for its ID.' }),
-    requests: Type.Array(RequestRecord),
-    events: Type.Array(ShownAuditItem, {
-      description: 'Audit records about the device. `ra` gets the fields that `GET /admin/events` shows.',
-    }),
-  },
+  `A registered device, with its latest ${SHOWN} certificates, tokens, requests and audit records, the newest first.`,
+  { ...deviceProperties, ...historyProperties },
 );
 
 const selectionQuery = {
@@ -169,15 +156,8 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
     handler: async (request) => {
       const { store } = limited(deps, request);
       const row = await findDevice(store, request.params.id);
-      const history = await store.deviceHistory(row, HISTORY);
-      const now = deps.now();
-      return {
-        ...deviceRecord(row),
-        certificates: history.certificates.map((one) => certificateRecord(one, now)),
-        tokens: history.tokens.map((one) => otpRecord(one, now)),
-        requests: history.requests.map(requestRecord),
-        events: shownAuditItems(history.events, request),
-      };
+      const history = await store.deviceHistory(row, SHOWN);
+      return { ...deviceRecord(row), ...historyRecord(history, deps.now(), request) };
     },
   });
 }

@@ -1,11 +1,11 @@
 /** `GET /admin/history`: the history of a device, requester or request. */
 import { Type } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
 import type { AuditRecord } from '../../audit/event.ts';
 import { badRequest } from '../../errors.ts';
 import type { ListedCertificate } from '../../store/certificate-store.ts';
-import type { OtpRow } from '../../store/otp-store.ts';
+import type { DeviceHistory } from '../../store/device-store.ts';
 import type { PageRequest } from '../../store/page.ts';
-import type { RequestRow } from '../../store/request-store.ts';
 import { ShownAuditItem, shownAuditItems } from './audit.ts';
 import { CertificateRecord, certificateRecord } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
@@ -15,12 +15,12 @@ import { RequestRecord, requestRecord } from './requests.ts';
 import { route } from './route.ts';
 import { titled, whole } from './schemas.ts';
 
-/** Per type. */
-const SHOWN = 100;
+/** Latest items of each type. */
+export const SHOWN = 100;
 /** Candidate audit records for one requester: the index finds substrings. */
 const LOOKED_AT = 2000;
 
-const History = titled('History', `The latest ${SHOWN} of each kind, the newest first.`, {
+export const historyProperties = {
   certificates: Type.Array(CertificateRecord),
   tokens: Type.Array(OtpRecord, {
     description: 'One-time passwords created for that name, or used for the request.',
@@ -29,14 +29,16 @@ const History = titled('History', `The latest ${SHOWN} of each kind, the newest 
   events: Type.Array(ShownAuditItem, {
     description: 'Audit records. `ra` gets the fields that `GET /admin/events` shows.',
   }),
-});
+};
 
-interface Found {
-  readonly certificates: readonly ListedCertificate[];
-  readonly tokens: readonly OtpRow[];
-  readonly requests: readonly RequestRow[];
-  readonly events: readonly AuditRecord[];
-}
+const History = titled('History', `The latest ${SHOWN} of each kind, the newest first.`, historyProperties);
+
+export const historyRecord = (found: DeviceHistory, now: number, request: FastifyRequest) => ({
+  certificates: found.certificates.map((one) => certificateRecord(one, now)),
+  tokens: found.tokens.map((one) => otpRecord(one, now)),
+  requests: found.requests.map(requestRecord),
+  events: shownAuditItems(found.events, request),
+});
 
 const NEWEST: PageRequest = { limit: SHOWN, order: 'desc' };
 
@@ -56,33 +58,27 @@ export function registerHistory(app: AdminApp, deps: AdminDependencies): void {
     response: { 200: History },
     handler: async (request) => {
       const now = deps.now();
-      const { certificates, tokens, requests, events } = await find(request.query, limited(deps, request).store, now);
-      return {
-        certificates: certificates.map((one) => certificateRecord(one, now)),
-        tokens: tokens.map((one) => otpRecord(one, now)),
-        requests: requests.map(requestRecord),
-        events: shownAuditItems(events, request),
-      };
+      return historyRecord(await find(request.query, limited(deps, request).store, now), now, request);
     },
   });
 }
 
 type Question = { readonly [K in 'device' | 'requester' | 'request_id']?: string | undefined };
 
-function find({ device, requester, request_id }: Question, store: LimitedStore, now: number): Promise<Found> {
+function find({ device, requester, request_id }: Question, store: LimitedStore, now: number): Promise<DeviceHistory> {
   const asked = [device, requester, request_id].filter((one) => one !== undefined);
   if (asked.length !== 1) throw badRequest('FIELD_INVALID', 'one of device, requester and request_id is required');
   if (device !== undefined) return ofDevice(device, store, now);
   return requester === undefined ? ofRequest(asked[0] ?? '', store) : ofRequester(requester, store, now);
 }
 
-async function ofDevice(id: string, store: LimitedStore, now: number): Promise<Found> {
+async function ofDevice(id: string, store: LimitedStore, now: number): Promise<DeviceHistory> {
   const row = await store.getDevice(id);
   if (row !== undefined) return store.deviceHistory(row, SHOWN);
   return { ...(await listed({ device: id }, id, store, now)), events: [] };
 }
 
-async function ofRequester(requester: string, store: LimitedStore, now: number): Promise<Found> {
+async function ofRequester(requester: string, store: LimitedStore, now: number): Promise<DeviceHistory> {
   const [lists, events] = await Promise.all([listed({ requester }, requester, store, now), eventsOf(requester, store)]);
   return { ...lists, events };
 }
@@ -92,7 +88,7 @@ async function listed(
   client_id: string,
   store: LimitedStore,
   now: number,
-): Promise<Omit<Found, 'events'>> {
+): Promise<Omit<DeviceHistory, 'events'>> {
   const [certificates, tokens, requests] = await Promise.all([
     store.listCertificates({ ...NEWEST, ...whose }, now),
     store.listOtps({ ...NEWEST, client_id }, now),
@@ -114,7 +110,7 @@ async function eventsOf(requester: string, store: LimitedStore): Promise<readonl
   return found.slice(0, SHOWN);
 }
 
-async function ofRequest(id: string, store: LimitedStore): Promise<Found> {
+async function ofRequest(id: string, store: LimitedStore): Promise<DeviceHistory> {
   const [queued, certificate, ownEvents] = await Promise.all([
     store.getRequest(id),
     store.findCertificateByRequest(id),

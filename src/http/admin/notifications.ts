@@ -1,5 +1,5 @@
 /** `/admin/notifications…`: the receivers of notifications, and how the delivery to them is. */
-import { type Static, Type } from '@fastify/type-provider-typebox';
+import { Type } from '@fastify/type-provider-typebox';
 import { describe, notFound, unavailable } from '../../errors.ts';
 import { accessEvent } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
@@ -65,19 +65,14 @@ export function registerNotifications(app: AdminApp, { store, notifiers }: Admin
   });
 }
 
-function receiverRecord({ config, delivers, ...state }: NotifierState): Static<typeof Receiver> {
-  const { name, kind, events, labels } = config;
+function receiverRecord({ config, delivers, ...state }: NotifierState) {
+  const { name, kind, events = null, labels = null } = config;
   return {
-    name,
-    kind,
+    ...{ ...state, name, kind, events, labels },
     // The path of a webhook may be its secret.
     destination: config.kind === 'webhook' ? new URL(config.url).origin : config.to.join(', '),
-    events: events === undefined ? null : [...events],
-    labels: labels === undefined ? null : [...labels],
     state: !delivers ? 'standby' : state.failures === 0 ? 'ok' : 'failing',
-    failures: state.failures,
     problem: state.problem ?? null,
     delivered_at: formatOptionalTimestamp(state.delivered_at ?? null),
-    behind: state.behind,
   };
 }

@@ -134,14 +134,7 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
       const { row, token } = await deps.otp.create(order, [
         accessEvent(request, 'success', `token for ${order.client_id}`),
       ]);
-      return reply.code(201).send({
-        id: row.id,
-        token,
-        client_id: row.client_id,
-        created_at: formatTimestamp(row.created_at),
-        expires_at: formatTimestamp(row.expires_at),
-        max_uses: row.max_uses,
-      });
+      return reply.code(201).send({ ...otpRecord(row, deps.now()), token });
     },
   });
 }

@@ -8,8 +8,9 @@ import { daysLeft } from '../../ca/expiry.ts';
 import { callerOf, labelsOf, limited, type LimitedStore } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health.ts';
+import { CERTIFICATE_IN_USE, certificateInUse, lastReloadOf } from './reload.ts';
 import { route } from './route.ts';
-import { Bool, CERTIFICATE_IN_USE, described, Integer, nullable, oneOf, Text, Timestamp, titled } from './schemas.ts';
+import { Bool, described, Integer, nullable, oneOf, Text, Timestamp, titled } from './schemas.ts';
 import { formatOptionalTimestamp, formatTimestamp } from './values.ts';
 import { serviceState } from './metrics.ts';
 
@@ -122,7 +123,7 @@ export function registerOverview(app: AdminApp, deps: AdminDependencies, monitor
         time: formatTimestamp(now),
         version: deps.version,
         ...(certificates === undefined ? {} : { certificates }),
-        ...(may('ra', 'auditor') ? { requests: { pending: waiting.pending.map((one) => ({ ...one })) } } : {}),
+        ...(may('ra', 'auditor') ? { requests: { pending: waiting.pending } } : {}),
         ...(may('operator') ? { lockouts: waiting.lockouts } : {}),
         ...(ownHealth === undefined ? {} : { health: ownHealth }),
       };
@@ -160,7 +161,7 @@ async function countEndings(store: LimitedStore, at: number): Promise<Endings> {
 
 async function healthOf(deps: AdminDependencies, monitor: HealthMonitor): Promise<NonNullable<Overview['health']>> {
   const now = deps.now();
-  const [store, nodes, cas, { dependencies, certificates, lastReload }] = await Promise.all([
+  const [store, nodes, cas, { dependencies, certificates }] = await Promise.all([
     monitor.store(),
     nodesOf(deps),
     Promise.all(
@@ -178,17 +179,10 @@ async function healthOf(deps: AdminDependencies, monitor: HealthMonitor): Promis
     cas,
     dependencies: dependencies.map(({ ca, ...one }) => ({ ...one, ca: ca === '' ? null : ca })),
     nodes,
-    reload: lastReload === undefined ? null : { at: formatTimestamp(lastReload.at), ok: lastReload.ok },
+    reload: lastReloadOf(deps.condition()),
     certificates: certificates
       .toSorted((one, other) => one.notAfter - other.notAfter)
-      .map(({ use, ca, subject, serial, notAfter }) => ({
-        use,
-        ca: ca === '' ? null : ca,
-        subject,
-        serial,
-        not_after: formatTimestamp(notAfter),
-        days_left: Math.floor((notAfter - now) / DAY),
-      })),
+      .map((one) => ({ ...certificateInUse(one), days_left: Math.floor((one.notAfter - now) / DAY) })),
   };
 }
 

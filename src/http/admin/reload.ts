@@ -2,10 +2,32 @@ import { Type } from '@fastify/type-provider-typebox';
 import type { ReloadReport } from '../../config/diff.ts';
 import { conflict } from '../../errors.ts';
 import { accessEvent, actor } from './access.ts';
-import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import type { AdminApp, AdminDependencies, ServiceCondition } from './dependencies.ts';
 import { route } from './route.ts';
-import { Bool, CERTIFICATE_IN_USE, described, flag, nullable, Text, Texts, Timestamp, titled } from './schemas.ts';
+import { Bool, described, flag, nullable, Text, Texts, Timestamp, titled } from './schemas.ts';
 import { formatTimestamp } from './values.ts';
+import type { ServiceState } from '../../service-state-metrics.ts';
+
+/** Properties of a certificate that the service needs. */
+export const CERTIFICATE_IN_USE = {
+  use: Text('`tls`, `ca`, `client_anchor` …, as in the metrics.'),
+  ca: nullable(Text('The label of the CA that needs it.')),
+  subject: Type.String(),
+  serial: Type.String(),
+  not_after: Timestamp(),
+};
+
+export const certificateInUse = ({ use, ca, subject, serial, notAfter }: ServiceState['certificates'][number]) => ({
+  use,
+  ca: ca === '' ? null : ca,
+  subject,
+  serial,
+  not_after: formatTimestamp(notAfter),
+});
+
+/** The last reload; null: none since the start. */
+export const lastReloadOf = ({ lastReload }: Pick<ServiceCondition, 'lastReload'>) =>
+  lastReload === undefined ? null : { at: formatTimestamp(lastReload.at), ok: lastReload.ok };
 
 const KEYS = (description: string) => Texts(`${description}, such as \`ca[devices].profile.validity_days\`.`);
 
@@ -49,17 +71,10 @@ export function registerReload(app: AdminApp, deps: AdminDependencies): void {
 
 function inWords({ changed, needsRestart, certificates, warnings }: ReloadReport) {
   return {
-    changed: [...changed],
-    needs_restart: [...needsRestart],
-    certificates: certificates.map(({ use, ca, subject, serial, notAfter, isNew }) => ({
-      use,
-      ca: ca === '' ? null : ca,
-      subject,
-      serial,
-      not_after: formatTimestamp(notAfter),
-      new: isNew,
-    })),
-    warnings: [...warnings],
+    changed,
+    needs_restart: needsRestart,
+    certificates: certificates.map((one) => ({ ...certificateInUse(one), new: one.isNew })),
+    warnings,
   };
 }
 
@@ -91,12 +106,6 @@ export function registerConfiguration(app: AdminApp, deps: AdminDependencies): v
     description: '`POST /admin/reload?dry_run=true` reports what the file would change.',
     tag: 'health',
     response: { 200: Configuration },
-    handler: () => {
-      const { lastReload } = deps.condition();
-      return {
-        keys: deps.configuration().map((one) => ({ ...one })),
-        reload: lastReload === undefined ? null : { at: formatTimestamp(lastReload.at), ok: lastReload.ok },
-      };
-    },
+    handler: () => ({ keys: deps.configuration(), reload: lastReloadOf(deps.condition()) }),
   });
 }

@@ -19,7 +19,8 @@ export const requestBody = <T extends TProperties>(title: string, description: s
   strictObject(properties, { title, description });
 
 export const Text = (description: string) => Type.String({ description });
-export const Texts = (description: string) => Type.Array(Type.String(), { description });
+export const Texts = (description: string) =>
+  Type.Unsafe<readonly string[]>(Type.Array(Type.String(), { description }));
 export const Integer = (description: string) => Type.Integer({ description });
 export const Bool = (description: string) => Type.Boolean({ description });
 
@@ -90,12 +91,3 @@ export const listOf = <T extends TSchema>(item: T, description: string) =>
   described(description, { items: Type.Array(item), next_cursor: nullable(Text('null at the end of the list.')) });
 
 export const DEFAULT_LIMIT = 100;
-
-/** Properties of a certificate that the service needs. */
-export const CERTIFICATE_IN_USE = {
-  use: Text('`tls`, `ca`, `client_anchor` …, as in the metrics.'),
-  ca: nullable(Text('The label of the CA that needs it.')),
-  subject: Type.String(),
-  serial: Type.String(),
-  not_after: Timestamp(),
-};

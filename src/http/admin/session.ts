@@ -45,11 +45,8 @@ export function registerSession(app: AdminApp, deps: AdminDependencies): void {
     subject: admin.display,
     ...(admin.claims?.name === undefined ? {} : { name: admin.claims.name }),
     method: admin.method,
-    roles: [...admin.roles],
-    grants: admin.grants.map(({ roles, labels }) => ({
-      roles: [...roles],
-      labels: labels === undefined ? null : [...labels],
-    })),
+    roles: admin.roles,
+    grants: admin.grants.map(({ roles, labels = null }) => ({ roles, labels })),
     not_after: formatOptionalTimestamp(admin.notAfter ?? null),
     ...(session === null
       ? {}
