@@ -19,7 +19,6 @@ const BASE = [
   'error-codes.ts',
   'errors.ts',
   'log.ts',
-  'log-lines.ts',
   'counted-repeats.ts',
   'request-context.ts',
   'dependency-calls.ts',

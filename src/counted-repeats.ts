@@ -1,9 +1,5 @@
 /** Limits repeated log entries: the first few of a kind are reported individually, the rest as a count per window. */
-
-/** Limits log entries that anyone can cause: the first few of a kind are logged individually, the rest as a count. */
-interface CountedLog {
-  readonly info: (fields: object, message: string) => void;
-}
+import type { RequestLines } from './log.ts';
 
 /** Individual entries per kind and window. */
 const SINGLE = 5;
@@ -13,11 +9,12 @@ interface Line {
   readonly message: string;
 }
 
+/** Limits log entries that anyone can cause. */
 export class CountedLines {
-  readonly #log: CountedLog;
+  readonly #log: Pick<RequestLines, 'info'>;
   readonly #repeats = new CountedRepeats<Line>({ single: SINGLE, tell: (counted) => this.#tell(counted) });
 
-  constructor(log: CountedLog) {
+  constructor(log: Pick<RequestLines, 'info'>) {
     this.#log = log;
   }
 

@@ -54,40 +54,25 @@ export function errorWith<Status extends ErrorStatus>(
   return new EstuaryError(status, code, message, options);
 }
 
+const errorOf =
+  <Status extends ErrorStatus>(status: Status) =>
+  (code: CodeOf<Status>, message: string, options?: ErrorOptions): EstuaryError =>
+    new EstuaryError(status, code, message, options);
+
 /** 400: malformed, or rejected by policy. */
-export function badRequest(code: CodeOf<400>, message: string, options?: ErrorOptions): EstuaryError {
-  return new EstuaryError(400, code, message, options);
-}
-
+export const badRequest = errorOf(400);
 /** 401: not authenticated, with the message of the attempted method. */
-export function unauthorized(code: CodeOf<401>, message: string, options?: ErrorOptions): EstuaryError {
-  return new EstuaryError(401, code, message, options);
-}
-
+export const unauthorized = errorOf(401);
 /** 403: authenticated but not permitted. */
-export function forbidden(code: CodeOf<403>, message: string, options?: ErrorOptions): EstuaryError {
-  return new EstuaryError(403, code, message, options);
-}
-
+export const forbidden = errorOf(403);
 /** 404: no such label, token, certificate … */
-export function notFound(code: CodeOf<404>, message: string, options?: ErrorOptions): EstuaryError {
-  return new EstuaryError(404, code, message, options);
-}
-
+export const notFound = errorOf(404);
 /** 409: the object's current state forbids the operation. */
-export function conflict(code: CodeOf<409>, message: string, options?: ErrorOptions): EstuaryError {
-  return new EstuaryError(409, code, message, options);
-}
-
+export const conflict = errorOf(409);
 /** 500: an internal failure; the reason is only logged. */
-export function failed(code: CodeOf<500>, message: string, options?: ErrorOptions): EstuaryError {
-  return new EstuaryError(500, code, message, options);
-}
-
+export const failed = errorOf(500);
 /** 503: temporarily down or over a limit; with Retry-After if the caller knows it. */
-export function unavailable(code: CodeOf<503>, message: string, options?: ErrorOptions): EstuaryError {
-  return new EstuaryError(503, code, message, options);
-}
+export const unavailable = errorOf(503);
 
 type OfKind<Kind extends ErrorKind> = EstuaryError & { readonly kind: Kind };
 

@@ -2,7 +2,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { AuditEvent } from './audit/event.ts';
-import { onDependencyCall, type DependencyCall } from './dependency-calls.ts';
+import { onDependencyCall } from './dependency-calls.ts';
 import { renderState, type ServiceState } from './service-state-metrics.ts';
 
 /** Milliseconds between samples of the event loop delay. */
@@ -83,7 +83,7 @@ export class Metrics {
   /** Starts measuring the event loop, and calls to dependencies. */
   start(): void {
     this.#delay.enable();
-    this.#endCalls = onDependencyCall((call) => this.#countCall(call));
+    this.#endCalls = onDependencyCall(({ seconds, ...labels }) => this.#calls.observe(labels, seconds));
   }
 
   /** Counts a response, or a request whose client disconnected first. */
@@ -128,10 +128,6 @@ export class Metrics {
   #countAuthentication(method: string, outcome: AuditEvent['outcome']): void {
     this.#authentications.inc({ method, outcome });
     if (outcome === 'failure') this.#authenticationFailures.inc({ method });
-  }
-
-  #countCall({ dependency, ca, outcome, seconds }: DependencyCall): void {
-    this.#calls.observe({ dependency, ca, outcome }, seconds);
   }
 
   /** Prometheus' text format 0.0.4: counters of this process, and the state of the service. */

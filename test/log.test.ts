@@ -2,8 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Secret } from '../src/config/secret.ts';
-import { LineBuffer } from '../src/log-lines.ts';
-import { createLogger } from '../src/log.ts';
+import { createLogger, LineBuffer } from '../src/log.ts';
 import { ROOT } from './support/root.ts';
 
 function logged(write: (log: ReturnType<typeof createLogger>) => void, level: 'info' | 'warn' = 'info'): string {

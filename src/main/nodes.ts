@@ -46,7 +46,7 @@ export interface NodeClock {
  * @throws EstuaryError 500 `STORE_IN_USE` or `NODE_NAME_IN_USE`; 503 `STORE_UNAVAILABLE`
  */
 export async function joinNodes(config: Config, material: Material, instance: string, log: Logger): Promise<Nodes> {
-  return config.store.driver === 'sqlite' ? alone(config, log) : SharedNode.join(config, material, instance, log);
+  return config.store.driver === 'sqlite' ? alone(config, log) : amongOthers(config, material, instance, log);
 }
 
 /** Mutexes across nodes; undefined on a single node. */
@@ -76,65 +76,41 @@ const TICKETS = 'tls session tickets';
 /** Milliseconds between checks of the shared secret's period. */
 const ADVANCE = 600_000;
 
-class SharedNode implements Nodes {
-  readonly ticketSecret: TicketSecret;
-  readonly #lease: NodeLease;
-  readonly #closing: { store: Store | undefined };
-  readonly #log: Logger;
-  readonly #timer: NodeJS.Timeout | undefined;
-
-  static async join(config: Config, material: Material, instance: string, log: Logger): Promise<SharedNode> {
-    const connect = connector(postgresServer(config, material));
-    const closing: { store: Store | undefined } = { store: undefined };
-    const lease = await NodeLease.join({
-      connect,
-      name: nodeName(config),
-      instance,
-      log,
-      closeLeftOpen: async (dead) => {
-        if (closing.store !== undefined) await reconcile(closing.store, log, dead);
-      },
-    });
-    try {
-      return new SharedNode(lease, closing, log, await sharedTickets(config, connect, lease.clock, log));
-    } catch (error) {
+async function amongOthers(config: Config, material: Material, instance: string, log: Logger): Promise<Nodes> {
+  const connect = connector(postgresServer(config, material));
+  let begun: Store | undefined;
+  const lease = await NodeLease.join({
+    connect,
+    name: nodeName(config),
+    instance,
+    log,
+    closeLeftOpen: async (dead) => {
+      if (begun !== undefined) await reconcile(begun, log, dead);
+    },
+  });
+  const { clock } = lease;
+  const { secret, advance } = await sharedTickets(config, connect, clock, log).catch(async (error: unknown) => {
+    await lease.stop();
+    throw error;
+  });
+  const timer = advance && setInterval(() => void advance(), ADVANCE).unref();
+  return {
+    get standing() {
+      return { held: lease.held, onDuty: lease.onDuty };
+    },
+    clock,
+    ticketSecret: secret,
+    begin: (store) => {
+      begun = store;
+      return Promise.resolve();
+    },
+    release: async () => {
+      clearInterval(timer);
+      begun = undefined;
       await lease.stop();
-      throw error;
-    }
-  }
-
-  private constructor(
-    lease: NodeLease,
-    closing: { store: Store | undefined },
-    log: Logger,
-    { secret, advance }: Tickets,
-  ) {
-    this.#lease = lease;
-    this.#closing = closing;
-    this.#log = log;
-    this.ticketSecret = secret;
-    this.#timer = advance && setInterval(() => void advance(), ADVANCE).unref();
-  }
-
-  get standing(): NodeState {
-    return { held: this.#lease.held, onDuty: this.#lease.onDuty };
-  }
-
-  get clock(): NodeClock {
-    return this.#lease.clock;
-  }
-
-  begin(store: Store): Promise<void> {
-    this.#closing.store = store;
-    return Promise.resolve();
-  }
-
-  async release(): Promise<void> {
-    clearInterval(this.#timer);
-    this.#closing.store = undefined;
-    await this.#lease.stop();
-    this.#log.info('released the name of this node');
-  }
+      log.info('released the name of this node');
+    },
+  };
 }
 
 interface Tickets {

@@ -11,12 +11,18 @@ export interface Part {
 /** Work that runs at start and periodically, never concurrently; a long run delays the next. */
 export abstract class Recurring implements Part {
   readonly #interval: number;
+  readonly #stopped = new AbortController();
   #timer: NodeJS.Timeout | undefined;
   #underWay: Promise<void> | undefined;
 
   /** @param interval milliseconds */
   constructor(interval: number) {
     this.#interval = interval;
+  }
+
+  /** Ends a run in progress early. */
+  protected get stopped(): AbortSignal {
+    return this.#stopped.signal;
   }
 
   protected abstract work(isFirst: boolean): Promise<void>;
@@ -29,6 +35,7 @@ export abstract class Recurring implements Part {
 
   /** Waits for a run in progress. */
   async stop(): Promise<void> {
+    this.#stopped.abort();
     clearInterval(this.#timer);
     await this.#underWay;
   }

@@ -35,7 +35,6 @@ const MAX_FILE = 100_000;
 
 /** Runs the purge at start and hourly. Stopping waits for the batch in progress. */
 export class Retention extends Recurring {
-  readonly #stopped = new AbortController();
   readonly #options: RetentionOptions;
 
   constructor(options: RetentionOptions) {
@@ -45,14 +44,9 @@ export class Retention extends Recurring {
 
   protected work(isFirst: boolean): Promise<void> {
     // One archive file per day, not per hour.
-    return purge(this.#options, { signal: this.#stopped.signal, slack: isFirst ? 0 : DAY }).catch((error: unknown) =>
+    return purge(this.#options, { signal: this.stopped, slack: isFirst ? 0 : DAY }).catch((error: unknown) =>
       this.#options.log.error({ detail: describe(error) }, 'cannot delete expired records'),
     );
-  }
-
-  override stop(): Promise<void> {
-    this.#stopped.abort();
-    return super.stop();
   }
 }
 

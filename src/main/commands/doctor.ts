@@ -23,11 +23,16 @@ import { nodeName, postgresServer } from '../open-store.ts';
 import { type CommandContext, EXIT } from './command.ts';
 import { loadService } from './serve.ts';
 
-/** Whether the disks of the store and the audit log have space and are writable. */
-export interface DiskFinding {
+interface Finding {
+  readonly check: string;
   readonly status: 'ok' | 'warning' | 'failed';
   readonly detail: string;
 }
+
+const finding = (check: string, status: Finding['status'], detail: string): Finding => ({ check, status, detail });
+
+/** Whether the disks of the store and the audit log have space and are writable. */
+export type DiskFinding = Omit<Finding, 'check'>;
 
 /** Result of `statfs`. */
 export type ReadSpace = (path: string) => Readonly<Record<'bsize' | 'blocks' | 'bavail' | 'files' | 'ffree', number>>;
@@ -98,16 +103,6 @@ function writeProblem(folder: string, files: readonly string[]): string | undefi
     return `it cannot be written: ${describe(error)}`;
   }
 }
-
-type Status = 'ok' | 'warning' | 'failed';
-
-interface Finding {
-  readonly check: string;
-  readonly status: Status;
-  readonly detail: string;
-}
-
-const finding = (check: string, status: Status, detail: string): Finding => ({ check, status, detail });
 
 const DAY = 86_400_000;
 const NEAR_END = 30;
