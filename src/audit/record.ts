@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Anchor, ArchivedRange, AuditEvent, AuditRecord, Checkpoint } from './event.ts';
-import type { HashedField } from './hashed-fields.ts';
+import { HASHED_FIELDS, type HashedField } from './hashed-fields.ts';
 
 /** `prev_hash` of the first record. */
 export const GENESIS_HASH = '0'.repeat(64);
@@ -27,13 +27,14 @@ export interface ChainedRecord {
 /** Maximum length of a field: a record does not store a requester's 60 kB subject. */
 const MAX_FIELD = 2048;
 
-function bounded(value: string | undefined): string | undefined {
-  return value === undefined || value.length <= MAX_FIELD ? value : `${value.slice(0, MAX_FIELD)}…`;
+/** A long text or list is truncated, with `…` at its end; an empty list is omitted. */
+function bounded(value: unknown): unknown {
+  if (typeof value === 'string') return value.length <= MAX_FIELD ? value : `${value.slice(0, MAX_FIELD)}…`;
+  return Array.isArray(value) && value.every((item) => typeof item === 'string') ? boundedList(value) : value;
 }
 
-/** undefined for an empty list; a long list is truncated, with `…` at its end. */
-function boundedList(values: readonly string[] | undefined): readonly string[] | undefined {
-  if (values === undefined || values.length === 0) return undefined;
+function boundedList(values: readonly string[]): readonly string[] | undefined {
+  if (values.length === 0) return undefined;
   let length = 0;
   const kept = values.findIndex((value) => (length += value.length) > MAX_FIELD);
   return kept === -1 ? values : [...values.slice(0, kept), '…'];
@@ -50,45 +51,11 @@ interface Place {
 }
 
 /** The canonical JSON that is hashed: fields in the order of HASHED_FIELDS, absent ones omitted, no white space. */
-function canonicalJson(event: AuditEvent, { seq, time, node, stored, prev_hash }: Place): string {
-  return JSON.stringify({
-    seq,
-    time,
-    node,
-    type: event.type,
-    outcome: event.outcome,
-    subject: bounded(event.subject),
-    method: event.method,
-    requester_issuer: bounded(event.requester_issuer),
-    requester_sans: boundedList(event.requester_sans),
-    address: bounded(event.address),
-    ca: bounded(event.ca),
-    label: bounded(event.label),
-    serial: bounded(event.serial),
-    certificate_subject: bounded(event.certificate_subject),
-    certificate_sans: boundedList(event.certificate_sans),
-    certificate_not_after: event.certificate_not_after,
-    revocation_reason: event.revocation_reason,
-    invalidity_date: event.invalidity_date,
-    request_id: bounded(event.request_id),
-    operation: event.operation,
-    requester: bounded(event.requester),
-    device: event.device,
-    device_key: event.device_key,
-    device_required: event.device_required,
-    device_enabled: event.device_enabled,
-    token: event.token,
-    token_expires_at: event.token_expires_at,
-    reason: bounded(event.reason),
-    crl_number: event.crl_number,
-    days: event.days,
-    detail: bounded(event.detail),
-    archived: event.archived,
-    checkpoint: event.checkpoint,
-    anchors: event.anchors,
-    stored,
-    prev_hash,
-  } satisfies Record<HashedField, unknown>);
+function canonicalJson(event: AuditEvent, place: Place): string {
+  const all: Readonly<Partial<Record<HashedField, unknown>>> = { ...event, ...place };
+  const fields: Partial<Record<HashedField, unknown>> = {};
+  for (const field of HASHED_FIELDS) if (all[field] !== undefined) fields[field] = bounded(all[field]);
+  return JSON.stringify(fields);
 }
 
 function sha256(text: string): string {

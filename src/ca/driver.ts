@@ -98,14 +98,10 @@ export class SubmissionUnanswered extends Error {
 export type PollResult = IssuanceResult | { readonly status: 'unknown' };
 
 /** A submission without a response. Times are from our clock. */
-export interface SoughtRequest {
-  readonly request_id: string;
-  readonly subject: Name;
-  readonly subjectAltNames?: readonly GeneralName[];
-  readonly spki: Buffer;
-  readonly pkcs10?: Buffer | undefined;
-  readonly requester?: string;
-  readonly operation?: string;
+export interface SoughtRequest
+  extends
+    Pick<IssuanceRequest, 'request_id' | 'subject' | 'spki' | 'pkcs10' | 'requester' | 'operation'>,
+    Partial<Pick<IssuanceRequest, 'subjectAltNames'>> {
   /** Time of submission, and latest time of issuance. */
   readonly from: number;
   readonly until: number;

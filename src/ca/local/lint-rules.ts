@@ -53,7 +53,7 @@ export interface LintRule {
   /** Cause of a finding: the request (400), or this CA's operation or configuration (500). */
   readonly blames: 'request' | 'ca';
   /** The problem, or undefined. May throw DerError for unparsable content. */
-  check(subject: LintSubject): string | undefined;
+  readonly check: (subject: LintSubject) => string | undefined;
 }
 
 function extensionValue<T>(subject: LintSubject, oid: string, parse: (value: Buffer) => T): T | undefined {

@@ -1,4 +1,5 @@
 /** A local certificate authority over a {@link Signer}: builds, lints and signs. */
+import type { ProfileConfig } from '../../config/schema/profile.ts';
 import { badRequest, failed } from '../../errors.ts';
 import {
   type Authority,
@@ -38,23 +39,9 @@ import { STATUS, VerifiedSigner } from './signing.ts';
 import { InputError } from '../../pki/input-error.ts';
 
 /** The parts of `[ca.profile]` that determine the certificate. */
-export interface IssuanceProfile extends ExtensionProfile, ValidityProfile {
-  readonly max_validity_days: number;
-  readonly key_usage: readonly KeyUsage[];
-  /** Names of {@link OID} or dotted OIDs. */
-  readonly extended_key_usage: readonly string[];
-  /** Present: issues CA certificates. */
-  readonly certificate_authority?: DeviceCaProfile | undefined;
-}
-
-/** `[ca.profile.certificate_authority]` */
-interface DeviceCaProfile {
-  readonly path_length: number;
-  readonly permitted_dns: readonly string[];
-  readonly permitted_ip: readonly string[];
-  readonly permitted_email: readonly string[];
-  readonly permitted_uri: readonly string[];
-}
+export type IssuanceProfile = ExtensionProfile &
+  ValidityProfile &
+  Pick<ProfileConfig, 'max_validity_days' | 'key_usage' | 'extended_key_usage' | 'certificate_authority'>;
 
 interface LocalCaOptions {
   /** The CA's certificate, for the signer's key. */
@@ -267,7 +254,7 @@ export class LocalCa implements CaDriver {
   }
 }
 
-function authority({ path_length, ...permitted }: DeviceCaProfile): Authority {
+function authority({ path_length, ...permitted }: NonNullable<ProfileConfig['certificate_authority']>): Authority {
   const { permitted_dns: dns, permitted_ip: ip, permitted_email: email, permitted_uri: uri } = permitted;
   return { pathLength: path_length, nameConstraints: encodeNameConstraints({ dns, ip, email, uri }) };
 }

@@ -25,20 +25,13 @@ export interface NewCa {
   readonly days: number;
   readonly now: number;
   /** Maximum CAs below it; undefined: unlimited. */
-  readonly pathLength: number | undefined;
-  readonly nameConstraints: Buffer | undefined;
+  readonly pathLength?: number | undefined;
+  readonly nameConstraints?: Buffer | undefined;
 }
 
 /** DER of a self-signed CA certificate (RFC 5280 §4). */
 export const selfSignedRoot = (signer: Signer, subject: Name, days: number, now: number): Promise<Buffer> =>
-  caCertificate(signer, undefined, {
-    subject,
-    spki: signer.spki,
-    days,
-    now,
-    pathLength: undefined,
-    nameConstraints: undefined,
-  });
+  caCertificate(signer, undefined, { subject, spki: signer.spki, days, now });
 
 /**
  * DER of a CA certificate (RFC 5280 §4). It expires with the issuer at the latest.
@@ -67,7 +60,7 @@ export async function caCertificate(signer: Signer, issuer: Certificate | undefi
 
 /** DER of a PKCS #10 request for a CA certificate (RFC 2986), with CA extensions. */
 export async function subordinateRequest(signer: Signer, subject: Name): Promise<Buffer> {
-  const extensions = caExtensions({ spki: signer.spki, pathLength: undefined, nameConstraints: undefined });
+  const extensions = caExtensions(signer);
   const extensionRequest = sequence(oid(OID.extensionRequest), setOf(encodeExtensions(extensions)));
   return signed(signer, sequence(integer(0), subject.der, signer.spki, explicit(0, extensionRequest)));
 }
@@ -75,11 +68,9 @@ export async function subordinateRequest(signer: Signer, subject: Name): Promise
 const plain = (type: string, value: Buffer): Extension => ({ oid: type, critical: false, value });
 const critical = (type: string, value: Buffer): Extension => ({ oid: type, critical: true, value });
 
-function caExtensions({
-  spki,
-  pathLength,
-  nameConstraints,
-}: Pick<NewCa, 'spki' | 'pathLength' | 'nameConstraints'>): Extension[] {
+type ExtensionInput = Pick<NewCa, 'spki' | 'pathLength' | 'nameConstraints'>;
+
+function caExtensions({ spki, pathLength, nameConstraints }: ExtensionInput): Extension[] {
   return [
     critical(OID.basicConstraints, encodeBasicConstraints({ ca: true, pathLength })),
     critical(OID.keyUsage, encodeKeyUsage(CA_KEY_USAGE)),

@@ -1,9 +1,10 @@
 /** TBSCertificate v3 of an end entity or a device CA (RFC 5280 §4.1). */
 import { randomBytes, randomInt } from 'node:crypto';
+import type { ProfileConfig } from '../../config/schema/profile.ts';
 import { failed } from '../../errors.ts';
 import { explicit, integer, octetString, oid, sequence, time } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
-import { type CertificatePolicy, encodeCertificatePolicies } from '../../pki/x509/certificate-policies.ts';
+import { encodeCertificatePolicies } from '../../pki/x509/certificate-policies.ts';
 import {
   type AuthorityInfoAccess,
   encodeAuthorityInfoAccess,
@@ -22,15 +23,8 @@ import {
 import type { GeneralName } from '../../pki/x509/general-name.ts';
 import type { Name } from '../../pki/x509/name.ts';
 
-export interface ValidityProfile {
-  readonly validity_days: number;
-  /** Replaces validity_days. */
-  readonly validity_seconds?: number | undefined;
-  /** Maximum random reduction. */
-  readonly validity_spread_seconds?: number | undefined;
-  /** notBefore precedes issuance by this much; default 60. */
-  readonly backdate_seconds?: number | undefined;
-}
+export type ValidityProfile = Pick<ProfileConfig, 'validity_days' | 'validity_seconds' | 'validity_spread_seconds'> &
+  Partial<Pick<ProfileConfig, 'backdate_seconds'>>;
 
 interface Period {
   readonly notBefore: Date;
@@ -72,26 +66,14 @@ export const expiry = ({ notBefore, notAfter }: Period): string =>
 
 /** Extensions that a profile adds: constant policies and values, and copies from the request. */
 
-/** One of `[[ca.profile.extensions]]`: a value, or the request's. */
-interface ProfileExtension {
-  readonly oid: string;
-  readonly critical: boolean;
-  /** DER in hex. */
-  readonly value?: string | undefined;
-  readonly from?: 'csr' | undefined;
-}
-
-export interface ExtensionProfile {
-  readonly policies?: readonly CertificatePolicy[] | undefined;
-  readonly extensions?: readonly ProfileExtension[] | undefined;
-}
+export type ExtensionProfile = Partial<Pick<ProfileConfig, 'policies' | 'extensions'>>;
 
 export class ProfileExtensions {
   /** DER Extensions that are the same in every certificate. */
   readonly constant: readonly Buffer[];
   /** Additional extensions that a certificate may contain, by OID: whether each is critical. */
   readonly further: ReadonlyMap<string, boolean>;
-  readonly #copied: readonly ProfileExtension[];
+  readonly #copied: ProfileConfig['extensions'];
 
   constructor({ policies = [], extensions = [] }: ExtensionProfile) {
     const fixed = extensions.flatMap(({ oid, critical, value }) =>

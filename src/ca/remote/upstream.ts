@@ -5,16 +5,13 @@
 import { badRequest, failed, forbidden, unavailable, type EstuaryError } from '../../errors.ts';
 import type { VerifiedCsr } from '../../pki/pkcs10/csr.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
-import type { GeneralName } from '../../pki/x509/general-name.ts';
 import { namesEqual, type Name } from '../../pki/x509/name.ts';
+import type { IssuanceRequest } from '../driver.ts';
 
 /** One submission, forwarded as the device signed it. */
-export interface UpstreamRequest {
-  readonly request_id: string;
+export interface UpstreamRequest extends Pick<IssuanceRequest, 'request_id' | 'subject' | 'subjectAltNames'> {
   /** DER CertificationRequest. */
   readonly csr: Buffer;
-  readonly subject: Name;
-  readonly subjectAltNames: readonly GeneralName[];
   readonly requester: string;
   readonly operation: string;
   /** Expiry requested by the profile; the upstream decides. */
