@@ -3,7 +3,7 @@
  * device (docs/guides/devices.md).
  */
 import type { Identity } from '../auth/identity.ts';
-import { forbidden, type EstuaryError } from '../errors.ts';
+import { forbidden } from '../errors.ts';
 import { isRecordOf, type IssuedCertificate, type CertificateRow } from '../store/certificate-store.ts';
 import { certificateMatchKeys, fitsMatch } from '../store/device-match.ts';
 import type { DeviceRow, DeviceStore } from '../store/device-store.ts';
@@ -11,7 +11,7 @@ import type { RequestRow } from '../store/request-store.ts';
 import type { PopLinking } from '../auth/channel-binding.ts';
 import type { Authenticated } from './authenticated.ts';
 import type { NameRight } from './names.ts';
-import type { RequestBase } from './request.ts';
+import { deviceNotRegistered, type RequestBase } from './request.ts';
 
 interface Admission {
   readonly store: Pick<DeviceStore, 'findDevices' | 'findDevicesByCertificate'>;
@@ -62,20 +62,16 @@ export async function deviceInHistory(requester: Requester, store: Admission['st
 
 function theOne(found: readonly DeviceRow[], now: number): DeviceRow {
   const [device, ...more] = found;
-  if (device === undefined) throw notRegistered('the requester is not a registered device');
+  if (device === undefined) throw deviceNotRegistered('the requester is not a registered device');
   // A disabled device counts too: another entry must not admit it.
   if (more.length > 0)
     throw forbidden('DEVICE_AMBIGUOUS', 'more than one registered device matches', {
       detail: `the requester matches ${found.map(({ id }) => JSON.stringify(id)).join(', ')}`,
     });
   const { id, enabled, not_after } = device;
-  if (!enabled) throw notRegistered(`device ${JSON.stringify(id)} is disabled`);
-  if (not_after !== null && not_after <= now) throw notRegistered(`device ${JSON.stringify(id)} has expired`);
+  if (!enabled) throw deviceNotRegistered(`device ${JSON.stringify(id)} is disabled`);
+  if (not_after !== null && not_after <= now) throw deviceNotRegistered(`device ${JSON.stringify(id)} has expired`);
   return device;
-}
-
-function notRegistered(detail: string): EstuaryError {
-  return forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail });
 }
 
 export interface Requester extends Pick<RequestBase, 'ca' | 'identity'> {

@@ -6,9 +6,9 @@ import { encodePem } from '../pki/der/pem.ts';
 import { withoutSecrets } from '../pki/pkcs10/challenges.ts';
 import { formatGeneralName, type GeneralName } from '../pki/x509/general-name.ts';
 import { formatName } from '../pki/x509/name.ts';
-import type { RequestRow } from '../store/request-store.ts';
+import type { RequestOverride, RequestRow } from '../store/request-store.ts';
 import type { Authorizer } from './authorization/external-authorization.ts';
-import { readOverride, type AuthorizationRequest, type Override } from './authorization/messages.ts';
+import { readOverride, type AuthorizationRequest } from './authorization/messages.ts';
 import { Checked } from './checked.ts';
 import type { Keyed } from './keyed.ts';
 
@@ -16,9 +16,9 @@ import type { Keyed } from './keyed.ts';
 export class Allowed {
   readonly #checked: Checked;
   /** The service's decision on names and validity; null without a service. */
-  readonly override: Override | null;
+  readonly override: RequestOverride | null;
 
-  private constructor(checked: Checked, override: Override | null) {
+  private constructor(checked: Checked, override: RequestOverride | null) {
     this.#checked = checked;
     this.override = override;
   }
@@ -41,8 +41,8 @@ export class Allowed {
     if (!service.concerns(keyed.request.ca.label)) return new Allowed(checked, null);
     const asked = requestOf(keyed);
     // A dry run is a separate request, which shares no cached decision.
-    const { recognition, request } = keyed;
-    const name = request.dryRun === true ? `dry-run ${request.requestId}` : recognition;
+    const { authorized, request } = keyed;
+    const name = request.dryRun === true ? `dry-run ${request.requestId}` : authorized.recognition;
     const override = await service.decide(name, asked);
     if (Object.keys(override).length === 0) return new Allowed(checked, override);
     if (repeatsNames(keyed, override)) return new Allowed(checked, {});
@@ -68,7 +68,7 @@ export class Allowed {
 }
 
 /** A remote CA gets the CSR as it was signed. An answer may repeat its names. */
-function repeatsNames({ request, names }: Keyed, override: Override): boolean {
+function repeatsNames({ request, names }: Keyed, override: RequestOverride): boolean {
   if (request.ca.driver.remoteQueue === undefined || override.validity_days !== undefined) return false;
   const { subject = names.subject, subjectAltNames = names.subjectAltNames } = readOverride(override);
   const texts = (some: readonly GeneralName[]): string => some.map(formatGeneralName).toSorted().join();
@@ -77,7 +77,7 @@ function repeatsNames({ request, names }: Keyed, override: Override): boolean {
 
 function overrideProblem(
   { request, authorized }: Keyed,
-  { subject, sans, validity_days }: Override,
+  { subject, sans, validity_days }: RequestOverride,
 ): string | undefined {
   if (authorized.isRenewal && (subject !== undefined || sans !== undefined))
     return 'it contains names at a re-enrollment';

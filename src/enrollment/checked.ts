@@ -27,7 +27,7 @@ export class Checked {
     const { request, csr, names, key } = keyed;
     const { requestId, ca, operation } = request;
     const { publicKey, proof, shown, format } = key;
-    checkContent(keyed, publicKey, shown);
+    checkContent(keyed.authorized, publicKey, shown);
     const forwarded = operation === 'fullcmc' && csr.renamed !== true ? { format, der: csr.der } : undefined;
     const { spki } = publicKey;
     return new Checked(
@@ -54,7 +54,7 @@ export class Checked {
 }
 
 function checkContent(
-  { request: { ca }, csr, names, values }: Pick<Authorized, 'request' | 'csr' | 'names' | 'values'>,
+  { request: { ca }, csr, names, values }: Authorized,
   publicKey: PublicKeyInfo | undefined,
   shown: RequestKey | undefined,
 ): void {

@@ -15,6 +15,7 @@ import type { RequestRow } from '../store/request-store.ts';
 import { Authenticated, credentialRules } from './authenticated.ts';
 import type { Allowed } from './allowed.ts';
 import type { Enrollment } from './enrollment.ts';
+import { deviceNotRegistered } from './request.ts';
 
 export type AssumedSender =
   /** A requester with this client_id: of a one-time password, a directory or an identity provider. */
@@ -146,8 +147,7 @@ export class DryRun {
         if (mtls === undefined || !countsAt(ca.config, 'mtls')) throw uncounted('client certificates');
         return certificateHolder(mtls, { ca, now: this.#options.now(), address, der: as.der, further: as.further });
       case 'device':
-        if (!as.known)
-          throw forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail: 'there is no such device' });
+        if (!as.known) throw deviceNotRegistered('there is no such device');
         return passwordHolder(requestId, as.id);
     }
   }

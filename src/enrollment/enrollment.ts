@@ -30,7 +30,7 @@ import { chooseKeyType, keyTypeNotGenerated, type KeyGenerator } from './key-gen
 import { checkKeyForm } from './key-part.ts';
 import { Keyed, type Delivery } from './keyed.ts';
 import { Proven } from './proven.ts';
-import { Queued, RequestQueue, type Known, type Place } from './queue.ts';
+import { Queued, RequestQueue, type Known } from './queue.ts';
 import { keySentOnce, Repeats, RequestRepeated, underWay } from './repeats.ts';
 import { ReservationReleaser } from './reservation-releaser.ts';
 import { RemoteRequests, type RemoteCa } from './remote-requests.ts';
@@ -197,10 +197,11 @@ export class Enrollment {
     const row = this.#queue.rowOf(allowed, found, await this.#hashedChallenge(authorized));
     const result =
       request.ca.config.approval === 'auto'
-        ? await this.#submit(allowed, row, found.supersedes)
-        : await this.#enqueue(allowed, row, found);
+        ? await this.#remote.submit(allowed, row, found.supersedes)
+        : await Queued.of(allowed, row, found, this.#options.store);
+    if (result instanceof Queued) return result.outcome;
     // A concurrent identical request was queued first.
-    return 'known' in result ? this.#answerKnown({ request, delivery }, await this.#queue.known(result.known)) : result;
+    return 'id' in result ? this.#answerKnown({ request, delivery }, await this.#queue.known(result)) : result;
   }
 
   /**
@@ -288,23 +289,6 @@ export class Enrollment {
     );
   }
 
-  async #enqueue(
-    allowed: Allowed,
-    row: RequestRow,
-    place: Place,
-  ): Promise<EnrollmentOutcome | { readonly known: RequestRow }> {
-    const queued = await Queued.of(allowed, row, place, this.#options.store);
-    return queued instanceof Queued ? queued.outcome : { known: queued };
-  }
-
-  #submit(
-    allowed: Allowed,
-    row: RequestRow,
-    supersedes: string | null,
-  ): Promise<EnrollmentOutcome | { readonly known: RequestRow }> {
-    return this.#remote.submit(allowed, row, supersedes);
-  }
-
   async #answerKnown(poll: Poll, { row, certificate }: Known): Promise<EnrollmentOutcome> {
     const { request } = poll;
     const { store } = this.#options;
@@ -346,8 +330,9 @@ export class Enrollment {
       const approved = await Authorized.queued(request, row);
       const remote = row.spki_sha256 === null ? undefined : remoteCa(request.ca);
       if (remote !== undefined) {
-        const result = await this.#submit(await this.#allow(await this.#checkWaiting(approved), row), row, null);
-        if ('known' in result) throw new RequestTaken();
+        const allowed = await this.#allow(await this.#checkWaiting(approved), row);
+        const result = await this.#remote.submit(allowed, row, null);
+        if ('id' in result) throw new RequestTaken();
         return result;
       }
       checkKeyType(request.ca, row);

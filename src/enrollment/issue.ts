@@ -21,13 +21,12 @@ import type { Keyed } from './keyed.ts';
 import { RequestRepeated, type Repeats } from './repeats.ts';
 import {
   clearedBy,
-  deviceNotRegistered,
   deviceOf,
   eventBase,
   receivedEvents,
   refuseDryRun,
+  refuseUnusable,
   RequestTaken,
-  tokenInvalid,
   type EnrollmentOutcome,
 } from './request.ts';
 import type { ReservationReleaser } from './reservation-releaser.ts';
@@ -89,9 +88,8 @@ export class Reserved {
         throw error;
       });
       if (result === 'request-taken') throw new RequestTaken();
-      if (result === 'device-refused') throw deviceNotRegistered('at the reservation');
       if (result === 'repeated') throw new RequestRepeated();
-      if (result === 'otp-unusable') throw tokenInvalid(request.identity, 'used up at the reservation');
+      refuseUnusable(result, request, 'at the reservation');
       // A queued request took its use earlier.
       if (result === 'reserved') return new Reserved(allowed, waited ? [] : clearedBy(request));
     }
@@ -100,7 +98,7 @@ export class Reserved {
 }
 
 function repeatableOf(keyed: Keyed, { repeats }: Issuance): Repeatable | undefined {
-  return tokenOf(keyed.request.identity) === undefined ? undefined : repeats.repeatable(keyed.recognition);
+  return tokenOf(keyed.request.identity) === undefined ? undefined : repeats.repeatable(keyed.authorized.recognition);
 }
 
 function reservationOf({ keyed, prepared }: Allowed, { instance, now }: Issuance): Reservation {

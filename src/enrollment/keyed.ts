@@ -43,26 +43,18 @@ export class Keyed {
   readonly request: RequestBase;
   readonly csr: CsrContent;
   readonly names: Authorized['names'];
-  readonly values: Authorized['values'];
   readonly #authorized: Authorized;
   readonly #key: KeyToCertify;
-
   readonly #more: readonly AuditEvent[];
 
   private constructor(authorized: Authorized, key: KeyToCertify, more: readonly AuditEvent[] = []) {
     this.#more = more;
-    const { request, csr, names, values } = authorized;
+    const { request, csr, names } = authorized;
     this.#authorized = authorized;
     this.request = { ...request, events: [...request.events, ...more] };
     this.csr = csr;
     this.names = names;
-    this.values = values;
     this.#key = key;
-  }
-
-  /** Recognizes a repeated request. */
-  get recognition(): string {
-    return this.#authorized.recognition;
   }
 
   get key(): KeyToCertify {

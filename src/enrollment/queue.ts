@@ -19,12 +19,11 @@ import { formatCertifiedNames } from './certified-names.ts';
 import { recognitionOf, type Recognized } from './recognition.ts';
 import {
   clearedBy,
-  deviceNotRegistered,
   deviceOf,
   eventBase,
   receivedEvents,
   refuseDryRun,
-  tokenInvalid,
+  refuseUnusable,
   type EnrollmentOutcome,
   type RequestBase,
 } from './request.ts';
@@ -75,9 +74,9 @@ export class Queued {
       { ...eventBase(request), type: 'request.queued', outcome: 'success', detail: request.operation },
     ];
     const result = await store.queueRequest(row, place.supersedes, events, clearedBy(request));
-    if (result === 'otp-unusable') throw tokenInvalid(request.identity, 'used up when the request was to be queued');
-    if (result === 'device-refused') throw deviceNotRegistered('when the request was to be queued');
-    return result === 'queued' ? new Queued(row.id) : result;
+    if (typeof result === 'object') return result;
+    refuseUnusable(result, request, 'when the request was to be queued');
+    return new Queued(row.id);
   }
 }
 

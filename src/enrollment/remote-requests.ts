@@ -46,13 +46,9 @@ export class RemoteRequests {
    * @returns the outcome, or the request that was found instead
    * @throws as {@link Submitted.of} and {@link Submitted.issue}
    */
-  async submit(
-    allowed: Allowed,
-    row: RequestRow,
-    supersedes: string | null,
-  ): Promise<EnrollmentOutcome | { readonly known: RequestRow }> {
+  async submit(allowed: Allowed, row: RequestRow, supersedes: string | null): Promise<EnrollmentOutcome | RequestRow> {
     const submitted = await Submitted.of(allowed, row, supersedes, this.#options);
-    if (!(submitted instanceof Submitted)) return { known: submitted };
+    if (!(submitted instanceof Submitted)) return submitted;
     const outcome = await submitted.issue();
     const { ca } = allowed.keyed.request;
     const queue = ca.driver.remoteQueue;
@@ -89,18 +85,14 @@ export class RemoteRequests {
     try {
       for (const row of await this.#store.listUnanswered(now() - interval, SWEEP_LIMIT)) {
         const remote = remotes.find(({ ca }) => ca.label === row.ca);
-        if (remote !== undefined) await this.poll(remote, row).catch((error: unknown) => this.#noteEnd(row, error));
+        if (remote === undefined) continue;
+        await this.poll(remote, row).catch((error: unknown) =>
+          log.warn({ ca: row.ca, request_id: row.id, detail: describe(error) }, 'an unanswered submission failed'),
+        );
       }
     } catch (error) {
       log.warn({ detail: describe(error) }, 'cannot look up unanswered submissions');
     }
-  }
-
-  #noteEnd(row: RequestRow, error: unknown): void {
-    this.#options.log.warn(
-      { ca: row.ca, request_id: row.id, detail: describe(error) },
-      'an unanswered submission failed',
-    );
   }
 
   async #ask({ queue }: RemoteCa, row: RequestRow, reference: string): Promise<EnrollmentOutcome | undefined> {

@@ -42,9 +42,15 @@ export function deviceOf({
   return { device: id, device_key: key, required_device: device?.key ?? null };
 }
 
-/** 403: the device was disabled, expired or deleted, according to the store. */
+/** 403: the device is unknown, or was disabled, expired or deleted, according to the store. */
 export function deviceNotRegistered(detail: string): EstuaryError {
   return forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail });
+}
+
+/** @param when the store refused. @throws EstuaryError 401 if the token has no use left; 403 if the device has no right */
+export function refuseUnusable(result: unknown, { identity }: Pick<RequestBase, 'identity'>, when: string): void {
+  if (result === 'otp-unusable') throw tokenInvalid(identity, `used up ${when}`);
+  if (result === 'device-refused') throw deviceNotRegistered(when);
 }
 
 /** DER of the CSR. @throws EstuaryError 400 with the body's error */

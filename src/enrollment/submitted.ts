@@ -9,11 +9,10 @@ import { orRelease, releasingIfLost, recordIssued, reservationOf, type RemoteReq
 import { RequestRepeated } from './repeats.ts';
 import {
   clearedBy,
-  deviceNotRegistered,
   eventBase,
   receivedEvents,
-  tokenInvalid,
   refuseDryRun,
+  refuseUnusable,
   type EnrollmentOutcome,
   type RequestBase,
 } from './request.ts';
@@ -54,9 +53,9 @@ export class Submitted {
       options.store.submitRequest(row, supersedes, reservation, events, retry_window),
     );
     if (result === 'repeated') throw new RequestRepeated();
-    if (result === 'otp-unusable') throw tokenInvalid(allowed.keyed.request.identity, 'used up at the submission');
-    if (result === 'device-refused') throw deviceNotRegistered('at the submission');
-    return result === 'submitted' ? new Submitted(allowed, row, options) : result;
+    if (typeof result === 'object') return result;
+    refuseUnusable(result, allowed.keyed.request, 'at the submission');
+    return new Submitted(allowed, row, options);
   }
 
   /**

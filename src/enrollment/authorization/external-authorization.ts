@@ -6,7 +6,8 @@ import { describe, type EstuaryError, forbidden, unavailable } from '../../error
 import type { Logger } from '../../log.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { FairLimiter } from '../../process/fair-limiter.ts';
-import { type AuthorizationRequest, type Decision, type Override, readAnswer } from './messages.ts';
+import type { RequestOverride } from '../../store/request-store.ts';
+import { type AuthorizationRequest, type Decision, readAnswer } from './messages.ts';
 
 /** Limits of a service: at most 64 KiB per response. Servers close idle connections after five seconds or more. */
 const LIMITS = { maxAnswer: 64 << 10, keepAlive: 4000 };
@@ -148,7 +149,7 @@ export class ExternalAuthorization {
    * @returns the override of the requested content
    * @throws EstuaryError 403 `AUTHORIZATION_DENIED` with the reason; 503 `AUTHORIZATION_FAILED` without a decision
    */
-  async decide(recognition: string, request: AuthorizationRequest): Promise<Override> {
+  async decide(recognition: string, request: AuthorizationRequest): Promise<RequestOverride> {
     let decision: Promise<Decision> | undefined = this.#underWay.get(recognition);
     if (decision === undefined) {
       decision = this.#ask(request).finally(() => this.#underWay.delete(recognition));

@@ -69,17 +69,14 @@ export const AuthorizationAnswer = Type.Union([
 
 const answerSchema = Compile(AuthorizationAnswer);
 
-/** Replacement of requested content, as the service answered; absent fields stay as requested. */
-export type Override = RequestOverride;
-
-/** {@link Override}, parsed. */
+/** {@link RequestOverride}, parsed. */
 export interface Overridden {
   readonly subject?: Name;
   readonly subjectAltNames?: readonly GeneralName[];
   readonly validityDays?: number | undefined;
 }
 
-export function readOverride({ subject, sans, validity_days }: Override): Overridden {
+export function readOverride({ subject, sans, validity_days }: RequestOverride): Overridden {
   return {
     ...(subject === undefined ? {} : { subject: parseDistinguishedName(subject) }),
     ...(sans === undefined ? {} : { subjectAltNames: sans.map(readName) }),
@@ -88,7 +85,7 @@ export function readOverride({ subject, sans, validity_days }: Override): Overri
 }
 
 export type Decision =
-  { readonly allow: true; readonly override: Override } | { readonly allow: false; readonly reason: string };
+  { readonly allow: true; readonly override: RequestOverride } | { readonly allow: false; readonly reason: string };
 
 /** @throws InputError that says why it is invalid */
 export function readAnswer(body: Buffer): Decision {
