@@ -80,9 +80,8 @@ export class Signers {
     await this.#checkRevocation(holder);
     if (!(await ca.clientIssuers.accept(validated.path)))
       throw notAllowed(0, 'client certificate not accepted by this CA');
-    await this.#refusing(() =>
-      checkDeviceCas(this.#options.store, validated.path, (path) => ca.clientIssuers.isOfThisServer(path)),
-    );
+    const isOfThisServer = (path: readonly Certificate[]): boolean => ca.clientIssuers.isOfThisServer(path);
+    await checkDeviceCas(this.#options.store, validated.path, isOfThisServer).catch(throwRefused);
     const isRa =
       certificate.extKeyUsage?.includes(OID.cmcRA) === true &&
       (await isIssuedBy(certificate, ca.certificate)) &&
@@ -93,15 +92,7 @@ export class Signers {
   }
 
   #checkRevocation(presented: IssuedCertificate): Promise<void> {
-    return this.#refusing(() => checkNotRevokedHere(this.#options.store, presented));
-  }
-
-  async #refusing(check: () => Promise<void>): Promise<void> {
-    try {
-      await check();
-    } catch (error) {
-      throw asRefused(error);
-    }
+    return checkNotRevokedHere(this.#options.store, presented).catch(throwRefused);
   }
 
   /** A configured certificate needs no path; if it has one, its issuer's CRLs still apply. */
@@ -118,7 +109,7 @@ export class Signers {
       return holderOf(await validateClientCertificate(trust, certificate.der, intermediates, now, options)).issuer;
     } catch (error) {
       if (error instanceof EstuaryError && error.code === 'CLIENT_CERTIFICATE_UNTRUSTED') return undefined;
-      throw asRefused(error);
+      return throwRefused(error);
     }
   }
 
@@ -129,11 +120,8 @@ export class Signers {
   ): Promise<ValidatedClientCertificate> {
     const trust = this.#options.trust();
     if (trust === undefined) throw refused('no client certificate is trusted here');
-    try {
-      return await validateClientCertificate(trust, certificate.der, intermediates, now, { purposes: PURPOSES });
-    } catch (error) {
-      throw asRefused(error);
-    }
+    const options = { purposes: PURPOSES };
+    return validateClientCertificate(trust, certificate.der, intermediates, now, options).catch(throwRefused);
   }
 }
 
@@ -168,8 +156,8 @@ async function firstOf(
 const refused = (reason: string, detail?: string) =>
   unauthenticated(0, `The certificate that the message is signed with is not accepted: ${reason}.`, detail);
 
-function asRefused(error: unknown): unknown {
-  return isUnauthenticated(error) ? refused(error.message, error.detail) : error;
+function throwRefused(error: unknown): never {
+  throw isUnauthenticated(error) ? refused(error.message, error.detail) : error;
 }
 
 /** Whether the key verifies the signature; false for malformed attributes. */

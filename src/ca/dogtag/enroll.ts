@@ -5,7 +5,7 @@ import { errorOf, jsonOf, onlyRequest, readAnswer, requestInfo, type RequestInfo
 import type { HttpAnswer } from '../remote/http.ts';
 import { complaint, objectsOf, textOf, type JsonObject } from './json.ts';
 import { NotHere, ReplicaFault } from './replica.ts';
-import type { Attempt, Replicas } from './replicas.ts';
+import type { Replicas } from './replicas.ts';
 import { InputError } from '../../pki/input-error.ts';
 
 /** A profile's inputs: the class that takes the request, and whether one takes the requestor's name. */
@@ -129,13 +129,11 @@ export function directoryAnswers(replicas: Replicas): Promise<boolean> {
 
 /** Reads a certificate by serial number (`0x…`). @throws EstuaryError 500 or 503 */
 export function fetchCertificate(replicas: Replicas, certId: string): Promise<Certificate> {
-  return replicas.read((replica) => readCertificate(replica, certId));
-}
-
-async function readCertificate(replica: Attempt, certId: string): Promise<Certificate> {
-  const answer = await replica.call({ method: 'GET', path: `/ca/rest/certs/${encodeURIComponent(certId)}` });
-  if (answer.status === 404) throw new NotHere(`certificate ${certId} is unknown`);
-  return certificateIn(readAnswer(answer));
+  return replicas.read(async (replica) => {
+    const answer = await replica.call({ method: 'GET', path: `/ca/rest/certs/${encodeURIComponent(certId)}` });
+    if (answer.status === 404) throw new NotHere(`certificate ${certId} is unknown`);
+    return certificateIn(readAnswer(answer));
+  });
 }
 
 /** The PEM certificate in `Encoded`. @throws ReplicaFault */

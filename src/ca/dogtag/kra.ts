@@ -30,7 +30,7 @@ export class Kra implements KeyArchive {
   }
 
   async seal(pkcs8: Buffer): Promise<SealedKey> {
-    return { parts: { ...wrapForTransport(pkcs8, await this.#transportKey()) } };
+    return { parts: wrapForTransport(pkcs8, await this.#transportKey()) };
   }
 
   health(): HealthReport {
@@ -133,22 +133,15 @@ function idIn(object: JsonObject): string | undefined {
   return id !== undefined && /^(0x)?[0-9a-f]{1,40}$/i.test(id) ? id : undefined;
 }
 
-/** Wraps a private key for the KRA: encrypted with a session key, which is encrypted with the KRA's transport key. */
-
-/** All values in base64. */
-interface WrappedKey {
-  /** AES-128-CBC with the session key, PKCS#7 padding. */
-  readonly wrappedPrivateData: string;
-  readonly symmetricAlgorithmParams: string;
-  /** The session key, encrypted with RSAES-PKCS1-v1_5, the only scheme in 10.10. */
-  readonly transWrappedSessionKey: string;
-}
-
 /** AES-128-CBC, in the KRA's notation for OIDs. */
 const AES_128_CBC = '{2 16 840 1 101 3 4 1 2}';
 
-/** @param data not retained */
-export function wrapForTransport(data: Buffer, transportKey: KeyObject): WrappedKey {
+/**
+ * Wraps a private key for the KRA: encrypted by AES-128-CBC (PKCS#7 padding) with a session key, which is encrypted with
+ * the KRA's transport key by RSAES-PKCS1-v1_5, the only scheme in 10.10. All values are in base64.
+ * @param data not retained
+ */
+export function wrapForTransport(data: Buffer, transportKey: KeyObject) {
   const sessionKey = randomBytes(16);
   const iv = randomBytes(16);
   try {

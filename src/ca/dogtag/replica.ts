@@ -60,10 +60,9 @@ export class Replica {
   /** @throws ReplicaFault without a complete response */
   async call(call: HttpCall): Promise<HttpAnswer> {
     try {
-      const answer = await measured({ dependency: 'dogtag' }, () =>
+      return await measured({ dependency: 'dogtag' }, () =>
         this.#client.call({ ...call, headers: { Accept: 'application/json', ...call.headers } }),
       );
-      return answer;
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
       throw new ReplicaFault(error.message, error.mayHaveArrived, error);
@@ -98,10 +97,10 @@ export class Replica {
         call({ method: 'GET', path: `/${this.#subsystem}/rest/account/login` }),
       );
       if (answer.status === 200 && readJson(answer) !== undefined) this.succeeded();
-      else this.#out(`the agent cannot log in: ${complaint(answer)}`);
+      else this.#problem = `the agent cannot log in: ${complaint(answer)}`;
     } catch (error) {
       if (error instanceof NotHere) return;
-      this.#out(error instanceof Error ? error.message : String(error));
+      this.#problem = error instanceof Error ? error.message : String(error);
     }
   }
 
@@ -114,11 +113,7 @@ export class Replica {
   failed(fault: ReplicaFault): void {
     if (fault instanceof NotHere) return;
     this.#faults += 1;
-    if (this.#faults >= FAULTS || !fault.mayHaveArrived) this.#out(fault.message);
-  }
-
-  #out(problem: string): void {
-    this.#problem = problem;
+    if (this.#faults >= FAULTS || !fault.mayHaveArrived) this.#problem = fault.message;
   }
 
   close(): void {

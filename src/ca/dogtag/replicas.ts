@@ -2,6 +2,7 @@
  * The replicas of one CA or KRA. The first one in use serves. A failed read moves to the next replica; a submission
  * does so only if it certainly did not arrive. A replica returns into use when the agent can log in again.
  */
+import type { IsolatedLog } from '../../process/isolated-process.ts';
 import { SubmissionUnanswered, type HealthReport } from '../driver.ts';
 import type { ClientTls, HttpAnswer, HttpCall } from '../remote/http.ts';
 import { Replica, ReplicaFault, type SessionCall, type Subsystem } from './replica.ts';
@@ -16,12 +17,7 @@ interface ReplicasOptions {
   /** Milliseconds between checks of a replica in use. */
   readonly checkInterval: number;
   readonly retryAfter: number;
-  readonly log: ReplicasLog;
-}
-
-interface ReplicasLog {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
+  readonly log: Pick<IsolatedLog, 'info' | 'warn'>;
 }
 
 export interface Attempt {

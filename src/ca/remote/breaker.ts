@@ -1,5 +1,6 @@
 /** Takes an upstream out of use after repeated failures, until a probe succeeds. */
 import { describe } from '../../errors.ts';
+import type { IsolatedLog } from '../../process/isolated-process.ts';
 import type { HealthReport } from '../driver.ts';
 
 /** Consecutive failures that open the breaker. */
@@ -9,7 +10,7 @@ const [SHORTEST, LONGEST] = [2000, 30_000];
 
 interface BreakerOptions {
   readonly probe: () => Promise<void>;
-  readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
+  readonly log: Pick<IsolatedLog, 'info' | 'warn'>;
 }
 
 export class Breaker {
