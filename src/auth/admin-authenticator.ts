@@ -1,4 +1,5 @@
 /** Authenticates administrators by bearer token or client certificate, independently of the EST listener. */
+import type { Config } from '../config/schema.ts';
 import type { AdminRole } from '../config/vocabulary.ts';
 import { describe, forbidden, isRefusal, isUnauthenticated, notFound, unauthorized } from '../errors.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
@@ -7,13 +8,7 @@ import type { SessionRow } from '../store/session-store.ts';
 import type { ClientTrust } from './mtls/client-trust.ts';
 import type { FailureRecords } from './failure-records.ts';
 import type { PresentedCredentials } from './identity.ts';
-import {
-  Administrators,
-  oidcIdentity,
-  type AdminClient,
-  type AdminIdentity,
-  type AdminToken,
-} from './administrators.ts';
+import { Administrators, oidcIdentity, type AdminClient, type AdminIdentity } from './administrators.ts';
 import { holderOf } from './certificate-holder.ts';
 import { IntermediateMemory } from './mtls/intermediate-memory.ts';
 import { validatePresented } from './mtls/mtls.ts';
@@ -24,13 +19,10 @@ import { requestIdField } from '../request-context.ts';
 
 /** The settings in force; a reload replaces them as a whole. */
 export interface AdminAuthSettings {
-  readonly mode: 'required' | 'optional' | 'required_for_reenroll' | 'none';
+  readonly mode: Config['admin']['tls']['mode'];
   /** From admin.tls.trust_anchors; undefined in mode `none`. */
   readonly trust: ClientTrust | undefined;
-  readonly bearer_token: {
-    readonly enabled: boolean;
-    readonly tokens: readonly AdminToken[];
-  };
+  readonly bearer_token: Config['admin']['bearer_token'];
   /** `[admin.oidc]`. */
   readonly oidc?: OidcSignIn | undefined;
   readonly clients?: readonly AdminClient[];

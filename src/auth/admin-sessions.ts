@@ -4,6 +4,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import type { AuditEvent } from '../audit/event.ts';
+import type { Config } from '../config/schema.ts';
 import { describe, unauthorized } from '../errors.ts';
 import { requestIdField } from '../request-context.ts';
 import type { SessionRow, SessionStore } from '../store/session-store.ts';
@@ -13,21 +14,11 @@ import type { FailureRecords } from './failure-records.ts';
 import type { PresentedCredentials } from './identity.ts';
 import { presentedCertificates } from './mtls/presented-certificates.ts';
 
-/** Limits of a session, in seconds. */
-export interface SessionTimes {
-  /** Without a call. */
-  readonly idle_timeout: number;
-  /** In total. */
-  readonly lifetime: number;
-}
+/** Limits of a session, in seconds: without a call, and in total. */
+export type SessionTimes = Config['admin']['sessions'];
 
-export interface AdminSession {
-  readonly id_hash: string;
-  readonly created_at: number;
-  /** Time of the previous use. */
-  readonly seen_at: number;
-  readonly ends_at: number;
-}
+/** `seen_at`: the time of the previous use. */
+export type AdminSession = Pick<SessionRow, 'id_hash' | 'created_at' | 'seen_at' | 'ends_at'>;
 
 interface AdminSessionsOptions {
   readonly store: SessionStore;

@@ -4,6 +4,7 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
+import type { Config } from '../config/schema.ts';
 import { badRequest } from '../errors.ts';
 
 const EXPORTER_LABEL = 'EXPORTER-Channel-Binding';
@@ -24,11 +25,8 @@ export function channelBinding(socket: BoundSocket): Buffer | undefined {
   return socket.isSessionReused() ? socket.getFinished() : socket.getPeerFinished();
 }
 
-export interface PopLinkingPolicy {
-  /** `est.challenge_password`: whether a challengePassword is a channel binding. */
-  readonly challenge_password: 'binding' | 'ignore';
-  readonly require_pop_linking: boolean;
-}
+/** `challenge_password`: whether a challengePassword is a channel binding. */
+export type PopLinkingPolicy = Pick<Config['est'], 'challenge_password' | 'require_pop_linking'>;
 
 /** What links a request's key to its sender. */
 export type PopLinking =

@@ -77,13 +77,7 @@ async function reportSuccess(
   { caLabel, operation, events, hints }: AuthContext & { readonly hints: readonly (string | undefined)[] },
 ): Promise<void> {
   const event: AuditEvent = {
-    type: `auth.${identity.method}`,
-    outcome: 'success',
-    ...auditedRequester(identity),
-    address,
-    ca: caLabel,
-    ...requestIdField(),
-    ...(identity.method === 'mtls' ? { serial: identity.certificate.serialNumber } : {}),
+    ...authenticationEvent(identity, 'success', address, caLabel),
     detail: [operation, identity.note, ...hints].filter((part) => part !== undefined).join('; '),
   };
   if (events === undefined) await store.audit([event]);
@@ -97,17 +91,24 @@ function notAcceptedEvent(
   { address }: PresentedCredentials,
   { caLabel, operation }: AuthContext,
 ): AuditEvent {
+  const detail = `${operation}; ${message}`;
+  return { ...authenticationEvent(identity, 'failure', address, caLabel), operation, reason: message, detail };
+}
+
+function authenticationEvent(
+  identity: Identity,
+  outcome: AuditEvent['outcome'],
+  address: string,
+  ca: string,
+): AuditEvent {
   return {
     type: `auth.${identity.method}`,
-    outcome: 'failure',
+    outcome,
     ...auditedRequester(identity),
     address,
-    ca: caLabel,
+    ca,
     ...requestIdField(),
     ...(identity.method === 'mtls' ? { serial: identity.certificate.serialNumber } : {}),
-    operation,
-    reason: message,
-    detail: `${operation}; ${message}`,
   };
 }
 

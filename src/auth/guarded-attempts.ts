@@ -5,6 +5,8 @@ import { requestIdField } from '../request-context.ts';
 import { presentableName, type Lockout } from './lockout.ts';
 import { AttemptLimiter, passwordCheckBusy } from './otp/hashing-pool.ts';
 
+type PasswordMethod = 'otp' | 'ldap' | 'jwt';
+
 /** The credential is wrong. The detail is for the audit log only. */
 export class CredentialRefused extends Error {}
 
@@ -16,7 +18,8 @@ interface GuardOptions {
   readonly retryAfter: number;
 }
 
-interface Attempt {
+/** Origin and purpose of an attempt. */
+export interface Attempt {
   readonly address: string;
   readonly caLabel: string;
   readonly now: number;
@@ -46,17 +49,10 @@ export class GuardedAttempts {
    */
   async run<T>(name: string, attempt: Attempt, check: (keys: readonly string[]) => Promise<T>): Promise<T> {
     const { lockout, method, tokenLength, retryAfter } = this.#options;
-    const { address, caLabel: ca, now } = attempt;
+    const { address, now } = attempt;
     const subject = presentableName(name, tokenLength);
     const keys = lockout.keys(address, { kind: 'username', name: subject });
-    const event: AuditEvent = {
-      type: `auth.${method}`,
-      outcome: 'failure',
-      subject,
-      address,
-      ca,
-      ...requestIdField(),
-    };
+    const event = failureEvent(attempt, subject, method);
     await lockout.check(keys, now, event);
     if (this.#underWay >= MAX_ATTEMPTS)
       throw passwordCheckBusy(retryAfter, `${MAX_ATTEMPTS} attempts are already in progress`);
@@ -86,8 +82,12 @@ async function settled<T>(checked: Promise<T>): Promise<T | CredentialRefused> {
   }
 }
 
+export function failureEvent({ address, caLabel }: Attempt, subject: string, method: PasswordMethod): AuditEvent {
+  return { type: `auth.${method}`, outcome: 'failure', subject, address, ca: caLabel, ...requestIdField() };
+}
+
 /** The method's 401 for a wrong credential. */
-export function credentialInvalid(method: 'otp' | 'ldap' | 'jwt', detail: string): EstuaryError {
+export function credentialInvalid(method: PasswordMethod, detail: string): EstuaryError {
   switch (method) {
     case 'otp':
       return unauthorized('OTP_INVALID', 'invalid OTP token', { detail });

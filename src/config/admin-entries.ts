@@ -1,6 +1,7 @@
 /** The entries of `admin.clients` and `admin.bearer_token.tokens` (docs/reference/admin-api.md, "Roles"). */
 import { parseDistinguishedName, type Name } from '../pki/x509/name.ts';
 import { foldedName } from '../pki/x509/name-matching.ts';
+import type { Config } from './schema.ts';
 import { type AdminRole, DEFAULT_ROLES } from './vocabulary.ts';
 
 /** What an administrator may do, and at which labels. */
@@ -10,29 +11,11 @@ export interface Grant {
   readonly labels?: readonly string[] | undefined;
 }
 
-export interface AdminToken {
-  readonly token_hash: string;
-  readonly description: string;
-  /** Defaults to the description. */
-  readonly name?: string;
-  /** Default: `["admin"]`. */
-  readonly roles?: readonly AdminRole[];
-  readonly labels?: readonly string[];
-  /** ISO 8601. */
-  readonly not_after?: string;
-}
+/** Its name defaults to the description, and its roles to `["admin"]`. */
+export type AdminToken = Config['admin']['bearer_token']['tokens'][number];
 
-/** Matches by `subject` and `issuer`, by `fingerprint`, or by `spki_sha256`. */
-export interface AdminClient {
-  readonly name?: string;
-  readonly subject?: string;
-  readonly issuer?: string;
-  readonly fingerprint?: string;
-  readonly spki_sha256?: string;
-  /** Default: `["admin"]`. */
-  readonly roles?: readonly AdminRole[];
-  readonly labels?: readonly string[];
-}
+/** Matches by `subject` and `issuer`, by `fingerprint`, or by `spki_sha256`. Its roles default to `["admin"]`. */
+export type AdminClient = Config['admin']['clients'][number];
 
 /**
  * Identifies the certificates that an entry matches; equal for equivalent entries. @throws InputError for an invalid

@@ -1,7 +1,7 @@
-import { IsArray, IsObject, IsUnion, type TObject, type TSchema } from 'typebox';
+import { IsArray, type TSchema } from 'typebox';
 import { failed } from '../errors.ts';
 import { isTable, keysWithLabels, type Warning } from './problem.ts';
-import { keysOf, notes, tablesOf } from './keys.ts';
+import { keysOf, notes, tableOf } from './keys.ts';
 import type { CertificateExpiry } from './material/certificate-ends.ts';
 import { crossChecks } from './rules/index.ts';
 import { asConfig, type Config, configSchema } from './schema.ts';
@@ -35,47 +35,34 @@ export function planReload(before: Config, after: Config): ReloadPlan {
 
 type Changed = Readonly<Record<'live' | 'restart', string[]>>;
 
-/** The value in force after the reload; appends the changed keys to `changed`. */
-function merge(schema: TSchema, before: unknown, after: unknown, key: string, changed: Changed): unknown {
+/**
+ * The value in force after the reload; appends the changed keys to `changed`, as deep as both sides have tables.
+ * @param isLive within a value that applies live as a whole
+ */
+function merge(
+  schema: TSchema,
+  before: unknown,
+  after: unknown,
+  key: string,
+  changed: Changed,
+  isLive = false,
+): unknown {
   if (isSameConfig(before, after)) return before;
-  if (notes(schema).live === true) {
-    changed.live.push(...changedWithin(schema, before, after, key));
-    return after;
-  }
-  const table = tableOf(schema, before, after);
-  if (table !== undefined && isTable(before) && isTable(after)) {
+  const live = isLive || notes(schema).live === true;
+  const table = tableOf(schema, before);
+  if (table !== undefined && table === tableOf(schema, after) && isTable(before) && isTable(after)) {
     const values = keysOf(table).map(([name, child]) => {
       const inner = key === '' ? name : `${key}.${name}`;
-      return [name, merge(child, before[name], after[name], inner, changed)] as const;
+      return [name, merge(child, before[name], after[name], inner, changed, live)] as const;
     });
     return Object.fromEntries(values.filter(([, value]) => value !== undefined));
   }
-  if (IsArray(schema) && isList(before) && isList(after) && before.length === after.length)
-    return before.map((one, index) => merge(schema.items, one, after[index], `${key}[${index}]`, changed));
-  changed.restart.push(key);
-  return before;
-}
-
-/** The changed keys of a value that applies live as a whole, as deep as both sides have tables. */
-function changedWithin(schema: TSchema, before: unknown, after: unknown, key: string): string[] {
-  if (isSameConfig(before, after)) return [];
-  const table = tableOf(schema, before, after);
-  if (table !== undefined && isTable(before) && isTable(after))
-    return keysOf(table).flatMap(([name, child]) => changedWithin(child, before[name], after[name], `${key}.${name}`));
-  if (IsArray(schema) && isList(before) && isList(after) && before.length === after.length)
-    return before.flatMap((one, index) => changedWithin(schema.items, one, after[index], `${key}[${index}]`));
-  return [key];
-}
-
-function tableOf(schema: TSchema, before: unknown, after: unknown): TObject | undefined {
-  if (IsObject(schema)) return schema;
-  if (!IsUnion(schema) || !isTable(before) || !isTable(after)) return undefined;
-  const { on = '' } = notes(schema);
-  return before[on] === after[on] ? tablesOf(schema).get(String(before[on])) : undefined;
-}
-
-function isList(value: unknown): value is readonly unknown[] {
-  return Array.isArray(value);
+  if (IsArray(schema) && Array.isArray(before) && Array.isArray(after) && before.length === after.length)
+    return before.map((one: unknown, index) =>
+      merge(schema.items, one, after[index], `${key}[${index}]`, changed, live),
+    );
+  changed[live ? 'live' : 'restart'].push(key);
+  return live ? after : before;
 }
 
 export interface ReloadOrder {

@@ -5,9 +5,10 @@
  * The static types are computed here and passed to TypeBox as `Unsafe`: its own inference takes the type checker
  * sixteen seconds for a configuration this deep (docs/internals/decisions.md).
  */
-import { IsEnum, IsObject, Type } from 'typebox';
+import { IsEnum, IsObject, IsUnion, Type } from 'typebox';
 import type { TObject, TOptional, TSchema, TUnion, TUnsafe } from 'typebox';
 import { readTimestamp } from '../timestamp.ts';
+import { isTable } from './problem.ts';
 import { Secret } from './secret.ts';
 
 /** Common options of the builders. */
@@ -209,4 +210,11 @@ export function tablesOf(schema: TUnion): ReadonlyMap<string, TObject> {
       return IsObject(one) && IsEnum(selector) ? [[String(selector.enum[0]), one] as const] : [];
     }),
   );
+}
+
+/** The schema of a table; of {@link variants}, the one that the value selects. */
+export function tableOf(schema: TSchema, value: unknown): TObject | undefined {
+  if (IsObject(schema)) return schema;
+  if (!IsUnion(schema) || !isTable(value)) return undefined;
+  return tablesOf(schema).get(String(value[notes(schema).on ?? '']));
 }

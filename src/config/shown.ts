@@ -1,7 +1,6 @@
 /** A configuration for administrators: every key with a value, without secrets. */
-import { IsArray, IsObject, IsUnion } from 'typebox';
-import type { TObject, TSchema } from 'typebox';
-import { keysOf, notes, tablesOf } from './keys.ts';
+import { IsArray, type TSchema } from 'typebox';
+import { keysOf, notes, tableOf } from './keys.ts';
 import { isTable, keysWithLabels } from './problem.ts';
 import { configSchema, type Config } from './schema.ts';
 import { Secret } from './secret.ts';
@@ -35,12 +34,6 @@ function walk(schema: TSchema, value: unknown, key: string, isLive: boolean): Sh
   if (IsArray(schema) && Array.isArray(value) && value.some((one) => isTable(one) || one instanceof Secret))
     return value.flatMap((one: unknown, index) => walk(schema.items, one, `${key}[${index}]`, live));
   return [{ key, value: notes(schema).sensitive === true ? HIDDEN : withoutSecrets(value), live }];
-}
-
-function tableOf(schema: TSchema, value: unknown): TObject | undefined {
-  if (IsObject(schema)) return schema;
-  if (!IsUnion(schema) || !isTable(value)) return undefined;
-  return tablesOf(schema).get(String(value[notes(schema).on ?? '']));
 }
 
 /** Hides secrets in other values: a password in a URL, a secret in a table with arbitrary keys. */

@@ -70,9 +70,9 @@ function kerberosVerifier({ config, environment, log }: GssapiOptions): Kerberos
 export async function checkGssapi(options: Omit<GssapiOptions, 'log'>): Promise<Problem[]> {
   const { config } = options;
   if (!config.enabled) return [];
-  const problems = checkPrincipalMapping(config).map(({ key, problem }) => ({
-    key: `gssapi.${key}`,
-    message: `${problem} (a distinguished name as in RFC 4514)`,
+  const problems = checkPrincipalMapping(config).map(({ key, message }) => ({
+    key,
+    message: `${message} (a distinguished name as in RFC 4514)`,
   }));
   const credentials = config.require_crypto_verification
     ? await checkCredentials({ ...options, log: SILENT })

@@ -1,4 +1,6 @@
 /** A Kerberos principal (RFC 4120 §6.2): name components and a realm. */
+import type { Problem } from '../../config/problem.ts';
+import type { Config } from '../../config/schema.ts';
 import { failed } from '../../errors.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { subjectProblem } from '../../pki/x509/attribute-syntax.ts';
@@ -55,21 +57,10 @@ export function makePrincipal(components: readonly string[], realm: string): Pri
   return { text: `${name}@${escape(realm, /[\\@]/g)}`, components, realm };
 }
 
-/** The `[gssapi]` keys for the mapping. */
-export interface PrincipalMappingConfig {
-  readonly service_principal?: string | undefined;
-  /** Kerberos principal → RFC 4514 subject. */
-  readonly principal_mapping?: Readonly<Record<string, string>> | undefined;
-  /** RFC 4514 subject with placeholders. */
-  readonly default_template?: string | undefined;
-}
-
-/** A configuration error in the section. */
-interface MappingProblem {
-  /** Relative to `gssapi`, such as `default_template`. */
-  readonly key: string;
-  readonly problem: string;
-}
+/** The keys for the mapping: Kerberos principal → RFC 4514 subject, and a subject with placeholders. */
+export type PrincipalMappingConfig = Partial<
+  Pick<Config['gssapi'], 'service_principal' | 'principal_mapping' | 'default_template'>
+>;
 
 /** A principal's subject, or why it has none (for the log). */
 type Mapped = { readonly subject: Name } | { readonly unmapped: string };
@@ -88,7 +79,7 @@ export class PrincipalMapping {
   /** @throws EstuaryError 500 `GSSAPI_MISCONFIGURED` for the first problem of {@link checkPrincipalMapping} */
   constructor(config: PrincipalMappingConfig) {
     const [problem] = checkPrincipalMapping(config);
-    if (problem !== undefined) throw failed('GSSAPI_MISCONFIGURED', `gssapi.${problem.key}: ${problem.problem}`);
+    if (problem !== undefined) throw failed('GSSAPI_MISCONFIGURED', `${problem.key}: ${problem.message}`);
     this.#table = new Map(
       Object.entries(config.principal_mapping ?? {}).map(([principal, subject]) => [
         canonical(parsePrincipal(principal)),
@@ -145,14 +136,14 @@ export class PrincipalMapping {
   }
 }
 
-export function checkPrincipalMapping(config: PrincipalMappingConfig): MappingProblem[] {
-  const problems: MappingProblem[] = [];
+export function checkPrincipalMapping(config: PrincipalMappingConfig): Problem[] {
+  const problems: Problem[] = [];
   const attempt = (key: string, check: () => void): void => {
     try {
       check();
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
-      problems.push({ key, problem: error.message });
+      problems.push({ key: `gssapi.${key}`, message: error.message });
     }
   };
   const seen = new Set<string>();

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createLocalJWKSet, errors, type JWSHeaderParameters, type LocalJWKSet, type FlattenedJWSInput } from 'jose';
 import { measured } from '../../dependency-calls.ts';
 import { describe, unavailable, type EstuaryError } from '../../errors.ts';
+import { isObject } from '../../process/protocol.ts';
 import { httpsCall } from '../https-call.ts';
 
 interface IssuerKeysOptions {
@@ -119,19 +120,17 @@ export class IssuerKeys {
 function readJwks(text: string): LocalJWKSet {
   if (text.length > MAX_JWKS) throw new Error(`the JWKS is larger than ${MAX_JWKS} bytes`);
   const parsed: unknown = JSON.parse(text);
-  const keys: unknown = isObject(parsed) ? Reflect.get(parsed, 'keys') : undefined;
+  const keys = isObject(parsed) ? parsed['keys'] : undefined;
   if (!Array.isArray(keys)) throw new Error('the JWKS has no list "keys"');
   // Reject symmetric keys: a verifier could also sign with them.
   const usable = keys.filter((key): key is { kty: string } => {
-    const kty: unknown = isObject(key) ? Reflect.get(key, 'kty') : undefined;
+    const kty = isObject(key) ? key['kty'] : undefined;
     return typeof kty === 'string' && kty !== 'oct';
   });
   if (usable.length === 0 || usable.length > MAX_KEYS)
     throw new Error(`the JWKS has ${usable.length} public keys (1 to ${MAX_KEYS})`);
   return createLocalJWKSet({ keys: usable });
 }
-
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 async function download(url: string, ca: string | undefined): Promise<string> {
   const headers = { Accept: 'application/jwk-set+json, application/json' };

@@ -199,19 +199,25 @@ async function readSerials(list: CertificateList): Promise<Set<string>> {
   return serials;
 }
 
-/** The store's record of a client certificate. A revocation in it always counts, regardless of CRLs. */
-
-/** @throws EstuaryError 401 if the store knows the certificate as revoked; 500 or 503 if the store is unavailable */
+/**
+ * Checks the store's record of a client certificate. A revocation in it always counts, regardless of CRLs.
+ * @throws EstuaryError 401 if the store knows the certificate as revoked; 500 or 503 if the store is unavailable
+ */
 export async function checkNotRevokedHere(
   store: Pick<CertificateStore, 'findRevoked'>,
   presented: IssuedCertificate,
 ): Promise<void> {
-  for (const row of await store.findRevoked(presented.certificate.serialNumber)) {
-    if (!(await isRecordOf(row, presented))) continue;
-    throw unauthorized('CLIENT_CERTIFICATE_REVOKED', 'client certificate revoked', {
-      detail: `${row.ca} ${row.serial} is revoked in the store`,
-    });
-  }
+  const detail = await revocationHere(store, presented);
+  if (detail !== undefined) throw unauthorized('CLIENT_CERTIFICATE_REVOKED', 'client certificate revoked', { detail });
+}
+
+async function revocationHere(
+  store: Pick<CertificateStore, 'findRevoked'>,
+  presented: IssuedCertificate,
+): Promise<string | undefined> {
+  for (const row of await store.findRevoked(presented.certificate.serialNumber))
+    if (await isRecordOf(row, presented)) return `${row.ca} ${row.serial} is revoked in the store`;
+  return undefined;
 }
 
 /**
@@ -227,12 +233,9 @@ export async function checkDeviceCas(
   for (const [position, certificate] of path.slice(1).entries()) {
     const above = path.slice(position + 2);
     const [issuer] = above;
-    if (!isOfThisServer(above)) continue;
-    for (const row of await store.findRevoked(certificate.serialNumber))
-      if (await isRecordOf(row, { certificate, issuer }))
-        throw unauthorized('CLIENT_CERTIFICATE_ISSUER_REVOKED', 'client certificate issuer revoked', {
-          detail: `${row.ca} ${row.serial} is revoked in the store`,
-        });
+    const detail = isOfThisServer(above) ? await revocationHere(store, { certificate, issuer }) : undefined;
+    if (detail !== undefined)
+      throw unauthorized('CLIENT_CERTIFICATE_ISSUER_REVOKED', 'client certificate issuer revoked', { detail });
   }
 }
 

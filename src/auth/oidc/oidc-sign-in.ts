@@ -1,21 +1,13 @@
 /** Signing in at an OpenID provider: authorization code with PKCE, state and nonce (OpenID Connect Core §3.1, RFC 7636). */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import * as client from 'openid-client';
-import type { Grant } from '../../config/admin-entries.ts';
+import type { Config } from '../../config/schema.ts';
 import { measured } from '../../dependency-calls.ts';
 import { describe, type EstuaryError, unauthorized, unavailable } from '../../errors.ts';
 import { type HttpsAnswer, httpsCall, UnreachableError } from '../https-call.ts';
 
-export interface OidcSettings {
-  readonly issuer: string;
-  readonly client_id: string;
+export interface OidcSettings extends Omit<NonNullable<Config['admin']['oidc']>, 'client_secret' | 'trust_anchors'> {
   readonly client_secret: { readonly reveal: () => Buffer };
-  readonly scopes: readonly string[];
-  readonly redirect_url: string;
-  readonly name_claim: string;
-  readonly roles_claim: string;
-  /** By a value of the roles claim. */
-  readonly roles: Readonly<Record<string, Partial<Grant>>>;
   /** PEM: CAs for the provider's certificate; undefined: those of Node.js. */
   readonly ca: string | undefined;
 }

@@ -1,9 +1,5 @@
 /** The Basic scheme (RFC 7617). */
-
-export interface BasicCredentials {
-  readonly username: string;
-  readonly password: string;
-}
+import type { PasswordCredentials } from '../identity.ts';
 
 /** Longer headers are rejected. */
 const MAX_HEADER = 4096;
@@ -19,7 +15,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * The credentials of a Basic header; undefined if it is too long or malformed: base64 without padding, not UTF-8, no
  * colon, a control character (RFC 7617 §2).
  */
-export function parseBasic(authorization: string): BasicCredentials | undefined {
+export function parseBasic(authorization: string): PasswordCredentials | undefined {
   if (authorization.length > MAX_HEADER) return undefined;
   const base64 = /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(authorization)?.[1];
   if (base64 === undefined || base64.length % 4 !== 0) return undefined;

@@ -11,32 +11,23 @@ interface HashingPoolOptions {
   readonly retryAfter: number;
 }
 
-export class HashingPool {
+/** Rejects with 503 `PASSWORD_CHECK_BUSY` if too many wait. The hashes of administrators are urgent. */
+export class HashingPool extends FairLimiter {
   readonly options: HashingPoolOptions;
-  readonly #limiter: FairLimiter;
 
   constructor(options: HashingPoolOptions) {
+    super(passwordLimits(options, options.retryAfter));
     this.options = options;
-    this.#limiter = passwordLimiter(options, options.retryAfter);
-  }
-
-  get waiting(): number {
-    return this.#limiter.waiting;
-  }
-
-  /**
-   * Runs `work` with a permit; `waited` says whether it had to wait.
-   * @param urgent precedes all others and is never rejected: for administrators
-   * @throws EstuaryError 503 `PASSWORD_CHECK_BUSY` if too many wait; otherwise the error of `work`
-   */
-  run<T>(work: (waited: boolean) => Promise<T>, { urgent = false } = {}): Promise<T> {
-    return this.#limiter.run(work, { urgent });
   }
 }
 
 /** A limiter that rejects with 503 `PASSWORD_CHECK_BUSY`. */
 export function passwordLimiter(options: Omit<FairLimiterOptions, 'busy'>, retryAfter: number): FairLimiter {
-  return new FairLimiter({ ...options, busy: (detail) => passwordCheckBusy(retryAfter, detail) });
+  return new FairLimiter(passwordLimits(options, retryAfter));
+}
+
+function passwordLimits(options: Omit<FairLimiterOptions, 'busy'>, retryAfter: number): FairLimiterOptions {
+  return { ...options, busy: (detail) => passwordCheckBusy(retryAfter, detail) };
 }
 
 export function passwordCheckBusy(retryAfter: number, detail: string): EstuaryError {

@@ -9,10 +9,9 @@ import type { LockoutStore } from '../../store/lockout-store.ts';
 import type { OtpRow, OtpStore } from '../../store/otp-store.ts';
 import { tokenLookup } from '../../store/lookup-key-file.ts';
 import type { FailureRecords } from '../failure-records.ts';
-import { credentialInvalid } from '../guarded-attempts.ts';
-import { tokenMethod, tokenOf, type Identity, type OtpIdentity } from '../identity.ts';
+import { type Attempt, credentialInvalid, failureEvent } from '../guarded-attempts.ts';
+import { tokenMethod, tokenOf, type Identity, type OtpIdentity, type PasswordCredentials } from '../identity.ts';
 import { Lockout, presentableName, type LockoutSettings } from '../lockout.ts';
-import type { BasicCredentials } from './basic.ts';
 import type { FairLimiter } from '../../process/fair-limiter.ts';
 import { AttemptLimiter, type HashingPool, passwordLimiter } from './hashing-pool.ts';
 import { generateToken, type HashSettings, isTokenLike, TokenHasher } from './token-hasher.ts';
@@ -31,13 +30,6 @@ export interface OtpOrder {
   readonly expires_at: number;
   /** The label that the token is limited to. */
   readonly ca: string | null;
-}
-
-/** Origin and purpose of an attempt. */
-export interface OtpAttempt {
-  readonly address: string;
-  readonly caLabel: string;
-  readonly now: number;
 }
 
 /** Attempts that may wait per address or name. */
@@ -123,10 +115,10 @@ export class OtpService {
    * @param credentials undefined: the header was malformed, which counts as a failure
    * @throws EstuaryError 401 `invalid OTP token` or `too many failures, locked out`; 503 if too many are waiting
    */
-  async authenticate(credentials: BasicCredentials | undefined, attempt: OtpAttempt): Promise<OtpIdentity> {
+  async authenticate(credentials: PasswordCredentials | undefined, attempt: Attempt): Promise<OtpIdentity> {
     const username = presentableName(credentials?.username ?? '', this.#settings.token_length);
     const keys = this.lockout.keys(attempt.address, { kind: 'username', name: username });
-    const event = failureEvent(attempt, username);
+    const event = failureEvent(attempt, username, 'otp');
     await this.lockout.check(keys, attempt.now, event);
 
     return this.#attempts.run(keys, () => this.#check(credentials?.password ?? '', attempt, keys, event));
@@ -142,12 +134,7 @@ export class OtpService {
     return this.#pool.run(() => this.#hasher.verify(hash, secret));
   }
 
-  async #check(
-    password: string,
-    attempt: OtpAttempt,
-    keys: readonly string[],
-    event: AuditEvent,
-  ): Promise<OtpIdentity> {
+  async #check(password: string, attempt: Attempt, keys: readonly string[], event: AuditEvent): Promise<OtpIdentity> {
     const check = (): Promise<void> => this.lockout.check(keys, attempt.now, event);
     const isToken = isTokenLike(password);
     const found = isToken ? this.#store.findOtp(tokenLookup(this.#settings.lookupKey, password)) : undefined;
@@ -183,7 +170,7 @@ export class OtpService {
    * Rejects a used-up or dead token with a request other than its own; counts as a failure.
    * @throws EstuaryError 401 always; 500 or 503 from the store
    */
-  async refuseUnusable(identity: Identity, attempt: OtpAttempt): Promise<never> {
+  async refuseUnusable(identity: Identity, attempt: Attempt): Promise<never> {
     const method = tokenMethod(identity);
     const event = failureEvent(attempt, identity.display, method);
     const keys = tokenOf(identity)?.lockoutKeys ?? [];
@@ -195,11 +182,7 @@ export class OtpService {
    * @param failures limits the records per address, since no lockout applies
    * @throws EstuaryError 401 always; 500 or 503 from the store
    */
-  async refuseRepeat(
-    identity: Identity,
-    attempt: OtpAttempt,
-    failures: Pick<FailureRecords, 'record'>,
-  ): Promise<never> {
+  async refuseRepeat(identity: Identity, attempt: Attempt, failures: Pick<FailureRecords, 'record'>): Promise<never> {
     const method = tokenMethod(identity);
     const detail = `${whyUnusable(identity)}; not counted, because the request repeats the one that it was used for`;
     await failures.record({ ...failureEvent(attempt, identity.display, method), detail });
@@ -216,7 +199,7 @@ export class OtpService {
 
   async #refuse(
     keys: readonly string[],
-    { now }: OtpAttempt,
+    { now }: Attempt,
     event: AuditEvent,
     detail: string,
     method: 'otp' | 'jwt' = 'otp',
@@ -243,8 +226,4 @@ function whyUnusable(identity: Identity): string {
 function createdEvent(token: OtpRow, address: string | undefined): AuditEvent {
   const by = { ...(address === undefined ? {} : { address }), ...requestIdField() };
   return tokenEvent({ type: 'otp.created', token }, by, `, uses: ${token.max_uses}`);
-}
-
-function failureEvent({ address, caLabel }: OtpAttempt, subject: string, method: 'otp' | 'jwt' = 'otp'): AuditEvent {
-  return { type: `auth.${method}`, outcome: 'failure', subject, address, ca: caLabel, ...requestIdField() };
 }

@@ -5,6 +5,7 @@
 import { createHash, createHmac, randomInt, timingSafeEqual } from 'node:crypto';
 import argon2 from 'argon2';
 import bcrypt from 'bcrypt';
+import type { Config } from '../../config/schema.ts';
 import { failed } from '../../errors.ts';
 
 /** base62; a token has `otp.token_length` characters. */
@@ -25,10 +26,7 @@ export function isTokenLike(password: string): boolean {
   return password.length >= MIN_TOKEN_LENGTH && password.length <= MAX_TOKEN_LENGTH && /^[0-9A-Za-z]+$/.test(password);
 }
 
-export interface HashSettings {
-  readonly hash_algorithm: 'argon2id' | 'bcrypt' | 'sha256-hmac';
-  readonly argon2: { readonly memory_kib: number; readonly iterations: number; readonly parallelism: number };
-  readonly bcrypt_cost: number;
+export interface HashSettings extends Pick<Config['otp'], 'hash_algorithm' | 'argon2' | 'bcrypt_cost'> {
   /** The key of sha256-hmac; existing tokens may need it after the algorithm changed. */
   readonly hmacKey: Buffer | undefined;
 }

@@ -277,8 +277,7 @@ async function loadCas(reader: MaterialReader, config: Config): Promise<Pick<Mat
 }
 
 /** Detects separate `[[ca]]` tables with the same key, where further labels are meant (docs/guides/names.md). */
-
-export async function checkSharedKeys(reader: MaterialReader, { ca }: Config): Promise<void> {
+async function checkSharedKeys(reader: MaterialReader, { ca }: Config): Promise<void> {
   const seen = new Map<string, string>();
   for (const [index, table] of ca.entries()) {
     const { label, certificate }: CaTable = table;

@@ -94,17 +94,13 @@ export class MaterialReader {
   readonly now: number;
   readonly #strict: boolean;
   readonly #certificates = new Map<string, Promise<Certificates>>();
-  #incomplete = false;
+  /** An essential file is missing; the problems name it. */
+  incomplete = false;
 
   /** @param strict `profile = "niap"`: warnings about expiry become problems */
   constructor(now: number, strict: boolean) {
     this.now = now;
     this.#strict = strict;
-  }
-
-  /** Whether an essential file is missing; the problems name it. */
-  get incomplete(): boolean {
-    return this.#incomplete;
   }
 
   problem(key: string, message: string, allowed: string): void {
@@ -120,7 +116,7 @@ export class MaterialReader {
    */
   async reading<T>(key: string, file: string, read: (file: string) => Promise<T>): Promise<T | undefined> {
     const result = await this.look(key, file, read);
-    if (result === undefined) this.#incomplete = true;
+    if (result === undefined) this.incomplete = true;
     return result;
   }
 
@@ -158,27 +154,18 @@ export class MaterialReader {
     return known;
   }
 
-  validity(key: string, certificate: Certificate, what: string): void {
-    const { notBefore, notAfter } = certificate;
-    if (notAfter.getTime() < this.now)
-      this.problem(key, `${what} expired on ${notAfter.toISOString()}`, 'a certificate that is valid now');
-    else if (notBefore.getTime() > this.now)
-      this.problem(key, `${what} is not valid before ${notBefore.toISOString()}`, 'a certificate that is valid now');
-  }
-
   /**
-   * {@link validity} for a certificate whose expiry must not prevent a start, since it would not stop a running server.
-   * `effect` describes the consequence.
+   * @param onceExpired the consequence of expiry, if it must not prevent a start, since it would not stop a running
+   * server: then it is a warning (with `profile = "niap"` a problem)
    */
-  #validityUnlessExpired(key: string, certificate: Certificate, effect: string): void {
-    const { notAfter } = certificate;
-    if (this.#strict || notAfter.getTime() >= this.now) this.validity(key, certificate, 'the certificate');
-    else
-      this.warn(
-        key,
-        `the certificate expired on ${notAfter.toISOString()}: ${effect}`,
-        'a certificate that is valid now',
-      );
+  validity(key: string, { notBefore, notAfter }: Certificate, what: string, onceExpired?: string): void {
+    const allowed = 'a certificate that is valid now';
+    const expired = `${what} expired on ${notAfter.toISOString()}`;
+    if (notAfter.getTime() < this.now && onceExpired !== undefined && !this.#strict)
+      this.warn(key, `${expired}: ${onceExpired}`, allowed);
+    else if (notAfter.getTime() < this.now) this.problem(key, expired, allowed);
+    else if (notBefore.getTime() > this.now)
+      this.problem(key, `${what} is not valid before ${notBefore.toISOString()}`, allowed);
   }
 
   async privateKey(key: string, file: string): Promise<KeyObject | undefined> {
@@ -189,8 +176,7 @@ export class MaterialReader {
 
   /**
    * A certificate and its private key: readable, matching, and within validity.
-   * @param onceExpired the consequence of expiry; if given, an expired certificate is a warning (with `profile =
-   * "niap"` a problem)
+   * @param onceExpired see {@link validity}
    */
   async pair(
     certificateKey: string,
@@ -202,8 +188,7 @@ export class MaterialReader {
     const certificates = await this.certificates(certificateKey, certificateFile);
     const privateKey = await this.privateKey(key, keyFile);
     if (certificates === undefined) return undefined;
-    if (onceExpired === undefined) this.validity(certificateKey, certificates[0], 'the certificate');
-    else this.#validityUnlessExpired(certificateKey, certificates[0], onceExpired);
+    this.validity(certificateKey, certificates[0], 'the certificate', onceExpired);
     if (privateKey === undefined) return undefined;
     if (!isKeyOf(privateKey, certificates[0]))
       this.problem(key, `is not the key of ${certificateKey}`, 'the private key of the first certificate');

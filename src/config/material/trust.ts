@@ -80,11 +80,9 @@ async function readCrls(file: string): Promise<NamedCrl[]> {
 }
 
 /**
- * The trust anchors for administrators must not include a CA that issues to devices: every device would be an
- * administrator.
+ * Problems of `admin.tls.trust_anchors`, which must not include a CA that issues to devices: every device would be an
+ * administrator. Unreadable files are reported elsewhere.
  */
-
-/** Problems of `admin.tls.trust_anchors`; unreadable files are reported elsewhere. */
 export async function checkAdminAnchors(reader: MaterialReader, { admin, ca }: Config): Promise<void> {
   if (admin.tls.mode === 'none') return;
   const anchors = await reader.knownCertificates(admin.tls.trust_anchors);
@@ -134,11 +132,9 @@ async function isOwn(anchor: Certificate, own: readonly Certificate[]): Promise<
 }
 
 /**
- * Warns if no client can enroll at a CA: compares `client_issuers` with its files and the trust anchors, and
- * `auth.methods` with the enabled methods.
+ * Warns of CAs at which no client, no client under a trust anchor, or a client with any name can enroll: compares
+ * `client_issuers` with its files and the trust anchors, and `auth.methods` with the enabled methods.
  */
-
-/** Warns of CAs at which no client, no client under a trust anchor, or a client with any name can enroll. */
 export async function checkClients(reader: MaterialReader, config: Config): Promise<void> {
   checkMethods(reader, config);
   const { tls, ca } = config;

@@ -209,7 +209,7 @@ describe('the mapping is checked at start-up', () => {
     '   ',
   ])('an invalid template is refused: %s', (template) => {
     expect(checkPrincipalMapping({ service_principal: SERVICE, default_template: template })).toEqual([
-      { key: 'default_template', problem: expect.stringMatching(/./) as string },
+      { key: 'gssapi.default_template', message: expect.stringMatching(/./) as string },
     ]);
     expect(() => new PrincipalMapping({ default_template: template })).toThrow(
       expect.objectContaining({ code: 'GSSAPI_MISCONFIGURED' }),
@@ -232,23 +232,23 @@ describe('the mapping is checked at start-up', () => {
     ['alice@EXAMPLE.TEST', Array.from({ length: 65 }, (_, i) => `OU=${i}`).join(), /more than 64 attributes/],
   ])('an entry %s = %s is refused', (principal, subject, problem) => {
     expect(checkPrincipalMapping({ principal_mapping: { [principal]: subject } })).toEqual([
-      { key: `principal_mapping.${JSON.stringify(principal)}`, problem: expect.stringMatching(problem) as string },
+      { key: `gssapi.principal_mapping.${JSON.stringify(principal)}`, message: expect.stringMatching(problem) as string },
     ]);
   });
 
   it('two entries for one principal are refused', () => {
     const principal_mapping = { 'a/b@EXAMPLE.TEST': 'CN=One', '\\a/b@EXAMPLE.TEST': 'CN=Two' };
     expect(checkPrincipalMapping({ principal_mapping })).toEqual([
-      { key: 'principal_mapping."\\\\a/b@EXAMPLE.TEST"', problem: 'names the same principal as another entry' },
+      { key: 'gssapi.principal_mapping."\\\\a/b@EXAMPLE.TEST"', message: 'names the same principal as another entry' },
     ]);
   });
 
   it('every problem is reported at once', () => {
     const config = { principal_mapping: { x: 'CN=X', y: 'CN=Y' }, default_template: 'CN' };
     expect(checkPrincipalMapping(config).map(({ key }) => key)).toEqual([
-      'principal_mapping."x"',
-      'principal_mapping."y"',
-      'default_template',
+      'gssapi.principal_mapping."x"',
+      'gssapi.principal_mapping."y"',
+      'gssapi.default_template',
     ]);
   });
 
