@@ -2,7 +2,7 @@ import { IsArray, type TSchema } from 'typebox';
 import { failed } from '../errors.ts';
 import { isTable, keysWithLabels, type Warning } from './problem.ts';
 import { keysOf, notes, tableOf } from './keys.ts';
-import type { CertificateExpiry } from './material/certificate-ends.ts';
+import type { CertificateExpiry } from './material/material.ts';
 import { crossChecks } from './rules/index.ts';
 import { asConfig, type Config, configSchema } from './schema.ts';
 import { isSameConfig } from './secret.ts';

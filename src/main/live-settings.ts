@@ -9,8 +9,13 @@ import { OidcSignIn } from '../auth/oidc/oidc-sign-in.ts';
 import { ClientTrust } from '../auth/mtls/client-trust.ts';
 import type { CaRouter } from '../ca/router.ts';
 import { cmcParties, type CmcParties } from '../cmc/sender.ts';
-import { type CertificateExpiry, certificateExpiries } from '../config/material/certificate-ends.ts';
-import type { KeyPair, Material, ServiceMaterial } from '../config/material/material.ts';
+import {
+  type CertificateExpiry,
+  certificateExpiries,
+  type KeyPair,
+  type Material,
+  type ServiceMaterial,
+} from '../config/material/material.ts';
 import { ownAnchorMessage, ownAnchors } from '../config/material/trust.ts';
 import type { Config } from '../config/schema.ts';
 import { keyProtection, type KeyProtectionSettings } from '../enrollment/key-protection.ts';

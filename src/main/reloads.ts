@@ -8,9 +8,8 @@ import {
 } from '../config/diff.ts';
 import { labelsOf } from '../config/labels.ts';
 import { loadConfig } from '../config/load.ts';
-import { certificateExpiries, endOf, type CertificateExpiry } from '../config/material/certificate-ends.ts';
+import { certificateExpiries, type CertificateExpiry, endOf, type Material } from '../config/material/material.ts';
 import { readMaterial } from '../config/material/load-material.ts';
-import type { Material } from '../config/material/material.ts';
 import type { Warning } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
 import { describe } from '../errors.ts';

@@ -1,5 +1,5 @@
 /** Warns before files that the service depends on expire; ca/expiry.ts does so for CAs. */
-import type { CertificateExpiry } from '../config/material/certificate-ends.ts';
+import type { CertificateExpiry } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import type { Logger } from '../log.ts';
 import { every } from '../process/turns.ts';

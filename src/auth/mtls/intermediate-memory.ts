@@ -19,11 +19,14 @@ interface Remembered {
 
 export class IntermediateMemory {
   readonly #store: IntermediateStore;
+  readonly #remembers: boolean;
   /** What this process recorded in the store, by the client's fingerprint; oldest first. */
   readonly #told = new Map<string, Remembered>();
 
-  constructor(store: IntermediateStore) {
+  /** @param remembers whether to store what clients present for their next connection */
+  constructor(store: IntermediateStore, remembers = true) {
     this.#store = store;
+    this.#remembers = remembers;
   }
 
   /** What the client sent in an earlier handshake with any node. @throws EstuaryError 500 or 503 from the store */
@@ -34,7 +37,7 @@ export class IntermediateMemory {
 
   /** Stores the client's certificates that a validated path needed. @throws EstuaryError 500 or 503 from the store */
   async remember(leaf: Certificate, intermediates: readonly Certificate[], now: number): Promise<void> {
-    if (intermediates.length === 0) return;
+    if (!this.#remembers || intermediates.length === 0) return;
     const fingerprints = intermediates.map(({ fingerprint }) => fingerprint).join(' ');
     const told = this.#told.get(leaf.fingerprint);
     if (told?.fingerprints === fingerprints && now - told.at < REFRESH) return;

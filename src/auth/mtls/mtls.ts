@@ -150,17 +150,16 @@ export class MtlsPlugin implements AuthPlugin {
   readonly method = 'mtls';
   readonly #trust: () => ClientTrust;
   readonly #store: CertificateStore & IntermediateStore;
-  readonly #memory: Pick<IntermediateMemory, 'recall' | 'remember'>;
+  readonly #memory: IntermediateMemory;
 
   /**
    * @param trust the snapshot in force; a reload replaces it
-   * @param remembers whether to store what clients present for their next connection
+   * @param remembers as for {@link IntermediateMemory}
    */
   constructor(trust: () => ClientTrust, store: CertificateStore & IntermediateStore, remembers = true) {
     this.#trust = trust;
     this.#store = store;
-    const memory = new IntermediateMemory(store);
-    this.#memory = remembers ? memory : { recall: (leaf) => memory.recall(leaf), remember: () => Promise.resolve() };
+    this.#memory = new IntermediateMemory(store, remembers);
   }
 
   async authenticate(presented: PresentedCredentials, context: AuthContext): Promise<MtlsIdentity | undefined> {

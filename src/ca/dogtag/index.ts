@@ -1,7 +1,7 @@
 /** `driver = "dogtag"`: a CA behind Dogtag PKI. */
 import { choice, list, optional, path, seconds, type Static, table, text } from '../../config/keys.ts';
-import { firstOf, loadChain, loadOthers } from '../../config/material/ca.ts';
-import type { CaMaterial, Certificates, KeyPair } from '../../config/material/material.ts';
+import { loadChain, loadOthers } from '../../config/material/ca.ts';
+import { firstOf, type CaMaterial, type Certificates, type KeyPair } from '../../config/material/material.ts';
 import { urlCheck } from '../../config/schema/formats.ts';
 import { caCertificate, caKeys } from '../../config/schema/label.ts';
 import { isSameConfig } from '../../config/secret.ts';

@@ -2,8 +2,8 @@
 import { isAbsolute } from 'node:path';
 import { finding, type Finding } from '../../config/problem.ts';
 import { integer, list, optional, path, seconds, text } from '../../config/keys.ts';
-import { firstOf, loadOthers, loadService } from '../../config/material/ca.ts';
-import type { CaMaterial, Certificates, ServiceMaterial } from '../../config/material/material.ts';
+import { loadOthers, loadService } from '../../config/material/ca.ts';
+import { firstOf, type CaMaterial, type Certificates, type ServiceMaterial } from '../../config/material/material.ts';
 import type { MaterialReader } from '../../config/material/reader.ts';
 import { urlCheck } from '../../config/schema/formats.ts';
 import { caKeys, type CaTable } from '../../config/schema/label.ts';

@@ -9,6 +9,7 @@ import {
   caCertificates,
   type CaCertificates,
   type CommonCaMaterial,
+  firstOf,
   type KeyPair,
   type OwnCaMaterial,
   type ServiceMaterial,
@@ -23,10 +24,6 @@ interface OtherFiles {
   readonly client_issuers: readonly string[];
   readonly authorization?: ServiceFiles | undefined;
 }
-
-/** The key's own certificate; its issuer renews the others. */
-export const firstOf = (pair: KeyPair | undefined): readonly Certificate[] =>
-  pair === undefined ? [] : [pair.certificates[0]];
 
 interface ServiceFiles {
   readonly trust_anchors?: string | undefined;

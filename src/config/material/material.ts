@@ -1,11 +1,12 @@
 /**
  * The content of configured files (certificates, private keys, trust anchors and CRLs), which load-material.ts reads,
- * parses and checks for the start, `--check` and every reload.
+ * parses and checks for the start, `--check` and every reload; and the expiry dates of the certificates.
  */
 import type { KeyObject } from 'node:crypto';
 import type { CaChain } from '../../pki/x509/ca-chain.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { CertificateList } from '../../pki/x509/crl.ts';
+import { formatName } from '../../pki/x509/name.ts';
 import type { CaTable } from '../schema/label.ts';
 
 export type Certificates = readonly [Certificate, ...Certificate[]];
@@ -124,4 +125,55 @@ export interface Material {
 export function caCertificates({ path, rollover }: CaChain): CaCertificates {
   const [certificate, ...issuers] = path;
   return { certificate, issuers, rollover };
+}
+
+/** The key's own certificate; its issuer renews the others. */
+export const firstOf = (pair: KeyPair | undefined): readonly Certificate[] =>
+  pair === undefined ? [] : [pair.certificates[0]];
+
+type CertificateUse =
+  | CaCertificateUse
+  | 'tls'
+  | 'admin_tls'
+  | 'ca'
+  | 'client_anchor'
+  | 'admin_anchor'
+  | 'cmc'
+  | 'store_client'
+  | 'store_anchor';
+
+const CA_USES = ['agent', 'dogtag_anchor', 'upstream_anchor', 'ocsp'] as const;
+
+export interface CertificateExpiry {
+  readonly use: CertificateUse;
+  /** Label of the CA that needs it; empty for listeners. */
+  readonly ca: string;
+  /** RFC 4514. */
+  readonly subject: string;
+  readonly serial: string;
+  readonly notAfter: number;
+}
+
+/** All configured certificates, except the CAs' own, which their drivers report. */
+export function certificateExpiries(material: Material): CertificateExpiry[] {
+  const { tls, adminTls, clientTrust, adminTrust, cmc, cas, storeTls } = material;
+  const ends = (use: CertificateUse, certificates: readonly Certificate[] = [], ca = ''): CertificateExpiry[] =>
+    certificates.map((certificate) => endOf({ use, ca }, certificate));
+  return [
+    ...ends('tls', tls?.certificates),
+    ...ends('client_anchor', clientTrust?.anchors),
+    ...ends('admin_tls', adminTls === tls ? [] : adminTls?.certificates),
+    ...ends('admin_anchor', adminTrust?.anchors),
+    ...ends('cmc', firstOf(cmc.responder)),
+    ...ends('store_client', firstOf(storeTls?.client)),
+    ...ends('store_anchor', storeTls?.trustAnchors),
+    ...cas.flatMap(({ table, expiring }) => CA_USES.flatMap((use) => ends(use, expiring[use], table.label))),
+  ];
+}
+
+export function endOf(
+  { use, ca }: Pick<CertificateExpiry, 'use' | 'ca'>,
+  { subject, serialNumber, notAfter }: Certificate,
+): CertificateExpiry {
+  return { use, ca, subject: formatName(subject), serial: serialNumber, notAfter: notAfter.getTime() };
 }

@@ -23,12 +23,7 @@ function* ldapChecks(config: Config): Generator<Finding> {
         'auth.ldap.starttls',
       );
   }
-  if ((ldap.user_dn === undefined) === (ldap.search_base === undefined))
-    yield finding(
-      'auth.ldap.user_dn',
-      `${ldap.user_dn === undefined ? 'is missing, and so is' : 'is given, and so is'} search_base (one of the two)`,
-      'auth.ldap.search_base',
-    );
+  yield* oneOfTwo('auth.ldap', ldap, 'user_dn', 'search_base');
   if ((ldap.bind_dn === undefined) !== (ldap.bind_password === undefined))
     yield finding('auth.ldap.bind_dn', 'and bind_password go together (both, or neither)', 'auth.ldap.bind_password');
   if (ldap.bind_password?.length === 0) yield finding('auth.ldap.bind_password', 'is empty (the password of bind_dn)');
@@ -50,11 +45,16 @@ function* ldapChecks(config: Config): Generator<Finding> {
 }
 
 function* jwtChecks({ auth: { jwt } }: Config): Generator<Finding> {
-  if (jwt === undefined) return;
-  if ((jwt.jwks_url === undefined) === (jwt.jwks_file === undefined))
-    yield finding(
-      'auth.jwt.jwks_url',
-      `${jwt.jwks_url === undefined ? 'is missing, and so is' : 'is given, and so is'} jwks_file (one of the two)`,
-      'auth.jwt.jwks_file',
-    );
+  if (jwt !== undefined) yield* oneOfTwo('auth.jwt', jwt, 'jwks_url', 'jwks_file');
+}
+
+function* oneOfTwo<K extends string>(
+  section: string,
+  table: Readonly<Partial<Record<K, unknown>>>,
+  key: K,
+  other: K,
+): Generator<Finding> {
+  if ((table[key] === undefined) !== (table[other] === undefined)) return;
+  const both = table[key] === undefined ? 'is missing, and so is' : 'is given, and so is';
+  yield finding(`${section}.${key}`, `${both} ${other} (one of the two)`, `${section}.${other}`);
 }

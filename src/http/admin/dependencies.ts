@@ -8,7 +8,7 @@ import type { AdminSession, AdminSessions } from '../../auth/admin-sessions.ts';
 import type { AdminIdentity } from '../../auth/administrators.ts';
 import type { OtpService } from '../../auth/otp/otp-service.ts';
 import type { CaRouter } from '../../ca/router.ts';
-import type { CertificateExpiry } from '../../config/material/certificate-ends.ts';
+import type { CertificateExpiry } from '../../config/material/material.ts';
 import type { Config } from '../../config/schema.ts';
 import type { ShownKey } from '../../config/shown.ts';
 import type { DryRun } from '../../enrollment/dry-run.ts';

@@ -1,5 +1,5 @@
 import { Type } from '@fastify/type-provider-typebox';
-import { endOf } from '../../config/material/certificate-ends.ts';
+import { endOf } from '../../config/material/material.ts';
 import { parseCertificate } from '../../pki/x509/certificate.ts';
 import type { ServiceState } from '../../service-state-metrics.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';

@@ -9,7 +9,7 @@ import { OidcSignIn } from '../../auth/oidc/oidc-sign-in.ts';
 import { createRouter } from '../../ca/create-router.ts';
 import { healthOf } from '../../ca/expiry.ts';
 import type { LoadedService } from '../../config/load.ts';
-import { certificateExpiries } from '../../config/material/certificate-ends.ts';
+import { certificateExpiries } from '../../config/material/material.ts';
 import { ConfigError } from '../../config/problem.ts';
 import type { Config } from '../../config/schema.ts';
 import { describe, EstuaryError } from '../../errors.ts';

@@ -232,7 +232,10 @@ describe('the mapping is checked at start-up', () => {
     ['alice@EXAMPLE.TEST', Array.from({ length: 65 }, (_, i) => `OU=${i}`).join(), /more than 64 attributes/],
   ])('an entry %s = %s is refused', (principal, subject, problem) => {
     expect(checkPrincipalMapping({ principal_mapping: { [principal]: subject } })).toEqual([
-      { key: `gssapi.principal_mapping.${JSON.stringify(principal)}`, message: expect.stringMatching(problem) as string },
+      {
+        key: `gssapi.principal_mapping.${JSON.stringify(principal)}`,
+        message: expect.stringMatching(problem) as string,
+      },
     ]);
   });
 
