@@ -71,7 +71,7 @@ export async function checkGssapi(options: Omit<GssapiOptions, 'log'>): Promise<
   const { config } = options;
   if (!config.enabled) return [];
   const problems = checkPrincipalMapping(config).map(({ key, message }) => ({
-    key,
+    key: `gssapi.${key}`,
     message: `${message} (a distinguished name as in RFC 4514)`,
   }));
   const credentials = config.require_crypto_verification

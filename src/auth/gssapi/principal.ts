@@ -79,7 +79,7 @@ export class PrincipalMapping {
   /** @throws EstuaryError 500 `GSSAPI_MISCONFIGURED` for the first problem of {@link checkPrincipalMapping} */
   constructor(config: PrincipalMappingConfig) {
     const [problem] = checkPrincipalMapping(config);
-    if (problem !== undefined) throw failed('GSSAPI_MISCONFIGURED', `${problem.key}: ${problem.message}`);
+    if (problem !== undefined) throw failed('GSSAPI_MISCONFIGURED', `gssapi.${problem.key}: ${problem.message}`);
     this.#table = new Map(
       Object.entries(config.principal_mapping ?? {}).map(([principal, subject]) => [
         canonical(parsePrincipal(principal)),
@@ -136,6 +136,7 @@ export class PrincipalMapping {
   }
 }
 
+/** Keys are relative to `gssapi`, such as `default_template`. */
 export function checkPrincipalMapping(config: PrincipalMappingConfig): Problem[] {
   const problems: Problem[] = [];
   const attempt = (key: string, check: () => void): void => {
@@ -143,7 +144,7 @@ export function checkPrincipalMapping(config: PrincipalMappingConfig): Problem[]
       check();
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
-      problems.push({ key: `gssapi.${key}`, message: error.message });
+      problems.push({ key, message: error.message });
     }
   };
   const seen = new Set<string>();

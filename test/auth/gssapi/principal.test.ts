@@ -29,7 +29,7 @@ describe('principal → subject', () => {
     default_template: 'CN={principal},O=Example',
   };
 
-  it('an explicit entry of gssapi.principal_mapping comes first', () => {
+  it('an explicit entry of principal_mapping comes first', () => {
     expect(map(config, 'alice@EXAMPLE.TEST')).toBe('CN=Alice Adams,OU=People,O=Example');
   });
 
@@ -209,7 +209,7 @@ describe('the mapping is checked at start-up', () => {
     '   ',
   ])('an invalid template is refused: %s', (template) => {
     expect(checkPrincipalMapping({ service_principal: SERVICE, default_template: template })).toEqual([
-      { key: 'gssapi.default_template', message: expect.stringMatching(/./) as string },
+      { key: 'default_template', message: expect.stringMatching(/./) as string },
     ]);
     expect(() => new PrincipalMapping({ default_template: template })).toThrow(
       expect.objectContaining({ code: 'GSSAPI_MISCONFIGURED' }),
@@ -233,7 +233,7 @@ describe('the mapping is checked at start-up', () => {
   ])('an entry %s = %s is refused', (principal, subject, problem) => {
     expect(checkPrincipalMapping({ principal_mapping: { [principal]: subject } })).toEqual([
       {
-        key: `gssapi.principal_mapping.${JSON.stringify(principal)}`,
+        key: `principal_mapping.${JSON.stringify(principal)}`,
         message: expect.stringMatching(problem) as string,
       },
     ]);
@@ -242,16 +242,16 @@ describe('the mapping is checked at start-up', () => {
   it('two entries for one principal are refused', () => {
     const principal_mapping = { 'a/b@EXAMPLE.TEST': 'CN=One', '\\a/b@EXAMPLE.TEST': 'CN=Two' };
     expect(checkPrincipalMapping({ principal_mapping })).toEqual([
-      { key: 'gssapi.principal_mapping."\\\\a/b@EXAMPLE.TEST"', message: 'names the same principal as another entry' },
+      { key: 'principal_mapping."\\\\a/b@EXAMPLE.TEST"', message: 'names the same principal as another entry' },
     ]);
   });
 
   it('every problem is reported at once', () => {
     const config = { principal_mapping: { x: 'CN=X', y: 'CN=Y' }, default_template: 'CN' };
     expect(checkPrincipalMapping(config).map(({ key }) => key)).toEqual([
-      'gssapi.principal_mapping."x"',
-      'gssapi.principal_mapping."y"',
-      'gssapi.default_template',
+      'principal_mapping."x"',
+      'principal_mapping."y"',
+      'default_template',
     ]);
   });
 
