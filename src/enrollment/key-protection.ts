@@ -3,7 +3,7 @@ import type { Identity } from '../auth/identity.ts';
 import type { Config } from '../config/schema.ts';
 import { badRequest, type EstuaryError } from '../errors.ts';
 import { parseSMimeCapabilities, type Recipient, type SMimeCapability } from '../pki/cms/enveloped-data.ts';
-import { aesBits, type AesBits, WRAP_OIDS } from '../pki/cms/key-wrap.ts';
+import { aesBits, type AesBits, CBC_OIDS, WRAP_OIDS } from '../pki/cms/key-wrap.ts';
 import { issuerAndSerialNumber } from '../pki/cms/signed-data.ts';
 import { DerError, parseDer, Tag, unlessMalformed } from '../pki/der/der.ts';
 import { OID } from '../pki/der/oids.ts';
@@ -41,11 +41,6 @@ interface Algorithms {
 }
 
 const STRONGEST_FIRST: readonly AesBits[] = [256, 192, 128];
-const CONTENT_OIDS: Readonly<Record<AesBits, string>> = {
-  256: OID.aes256CBC,
-  192: OID.aes192CBC,
-  128: OID.aes128CBC,
-};
 const KEY_TRANSPORT = [OID.rsaEncryption, OID.rsaOAEP];
 /** Arcs of the key agreement schemes of RFC 5753 §7.1.4: X9.63 with SHA-1, and SECG's with SHA-2. */
 const KEY_AGREEMENT = /^1\.3\.(?:133\.16\.840\.63\.0|132\.1\.1[1-5])(?:\.|$)/;
@@ -59,7 +54,7 @@ function chooseAlgorithms(recipient: Recipient, capabilities: readonly SMimeCapa
   const ownWrap = recipient.kind === 'kek' ? aesBits(recipient.key) : 256;
   if (capabilities === undefined) return { contentBits: 256, wrapBits: ownWrap };
   const named = new Set(capabilities.map(({ oid }) => oid));
-  const contentBits = STRONGEST_FIRST.find((bits) => named.has(CONTENT_OIDS[bits]));
+  const contentBits = STRONGEST_FIRST.find((bits) => named.has(CBC_OIDS[bits]));
   if (contentBits === undefined) throw noOverlap('AES in CBC mode');
   if (recipient.kind === 'publicKey') checkScheme(recipient.publicKey.keyType, named);
   const wraps = new Set(capabilities.flatMap(({ oid, inner }) => [oid, inner ?? oid]));

@@ -3,12 +3,11 @@
  * request's key (§6.3.1), and the right to revoke (§6.11).
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { DIGESTS } from '../cms/cms.ts';
 import { DerError, Tag, parseDer } from '../der/der.ts';
 import { hmacHash } from '../cms/authenticated-data.ts';
 import { singleValue } from '../pkcs10/csr-content.ts';
 import { OID, oidName } from '../der/oids.ts';
-import type { HashName } from '../x509/signature-algorithms.ts';
+import { DIGESTS, type HashName } from '../x509/signature-algorithms.ts';
 import type { BodyPartID } from './body-part.ts';
 import { CmcError } from './cmc-error.ts';
 import type { KnownControl } from './controls.ts';

@@ -122,11 +122,10 @@ const refused = (problem: string): EstuaryError => badRequest('CSR_MALFORMED', `
 export async function verifyProofOfPossession(request: CmcCertificateRequest): Promise<ProofOfPossession> {
   const { bodyPartID } = request;
   if (request.kind === 'pkcs10') {
-    try {
-      return { method: 'signature', csr: await verifyCsr(request.csr) };
-    } catch (error) {
+    const csr = await verifyCsr(request.csr).catch((error: unknown) => {
       throw named(bodyPartID, error);
-    }
+    });
+    return { method: 'signature', csr };
   }
   const { popo } = request.message;
   if (popo?.kind === 'raVerified') return { method: 'raVerified' };

@@ -24,6 +24,7 @@ import { OID, oidName } from '../der/oids.ts';
 import { ML_DSA } from '../x509/key-pair.ts';
 import type { PublicKeyInfo } from '../x509/public-key.ts';
 import {
+  DIGESTS,
   parseMessageSignatureAlgorithm,
   parseSignatureAlgorithm,
   verifySignature,
@@ -67,13 +68,6 @@ export interface SignedData {
   readonly crls: readonly Buffer[];
   readonly signerInfos: readonly SignerInfo[];
 }
-
-/** Accepted digests by dotted OID; SHA-1 and MD5 are not accepted. */
-export const DIGESTS: ReadonlyMap<string, HashName> = new Map([
-  [OID.sha256, 'sha256'],
-  [OID.sha384, 'sha384'],
-  [OID.sha512, 'sha512'],
-]);
 
 export const DIGEST_OIDS: Readonly<Record<HashName, string>> = {
   sha256: OID.sha256,

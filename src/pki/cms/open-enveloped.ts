@@ -21,8 +21,8 @@ import {
   type DerElement,
 } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
-import type { HashName } from '../x509/signature-algorithms.ts';
-import { DIGESTS, parseContentInfo } from './cms.ts';
+import { DIGESTS, type HashName } from '../x509/signature-algorithms.ts';
+import { parseContentInfo } from './cms.ts';
 import { derive } from './enveloped-data.ts';
 import { aesBits, CBC_OIDS, unwrapKey, WRAP_OIDS, type AesBits } from './key-wrap.ts';
 

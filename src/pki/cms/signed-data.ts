@@ -1,11 +1,9 @@
 /** CMS SignedData (RFC 5652 §5): building and signing, for CMC and server-generated keys. */
 import { createHash, type KeyObject } from 'node:crypto';
 import {
-  children,
   contextConstructed,
   contextPrimitive,
   DerError,
-  DerReader,
   explicit,
   integer,
   octetString,
@@ -13,7 +11,6 @@ import {
   parseDer,
   sequence,
   setOf,
-  Tag,
   time,
   tlv,
 } from '../der/der.ts';
@@ -27,7 +24,7 @@ import {
   type HashName,
   type SignatureAlgorithm,
 } from '../x509/signature-algorithms.ts';
-import { DIGEST_OIDS, type SignerIdentifier } from './cms.ts';
+import { DIGEST_OIDS, parseSignedData, type SignerIdentifier } from './cms.ts';
 
 /** A key that signs CMS content: a local file or a CA's signer. */
 export interface CmsSigner {
@@ -134,23 +131,7 @@ function degenerate(contents: Buffer): Buffer {
 
 /** The certificates (DER) of a certs-only message, in order. @throws DerError, also for other SignedData */
 export function parseCertsOnly(der: Buffer): Buffer[] {
-  const info = DerReader.of(der, 'ContentInfo');
-  if (info.oid('contentType') !== OID.signedData) throw new DerError('ContentInfo.contentType: not SignedData');
-  const content = info.enter(contextConstructed(0), 'content');
-  info.end();
-  const signedData = content.enter(Tag.SEQUENCE, 'SignedData');
-  content.end();
-  signedData.integer('version');
-  signedData.next(Tag.SET, 'digestAlgorithms');
-  signedData.next(Tag.SEQUENCE, 'encapContentInfo');
-  const certificates = signedData.optional(contextConstructed(0), 'certificates');
-  signedData.optional(contextConstructed(1), 'crls');
-  if (signedData.next(Tag.SET, 'signerInfos').value.length !== 0)
-    throw new DerError('SignedData.signerInfos: not empty');
-  signedData.end();
-  return certificates === undefined
-    ? []
-    : children(certificates.value, 'certificates')
-        .filter(({ tag }) => tag === Tag.SEQUENCE)
-        .map(({ raw }) => raw);
+  const { certificates, signerInfos } = parseSignedData(der);
+  if (signerInfos.length > 0) throw new DerError('SignedData.signerInfos: not empty');
+  return [...certificates];
 }

@@ -23,7 +23,7 @@ import {
   Tag,
   tlv,
 } from '../der/der.ts';
-import { ML_DSA, mlDsaOf } from '../x509/key-pair.ts';
+import { ML_DSA } from '../x509/key-pair.ts';
 import { buildName } from '../x509/name.ts';
 import { OID } from '../der/oids.ts';
 import { InputError } from '../input-error.ts';
@@ -57,19 +57,20 @@ const CURVES: Readonly<Record<string, string>> = {
   'ec:P-521': OID.secp521r1,
 };
 
+/** Key types without parameters. */
+const ALONE: Readonly<Record<string, string>> = {
+  ed25519: OID.ed25519,
+  ed448: OID.ed448,
+  ...Object.fromEntries(ML_DSA.map(({ keyType, oid: dotted }) => [keyType, dotted])),
+};
+
 /** The attribute that requests a key type: the curve of an EC key, the size of an RSA key (RFC 9908 §3.2). */
 export function keyTypeAttribute(keyType: string): AttrOrOid {
   const curve = CURVES[keyType];
   if (curve !== undefined) return { oid: OID.ecPublicKey, values: [oid(curve)] };
-  const alone = algorithmAlone(keyType);
+  const alone = ALONE[keyType];
   if (alone !== undefined) return { oid: alone, values: [] };
   return { oid: OID.rsaEncryption, values: [integer(rsaBits(keyType))] };
-}
-
-/** The OID of a key type without parameters. */
-function algorithmAlone(keyType: string): string | undefined {
-  if (keyType === 'ed25519') return OID.ed25519;
-  return keyType === 'ed448' ? OID.ed448 : mlDsaOf(keyType)?.oid;
 }
 
 function rsaBits(keyType: string): number {
@@ -83,23 +84,17 @@ function rsaBits(keyType: string): number {
  * @throws DerError
  */
 export function keyTypeOf({ oid: type, values = [] }: AttrOrOid): string | undefined {
-  const alone = aloneKeyType(type);
+  const alone = keyTypeIn(ALONE, type);
   if (alone !== undefined) return alone;
   const [value] = values;
   if (value === undefined) return undefined;
-  if (type === OID.ecPublicKey) return curveName(readOid(parseDer(value, Tag.OID, 'namedCurve')));
+  if (type === OID.ecPublicKey) return keyTypeIn(CURVES, readOid(parseDer(value, Tag.OID, 'namedCurve')));
   if (type !== OID.rsaEncryption) return undefined;
   return `rsa:${readInteger(parseDer(value, Tag.INTEGER, 'modulus length'))}`;
 }
 
-/** Inverse of {@link algorithmAlone}. */
-function aloneKeyType(type: string): string | undefined {
-  if (type === OID.ed25519) return 'ed25519';
-  return type === OID.ed448 ? 'ed448' : ML_DSA.find(({ oid: dotted }) => dotted === type)?.keyType;
-}
-
-const curveName = (curve: string): string | undefined =>
-  Object.entries(CURVES).find(([, dotted]) => dotted === curve)?.[0];
+const keyTypeIn = (oids: Readonly<Record<string, string>>, wanted: string): string | undefined =>
+  Object.entries(oids).find(([, dotted]) => dotted === wanted)?.[0];
 
 /** An attribute of an RDN; the client supplies a missing text. */
 export interface AttributeTemplate {
@@ -149,7 +144,7 @@ function encodeAttributeTemplate({ type, text }: AttributeTemplate): Buffer {
 function keyTemplate(keyType: string): Buffer[] {
   const curve = CURVES[keyType];
   if (curve !== undefined) return [sequence(oid(OID.ecPublicKey), oid(curve))];
-  const alone = algorithmAlone(keyType);
+  const alone = ALONE[keyType];
   if (alone !== undefined) return [sequence(oid(alone))];
   const modulus = Buffer.alloc(rsaBits(keyType) / 8);
   modulus[0] = 0x80;

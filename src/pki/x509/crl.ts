@@ -2,7 +2,6 @@
  * Certificate revocation lists (RFC 5280 §5): parsing and building. Entries are read lazily: a list may hold 100,000.
  */
 import {
-  children,
   contextConstructed,
   contextPrimitive,
   DerError,
@@ -11,7 +10,6 @@ import {
   generalizedTime,
   integer,
   integerBytes,
-  parseDer,
   readElement,
   readInteger,
   readTime,
@@ -29,6 +27,8 @@ import {
   encodeExtensions,
   type Extension,
   findExtension,
+  fullNames,
+  parseDistributionPointNames,
   parseExtensions,
 } from './extensions.ts';
 import { type Name, parseName } from './name.ts';
@@ -136,8 +136,10 @@ export interface IssuingDistributionPoint {
 export function parseIssuingDistributionPoint(value: Buffer): IssuingDistributionPoint {
   const reader = DerReader.of(value, 'IssuingDistributionPoint');
   const point = reader.optional(contextConstructed(0), 'distributionPoint');
+  const names = point && fullNames(point.value);
+  if (point !== undefined && names === undefined) throw new DerError('DistributionPointName: not a fullName');
   const scope = {
-    fullName: point && fullNames(point.value),
+    fullName: names?.map(({ raw }) => raw),
     onlyContainsUserCerts: reader.flag(contextPrimitive(1), 'onlyContainsUserCerts'),
     onlyContainsCACerts: reader.flag(contextPrimitive(2), 'onlyContainsCACerts'),
     onlySomeReasons: reader.optional(contextPrimitive(3)) !== undefined,
@@ -148,23 +150,10 @@ export function parseIssuingDistributionPoint(value: Buffer): IssuingDistributio
   return scope;
 }
 
-function fullNames(choice: Buffer): Buffer[] {
-  const name = parseDer(choice, undefined, 'DistributionPointName');
-  if (name.tag !== contextConstructed(0)) throw new DerError('DistributionPointName: not a fullName');
-  return children(name.value, 'GeneralName').map(({ raw }) => raw);
-}
-
 /** DER of each fullName GeneralName in cRLDistributionPoints. @throws DerError */
 export function distributionPointNames(extensions: readonly Extension[]): Buffer[] {
   const extension = findExtension(extensions, OID.cRLDistributionPoints);
-  if (extension === undefined) return [];
-  const points = children(parseDer(extension.value, Tag.SEQUENCE, 'CRLDistributionPoints').value, 'DistributionPoint');
-  return points.flatMap((element) => {
-    const point = new DerReader(element.value, 'DistributionPoint').optional(contextConstructed(0));
-    if (point === undefined) return [];
-    const name = parseDer(point.value, undefined, 'DistributionPointName');
-    return name.tag === contextConstructed(0) ? children(name.value, 'GeneralName').map(({ raw }) => raw) : [];
-  });
+  return extension === undefined ? [] : parseDistributionPointNames(extension.value).map(({ raw }) => raw);
 }
 
 /** An entry of a v2 CRL to be signed (RFC 5280 §5.3). */

@@ -5,6 +5,7 @@ import {
   children,
   contextConstructed,
   contextPrimitive,
+  type DerElement,
   DerError,
   DerReader,
   explicit,
@@ -176,18 +177,25 @@ export function encodeCrlDistributionPoints(urls: readonly string[]): Buffer {
 }
 
 /** The URIs of all fullNames. @throws DerError */
-export function parseCrlDistributionPoints(value: Buffer): string[] {
+export const parseCrlDistributionPoints = (value: Buffer): string[] =>
+  parseDistributionPointNames(value)
+    .map(parseGeneralName)
+    .flatMap((name) => (name.kind === 'uri' ? [name.value] : []));
+
+/** The GeneralNames of all fullNames in cRLDistributionPoints. @throws DerError */
+export function parseDistributionPointNames(value: Buffer): DerElement[] {
   const points = children(parseDer(value, Tag.SEQUENCE, 'CRLDistributionPoints').value, 'DistributionPoint');
   return points.flatMap((point) => {
     if (point.tag !== Tag.SEQUENCE) throw new DerError('DistributionPoint: unexpected tag');
-    const reader = new DerReader(point.value, 'DistributionPoint');
-    const name = reader.optional(contextConstructed(0), 'distributionPoint');
-    if (name === undefined) return [];
-    return children(name.value, 'DistributionPointName')
-      .filter((choice) => choice.tag === contextConstructed(0))
-      .flatMap((fullName) => children(fullName.value, 'GeneralName').map(parseGeneralName))
-      .flatMap((general) => (general.kind === 'uri' ? [general.value] : []));
+    const name = new DerReader(point.value, 'DistributionPoint').optional(contextConstructed(0), 'distributionPoint');
+    return (name && fullNames(name.value)) ?? [];
   });
+}
+
+/** The GeneralNames in a DistributionPointName; undefined for the rare nameRelativeToCRLIssuer. @throws DerError */
+export function fullNames(choice: Buffer): DerElement[] | undefined {
+  const name = parseDer(choice, undefined, 'DistributionPointName');
+  return name.tag === contextConstructed(0) ? children(name.value, 'GeneralName') : undefined;
 }
 
 export interface AuthorityInfoAccess {

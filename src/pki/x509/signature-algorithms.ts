@@ -47,7 +47,8 @@ const KNOWN: ReadonlyMap<string, Known> = new Map<string, Known>([
   ...ML_DSA.map(({ oid: dotted, name }) => [dotted, { name, scheme: 'ml-dsa', hash: undefined }] as const),
 ]);
 
-const HASHES: ReadonlyMap<string, HashName> = new Map<string, HashName>([
+/** Accepted digests by dotted OID; SHA-1 and MD5 are not accepted. */
+export const DIGESTS: ReadonlyMap<string, HashName> = new Map<string, HashName>([
   [OID.sha256, 'sha256'],
   [OID.sha384, 'sha384'],
   [OID.sha512, 'sha512'],
@@ -118,7 +119,7 @@ function parsePssParameters(der: Buffer): { hash: HashName; saltLength: number }
 function parseHash(der: Buffer): HashName {
   const { oid: dotted, parameters } = readAlgorithm(parseDer(der), 'HashAlgorithm');
   if (parameters?.raw.equals(NULL) === false) throw new DerError('HashAlgorithm.parameters: not NULL');
-  const hash = HASHES.get(dotted);
+  const hash = DIGESTS.get(dotted);
   if (hash === undefined) throw new UnsupportedSignatureAlgorithm(dotted);
   return hash;
 }
