@@ -237,6 +237,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/certificates/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revoke the valid certificates that match filters
+         * @description `filter` has the filters of `GET /admin/certificates`, at least one in addition to `status`; without `status`, valid certificates match. Call it first with `dry_run`, then with the `count` that it returned. If another number matches by then, the response is 409 and nothing is revoked. The oldest are revoked first, at most 10000 per call.
+         */
+        post: operations["postCertificatesRevoke"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/renewals": {
         parameters: {
             query?: never;
@@ -325,26 +345,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/admin/certificates/revoke": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Revoke the valid certificates that match filters
-         * @description `filter` has the filters of `GET /admin/certificates`, at least one in addition to `status`; without `status`, valid certificates match. Call it first with `dry_run`, then with the `count` that it returned. If another number matches by then, the response is 409 and nothing is revoked. The oldest are revoked first, at most 10000 per call.
-         */
-        post: operations["postCertificatesRevoke"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/admin/requests": {
         parameters: {
             query?: never;
@@ -425,26 +425,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/admin/requests/{id}/check": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Check what an approval of a request would lead to, without effect
-         * @description Runs the checks that follow an approval, up to the reservation. 409 `VERDICT_UNKNOWN`: they depend on what the requester presents at its next poll. 409 `REQUEST_DECIDED` or `DECIDED_AT_CA`: the request cannot be decided here.
-         */
-        get: operations["getRequestsByIdCheck"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/admin/check": {
         parameters: {
             query?: never;
@@ -459,6 +439,26 @@ export interface paths {
          * @description Runs the checks of simpleenroll up to the reservation. Nothing is stored or signed, no password is used or looked up, and an external service is called with `dry_run`. The channel binding of the CSR is not checked.
          */
         post: operations["postCheck"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/requests/{id}/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check what an approval of a request would lead to, without effect
+         * @description Runs the checks that follow an approval, up to the reservation. 409 `VERDICT_UNKNOWN`: they depend on what the requester presents at its next poll. 409 `REQUEST_DECIDED` or `DECIDED_AT_CA`: the request cannot be decided here.
+         */
+        get: operations["getRequestsByIdCheck"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -677,6 +677,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/configuration": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the configuration in force, without its secrets
+         * @description `POST /admin/reload?dry_run=true` reports what the file would change.
+         */
+        get: operations["getConfiguration"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/overview": {
         parameters: {
             query?: never;
@@ -749,26 +769,6 @@ export interface paths {
          * @description Exactly one of the three parameters. A deleted device is found without its events. The events of a requester come from the newest 2000 records whose subject contains its name.
          */
         get: operations["getHistory"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/admin/configuration": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get the configuration in force, without its secrets
-         * @description `POST /admin/reload?dry_run=true` reports what the file would change.
-         */
-        get: operations["getConfiguration"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1033,6 +1033,60 @@ export interface components {
              */
             invalidity_date?: string;
         };
+        /** @description The filters, the reason and the expected number. */
+        BulkRevocation: {
+            filter: {
+                /** @description A CA's label. */
+                ca?: string;
+                /** @description A further label of a CA: certificates requested there. */
+                label?: string;
+                /** @description A part of the subject; case-insensitive. */
+                subject?: string;
+                /** @description A part of one of the subjectAltNames, as in records (`DNS:a`); case-insensitive. */
+                san?: string;
+                /** @description The complete serial number, hex. */
+                serial?: string;
+                /** @description The requester, as in records. */
+                requester?: string;
+                /** @description The ID of a device. */
+                device?: string;
+                /** @enum {string} */
+                status?: "valid" | "revoked" | "expired";
+                /**
+                 * Format: date-time
+                 * @description Certificates issued after this time.
+                 */
+                issued_after?: string;
+                /**
+                 * Format: date-time
+                 * @description Certificates that expire before this time.
+                 */
+                expires_before?: string;
+            };
+            /**
+             * @description An RFC 5280 CRLReason name; default `unspecified`.
+             * @enum {string}
+             */
+            reason?: "unspecified" | "keyCompromise" | "cACompromise" | "affiliationChanged" | "superseded" | "cessationOfOperation" | "certificateHold" | "privilegeWithdrawn" | "aACompromise";
+            /**
+             * Format: date-time
+             * @description The time since which the key may be compromised or the certificate is invalid; not in the future.
+             */
+            invalidity_date?: string;
+            /** @description true: count, and revoke nothing. */
+            dry_run?: boolean;
+            /** @description The number of certificates from a dry run. Required unless `dry_run` is true. */
+            count?: number;
+        };
+        /** @description The result. */
+        BulkRevocationResult: {
+            /** @description The number of certificates that match the filters. */
+            count: number;
+            /** @description The number of revoked certificates; at most 10000 per call. */
+            revoked: number;
+            /** @description The number of certificates left: the `count` of the next call. */
+            remaining: number;
+        };
         /** @description The certificates to replace, and the deadline. */
         RenewalStart: {
             filter: {
@@ -1152,60 +1206,6 @@ export interface components {
             /** @enum {boolean} */
             delivered: true;
         };
-        /** @description The filters, the reason and the expected number. */
-        BulkRevocation: {
-            filter: {
-                /** @description A CA's label. */
-                ca?: string;
-                /** @description A further label of a CA: certificates requested there. */
-                label?: string;
-                /** @description A part of the subject; case-insensitive. */
-                subject?: string;
-                /** @description A part of one of the subjectAltNames, as in records (`DNS:a`); case-insensitive. */
-                san?: string;
-                /** @description The complete serial number, hex. */
-                serial?: string;
-                /** @description The requester, as in records. */
-                requester?: string;
-                /** @description The ID of a device. */
-                device?: string;
-                /** @enum {string} */
-                status?: "valid" | "revoked" | "expired";
-                /**
-                 * Format: date-time
-                 * @description Certificates issued after this time.
-                 */
-                issued_after?: string;
-                /**
-                 * Format: date-time
-                 * @description Certificates that expire before this time.
-                 */
-                expires_before?: string;
-            };
-            /**
-             * @description An RFC 5280 CRLReason name; default `unspecified`.
-             * @enum {string}
-             */
-            reason?: "unspecified" | "keyCompromise" | "cACompromise" | "affiliationChanged" | "superseded" | "cessationOfOperation" | "certificateHold" | "privilegeWithdrawn" | "aACompromise";
-            /**
-             * Format: date-time
-             * @description The time since which the key may be compromised or the certificate is invalid; not in the future.
-             */
-            invalidity_date?: string;
-            /** @description true: count, and revoke nothing. */
-            dry_run?: boolean;
-            /** @description The number of certificates from a dry run. Required unless `dry_run` is true. */
-            count?: number;
-        };
-        /** @description The result. */
-        BulkRevocationResult: {
-            /** @description The number of certificates that match the filters. */
-            count: number;
-            /** @description The number of revoked certificates; at most 10000 per call. */
-            revoked: number;
-            /** @description The number of certificates left: the `count` of the next call. */
-            remaining: number;
-        };
         /** @description A queued request. */
         Request: {
             /** @description Also the request_id of its certificate and audit records. */
@@ -1279,29 +1279,6 @@ export interface components {
             /** @description The client gets this text. No control characters. */
             reason: string;
         };
-        /** @description What would happen. */
-        RequestCheck: {
-            /**
-             * @description `queue`: the request would wait for an administrator, or for an agent of the remote CA.
-             * @enum {string}
-             */
-            verdict: "issue" | "queue" | "refuse";
-            /** @description For `refuse`: the code of the error. */
-            code?: string;
-            /** @description For `refuse`: the text that the client would get. */
-            message?: string;
-            /** @description RFC 4514: the subject of the certificate; for `refuse`, the subject of the request. */
-            subject: string;
-            /** @description The subjectAltNames, likewise. */
-            sans: string[];
-            not_after: string | null;
-            approvals: {
-                /** @description Administrators who have approved the request. */
-                given: number;
-                /** @description Administrators who must approve the request. */
-                needed: number;
-            };
-        };
         /** @description A request to simpleenroll. */
         CheckQuestion: {
             /** @description A CA's label. */
@@ -1336,6 +1313,29 @@ export interface components {
             /** @description The subjectAltNames, likewise. */
             sans: string[];
             not_after: string | null;
+        };
+        /** @description What would happen. */
+        RequestCheck: {
+            /**
+             * @description `queue`: the request would wait for an administrator, or for an agent of the remote CA.
+             * @enum {string}
+             */
+            verdict: "issue" | "queue" | "refuse";
+            /** @description For `refuse`: the code of the error. */
+            code?: string;
+            /** @description For `refuse`: the text that the client would get. */
+            message?: string;
+            /** @description RFC 4514: the subject of the certificate; for `refuse`, the subject of the request. */
+            subject: string;
+            /** @description The subjectAltNames, likewise. */
+            sans: string[];
+            not_after: string | null;
+            approvals: {
+                /** @description Administrators who have approved the request. */
+                given: number;
+                /** @description Administrators who must approve the request. */
+                needed: number;
+            };
         };
         /** @description The device to register. */
         NewDevice: {
@@ -1744,6 +1744,25 @@ export interface components {
                 message: string;
             }[];
         };
+        ConfigurationKey: {
+            /** @description Such as `ca[devices].profile.validity_days`. */
+            key: string;
+            /** @description A string, number, boolean or list; `[secret]` for a secret. */
+            value: unknown;
+            /** @description true: a reload applies a change; false: the next start does. */
+            live: boolean;
+        };
+        /** @description The configuration in force. */
+        Configuration: {
+            /** @description Every key with its value or default, in the order of the reference. */
+            keys: components["schemas"]["ConfigurationKey"][];
+            reload: {
+                /** Format: date-time */
+                at: string;
+                /** @description false: the configuration in force differs from the file. */
+                ok: boolean;
+            } | null;
+        };
         /** @description The state of the service. */
         Overview: {
             /**
@@ -1872,25 +1891,6 @@ export interface components {
             requests: components["schemas"]["Request"][];
             /** @description Audit records. `ra` gets the fields that `GET /admin/events` shows. */
             events: components["schemas"]["ShownAuditRecord"][];
-        };
-        ConfigurationKey: {
-            /** @description Such as `ca[devices].profile.validity_days`. */
-            key: string;
-            /** @description A string, number, boolean or list; `[secret]` for a secret. */
-            value: unknown;
-            /** @description true: a reload applies a change; false: the next start does. */
-            live: boolean;
-        };
-        /** @description The configuration in force. */
-        Configuration: {
-            /** @description Every key with its value or default, in the order of the reference. */
-            keys: components["schemas"]["ConfigurationKey"][];
-            reload: {
-                /** Format: date-time */
-                at: string;
-                /** @description false: the configuration in force differs from the file. */
-                ok: boolean;
-            } | null;
         };
         /** @description The caller. */
         Session: {
@@ -3163,6 +3163,103 @@ export interface operations {
             };
         };
     };
+    postCertificatesRevoke: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The filters, the reason and the expected number. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BulkRevocation"];
+            };
+        };
+        responses: {
+            /** @description The result. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkRevocationResult"];
+                };
+            };
+            /** @description A parameter or the body is malformed. The message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The current state does not allow the call. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is larger than server.body_limit, or has too many rows. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call does not accept this Content-Type. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed. The log has the reason. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log is temporarily unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     getRenewals: {
         parameters: {
             query?: {
@@ -3639,103 +3736,6 @@ export interface operations {
             };
         };
     };
-    postCertificatesRevoke: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** @description The filters, the reason and the expected number. */
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["BulkRevocation"];
-            };
-        };
-        responses: {
-            /** @description The result. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["BulkRevocationResult"];
-                };
-            };
-            /** @description A parameter or the body is malformed. The message names the field. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The current state does not allow the call. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is larger than server.body_limit, or has too many rows. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The call does not accept this Content-Type. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server failed. The log has the reason. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The store or the audit log is temporarily unavailable. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
     getRequests: {
         parameters: {
             query?: {
@@ -4113,91 +4113,6 @@ export interface operations {
             };
         };
     };
-    getRequestsByIdCheck: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description What would happen. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RequestCheck"];
-                };
-            };
-            /** @description A parameter or the body is malformed. The message names the field. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The object does not exist. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The current state does not allow the call. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server failed. The log has the reason. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The store or the audit log is temporarily unavailable. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
     postCheck: {
         parameters: {
             query?: never;
@@ -4259,6 +4174,91 @@ export interface operations {
             };
             /** @description The call does not accept this Content-Type. */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed. The log has the reason. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log is temporarily unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getRequestsByIdCheck: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What would happen. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RequestCheck"];
+                };
+            };
+            /** @description A parameter or the body is malformed. The message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The current state does not allow the call. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5368,6 +5368,71 @@ export interface operations {
             };
         };
     };
+    getConfiguration: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The configuration in force. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Configuration"];
+                };
+            };
+            /** @description A parameter or the body is malformed. The message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed. The log has the reason. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log is temporarily unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     getOverview: {
         parameters: {
             query?: never;
@@ -5595,71 +5660,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["History"];
-                };
-            };
-            /** @description A parameter or the body is malformed. The message names the field. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server failed. The log has the reason. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The store or the audit log is temporarily unavailable. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    getConfiguration: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The configuration in force. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Configuration"];
                 };
             };
             /** @description A parameter or the body is malformed. The message names the field. */

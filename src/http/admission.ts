@@ -1,13 +1,11 @@
 /** Rejects requests over the limits before any work: 503 with Retry-After. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { lockoutAddress } from '../auth/identity.ts';
-import { type EstuaryError, unavailable } from '../errors.ts';
+import { unavailable } from '../errors.ts';
 import { inTurn } from '../process/turns.ts';
 import { exchangeOf } from './exchange.ts';
 import { RateLimits, type RequestRates } from './rate-limits.ts';
-
-/** Responds in the listener's form. */
-type Refuse = (response: ServerResponse, error: EstuaryError) => void;
+import type { Refuse } from './request-head.ts';
 
 /** Checks before the server's other `request` listeners; call it after those exist. */
 export function limitRequests(server: Server, rates: RequestRates, refuse: Refuse): void {

@@ -1,10 +1,10 @@
 /** Connections that fail before a request: in the handshake, or in Node's HTTP parser. */
-import { STATUS_CODES, type Server } from 'node:http';
+import { STATUS_CODES, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
-import type { ErrorCode } from '../errors.ts';
+import type { ErrorCode, EstuaryError } from '../errors.ts';
 import { clientAddress } from './address.ts';
-import { REQUEST_ID_HEADER, type Exchanges } from './exchange.ts';
+import { exchangeOf, REQUEST_ID_HEADER, type Exchanges } from './exchange.ts';
 
 /** The response to a broken request. */
 export interface Refusal {
@@ -19,7 +19,10 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
 };
 const MALFORMED: Refusal = { status: 400, code: 'HTTP_INVALID', text: 'The request is not valid HTTP.' };
 
-const plainText = ({ text }: Refusal) => ({ type: 'text/plain; charset=utf-8', body: text });
+/** An error in the format of a listener. */
+type Form = (refusal: Refusal) => { readonly type: string; readonly body: string };
+
+const plainText: Form = ({ text }) => ({ type: 'text/plain; charset=utf-8', body: text });
 
 /** Milliseconds for a rejected client to read its response; a connection closed at once may lose it. */
 const LINGER = 2000;
@@ -29,11 +32,7 @@ const LINGER = 2000;
  * clients.
  * @param form the listener's error format; default: plain text
  */
-export function answerBrokenRequests(
-  server: Server,
-  exchanges: Exchanges,
-  form: (refusal: Refusal) => { readonly type: string; readonly body: string } = plainText,
-): void {
+export function answerBrokenRequests(server: Server, exchanges: Exchanges, form: Form = plainText): void {
   const refused = new WeakSet<Duplex>();
   // Fastify installs its own handler.
   server.removeAllListeners('clientError');
@@ -65,6 +64,22 @@ export function answerBrokenRequests(
     socket.destroy();
   });
 }
+
+/** Responds before Fastify sees the request. */
+export const refuseEarly =
+  (form: Form = plainText) =>
+  (response: ServerResponse, { status, code, message, retryAfter }: EstuaryError): void => {
+    const exchange = exchangeOf(response.req);
+    exchange.code = code;
+    const { type, body } = form({ status, code, text: message });
+    const headers = {
+      [REQUEST_ID_HEADER]: exchange.requestId,
+      ...(retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) }),
+    };
+    response
+      .writeHead(status, { ...headers, 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) })
+      .end(body);
+  };
 
 /**
  * OpenSSL's error queue belongs to the thread: the next read on any connection reports what one call leaves there.

@@ -1,11 +1,10 @@
 /** What every listener does alike: time limits, rate limits, HTTP rules. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Config } from '../config/schema.ts';
-import type { EstuaryError } from '../errors.ts';
 import { limitRequests } from './admission.ts';
 import { exchangeOf } from './exchange.ts';
 import { requestRates } from './rate-limits.ts';
-import { applyHttpRules } from './request-head.ts';
+import { applyHttpRules, type Refuse } from './request-head.ts';
 
 type Timeouts = 'headers_timeout' | 'request_timeout' | 'keep_alive_timeout';
 
@@ -36,7 +35,7 @@ export const requestOptions = ({ server }: Pick<ListenerConfig, 'server'>) => ({
 export function limitListener(
   server: Server,
   { server: { headers_timeout, request_timeout }, limits, est }: ListenerConfig,
-  refuse: (response: ServerResponse, error: EstuaryError) => void,
+  refuse: Refuse,
 ): void {
   server.headersTimeout = headers_timeout * 1000;
   limitRequests(server, requestRates(limits), refuse);

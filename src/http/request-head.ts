@@ -1,10 +1,9 @@
 /** HTTP rules that every listener applies to a request's head and to its response. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-
 import { badRequest, errorWith, EstuaryError } from '../errors.ts';
 
 /** Responds in the listener's form. */
-type Refuse = (response: ServerResponse, error: EstuaryError) => void;
+export type Refuse = (response: ServerResponse, error: EstuaryError) => void;
 
 /** The default Retry-After of each response, in seconds. */
 const retryAfterOf = new WeakMap<ServerResponse, number>();

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { reportOverdue } from '../administration/renewals.ts';
 import { AdminAuthenticator } from '../auth/admin-authenticator.ts';
 import { AdminSessions } from '../auth/admin-sessions.ts';
-import { createEstAuthenticator, type EstAuthenticator } from '../auth/est-authenticator.ts';
+import { createEstAuthenticator } from '../auth/est-authenticator.ts';
 import { FailureRecords } from '../auth/failure-records.ts';
 import { createGssapi, type Gssapi } from '../auth/gssapi/gssapi.ts';
 import { MtlsPlugin, validatePresented } from '../auth/mtls/mtls.ts';
@@ -36,7 +36,7 @@ import { describe, unauthorized } from '../errors.ts';
 import type { ServiceCondition } from '../http/admin/dependencies.ts';
 import { createAdminApp } from '../http/admin/listener.ts';
 import { createEstListener, type EstListenerOptions } from '../http/est/listener.ts';
-import { createOperations, type OperationDependencies } from '../http/est/operations.ts';
+import { createOperations } from '../http/est/operations.ts';
 import type { ConnectionsOptions } from '../http/connections.ts';
 import { OpenRequests } from '../http/admission.ts';
 import { Balancers } from '../http/proxy-protocol.ts';
@@ -182,7 +182,16 @@ export async function assemble(config: Config, material: Material, foundation: F
   );
   const context = listenerContext(config, log);
   const est = new TlsEnd('est', config, foundation.ticketSecret);
-  const operations = estOperations(config, { authenticator, enrollment, crls, cmcServer, live, store, now });
+  const operations = createOperations({
+    ...{ authenticator, enrollment, cmcServer, store, now },
+    retryAfter: config.est.retry_after,
+    serverKeyGen: config.est.serverkeygen,
+    currentCrl: (ca, signer) => crls.current(ca, signer),
+    csrattrsRequireMtls: config.est.csrattrs_require_mtls,
+    fullCmc: config.est.fullcmc,
+    fullCmcRequireMtls: config.est.fullcmc_require_mtls,
+    cmcParties: () => live.current.cmc,
+  });
   const estApp = createEstListener({
     config,
     errors: { negotiate: config.gssapi.enabled, bearer: config.auth.jwt !== undefined },
@@ -258,7 +267,17 @@ export async function assemble(config: Config, material: Material, foundation: F
       { stop: () => failures.close() },
       { stop: () => enrollment.close() },
       { stop: () => authorization.close() },
-      repeating(() => sweepRequests(sweep(config, { ...common, enrollment, cas }))),
+      repeating(() =>
+        sweepRequests({
+          ...common,
+          lifetimes: {
+            pending_ttl: config.requests.pending_ttl * 1000,
+            retention:
+              (config.retention.requests > 0 ? config.retention.requests * 86_400 : config.requests.retention) * 1000,
+          },
+          lookForUnanswered: () => enrollment.lookForUnanswered(cas.all),
+        }),
+      ),
       repeating(() =>
         every(MINUTE, () => {
           if (isOnDuty())
@@ -290,7 +309,11 @@ function ownCertificate(
   return new ServerCertificate({
     ca: () => cas.find(automatic.ca),
     names: automatic.names,
-    folder: join(ownFolder(config), 'server-certificate'),
+    // This server's own data is never in a shared database.
+    folder: join(
+      dirname(config.store.driver === 'sqlite' ? config.store.path : config.audit.file),
+      'server-certificate',
+    ),
     store,
     instance,
     log,
@@ -307,11 +330,6 @@ function renewing(live: LiveSettings, log: Logger): () => void {
       .catch((error: unknown) => log.error({ detail: describe(error) }, 'the server certificate has expired'));
   const timer = setInterval(renew, RENEWAL_LOOK).unref();
   return () => clearInterval(timer);
-}
-
-/** Folder for this server's own data, which is never in a shared database. */
-function ownFolder({ store, audit }: Config): string {
-  return dirname(store.driver === 'sqlite' ? store.path : audit.file);
 }
 
 function createOtp(
@@ -372,26 +390,6 @@ function enabledPlugins(config: Config, sources: PluginSources): AuthPlugin[] {
   ];
 }
 
-interface OperationSources extends Pick<OperationDependencies, 'enrollment' | 'cmcServer' | 'store'> {
-  readonly authenticator: EstAuthenticator;
-  readonly crls: CrlPublisher;
-  readonly live: LiveSettings;
-  readonly now: () => number;
-}
-
-function estOperations({ est }: Config, { crls, live, ...sources }: OperationSources) {
-  return createOperations({
-    ...sources,
-    retryAfter: est.retry_after,
-    serverKeyGen: est.serverkeygen,
-    currentCrl: (ca, signer) => crls.current(ca, signer),
-    csrattrsRequireMtls: est.csrattrs_require_mtls,
-    fullCmc: est.fullcmc,
-    fullCmcRequireMtls: est.fullcmc_require_mtls,
-    cmcParties: () => live.current.cmc,
-  });
-}
-
 function proxies({ est, server }: Config): ConnectionsOptions['proxies'] {
   if (est.proxy_protocol.length === 0) return undefined;
   return { balancers: new Balancers(est.proxy_protocol), headerTimeout: server.handshake_timeout * 1000 };
@@ -411,17 +409,6 @@ function forwarding({ est, tls }: Config, live: LiveSettings): EstListenerOption
       await validatePresented(live.clientTrust, certificates, Date.now());
     },
   };
-}
-
-type Sources = Pick<Foundation, 'store' | 'log' | 'isOnDuty'> & { readonly now: () => number };
-
-function sweep(
-  { requests, retention }: Config,
-  { enrollment, cas, ...sources }: Sources & { readonly enrollment: Enrollment; readonly cas: CaRouter },
-) {
-  const kept = retention.requests > 0 ? retention.requests * 86_400 : requests.retention;
-  const lifetimes = { pending_ttl: requests.pending_ttl * 1000, retention: kept * 1000 };
-  return { ...sources, lifetimes, lookForUnanswered: () => enrollment.lookForUnanswered(cas.all) };
 }
 
 /** A part that repeats work until the function that `begin` returns is called. */

@@ -34,21 +34,11 @@ const BUSY = 'OCSP_BUSY';
 /** Whether a permit was refused because of too many requests. */
 const isBusy = (error: unknown): boolean => error instanceof EstuaryError && error.code === BUSY;
 
-class OcspLimiter {
-  readonly #limiter: FairLimiter;
-
-  constructor(concurrency: number, queue: number) {
-    this.#limiter = new FairLimiter({
-      concurrency,
-      queue,
-      busy: (detail) => unavailable(BUSY, 'Too many OCSP requests. Try again later.', { detail }),
-    });
-  }
-
-  /** @throws EstuaryError 503 {@link BUSY} after too many or too long waits; otherwise the error of `work` */
-  run<T>(work: () => Promise<T>): Promise<T> {
-    return this.#limiter.run(work, { waitMs: LONGEST_WAIT });
-  }
+/** @returns runs work; throws EstuaryError 503 {@link BUSY} after too many or too long waits */
+function ocspLimiter(concurrency: number, queue: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const busy = (detail: string) => unavailable(BUSY, 'Too many OCSP requests. Try again later.', { detail });
+  const limiter = new FairLimiter({ concurrency, queue, busy });
+  return (work) => limiter.run(work, { waitMs: LONGEST_WAIT });
 }
 
 /**
@@ -56,23 +46,19 @@ class OcspLimiter {
  * little.
  */
 export class SigningLimiter {
-  readonly #all: OcspLimiter;
+  /** Signs a response that any client may receive. @throws as {@link ocspLimiter} */
+  readonly shared: <T>(sign: () => Promise<T>) => Promise<T>;
   /** Of responses for a single client (with a nonce), one at a time enters the common queue. */
-  readonly #private = new OcspLimiter(1, PRIVATE_WAITING);
+  readonly #private = ocspLimiter(1, PRIVATE_WAITING);
 
   /** @param concurrency of the key's signatures */
   constructor(concurrency: number) {
-    this.#all = new OcspLimiter(Math.max(1, Math.floor(concurrency / SHARE)), SHARED_WAITING);
+    this.shared = ocspLimiter(Math.max(1, Math.floor(concurrency / SHARE)), SHARED_WAITING);
   }
 
-  /** Signs a response that any client may receive. @throws as {@link OcspLimiter.run} */
-  shared<T>(sign: () => Promise<T>): Promise<T> {
-    return this.#all.run(sign);
-  }
-
-  /** Signs a response for one client. @throws as {@link OcspLimiter.run} */
+  /** Signs a response for one client. @throws as {@link ocspLimiter} */
   private<T>(sign: () => Promise<T>): Promise<T> {
-    return this.#private.run(() => this.#all.run(sign));
+    return this.#private(() => this.shared(sign));
   }
 }
 
@@ -118,7 +104,7 @@ export class OcspResponder {
   /** By CA, CertID and status: a revocation changes the key, so a cached response is never wrong. */
   readonly #kept = new Map<string, Signed>();
   readonly #underWay = new Map<string, Promise<Signed>>();
-  readonly #lookups = new OcspLimiter(LOOKED_UP, LOOKUPS_WAITING);
+  readonly #lookups = ocspLimiter(LOOKED_UP, LOOKUPS_WAITING);
   /** By the fingerprint of the key's certificate. */
   readonly #signing = new Map<string, SigningLimiter>();
   /** Anyone can cause these. */
@@ -134,7 +120,7 @@ export class OcspResponder {
   async answer(ca: Ca, signer: StatusSigner, request: Buffer): Promise<OcspAnswer> {
     try {
       const parsed = parseOcspRequest(request);
-      const findings = await this.#lookups.run(() => this.#look(ca, parsed.certIds));
+      const findings = await this.#lookups(() => this.#look(ca, parsed.certIds));
       // Anyone can invent serial numbers: unknown ones are not worth a signature (RFC 5019 §2.2.3).
       if (findings.every(({ status }) => status.status === 'unknown'))
         return { der: failureResponse('unauthorized'), cacheable: undefined };

@@ -29,54 +29,6 @@ const CaRecord = titled('Ca', 'A configured CA, or a further label of one.', {
   ),
 });
 
-/** `GET /admin/cas` and `GET /admin/cas/{label}`. */
-export function registerCas(app: AdminApp, deps: AdminDependencies, monitor: HealthMonitor): void {
-  route(app, {
-    call: 'GET /admin/cas',
-    access: ['operator'],
-    summary: 'List the configured CAs and their further labels',
-    query: listQuery,
-    response: {
-      200: listOf(CaRecord, 'The order of the configuration, with further labels after their CA; `desc` reverses it.'),
-    },
-    handler: async (request) => {
-      const page = pageOf(deps.cas.all, pageRequest(request.query));
-      const items = await Promise.all(page.items.map((ca) => caRecord(ca, deps, monitor)));
-      return { items, next_cursor: page.next_cursor };
-    },
-  });
-
-  route(app, {
-    call: 'GET /admin/cas/:label',
-    access: ['operator'],
-    summary: 'Get one CA',
-    response: { 200: CaRecord },
-    handler: (request) => caRecord(deps.cas.find(request.params.label), deps, monitor),
-  });
-}
-
-async function caRecord(ca: Ca, { now }: AdminDependencies, monitor: HealthMonitor): Promise<Static<typeof CaRecord>> {
-  const { health } = await monitor.ca(ca.issuer);
-  const chain = ca.driver.chain();
-  // The certificate of a remote CA may still be unknown.
-  const own = chain[0] === undefined ? undefined : ca.certificate;
-  const notAfter = own?.notAfter.getTime();
-  return {
-    label: ca.label,
-    ...(ca.issuer === ca ? {} : { ca: ca.issuer.label }),
-    default: ca.isDefault,
-    driver: ca.config.driver,
-    subject: own === undefined ? null : formatName(own.subject),
-    not_after: notAfter === undefined ? null : formatTimestamp(notAfter),
-    days_left: daysLeft(ca, now()) ?? null,
-    health,
-    certificate: own === undefined ? null : encodePem('CERTIFICATE', own.der),
-    chain: chain.map((der) => encodePem('CERTIFICATE', der)),
-  };
-}
-
-const DAY = 86_400_000;
-
 const Responder = Type.Object({
   subject: Text('RFC 4514.'),
   serial: Type.String(),
@@ -120,7 +72,31 @@ const Revocation = titled('CaRevocation', 'CRL and OCSP of a CA.', {
   ),
 });
 
-export function registerCaRevocation(app: AdminApp, deps: AdminDependencies): void {
+/** `/admin/cas…` */
+export function registerCas(app: AdminApp, deps: AdminDependencies, monitor: HealthMonitor): void {
+  route(app, {
+    call: 'GET /admin/cas',
+    access: ['operator'],
+    summary: 'List the configured CAs and their further labels',
+    query: listQuery,
+    response: {
+      200: listOf(CaRecord, 'The order of the configuration, with further labels after their CA; `desc` reverses it.'),
+    },
+    handler: async (request) => {
+      const page = pageOf(deps.cas.all, pageRequest(request.query));
+      const items = await Promise.all(page.items.map((ca) => caRecord(ca, deps, monitor)));
+      return { items, next_cursor: page.next_cursor };
+    },
+  });
+
+  route(app, {
+    call: 'GET /admin/cas/:label',
+    access: ['operator'],
+    summary: 'Get one CA',
+    response: { 200: CaRecord },
+    handler: (request) => caRecord(deps.cas.find(request.params.label), deps, monitor),
+  });
+
   const states = new CrlStates(deps.store);
   route(app, {
     call: 'GET /admin/cas/:label/revocation',
@@ -149,6 +125,28 @@ export function registerCaRevocation(app: AdminApp, deps: AdminDependencies): vo
     },
   });
 }
+
+async function caRecord(ca: Ca, { now }: AdminDependencies, monitor: HealthMonitor): Promise<Static<typeof CaRecord>> {
+  const { health } = await monitor.ca(ca.issuer);
+  const chain = ca.driver.chain();
+  // The certificate of a remote CA may still be unknown.
+  const own = chain[0] === undefined ? undefined : ca.certificate;
+  const notAfter = own?.notAfter.getTime();
+  return {
+    label: ca.label,
+    ...(ca.issuer === ca ? {} : { ca: ca.issuer.label }),
+    default: ca.isDefault,
+    driver: ca.config.driver,
+    subject: own === undefined ? null : formatName(own.subject),
+    not_after: notAfter === undefined ? null : formatTimestamp(notAfter),
+    days_left: daysLeft(ca, now()) ?? null,
+    health,
+    certificate: own === undefined ? null : encodePem('CERTIFICATE', own.der),
+    chain: chain.map((der) => encodePem('CERTIFICATE', der)),
+  };
+}
+
+const DAY = 86_400_000;
 
 async function revocationOf(
   ca: Ca,

@@ -45,7 +45,15 @@ export const CertificatePage = titled('CertificateDetails', 'An issued certifica
   pem: Text('Empty if a restored store knows the certificate only from the audit log.'),
 });
 
-/** `GET /admin/certificates` and `GET /admin/certificates/{serial}`. */
+const Import = requestBody('CertificateImport', 'A certificate from a backup, or from before a migration.', {
+  pem: Type.String({ minLength: 1, description: 'One certificate.' }),
+  ca: Type.String({
+    minLength: 1,
+    description: 'The label of the CA that signed it, or the further label that it will belong to.',
+  }),
+});
+
+/** `/admin/certificates…`, except for revocation. */
 export function registerCertificates(app: AdminApp, deps: AdminDependencies): void {
   listRoute(app, deps, {
     call: 'GET /admin/certificates',
@@ -74,6 +82,45 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
     handler: async (request) => {
       const { store } = limited(deps, request);
       return certificatePage(await findCertificate(store, request.params.serial, request.query.ca), deps.now());
+    },
+  });
+
+  route(app, {
+    call: 'GET /admin/certificates/:serial/chain',
+    access: ['ra', 'auditor'],
+    labels: 'records',
+    summary: 'Get the chain of a certificate',
+    query: { ca: caQuery },
+    response: {
+      200: titled('CertificateChain', 'The chain of a certificate.', {
+        chain: Texts(
+          'PEM certificates from its issuer to the root, if this server has them. Empty if its CA is no longer configured.',
+        ),
+      }),
+    },
+    handler: async (request) => {
+      const row = await findCertificate(limited(deps, request).store, request.params.serial, request.query.ca);
+      const ca = deps.cas.issuers.find(({ label }) => label === row.ca);
+      // A restored store may know it only from the audit log.
+      if (ca === undefined || row.der.length === 0) return { chain: [] };
+      const path = await pathFrom(parseCertificate(row.der), ca);
+      return { chain: path.map(({ der }) => encodePem('CERTIFICATE', der)) };
+    },
+  });
+
+  route(app, {
+    call: 'POST /admin/certificates',
+    access: [],
+    summary: 'Import a certificate that is missing from the store, so that it can be revoked',
+    description:
+      'This CA must have signed it. The record has the administrator as `requester`, `import` as `method`, and the ID of this call as `request_id`.',
+    body: Import,
+    response: { 201: CertificatePage },
+    errors: [409],
+    handler: async (request, reply) => {
+      const { pem, ca: label } = request.body;
+      const row = await importCertificate(deps, callOf(request), { pem, label });
+      return reply.code(201).send(certificatePage(row, deps.now()));
     },
   });
 }
@@ -131,32 +178,6 @@ function certificateStatus(row: ListedCertificate, now: number): Static<typeof C
   return row.not_after < now ? 'expired' : 'valid';
 }
 
-/** `GET /admin/certificates/{serial}/chain`: the certificates above a certificate. */
-export function registerCertificateChain(app: AdminApp, deps: AdminDependencies): void {
-  route(app, {
-    call: 'GET /admin/certificates/:serial/chain',
-    access: ['ra', 'auditor'],
-    labels: 'records',
-    summary: 'Get the chain of a certificate',
-    query: { ca: caQuery },
-    response: {
-      200: titled('CertificateChain', 'The chain of a certificate.', {
-        chain: Texts(
-          'PEM certificates from its issuer to the root, if this server has them. Empty if its CA is no longer configured.',
-        ),
-      }),
-    },
-    handler: async (request) => {
-      const row = await findCertificate(limited(deps, request).store, request.params.serial, request.query.ca);
-      const ca = deps.cas.issuers.find(({ label }) => label === row.ca);
-      // A restored store may know it only from the audit log.
-      if (ca === undefined || row.der.length === 0) return { chain: [] };
-      const path = await pathFrom(parseCertificate(row.der), ca);
-      return { chain: path.map(({ der }) => encodePem('CERTIFICATE', der)) };
-    },
-  });
-}
-
 /** By names and signatures: after a rollover the certificate may belong to the CA's former key. */
 async function pathFrom(certificate: Certificate, ca: Ca): Promise<readonly Certificate[]> {
   const known = [...ca.certificates, ...ca.renewalIssuers];
@@ -176,30 +197,4 @@ async function pathFrom(certificate: Certificate, ca: Ca): Promise<readonly Cert
 async function issuerOf(certificate: Certificate, among: readonly Certificate[]): Promise<Certificate | undefined> {
   for (const one of among) if (await isIssuedBy(certificate, one)) return one;
   return undefined;
-}
-
-const Import = requestBody('CertificateImport', 'A certificate from a backup, or from before a migration.', {
-  pem: Type.String({ minLength: 1, description: 'One certificate.' }),
-  ca: Type.String({
-    minLength: 1,
-    description: 'The label of the CA that signed it, or the further label that it will belong to.',
-  }),
-});
-
-export function registerCertificateImport(app: AdminApp, deps: AdminDependencies): void {
-  route(app, {
-    call: 'POST /admin/certificates',
-    access: [],
-    summary: 'Import a certificate that is missing from the store, so that it can be revoked',
-    description:
-      'This CA must have signed it. The record has the administrator as `requester`, `import` as `method`, and the ID of this call as `request_id`.',
-    body: Import,
-    response: { 201: CertificatePage },
-    errors: [409],
-    handler: async (request, reply) => {
-      const { pem, ca: label } = request.body;
-      const row = await importCertificate(deps, callOf(request), { pem, label });
-      return reply.code(201).send(certificatePage(row, deps.now()));
-    },
-  });
 }

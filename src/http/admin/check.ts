@@ -48,6 +48,14 @@ const checkProperties = {
 
 const Answer = titled('CheckAnswer', 'What would happen.', checkProperties);
 
+const RequestCheck = titled('RequestCheck', 'What would happen.', {
+  ...checkProperties,
+  approvals: Type.Object({
+    given: Integer('Administrators who have approved the request.'),
+    needed: Integer('Administrators who must approve the request.'),
+  }),
+});
+
 export function registerCheck(app: AdminApp, deps: AdminDependencies): void {
   route(app, {
     call: 'POST /admin/check',
@@ -67,6 +75,34 @@ export function registerCheck(app: AdminApp, deps: AdminDependencies): void {
       const { id: requestId, clientAddress: address } = request;
       const sender = await readSender(as, limited(deps, request).store);
       return checkAnswer(await deps.dryRun.run({ requestId, address, ca, der, csr, as: sender }));
+    },
+  });
+
+  route(app, {
+    call: 'GET /admin/requests/:id/check',
+    access: ['ra', 'auditor'],
+    labels: 'records',
+    summary: 'Check what an approval of a request would lead to, without effect',
+    description:
+      'Runs the checks that follow an approval, up to the reservation. 409 `VERDICT_UNKNOWN`: they depend on what the requester presents at its next poll. ' +
+      '409 `REQUEST_DECIDED` or `DECIDED_AT_CA`: the request cannot be decided here.',
+    response: { 200: RequestCheck },
+    errors: [409],
+    handler: async (request) => {
+      const { params, id: requestId, clientAddress: address } = request;
+      const row = await findRequest(limited(deps, request), params.id);
+      const state = stateOf(row);
+      if (state === 'pending at the CA')
+        throw conflict('DECIDED_AT_CA', 'this request is pending at the CA; its agents decide it');
+      if (state !== 'pending' && state !== 'approved')
+        throw conflict('REQUEST_DECIDED', 'this request is no longer pending');
+      const ca = deps.cas.all.find(({ label }) => label === row.ca);
+      if (ca === undefined) throw conflict('VERDICT_UNKNOWN', 'the CA of the request is no longer configured');
+      const verdict = await deps.dryRun.queued({ requestId, address, ca, row });
+      return {
+        ...checkAnswer(verdict),
+        approvals: { given: row.decided_by.length, needed: approvalsNeeded(deps, row) },
+      };
     },
   });
 }
@@ -129,42 +165,4 @@ function checkAnswer({ verdict, code, message, subject, sans, notAfter }: Verdic
     sans,
     not_after: formatOptionalTimestamp(notAfter ?? null),
   };
-}
-
-const RequestCheck = titled('RequestCheck', 'What would happen.', {
-  ...checkProperties,
-  approvals: Type.Object({
-    given: Integer('Administrators who have approved the request.'),
-    needed: Integer('Administrators who must approve the request.'),
-  }),
-});
-
-export function registerRequestCheck(app: AdminApp, deps: AdminDependencies): void {
-  route(app, {
-    call: 'GET /admin/requests/:id/check',
-    access: ['ra', 'auditor'],
-    labels: 'records',
-    summary: 'Check what an approval of a request would lead to, without effect',
-    description:
-      'Runs the checks that follow an approval, up to the reservation. 409 `VERDICT_UNKNOWN`: they depend on what the requester presents at its next poll. ' +
-      '409 `REQUEST_DECIDED` or `DECIDED_AT_CA`: the request cannot be decided here.',
-    response: { 200: RequestCheck },
-    errors: [409],
-    handler: async (request) => {
-      const { params, id: requestId, clientAddress: address } = request;
-      const row = await findRequest(limited(deps, request), params.id);
-      const state = stateOf(row);
-      if (state === 'pending at the CA')
-        throw conflict('DECIDED_AT_CA', 'this request is pending at the CA; its agents decide it');
-      if (state !== 'pending' && state !== 'approved')
-        throw conflict('REQUEST_DECIDED', 'this request is no longer pending');
-      const ca = deps.cas.all.find(({ label }) => label === row.ca);
-      if (ca === undefined) throw conflict('VERDICT_UNKNOWN', 'the CA of the request is no longer configured');
-      const verdict = await deps.dryRun.queued({ requestId, address, ca, row });
-      return {
-        ...checkAnswer(verdict),
-        approvals: { given: row.decided_by.length, needed: approvalsNeeded(deps, row) },
-      };
-    },
-  });
 }

@@ -42,13 +42,6 @@ const selectionQuery = {
 };
 
 export function registerDevices(app: AdminApp, deps: AdminDependencies): void {
-  registerCreate(app, deps);
-  registerRead(app, deps);
-  registerChange(app, deps);
-  registerDelete(app, deps);
-}
-
-function registerCreate(app: AdminApp, deps: AdminDependencies): void {
   route(app, {
     call: 'POST /admin/devices',
     access: ['ra'],
@@ -105,9 +98,7 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
       return reply.code(result === 'changed' ? 200 : 201).send(record);
     },
   });
-}
 
-function registerRead(app: AdminApp, deps: AdminDependencies): void {
   route(app, {
     call: 'GET /admin/devices',
     access: ['ra', 'auditor'],
@@ -160,9 +151,7 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
       return { ...deviceRecord(row), ...historyRecord(history, deps.now(), request) };
     },
   });
-}
 
-function registerChange(app: AdminApp, deps: AdminDependencies): void {
   route(app, {
     call: 'PATCH /admin/devices/:id',
     param: 'Percent-encoded.',
@@ -185,9 +174,7 @@ function registerChange(app: AdminApp, deps: AdminDependencies): void {
       return deviceRecord(changed);
     },
   });
-}
 
-function registerDelete(app: AdminApp, deps: AdminDependencies): void {
   route(app, {
     call: 'DELETE /admin/devices/:id',
     param: 'Percent-encoded.',

@@ -2,7 +2,6 @@
  * The admin listener's Fastify instance: authentication first, uniform errors. Each resource has a file in this folder.
  */
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
-import type { ServerResponse } from 'node:http';
 import type { ServerOptions } from 'node:https';
 import { accessEvent, accessOf, checkLabelRule, checkRole, isChanging } from './access.ts';
 import { registerAudit } from './audit.ts';
@@ -10,11 +9,11 @@ import { checkOwnPage, checkSameSite, authenticateCall } from './caller.ts';
 import { registerBulkParsers } from './bulk/bulk.ts';
 import { registerNotifications } from './notifications.ts';
 import { registerRenewals } from './renewals.ts';
-import { registerBulkRevocation, registerRelease, registerRevocation } from './revocation.ts';
-import { registerCaRevocation, registerCas } from './cas.ts';
-import { registerCertificateChain, registerCertificateImport, registerCertificates } from './certificates.ts';
+import { registerRevocation } from './revocation.ts';
+import { registerCas } from './cas.ts';
+import { registerCertificates } from './certificates.ts';
 import { registerConsole } from './console.ts';
-import { registerCheck, registerRequestCheck } from './check.ts';
+import { registerCheck } from './check.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import {
   announcesBody,
@@ -25,7 +24,7 @@ import {
   toErrorAnswer,
 } from './json-body.ts';
 import { registerDevices } from './devices.ts';
-import { registerConfiguration, registerReload } from './reload.ts';
+import { registerReload } from './reload.ts';
 import { registerEvents } from './events.ts';
 import { registerHistory } from './history.ts';
 import { HealthMonitor, registerHealth } from './health.ts';
@@ -50,7 +49,7 @@ import { registerRequests } from './requests.ts';
 import { validatorCompiler } from './validation.ts';
 import { EstuaryError, describe, errorWith, notFound } from '../../errors.ts';
 import { runForRequest } from '../../request-context.ts';
-import { answerBrokenRequests, type Refusal } from '../broken-requests.ts';
+import { answerBrokenRequests, refuseEarly, type Refusal } from '../broken-requests.ts';
 import { Exchanges, exchangeOf, REQUEST_ID_HEADER } from '../exchange.ts';
 import { requestAddress } from '../address.ts';
 import { connectionOptions, limitListener, requestOptions } from '../listener.ts';
@@ -68,7 +67,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     frameworkErrors: (error, _request, reply) => void sendError(reply, error),
   });
   const exchanges = followRequests(app, deps);
-  limitListener(app.server, settings, refuseEarly);
+  limitListener(app.server, settings, refuseEarly(brokenRequestAnswer));
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
   registerJsonParser(app);
@@ -83,19 +82,13 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerOtp(routes, deps);
     registerOtpBulk(routes, deps);
     registerCertificates(routes, deps);
-    registerCertificateChain(routes, deps);
-    registerCertificateImport(routes, deps);
     registerRevocation(routes, deps);
-    registerRelease(routes, deps);
     registerRenewals(routes, deps);
     registerNotifications(routes, deps);
-    registerBulkRevocation(routes, deps);
     registerRequests(routes, deps);
-    registerRequestCheck(routes, deps);
     registerCheck(routes, deps);
     registerDevices(routes, deps);
     registerCas(routes, deps, monitor);
-    registerCaRevocation(routes, deps);
     registerLockouts(routes, deps);
     registerAudit(routes, deps);
     registerReload(routes, deps);
@@ -103,7 +96,6 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerStatistics(routes, deps);
     registerEvents(routes, deps);
     registerHistory(routes, deps);
-    registerConfiguration(routes, deps);
     registerSession(routes, deps);
     registerService(routes, deps);
     registerOidc(routes, deps);
@@ -215,18 +207,6 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 
 function brokenRequestAnswer({ status, code, text }: Refusal): { type: string; body: string } {
   return { type: JSON_TYPE, body: JSON.stringify(errorAnswer(status, code, text)) };
-}
-
-/** Before Fastify sees the request. */
-function refuseEarly(response: ServerResponse, { status, code, message, retryAfter }: EstuaryError): void {
-  const { type, body } = brokenRequestAnswer({ status, code, text: message });
-  const exchange = exchangeOf(response.req);
-  exchange.code = code;
-  const id = {
-    [REQUEST_ID_HEADER]: exchange.requestId,
-    ...(retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) }),
-  };
-  response.writeHead(status, { ...id, 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) }).end(body);
 }
 
 /** Audits an administrator's call that changed nothing or exceeded the caller's roles. */

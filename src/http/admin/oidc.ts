@@ -16,43 +16,34 @@ const setState = (sealed: string): string =>
   `${STATE_COOKIE}=${sealed}; ${ATTRIBUTES}; Max-Age=${STATE_LIFETIME / 1000}`;
 const CLEAR_STATE = `${STATE_COOKIE}=; ${ATTRIBUTES}; Max-Age=0`;
 
-const toConsole = { 303: Type.Null({ description: 'To the provider, or back to the console.' }) };
+/** A page of the browser, which redirects it. */
+const toConsole = (summary: string) => ({
+  config: { access: 'public' as const },
+  errorHandler: sendPage,
+  schema: {
+    summary,
+    tags: ['api'],
+    security: [],
+    response: {
+      303: Type.Null({ description: 'To the provider, or back to the console.' }),
+      ...errorResponses(404),
+    },
+  },
+});
 
 export function registerOidc(app: AdminApp, { authenticator, sessions }: AdminDependencies): void {
   app.get('/auth/methods', { config: { access: 'public' }, schema: { hide: true } }, () => ({
     oidc: authenticator.hasOidc,
   }));
 
-  app.get(
-    '/auth/oidc/login',
-    {
-      config: { access: 'public' },
-      errorHandler: sendPage,
-      schema: {
-        summary: 'Sign in to the console at the OpenID provider',
-        tags: ['api'],
-        security: [],
-        response: { ...toConsole, ...errorResponses(404) },
-      },
-    },
-    async (_request, reply) => {
-      const { url, sealed } = await authenticator.beginOidc();
-      return reply.header('set-cookie', setState(sealed)).redirect(url, 303);
-    },
-  );
+  app.get('/auth/oidc/login', toConsole('Sign in to the console at the OpenID provider'), async (_request, reply) => {
+    const { url, sealed } = await authenticator.beginOidc();
+    return reply.header('set-cookie', setState(sealed)).redirect(url, 303);
+  });
 
   app.get(
     '/auth/oidc/callback',
-    {
-      config: { access: 'public' },
-      errorHandler: sendPage,
-      schema: {
-        summary: 'The answer of the OpenID provider: begins a session',
-        tags: ['api'],
-        security: [],
-        response: { ...toConsole, ...errorResponses(404) },
-      },
-    },
+    toConsole('The answer of the OpenID provider: begins a session'),
     async (request, reply) => {
       const { search } = new URL(request.url, 'https://console.invalid');
       // One attempt for each cookie.

@@ -65,61 +65,6 @@ export const OtpRecord = titled('Token', 'A one-time password, without its secre
 });
 
 export function registerOtp(app: AdminApp, deps: AdminDependencies): void {
-  registerCreate(app, deps);
-  registerRead(app, deps);
-  registerChange(app, deps);
-
-  route(app, {
-    call: 'DELETE /admin/otp/:id',
-    access: ['ra'],
-    labels: 'records',
-    summary: 'Revoke a one-time password',
-    response: { 204: Type.Null({ description: 'Revoked, now or earlier.' }) },
-    handler: async (request, reply) => {
-      const { store } = limited(deps, request);
-      const row = await store.getOtp(request.params.id);
-      const { address, request_id } = actor(request);
-      const revoked =
-        row !== undefined &&
-        (await store.revokeOtp(row.id, deps.now(), [
-          accessEvent(request, 'success', `token ${row.id} revoked`),
-          tokenEvent({ type: 'otp.revoked', token: row }, { address, request_id }),
-        ]));
-      if (!revoked) throw otpNotFound();
-      return reply.code(204).send(null);
-    },
-  });
-}
-
-function registerChange(app: AdminApp, deps: AdminDependencies): void {
-  route(app, {
-    call: 'PATCH /admin/otp/:id',
-    access: ['ra'],
-    labels: 'records',
-    summary: 'Change the expiry date of a one-time password',
-    description: 'An expired password becomes valid again; a revoked one does not.',
-    body: ChangedOtp,
-    response: { 200: OtpRecord },
-    errors: [409],
-    handler: async (request) => {
-      const expires_at = readExpiry(request.body.expires_at, deps.now());
-      const { store } = limited(deps, request);
-      const row = await store.getOtp(request.params.id);
-      if (row === undefined) throw otpNotFound();
-      const { address, request_id } = actor(request);
-      const until = formatTimestamp(expires_at);
-      const result = await store.changeOtp(row.id, expires_at, [
-        accessEvent(request, 'success', `token ${row.id} until ${until}`),
-        tokenEvent({ type: 'otp.changed', token: { ...row, expires_at } }, { address, request_id }, ` until ${until}`),
-      ]);
-      if (result === 'unknown') throw otpNotFound();
-      if (result === 'revoked') throw conflict('OTP_REVOKED', 'this token was revoked and cannot be used again');
-      return otpRecord({ ...row, expires_at }, deps.now());
-    },
-  });
-}
-
-function registerCreate(app: AdminApp, deps: AdminDependencies): void {
   route(app, {
     call: 'POST /admin/otp',
     access: ['ra'],
@@ -137,9 +82,7 @@ function registerCreate(app: AdminApp, deps: AdminDependencies): void {
       return reply.code(201).send({ ...otpRecord(row, deps.now()), token });
     },
   });
-}
 
-function registerRead(app: AdminApp, deps: AdminDependencies): void {
   listRoute(app, deps, {
     call: 'GET /admin/otp',
     access: ['ra'],
@@ -166,6 +109,53 @@ function registerRead(app: AdminApp, deps: AdminDependencies): void {
       const row = await limited(deps, request).store.getOtp(request.params.id);
       if (row === undefined) throw otpNotFound();
       return otpRecord(row, deps.now());
+    },
+  });
+
+  route(app, {
+    call: 'PATCH /admin/otp/:id',
+    access: ['ra'],
+    labels: 'records',
+    summary: 'Change the expiry date of a one-time password',
+    description: 'An expired password becomes valid again; a revoked one does not.',
+    body: ChangedOtp,
+    response: { 200: OtpRecord },
+    errors: [409],
+    handler: async (request) => {
+      const expires_at = readExpiry(request.body.expires_at, deps.now());
+      const { store } = limited(deps, request);
+      const row = await store.getOtp(request.params.id);
+      if (row === undefined) throw otpNotFound();
+      const { address, request_id } = actor(request);
+      const until = formatTimestamp(expires_at);
+      const result = await store.changeOtp(row.id, expires_at, [
+        accessEvent(request, 'success', `token ${row.id} until ${until}`),
+        tokenEvent({ type: 'otp.changed', token: { ...row, expires_at } }, { address, request_id }, ` until ${until}`),
+      ]);
+      if (result === 'unknown') throw otpNotFound();
+      if (result === 'revoked') throw conflict('OTP_REVOKED', 'this token was revoked and cannot be used again');
+      return otpRecord({ ...row, expires_at }, deps.now());
+    },
+  });
+
+  route(app, {
+    call: 'DELETE /admin/otp/:id',
+    access: ['ra'],
+    labels: 'records',
+    summary: 'Revoke a one-time password',
+    response: { 204: Type.Null({ description: 'Revoked, now or earlier.' }) },
+    handler: async (request, reply) => {
+      const { store } = limited(deps, request);
+      const row = await store.getOtp(request.params.id);
+      const { address, request_id } = actor(request);
+      const revoked =
+        row !== undefined &&
+        (await store.revokeOtp(row.id, deps.now(), [
+          accessEvent(request, 'success', `token ${row.id} revoked`),
+          tokenEvent({ type: 'otp.revoked', token: row }, { address, request_id }),
+        ]));
+      if (!revoked) throw otpNotFound();
+      return reply.code(204).send(null);
     },
   });
 }

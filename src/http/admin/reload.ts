@@ -47,37 +47,6 @@ const Report = titled('ReloadReport', 'The changes of a reload, or of a dry run.
   }),
 });
 
-/** `POST /admin/reload`: does what SIGHUP does, with a response. */
-export function registerReload(app: AdminApp, deps: AdminDependencies): void {
-  route(app, {
-    call: 'POST /admin/reload',
-    access: ['operator'],
-    summary: 'Reload the configuration, completely or not at all',
-    tag: 'health',
-    query: {
-      dry_run: flag('Report what would change, and change nothing.'),
-    },
-    response: { 200: Report },
-    errors: [409],
-    handler: async (request) => {
-      const dryRun = request.query.dry_run === 'true';
-      if (!dryRun) await deps.store.audit([accessEvent(request, 'success', 'a reload')]);
-      const outcome = await deps.reload({ dryRun, by: actor(request) });
-      if (!outcome.ok) throw conflict('RELOAD_FAILED', outcome.reason);
-      return { dry_run: dryRun, ...inWords(outcome.report) };
-    },
-  });
-}
-
-function inWords({ changed, needsRestart, certificates, warnings }: ReloadReport) {
-  return {
-    changed,
-    needs_restart: needsRestart,
-    certificates: certificates.map((one) => ({ ...certificateInUse(one), new: one.isNew })),
-    warnings,
-  };
-}
-
 const Configuration = titled('Configuration', 'The configuration in force.', {
   keys: Type.Array(
     Type.Object(
@@ -98,7 +67,27 @@ const Configuration = titled('Configuration', 'The configuration in force.', {
   ),
 });
 
-export function registerConfiguration(app: AdminApp, deps: AdminDependencies): void {
+/** `POST /admin/reload`, which does what SIGHUP does, with a response, and `GET /admin/configuration`. */
+export function registerReload(app: AdminApp, deps: AdminDependencies): void {
+  route(app, {
+    call: 'POST /admin/reload',
+    access: ['operator'],
+    summary: 'Reload the configuration, completely or not at all',
+    tag: 'health',
+    query: {
+      dry_run: flag('Report what would change, and change nothing.'),
+    },
+    response: { 200: Report },
+    errors: [409],
+    handler: async (request) => {
+      const dryRun = request.query.dry_run === 'true';
+      if (!dryRun) await deps.store.audit([accessEvent(request, 'success', 'a reload')]);
+      const outcome = await deps.reload({ dryRun, by: actor(request) });
+      if (!outcome.ok) throw conflict('RELOAD_FAILED', outcome.reason);
+      return { dry_run: dryRun, ...inWords(outcome.report) };
+    },
+  });
+
   route(app, {
     call: 'GET /admin/configuration',
     access: ['operator'],
@@ -108,4 +97,13 @@ export function registerConfiguration(app: AdminApp, deps: AdminDependencies): v
     response: { 200: Configuration },
     handler: () => ({ keys: deps.configuration(), reload: lastReloadOf(deps.condition()) }),
   });
+}
+
+function inWords({ changed, needsRestart, certificates, warnings }: ReloadReport) {
+  return {
+    changed,
+    needs_restart: needsRestart,
+    certificates: certificates.map((one) => ({ ...certificateInUse(one), new: one.isNew })),
+    warnings,
+  };
 }

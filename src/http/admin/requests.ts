@@ -57,7 +57,32 @@ const Rejection = requestBody('Rejection', 'Why.', {
 
 /** `/admin/requests`: queued requests and decisions about them. */
 export function registerRequests(app: AdminApp, deps: AdminDependencies): void {
-  registerRead(app, deps);
+  listRoute(app, deps, {
+    call: 'GET /admin/requests',
+    access: ['ra', 'auditor'],
+    labels: 'records',
+    summary: 'List the queued requests',
+    filters: {
+      status: Type.Optional(Status),
+      ca: whole("A CA's label."),
+      requester: whole('The requester, as in records.'),
+      device: whole('The ID of a device.'),
+      search: part('the subject, a subjectAltName, the requester or the device, or the ID'),
+    },
+    item: RequestRecord,
+    sorted: 'The oldest first.',
+    page: (request) => (page) => limited(deps, request).store.listRequests({ ...request.query, ...page }),
+    record: requestRecord,
+  });
+
+  route(app, {
+    call: 'GET /admin/requests/:id',
+    access: ['ra', 'auditor'],
+    labels: 'records',
+    summary: 'Get one request with its CSR',
+    response: { 200: RequestPage },
+    handler: async (request) => requestPage(await findRequest(limited(deps, request), request.params.id)),
+  });
 
   route(app, {
     call: 'POST /admin/requests/:id/approve',
@@ -87,35 +112,6 @@ export function registerRequests(app: AdminApp, deps: AdminDependencies): void {
         throw badRequest('FIELD_INVALID', 'reason must not be blank or contain control characters');
       return requestPage(await reject(limited(deps, request), callOf(request), request.params.id, reason));
     },
-  });
-}
-
-function registerRead(app: AdminApp, deps: AdminDependencies): void {
-  listRoute(app, deps, {
-    call: 'GET /admin/requests',
-    access: ['ra', 'auditor'],
-    labels: 'records',
-    summary: 'List the queued requests',
-    filters: {
-      status: Type.Optional(Status),
-      ca: whole("A CA's label."),
-      requester: whole('The requester, as in records.'),
-      device: whole('The ID of a device.'),
-      search: part('the subject, a subjectAltName, the requester or the device, or the ID'),
-    },
-    item: RequestRecord,
-    sorted: 'The oldest first.',
-    page: (request) => (page) => limited(deps, request).store.listRequests({ ...request.query, ...page }),
-    record: requestRecord,
-  });
-
-  route(app, {
-    call: 'GET /admin/requests/:id',
-    access: ['ra', 'auditor'],
-    labels: 'records',
-    summary: 'Get one request with its CSR',
-    response: { 200: RequestPage },
-    handler: async (request) => requestPage(await findRequest(limited(deps, request), request.params.id)),
   });
 }
 

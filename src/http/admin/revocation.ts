@@ -23,84 +23,6 @@ const revocationOrder = {
 };
 const Order = strictObject(revocationOrder, { title: 'Revocation' });
 
-/** `POST /admin/certificates/{serial}/release`. */
-export function registerRelease(app: AdminApp, deps: AdminDependencies): void {
-  route(app, {
-    call: 'POST /admin/certificates/:serial/release',
-    access: ['ra'],
-    labels: 'records',
-    summary: 'End the hold of a certificate: it is valid again',
-    description: 'Only for a certificate that was revoked with the reason `certificateHold`.',
-    query: { ca: caQuery },
-    response: { 200: CertificateRecord },
-    errors: [409],
-    handler: async (request) => {
-      const now = deps.now();
-      const row = await findCertificate(limited(deps, request).store, request.params.serial, request.query.ca);
-      const access = accessEvent(request, 'success', `certificate ${row.serial} of ${row.ca} released`);
-      switch (await release(deps, row, now, actor(request), [access])) {
-        case 'released':
-          return certificateRecord({ ...row, revoked_at: null, reason: null }, now);
-        case 'not-held':
-          throw conflict('NOT_HELD', 'the certificate is not held: only the reason certificateHold can be reversed');
-        case 'unknown':
-          throw certificateNotFound();
-      }
-    },
-  });
-}
-
-export function registerRevocation(app: AdminApp, deps: AdminDependencies): void {
-  route(app, {
-    call: 'POST /admin/certificates/:serial/revoke',
-    access: ['ra'],
-    labels: 'records',
-    summary: 'Revoke a certificate; it no longer authenticates',
-    description:
-      'Only `certificateHold` can be reversed, and another call can give a held certificate a final reason. The body is optional.',
-    query: { ca: caQuery },
-    body: Order,
-    response: { 200: CertificateRecord },
-    errors: [409],
-    optionalBody: true,
-    handler: async (request) => {
-      const now = deps.now();
-      const order = readRevocationOrder(request.body, now);
-      const row = await findCertificate(limited(deps, request).store, request.params.serial, request.query.ca);
-      switch (await revokeByCall(deps, request, row, order)) {
-        case 'revoked':
-          return certificateRecord({ ...row, ...order, revoked_at: row.revoked_at ?? order.revoked_at }, now);
-        case 'already-revoked':
-          throw alreadyRevoked();
-        case 'unknown':
-          throw certificateNotFound();
-      }
-    },
-  });
-}
-
-/** @throws EstuaryError 400 if `invalidity_date` is in the future */
-function readRevocationOrder(
-  { reason = 'unspecified', invalidity_date: since }: Static<typeof Order>,
-  now: number,
-): RevocationOrder {
-  const invalidity_date = since === undefined ? null : parseTimestamp('invalidity_date', since);
-  const order = { reason, invalidity_date, revoked_at: now };
-  checkOrder(order);
-  return order;
-}
-
-/** Revokes for an administrator. @throws EstuaryError 500, 503 */
-export function revokeByCall(
-  deps: AdminDependencies,
-  request: FastifyRequest,
-  row: ListedCertificate,
-  order: RevocationOrder,
-): Promise<RevokeResult> {
-  const access = accessEvent(request, 'success', `certificate ${row.serial} of ${row.ca} revoked`);
-  return revoke(deps, row, order, actor(request), [access]);
-}
-
 /**
  * `POST /admin/certificates/revoke`: revokes every valid certificate that matches the filters. Requires a confirmed
  * count, so that nobody revokes more than intended.
@@ -131,7 +53,58 @@ const Result = titled('BulkRevocationResult', 'The result.', {
   remaining: Integer('The number of certificates left: the `count` of the next call.'),
 });
 
-export function registerBulkRevocation(app: AdminApp, deps: AdminDependencies): void {
+export function registerRevocation(app: AdminApp, deps: AdminDependencies): void {
+  route(app, {
+    call: 'POST /admin/certificates/:serial/revoke',
+    access: ['ra'],
+    labels: 'records',
+    summary: 'Revoke a certificate; it no longer authenticates',
+    description:
+      'Only `certificateHold` can be reversed, and another call can give a held certificate a final reason. The body is optional.',
+    query: { ca: caQuery },
+    body: Order,
+    response: { 200: CertificateRecord },
+    errors: [409],
+    optionalBody: true,
+    handler: async (request) => {
+      const now = deps.now();
+      const order = readRevocationOrder(request.body, now);
+      const row = await findCertificate(limited(deps, request).store, request.params.serial, request.query.ca);
+      switch (await revokeByCall(deps, request, row, order)) {
+        case 'revoked':
+          return certificateRecord({ ...row, ...order, revoked_at: row.revoked_at ?? order.revoked_at }, now);
+        case 'already-revoked':
+          throw alreadyRevoked();
+        case 'unknown':
+          throw certificateNotFound();
+      }
+    },
+  });
+
+  route(app, {
+    call: 'POST /admin/certificates/:serial/release',
+    access: ['ra'],
+    labels: 'records',
+    summary: 'End the hold of a certificate: it is valid again',
+    description: 'Only for a certificate that was revoked with the reason `certificateHold`.',
+    query: { ca: caQuery },
+    response: { 200: CertificateRecord },
+    errors: [409],
+    handler: async (request) => {
+      const now = deps.now();
+      const row = await findCertificate(limited(deps, request).store, request.params.serial, request.query.ca);
+      const access = accessEvent(request, 'success', `certificate ${row.serial} of ${row.ca} released`);
+      switch (await release(deps, row, now, actor(request), [access])) {
+        case 'released':
+          return certificateRecord({ ...row, revoked_at: null, reason: null }, now);
+        case 'not-held':
+          throw conflict('NOT_HELD', 'the certificate is not held: only the reason certificateHold can be reversed');
+        case 'unknown':
+          throw certificateNotFound();
+      }
+    },
+  });
+
   route(app, {
     call: 'POST /admin/certificates/revoke',
     access: ['ra'],
@@ -156,6 +129,28 @@ export function registerBulkRevocation(app: AdminApp, deps: AdminDependencies): 
       return { count, revoked, remaining: count - revoked };
     },
   });
+}
+
+/** @throws EstuaryError 400 if `invalidity_date` is in the future */
+function readRevocationOrder(
+  { reason = 'unspecified', invalidity_date: since }: Static<typeof Order>,
+  now: number,
+): RevocationOrder {
+  const invalidity_date = since === undefined ? null : parseTimestamp('invalidity_date', since);
+  const order = { reason, invalidity_date, revoked_at: now };
+  checkOrder(order);
+  return order;
+}
+
+/** Revokes for an administrator. @throws EstuaryError 500, 503 */
+export function revokeByCall(
+  deps: AdminDependencies,
+  request: FastifyRequest,
+  row: ListedCertificate,
+  order: RevocationOrder,
+): Promise<RevokeResult> {
+  const access = accessEvent(request, 'success', `certificate ${row.serial} of ${row.ca} revoked`);
+  return revoke(deps, row, order, actor(request), [access]);
 }
 
 /** @throws EstuaryError 400 if it selects every certificate, or revoked ones */

@@ -1,6 +1,5 @@
 /** The publication listener: plain HTTP for relying parties. All content is public and signed. */
 import { createHash } from 'node:crypto';
-import type { ServerResponse } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { StatusSigner } from '../../ca/driver.ts';
 import type { Ca, CaRouter } from '../../ca/router.ts';
@@ -11,7 +10,7 @@ import type { CrlPublisher } from '../../publication/crl-publisher.ts';
 import { type OcspAnswer, OcspResponder } from '../../publication/ocsp-responder.ts';
 import type { Config } from '../../config/schema.ts';
 import type { CertificateStore } from '../../store/certificate-store.ts';
-import { answerBrokenRequests } from '../broken-requests.ts';
+import { answerBrokenRequests, refuseEarly } from '../broken-requests.ts';
 import { Exchanges, exchangeOf, REQUEST_ID_HEADER, type RequestCounts } from '../exchange.ts';
 import { connectionOptions, limitListener, type ListenerConfig, requestOptions } from '../listener.ts';
 import { checkHead } from '../request-head.ts';
@@ -57,7 +56,7 @@ export function createPublication(
     routerOptions: { maxParamLength: 1024 },
     frameworkErrors: (error, _request, reply) => void sendError(reply, error),
   });
-  limitListener(app.server, config, refuseEarly);
+  limitListener(app.server, config, refuseEarly());
   followRequests(app, context);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/ocsp-request', { parseAs: 'buffer' }, (_request, body, done) =>
@@ -96,19 +95,6 @@ function followRequests(app: PublicationListener, { log, metrics }: Pick<Publica
   });
   // After the body is read, code runs outside the context of onRequest.
   app.addHook('preHandler', (request, _reply, done) => runForRequest(exchangeOf(request.raw), done));
-}
-
-function refuseEarly(response: ServerResponse, { status, code, message, retryAfter }: EstuaryError): void {
-  const exchange = exchangeOf(response.req);
-  exchange.code = code;
-  response
-    .writeHead(status, {
-      [REQUEST_ID_HEADER]: exchange.requestId,
-      ...(retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) }),
-      'Content-Type': PLAIN_TEXT,
-      'Content-Length': Buffer.byteLength(message),
-    })
-    .end(message);
 }
 
 const PLAIN_TEXT = 'text/plain; charset=utf-8';
