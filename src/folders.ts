@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from 'node:fs';
+import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from './errors.ts';
 
@@ -15,5 +15,15 @@ export function makeFolder(path: string): void {
   } catch (error) {
     // Another process was faster.
     if (codeOf(error) !== 'EEXIST') throw error;
+  }
+}
+
+/** Forces a file, or the entries of a folder, to disk. */
+export function sync(path: string): void {
+  const fd = openSync(path, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
   }
 }

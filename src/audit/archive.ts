@@ -1,6 +1,6 @@
 import { chmodSync, closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeFolder } from '../folders.ts';
+import { makeFolder, sync } from '../folders.ts';
 
 /**
  * An archive file while it is written, with the lines of the audit file. It gets its final name, which states its
@@ -33,9 +33,7 @@ export class ArchiveFile {
     this.close();
     const path = join(this.#folder, archiveName(first, last));
     renameSync(this.#unfinished, path);
-    const folder = openSync(this.#folder, 'r');
-    fsyncSync(folder);
-    closeSync(folder);
+    sync(this.#folder);
     return path;
   }
 

@@ -1,9 +1,9 @@
-import { closeSync, constants, fdatasync, fdatasyncSync, fstatSync, fsyncSync, ftruncateSync, openSync } from 'node:fs';
+import { closeSync, constants, fdatasync, fdatasyncSync, fstatSync, ftruncateSync, openSync } from 'node:fs';
 import { readSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { codeOf } from '../errors.ts';
-import { makeFolder } from '../folders.ts';
+import { makeFolder, sync } from '../folders.ts';
 import { type FileLine, readLines } from './file-cursor.ts';
 
 const FLAGS = constants.O_RDWR | constants.O_APPEND;
@@ -104,8 +104,6 @@ function openOrCreate(path: string): number {
   makeFolder(folder);
   const fd = openSync(path, FLAGS | constants.O_CREAT, MODE_FILE);
   // Sync the directory entry too.
-  const folderFd = openSync(folder, 'r');
-  fsyncSync(folderFd);
-  closeSync(folderFd);
+  sync(folder);
   return fd;
 }

@@ -1,6 +1,6 @@
 /** The certificate of the service's own listeners, issued by one of its CAs (`tls.automatic`). */
 import { createPublicKey, generateKeyPairSync, hash, randomUUID, type KeyObject } from 'node:crypto';
-import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
+import { chmodSync, existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { certificateFailed, certificateIssued } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
@@ -197,16 +197,8 @@ export class ServerCertificate {
     makeFolder(folder);
     chmodSync(folder, 0o700);
     const draft = join(folder, `.${FILE}`);
-    const fd = openSync(draft, 'w', 0o600);
-    try {
-      writeSync(
-        fd,
-        `${encodePem('PRIVATE KEY', privateKey.export({ type: 'pkcs8', format: 'der' }))}${pemOf(certificates)}`,
-      );
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
+    const key = encodePem('PRIVATE KEY', privateKey.export({ type: 'pkcs8', format: 'der' }));
+    writeFileSync(draft, `${key}${pemOf(certificates)}`, { mode: 0o600, flush: true });
     renameSync(draft, join(folder, FILE));
   }
 }

@@ -51,9 +51,7 @@ export async function joinNodes(config: Config, material: Material, instance: st
 
 /** Mutexes across nodes; undefined on a single node. */
 export function turnsOver(config: Config, material: Material): MakeMutex | undefined {
-  return config.store.driver === 'sqlite'
-    ? undefined
-    : turnsOfNodes({ connect: connector(postgresServer(config, material)) });
+  return config.store.driver === 'sqlite' ? undefined : turnsOfNodes(connector(postgresServer(config, material)));
 }
 
 function alone({ store: { path } }: Config, log: Logger): Nodes {

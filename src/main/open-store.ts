@@ -4,8 +4,8 @@ import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { migrateDatabase } from '../store/postgres/migrate.ts';
 import { openPostgresStore } from '../store/postgres/open.ts';
-import { openStore, type StoreOptions } from '../store/sqlite/open.ts';
-import type { Store } from '../store/store.ts';
+import { openStore } from '../store/sqlite/open.ts';
+import type { Store, StoreOptions } from '../store/store.ts';
 import { encodePem } from '../pki/der/pem.ts';
 import type { PostgresServer } from '../store/postgres/connection.ts';
 

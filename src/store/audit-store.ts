@@ -2,7 +2,7 @@ import type { Anchor, ArchivedRange, AuditRecord, AuditType } from '../audit/eve
 import { isAuditRecord } from '../audit/record.ts';
 import { done, type Events } from './calls/calls.ts';
 import { storeFailed } from './calls/errors.ts';
-import { fold, type Page, type PageRequest } from './page.ts';
+import { fold, type Page, type PageRequest, storable } from './page.ts';
 import { type Calls, result, type Write } from './port.ts';
 
 /** All given criteria must match. */
@@ -84,17 +84,13 @@ export function searchColumns(line: string): SearchColumns {
   const { subject, ca, label, serial, request_id, device_key } = toRecord({ line });
   return {
     subject: subject === undefined ? null : storable(fold(subject)),
-    ca: storable(ca),
-    label: storable(label),
-    serial: storable(serial),
-    request_id: storable(request_id),
-    device_key: storable(device_key),
+    ca: storable(ca ?? null),
+    label: storable(label ?? null),
+    serial: storable(serial ?? null),
+    request_id: storable(request_id ?? null),
+    device_key: storable(device_key ?? null),
   };
 }
-
-/** PostgreSQL's text cannot hold U+0000 and lone surrogates. */
-export const storable = (text: string | null | undefined): string | null =>
-  text?.replaceAll('\0', '\u2400').toWellFormed() ?? null;
 
 /** The first column whose value differs from the line's. */
 export function changedColumn(row: SearchColumns & { readonly line: string }): string | undefined {

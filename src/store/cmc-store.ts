@@ -1,6 +1,6 @@
 import { failed } from '../errors.ts';
 import { done, undone } from './calls/calls.ts';
-import { type Calls, type Database, type Operation, PURGED_AT_ONCE, type Write } from './port.ts';
+import { type Calls, type Database, insertInto, type Operation, PURGED_AT_ONCE, type Write } from './port.ts';
 
 /** A message to be processed once, even if it is repeated (RFC 5272 §6.6). */
 export interface CmcMessage {
@@ -49,8 +49,7 @@ export function cmcReads(db: Database) {
 /** @param ofDead condition on an instance without a living node */
 export function cmcWrites(db: Database, ofDead: string) {
   const insert = db.prepare<CmcMessage>(
-    `INSERT INTO cmc_message (key, id, transaction_key, instance, created_at)
-     VALUES (@key, @id, @transaction_key, @instance, @created_at) ON CONFLICT (key) DO NOTHING`,
+    `${insertInto('cmc_message', 'key, id, transaction_key, instance, created_at')} ON CONFLICT (key) DO NOTHING`,
   );
   const find = db.prepare<[string], Stored>(
     `SELECT id, instance, answer FROM cmc_message WHERE key = ? ${db.dialect.forUpdate}`,

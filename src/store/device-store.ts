@@ -1,4 +1,6 @@
 /** Registered devices and their history. */
+import Type from 'typebox';
+import { Check } from 'typebox/value';
 import { type AuditEvent, type AuditRecord, REQUESTER_AUTHENTICATION } from '../audit/event.ts';
 import { toRecord } from './audit-store.ts';
 import { done, type Events, undone } from './calls/calls.ts';
@@ -20,6 +22,7 @@ import {
   type Database,
   type Dialect,
   given,
+  insertInto,
   type Operation,
   result,
   searched,
@@ -114,7 +117,7 @@ export interface DevicesByCertificate {
   readonly matching: readonly DeviceRow[];
 }
 
-const DEVICE_COLUMNS = 'key, id, ca, enabled, not_after, note, match, attributes, created_at, changed_at';
+export const DEVICE_COLUMNS = 'key, id, ca, enabled, not_after, note, match, attributes, created_at, changed_at';
 
 /** Maximum devices returned for a requester; two are already ambiguous. */
 const FOUND = 8;
@@ -150,13 +153,12 @@ function readMatch(json: string, id: string): DeviceMatch {
   );
 }
 
+const TEXTS = Type.Record(Type.String(), Type.String());
+
 function readTexts(json: string, id: string): Record<string, string> {
   const value: unknown = JSON.parse(json);
-  const entries = typeof value === 'object' && value !== null ? Object.entries(value) : undefined;
-  const texts = entries?.flatMap(([name, text]: [string, unknown]) => (typeof text === 'string' ? [[name, text]] : []));
-  if (entries === undefined || texts?.length !== entries.length)
-    throw storeFailed(`device ${id}: not an object of strings`);
-  return Object.fromEntries(texts) as Record<string, string>;
+  if (Check(TEXTS, value)) return value;
+  throw storeFailed(`device ${id}: not an object of strings`);
 }
 
 function conditions({ id, ca, enabled, search, labels }: DeviceSelection, dialect: Dialect) {
@@ -271,8 +273,7 @@ export function deviceWrites(db: Database) {
     `SELECT ${DEVICE_COLUMNS} FROM device WHERE id = ? ${db.dialect.forUpdate}`,
   );
   const insert = db.prepare<WrittenDevice>(
-    `INSERT INTO device (${DEVICE_COLUMNS}, match_key) VALUES (@key, @id, @ca, @enabled, @not_after, @note, @match, @attributes,
-     @created_at, @changed_at, @match_key) ON CONFLICT (id) DO NOTHING`,
+    `${insertInto('device', `${DEVICE_COLUMNS}, match_key`)} ON CONFLICT (id) DO NOTHING`,
   );
   const update = db.prepare<WrittenDevice>(
     `UPDATE device SET ca = @ca, enabled = @enabled, not_after = @not_after, note = @note, match = @match, match_key = @match_key,

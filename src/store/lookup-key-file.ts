@@ -1,8 +1,9 @@
 /** The lookup key that the server generates: 32 random bytes in a file next to the store. */
 import { createHmac, randomBytes } from 'node:crypto';
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { codeOf, describe, type EstuaryError, failed, unavailable } from '../errors.ts';
+import { sync } from '../folders.ts';
 
 export interface LookupKeyOptions {
   /** `otp.lookup_key`; undefined: the file next to the store, which is created if missing. */
@@ -71,16 +72,10 @@ export function readLookupKey(file: string): Buffer | undefined {
 export function makeLookupKey(file: string): Buffer {
   const draft = `${file}.${randomBytes(8).toString('hex')}`;
   try {
-    const descriptor = openSync(draft, 'wx', 0o600);
-    try {
-      writeSync(descriptor, randomBytes(MIN_LOOKUP_KEY));
-      fsyncSync(descriptor);
-    } finally {
-      closeSync(descriptor);
-    }
+    writeFileSync(draft, randomBytes(MIN_LOOKUP_KEY), { flag: 'wx', mode: 0o600, flush: true });
     linkUnlessThere(draft, file);
     // Before a row depends on it.
-    syncFolder(dirname(file));
+    sync(dirname(file));
   } catch (error) {
     throw unusable(error);
   } finally {
@@ -97,15 +92,6 @@ function linkUnlessThere(from: string, to: string): void {
   } catch (error) {
     // Another process was faster: use its key.
     if (codeOf(error) !== 'EEXIST') throw error;
-  }
-}
-
-function syncFolder(folder: string): void {
-  const descriptor = openSync(folder, 'r');
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
   }
 }
 

@@ -9,6 +9,7 @@ import {
   type Condition,
   type Database,
   given,
+  insertInto,
   type Operation,
   searched,
   type Write,
@@ -113,10 +114,8 @@ export function otpReads(db: Database) {
 }
 
 export function otpWrites(db: Database) {
-  const inserting = `INSERT INTO otp (${OTP_COLUMNS}) VALUES (@id, @lookup, @hash, @client_id, @ca, @created_at, @expires_at, @max_uses,
-     @uses, @revoked_at)`;
-  const insert = db.prepare<OtpRow>(inserting);
-  const admit = db.prepare<OtpRow>(`${inserting} ON CONFLICT (id) DO NOTHING`);
+  const insert = db.prepare<OtpRow>(insertInto('otp', OTP_COLUMNS));
+  const admit = db.prepare<OtpRow>(`${insertInto('otp', OTP_COLUMNS)} ON CONFLICT (id) DO NOTHING`);
   const byId = db.prepare<[string], OtpRow>(`SELECT ${OTP_COLUMNS} FROM otp WHERE id = ?`);
   const revoke = db.prepare<[number, string]>('UPDATE otp SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL');
   const extend = db.prepare<[number, string]>('UPDATE otp SET expires_at = ? WHERE id = ? AND revoked_at IS NULL');

@@ -21,6 +21,10 @@ export const NEWEST = Number.MAX_SAFE_INTEGER;
 /** A text in the form that searches compare, ignoring case. Other values count as empty. */
 export const fold = (text: unknown): string => (typeof text === 'string' ? text.toLowerCase() : '');
 
+/** PostgreSQL's text cannot hold U+0000, whose symbol replaces it, and lone surrogates. */
+export const storable = <Value>(value: Value): Value | string =>
+  typeof value === 'string' ? value.replaceAll('\0', '\u2400').toWellFormed() : value;
+
 /** A cursor is valid only for its list. */
 export type ListName = 'otp' | 'certificate' | 'lockout' | 'request' | 'audit' | 'device';
 
@@ -45,13 +49,6 @@ export function invalidCursor(): Error {
   return badRequest('CURSOR_INVALID', 'cursor does not belong to this list');
 }
 
-/** A row without the `position` of its list. */
-export function withoutPosition<Row extends { position: number }>(row: Row): Omit<Row, 'position'> {
-  const rest: Omit<Row, 'position'> & { position?: number } = { ...row };
-  delete rest.position;
-  return rest;
-}
-
 /**
  * Makes a page from rows queried with a limit of one more.
  * @param key the list's sort key
@@ -72,4 +69,19 @@ export function toPage<Row, Item>(
     items: shown.map(item),
     next_cursor: end === undefined ? null : Buffer.from(`${list}:${end}`, 'utf8').toString('base64url'),
   };
+}
+
+/** {@link toPage} for a list by `position`, which items do not have. @typeParam Row the other columns */
+export function pageByPosition<Row extends object, Item>(
+  list: ListName,
+  { rows, stopped }: { readonly rows: readonly (Row & { readonly position: number })[]; readonly stopped?: number },
+  limit: number,
+  item: (row: Row) => Item,
+): Page<Item> {
+  const withoutPosition = (row: Row): Item => {
+    const rest: Row & { position?: number } = { ...row };
+    delete rest.position;
+    return item(rest);
+  };
+  return toPage(list, rows, limit, ({ position }) => position, withoutPosition, stopped);
 }

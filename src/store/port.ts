@@ -22,7 +22,7 @@ export type Calls<Table> = {
     : never;
 };
 
-type Arguments<Parameters> = Parameters extends readonly unknown[] ? Parameters : [Parameters];
+export type Arguments<Parameters> = Parameters extends readonly unknown[] ? Parameters : [Parameters];
 
 /** @typeParam Parameters a tuple for `?`, an object for `@name`. @typeParam Row the columns of the SQL */
 export interface Statement<Parameters, Row> {
@@ -121,6 +121,10 @@ export interface Dialect {
     Record<string, (row: { readonly subject: string; readonly sans: readonly string[] }) => string>
   >;
 }
+
+/** An INSERT of a row, by the names of its columns: `a, b`. */
+export const insertInto = (table: string, columns: string): string =>
+  `INSERT INTO ${table} (${columns}) VALUES (${columns.replaceAll(/\w+/g, '@$&')})`;
 
 /** Rows that a call deletes at once, so that others do not wait long. */
 export const PURGED_AT_ONCE = 500;

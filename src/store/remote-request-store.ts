@@ -1,15 +1,12 @@
 /** Requests that a remote CA decides. */
 import { done, type Events, undone } from './calls/calls.ts';
-import { insertReservation, mayIssueTo, type Reservation } from './issuance-store.ts';
-import { clearFailures } from './lockout-store.ts';
-import { giveBackOtpUse, takeOtpUse } from './otp-store.ts';
+import { insertReservation, type Reservation } from './issuance-store.ts';
 import type { Calls, Database, Operation, Write } from './port.ts';
 import { goes, inStatus, mayGo, restsIn } from './request-state.ts';
 import {
-  findNewest,
-  insertRequest,
   REQUEST_COLUMNS,
   type RequestRow,
+  type RequestSteps,
   type StoredRequest,
   toRequestRow,
 } from './request-store.ts';
@@ -41,14 +38,9 @@ export function remoteRequestReads(db: Database) {
   };
 }
 
-export function remoteRequestWrites(db: Database) {
+export function remoteRequestWrites(db: Database, steps: RequestSteps) {
+  const { find, insert, takeUse, giveBackUse, mayIssue, clear } = steps;
   const reserve = insertReservation(db);
-  const find = findNewest(db);
-  const takeUse = takeOtpUse(db);
-  const giveBackUse = giveBackOtpUse(db);
-  const insert = insertRequest(db);
-  const mayIssue = mayIssueTo(db);
-  const clear = clearFailures(db);
   const passOn = db.prepare<{ id: string; now: number }>(
     `UPDATE request SET ${goes('handOver')}, changed_at = @now WHERE id = @id
      AND ${mayGo('handOver')}`,

@@ -7,7 +7,7 @@ import {
   toCertificateRow,
 } from './certificate-store.ts';
 import { fold } from './page.ts';
-import type { Calls, Database, Operation, Write } from './port.ts';
+import { type Calls, type Database, insertInto, type Operation, type Write } from './port.ts';
 
 /** A replacement campaign: the matching certificates are to be replaced between `begins` and `due`. */
 export interface RenewalRow {
@@ -43,10 +43,10 @@ export function replaces({ selection, begins }: RenewalRow, row: IssuedCertifica
 
 type StoredRenewal = Omit<RenewalRow, 'selection'> & { readonly selection: string };
 
-const COLUMNS = ['id', 'selection', 'begins', 'due', 'created_by', 'reason', 'explanation_url', 'overdue_at'];
+export const RENEWAL_COLUMNS = 'id, selection, begins, due, created_by, reason, explanation_url, overdue_at';
 
 export function renewalReads(db: Database) {
-  const all = db.prepare<[], StoredRenewal>(`SELECT ${COLUMNS.join(', ')} FROM renewal ORDER BY position`);
+  const all = db.prepare<[], StoredRenewal>(`SELECT ${RENEWAL_COLUMNS} FROM renewal ORDER BY position`);
   const issued = db.prepare<[string, string], StoredCertificate & { issued_at: number }>(
     `SELECT ${CERTIFICATE_COLUMNS}, coalesce(issued_at, not_before) AS issued_at FROM certificate WHERE serial = ? AND ca = ?`,
   );
@@ -67,9 +67,7 @@ export function renewalReads(db: Database) {
 }
 
 export function renewalWrites(db: Database) {
-  const insert = db.prepare<StoredRenewal>(
-    `INSERT INTO renewal (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map((name) => `@${name}`).join(', ')})`,
-  );
+  const insert = db.prepare<StoredRenewal>(insertInto('renewal', RENEWAL_COLUMNS));
   const remove = db.prepare<[string]>('DELETE FROM renewal WHERE id = ?');
   const overdue = db.prepare<[number, string]>('UPDATE renewal SET overdue_at = ? WHERE id = ? AND overdue_at IS NULL');
   return {

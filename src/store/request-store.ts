@@ -1,4 +1,6 @@
 /** The queue of requests. */
+import Type from 'typebox';
+import { Check } from 'typebox/value';
 import { requestEnded } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import { done, type Events, undone } from './calls/calls.ts';
@@ -13,6 +15,7 @@ import {
   type Calls,
   type Database,
   given,
+  insertInto,
   type Operation,
   PURGED_AT_ONCE,
   searched,
@@ -155,39 +158,30 @@ const toStoredRequest = (row: RequestRow): StoredRequest => ({
   decided_by: JSON.stringify(row.decided_by),
 });
 
+const DECIDERS = Type.Array(Type.Object({ key: Type.String(), name: Type.String() }));
+const OVERRIDE = Type.Object({
+  subject: Type.Optional(Type.String()),
+  sans: Type.Optional(Type.Array(Type.String())),
+  validity_days: Type.Optional(Type.Number()),
+});
+
 function readOverride(json: string, id: string): RequestOverride {
   const value: unknown = JSON.parse(json);
-  if (isOverride(value)) return value;
+  if (Check(OVERRIDE, value)) return value;
   throw storeFailed(`request ${id}: invalid override`);
 }
 
 function readDeciders(json: string, id: string): readonly Decider[] {
   const value: unknown = JSON.parse(json);
-  if (Array.isArray(value) && value.every(isDecider)) return value;
+  if (Check(DECIDERS, value)) return value;
   throw storeFailed(`request ${id}: decided_by is not a list of deciders`);
-}
-
-function isDecider(value: unknown): value is Decider {
-  if (typeof value !== 'object' || value === null) return false;
-  const { key, name } = value as Record<string, unknown>;
-  return typeof key === 'string' && typeof name === 'string';
-}
-
-function isOverride(value: unknown): value is RequestOverride {
-  if (typeof value !== 'object' || value === null) return false;
-  const { subject, sans, validity_days } = value as Record<string, unknown>;
-  return (
-    (subject === undefined || typeof subject === 'string') &&
-    (sans === undefined || (Array.isArray(sans) && sans.every((san) => typeof san === 'string'))) &&
-    (validity_days === undefined || typeof validity_days === 'number')
-  );
 }
 
 /** Requests expired per transaction, so that others do not wait long. */
 const EXPIRED_AT_ONCE = 500;
 
 /** A failed or expired request is over: the same request may be queued again, unless it failed permanently. */
-export function findNewest(db: Database): (recognition: string) => Operation<RequestRow | undefined> {
+function findNewest(db: Database): (recognition: string) => Operation<RequestRow | undefined> {
   const newest = db.prepare<[string], StoredRequest>(
     `SELECT ${REQUEST_COLUMNS} FROM request WHERE recognition = ?
      AND (${inStatus(ANSWERED)} OR (status = 'failed' AND final = 1)) ORDER BY position DESC LIMIT 1`,
@@ -224,21 +218,24 @@ export function requestReads(db: Database) {
   };
 }
 
-export function insertRequest(db: Database): (row: RequestRow) => Operation<number> {
-  const values = REQUEST_COLUMNS.split(', ').map((column) => `@${column}`);
-  const insert = db.prepare<StoredRequest>(`INSERT INTO request (${REQUEST_COLUMNS}) VALUES (${values.join(', ')})`);
-  return (row) => insert.run(toStoredRequest(row));
+/** The steps that queuing here and submitting to a remote CA have in common. */
+export type RequestSteps = ReturnType<typeof requestSteps>;
+
+export function requestSteps(db: Database) {
+  const insert = db.prepare<StoredRequest>(insertInto('request', REQUEST_COLUMNS));
+  return {
+    find: findNewest(db),
+    insert: (row: RequestRow) => insert.run(toStoredRequest(row)),
+    takeUse: takeOtpUse(db),
+    giveBackUse: giveBackOtpUse(db),
+    mayIssue: mayIssueTo(db),
+    clear: clearFailures(db),
+  };
 }
 
-/** Writes to queued requests; issuance.ts claims them and records their certificates. */
-export function requestWrites(db: Database) {
+/** Writes to queued requests; issuance-store.ts claims them and records their certificates. */
+export function requestWrites(db: Database, { find, insert, takeUse, giveBackUse, mayIssue, clear }: RequestSteps) {
   const { among, forUpdate, oneOf, skipLocked } = db.dialect;
-  const find = findNewest(db);
-  const takeUse = takeOtpUse(db);
-  const giveBackUse = giveBackOtpUse(db);
-  const insert = insertRequest(db);
-  const mayIssue = mayIssueTo(db);
-  const clear = clearFailures(db);
   const byId = db.prepare<[string], DecidedRequest & { waits: number }>(
     `SELECT ca, device_key, required_device, decided_by, CASE WHEN ${mayGo('approve')} THEN 1 ELSE 0 END AS waits
      FROM request WHERE id = ? ${forUpdate}`,

@@ -1,5 +1,5 @@
 import { done, type Events, undone } from './calls/calls.ts';
-import { type Calls, type Database, NO_LIMIT, type Operation, type Write } from './port.ts';
+import { type Calls, type Database, insertInto, NO_LIMIT, type Operation, type Write } from './port.ts';
 
 /** An administrator who has signed in with a browser (docs/reference/admin-api.md). */
 export interface SessionRow {
@@ -36,10 +36,7 @@ export function sessionReads(db: Database) {
 }
 
 export function sessionWrites(db: Database) {
-  const insert = db.prepare<SessionRow>(
-    `INSERT INTO session (${SESSION_COLUMNS})
-     VALUES (@id_hash, @administrator, @method, @claims, @certificate, @created_at, @seen_at, @ends_at)`,
-  );
+  const insert = db.prepare<SessionRow>(insertInto('session', SESSION_COLUMNS));
   const remove = <Parameters extends readonly unknown[]>(selection: string) =>
     db.prepare<Parameters>(`DELETE FROM session WHERE ${db.dialect.among('session', 'position', selection)}`);
   const forget = remove<[number]>('WHERE ends_at <= ?');

@@ -3,6 +3,7 @@ import type { AuditEvent } from '../audit/event.ts';
 import type { ChainedRecord } from '../audit/record.ts';
 import { toRecord } from './audit-store.ts';
 import { labelOf } from './certificate-store.ts';
+import { storable } from './page.ts';
 import { atLabels, type Calls, type Condition, type Database, LABEL, type Operation } from './port.ts';
 import { inStatus } from './request-state.ts';
 
@@ -85,8 +86,7 @@ export function countRecords(records: readonly Countable[]): Added[] {
     const what = statisticOf(record);
     if (what === undefined) continue;
     const hour = Math.floor(time / STATISTICS_HOUR);
-    // PostgreSQL's text cannot hold U+0000; its symbol replaces it.
-    const ca = labelOf(record)?.replaceAll('\0', '\u2400') ?? '';
+    const ca = storable(labelOf(record) ?? '');
     const key = `${hour} ${what} ${ca}`;
     const known = counts.get(key);
     if (known === undefined) counts.set(key, { hour, ca, what, count: 1 });

@@ -11,20 +11,23 @@
  * 500 (`STORE_FAILED`). Then nothing happened, unless the store was lost meanwhile. Lists reject with 400
  * `CURSOR_INVALID` for a foreign cursor.
  */
+import type { EstuaryError } from '../errors.ts';
 import { type ArchiveStore, auditLogWrites, type AuditStore } from './audit-store.ts';
+import type { Events } from './calls/calls.ts';
 import { type CertificateListStore, certificateReads, certificateWrites } from './certificate-store.ts';
 import { cmcReads, cmcWrites } from './cmc-store.ts';
 import { crlReads, crlWrites } from './crl-store.ts';
 import { deviceReads, deviceWrites } from './device-store.ts';
 import { intermediateReads, intermediateWrites } from './intermediate-store.ts';
 import { issuanceReads, issuanceWrites } from './issuance-store.ts';
+import type { LookupKeyOptions } from './lookup-key-file.ts';
 import { lockoutReads, lockoutWrites } from './lockout-store.ts';
 import { notificationReads, notificationWrites } from './notification-store.ts';
 import { otpReads, otpWrites } from './otp-store.ts';
 import type { Calls, Database } from './port.ts';
 import { remoteRequestReads, remoteRequestWrites } from './remote-request-store.ts';
 import { renewalReads, renewalWrites } from './renewal-store.ts';
-import { requestReads, requestWrites } from './request-store.ts';
+import { requestReads, requestSteps, requestWrites } from './request-store.ts';
 import { retentionReads, retentionWrites } from './retention-store.ts';
 import { sessionReads, sessionWrites } from './session-store.ts';
 import { statisticsReads } from './statistics-store.ts';
@@ -51,6 +54,7 @@ export function commonReads(db: Database) {
 
 /** @param ofDead condition on a CMC message's instance without a living node */
 export function commonWrites(db: Database, ofDead: string) {
+  const steps = requestSteps(db);
   return {
     ...auditLogWrites,
     ...otpWrites(db),
@@ -59,8 +63,8 @@ export function commonWrites(db: Database, ofDead: string) {
     ...certificateWrites(db),
     ...deviceWrites(db),
     ...crlWrites(db),
-    ...requestWrites(db),
-    ...remoteRequestWrites(db),
+    ...requestWrites(db, steps),
+    ...remoteRequestWrites(db, steps),
     ...cmcWrites(db, ofDead),
     ...intermediateWrites(db),
     ...sessionWrites(db),
@@ -86,6 +90,22 @@ export interface Store extends CommonCalls, CertificateListStore, AuditStore, Ar
   checkWritable(): Promise<void>;
   /** Commits waiting calls, then closes the database and the audit file. */
   close(): Promise<void>;
+}
+
+/** What a store of either driver is opened with. */
+export interface StoreOptions {
+  /** Of this node only; its folder is created if it does not exist. */
+  readonly auditFile: string;
+  /** The name of this node, in its audit records. */
+  readonly node?: string;
+  /** The key of the tokens' lookups. */
+  readonly lookupKey?: LookupKeyOptions;
+  /** Milliseconds since the epoch. Default: `Date.now`. */
+  readonly now?: () => number;
+  /** Receives the events of requests, certificates and refused credentials after their commit, for the metrics. */
+  readonly onCommit?: (events: Events) => void;
+  /** Called when the database is found to be older than the audit file; nothing can be written from then on. */
+  readonly onBehind?: (error: EstuaryError) => void;
 }
 
 /** A server on a shared store. */

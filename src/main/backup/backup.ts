@@ -6,7 +6,6 @@ import {
   constants,
   copyFileSync,
   existsSync,
-  fsyncSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -14,7 +13,7 @@ import {
   renameSync,
   rmSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import Type from 'typebox';
@@ -22,35 +21,18 @@ import { Check } from 'typebox/value';
 import type { ChainHead } from '../../audit/record.ts';
 import type { Config } from '../../config/schema.ts';
 import { describe, type EstuaryError, failed } from '../../errors.ts';
-import { makeFolder } from '../../folders.ts';
+import { makeFolder, sync } from '../../folders.ts';
 import { lookupKeyFile } from '../../store/lookup-key-file.ts';
 import { openReadOnly } from '../../store/sqlite/database.ts';
 import { VERSION } from '../../version.ts';
 
-/** Files of a backup or a restored store: owner-only, and synced before anything depends on them. */
 const CHUNK = 1 << 20;
 
-export function sync(path: string): void {
-  const fd = openSync(path, 'r');
-  fsyncSync(fd);
-  closeSync(fd);
-}
-
-/** Copies a file in chunks; the copy has mode 0600. */
+/** Copies a file and syncs the copy, which has mode 0600. */
 export function copyPrivately(from: string, to: string): void {
   copyFileSync(from, to, constants.COPYFILE_FICLONE);
   chmodSync(to, 0o600);
   sync(to);
-}
-
-export function writePrivately(path: string, text: string): void {
-  const fd = openSync(path, 'w', 0o600);
-  try {
-    writeSync(fd, text);
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
 }
 
 /** @returns hex SHA-256 */
@@ -86,7 +68,7 @@ export function unusedSuffix(path: string, now: number): string {
  * `backup.json`: describes a backup, with digests of its files. It is written last, so a folder without it is not a
  * backup.
  */
-export const MANIFEST = 'backup.json';
+const MANIFEST = 'backup.json';
 export const DATABASE = 'est.db';
 export const LOOKUP_KEY = 'otp-lookup.key';
 
@@ -102,7 +84,7 @@ const Manifest = Type.Object({
 
 export type Manifest = Type.Static<typeof Manifest>;
 
-export function describeFiles(folder: string, names: readonly string[]): Manifest['files'] {
+function describeFiles(folder: string, names: readonly string[]): Manifest['files'] {
   return Object.fromEntries(
     names.map((name) => {
       const path = join(folder, name);
@@ -176,7 +158,7 @@ export function backUp({ storePath, ownLookupKey, to, now, progress }: BackupOpt
       names.push(LOOKUP_KEY);
     }
     const manifest: Manifest = { format: 1, made_at, version: VERSION, audit, files: describeFiles(to, names) };
-    writePrivately(join(to, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
+    writeFileSync(join(to, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true });
     sync(to);
     return manifest;
   } catch (error) {

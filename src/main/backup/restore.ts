@@ -6,20 +6,11 @@ import { existsSync, linkSync, readFileSync, renameSync, rmSync, statSync } from
 import { dirname, join } from 'node:path';
 import type { ChainHead } from '../../audit/record.ts';
 import { failed } from '../../errors.ts';
-import { makeFolder } from '../../folders.ts';
+import { makeFolder, sync } from '../../folders.ts';
 import { lookupKeyFile } from '../../store/lookup-key-file.ts';
 import { openWritable } from '../../store/sqlite/database.ts';
 import { openReplay } from '../../store/sqlite/replay-session.ts';
-import {
-  copyPrivately,
-  DATABASE,
-  unusedSuffix,
-  LOOKUP_KEY,
-  type Manifest,
-  moveAside,
-  readBackup,
-  sync,
-} from './backup.ts';
+import { copyPrivately, DATABASE, unusedSuffix, LOOKUP_KEY, type Manifest, moveAside, readBackup } from './backup.ts';
 import { catchUp, type CatchUpOptions, type CaughtUp } from './catch-up.ts';
 
 export interface RestoreOptions extends Pick<CatchUpOptions, 'auditFile' | 'archive' | 'cas' | 'now' | 'bar'> {

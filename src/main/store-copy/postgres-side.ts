@@ -1,7 +1,8 @@
 import type pg from 'pg';
-import { fold } from '../../store/page.ts';
+import { fold, storable } from '../../store/page.ts';
 import { searchColumns } from '../../store/audit-store.ts';
-import { storable, type Side } from './side.ts';
+import { INT8 } from '../../store/postgres/connection.ts';
+import type { Side } from './side.ts';
 import { BATCH, type CopiedTable, type Row, type Value } from './tables.ts';
 
 /** Columns that only this driver has. */
@@ -60,11 +61,8 @@ export function postgresSide(client: pg.Client, node: string): Side {
   };
 }
 
-/** `bigint`, which the library returns as text, holds times and positions that fit a number. */
-const INT8 = 20;
-
 function withNumbers(row: Row, fields: readonly pg.FieldDef[]): Row {
-  const numbers = fields.filter(({ name, dataTypeID }) => dataTypeID === INT8 && row[name] !== null);
+  const numbers = fields.filter(({ name, dataTypeID }) => dataTypeID === Number(INT8) && row[name] !== null);
   return { ...row, ...Object.fromEntries(numbers.map(({ name }) => [name, Number(row[name])])) };
 }
 

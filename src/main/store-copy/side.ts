@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { storable } from '../../store/page.ts';
 import { TABLES, type CopiedTable, type Row, type Value } from './tables.ts';
 
 /** The source or target of a copy, in one transaction. */
@@ -60,7 +61,3 @@ export async function rowsOf(side: Side): Promise<number> {
 
 const comparable = (value: Value): unknown =>
   Buffer.isBuffer(value) ? { der: value.toString('base64') } : storable(value);
-
-/** PostgreSQL's text cannot hold U+0000; its symbol replaces it. */
-export const storable = (value: Value): Value =>
-  typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\u2400') : value;

@@ -1,4 +1,10 @@
 /** The tables of both drivers, in insertion order. */
+import { CERTIFICATE_COLUMNS } from '../../store/certificate-store.ts';
+import { DEVICE_COLUMNS } from '../../store/device-store.ts';
+import { RESERVATION_COLUMNS } from '../../store/issuance-store.ts';
+import { OTP_COLUMNS } from '../../store/otp-store.ts';
+import { RENEWAL_COLUMNS } from '../../store/renewal-store.ts';
+import { REQUEST_COLUMNS } from '../../store/request-store.ts';
 
 /** A value of a row in either database. */
 export type Value = number | string | Buffer | null;
@@ -11,65 +17,40 @@ export interface CopiedTable {
   readonly columns: readonly string[];
 }
 
-const words = (text: string): string[] => text.trim().split(/\s+/);
+const words = (text: string): string[] => text.split(/,? /);
+const inOrder = (name: string, columns: string): CopiedTable => ({
+  name,
+  order: ['position'],
+  columns: ['position', ...words(columns)],
+});
+const byKey = (name: string, order: string, columns: string): CopiedTable => ({
+  name,
+  order: words(order),
+  columns: words(columns),
+});
 
 /** Other tables are rebuilt or not copied: search indexes, administrator sessions, locks. */
 export const TABLES: readonly CopiedTable[] = [
-  {
-    name: 'otp',
-    order: ['position'],
-    columns: words('position id lookup hash client_id ca created_at expires_at max_uses uses revoked_at'),
-  },
-  { name: 'otp_use', order: ['request_id'], columns: words('request_id otp_id recognition taken_at issued_at') },
-  { name: 'lookup_key', order: ['key_check'], columns: ['key_check'] },
-  { name: 'failure', order: ['key', 'at'], columns: ['key', 'at'] },
-  { name: 'lockout', order: ['key'], columns: words('key failures locked_until') },
-  {
-    name: 'reservation',
-    order: ['position'],
-    columns: words(
-      'position request_id instance ca label serial requester operation subject spki_sha256 otp_id device_key required_device created_at',
-    ),
-  },
-  {
-    name: 'certificate',
-    order: ['position'],
-    columns:
-      words(`position ca label serial subject sans not_before not_after issued_at der fingerprint_sha256 requester
-      method request_id device device_key required_device key_identifier archived_key_id revocation_challenge revoked_at reason invalidity_date`),
-  },
-  {
-    name: 'request',
-    order: ['position'],
-    columns:
-      words(`position id ca operation subject sans key_type requester method requester_id requester_issuer requester_sans
-      names status created_at decided_at decided_by approvals reason serial csr format spki_sha256 otp_id recognition changed_at decider
-      reference polled_at missing_since final device device_key required_device override`),
-  },
-  {
-    name: 'cmc_message',
-    order: ['position'],
-    columns: words('position key id transaction_key instance created_at nonce answer'),
-  },
-  { name: 'crl', order: ['ca'], columns: words('ca last_number number this_update next_update der') },
-  { name: 'crl_change', order: ['ca'], columns: words('ca changes changed_at') },
-  {
-    name: 'renewal',
-    order: ['position'],
-    columns: words('position id selection begins due created_by reason explanation_url overdue_at'),
-  },
-  { name: 'notification', order: ['name', 'node'], columns: words('name node seq') },
-  { name: 'presented_intermediate', order: ['fingerprint'], columns: words('fingerprint der used_at') },
-  { name: 'presented_path', order: ['leaf'], columns: words('leaf intermediates used_at') },
-  {
-    name: 'device',
-    order: ['position'],
-    columns: words('position key id ca enabled not_after note match match_key attributes created_at changed_at'),
-  },
-  { name: 'audit', order: ['seq'], columns: words('seq time type line') },
-  { name: 'audit_head', order: ['seq'], columns: words('seq hash file_start file_size') },
+  inOrder('otp', OTP_COLUMNS),
+  byKey('otp_use', 'request_id', 'request_id otp_id recognition taken_at issued_at'),
+  byKey('lookup_key', 'key_check', 'key_check'),
+  byKey('failure', 'key at', 'key at'),
+  byKey('lockout', 'key', 'key failures locked_until'),
+  inOrder('reservation', RESERVATION_COLUMNS),
+  inOrder('certificate', `${CERTIFICATE_COLUMNS}, issued_at`),
+  inOrder('request', `${REQUEST_COLUMNS}, polled_at, final`),
+  inOrder('cmc_message', 'key id transaction_key instance created_at nonce answer'),
+  byKey('crl', 'ca', 'ca last_number number this_update next_update der'),
+  byKey('crl_change', 'ca', 'ca changes changed_at'),
+  inOrder('renewal', RENEWAL_COLUMNS),
+  byKey('notification', 'name node', 'name node seq'),
+  byKey('presented_intermediate', 'fingerprint', 'fingerprint der used_at'),
+  byKey('presented_path', 'leaf', 'leaf intermediates used_at'),
+  inOrder('device', `${DEVICE_COLUMNS}, match_key`),
+  byKey('audit', 'seq', 'seq time type line'),
+  byKey('audit_head', 'seq', 'seq hash file_start file_size'),
   // After the records, which have been counted already and partly deleted.
-  { name: 'statistic', order: ['hour', 'ca', 'what'], columns: words('hour ca what count') },
+  byKey('statistic', 'hour ca what', 'hour ca what count'),
 ];
 
 /** Rows per batch. */

@@ -4,7 +4,8 @@ import { type ChainedRecord, GENESIS_HASH } from '../../audit/record.ts';
 import { AuditChain, type AuditHead } from '../audit-chain.ts';
 import { countRecords } from '../statistics-store.ts';
 import { deviceClaim } from '../device-store.ts';
-import { searchColumns, storable } from '../audit-store.ts';
+import { searchColumns } from '../audit-store.ts';
+import { storable } from '../page.ts';
 import type { Queries } from './queries.ts';
 
 /** An event with its time and the key of the device that it concerns. */

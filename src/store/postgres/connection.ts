@@ -53,8 +53,8 @@ const SETTINGS = [
   `SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS read_only`,
 ].join('; ');
 
-/** `bigint` holds times and positions that fit a number. */
-const INT8 = pg.types.builtins.INT8;
+/** `bigint`, which the library returns as text, holds times and positions that fit a number. */
+export const INT8 = pg.types.builtins.INT8;
 export type CommitResult = 'committed' | 'rolled back';
 
 export class Connection {

@@ -1,4 +1,3 @@
-import type { AuditEvent } from '../../audit/event.ts';
 import { refuseBehind, storedUpTo } from '../../audit/behind.ts';
 import { type ChainHead, GENESIS_HASH } from '../../audit/record.ts';
 import { EstuaryError } from '../../errors.ts';
@@ -7,7 +6,7 @@ import type { PostgresServer } from './connection.ts';
 import { observed } from '../calls/observed.ts';
 import { callsOf } from '../calls/calls.ts';
 import { WriteQueue } from '../calls/write-queue.ts';
-import type { Store } from '../store.ts';
+import type { Store, StoreOptions } from '../store.ts';
 import { readOperations, type WriteOperations, writeOperations } from './operations.ts';
 import { type Connection, connect } from './connection.ts';
 import { Pool } from './pool.ts';
@@ -17,20 +16,13 @@ import { GroupCommit, type WriteOperation } from './group-commit.ts';
 import { connectToMigrate, migrate } from './migrate.ts';
 import { settleLookups } from './token-lookups.ts';
 
-export interface PostgresStoreOptions {
+export interface PostgresStoreOptions extends StoreOptions {
   readonly server: PostgresServer;
-  /** This node's name in its audit records, unique among living nodes. */
+  /** Unique among living nodes. */
   readonly node: string;
-  /** Of this node only; its folder is created if missing. */
-  readonly auditFile: string;
   readonly lookupKey: LookupKeyOptions;
   /** Connections of this process: one writes, the others read. */
   readonly poolSize: number;
-  /** Default: `Date.now`; for tests. */
-  readonly now?: () => number;
-  /** As in the SQLite store. */
-  readonly onCommit?: (events: readonly AuditEvent[]) => void;
-  readonly onBehind?: (error: EstuaryError) => void;
 }
 
 /**

@@ -60,7 +60,6 @@ export function writeOperations(queries: Queries, log: AuditLog, node: string) {
   });
 }
 
-export type ReadOperations = ReturnType<typeof readOperations>;
 export type WriteOperations = ReturnType<typeof writeOperations>;
 
 /** Lists the nodes. */

@@ -1,15 +1,15 @@
 /** A process's read connections. */
 import { measured } from '../../dependency-calls.ts';
-import { EstuaryError, isRefusal } from '../../errors.ts';
+import type { EstuaryError } from '../../errors.ts';
 import type { PostgresServer } from './connection.ts';
 import { storeUnavailable } from '../calls/errors.ts';
+import { isAnswer, MAX_WAITING } from '../calls/write-queue.ts';
 import { connect, type Connection } from './connection.ts';
 import { isInTheWay, isStatementError, toEstuaryError } from './errors.ts';
 import type { Answer, Prepared } from './queries.ts';
 
 /** Milliseconds that a read waits for a connection. */
 const MAX_WAIT = 3000;
-const MAX_WAITING = 10_000;
 
 interface Waiting {
   readonly resolve: (connection: Connection) => void;
@@ -51,11 +51,7 @@ export class Pool {
   }
 
   async query(statement: Prepared): Promise<Answer> {
-    return measured(
-      { dependency: 'store_read' },
-      () => this.#query(statement),
-      (error) => !(error instanceof EstuaryError) || isRefusal(error),
-    );
+    return measured({ dependency: 'store_read' }, () => this.#query(statement), isAnswer);
   }
 
   close(): void {

@@ -1,5 +1,5 @@
 /** The operations' port on PostgreSQL (asynchronous). */
-import { fold, type Page, readPosition, toPage, withoutPosition } from '../page.ts';
+import { fold, type Page, pageByPosition, readPosition } from '../page.ts';
 import {
   certificateConditions,
   type CertificateFilter,
@@ -63,9 +63,7 @@ export class PostgresPort implements Database {
       const rows = yield* prepare<object, Row & { position: number }>(
         `SELECT position, ${columns} FROM ${table} WHERE ${where.join(' AND ')} ORDER BY position ${order} LIMIT @take`,
       ).all({ ...parameters, after, take: limit + 1 });
-      const place = (row: { position: number }): number => row.position;
-      // Without its position, the row has exactly the columns.
-      return toPage(name, rows, limit, place, (row) => item(withoutPosition(row) as Row));
+      return pageByPosition(name, { rows }, limit, item);
     };
   }
 }

@@ -1,5 +1,7 @@
 /** Converts SQL with named or positional parameters, as in the other driver, for PostgreSQL. */
 import { hash } from 'node:crypto';
+import { storable } from '../page.ts';
+import type { Arguments } from '../port.ts';
 
 /** A statement that PostgreSQL prepares under its name in each connection that uses it. */
 export interface Prepared {
@@ -15,8 +17,6 @@ export interface Answer {
 
 /** Runs a statement on the connection in question. */
 export type Execute = (statement: Prepared) => Promise<Answer>;
-
-type Arguments<Parameters> = Parameters extends readonly unknown[] ? Parameters : [Parameters];
 
 /** @typeParam Parameters a tuple for `?`, an object for `@name`. @typeParam Row the columns of the SQL */
 export interface Statement<Parameters, Row> {
@@ -81,9 +81,5 @@ function valuesOf({ names, count }: Omit<Translated, 'text'>, parameters: readon
     names.length === 0
       ? parameters.slice(0, count)
       : names.map((name): unknown => Reflect.get(Object(first) as object, name));
-  return values.map(storable);
+  return values.map((value) => storable(value ?? null));
 }
-
-/** PostgreSQL's text cannot hold U+0000; its symbol replaces it. */
-const storable = (value: unknown): unknown =>
-  typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\u2400') : (value ?? null);

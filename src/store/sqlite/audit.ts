@@ -5,18 +5,18 @@ import { type AuditFilter, toRecord, type AuditLine } from '../audit-store.ts';
 import { done, type Outcome } from '../calls/calls.ts';
 import { type Page, readPosition, toPage } from '../page.ts';
 import type { Db } from './database.ts';
-import { AuditSearch } from './search/audit-search.ts';
-import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
+import { auditSearch } from './search/audit-search.ts';
+import { SEARCH_LIMITS, type SearchLimits } from './search/list-search.ts';
 import { PURGED_AT_ONCE } from '../port.ts';
 
 export function auditReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
-  const search = new AuditSearch(db, limits);
+  const search = auditSearch(db, limits);
   const lines = db.prepare<[number, number], AuditLine>(
     'SELECT seq, time, line FROM audit WHERE seq > ? ORDER BY seq LIMIT ?',
   );
   return {
     listAudit(filter: AuditFilter): Page<AuditRecord> {
-      const { rows, stopped } = search.find(filter, readPosition('audit', filter));
+      const { rows, stopped } = search(filter, readPosition('audit', filter));
       return toPage('audit', rows, filter.limit, (row) => row.seq, toRecord, stopped);
     },
     auditLines: (after: number, limit: number): readonly AuditLine[] => lines.all(after, limit),

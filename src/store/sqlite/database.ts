@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { describe, failed, unavailable, type EstuaryError } from '../../errors.ts';
 import { makeFolder } from '../../folders.ts';
 import { FIRST_VERSION, tooNew, tooOld, storeFailed, storeUnavailable, toStoreError } from '../calls/errors.ts';
+import { fold } from '../page.ts';
 import { MIGRATIONS } from './schema.ts';
 
 export type Db = Database.Database;
@@ -18,7 +19,7 @@ const WAL_KEPT = 64 << 20;
 /** Opens the database for writing; creates or migrates it. */
 export function openWritable(path: string, migrations: readonly string[] = MIGRATIONS): Db {
   createFile(path);
-  const db = new Database(path, { timeout: BUSY_TIMEOUT });
+  const db = open(path, {});
   try {
     refuseForeign(db, path);
     db.pragma('journal_mode = WAL');
@@ -35,13 +36,20 @@ export function openWritable(path: string, migrations: readonly string[] = MIGRA
 }
 
 /** Opens a running service's database, for one of its threads. */
-export function openExisting(path: string): Db {
-  return new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT });
-}
+export const openExisting = (path: string): Db => open(path, { fileMustExist: true });
 
 /** Opens an existing database read-only. */
-export function openReadOnly(path: string): Db {
-  return new Database(path, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT });
+export const openReadOnly = (path: string): Db => open(path, { readonly: true, fileMustExist: true });
+
+function open(path: string, options: Database.Options): Db {
+  const db = new Database(path, { timeout: BUSY_TIMEOUT, ...options });
+  addFunctions(db);
+  return db;
+}
+
+/** Adds the SQL function that searches compare texts with. */
+export function addFunctions(db: Db): void {
+  db.function('estuary_fold', { deterministic: true }, fold);
 }
 
 function createFile(path: string): void {

@@ -1,11 +1,10 @@
-import type { AuditEvent } from '../../audit/event.ts';
 import { measured } from '../../dependency-calls.ts';
-import { type EstuaryError, unavailable } from '../../errors.ts';
+import { unavailable } from '../../errors.ts';
 import type { LookupKeyOptions } from '../lookup-key-file.ts';
 import { observed } from '../calls/observed.ts';
-import { callsOf } from '../calls/calls.ts';
+import { callsOf, type StoreCalls } from '../calls/calls.ts';
 import { isAnswer, WriteQueue } from '../calls/write-queue.ts';
-import type { Store } from '../store.ts';
+import type { Store, StoreOptions } from '../store.ts';
 import { AuditLog } from './audit-log.ts';
 import { type Db, openReadOnly, openWritable, toEstuaryError } from './database.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -19,20 +18,11 @@ import {
 import { ReadingThread } from './reading-thread.ts';
 import { settleLookups } from './token-lookups.ts';
 
-export interface StoreOptions {
+interface SqliteStoreOptions extends StoreOptions {
   /** The database; its folder is created if it does not exist. */
   readonly path: string;
-  readonly auditFile: string;
-  /** The name of this node, in its audit records. */
-  readonly node?: string;
-  /** The key of the tokens' lookups. Default: a file next to the database. */
+  /** Default: a file next to the database. */
   readonly lookupKey?: LookupKeyOptions;
-  /** Milliseconds since the epoch. Default: `Date.now`. */
-  readonly now?: () => number;
-  /** Receives the events of requests, certificates and refused credentials after their commit, for the metrics. */
-  readonly onCommit?: (events: readonly AuditEvent[]) => void;
-  /** Called when the database is found to be older than the audit file; nothing can be written from then on. */
-  readonly onBehind?: (error: EstuaryError) => void;
 }
 
 /**
@@ -44,7 +34,7 @@ export interface StoreOptions {
  * @throws {EstuaryError} what keeps it from working, e.g. `STORE_UNAVAILABLE`, `STORE_TOO_NEW`, `STORE_FOREIGN`,
  *   `AUDIT_UNAVAILABLE`, `AUDIT_TAMPERED`, `LOOKUP_KEY_MISSING`; the detail is for the operator
  */
-export async function openStore(options: StoreOptions): Promise<Store> {
+export async function openStore(options: SqliteStoreOptions): Promise<Store> {
   const { path, now = Date.now, onCommit = () => undefined, onBehind = () => undefined } = options;
   const group = await openWriter(options, now());
   try {
@@ -82,7 +72,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   }
 }
 
-async function openWriter(options: StoreOptions, time: number): Promise<GroupCommit> {
+async function openWriter(options: SqliteStoreOptions, time: number): Promise<GroupCommit> {
   const { path, auditFile, node, lookupKey = { configured: undefined, required: true } } = options;
   let opened: { close(): unknown } | undefined;
   try {
@@ -100,14 +90,10 @@ async function openWriter(options: StoreOptions, time: number): Promise<GroupCom
   }
 }
 
-type QuickCalls = {
-  readonly [Name in keyof QuickReads]: (...args: Parameters<QuickReads[Name]>) => Promise<ReturnType<QuickReads[Name]>>;
-};
-
 /**
  * Reads by the connection that writes, which keeps its pages in memory between commits; while its transaction is open, by another.
  */
-function quickCalls(db: Db, group: GroupCommit): QuickCalls {
+function quickCalls(db: Db, group: GroupCommit): StoreCalls<QuickReads> {
   const [between, during] = [quickReads(group.db), quickReads(db)];
   const calls = Object.keys(between).map((name) => {
     const reads = [between, during].map((all) => all[name as keyof QuickReads] as (...args: never[]) => unknown);
@@ -122,5 +108,5 @@ function quickCalls(db: Db, group: GroupCommit): QuickCalls {
       });
     return [name, (...args: never[]) => measured({ dependency: 'store_read' }, () => call(...args), isAnswer)] as const;
   });
-  return Object.fromEntries(calls) as QuickCalls;
+  return Object.fromEntries(calls) as StoreCalls<QuickReads>;
 }

@@ -1,10 +1,9 @@
 /** The operations' port on SQLite (synchronous). */
-import { fold, readPosition, toPage, withoutPosition } from '../page.ts';
+import { fold, pageByPosition, readPosition } from '../page.ts';
 import type { Database, Dialect, List, Listed, Operation, Results, Statement } from '../port.ts';
 import { result, runAtOnce } from '../port.ts';
 import type { Db } from './database.ts';
-import { ListSearch } from './search/table-search.ts';
-import { SEARCH_LIMITS, type SearchLimits } from './search/walk.ts';
+import { ListSearch, SEARCH_LIMITS } from './search/list-search.ts';
 
 const DIALECT: Dialect = {
   // The transaction has the write lock from its start.
@@ -44,13 +43,9 @@ const unchanged = (parameters: readonly unknown[]): readonly unknown[] => parame
 export class SqlitePort implements Database {
   readonly dialect = DIALECT;
   readonly #db: Db;
-  readonly #limits: SearchLimits;
 
-  /** @param limits of lists, for tests */
-  constructor(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
-    db.function('estuary_fold', { deterministic: true }, fold);
+  constructor(db: Db) {
     this.#db = db;
-    this.#limits = limits;
   }
 
   prepare<Parameters extends readonly unknown[] | object, Row = never>(sql: string): Statement<Parameters, Row> {
@@ -68,15 +63,15 @@ export class SqlitePort implements Database {
   ): Operation<Results<Operations>> {
     return result(operations.map(runAtOnce) as Results<Operations>);
   }
+
   list<Row extends object>({ name, table, columns }: Listed): List<Row> {
     const listed = { table, place: 'position', columns };
-    const search = new ListSearch<Row & { position: number }>(this.#db, listed, this.#limits);
+    const search = new ListSearch<Row & { position: number }>(this.#db, listed, SEARCH_LIMITS);
     return (conditions, parameters, page, item) => {
       const after = readPosition(name, page);
-      const { rows, stopped } = search.find(conditions, { ...parameters }, { ...page, after });
-      const place = (row: { position: number }): number => row.position;
-      // Without its position, the row has exactly the columns.
-      return result(toPage(name, rows, page.limit, place, (row) => item(withoutPosition(row) as Row), stopped));
+      return result(
+        pageByPosition(name, search.find(conditions, { ...parameters }, { ...page, after }), page.limit, item),
+      );
     };
   }
 }

@@ -24,8 +24,8 @@ import { formatGeneralName, type GeneralName } from '../../../src/pki/x509/gener
 import { formatName, parseDistinguishedName } from '../../../src/pki/x509/name.ts';
 import { CrlPublisher } from '../../../src/publication/crl-publisher.ts';
 import type { CertificateRow } from '../../../src/store/certificate-store.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { openStore, type StoreOptions } from '../../../src/store/sqlite/open.ts';
+import type { Store, StoreOptions } from '../../../src/store/store.ts';
+import { openStore } from '../../../src/store/sqlite/open.ts';
 import { certificateRow, reservation } from '../../store/support.ts';
 import { keyPair, spkiDer } from '../../support/keys.ts';
 import { dns, makeCertificate, subjectAltName } from '../../support/certificates.ts';

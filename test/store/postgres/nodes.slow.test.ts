@@ -176,10 +176,7 @@ describe.skipIf(!requires('postgres'))('nodes on one PostgreSQL', () => {
       clients.push(client);
       return client;
     };
-    const [one, two] = [
-      turnsOfNodes({ connect: keeping })('cmc:lab', 8),
-      turnsOfNodes({ connect: keeping })('cmc:lab', 8),
-    ];
+    const [one, two] = [turnsOfNodes(keeping)('cmc:lab', 8), turnsOfNodes(keeping)('cmc:lab', 8)];
     const first = await one.acquire({ waitMs: 1000 });
     await expect(two.acquire({ waitMs: 100 })).rejects.toThrow('no permit within 100 ms');
     const waiting = two.acquire({ waitMs: 5000 });

@@ -8,7 +8,7 @@ import { insertCertificate } from '../../../src/store/certificate-store.ts';
 import { commonReads } from '../../../src/store/store.ts';
 import { atOnce } from '../../../src/store/port.ts';
 import { auditReads } from '../../../src/store/sqlite/audit.ts';
-import { type Db, openWritable } from '../../../src/store/sqlite/database.ts';
+import { addFunctions, type Db, openWritable } from '../../../src/store/sqlite/database.ts';
 import { SqlitePort } from '../../../src/store/sqlite/port.ts';
 import { certificateList } from '../../../src/store/sqlite/search/certificate-search.ts';
 import { searchIndexReads, searchIndexWrites } from '../../../src/store/sqlite/search/index-rows.ts';
@@ -225,6 +225,7 @@ describe('lists of any length', () => {
   test('no query goes through a whole table or index, whatever is asked for', () => {
     const queries: string[] = [];
     const watched = new Database(path, { readonly: true, verbose: (sql) => queries.push(String(sql)) });
+    addFunctions(watched);
     const certificates = certificateList(watched);
     const audit = auditReads(watched);
     const reads = atOnce(commonReads(new SqlitePort(watched)));

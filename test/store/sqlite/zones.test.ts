@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import Database from 'better-sqlite3';
 import type { Db } from '../../../src/store/sqlite/database.ts';
 import { MIGRATIONS } from '../../../src/store/sqlite/schema.ts';
-import { zoneReads } from '../../../src/store/sqlite/search/walk.ts';
+import { zoneReads } from '../../../src/store/sqlite/search/list-search.ts';
 
 test('a search finds the rows of a block that another process closes meanwhile', () => {
   const db = new Database(':memory:');

@@ -2,11 +2,6 @@
 import type { Client } from 'pg';
 import { FairLimiter, NoPermitError, type Limiter } from '../../../process/fair-limiter.ts';
 
-export interface TurnsOptions {
-  /** A connection for the duration of the lock. */
-  readonly connect: () => Promise<Client>;
-}
-
 /** Class of the advisory locks on mutexes. */
 const TURNS = 0x6573_7402;
 /**
@@ -15,8 +10,8 @@ const TURNS = 0x6573_7402;
  */
 const LONGEST_TURN = 120;
 
-/** Creates the mutexes by name. */
-export function turnsOfNodes({ connect }: TurnsOptions): (name: string, queueLimit: number) => Limiter {
+/** Creates the mutexes by name. @param connect opens a connection for the duration of a lock */
+export function turnsOfNodes(connect: () => Promise<Client>): (name: string, queueLimit: number) => Limiter {
   return (name, queueLimit) => {
     // One caller of this process asks the database; the others wait here.
     const here = new FairLimiter({ concurrency: 1, queue: queueLimit });

@@ -1,7 +1,7 @@
 /** Substring search by trigrams: names with all trigrams of the substring are candidates. */
 import type { Order } from '../../page.ts';
 import type { Db } from '../database.ts';
-import { type Source } from './walk.ts';
+import type { Source } from './list-search.ts';
 
 /** Trigrams per search: the rarest ones. More cost more than they exclude. */
 const LOOKED_FOR = 3;
