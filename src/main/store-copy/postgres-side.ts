@@ -15,6 +15,7 @@ const MORE: Readonly<Record<string, (row: Row, node: string) => Row>> = {
 
 /** A PostgreSQL store with one node's audit chain. @param client in a transaction */
 export function postgresSide(client: pg.Client, node: string): Side {
+  client.setTypeParser(INT8, Number);
   const kinds = new Map<string, Promise<ReadonlyMap<string, string>>>();
   const kindsIn = (table: string) => {
     const known = kinds.get(table) ?? kindsOf(client, table);
@@ -23,11 +24,11 @@ export function postgresSide(client: pg.Client, node: string): Side {
   };
   return {
     async count({ name }: CopiedTable) {
-      const { rows } = await client.query<{ n: string }>(
+      const { rows } = await client.query<{ n: number }>(
         `SELECT count(*) AS n FROM ${source(name)}`,
         CHAINED.has(name) ? [node] : [],
       );
-      return Number(rows[0]?.n ?? 0);
+      return rows[0]?.n ?? 0;
     },
     async *read({ name, order, columns }: CopiedTable) {
       await client.query(
@@ -36,8 +37,8 @@ export function postgresSide(client: pg.Client, node: string): Side {
         CHAINED.has(name) ? [node] : [],
       );
       for (;;) {
-        const { rows, fields } = await client.query<Record<string, Value>>(`FETCH ${BATCH} FROM copied`);
-        if (rows.length > 0) yield rows.map((row) => withNumbers(row, fields));
+        const { rows } = await client.query<Record<string, Value>>(`FETCH ${BATCH} FROM copied`);
+        if (rows.length > 0) yield rows;
         if (rows.length < BATCH) break;
       }
       await client.query('CLOSE copied');
@@ -59,11 +60,6 @@ export function postgresSide(client: pg.Client, node: string): Side {
         );
     },
   };
-}
-
-function withNumbers(row: Row, fields: readonly pg.FieldDef[]): Row {
-  const numbers = fields.filter(({ name, dataTypeID }) => dataTypeID === Number(INT8) && row[name] !== null);
-  return { ...row, ...Object.fromEntries(numbers.map(({ name }) => [name, Number(row[name])])) };
 }
 
 /** Tables with separate rows per node. */
