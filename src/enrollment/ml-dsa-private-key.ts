@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { contextPrimitive, DerReader, octetString, parseDer, sequence, Tag } from '../pki/der/der.ts';
 import type { MlDsaParameters } from '../pki/x509/key-pair.ts';
-import { siblingModule } from '../process/protocol.ts';
+import { startedModule } from '../process/protocol.ts';
 
 /** `[serverkeygen] ml_dsa_key`: the CHOICE of ML-DSA-PrivateKey. */
 export type MlDsaPrivateKeyForm = 'seed' | 'expanded' | 'both';
@@ -45,7 +45,7 @@ function readSeed(pkcs8: Buffer): { readonly head: readonly Buffer[]; readonly s
 
 /** ML-DSA.KeyGen_internal (FIPS 204 §6.1) takes tens of milliseconds outside OpenSSL, which returns only the seed. */
 async function expand(workerData: MlDsaSeed): Promise<Buffer> {
-  const worker = new Worker(siblingModule(import.meta.url, './ml-dsa-expansion'), { workerData });
+  const worker = new Worker(startedModule('enrollment/ml-dsa-expansion'), { workerData });
   try {
     const message: unknown = (await once(worker, 'message')).at(0);
     if (!(message instanceof Uint8Array)) throw new TypeError('the thread returned no key');

@@ -67,10 +67,10 @@ export function parseReply(message: unknown): Reply | undefined {
 }
 
 /**
- * URL of a sibling module for a worker thread or a child process: `.ts` when running from source, `.js` from `dist/`.
- * @param from the caller's `import.meta.url`
- * @param module relative path without extension, such as `./worker`
+ * URL of a module that starts as a thread or a child process. The build keeps its path, and puts what calls this next to `server.js`.
+ * @param module its path below `src/`, without extension
  */
-export function siblingModule(from: string, module: string): URL {
-  return new URL(`${module}${from.endsWith('.ts') ? '.ts' : '.js'}`, from);
+export function startedModule(module: string): URL {
+  const [folder, extension] = import.meta.url.endsWith('.ts') ? ['../', '.ts'] : ['./', '.js'];
+  return new URL(`${folder}${module}${extension}`, import.meta.url);
 }

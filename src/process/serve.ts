@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { INIT, IsolatedError, parseRequest, type Reply, siblingModule, toFailure } from './protocol.ts';
+import { INIT, IsolatedError, parseRequest, type Reply, startedModule, toFailure } from './protocol.ts';
 
 interface Service {
   /** Receives the start payload; a rejection is reported to the parent, and no call follows. */
@@ -31,7 +31,7 @@ async function answer(service: Service, method: string, args: unknown): Promise<
  */
 export function serve(service: Service): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
-  new Worker(siblingModule(import.meta.url, './orphan-watch'), { workerData: process.ppid }).unref();
+  new Worker(startedModule('process/orphan-watch'), { workerData: process.ppid }).unref();
 
   process.on('disconnect', () => {
     void Promise.resolve(service.close?.()).finally(() => process.exit(0));

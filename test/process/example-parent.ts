@@ -1,9 +1,8 @@
 /** A parent to be killed: starts the example child, prints its pid, then hangs the child's main thread if asked to. */
 import { IsolatedProcess } from '../../src/process/isolated-process.ts';
-import { siblingModule } from '../../src/process/protocol.ts';
 
 const child = new IsolatedProcess({
-  module: siblingModule(import.meta.url, './example-child'),
+  module: new URL('./example-child.ts', import.meta.url),
   code: 'PKCS11',
   subject: 'the example',
   env: {},

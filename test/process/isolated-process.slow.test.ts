@@ -7,7 +7,6 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
 import { IsolatedProcess } from '../../src/process/isolated-process.ts';
 import type { IsolatedProcessOptions } from '../../src/process/isolated-process.ts';
-import { siblingModule } from '../../src/process/protocol.ts';
 import { pause, until } from '../support/until.ts';
 
 const deadline = { deadlineMs: 20_000 };
@@ -20,7 +19,7 @@ const note =
 
 function example(options: Partial<IsolatedProcessOptions> = {}): IsolatedProcess {
   const child = new IsolatedProcess({
-    module: siblingModule(import.meta.url, './example-child'),
+    module: new URL('./example-child.ts', import.meta.url),
     code: 'PKCS11',
     subject: 'the example',
     env: { ONLY_THIS: '1' },
@@ -222,7 +221,7 @@ describe('the end', () => {
   });
 
   test.each(['idle', 'hang'])('a parent killed with -9 leaves no orphan (%s child)', async (mode) => {
-    const parent = spawn(process.execPath, [fileURLToPath(siblingModule(import.meta.url, './example-parent')), mode], {
+    const parent = spawn(process.execPath, [fileURLToPath(new URL('./example-parent.ts', import.meta.url)), mode], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const [line] = (await once(parent.stdout, 'data')) as [Buffer];

@@ -14,7 +14,6 @@ import type { SharedSecret } from '../../src/pki/cmc/identity-proof.ts';
 import { buildPkiData } from '../../src/pki/cmc/pki-data.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { IsolatedProcess } from '../../src/process/isolated-process.ts';
-import { siblingModule } from '../../src/process/protocol.ts';
 import { OcspResponder } from '../../src/publication/ocsp-responder.ts';
 import { runForRequest } from '../../src/request-context.ts';
 import { fixture, log, madeUp } from '../publication/support.ts';
@@ -82,7 +81,7 @@ const QUEUES: readonly (readonly [string, MakeWork])[] = [
     'a library in a separate process, such as that of an HSM or of Kerberos',
     async () => {
       const child = new IsolatedProcess({
-        module: siblingModule(import.meta.url, './example-child'),
+        module: new URL('./example-child.ts', import.meta.url),
         code: 'PKCS11',
         subject: 'the example',
         env: {},

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { siblingModule } from '../../src/process/protocol.ts';
 import { runText } from './command.ts';
 
 /** MIT's GSS-API flags (gssapi.h). */
@@ -20,7 +19,7 @@ export interface NegotiateOptions {
   readonly mechanism?: 'spnego' | 'krb5';
 }
 
-const CHILD = fileURLToPath(siblingModule(import.meta.url, './negotiate-child'));
+const CHILD = fileURLToPath(new URL('./negotiate-child.ts', import.meta.url));
 
 function command(options: NegotiateOptions): { args: string[]; env: Record<string, string> } {
   const { service = 'HTTP@localhost', flags = FLAG.MUTUAL, mechanism = 'spnego' } = options;

@@ -2,7 +2,7 @@
  * Releases of Estuary that do not exist: copies of the built server with a change of the schema, expanded in one and contracted in the next.
  * A column of `otp_use`, which every enrollment with a one-time password writes and every repeated one reads, is given another name.
  */
-import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './root.ts';
 
@@ -49,22 +49,20 @@ export function makeReleases(dir: string, now: number): Releases {
 
 /** @returns the path of its program */
 function release(folder: string, added: readonly object[]): string {
-  cpSync(join(ROOT, 'dist'), join(folder, 'dist'), { recursive: true });
+  const dist = join(folder, 'dist');
+  cpSync(join(ROOT, 'dist'), dist, { recursive: true });
   cpSync(join(ROOT, 'package.json'), join(folder, 'package.json'));
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
-  const change = (file: string, what: (source: string) => string): void => {
-    const path = join(folder, 'dist/store', file);
-    const source = readFileSync(path, 'utf8');
-    const changed = what(source);
-    if (changed === source) throw new Error(`${file} is not as expected`);
-    writeFileSync(path, changed);
+  const change = (text: RegExp, changed: (...found: string[]) => string): void => {
+    const files = globSync('*.js', { cwd: dist }).map((name) => join(dist, name));
+    const found = files.filter((file) => text.test(readFileSync(file, 'utf8')));
+    if (found.length === 0) throw new Error(`no file of the build contains ${text.source}`);
+    for (const file of found) writeFileSync(file, readFileSync(file, 'utf8').replace(text, changed));
   };
-  change('otp-store.js', (source) =>
-    source.replaceAll('issued_at', 'answered_at').replace('otp_id, answered_at,', 'otp_id, answered_at AS issued_at,'),
-  );
-  change('issuance-store.js', (source) =>
-    source.replace('UPDATE otp_use SET issued_at', 'UPDATE otp_use SET answered_at'),
-  );
-  change('postgres/schema.js', (source) => `${source}\nMIGRATIONS.push(...${JSON.stringify(added)});\n`);
-  return join(folder, 'dist/server.js');
+  change(/otp_id, issued_at, CASE/, () => 'otp_id, answered_at AS issued_at, CASE');
+  change(/\(issued_at > @since OR \(issued_at IS NULL/, () => '(answered_at > @since OR (answered_at IS NULL');
+  change(/UPDATE otp_use SET issued_at/, () => 'UPDATE otp_use SET answered_at');
+  // The migrations of PostgreSQL are objects, those of SQLite are strings.
+  change(/(var MIGRATIONS = \[\{.+?serves: \d+\s*\})\];/su, (_, list) => `${list}, ...${JSON.stringify(added)}];`);
+  return join(dist, 'server.js');
 }

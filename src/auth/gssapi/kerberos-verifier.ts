@@ -1,6 +1,6 @@
 import { describe, EstuaryError, failed, isUnavailable, unauthorized, unavailable } from '../../errors.ts';
 import { type IsolatedLog, IsolatedProcess } from '../../process/isolated-process.ts';
-import { IsolatedError, siblingModule } from '../../process/protocol.ts';
+import { IsolatedError, startedModule } from '../../process/protocol.ts';
 import { makePrincipal, parsePrincipal, type Principal } from './principal.ts';
 import { readAccepted, type StartArgs } from './spnego-protocol.ts';
 import type { TicketService } from './spnego-token.ts';
@@ -81,7 +81,7 @@ export class KerberosVerifier implements TicketVerifier {
     this.#service = parsePrincipal(config.service_principal);
     this.#deadlineMs = deadlineMs;
     this.#process = new IsolatedProcess({
-      module: siblingModule(import.meta.url, './spnego-child'),
+      module: startedModule('auth/gssapi/spnego-child'),
       code: 'GSSAPI',
       subject: SUBJECT,
       env: kerberosEnvironment(config, environment, CONCURRENCY),

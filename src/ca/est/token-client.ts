@@ -7,7 +7,7 @@ import { describe, EstuaryError } from '../../errors.ts';
 import { pemOf, type Certificate } from '../../pki/x509/certificate.ts';
 import { IsolatedProcess } from '../../process/isolated-process.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
-import { isObject, siblingModule } from '../../process/protocol.ts';
+import { isObject, startedModule } from '../../process/protocol.ts';
 import { moduleEnvironment, type KeyReference } from '../pkcs11/wire.ts';
 import { TransportError, type HttpAnswer, type HttpCall, type HttpCaller } from '../remote/http.ts';
 
@@ -64,7 +64,7 @@ export class TokenHttpClient implements HttpCaller {
       cert: pemOf(certificates),
     };
     this.#process = new IsolatedProcess({
-      module: siblingModule(import.meta.url, './token-client-child'),
+      module: startedModule('ca/est/token-client-child'),
       code: 'PKCS11',
       subject: 'The token of the client certificate',
       env: { ...moduleEnvironment(env), PKCS11_MODULE_PATH: token.module },

@@ -1,6 +1,6 @@
 /** Generates a CA key inside a token. The token's library runs in its own process. */
 import { IsolatedProcess } from '../../process/isolated-process.ts';
-import { siblingModule } from '../../process/protocol.ts';
+import { startedModule } from '../../process/protocol.ts';
 import { type KeyGeneration, moduleEnvironment, type NewKeyNames } from './wire.ts';
 
 /** Milliseconds; a token may take minutes for a CA's RSA key. */
@@ -16,7 +16,7 @@ export async function generateKey(
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<NewKeyNames> {
   const process = new IsolatedProcess({
-    module: siblingModule(import.meta.url, './generate-key-child'),
+    module: startedModule('ca/pkcs11/generate-key-child'),
     code: 'PKCS11',
     subject: 'The hardware security module',
     env: moduleEnvironment(env),

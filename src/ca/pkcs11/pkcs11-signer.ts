@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, failed, unavailable } from '../../errors.ts';
 import { IsolatedProcess } from '../../process/isolated-process.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
-import { IsolatedError, siblingModule } from '../../process/protocol.ts';
+import { IsolatedError, startedModule } from '../../process/protocol.ts';
 import { parsePublicKey } from '../../pki/x509/public-key.ts';
 import { defaultSignatureAlgorithm, verifySignature } from '../../pki/x509/signature-algorithms.ts';
 import type { SignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
@@ -180,7 +180,7 @@ function startable(options: Pkcs11SignerOptions): IsolatedProcess {
   const { env, log, timeout, retryAfter, minBackoffMs, maxBackoffMs, ...init } = options;
   const { max_sessions } = init;
   return new IsolatedProcess({
-    module: siblingModule(import.meta.url, './pkcs11-child'),
+    module: startedModule('ca/pkcs11/pkcs11-child'),
     code: 'PKCS11',
     subject: SUBJECT,
     env: { ...moduleEnvironment(env), UV_THREADPOOL_SIZE: String(Math.max(4, max_sessions)) },

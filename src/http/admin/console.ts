@@ -7,7 +7,7 @@ import { notFound } from '../../errors.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 
 /** Output folder of `npm run build`, next to the compiled server; also found when running from source. */
-const FOLDERS = [join(import.meta.dirname, '../../console'), join(import.meta.dirname, '../../../dist/console')];
+const FOLDERS = [join(import.meta.dirname, 'console'), join(import.meta.dirname, '../../../dist/console')];
 
 /** No inline or foreign content, no text that becomes script, no frames. */
 const CONTENT_SECURITY_POLICY = [

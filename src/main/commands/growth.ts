@@ -3,7 +3,7 @@
  * size.
  */
 import { Worker } from 'node:worker_threads';
-import { siblingModule } from '../../process/protocol.ts';
+import { startedModule } from '../../process/protocol.ts';
 import type { CommandContext } from './command.ts';
 
 /** workerData of the thread. */
@@ -34,7 +34,7 @@ export function showGrowth(
   { err, terminal }: Pick<CommandContext, 'err' | 'terminal'>,
 ): () => Promise<void> {
   const columns = terminal?.errColumns;
-  const thread = new Worker(siblingModule(import.meta.url, './growth-watch'), {
+  const thread = new Worker(startedModule('main/commands/growth-watch'), {
     workerData: { ...growth, columns } satisfies Growth,
   });
   thread.unref();

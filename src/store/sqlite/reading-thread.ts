@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { measured } from '../../dependency-calls.ts';
 import { describe, unavailable } from '../../errors.ts';
-import { siblingModule } from '../../process/protocol.ts';
+import { startedModule } from '../../process/protocol.ts';
 import { fromPlainError, type PlainError } from '../calls/calls.ts';
 import { StoreLost } from '../calls/errors.ts';
 import { isAnswer, MAX_WAITING } from '../calls/write-queue.ts';
@@ -69,7 +69,7 @@ export class ReadingThread {
 
   #start(): Worker {
     const options = { workerData: { path: this.#path }, name: 'estuary-store' };
-    const worker = new Worker(siblingModule(import.meta.url, './thread'), options);
+    const worker = new Worker(startedModule('store/sqlite/thread'), options);
     let reason = 'the reading thread ended';
     worker.on('message', (response: Response) => {
       const waiting = this.#waiting.get(response.id);
