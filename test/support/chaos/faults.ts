@@ -5,7 +5,7 @@ import type { MixedLoad } from '../mixed-load/load.ts';
 import { processesOf, type ServiceProcess } from '../service-processes.ts';
 import type { Random } from '../random.ts';
 import type { ChaosSetting } from './setting.ts';
-import { pause } from '../until.ts';
+import { pause, until } from '../until.ts';
 
 export interface Chaos {
   readonly setting: ChaosSetting;
@@ -75,7 +75,11 @@ async function sighups(chaos: Chaos): Promise<void> {
     }
   } finally {
     writeFileSync(file, good);
+    const reloads = (): number => estuary.server.log().filter(({ msg }) => msg === 'configuration reloaded').length;
+    const before = reloads();
     estuary.server.signal('SIGHUP');
+    // The next fault may not meet this reload: one that fails is not repeated.
+    await until('the good file is in force', () => reloads() > before);
   }
 }
 
