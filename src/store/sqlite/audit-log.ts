@@ -1,4 +1,3 @@
-import type { AuditEvent } from '../../audit/event.ts';
 import type { ChainedRecord } from '../../audit/record.ts';
 import { AuditChain, type AuditHead } from '../audit-chain.ts';
 import type { Db } from './database.ts';
@@ -14,8 +13,6 @@ export class AuditLog {
   readonly #writeHead;
   readonly #insert;
   readonly #count;
-  /** Records of this transaction that the statistics lack. */
-  #uncounted: ChainedRecord[] = [];
 
   /** @param node the name of this node */
   constructor(db: Db, path: string, node?: string) {
@@ -37,14 +34,12 @@ export class AuditLog {
    * @throws EstuaryError 503 `AUDIT_TAMPERED`
    */
   begin(time: number): 'ready' | 'rotated' {
-    this.#uncounted = [];
     const state = this.chain.begin(this.#readHead.get(), time);
     if (state === 'rotated') this.#writeHead.run(this.chain.head);
-    this.#store();
     return state;
   }
 
-  /** Stores records that the file already has. The caller has checked them and sets the head. */
+  /** Stores and counts records. The caller has checked them and sets the head. */
   adopt(records: readonly ChainedRecord[]): void {
     for (const { seq, time, type, line } of records) this.#insert.run(seq, time, type, line);
     this.#count(records);
@@ -55,16 +50,9 @@ export class AuditLog {
     this.#writeHead.run(head);
   }
 
-  /** Makes an event the next record of this transaction; returns its number. */
-  add(event: AuditEvent, time: number): number {
-    const { seq } = this.chain.add(event, time);
-    this.#store();
-    return seq;
-  }
-
-  /** Counts, writes and syncs this transaction's records; the last step before COMMIT. */
+  /** Stores, counts, writes and syncs this transaction's records; the last step before COMMIT. */
   async flush(): Promise<void> {
-    this.#count(this.#uncounted);
+    this.adopt(this.chain.take());
     await this.chain.flush();
     if (this.chain.hasMoved) this.#writeHead.run(this.chain.head);
   }
@@ -72,13 +60,6 @@ export class AuditLog {
   /** In a new transaction, after SQLite rolled back the former one. */
   undoLate(): void {
     this.chain.undoLate(this.#readHead.get());
-  }
-
-  #store(): void {
-    for (const record of this.chain.take()) {
-      this.#insert.run(record.seq, record.time, record.type, record.line);
-      this.#uncounted.push(record);
-    }
   }
 }
 

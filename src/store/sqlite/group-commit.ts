@@ -45,6 +45,8 @@ export class GroupCommit implements Writer {
   readonly #release;
   readonly #rollbackTo;
   readonly #claimed;
+  /** Whether a transaction may be open. */
+  #isOpen = false;
   /** File descriptor of the write-ahead log. */
   #wal: number | undefined;
   /** Pending while a committed transaction may not be on disk. */
@@ -83,6 +85,11 @@ export class GroupCommit implements Writer {
 
   get operations(): readonly string[] {
     return [...this.#operations.keys()];
+  }
+
+  /** Whether reads of this connection may see changes that are not committed. */
+  get isOpen(): boolean {
+    return this.#isOpen;
   }
 
   /** Runs the calls. On return, every call with a value in its reply is durable, and the others had no effect. */
@@ -144,7 +151,7 @@ export class GroupCommit implements Writer {
   async #beginTransaction(time: number): Promise<void> {
     await this.#begin();
     while (this.#log.begin(time) === 'rotated') {
-      this.#commit.run();
+      this.#commitNow();
       await this.#force();
       await this.#begin();
     }
@@ -155,8 +162,9 @@ export class GroupCommit implements Writer {
     for (const deadline = performance.now() + LOCK_TIMEOUT; ;) {
       try {
         // A failed ROLLBACK leaves its transaction open.
-        if (this.db.inTransaction) this.#rollback.run();
+        if (this.#isOpen) this.#close();
         this.#lock.run();
+        this.#isOpen = true;
         return;
       } catch (error) {
         const busy = error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
@@ -168,11 +176,22 @@ export class GroupCommit implements Writer {
 
   async #finish(): Promise<void> {
     await this.#log.flush();
-    this.#commit.run();
+    this.#commitNow();
     this.#log.chain.committed();
     await this.#force();
     this.#commits++;
     if (this.#commits >= CHECKPOINT && !this.#isCheckpointing) void this.#checkpoint();
+  }
+
+  #commitNow(): void {
+    this.#commit.run();
+    this.#isOpen = false;
+  }
+
+  /** Rolls back, unless SQLite has done so. */
+  #close(): void {
+    if (this.db.inTransaction) this.#rollback.run();
+    this.#isOpen = false;
   }
 
   /** After a failure, the next transaction tries again. */
@@ -274,7 +293,7 @@ export class GroupCommit implements Writer {
   #record(event: AuditEvent, time: number, device: string | undefined): void {
     const claim = device === undefined ? deviceClaim(event) : undefined;
     const device_key = device ?? (claim && this.#claimed.get(claim)) ?? undefined;
-    this.#log.add(device_key === undefined ? event : { ...event, device_key }, time);
+    this.#log.chain.add(device_key === undefined ? event : { ...event, device_key }, time);
   }
 
   /** Never throws: the caller reports the first error. */
@@ -291,7 +310,7 @@ export class GroupCommit implements Writer {
       this.#log.chain.settle();
     }
     try {
-      if (this.db.inTransaction) this.#rollback.run();
+      this.#close();
     } catch {
       // The next transaction tries again.
     }

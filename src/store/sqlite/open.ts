@@ -99,10 +99,10 @@ function quickCalls(db: Db, group: GroupCommit): StoreCalls<QuickReads> {
     const reads = [between, during].map((all) => all[name as keyof QuickReads] as (...args: never[]) => unknown);
     const call = (...args: never[]): Promise<unknown> =>
       group.durable(() => {
-        if (!db.open) throw unavailable('STORE_UNAVAILABLE', 'the store is closed');
         try {
-          return reads[group.db.inTransaction ? 1 : 0]?.(...args);
+          return reads[group.isOpen ? 1 : 0]?.(...args);
         } catch (error) {
+          if (!db.open) throw unavailable('STORE_UNAVAILABLE', 'the store is closed');
           throw toEstuaryError(error);
         }
       });

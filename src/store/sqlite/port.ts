@@ -3,6 +3,7 @@ import { fold, pageByPosition, readPosition } from '../page.ts';
 import type { Database, Dialect, List, Listed, Operation, Results, Statement } from '../port.ts';
 import { result, runAtOnce } from '../port.ts';
 import type { Db } from './database.ts';
+import { auditField } from './schema.ts';
 import { ListSearch, SEARCH_LIMITS } from './search/list-search.ts';
 
 const DIALECT: Dialect = {
@@ -17,10 +18,10 @@ const DIALECT: Dialect = {
   // The newest records are not indexed yet.
   deviceEvents: `SELECT line FROM (
       SELECT * FROM (SELECT seq, line FROM audit NOT INDEXED
-        WHERE seq > (SELECT upto FROM search_progress WHERE list = 'audit') AND indexed = 0 AND device_key = @key
+        WHERE seq > (SELECT upto FROM search_progress WHERE list = 'audit') AND indexed = 0 AND ${auditField('device_key')} = @key
         ORDER BY seq DESC LIMIT @limit)
-      UNION ALL SELECT * FROM (SELECT seq, line FROM audit INDEXED BY audit_by_device
-        WHERE indexed = 1 AND device_key = @key ORDER BY seq DESC LIMIT @limit)
+      UNION ALL SELECT * FROM (SELECT seq, line FROM audit INDEXED BY audit_by_device_key
+        WHERE indexed = 1 AND ${auditField('device_key')} = @key ORDER BY seq DESC LIMIT @limit)
     ) ORDER BY seq DESC LIMIT @limit`,
   contains: (expression, parameter) => `instr(estuary_fold(${expression}), ${parameter}) > 0`,
   keysOf: (column) => `json_each(${column}) AS attribute`,
@@ -28,17 +29,18 @@ const DIALECT: Dialect = {
 };
 
 /** SQLite has no list parameters: json_each reads them. */
-const withLists = (parameters: readonly unknown[]): readonly unknown[] => parameters.map(bindable);
-
-function bindable(value: unknown): unknown {
-  if (Array.isArray(value)) return JSON.stringify(value);
-  if (typeof value !== 'object' || value === null || Buffer.isBuffer(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, one]: [string, unknown]) => [name, Array.isArray(one) ? bindable(one) : one]),
-  );
+function binding(sql: string): (parameters: readonly unknown[]) => readonly unknown[] {
+  if (!sql.includes('json_each(')) return (parameters) => parameters;
+  const lists = [...sql.matchAll(/json_each\(@(\w+)\)/g)].flatMap(([, name]) => name ?? []);
+  const bindable = (value: unknown): unknown => {
+    if (Array.isArray(value)) return JSON.stringify(value);
+    if (lists.length === 0 || typeof value !== 'object' || value === null) return value;
+    const named: Record<string, unknown> = { ...value };
+    for (const name of lists) named[name] = JSON.stringify(named[name]);
+    return named;
+  };
+  return (parameters) => parameters.map(bindable);
 }
-
-const unchanged = (parameters: readonly unknown[]): readonly unknown[] => parameters;
 
 export class SqlitePort implements Database {
   readonly dialect = DIALECT;
@@ -50,7 +52,7 @@ export class SqlitePort implements Database {
 
   prepare<Parameters extends readonly unknown[] | object, Row = never>(sql: string): Statement<Parameters, Row> {
     const statement = this.#db.prepare<unknown[], Row>(sql);
-    const bound = sql.includes('json_each(') ? withLists : unchanged;
+    const bound = binding(sql);
     return {
       all: (...parameters) => result(statement.all(...bound(parameters))),
       get: (...parameters) => result(statement.get(...bound(parameters))),

@@ -10,9 +10,10 @@ import {
 } from '../../audit/chain-check.ts';
 import { FileCursor } from '../../audit/file-cursor.ts';
 import type { StoredLine, TimeRange } from '../../audit/record.ts';
-import { SEARCH_COLUMNS } from '../audit-store.ts';
+import { describe } from '../../errors.ts';
 import { fold } from '../page.ts';
 import { type Db, openReadOnly } from './database.ts';
+import { auditField, INDEXED_FIELDS } from './schema.ts';
 import { trigramsOf } from './search/trigrams.ts';
 
 /** Records per read. Short reads let a running server shorten its write-ahead log. */
@@ -72,8 +73,7 @@ interface SearchedRecord extends StoredRecord {
 const ZONE = `SELECT time BETWEEN low AND high AND seq <= last FROM search_zone
   WHERE kind = 'audit.time' AND first <= seq ORDER BY first DESC LIMIT 1`;
 const INDEXED = "seq <= (SELECT upto FROM search_progress WHERE list = 'audit')";
-const SEARCHED = `SELECT seq, time, type, line, iif(${INDEXED}, subject, NULL) AS subject, CASE
-    ${SEARCH_COLUMNS.map((name) => `WHEN ${name} IS NOT line ->> '$.${name}' THEN '${name}'`).join(' ')}
+const SEARCHED = `SELECT seq, time, type, line, iif(${INDEXED}, ${auditField('subject')}, NULL) AS subject, CASE
     WHEN indexed <> 1 AND ${INDEXED} THEN 'indexed'
     WHEN seq <= (SELECT max(last) FROM search_zone WHERE kind = 'audit.time') AND (${ZONE}) IS NOT 1 THEN 'time'
   END AS changed FROM audit ORDER BY seq`;
@@ -88,6 +88,7 @@ function verifySnapshot(db: Db, options: VerifyOptions): readonly [ChainCheck, W
     const newest = `${columns} WHERE type = 'audit.archived' ORDER BY seq DESC LIMIT 1`;
     const archived = db.prepare<[], StoredRecord>(newest).get();
     const check = new ChainCheck(stored, { first, archived }, file, options);
+    checkIndexes(db);
     const subjects = findableSubjects(db);
     for (const row of db.prepare<[], SearchedRecord>(SEARCHED).iterate()) {
       check.pass(row);
@@ -98,6 +99,16 @@ function verifySnapshot(db: Db, options: VerifyOptions): readonly [ChainCheck, W
   } finally {
     file.close();
   }
+}
+
+/** SQLite refuses a search along an index that is missing or of something else. */
+function checkIndexes(db: Db): void {
+  for (const name of INDEXED_FIELDS)
+    try {
+      db.prepare(`SELECT seq FROM audit INDEXED BY audit_by_${name} WHERE indexed = 1 AND ${auditField(name)} = ?`);
+    } catch (error) {
+      throw new Broken(null, `the index of "${name}" in the store was changed or removed: ${describe(error)}`);
+    }
 }
 
 /** The subjects that a substring search finds: those whose trigrams are all indexed. */

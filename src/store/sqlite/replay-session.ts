@@ -29,7 +29,7 @@ export function openReplay({ path, auditFile, node }: ReplayOptions): ReplaySess
       log.setHead(after);
       try {
         log.begin(time);
-        for (const event of events) log.add(event, time);
+        for (const event of events) log.chain.add(event, time);
         await log.flush();
         db.exec('COMMIT');
         log.chain.settle();

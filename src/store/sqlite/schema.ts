@@ -1,4 +1,16 @@
+import { SEARCH_COLUMNS } from '../audit-store.ts';
 import { sharedTables } from '../schema.ts';
+
+/** Reads a field of an audit record. */
+export const auditField = (name: (typeof SEARCH_COLUMNS)[number]): string => `line ->> '$.${name}'`;
+
+/** Each has an index `audit_by_…`. A label is searched along that of its CA. */
+export const INDEXED_FIELDS = SEARCH_COLUMNS.filter((name) => name !== 'label');
+
+const auditIndexes = INDEXED_FIELDS.map(
+  (name) =>
+    `CREATE INDEX audit_by_${name} ON audit (${auditField(name)}) WHERE indexed = 1 AND ${auditField(name)} IS NOT NULL;`,
+);
 
 /** The schema of the SQLite store: the shared tables, and what the searches and the audit log need. */
 const SCHEMA = `${sharedTables({
@@ -20,27 +32,17 @@ CREATE TABLE lookup_key (
   key_check TEXT NOT NULL
 ) STRICT;
 
--- The searchable columns are computed from the record, so that they cannot differ from it. They are indexed later, many rows at once
--- (search/index-rows.ts), because a record changes a page of each index.
+-- The searched fields are read from the record, so that they cannot differ from it. They are indexed later, many rows at once
+-- (search/index-rows.ts), because a record changes a page of each index. Generated columns would be computed at each insertion.
 CREATE TABLE audit (
   seq        INTEGER PRIMARY KEY,
   time       INTEGER NOT NULL,
   type       TEXT NOT NULL,
   line       TEXT NOT NULL, -- the record, as the audit file has it
-  subject    TEXT GENERATED ALWAYS AS (line ->> '$.subject') VIRTUAL,
-  ca         TEXT GENERATED ALWAYS AS (line ->> '$.ca') VIRTUAL,
-  label      TEXT GENERATED ALWAYS AS (line ->> '$.label') VIRTUAL,
-  serial     TEXT GENERATED ALWAYS AS (line ->> '$.serial') VIRTUAL,
-  request_id TEXT GENERATED ALWAYS AS (line ->> '$.request_id') VIRTUAL,
-  device_key TEXT GENERATED ALWAYS AS (line ->> '$.device_key') VIRTUAL,
   indexed    INTEGER NOT NULL DEFAULT 1 -- 0 or 1
 ) STRICT;
 CREATE INDEX audit_by_type ON audit (type) WHERE indexed = 1;
-CREATE INDEX audit_by_subject ON audit (subject) WHERE indexed = 1 AND subject IS NOT NULL;
-CREATE INDEX audit_by_ca ON audit (ca) WHERE indexed = 1 AND ca IS NOT NULL;
-CREATE INDEX audit_by_serial ON audit (serial) WHERE indexed = 1 AND serial IS NOT NULL;
-CREATE INDEX audit_by_request ON audit (request_id) WHERE indexed = 1 AND request_id IS NOT NULL;
-CREATE INDEX audit_by_device ON audit (device_key) WHERE indexed = 1 AND device_key IS NOT NULL;
+${auditIndexes.join('\n')}
 
 -- One row: the end of the chain, and which part of it is in the current audit file.
 CREATE TABLE audit_head (

@@ -13,6 +13,8 @@ const path = String(options.path);
 
 function open(): { readonly run: (request: Request) => unknown; readonly close: () => void } {
   const db = openExisting(path);
+  // Above what is written between two checkpoints (group-commit.ts): those of this connection are for a long backlog.
+  db.pragma('wal_autocheckpoint = 8000');
   const operations = new Map<string, (...args: never[]) => unknown>(Object.entries(slowOperations(db)));
   return {
     run({ operation, args }) {

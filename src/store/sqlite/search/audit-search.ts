@@ -1,8 +1,9 @@
 /** Selects audit records, and the index to find them. */
 import type { AuditFilter } from '../../audit-store.ts';
 import { fold, type Order } from '../../page.ts';
-import { atLabels, type Condition, given, LABEL } from '../../port.ts';
+import { atLabels, type Condition, given } from '../../port.ts';
 import type { Db } from '../database.ts';
+import { auditField } from '../schema.ts';
 import { searchProgress } from './index-rows.ts';
 import {
   directed,
@@ -25,16 +26,17 @@ interface Row {
 const SUBJECTS = 500;
 /** Records per step along subjects. */
 const WINDOW = 50_000;
-const OF_SUBJECT = 'instr(estuary_fold(subject), @subject) > 0';
+const OF_SUBJECT = `instr(estuary_fold(${auditField('subject')}), @subject) > 0`;
+const LABEL = `coalesce(${auditField('label')}, ${auditField('ca')})`;
 /** The indexes are filled later (index-rows.ts). */
 const INDEXED = 'indexed = 1 AND';
 
 function conditions({ request_id, serial, type, ca, subject, since, until }: AuditFilter): readonly Condition[] {
   return given([
-    { value: request_id, sql: 'request_id = @request_id', index: 'audit_by_request' },
-    { value: serial, sql: 'serial = @serial', index: 'audit_by_serial' },
+    { value: request_id, sql: `${auditField('request_id')} = @request_id`, index: 'audit_by_request_id' },
+    { value: serial, sql: `${auditField('serial')} = @serial`, index: 'audit_by_serial' },
     { value: type, sql: 'type = @type', index: 'audit_by_type' },
-    { value: ca, sql: 'ca = @ca', index: 'audit_by_ca' },
+    { value: ca, sql: `${auditField('ca')} = @ca`, index: 'audit_by_ca' },
     { value: since, sql: 'time >= @since' },
     { value: until, sql: 'time <= @until' },
     { value: subject, sql: OF_SUBJECT },
@@ -86,7 +88,12 @@ export function auditSearch(db: Db, limits: SearchLimits): (filter: AuditFilter,
     order: Order,
   ): Source<Row>['read'] {
     const { behind, until, far } = directed(order);
-    const where = [`${INDEXED} subject = @one`, `seq ${behind} @after`, `seq ${until} @end`, ...others];
+    const where = [
+      `${INDEXED} ${auditField('subject')} = @one`,
+      `seq ${behind} @after`,
+      `seq ${until} @end`,
+      ...others,
+    ];
     const places = db
       .prepare<[object], number>(
         `SELECT seq FROM audit INDEXED BY audit_by_subject WHERE ${where.join(' AND ')} ORDER BY seq ${order} LIMIT @take`,

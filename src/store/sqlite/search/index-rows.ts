@@ -4,6 +4,7 @@
  */
 import type { Db } from '../database.ts';
 import { fold } from '../../page.ts';
+import { auditField } from '../schema.ts';
 
 /** Certificates and audit records per call: some milliseconds without other writes. */
 const CERTIFICATES = 100;
@@ -38,7 +39,7 @@ export function searchIndexWrites(db: Db): () => boolean {
     'INSERT INTO certificate_names (rowid, subject, sans) VALUES (?, ?, ?)',
   );
   const records = db.prepare<[number], { place: number; subject: string | null }>(
-    `SELECT seq AS place, subject FROM audit WHERE seq > ? ORDER BY seq LIMIT ${RECORDS}`,
+    `SELECT seq AS place, ${auditField('subject')} AS subject FROM audit WHERE seq > ? ORDER BY seq LIMIT ${RECORDS}`,
   );
   const addRecords = db.prepare<[number, number]>(
     'UPDATE audit SET indexed = 1 WHERE seq > ? AND seq <= ? AND indexed = 0',
