@@ -3,7 +3,7 @@ import { type EstuaryError, failed, forbidden } from '../errors.ts';
 import { done, type Events, undone } from './calls/calls.ts';
 import { type CertificateRow, insertCertificate } from './certificate-store.ts';
 import { clearFailures } from './lockout-store.ts';
-import { otpReturned, type Repeatable, takeOtpUse } from './otp-store.ts';
+import { giveBackOtpUse, otpReturned, type Repeatable, takeOtpUse } from './otp-store.ts';
 import { type Calls, type Database, type Operation, result, type Write } from './port.ts';
 import { goes, mayGo, restsIn, TRANSITIONS } from './request-state.ts';
 
@@ -45,7 +45,13 @@ export type ClaimResult = 'reserved' | 'request-taken' | 'serial-taken' | 'devic
 export const RESERVATION_COLUMNS =
   'request_id, instance, ca, label, serial, requester, operation, subject, spki_sha256, otp_id, device_key, required_device, created_at';
 
-type Closed = Pick<Reservation, 'ca' | 'label' | 'serial' | 'otp_id' | 'device_key' | 'required_device' | 'created_at'>;
+type Closed = Pick<
+  Reservation,
+  'ca' | 'label' | 'serial' | 'otp_id' | 'device_key' | 'required_device' | 'created_at'
+> & {
+  /** 1: of a queued request. */
+  readonly queued: number;
+};
 
 /** Where the certificate was requested. */
 const labelOf = ({ ca, label }: Pick<Reservation, 'ca' | 'label'>): string => label ?? ca;
@@ -58,9 +64,11 @@ const notOpen = ({ request_id, ca, serial }: Recorded): EstuaryError =>
   });
 
 export function issuanceReads(db: Database) {
-  const all = db.prepare<[], Reservation>(`SELECT ${RESERVATION_COLUMNS} FROM reservation ORDER BY position`);
+  const all = db.prepare<[], Reservation>(
+    `SELECT ${RESERVATION_COLUMNS} FROM reservation ORDER BY created_at, request_id`,
+  );
   const ofInstance = db.prepare<[string], Reservation>(
-    `SELECT ${RESERVATION_COLUMNS} FROM reservation WHERE instance = ? ORDER BY position`,
+    `SELECT ${RESERVATION_COLUMNS} FROM reservation WHERE instance = ? ORDER BY created_at, request_id`,
   );
   return {
     /** Open reservations of one instance, or of all; oldest first. */
@@ -69,19 +77,22 @@ export function issuanceReads(db: Database) {
   };
 }
 
-export function insertReservation(db: Database): (reservation: Reservation) => Operation<number> {
+/** Inserts a reservation. `false`: the serial number is taken. */
+export function insertReservation(db: Database): (reservation: Reservation) => Operation<boolean> {
   const insert = db.prepare<unknown[]>(
-    `INSERT INTO reservation (${RESERVATION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO reservation (${RESERVATION_COLUMNS}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+     WHERE NOT EXISTS (SELECT 1 FROM certificate WHERE serial = ? AND ca = ?) ON CONFLICT (ca, serial) DO NOTHING`,
   );
-  return (r) => {
+  return function* (r) {
     const names = [r.serial, r.requester, r.operation, r.subject, r.spki_sha256];
-    const devices = [r.device_key, r.required_device];
-    return insert.run(r.request_id, r.instance, r.ca, r.label, ...names, r.otp_id, ...devices, r.created_at);
+    const others = [r.otp_id, r.device_key, r.required_device, r.created_at];
+    return (yield* insert.run(r.request_id, r.instance, r.ca, r.label, ...names, ...others, r.serial, r.ca)) === 1;
   };
 }
 
 export function issuanceWrites(db: Database) {
   const takeUse = takeOtpUse(db);
+  const giveBackUse = giveBackOtpUse(db);
   const claimable = db.prepare<[string], { id: string }>(
     `SELECT id FROM request WHERE id = ? AND ${restsIn(...TRANSITIONS.issue.from)} ${db.dialect.forUpdate}`,
   );
@@ -94,14 +105,12 @@ export function issuanceWrites(db: Database) {
     `UPDATE request SET ${goes('issue')}, serial = @serial, changed_at = @at
      WHERE id = @id AND ${mayGo('issue')}`,
   );
-  const serialTaken = db.prepare<{ ca: string; serial: string }, { serial: string }>(
-    `SELECT serial FROM reservation WHERE ca = @ca AND serial = @serial
-     UNION ALL SELECT serial FROM certificate WHERE ca = @ca AND serial = @serial`,
-  );
   const insert = insertReservation(db);
   const mayIssue = mayIssueTo(db);
   const close = db.prepare<[string], Closed>(
-    'DELETE FROM reservation WHERE request_id = ? RETURNING ca, label, serial, otp_id, device_key, required_device, created_at',
+    `DELETE FROM reservation WHERE request_id = ?
+     RETURNING ca, label, serial, otp_id, device_key, required_device, created_at,
+       CASE WHEN EXISTS (SELECT 1 FROM request WHERE id = reservation.request_id) THEN 1 ELSE 0 END AS queued`,
   );
   const ofReservation = '(SELECT otp_id FROM reservation WHERE request_id = ?)';
   const noteIssued = db.prepare<[string, string]>(
@@ -116,10 +125,6 @@ export function issuanceWrites(db: Database) {
   const insertRow = insertCertificate(db);
   const clear = clearFailures(db);
 
-  function* isTaken({ ca, serial }: Reservation): Operation<boolean> {
-    return serial !== null && (yield* serialTaken.get({ ca, serial })) !== undefined;
-  }
-
   return {
     /**
      * Takes the OTP use (if any) and commits the intent. An OTP is usable if it is not revoked, not expired at
@@ -130,16 +135,12 @@ export function issuanceWrites(db: Database) {
      */
     *reserve(reservation: Reservation, events: Events, repeatable?: Repeatable): Write<ReserveResult> {
       const { otp_id, device_key, required_device, request_id, created_at } = reservation;
-      const [may, taken] = yield* db.together([
-        mayIssue(required_device, labelOf(reservation), created_at),
-        isTaken(reservation),
-      ]);
-      if (!may) return undone('device-refused');
-      if (taken) return undone('serial-taken');
+      if (!(yield* mayIssue(required_device, labelOf(reservation), created_at))) return undone('device-refused');
       const use = otp_id === null ? 'taken' : yield* takeUse({ otp_id, request_id, now: created_at }, repeatable);
       if (use !== 'taken') return undone(use);
-      yield* insert(reservation);
-      return done('reserved', events, device_key);
+      if (yield* insert(reservation)) return done('reserved', events, device_key);
+      yield* giveBackUse(otp_id, reservation.ca, request_id);
+      return undone('serial-taken');
     },
     /**
      * {@link reserve} for a queued request: the reservation has its ID and takes no OTP use, because the request holds
@@ -147,16 +148,14 @@ export function issuanceWrites(db: Database) {
      */
     *claimRequest(reservation: Reservation, events: Events): Write<ClaimResult> {
       const { request_id, device_key, required_device, created_at } = reservation;
-      const [request, may, taken] = yield* db.together([
+      const [request, may] = yield* db.together([
         claimable.get(request_id),
         mayIssue(required_device, labelOf(reservation), created_at),
-        isTaken(reservation),
       ]);
       if (request === undefined) return undone('request-taken');
       if (!may) return undone('device-refused');
-      if (taken) return undone('serial-taken');
-      yield* insert({ ...reservation, otp_id: null });
-      return done('reserved', events, device_key);
+      const isReserved = yield* insert({ ...reservation, otp_id: null });
+      return isReserved ? done('reserved', events, device_key) : undone('serial-taken');
     },
     /**
      * Stores the certificate and closes the reservation of its `request_id`.
@@ -178,9 +177,10 @@ export function issuanceWrites(db: Database) {
         throw forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail: 'disabled while the CA signed' });
       const [inserted] = yield* db.together([
         insertRow(row, open.created_at),
-        forget.run(request_id),
-        markIssued.run({ id: request_id, serial, at: open.created_at }),
         clear(succeeded),
+        ...(open.queued === 1
+          ? [forget.run(request_id), markIssued.run({ id: request_id, serial, at: open.created_at })]
+          : []),
       ]);
       if (!inserted)
         throw failed('SERIAL_TAKEN', 'the certificate could not be recorded', {

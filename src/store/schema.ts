@@ -64,8 +64,7 @@ CREATE INDEX lockout_by_end ON lockout (locked_until, key);
 
 -- Open reservations only: recording or releasing one removes it.
 CREATE TABLE reservation (
-  position    ${position},
-  request_id  text NOT NULL UNIQUE,
+  request_id  text PRIMARY KEY,
   instance    text NOT NULL, -- the process
   ca          text NOT NULL,
   label       text, -- where the certificate is requested; null: the CA's own label
@@ -79,7 +78,7 @@ CREATE TABLE reservation (
   required_device text,
   created_at  ${integer} NOT NULL,
   UNIQUE (ca, serial)
-)${table};
+)${keyed};
 
 CREATE TABLE certificate (
   position             ${position},
