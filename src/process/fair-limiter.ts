@@ -80,6 +80,11 @@ export class FairLimiter implements Limiter {
     return this.#parties.size;
   }
 
+  /** Whether a caller of this key holds a permit or waits. */
+  has(key: string): boolean {
+    return this.#parties.has(key);
+  }
+
   /** @throws the error of {@link FairLimiterOptions.busy} */
   async acquire(options: AcquireOptions = {}): Promise<Release> {
     return this.#take(options) ?? this.#wait(options);

@@ -50,6 +50,11 @@ export class AttemptLimiter {
     return this.#limiter.keys;
   }
 
+  /** Whether an attempt with one of these keys runs or waits. */
+  isBusy(keys: readonly string[]): boolean {
+    return keys.some((key) => this.#limiter.has(key));
+  }
+
   /**
    * Runs `work` with a permit of every key; `waited` says whether it had to wait.
    * @param keys always in the same order, to prevent deadlocks

@@ -119,8 +119,8 @@ export class OtpService {
     const username = presentableName(credentials?.username ?? '', this.#settings.token_length);
     const keys = this.lockout.keys(attempt.address, { kind: 'username', name: username });
     const event = failureEvent(attempt, username, 'otp');
-    await this.lockout.check(keys, attempt.now, event);
-
+    // Otherwise the check does not wait, and its own look at the lockout suffices.
+    if (this.#attempts.isBusy(keys)) await this.lockout.check(keys, attempt.now, event);
     return this.#attempts.run(keys, () => this.#check(credentials?.password ?? '', attempt, keys, event));
   }
 
