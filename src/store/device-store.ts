@@ -195,10 +195,7 @@ export function deviceReads(db: Database) {
     );
   const byKey = find<{ key: string }>('key = @key');
   const byIdAndCa = find<{ id: string }>('id = @id');
-  // Without such a device, the list is not read.
-  const byMatch = find<{ keys: readonly string[] }>(
-    `(SELECT 1 FROM device WHERE match_key IS NOT NULL LIMIT 1) = 1 AND ${db.dialect.oneOf('match_key', '@keys')}`,
-  );
+  const byMatch = find<{ keys: readonly string[] }>(db.dialect.oneOf('match_key', '@keys'));
   const recorded = db.prepare<[string], DevicesByCertificate['recorded'][number]>(
     'SELECT der, device_key, required_device FROM certificate WHERE serial = ? AND device_key IS NOT NULL',
   );
