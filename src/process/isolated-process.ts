@@ -18,7 +18,7 @@ type IsolatedState = 'stopped' | 'starting' | 'up' | 'down';
 const DEPENDENCIES = { PKCS11: 'hsm', GSSAPI: 'gssapi' } as const;
 
 export interface IsolatedProcessOptions {
-  /** The child's module, which calls `serve()`; from `siblingModule()`. */
+  /** The child's module, which calls `serve()`; from `startedModule()`. */
   readonly module: URL;
   /** Prefix of the error codes: `PKCS11` → `PKCS11_DOWN`, `PKCS11_BUSY`, `PKCS11_FAILED`, `PKCS11_TIMEOUT`. */
   readonly code: 'GSSAPI' | 'PKCS11';

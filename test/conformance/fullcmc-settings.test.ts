@@ -241,7 +241,7 @@ test('a crash after the certificate and before its answer: the repeated message 
   server.server.signal('SIGKILL');
   await server.server.exited;
   // As it is on the disk when the process dies before it could keep the answer.
-  const lost = "UPDATE cmc_message SET instance = 'dead', status = NULL, answer = NULL, nonce = NULL";
+  const lost = "UPDATE cmc_message SET instance = 'dead', answer = NULL, nonce = NULL";
   expect(await changeStored(server.dir, lost)).toBe(1);
   await server.restart();
   // With a shared database, a node closes the work of a dead one after some seconds.
