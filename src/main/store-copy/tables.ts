@@ -36,7 +36,7 @@ export const TABLES: readonly CopiedTable[] = [
   byKey('lookup_key', 'key_check', 'key_check'),
   byKey('failure', 'key at', 'key at'),
   byKey('lockout', 'key', 'key failures locked_until'),
-  inOrder('reservation', RESERVATION_COLUMNS),
+  byKey('reservation', 'request_id', RESERVATION_COLUMNS),
   inOrder('certificate', `${CERTIFICATE_COLUMNS}, issued_at`),
   inOrder('request', `${REQUEST_COLUMNS}, polled_at, final`),
   inOrder('cmc_message', 'key id transaction_key instance created_at nonce answer'),
