@@ -153,16 +153,20 @@ describe('a fair limiter', () => {
         async (callers, concurrency, queue, ofKey) => {
           const limiter = new FairLimiter({ concurrency, queue, perKey: { concurrency: ofKey, queue } });
           const active = new Map<string, number>();
+          const count = (key: string, change: 1 | -1): number => {
+            const own = (active.get(key) ?? 0) + change;
+            active.set(key, own);
+            return own;
+          };
           let [all, most] = [0, 0];
           const calls = callers.map(({ key, urgent, fails }) =>
             limiter.run(
               async () => {
-                const own = (active.get(key) ?? 0) + 1;
-                active.set(key, own);
+                const own = count(key, 1);
                 most = Math.max(most, ++all);
                 if (!callers.some((one) => one.urgent)) expect(own).toBeLessThanOrEqual(ofKey);
                 await settled();
-                active.set(key, own - 1);
+                count(key, -1);
                 all -= 1;
                 if (fails) throw new Error('failed');
               },
