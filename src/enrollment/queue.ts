@@ -76,6 +76,7 @@ export class Queued {
     const result = await store.queueRequest(row, place.supersedes, events, clearedBy(request));
     if (typeof result === 'object') return result;
     refuseUnusable(result, request, 'when the request was to be queued');
+    result satisfies 'queued';
     return new Queued(row.id);
   }
 }

@@ -48,7 +48,11 @@ export function deviceNotRegistered(detail: string): EstuaryError {
 }
 
 /** @param when the store refused. @throws EstuaryError 401 if the token has no use left; 403 if the device has no right */
-export function refuseUnusable(result: unknown, { identity }: Pick<RequestBase, 'identity'>, when: string): void {
+export function refuseUnusable<Result>(
+  result: Result,
+  { identity }: Pick<RequestBase, 'identity'>,
+  when: string,
+): asserts result is Exclude<Result, 'otp-unusable' | 'device-refused'> {
   if (result === 'otp-unusable') throw tokenInvalid(identity, `used up ${when}`);
   if (result === 'device-refused') throw deviceNotRegistered(when);
 }

@@ -55,6 +55,7 @@ export class Submitted {
     if (result === 'repeated') throw new RequestRepeated();
     if (typeof result === 'object') return result;
     refuseUnusable(result, allowed.keyed.request, 'at the submission');
+    result satisfies 'submitted';
     return new Submitted(allowed, row, options);
   }
 
