@@ -45,8 +45,6 @@ export class GroupCommit implements Writer {
   readonly #release;
   readonly #rollbackTo;
   readonly #claimed;
-  /** Whether a transaction may be open. */
-  #isOpen = false;
   /** File descriptor of the write-ahead log. */
   #wal: number | undefined;
   /** Pending while a committed transaction may not be on disk. */
@@ -85,11 +83,6 @@ export class GroupCommit implements Writer {
 
   get operations(): readonly string[] {
     return [...this.#operations.keys()];
-  }
-
-  /** Whether reads of this connection may see changes that are not committed. */
-  get isOpen(): boolean {
-    return this.#isOpen;
   }
 
   /** Runs the calls. On return, every call with a value in its reply is durable, and the others had no effect. */
@@ -151,7 +144,7 @@ export class GroupCommit implements Writer {
   async #beginTransaction(time: number): Promise<void> {
     await this.#begin();
     while (this.#log.begin(time) === 'rotated') {
-      this.#commitNow();
+      this.#commit.run();
       await this.#force();
       await this.#begin();
     }
@@ -162,9 +155,8 @@ export class GroupCommit implements Writer {
     for (const deadline = performance.now() + LOCK_TIMEOUT; ;) {
       try {
         // A failed ROLLBACK leaves its transaction open.
-        if (this.#isOpen) this.#close();
+        if (this.db.inTransaction) this.#rollback.run();
         this.#lock.run();
-        this.#isOpen = true;
         return;
       } catch (error) {
         const busy = error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
@@ -176,22 +168,11 @@ export class GroupCommit implements Writer {
 
   async #finish(): Promise<void> {
     await this.#log.flush();
-    this.#commitNow();
+    this.#commit.run();
     this.#log.chain.committed();
     await this.#force();
     this.#commits++;
     if (this.#commits >= CHECKPOINT && !this.#isCheckpointing) void this.#checkpoint();
-  }
-
-  #commitNow(): void {
-    this.#commit.run();
-    this.#isOpen = false;
-  }
-
-  /** Rolls back, unless SQLite has done so. */
-  #close(): void {
-    if (this.db.inTransaction) this.#rollback.run();
-    this.#isOpen = false;
   }
 
   /** After a failure, the next transaction tries again. */
@@ -310,7 +291,7 @@ export class GroupCommit implements Writer {
       this.#log.chain.settle();
     }
     try {
-      this.#close();
+      if (this.db.inTransaction) this.#rollback.run();
     } catch {
       // The next transaction tries again.
     }

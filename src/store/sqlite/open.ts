@@ -100,7 +100,7 @@ function quickCalls(db: Db, group: GroupCommit): StoreCalls<QuickReads> {
     const call = (...args: never[]): Promise<unknown> =>
       group.durable(() => {
         try {
-          return reads[group.isOpen ? 1 : 0]?.(...args);
+          return reads[group.db.inTransaction ? 1 : 0]?.(...args);
         } catch (error) {
           if (!db.open) throw unavailable('STORE_UNAVAILABLE', 'the store is closed');
           throw toEstuaryError(error);
