@@ -36,11 +36,11 @@ async function flood(client: ClientIdentity): Promise<string> {
     socket.on('error', reject);
     socket.on('data', (chunk: Buffer) => {
       text += chunk.toString('latin1');
-      if (text.split('HTTP/1.1 401').length <= REQUESTS) return;
-      socket.destroy();
-      resolve(text);
     });
-    socket.write(`${request}Content-Length: 0\r\n\r\n`.repeat(REQUESTS));
+    // The server closes the connection after the last answer.
+    socket.on('end', () => resolve(text));
+    const one = `${request}Content-Length: 0\r\n`;
+    socket.write(`${`${one}\r\n`.repeat(REQUESTS - 1)}${one}Connection: close\r\n\r\n`);
   });
 }
 
