@@ -83,7 +83,11 @@ describe(`${REQUESTS} requests on one connection with an untrusted certificate, 
     expect(output.length / REQUESTS, 'characters of log for each request').toBeLessThan(1000);
     const records = auditLines().slice(recorded);
     const failures = records.filter((line) => line.includes('"auth.mtls"'));
-    expect(failures.length, 'failures with a record of their own').toBeLessThanOrEqual(5);
+    // A window ends with a record of the count. On a busy machine, one can end during the test.
+    const windows = 1 + failures.filter(isCount).length;
+    expect(failures.filter((line) => !isCount(line)).length, 'failures with a record of their own').toBeLessThanOrEqual(
+      5 * windows,
+    );
     for (const line of failures) expect(line.length).toBeLessThan(2000);
   });
 
@@ -95,7 +99,7 @@ describe(`${REQUESTS} requests on one connection with an untrusted certificate, 
 
   test('a stop leaves the count in the audit log', async () => {
     await estuary.server.stop();
-    const counts = auditLines().flatMap((line) => /(\d+) more failures from this address/.exec(line)?.[1] ?? []);
+    const counts = auditLines().flatMap((line) => COUNT.exec(line)?.[1] ?? []);
     const counted = counts.reduce((sum, count) => sum + Number(count), 0);
     expect(
       auditLines().filter((line) => line.includes('"auth.mtls"') && line.includes('"failure"')).length -
@@ -105,4 +109,6 @@ describe(`${REQUESTS} requests on one connection with an untrusted certificate, 
   });
 });
 
+const COUNT = /(\d+) more failures from this address/;
+const isCount = (line: string): boolean => COUNT.test(line);
 const auditLines = (): string[] => readFileSync(join(estuary.dir, 'data/audit.log'), 'utf8').trim().split('\n');
