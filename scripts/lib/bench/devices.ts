@@ -1,37 +1,29 @@
 /**
- * What a fleet in the store costs: `scripts/bench-devices [--devices 100000] [--format csv|ndjson]`.
+ * What a fleet in the store costs: `scripts/bench devices [--devices 100000]`.
  *
- * The devices are registered over the admin API of the built server, 10,000 rows a call, as an operator does. Then devices are looked for
- * by each kind of match, as an enrollment does: the hashes of a certificate that was just read, the query, the comparison. A look-up counts
- * what this process spends; what it costs to hand it to the store's thread is the same for every call of the store (docs/internals/performance.md).
+ * The devices are registered over the admin API of the built server, 10,000 CSV rows a call, as an operator does. Then devices are looked
+ * for by each kind of match, as an enrollment does: the hashes of a certificate that was just read, the query, the comparison. A lookup
+ * counts what this process spends; what it costs to hand it to the store's thread is the same for every call of the store
+ * (docs/internals/performance.md).
  */
-import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
 import { spkiHash } from '../../../src/pki/x509/public-key.ts';
 import { certificateMatchKeys, fitsMatch } from '../../../src/store/device-match.ts';
-import { openReadOnly } from '../../../src/store/sqlite/database.ts';
 import { deviceReads } from '../../../src/store/device-store.ts';
 import { atOnce } from '../../../src/store/port.ts';
+import { openReadOnly } from '../../../src/store/sqlite/database.ts';
 import { SqlitePort } from '../../../src/store/sqlite/port.ts';
 import { dns, makeCa, makeClient, subjectAltName } from '../../../test/support/certificates.ts';
+import { Estuary } from '../../../test/support/estuary.ts';
 import { call } from '../../../test/support/https.ts';
-import { ROOT } from '../../../test/support/root.ts';
-import { startServer } from '../../../test/support/server-process.ts';
-import { cpuSeconds } from './cpu.ts';
+import { cpuSeconds, measured } from './measure.ts';
+import { wholeNumber } from './options.ts';
 
-const { values } = parseArgs({
-  options: {
-    devices: { type: 'string', default: '100000' },
-    format: { type: 'string', default: 'csv' },
-    help: { type: 'boolean', default: false },
-  },
-});
-const DEVICES = Number(values.devices);
+const { values } = parseArgs({ options: { devices: { type: 'string', default: '100000' } } });
+const DEVICES = wholeNumber(values.devices, 10_000_000, 'devices');
 const ROWS = 10_000;
 /** Devices of each kind whose certificates are made; the others only stand in the store. */
 const SAMPLES = 20;
@@ -48,37 +40,24 @@ const KINDS = [
 ] as const;
 type Kind = (typeof KINDS)[number];
 
-interface Device {
-  readonly id: string;
-  readonly match?: Readonly<Record<string, string>>;
-  readonly attributes: { readonly site: string };
-}
-
 const kindOf = (n: number): Kind => KINDS[n % KINDS.length] ?? 'id';
 
-/** @param fingerprint of its certificate, where that was made */
-function device(n: number, fingerprint = randomBytes(32).toString('hex')): Device {
+const HEADER =
+  'id,attributes.site,match.issuer_spki_sha256,match.serial_number,match.common_name,match.san,match.fingerprint_sha256';
+
+/** A device's row of the CSV. @param fingerprint of its certificate, where that was made */
+function row(n: number, fingerprint = randomBytes(32).toString('hex')): string {
   const kind = kindOf(n);
-  const common = { id: `device-${n}`, attributes: { site: `site-${n % 100}` } };
-  if (kind === 'id') return common;
-  if (kind === 'fingerprint_sha256') return { ...common, match: { fingerprint_sha256: fingerprint } };
-  const match = {
-    issuer_spki_sha256: spkiHash(issuer),
-    ...(kind.includes('serial_number') ? { serial_number: `SN-${n}` } : {}),
-    ...(kind.includes('common_name') ? { common_name: `unit ${n}` } : {}),
-    ...(kind === 'san' ? { san: `DNS:unit-${n}.maker.example` } : {}),
-  };
-  return { ...common, match };
-}
-
-const COLUMNS = ['issuer_spki_sha256', 'serial_number', 'common_name', 'san', 'fingerprint_sha256'];
-
-function table(devices: readonly Device[]): string {
-  const header = ['id', 'attributes.site', ...COLUMNS.map((name) => `match.${name}`)].join(',');
-  const lines = devices.map(({ id, attributes, match }) =>
-    [id, attributes.site, ...COLUMNS.map((name) => (match?.[name] === undefined ? '' : `"${match[name]}"`))].join(','),
-  );
-  return `${[header, ...lines].join('\r\n')}\r\n`;
+  const cells = [
+    `device-${n}`,
+    `site-${n % 100}`,
+    kind === 'id' || kind === 'fingerprint_sha256' ? '' : spkiHash(issuer),
+    kind.includes('serial_number') ? `SN-${n}` : '',
+    kind.includes('common_name') ? `unit ${n}` : '',
+    kind === 'san' ? `DNS:unit-${n}.maker.example` : '',
+    kind === 'fingerprint_sha256' ? fingerprint : '',
+  ];
+  return cells.join(',');
 }
 
 /** Certificates of some devices, DER. */
@@ -96,48 +75,36 @@ async function samples(): Promise<Map<number, Buffer>> {
   return made;
 }
 
-async function register(folder: string, certificates: ReadonlyMap<number, Buffer>): Promise<void> {
-  const server = await startServer({ config: join(folder, 'est.toml'), env: { NODE_ENV: 'production' } });
-  try {
-    const token = readFileSync(join(folder, 'admin', 'token'), 'latin1').trim();
-    const ca = readFileSync(join(folder, 'ca', 'root.pem'), 'latin1');
-    const headers = {
-      Authorization: `Bearer ${token}`,
-      'Content-Type': values.format === 'csv' ? 'text/csv' : 'application/x-ndjson',
-    };
-    let [seconds, answered] = [0, 0];
-    const cpu = cpuSeconds(server.pid);
-    for (let from = 0; from < DEVICES; from += ROWS) {
-      const rows = Array.from({ length: Math.min(ROWS, DEVICES - from) }, (_, i) => {
-        const der = certificates.get(from + i);
-        return device(from + i, der && parseCertificate(der).fingerprint);
-      });
-      const body = Buffer.from(
-        values.format === 'csv' ? table(rows) : rows.map((row) => JSON.stringify(row)).join('\n'),
-      );
-      const start = performance.now();
-      const { status, text } = await call({
+async function register(estuary: Estuary, certificates: ReadonlyMap<number, Buffer>): Promise<void> {
+  const { server, adminToken, root } = estuary;
+  let [seconds, answered] = [0, 0];
+  const cpu = cpuSeconds(server.pid);
+  for (let from = 0; from < DEVICES; from += ROWS) {
+    const rows = Array.from({ length: Math.min(ROWS, DEVICES - from) }, (_, i) => {
+      const der = certificates.get(from + i);
+      return row(from + i, der && parseCertificate(der).fingerprint);
+    });
+    const { result, took } = await measured(() =>
+      call({
         port: server.port('admin'),
         path: '/admin/devices',
         method: 'POST',
-        tls: { ca },
-        headers,
-        body,
-      });
-      seconds += (performance.now() - start) / 1000;
-      if (status !== 200 || text.includes('_INVALID')) throw new Error(`${status}: ${text.slice(0, 500)}`);
-      answered += text.trimEnd().split('\n').length - (values.format === 'csv' ? 1 : 0);
-    }
-    if (answered !== DEVICES) throw new Error(`${answered} answers to ${DEVICES} rows`);
-    console.log(
-      `${DEVICES} devices registered in ${seconds.toFixed(1)} s (${(cpuSeconds(server.pid) - cpu).toFixed(1)} s of the server's CPU)`,
+        tls: { ca: root },
+        headers: { Authorization: `Bearer ${adminToken}`, 'Content-Type': 'text/csv' },
+        body: Buffer.from(`${[HEADER, ...rows].join('\r\n')}\r\n`),
+      }),
     );
-  } finally {
-    await server.stop();
+    const { status, text } = result;
+    seconds += took / 1000;
+    if (status !== 200 || text.includes('_INVALID')) throw new Error(`${status}: ${text.slice(0, 500)}`);
+    answered += text.trimEnd().split('\n').length - 1;
   }
+  if (answered !== DEVICES) throw new Error(`${answered} answers to ${DEVICES} rows`);
+  const used = cpuSeconds(server.pid) - cpu;
+  console.log(`${DEVICES} devices registered in ${seconds.toFixed(1)} s (${used.toFixed(1)} s of the server's CPU)`);
 }
 
-function lookUp(path: string, certificates: ReadonlyMap<number, Buffer>): void {
+async function lookUp(path: string, certificates: ReadonlyMap<number, Buffer>): Promise<void> {
   const db = openReadOnly(path);
   const reads = atOnce(deviceReads(new SqlitePort(db)));
   const found = (n: number, der: Buffer): string | undefined => {
@@ -148,28 +115,22 @@ function lookUp(path: string, certificates: ReadonlyMap<number, Buffer>): void {
   };
   for (const kind of KINDS) {
     const mine = [...certificates].filter(([n]) => kindOf(n) === kind);
-    const start = process.cpuUsage();
-    for (let round = 0; round < ROUNDS; round++)
-      for (const [n, der] of mine)
-        if (found(n, der) !== `device-${n}`) throw new Error(`device-${n} not found by ${kind}`);
-    const { user, system } = process.cpuUsage(start);
-    const each = (user + system) / (ROUNDS * mine.length);
-    console.log(`look-up by ${kind}: ${each.toFixed(0)} µs of CPU`);
+    const { computed } = await measured(() => {
+      for (let round = 0; round < ROUNDS; round++)
+        for (const [n, der] of mine)
+          if (found(n, der) !== `device-${n}`) throw new Error(`device-${n} not found by ${kind}`);
+    });
+    console.log(`lookup by ${kind}: ${((computed * 1000) / (ROUNDS * mine.length)).toFixed(0)} µs of CPU`);
   }
   db.close();
 }
 
-if (values.help) {
-  console.log('scripts/bench-devices [--devices 100000] [--format csv|ndjson]');
-} else {
-  const folder = mkdtempSync(join(tmpdir(), 'estuary-bench-devices-'));
-  try {
-    const quickstart = ['--no-start', '--dir', folder, '--est-port', '0', '--admin-port', '0'];
-    execFileSync(join(ROOT, 'scripts', 'quickstart'), quickstart, { stdio: ['ignore', 'ignore', 'pipe'] });
-    const certificates = await samples();
-    await register(folder, certificates);
-    lookUp(join(folder, 'data', 'est.db'), certificates);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+const certificates = await samples();
+const estuary = await Estuary.start({ env: { NODE_ENV: 'production' } });
+try {
+  await register(estuary, certificates);
+  await estuary.server.stop();
+  await lookUp(join(estuary.dir, 'data', 'est.db'), certificates);
+} finally {
+  await estuary.stop();
 }

@@ -8,8 +8,10 @@ import { parseArgs } from 'node:util';
 import { Estuary } from '../../../test/support/estuary.ts';
 import { PostgresCluster } from '../../../test/support/postgres.ts';
 import { withStoreIn } from '../../../test/support/store-in-postgres.ts';
-import { clientsOf, type Fleet, quantile, refuse, runLoad, wholeNumber } from './fleet.ts';
+import { clientsOf, type Fleet, runLoad } from './fleet.ts';
 import type { Result } from './load.ts';
+import { median, quantile } from './measure.ts';
+import { oneOf, wholeNumber } from './options.ts';
 
 const ROWS = {
   kept: { name: 'kept connection, mTLS', connection: 'kept', password: false },
@@ -22,17 +24,6 @@ type RowId = (typeof ROW_IDS)[number];
 const SERVERS = ['sqlite', 'postgres', 'other', 'durable', 'bare'] as const;
 type ServerId = (typeof SERVERS)[number];
 
-const HELP = `Usage: scripts/bench [--rounds N] [--seconds N] [--clients N,…] [--rows ROW,…] [--servers SERVER,…] [--other PROGRAM]
-
-  --rounds N          how often each row is measured, the servers in turn; medians count (default 5)
-  --seconds N         of each measurement (default 4)
-  --clients N,…       concurrent clients, each with one request at a time (default 8,32)
-  --rows ROW,…        of ${ROW_IDS.join(', ')} (default kept,new,kept-otp)
-  --servers SERVER,…  of ${SERVERS.join(', ')} (default sqlite,durable,bare)
-  --other PROGRAM     the server.js of another build, which is the server "other"
-
-sqlite and postgres are Estuary, bare and durable the floors. "ratio" is to the durable floor, per CPU second of the server.`;
-
 const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '5' },
@@ -41,13 +32,8 @@ const { values } = parseArgs({
     rows: { type: 'string', default: 'kept,new,kept-otp' },
     servers: { type: 'string', default: 'sqlite,durable,bare' },
     other: { type: 'string' },
-    help: { type: 'boolean', default: false },
   },
 });
-
-function oneOf<T extends string>(all: readonly T[], text: string, option: string): T {
-  return all.find((one) => one === text) ?? refuse(`--${option}: "${text}" is not one of ${all.join(', ')}`);
-}
 
 /** Enrollments of each server that are not measured. */
 const [COLD, WARM] = [1500, 50];
@@ -107,7 +93,6 @@ interface Series {
 
 const served = ({ answers }: Result): number => answers['200']?.length ?? 0;
 const perCpuSecond = (result: Result): number => served(result) / result.cpu;
-const median = (values: readonly number[]): number => quantile(values, 0.5);
 
 async function measure(one: Series, target: Target, seconds: number, warmUp: number): Promise<void> {
   const { port, pid, ca, fleet } = target;
@@ -169,5 +154,4 @@ async function main(): Promise<void> {
   }
 }
 
-if (values.help) console.log(HELP);
-else await main();
+await main();

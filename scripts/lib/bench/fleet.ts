@@ -39,21 +39,3 @@ export async function runLoad(job: Job, onReady: () => void = () => undefined): 
     child.on('exit', () => reject(new Error('the load generator ended')));
   });
 }
-
-/** @param share 0.5 for the median */
-export function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
-}
-
-/** An option's value; anything else ends the program. */
-export function wholeNumber(text: string, limit: number, option: string): number {
-  const value = Number(text);
-  if (Number.isInteger(value) && value >= 1 && value <= limit) return value;
-  return refuse(`--${option}: "${text}" is not a whole number from 1 to ${limit}`);
-}
-
-export function refuse(problem: string): never {
-  console.error(problem);
-  process.exit(2);
-}

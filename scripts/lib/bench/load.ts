@@ -1,7 +1,7 @@
 /** The load generator: a process that receives a {@link Job} as its first message, and returns a {@link Result}. */
 import { once } from 'node:events';
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
-import { cpuSeconds } from './cpu.ts';
+import { cpuSeconds } from './measure.ts';
 
 export interface Client {
   /** The PKCS#10, DER in base64. */

@@ -1,5 +1,5 @@
 /**
- * `scripts/bench-overload`: what the built server does with more requests than it can process. First clients that wait for their
+ * `scripts/bench overload`: what the built server does with more requests than it can process. First clients that wait for their
  * responses find out how many that is. Then several times as many are sent at a fixed rate, while /healthz is requested on new
  * connections. Loopback only; the clients run on the same cores.
  */
@@ -7,21 +7,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Estuary } from '../../../test/support/estuary.ts';
 import { call } from '../../../test/support/https.ts';
-import { residentMiB } from './cpu.ts';
-import { clientsOf, quantile, runLoad, wholeNumber } from './fleet.ts';
-
-const HELP = `Usage: scripts/bench-overload [--seconds N] [--times N] [--connections N]
-
-  --seconds N       of each of the two parts (default 10)
-  --times N         requests sent, as a multiple of what the server can process (default 3)
-  --connections N   connections over which they are sent (default 600)`;
+import { clientsOf, runLoad } from './fleet.ts';
+import { quantile, residentMiB } from './measure.ts';
+import { wholeNumber } from './options.ts';
 
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '10' },
     times: { type: 'string', default: '3' },
     connections: { type: 'string', default: '600' },
-    help: { type: 'boolean', default: false },
   },
 });
 const CLIENTS = 8;
@@ -89,5 +83,4 @@ async function main(): Promise<void> {
   }
 }
 
-if (values.help) console.log(HELP);
-else await main();
+await main();

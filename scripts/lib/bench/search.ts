@@ -1,10 +1,9 @@
 /**
- * What lists, exports and bulk tokens cost in a store of a given size. The rows are made by SQL, without signatures: what a list costs does
- * not depend on them. Prints a line for each figure, and exits with 1 where one is larger than it may be.
- * scripts/bench-search describes the options.
+ * `scripts/bench search`: what lists, exports and bulk tokens cost in a store of a given size (fill.ts), and single operations (scale.ts).
+ * Prints a line for each figure, and exits with 1 where one is larger than it may be.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -17,10 +16,10 @@ import { openStore } from '../../../src/store/sqlite/open.ts';
 import { searchIndexWrites } from '../../../src/store/sqlite/search/index-rows.ts';
 import { STATISTICS_HOUR } from '../../../src/store/statistics-store.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { besideEmpty, crls } from './scale.ts';
-import { deviceName, fill, hex } from './search-rows.ts';
-import { startUps } from './start-up.ts';
-import { OTP_ID } from './store-work.ts';
+import { deviceName, fill, serialOf } from './fill.ts';
+import { figure, measured, type Measured, type Say } from './measure.ts';
+import { wholeNumber } from './options.ts';
+import { besideEmpty, crls, OTP_ID, startUps } from './scale.ts';
 
 const { values } = parseArgs({
   options: {
@@ -32,11 +31,13 @@ const { values } = parseArgs({
     'fill-only': { type: 'boolean', default: false },
   },
 });
+const size = (option: 'certificates' | 'tokens' | 'devices' | 'records'): number =>
+  wholeNumber(values[option], 1_000_000_000, option);
 const sizes = {
-  certificates: Number(values.certificates),
-  tokens: Number(values.tokens),
-  devices: Number(values.devices),
-  records: Number(values.records),
+  certificates: size('certificates'),
+  tokens: size('tokens'),
+  devices: size('devices'),
+  records: size('records'),
 };
 const DAY = 86_400_000;
 const now = Date.now();
@@ -44,27 +45,24 @@ const now = Date.now();
 const folder = values.keep ?? mkdtempSync(join(tmpdir(), 'estuary-search-'));
 const path = join(folder, 'est.db');
 const auditFile = join(folder, 'audit.log');
-const say = (what: string, figure: string): void => void process.stdout.write(`${what.padEnd(72)} ${figure}\n`);
+const say: Say = (what, result) => console.log(what.padEnd(72), result);
 const slow: string[] = [];
 /** Notes what takes longer than it may. */
 const limit = (what: string, took: number, most: number): void => {
   if (took > most) slow.push(`${what}: ${took.toFixed(1)}, more than ${most}`);
 };
-const ms = (since: number): string => `${(performance.now() - since).toFixed(1)} ms`;
 
-function index(db: Db): void {
+async function indexNames(db: Db): Promise<void> {
   const batch = db.transaction(searchIndexWrites(db));
-  const since = performance.now();
   let longest = 0;
-  for (let more = true; more;) {
-    const one = performance.now();
-    more = batch();
-    longest = Math.max(longest, performance.now() - one);
-  }
-  say(
-    'all names indexed behind',
-    `${((performance.now() - since) / 1000).toFixed(0)} s, the longest batch ${longest.toFixed(0)} ms`,
-  );
+  const { took } = await measured(async () => {
+    for (let more = true; more;) {
+      const one = await measured(batch);
+      more = one.result;
+      longest = Math.max(longest, one.took);
+    }
+  });
+  say('all names indexed behind', `${(took / 1000).toFixed(0)} s, the longest batch ${longest.toFixed(0)} ms`);
 }
 
 /** Milliseconds that a page may take, the first or any next, and that the store may take to open. */
@@ -76,56 +74,35 @@ const TOKENS_A_MINUTE = 10_000;
 /** Rows of a bulk call at a time. */
 const IN_HAND = 16;
 
-/** Milliseconds that a call took, and those of computing in it: what else runs on the machine counts in the first only. */
-interface Took<T> {
-  readonly page: T;
-  readonly took: number;
-  readonly computed: number;
-}
-
-const computing = ({ user, system }: NodeJS.CpuUsage): number => (user + system) / 1000;
-
-async function measured<T>(get: () => Promise<T>): Promise<Took<T>> {
-  const [since, cpu] = [performance.now(), process.cpuUsage()];
-  const page = await get();
-  return { page, took: performance.now() - since, computed: computing(process.cpuUsage(cpu)) };
-}
-
-async function bestOfThree<T>(get: () => Promise<T>): Promise<Took<T>> {
+async function bestOfThree<T>(get: () => Promise<T>): Promise<Measured<T>> {
   const tries = [await measured(get), await measured(get), await measured(get)];
   return tries.reduce((best, one) => (one.took < best.took ? one : best));
 }
 
-const both = ({ took, computed }: Omit<Took<unknown>, 'page'>): string =>
-  `${took.toFixed(1)} ms (${computed.toFixed(1)} of computing)`;
-const most = (of: readonly Took<unknown>[]): Omit<Took<unknown>, 'page'> => ({
-  took: Math.max(...of.map(({ took }) => took)),
-  computed: Math.max(...of.map(({ computed }) => computed)),
-});
+const slowest = (all: readonly Measured<unknown>[]): Measured<unknown> | undefined =>
+  all.toSorted((a, b) => b.took - a.took)[0];
 
 /** The first pages of a list. */
 async function pages(name: string, list: (page: PageRequest) => Promise<Page<unknown>>): Promise<void> {
   for (const order of ['asc', 'desc'] as const) {
-    const all: Took<Page<unknown>>[] = [];
+    const all: Measured<Page<unknown>>[] = [];
     let cursor: string | undefined;
-    let found = 0;
-    for (let n = 0; n < 10; n++) {
+    do {
       const one = await bestOfThree(() => list({ limit: 100, order, cursor }));
       all.push(one);
-      found += one.page.items.length;
-      if (one.page.next_cursor === null) break;
-      cursor = one.page.next_cursor;
-    }
-    const next = all.slice(1);
-    const worst = next.length === 0 ? '' : `, the worst of ${next.length} next ${both(most(next))}`;
-    for (const { took } of all) limit(`${name}, ${order}, ms`, took, PAGE_LIMIT);
-    say(`${name}, ${order}`, `${both(most(all.slice(0, 1)))}${worst}, ${found} rows`);
+      limit(`${name}, ${order}, ms`, one.took, PAGE_LIMIT);
+      cursor = one.result.next_cursor ?? undefined;
+    } while (all.length < 10 && cursor !== undefined);
+    const rows = all.reduce((sum, { result }) => sum + result.items.length, 0);
+    const next = slowest(all.slice(1));
+    const worst = next === undefined ? '' : `, the worst of ${all.length - 1} next ${figure(next)}`;
+    say(`${name}, ${order}`, `${all.slice(0, 1).map(figure).join('')}${worst}, ${rows} rows`);
   }
 }
 
 async function lists(store: Store): Promise<void> {
   const name = deviceName(12_345, sizes);
-  const serial = hex('serial 4242').slice(0, 32);
+  const serial = serialOf(4242);
   const soon = now + 30 * DAY;
   const certificates: Readonly<Record<string, object>> = {
     '': {},
@@ -193,25 +170,21 @@ async function overview(store: Store): Promise<void> {
     'statistics: 30 days of one CA': () =>
       store.countEvents({ since: until - 30 * DAY, until, interval: DAY, ca: 'lab' }),
   };
-  for (const [name, get] of Object.entries(asked)) say(name, both(await bestOfThree(get)));
+  for (const [name, get] of Object.entries(asked)) say(name, figure(await bestOfThree(get)));
 }
 
 async function exports(store: Store): Promise<void> {
-  const since = performance.now();
-  let rows = 0;
-  let most = 0;
-  for await (const row of everything(
-    (page) => store.listCertificates(page, now),
-    (one) => one,
-  )) {
-    rows += row.serial === '' ? 0 : 1;
-    if (rows % 1000 === 0) most = Math.max(most, process.memoryUsage().rss);
-  }
-  const seconds = (performance.now() - since) / 1000;
-  say(
-    'all certificates, as an export reads them',
-    `${seconds.toFixed(0)} s, ${Math.round(rows / seconds)} rows/s, at most ${Math.round(most / 2 ** 20)} MiB`,
-  );
+  let [rows, most] = [0, 0];
+  const list = (page: PageRequest) => store.listCertificates(page, now);
+  const { took } = await measured(async () => {
+    for await (const { serial } of everything(list, (one) => one)) {
+      rows += serial === '' ? 0 : 1;
+      if (rows % 1000 === 0) most = Math.max(most, process.memoryUsage().rss);
+    }
+  });
+  const [seconds, mib] = [took / 1000, Math.round(most / 2 ** 20)];
+  const rate = Math.round(rows / seconds);
+  say('all certificates, as an export reads them', `${seconds.toFixed(0)} s, ${rate} rows/s, at most ${mib} MiB`);
 }
 
 async function tokens(store: Store): Promise<void> {
@@ -248,49 +221,50 @@ async function tokens(store: Store): Promise<void> {
   if (aMinute < TOKENS_A_MINUTE) slow.push(`tokens a minute: ${aMinute}, fewer than ${TOKENS_A_MINUTE}`);
 }
 
+async function singleOperations(store: Store): Promise<void> {
+  const place = join(folder, 'empty');
+  rmSync(place, { recursive: true, force: true });
+  mkdirSync(place);
+  const empty = await openStore({ path: join(place, 'est.db'), auditFile: join(place, 'audit.log') });
+  for (const [what, medians] of Object.entries(await besideEmpty(empty, store))) {
+    const ratio = medians.full / medians.empty;
+    const [large, small] = [medians.full, medians.empty].map((one) => `${one.toFixed(2)} ms`);
+    say(`${what}, next to an empty store`, `${large}, ${small} in the empty one: ${ratio.toFixed(2)} times`);
+    limit(what, ratio, RATIO_LIMIT);
+  }
+  await empty.close();
+}
+
 async function make(): Promise<void> {
-  say(
-    'rows',
-    `${sizes.certificates} certificates, ${sizes.tokens} tokens, ${sizes.devices} devices, ${sizes.records} audit records`,
-  );
+  const { certificates, tokens, devices, records } = sizes;
+  say('rows', `${certificates} certificates, ${tokens} tokens, ${devices} devices, ${records} audit records`);
   // Its keys and files are made by the first start.
   await (await openStore({ path, auditFile })).close();
   const db = openWritable(path);
   db.pragma('synchronous = OFF');
-  const filled = performance.now();
-  fill(db, sizes, say);
-  say('filled in', ms(filled));
-  // Of a measuring before.
+  say('filled in', figure(await measured(() => fill(db, sizes, say))));
+  // What an earlier measurement left.
   db.prepare('DELETE FROM otp WHERE id = ?').run(OTP_ID);
   db.exec('DELETE FROM crl');
-  for (const file of ['empty.db', 'empty.db-wal', 'empty.db-shm', 'empty.log'])
-    rmSync(join(folder, file), { force: true });
-  index(db);
+  await indexNames(db);
   db.close();
 }
 
 async function measure(): Promise<void> {
-  const { page: store, ...opened } = await measured(() => openStore({ path, auditFile }));
-  say('the store opened', both(opened));
+  const opened = await measured(() => openStore({ path, auditFile }));
+  const store = opened.result;
+  say('the store opened', figure(opened));
   limit('the store opened, ms', opened.took, OPEN_LIMIT);
   await overview(store);
   await lists(store);
   await tokens(store);
-  const empty = await openStore({ path: join(folder, 'empty.db'), auditFile: join(folder, 'empty.log') });
-  for (const { what, ratio, figure } of await besideEmpty(empty, store)) {
-    say(what, figure);
-    limit(what, ratio, RATIO_LIMIT);
-  }
-  await empty.close();
+  await singleOperations(store);
   await exports(store);
-  for (const [what, figure] of await crls(folder, store)) say(what, figure);
+  for (const [what, result] of await crls(folder, store)) say(what, result);
   await store.close();
-  const { full, empty: fresh } = await startUps(folder, { path, auditFile });
-  say(
-    'the server started',
-    `${full.seconds.toFixed(1)} s, ${full.cpu.toFixed(1)} s of computing; on a new store ${fresh.seconds.toFixed(1)} s, ${fresh.cpu.toFixed(1)} s`,
-  );
-  limit('the server started, s more than on a new store', full.seconds - fresh.seconds, OPEN_LIMIT / 1000);
+  const { full, empty } = await startUps(path, auditFile);
+  say('the server started', `${figure(full)}; on an empty store ${figure(empty)}`);
+  limit('the server started, ms more than on an empty store', full.took - empty.took, OPEN_LIMIT);
   for (const line of slow) say('SLOW', line);
   if (slow.length > 0) process.exitCode = 1;
 }

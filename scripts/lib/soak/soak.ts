@@ -5,7 +5,7 @@ import type { Book } from '../../../test/support/mixed-load/book.ts';
 import { MixedLoad } from '../../../test/support/mixed-load/load.ts';
 import { wrongAfter } from '../../../test/support/mixed-load/verify.ts';
 import { Estuary } from '../../../test/support/estuary.ts';
-import { cpuSeconds, residentMiB } from '../bench/cpu.ts';
+import { cpuSeconds, residentMiB } from '../bench/measure.ts';
 
 export interface Sample {
   /** Since the load began. */

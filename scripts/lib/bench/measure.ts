@@ -1,4 +1,4 @@
-/** CPU time and memory of a process and its children, from Linux's /proc. */
+/** Shared by the benchmarks: CPU time and memory of a process and its children, from Linux's /proc; durations and medians. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** Clock ticks per second in /proc/PID/stat: USER_HZ, 100 on every Linux that Node runs on. */
@@ -47,3 +47,37 @@ export function cpuSeconds(pid: number): number {
 export function residentMiB(pid: number): number {
   return family(pid).reduce((sum, stat) => sum + stat.residentPages * PAGE, 0) / 2 ** 20;
 }
+
+/** Milliseconds. */
+export interface Duration {
+  readonly took: number;
+  /** Of CPU, which other load on the machine does not change. */
+  readonly computed: number;
+}
+
+export interface Measured<T> extends Duration {
+  readonly result: T;
+}
+
+/** Measures a call, with the CPU of this process. */
+export async function measured<T>(work: () => T | Promise<T>): Promise<Measured<T>> {
+  const [cpu, since] = [process.cpuUsage(), performance.now()];
+  const result = await work();
+  const took = performance.now() - since;
+  const { user, system } = process.cpuUsage(cpu);
+  return { result, took, computed: (user + system) / 1000 };
+}
+
+/** @param share 0.5 for the median */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
+}
+
+export const median = (values: readonly number[]): number => quantile(values, 0.5);
+
+export const figure = ({ took, computed }: Duration): string =>
+  `${took.toFixed(1)} ms (${computed.toFixed(1)} of computing)`;
+
+/** Prints a figure. */
+export type Say = (what: string, figure: string) => void;

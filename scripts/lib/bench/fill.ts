@@ -1,10 +1,12 @@
-/** The rows of a store of a given size, made by SQL and without signatures: what a list costs does not depend on them. */
-import { hash, randomBytes } from 'node:crypto';
+/** Fills a store with rows of a given number, made by SQL and without signatures: what a list costs does not depend on them. */
+import { hash } from 'node:crypto';
 import { type CertificateRow, insertCertificate } from '../../../src/store/certificate-store.ts';
 import { deviceMatchKey, type DeviceMatch } from '../../../src/store/device-match.ts';
 import { atOnce } from '../../../src/store/port.ts';
-import { SqlitePort } from '../../../src/store/sqlite/port.ts';
 import type { Db } from '../../../src/store/sqlite/database.ts';
+import { SqlitePort } from '../../../src/store/sqlite/port.ts';
+import { certificateRow, reservation } from '../../../test/store/rows.ts';
+import { figure, measured, type Say } from './measure.ts';
 
 export interface Sizes {
   readonly certificates: number;
@@ -18,8 +20,8 @@ const NOW = Date.now();
 /** The rows of three years, to this day. */
 const START = NOW - 3 * 365 * DAY;
 const timeOf = (n: number, of: number): number => START + Math.floor((n * (NOW - START)) / of);
-export const hex = (text: string): string => hash('sha256', text, 'hex');
-const serialOf = (n: number): string => hex(`serial ${n}`).slice(0, 32);
+const hex = (text: string): string => hash('sha256', text, 'hex');
+export const serialOf = (n: number): string => hex(`serial ${n}`).slice(0, 32);
 
 /** What one device of many is called. */
 export const deviceName = (n: number, { certificates }: Pick<Sizes, 'certificates'>): string =>
@@ -33,34 +35,26 @@ function certificateOf(n: number, sizes: Sizes): CertificateRow {
   const name = deviceName(n, sizes);
   const at = timeOf(n, sizes.certificates);
   const serial = serialOf(n);
-  const isRevoked = n % 10 === 7;
-  return {
+  const of = reservation({
     ca: n % 20 === 0 ? 'lab' : 'devices',
-    label: null,
     serial,
     subject: `CN=${name},OU=Fleet,O=Example`,
+    requester: n % 4 === 0 ? name : 'CN=ra,O=Example',
+    request_id: serial,
+  });
+  return certificateRow(of, {
     sans: [`DNS:${name}.fleet.example.com`],
     not_before: at,
     not_after: at + 397 * DAY,
-    der: randomBytes(600),
     fingerprint_sha256: hex(`certificate ${n}`),
-    requester: n % 4 === 0 ? name : 'CN=ra,O=Example',
     method: 'mtls',
-    request_id: serial,
     device: name,
-    device_key: null,
-    required_device: null,
-    key_identifier: null,
-    archived_key_id: null,
-    revocation_challenge: null,
-    revoked_at: isRevoked ? at + DAY : null,
-    reason: isRevoked ? 'superseded' : null,
-    invalidity_date: null,
-  };
+    ...(n % 10 === 7 ? { revoked_at: at + DAY, reason: 'superseded' } : {}),
+  });
 }
 
 /** Inserts the missing rows, and reports how long the indexes of all audit records take. */
-export function fill(db: Db, sizes: Sizes, say: (what: string, figure: string) => void): void {
+export async function fill(db: Db, sizes: Sizes, say: Say): Promise<void> {
   const { insert } = atOnce({ insert: insertCertificate(new SqlitePort(db)) });
   fillTable(db, 'certificate', sizes.certificates, (n) =>
     insert(certificateOf(n, sizes), timeOf(n, sizes.certificates)),
@@ -80,7 +74,7 @@ export function fill(db: Db, sizes: Sizes, say: (what: string, figure: string) =
     const match = matchOf(n);
     device.run(`key-${n}`, `registered-${n}`, JSON.stringify(match), deviceMatchKey(match), START, START);
   });
-  fillAudit(db, sizes, say);
+  await fillAudit(db, sizes, say);
 }
 
 function fillTable(db: Db, table: string, count: number, each: (n: number) => void): void {
@@ -94,7 +88,7 @@ function fillTable(db: Db, table: string, count: number, each: (n: number) => vo
 const TYPES = ['auth.mtls', 'request.received', 'ca.signature', 'certificate.issued', 'admin.access'] as const;
 
 /** The rows first, and then their indexes. */
-function fillAudit(db: Db, sizes: Sizes, say: (what: string, figure: string) => void): void {
+async function fillAudit(db: Db, sizes: Sizes, say: Say): Promise<void> {
   const last = db.prepare<[], { seq: number | null }>('SELECT max(seq) AS seq FROM audit').get()?.seq ?? 0;
   if (last >= sizes.records) return;
   const indexes = db
@@ -131,14 +125,5 @@ function fillAudit(db: Db, sizes: Sizes, say: (what: string, figure: string) => 
     own_hash,
     sizes.records + 1,
   );
-  timed(say, 'the indexes of audit records', () => indexes.forEach(({ sql }) => db.exec(sql)));
-}
-
-/** Tells the seconds, and how many of them were computing: the machine may have other work. */
-function timed(say: (what: string, figure: string) => void, what: string, work: () => void): void {
-  const [since, cpu] = [performance.now(), process.cpuUsage()];
-  work();
-  const { user, system } = process.cpuUsage(cpu);
-  const seconds = (performance.now() - since) / 1000;
-  say(what, `${seconds.toFixed(1)} s, ${((user + system) / 1e6).toFixed(1)} s of computing`);
+  say('the indexes of audit records', figure(await measured(() => indexes.forEach(({ sql }) => db.exec(sql)))));
 }
