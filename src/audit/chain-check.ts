@@ -1,10 +1,10 @@
 /** Verifies a chain of audit records in a store, record by record, with its file (if available) and its checkpoints. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { Broken, BrokenFile, type StoredHead, type StoredRecord } from './broken.ts';
 import { type CheckpointKey, firstUnsigned, Seals } from './checkpoint.ts';
 import type { Checkpoint } from './event.ts';
 import type { FileCursor } from './file-cursor.ts';
-import { type ChainHead, follows, GENESIS_HASH, type ParsedRecord, parseLine } from './record.ts';
+import { Broken, BrokenFile, type ChainHead, follows, GENESIS_HASH, type ParsedRecord, parseLine } from './record.ts';
+import type { StoredHead, StoredRecord } from './record.ts';
 
 export type AuditVerdict =
   | {

@@ -8,9 +8,8 @@ import {
   type SignatureAlgorithm,
   verifySignature,
 } from '../pki/x509/signature-algorithms.ts';
-import { Broken } from './broken.ts';
 import type { Checkpoint } from './event.ts';
-import { type ChainHead, isCheckpoint } from './record.ts';
+import { Broken, type ChainHead, isCheckpoint } from './record.ts';
 
 /** The signed bytes; the key signs nothing else with this prefix. */
 const signed = ({ seq, hash }: ChainHead): Buffer => Buffer.from(`estuary audit checkpoint\n${seq}\n${hash}\n`);
@@ -59,8 +58,6 @@ export function exportedCheckpoints(text: string): Checkpoint[] {
   if (found.length === 0) throw new InputError('it contains no checkpoint');
   return found;
 }
-
-/** Checks a chain against its checkpoints and exported ones. */
 
 /** The first checkpoint with an invalid signature. */
 export async function firstUnsigned<T extends Checkpoint>(

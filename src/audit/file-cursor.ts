@@ -1,8 +1,7 @@
 /** Reads the audit file in step with the store's records. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { codeOf } from '../errors.ts';
-import { BrokenFile, type StoredHead } from './broken.ts';
-import { type ChainHead, follows, parseLine } from './record.ts';
+import { BrokenFile, type ChainHead, follows, parseLine, type StoredHead } from './record.ts';
 
 export interface FileLine {
   readonly text: string;

@@ -1,6 +1,6 @@
-import { closeSync, constants, fdatasync, fdatasyncSync, fstatSync, ftruncateSync, openSync } from 'node:fs';
-import { readSync, statSync, writeSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { chmodSync, closeSync, constants, fdatasync, fdatasyncSync, fstatSync, fsyncSync, ftruncateSync } from 'node:fs';
+import { openSync, readSync, renameSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { codeOf } from '../errors.ts';
 import { makeFolder, sync } from '../folders.ts';
@@ -107,3 +107,43 @@ function openOrCreate(path: string): number {
   sync(folder);
   return fd;
 }
+
+/**
+ * An archive file while it is written, with the lines of the audit file. It gets its final name, which states its
+ * records, once it is completely on disk. Calls are synchronous; file system errors propagate.
+ */
+export class ArchiveFile {
+  readonly #folder: string;
+  readonly #unfinished: string;
+  readonly #fd: number;
+
+  /** @param folder created for the owner only, if missing */
+  constructor(folder: string) {
+    makeFolder(folder);
+    this.#folder = folder;
+    // A constant name, so that leftovers of a crash are overwritten.
+    this.#unfinished = join(folder, '.unfinished');
+    this.#fd = openSync(this.#unfinished, 'w', MODE_FILE);
+    chmodSync(this.#unfinished, MODE_FILE);
+  }
+
+  append(lines: readonly string[]): void {
+    writeFileSync(this.#fd, lines.map((line) => `${line}\n`).join(''));
+  }
+
+  /** Syncs it to disk and renames it; the numbers in the name sort correctly. @returns its path */
+  finish(first: number, last: number): string {
+    fsyncSync(this.#fd);
+    const path = join(this.#folder, `audit-${digits(first)}-${digits(last)}.jsonl`);
+    renameSync(this.#unfinished, path);
+    sync(this.#folder);
+    return path;
+  }
+
+  /** Closes it, finished or not. */
+  close(): void {
+    closeSync(this.#fd);
+  }
+}
+
+const digits = (seq: number): string => String(seq).padStart(12, '0');

@@ -1,6 +1,6 @@
 /** Deletes old data from the store at start and hourly: certificates, tokens, devices and audit records. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { ArchiveFile } from '../audit/archive.ts';
+import { ArchiveFile } from '../audit/file.ts';
 import type { Config } from '../config/schema.ts';
 import { type ChainHead, follows, GENESIS_HASH, parseLine } from '../audit/record.ts';
 import { describe, unavailable } from '../errors.ts';

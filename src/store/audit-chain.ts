@@ -1,6 +1,6 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { missingRecords, refuseBehind } from '../audit/behind.ts';
+import { missingRecords, refuseBehind } from '../audit/missing-records.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import { AuditFile } from '../audit/file.ts';
 import { chain, type ChainedRecord, follows, parseLine } from '../audit/record.ts';

@@ -19,7 +19,7 @@ import {
   renameSync,
   rmSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { codeOf } from '../../errors.ts';
@@ -87,8 +87,7 @@ export const DISK: Disk = {
   write(path, content, { mode, uid, gid }) {
     const file = openSync(path, 'wx', mode & 0o600);
     try {
-      const bytes = Buffer.from(content);
-      for (let written = 0; written < bytes.length;) written += writeSync(file, bytes, written);
+      writeFileSync(file, content);
       if (uid !== undefined || gid !== undefined) fchownSync(file, uid ?? -1, gid ?? -1);
       fchmodSync(file, mode);
       fsyncSync(file);

@@ -2,7 +2,7 @@
  * Replays the audit log into a store that is behind it: a restored backup, or an older database that the operator
  * accepts.
  */
-import { readAuditFile, recordsSince } from '../../audit/since.ts';
+import { readAuditFile, recordsSince } from '../../audit/missing-records.ts';
 import { tokenEvent } from '../../audit/applied-events.ts';
 import type { Anchor, AuditEvent } from '../../audit/event.ts';
 import type { ParsedRecord } from '../../audit/record.ts';

@@ -1,7 +1,7 @@
 /** `store accept-older-database`: the operator accepts a database that is older than the audit file. */
 import { statSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
-import { missingRecords } from '../../audit/behind.ts';
+import { missingRecords } from '../../audit/missing-records.ts';
 import type { AuditEvent } from '../../audit/event.ts';
 import { readMaterial } from '../../config/material/load-material.ts';
 import { loadConfigOnly } from '../../config/load.ts';

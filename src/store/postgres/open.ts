@@ -1,4 +1,4 @@
-import { refuseBehind, storedUpTo } from '../../audit/behind.ts';
+import { refuseBehind, storedUpTo } from '../../audit/missing-records.ts';
 import { type ChainHead, GENESIS_HASH } from '../../audit/record.ts';
 import { EstuaryError } from '../../errors.ts';
 import type { LookupKeyOptions } from '../lookup-key-file.ts';

@@ -1,6 +1,5 @@
 /** Reads or verifies the audit records of all nodes, chain by chain, for a command. */
 import { FileCursor } from '../../audit/file-cursor.ts';
-import { Broken, BrokenFile, changedSearch, type StoredHead, type StoredRecord } from '../../audit/broken.ts';
 import {
   attempts,
   unsignedCheckpoint,
@@ -10,7 +9,8 @@ import {
   type Whole,
 } from '../../audit/chain-check.ts';
 import type { Anchor } from '../../audit/event.ts';
-import { parseLine, type StoredLine, type TimeRange } from '../../audit/record.ts';
+import { Broken, BrokenFile, changedSearch, parseLine } from '../../audit/record.ts';
+import type { StoredHead, StoredLine, StoredRecord, TimeRange } from '../../audit/record.ts';
 import type { PostgresServer } from './connection.ts';
 import { changedColumn, type SearchColumns } from '../audit-store.ts';
 import { NEWEST } from '../page.ts';

@@ -1,5 +1,4 @@
 /** Reads the audit records of a SQLite store for a command, even while a server runs. Reads block the thread. */
-import { Broken, changedSearch, type StoredHead, type StoredRecord } from '../../audit/broken.ts';
 import {
   attempts,
   type AuditVerdict,
@@ -9,7 +8,8 @@ import {
   type Whole,
 } from '../../audit/chain-check.ts';
 import { FileCursor } from '../../audit/file-cursor.ts';
-import type { StoredLine, TimeRange } from '../../audit/record.ts';
+import { Broken, changedSearch, type StoredHead, type StoredLine } from '../../audit/record.ts';
+import type { StoredRecord, TimeRange } from '../../audit/record.ts';
 import { describe } from '../../errors.ts';
 import { fold } from '../page.ts';
 import { type Db, openReadOnly } from './database.ts';
