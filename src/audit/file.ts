@@ -1,5 +1,5 @@
-import { chmodSync, closeSync, constants, fdatasync, fdatasyncSync, fstatSync, fsyncSync, ftruncateSync } from 'node:fs';
-import { openSync, readSync, renameSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import { chmodSync, closeSync, constants, fdatasync, fdatasyncSync, fstatSync, fsyncSync } from 'node:fs';
+import { ftruncateSync, openSync, readSync, renameSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { codeOf } from '../errors.ts';

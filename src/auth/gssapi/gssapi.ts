@@ -5,10 +5,9 @@ import type { IsolatedLog } from '../../process/isolated-process.ts';
 import { IsolatedError } from '../../process/protocol.ts';
 import type { GssapiIdentity, PresentedCredentials } from '../identity.ts';
 import type { AuthPlugin } from '../plugin.ts';
-import { GSSAPI_FAILED, KerberosVerifier } from './kerberos-verifier.ts';
+import { GSSAPI_FAILED, KerberosVerifier, type TicketVerifier, UnverifiedTickets } from './kerberos-verifier.ts';
 import { checkPrincipalMapping, type Principal, PrincipalMapping } from './principal.ts';
 import { decodeNegotiateToken, parseSpnegoToken, SpnegoTokenError, type TicketService } from './spnego-token.ts';
-import { type TicketVerifier, UnverifiedTickets } from './ticket-verifier.ts';
 
 export interface GssapiOptions {
   readonly config: Config['gssapi'];
@@ -35,23 +34,22 @@ export interface Gssapi {
 export function createGssapi(options: GssapiOptions): Gssapi {
   const { config, log } = options;
   const mapping = new PrincipalMapping(config);
-  // The configuration check warns of it, also at start.
-  if (!config.require_crypto_verification) return gssapi(new UnverifiedTickets(), mapping, () => Promise.resolve());
+  if (!config.require_crypto_verification) {
+    // The configuration check warns of it, also at start. There is no library and no key to load.
+    const nothing = (): Promise<void> => Promise.resolve();
+    return { plugin: new SpnegoPlugin(new UnverifiedTickets(), mapping), start: nothing, stop: nothing };
+  }
   const verifier = kerberosVerifier(options);
-  return gssapi(verifier, mapping, async () => {
-    await verifier.start();
-    const missing = await verifier.missingCredentials();
-    if (missing !== undefined)
-      log.warn({ reason: missing }, `there are no usable Kerberos credentials for ${String(config.service_principal)}`);
-  });
-}
-
-function gssapi(verifier: TicketVerifier, mapping: PrincipalMapping, start: Gssapi['start']): Gssapi {
   return {
     plugin: new SpnegoPlugin(verifier, mapping),
-    start,
-    ...(verifier.missingCredentials && { missingCredentials: verifier.missingCredentials.bind(verifier) }),
-    stop: async () => await verifier.stop(),
+    async start() {
+      await verifier.start();
+      const reason = await verifier.missingCredentials();
+      if (reason !== undefined)
+        log.warn({ reason }, `there are no usable Kerberos credentials for ${String(config.service_principal)}`);
+    },
+    missingCredentials: () => verifier.missingCredentials(),
+    stop: () => verifier.stop(),
   };
 }
 

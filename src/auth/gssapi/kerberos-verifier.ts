@@ -4,7 +4,27 @@ import { IsolatedError, startedModule } from '../../process/protocol.ts';
 import { makePrincipal, parsePrincipal, type Principal } from './principal.ts';
 import { readAccepted, type StartArgs } from './spnego-protocol.ts';
 import type { TicketService } from './spnego-token.ts';
-import type { TicketVerifier, VerifiedTicket } from './ticket-verifier.ts';
+
+/** The sender according to a token. */
+export interface VerifiedTicket {
+  readonly principal: Principal;
+  /** base64 of the token for `WWW-Authenticate: Negotiate …` (mutual authentication), if requested. */
+  readonly replyToken: string | undefined;
+  /** If nothing was verified: the reason, for the audit log. */
+  readonly unverified?: string;
+}
+
+/** Verifies `Authorization: Negotiate`. */
+export interface TicketVerifier {
+  /** The claim of an unverified ticket, for the audit log; absent if tickets are verified. */
+  hint?(ticket: TicketService): string;
+  /**
+   * @param token base64 of a token with a valid structure
+   * @param ticket its cleartext
+   * @throws EstuaryError 401 if the token proves nothing, 503 if it cannot be verified now
+   */
+  verify(token: string, ticket: TicketService): Promise<VerifiedTicket>;
+}
 
 /** The `[gssapi]` keys that select the credentials. */
 interface CredentialConfig {
@@ -67,7 +87,7 @@ const RETRY_AFTER = 10;
  */
 const CONCURRENCY = 4;
 const QUEUE_LIMIT = 128;
-/** Maximum characters of a client's service name in the log. */
+/** Maximum characters of a client's service name in the logs. */
 const MAX_NAME = 256;
 const SUBJECT = 'Kerberos authentication';
 
@@ -111,6 +131,7 @@ export class KerberosVerifier implements TicketVerifier {
     await this.#process.stop();
   }
 
+  /** Why credentials are missing; undefined if they are available. */
   async missingCredentials(): Promise<string | undefined> {
     try {
       await this.#process.call('probe', undefined, { deadlineMs: this.#deadlineMs });
@@ -151,5 +172,24 @@ function parse(principal: string, ticket: TicketService): Principal {
     return parsePrincipal(principal);
   } catch (error) {
     throw refused(`principal "${principal}": ${describe(error)}`, ticket);
+  }
+}
+
+/**
+ * `require_crypto_verification = false`: takes the service name in the ticket's cleartext as the principal. It
+ * authenticates nobody, since anyone can create such a token. For development, and for hints next to client
+ * certificates.
+ */
+export class UnverifiedTickets implements TicketVerifier {
+  hint({ components, realm }: TicketService): string {
+    return `Kerberos hint, NOT verified: ${makePrincipal(components, realm).text.slice(0, MAX_NAME)}`;
+  }
+
+  verify(_token: string, ticket: TicketService): Promise<VerifiedTicket> {
+    return Promise.resolve({
+      principal: makePrincipal(ticket.components, ticket.realm),
+      replyToken: undefined,
+      unverified: 'the ticket was NOT verified (gssapi.require_crypto_verification = false)',
+    });
   }
 }

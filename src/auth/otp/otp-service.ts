@@ -10,9 +10,12 @@ import type { OtpRow, OtpStore } from '../../store/otp-store.ts';
 import { tokenLookup } from '../../store/lookup-key-file.ts';
 import type { FailureRecords } from '../failure-records.ts';
 import { type Attempt, credentialInvalid, failureEvent } from '../guarded-attempts.ts';
-import { tokenMethod, tokenOf, type Identity, type OtpIdentity, type PasswordCredentials } from '../identity.ts';
+import { tokenMethod, tokenOf, type Identity, type OtpIdentity } from '../identity.ts';
+import type { PasswordCredentials, PresentedCredentials } from '../identity.ts';
 import { Lockout, presentableName, type LockoutSettings } from '../lockout.ts';
+import type { AuthContext, AuthPlugin } from '../plugin.ts';
 import type { FairLimiter } from '../../process/fair-limiter.ts';
+import { isBasic, parseBasic } from './basic.ts';
 import { AttemptLimiter, type HashingPool, passwordLimiter } from './hashing-pool.ts';
 import { generateToken, type HashSettings, isTokenLike, TokenHasher } from './token-hasher.ts';
 import { requestIdField } from '../../request-context.ts';
@@ -226,4 +229,26 @@ function whyUnusable(identity: Identity): string {
 function createdEvent(token: OtpRow, address: string | undefined): AuditEvent {
   const by = { ...(address === undefined ? {} : { address }), ...requestIdField() };
   return tokenEvent({ type: 'otp.created', token }, by, `, uses: ${token.max_uses}`);
+}
+
+/** Authenticates EST requests by one-time password, in HTTP Basic or in the request (RFC 7894). */
+export class OtpPlugin implements AuthPlugin {
+  readonly method = 'otp';
+  /** A failure is committed together with its count. */
+  readonly auditsFailures = true;
+  readonly #service: OtpService;
+
+  constructor(service: OtpService) {
+    this.#service = service;
+  }
+
+  async authenticate(
+    { authorization, address, otpChallenge }: PresentedCredentials,
+    context: AuthContext,
+  ): Promise<OtpIdentity | undefined> {
+    const attempt = { ...context, address };
+    if (isBasic(authorization)) return this.#service.authenticate(parseBasic(authorization), attempt);
+    const challenge = await otpChallenge?.();
+    return challenge === undefined ? undefined : this.#service.authenticate(challenge, attempt);
+  }
 }

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { isBasic, parseBasic } from '../../../src/auth/otp/basic.ts';
-import { OtpPlugin } from '../../../src/auth/otp/otp-plugin.ts';
 import { HashingPool } from '../../../src/auth/otp/hashing-pool.ts';
-import { OtpService } from '../../../src/auth/otp/otp-service.ts';
+import { OtpPlugin, OtpService } from '../../../src/auth/otp/otp-service.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { openedIn, T0 } from '../../store/support.ts';
 import { temporaryFolder } from '../../support/openssl.ts';

@@ -7,11 +7,7 @@ import { isClientError, type Target } from '../target.ts';
 
 const principal = parsePrincipal('alice@EXAMPLE.TEST');
 const plugin = new SpnegoPlugin(
-  {
-    verify: () => Promise.resolve({ principal, replyToken: undefined }),
-    start: () => Promise.resolve(),
-    stop: () => Promise.resolve(),
-  },
+  { verify: () => Promise.resolve({ principal, replyToken: undefined }) },
   new PrincipalMapping({ default_template: 'CN={principal}' }),
 );
 
