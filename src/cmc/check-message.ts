@@ -7,8 +7,6 @@ import { badMessage, CmcRefusal, notAllowed } from './refusal.ts';
 import type { PopWitness } from './requests.ts';
 import { isRa, type Sender } from './sender.ts';
 
-/** An RA's statements about its message and the messages inside it (RFC 5272 §6.8, §6.19; RFC 6402 §2.5). */
-
 /** Controls that only a registration authority may send. */
 const RA_ONLY: readonly ControlName[] = ['lraPOPWitness', 'raIdentityWitness', 'controlProcessed', 'batchRequests'];
 

@@ -13,8 +13,7 @@ import { controlsNamed } from '../pki/cmc/controls.ts';
 import { requestOfSigner } from '../pki/cmc/requested-key-signer.ts';
 import { parseCertificateRequest, type CmcCertificateRequest } from '../pki/cmc/tagged-request.ts';
 import type { Message } from './message.ts';
-import { done, type PartOutcome } from './outcome.ts';
-import { badMessage, CmcRefusal, notAllowed } from './refusal.ts';
+import { badMessage, CmcRefusal, done, notAllowed, type PartOutcome } from './refusal.ts';
 import { isRa, type Sender } from './sender.ts';
 import { isSignedBy } from './signers.ts';
 

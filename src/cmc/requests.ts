@@ -22,8 +22,7 @@ import {
   type ProofOfPossession,
 } from '../pki/cmc/tagged-request.ts';
 import { control, type Message, type RequestPart } from './message.ts';
-import { done, outcomeOf, type PartOutcome } from './outcome.ts';
-import { asRefusal, CmcRefusal, notAllowed } from './refusal.ts';
+import { asRefusal, CmcRefusal, done, notAllowed, outcomeOf, type PartOutcome } from './refusal.ts';
 import { isRa, type Origin, type Sender } from './sender.ts';
 
 interface RequestsOptions {

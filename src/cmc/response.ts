@@ -13,9 +13,8 @@ import {
 } from '../pki/cmc/controls.ts';
 import { type TaggedAttribute, buildPkiResponse } from '../pki/cmc/pki-data.ts';
 import type { CmcStatusInfo } from '../pki/cmc/status-info.ts';
-import type { PartOutcome } from './outcome.ts';
 import { pendToken } from './pending.ts';
-import type { RefusalStatus } from './refusal.ts';
+import type { PartOutcome, RefusalStatus } from './refusal.ts';
 import type { Responder } from './sender.ts';
 
 interface ResponseInput {

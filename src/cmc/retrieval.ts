@@ -10,8 +10,7 @@ import type { CrlRow } from '../store/crl-store.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import type { GetCert, GetCrl } from '../pki/cmc/control-syntax.ts';
-import { done, type PartOutcome } from './outcome.ts';
-import { badMessage, CmcRefusal } from './refusal.ts';
+import { badMessage, CmcRefusal, done, type PartOutcome } from './refusal.ts';
 
 export interface CrlSource {
   current(ca: Ca, signer: StatusSigner): Promise<CrlRow>;

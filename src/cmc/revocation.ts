@@ -12,8 +12,7 @@ import type { AuditStore } from '../store/audit-store.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import type { CertificateId, RevokeRequest } from '../pki/cmc/control-syntax.ts';
 import { sameSecret } from '../pki/cmc/identity-proof.ts';
-import { done, type PartOutcome } from './outcome.ts';
-import { CmcRefusal, notAllowed, unauthenticated } from './refusal.ts';
+import { CmcRefusal, done, notAllowed, type PartOutcome, unauthenticated } from './refusal.ts';
 import { isRa, secretIdentity, type Sender } from './sender.ts';
 import type { SharedSecrets } from './shared-secrets.ts';
 

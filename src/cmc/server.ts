@@ -1,19 +1,23 @@
 /** The CMC server of the CAs whose keys are here: from a received message to its answer (RFC 5272; docs/guides/cmc.md). */
 import type { AuditEvent } from '../audit/event.ts';
 import { auditedRequester } from '../auth/identity.ts';
+import type { ClientTrust } from '../auth/mtls/client-trust.ts';
+import type { OtpService } from '../auth/otp/otp-service.ts';
+import type { CaRouter } from '../ca/router.ts';
+import type { Config } from '../config/schema.ts';
 import type { Enrollment } from '../enrollment/enrollment.ts';
 import type { Logger } from '../log.ts';
 import type { CmcStore } from '../store/cmc-store.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
+import type { Store } from '../store/store.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import { controlsNamed, type CmcControl, type ControlName } from '../pki/cmc/controls.ts';
-import type { Authenticator, Voucher } from './authenticate.ts';
+import { Authenticator, type Voucher } from './authenticate.ts';
 import { checkMessage, MAX_REQUESTS, popWitness, processedControls, voucherFor } from './check-message.ts';
 import { control, readContent, readEnvelope, type Message } from './message.ts';
-import { denials, done, outcomeOf, type PartOutcome } from './outcome.ts';
-import { OPERATION, type PendingRequests } from './pending.ts';
-import { asRefusal, badMessage } from './refusal.ts';
+import { OPERATION, PendingRequests } from './pending.ts';
+import { asRefusal, badMessage, denials, done, outcomeOf, type PartOutcome } from './refusal.ts';
 import {
   AnswerOnce,
   checkRecipientNonce,
@@ -21,13 +25,14 @@ import {
   type NewAnswer,
   transactionOf,
 } from './answer-once.ts';
-import { requestIdOf, type MessageBase, type PopWitness, type Requests } from './requests.ts';
+import { requestIdOf, Requests, type MessageBase, type PopWitness } from './requests.ts';
 import type { TaggedContentInfo } from '../pki/cmc/pki-data.ts';
-import type { Origin, Responder, Sender } from './sender.ts';
+import type { CmcParties, Origin, Responder, Sender } from './sender.ts';
 import { buildResponse, type PkiResponseMessage } from './response.ts';
 import { getCert, getCrl, type CrlSource } from './retrieval.ts';
-import type { CertificateActions } from './revocation.ts';
-import { signerSerial } from './signers.ts';
+import { CertificateActions } from './revocation.ts';
+import { SharedSecrets } from './shared-secrets.ts';
+import { signerSerial, Signers } from './signers.ts';
 import { noteOnRequest } from '../request-context.ts';
 
 interface CmcServerOptions {
@@ -42,6 +47,33 @@ interface CmcServerOptions {
   /** This process, as the one that processes a message. */
   readonly instance: string;
   readonly retryAfter: number;
+}
+
+interface CmcContext extends Pick<CmcServerOptions, 'log' | 'crls' | 'instance'> {
+  readonly store: Store;
+  readonly cas: Pick<CaRouter, 'issuers'>;
+  readonly enrollment: Enrollment;
+  readonly otp: OtpService;
+  /** The snapshot in force. */
+  readonly trust: () => ClientTrust | undefined;
+  readonly parties: () => CmcParties;
+  readonly now: () => number;
+}
+
+export function createCmcServer(config: Pick<Config, 'otp' | 'est'>, context: CmcContext): CmcServer {
+  const { store, enrollment, otp, parties } = context;
+  const { token_length: tokenLength, bind_client_id: clientIdBinding } = config.otp;
+  const retryAfter = config.est.retry_after;
+  const secrets = new SharedSecrets({ parties, lockout: otp.lockout, tokenLength, retryAfter });
+  const pending = new PendingRequests(store, enrollment);
+  return new CmcServer({
+    ...context,
+    retryAfter,
+    pending,
+    authenticator: new Authenticator(new Signers(context), secrets, pending),
+    requests: new Requests({ enrollment, store, clientIdBinding }),
+    actions: new CertificateActions({ ...context, secrets }),
+  });
 }
 
 interface Received extends Origin {

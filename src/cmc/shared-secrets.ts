@@ -77,7 +77,7 @@ export class SharedSecrets {
     check: () => Promise<boolean>,
   ): Promise<void> {
     const { lockout } = this.#options;
-    const event = this.failure(name, attempt);
+    const event = this.#failure(name, attempt);
     const keys = lockout.keys(attempt.address, { kind: 'identification', name: event.subject });
     await this.#attempts.run(keys, async () => {
       await lockout.check(keys, attempt.now, event);
@@ -90,7 +90,7 @@ export class SharedSecrets {
     });
   }
 
-  failure(identification: string | undefined, { address, caLabel }: SecretAttempt): AuditEvent & { subject: string } {
+  #failure(identification: string | undefined, { address, caLabel }: SecretAttempt): AuditEvent & { subject: string } {
     const subject = presentableName(identification ?? '', this.#options.tokenLength);
     return { type: 'auth.cmc', outcome: 'failure', subject, address, ca: caLabel, ...requestIdField() };
   }

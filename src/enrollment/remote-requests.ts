@@ -10,6 +10,7 @@ import { describe, EstuaryError, forbidden, isRefusal, unavailable } from '../er
 import { parseCertificate } from '../pki/x509/certificate.ts';
 import type { RequestRow } from '../store/request-store.ts';
 import type { Allowed } from './allowed.ts';
+import { RequestTaken, type EnrollmentOutcome } from './request.ts';
 import {
   issuanceRequestOf,
   orRelease,
@@ -17,10 +18,9 @@ import {
   recordIssued,
   reservationOf,
   rowEvent,
+  Submitted,
   type RemoteRequestsOptions,
-} from './remote-row.ts';
-import { RequestTaken, type EnrollmentOutcome } from './request.ts';
-import { Submitted } from './submitted.ts';
+} from './submitted.ts';
 import type { RequestEnd } from '../store/remote-request-store.ts';
 
 /** A CA with its own queue. */

@@ -21,7 +21,7 @@ import { OtpPlugin, OtpService } from '../auth/otp/otp-service.ts';
 import type { AuthPlugin } from '../auth/plugin.ts';
 import { warnOfExpiry, watchExpiry } from '../ca/expiry.ts';
 import type { Ca, CaRouter } from '../ca/router.ts';
-import { createCmcServer } from '../cmc/create.ts';
+import { createCmcServer } from '../cmc/server.ts';
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { shownConfig } from '../config/shown.ts';

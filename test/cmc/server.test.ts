@@ -1,8 +1,7 @@
 /** RFC 5272 §3.3 and §6.17: a message from its bytes to its answer; what is audited, logged and definitive. */
 import { expect, test } from 'vitest';
 import type { Ca } from '../../src/ca/router.ts';
-import { done, type PartOutcome } from '../../src/cmc/outcome.ts';
-import { CmcRefusal, notAllowed, unauthenticated } from '../../src/cmc/refusal.ts';
+import { CmcRefusal, done, notAllowed, type PartOutcome, unauthenticated } from '../../src/cmc/refusal.ts';
 import { CmcServer } from '../../src/cmc/server.ts';
 import { unauthorized, unavailable } from '../../src/errors.ts';
 import { buildPkiData, type PkiDataContent } from '../../src/pki/cmc/pki-data.ts';
