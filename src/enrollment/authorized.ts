@@ -7,8 +7,7 @@ import { encodeGeneralNames } from '../pki/x509/general-name.ts';
 import { readOverride, type Overridden } from './authorization/messages.ts';
 import type { Admitted } from './admitted.ts';
 import type { PlaceholderValues } from '../pki/x509/name-template.ts';
-import { parseCertifiedNames, type CertifiedNames } from './certified-names.ts';
-import { decideNames, type DecidedNames } from './names.ts';
+import { decideNames, parseCertifiedNames, type CertifiedNames, type DecidedNames } from './names.ts';
 import { Proven, type RequestedKey } from './proven.ts';
 import { recognize, recognitionOf } from './recognition.ts';
 import type { RequestBase } from './request.ts';
@@ -26,8 +25,6 @@ interface Standing {
   readonly before?: Authorized;
   readonly overridden?: Overridden;
 }
-
-const isEmpty = (override: RequestOverride): boolean => Object.keys(override).length === 0;
 
 /** Created only after a decision about names, now or before the request was queued. */
 export class Authorized {
@@ -103,7 +100,8 @@ export class Authorized {
     const changed = changeSubject(csr);
     const decided = { csr: changed, names: parseCertifiedNames(row.names), values: undefined };
     const authorized = new Authorized(request, decided, key, { isRenewal });
-    return row.override === null || isEmpty(row.override) ? authorized : authorized.overridden(row.override);
+    const override = row.override ?? {};
+    return Object.keys(override).length === 0 ? authorized : authorized.overridden(override);
   }
 }
 

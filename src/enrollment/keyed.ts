@@ -9,8 +9,7 @@ import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
 import type { RequestFormat, RequestOverride } from '../store/request-store.ts';
 import type { Authorized } from './authorized.ts';
 import type { GeneratedKey, KeyGenerator } from './key-generation.ts';
-import { protectKey, type KeyPart } from './key-part.ts';
-import type { KeyProtection } from './key-protection.ts';
+import { protectKey, type KeyPart, type KeyProtection } from './key-protection.ts';
 import type { OwnKey } from './proven.ts';
 import { eventBase, type RequestBase } from './request.ts';
 

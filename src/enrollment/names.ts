@@ -8,16 +8,24 @@ import { type EstuaryError, forbidden } from '../errors.ts';
 import { oid, sequence, setOf, Tag, tlv } from '../pki/der/der.ts';
 import { changeSubject, type CsrContent } from '../pki/pkcs10/csr-content.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
-import { formatGeneralName, sameGeneralNames } from '../pki/x509/general-name.ts';
+import { encodeGeneralNames, formatGeneralName, type GeneralName } from '../pki/x509/general-name.ts';
+import { parseGeneralNames, sameGeneralNames } from '../pki/x509/general-name.ts';
 import { isIssuedBy } from '../pki/x509/name-matching.ts';
 import type { PlaceholderValues } from '../pki/x509/name-template.ts';
 import { type AttributeTypeAndValue, formatName, type Name, namesEqual, parseName } from '../pki/x509/name.ts';
 import { checkBoundNames, type NameRight } from './bound-names.ts';
-import type { CertifiedNames } from './certified-names.ts';
 import { filledTemplates, placeholderValues } from './name-templates.ts';
 import type { RequestBase } from './request.ts';
 
 export type { NameRight } from './bound-names.ts';
+
+/** The names that a certificate gets: decided on authorization, and stored with a queued request. */
+export interface CertifiedNames {
+  readonly subject: Name;
+  readonly subjectAltNames: readonly GeneralName[];
+  /** Names from `san.add`: the operator's own, which policy does not check. */
+  readonly added: readonly GeneralName[];
+}
 
 /** A request with its names decided. */
 export interface DecidedNames {
@@ -175,4 +183,26 @@ export function issuedName(name: Name): Name {
       isOutdated(attribute) ? tlv(Tag.UTF8_STRING, Buffer.from(attribute.text, 'utf8')) : attribute.value,
     );
   return parseName(sequence(...name.rdns.map((rdn) => setOf(...rdn.map(encode)))));
+}
+
+/** The stored form: JSON of base64 DER. */
+export function formatCertifiedNames({ subject, subjectAltNames, added }: CertifiedNames): string {
+  const names = (list: readonly GeneralName[]): string | null =>
+    list.length === 0 ? null : encodeGeneralNames(list).toString('base64');
+  return JSON.stringify([subject.der.toString('base64'), names(subjectAltNames), names(added)]);
+}
+
+/** @throws TypeError, DerError, SyntaxError for anything but the output of {@link formatCertifiedNames} */
+export function parseCertifiedNames(text: string): CertifiedNames {
+  const parts: unknown = JSON.parse(text);
+  const at = (index: number): string | null => {
+    const part: unknown = Array.isArray(parts) ? parts[index] : undefined;
+    if (part !== null && typeof part !== 'string') throw new TypeError('the value is not a list of names');
+    return part;
+  };
+  const names = (index: number): GeneralName[] => {
+    const der = at(index);
+    return der === null ? [] : parseGeneralNames(Buffer.from(der, 'base64'));
+  };
+  return { subject: parseName(Buffer.from(at(0) ?? '', 'base64')), subjectAltNames: names(1), added: names(2) };
 }

@@ -15,7 +15,7 @@ import { isRecordOf, type CertificateRow, type CertificateStore } from '../store
 import type { RequestRow, RequestStore } from '../store/request-store.ts';
 import type { Authorized } from './authorized.ts';
 import type { Allowed } from './allowed.ts';
-import { formatCertifiedNames } from './certified-names.ts';
+import { formatCertifiedNames } from './names.ts';
 import { recognitionOf, type Recognized } from './recognition.ts';
 import {
   clearedBy,

@@ -13,8 +13,8 @@ import type { Allowed } from './allowed.ts';
 import { RequestTaken, type EnrollmentOutcome } from './request.ts';
 import {
   issuanceRequestOf,
+  mayBeReserved,
   orRelease,
-  releasingIfLost,
   recordIssued,
   reservationOf,
   rowEvent,
@@ -178,9 +178,8 @@ export class RemoteRequests {
 
   /** The second phase of a certificate issued while it waited. */
   async #claimAndRecord(row: RequestRow, certificate: Buffer): Promise<EnrollmentOutcome> {
-    const claim = await releasingIfLost(this.#options, row.id, () =>
-      this.#store.claimRequest(reservationOf(row, this.#options), []),
-    );
+    const take = () => this.#store.claimRequest(reservationOf(row, this.#options), []);
+    const claim = await orRelease(this.#options, row.id, take, mayBeReserved);
     if (claim !== 'reserved') throw new RequestTaken();
     await orRelease(this.#options, row.id, () => recordIssued(this.#store, row, certificate));
     return { status: 'issued', certificate };

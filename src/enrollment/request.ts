@@ -8,7 +8,7 @@ import type { Ca } from '../ca/router.ts';
 import { EstuaryError, failed, forbidden } from '../errors.ts';
 import type { DeviceRow } from '../store/device-store.ts';
 import type { RequestRow } from '../store/request-store.ts';
-import type { KeyPart } from './key-part.ts';
+import type { KeyPart } from './key-protection.ts';
 
 export type EstEnrollment = 'simpleenroll' | 'simplereenroll' | 'serverkeygen';
 

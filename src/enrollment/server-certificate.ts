@@ -1,12 +1,12 @@
 /** The certificate of the service's own listeners, issued by one of its CAs (`tls.automatic`). */
-import { createPublicKey, generateKeyPairSync, hash, randomUUID, type KeyObject } from 'node:crypto';
+import { generateKeyPairSync, hash, randomUUID } from 'node:crypto';
 import { chmodSync, existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { certificateFailed, certificateIssued } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import type { Ca } from '../ca/router.ts';
 import type { KeyPair } from '../config/material/material.ts';
-import { readCertificates, readPrivateKey } from '../config/material/reader.ts';
+import { isKeyOf, readCertificates, readPrivateKey } from '../config/material/reader.ts';
 import { describe, failed } from '../errors.ts';
 import { makeFolder } from '../folders.ts';
 import type { Logger } from '../log.ts';
@@ -103,7 +103,7 @@ export class ServerCertificate {
     if (!existsSync(path)) return undefined;
     try {
       const [certificates, privateKey] = [await readCertificates(path), await readPrivateKey(path)];
-      return spkiOf(privateKey).equals(certificates[0].spki) ? { certificates, privateKey } : undefined;
+      return isKeyOf(privateKey, certificates[0]) ? { certificates, privateKey } : undefined;
     } catch (error) {
       this.#options.log.error({ detail: describe(error) }, 'cannot use the file of the server certificate');
       return undefined;
@@ -202,8 +202,6 @@ export class ServerCertificate {
     renameSync(draft, join(folder, FILE));
   }
 }
-
-const spkiOf = (key: KeyObject): Buffer => createPublicKey(key).export({ type: 'spki', format: 'der' });
 
 /** The certificates between this one and a root that clients have. */
 function intermediates({ driver }: Pick<Ca, 'driver'>): Certificate[] {

@@ -72,9 +72,8 @@ export class Submitted {
     const events = receivedEvents(allowed.keyed.request, takesUse(row));
     const { retry_window } = options.repeats.repeatable(row.recognition);
     const reservation = reservationOf(row, options);
-    const result = await releasingIfLost(options, row.id, () =>
-      options.store.submitRequest(row, supersedes, reservation, events, retry_window),
-    );
+    const submit = () => options.store.submitRequest(row, supersedes, reservation, events, retry_window);
+    const result = await orRelease(options, row.id, submit, mayBeReserved);
     if (result === 'repeated') throw new RequestRepeated();
     if (typeof result === 'object') return result;
     refuseUnusable(result, allowed.keyed.request, 'at the submission');
@@ -185,19 +184,26 @@ export async function recordIssued(
   noteOnRequest({ serial: certificate.serial });
 }
 
-/** A store error counts as a missing response. */
-export async function orRelease(
+/**
+ * Closes the reservation after an error: a store error counts as a missing response.
+ * @param isOpen whether an error leaves a reservation; default: every error
+ */
+export async function orRelease<T>(
   { releaser }: Pick<RemoteRequestsOptions, 'releaser'>,
   requestId: string,
-  work: () => Promise<void>,
-): Promise<void> {
+  work: () => Promise<T>,
+  isOpen: (error: unknown) => boolean = () => true,
+): Promise<T> {
   try {
-    await work();
+    return await work();
   } catch (error) {
-    await releaser.release(requestId, []);
+    if (isOpen(error)) await releaser.release(requestId, []);
     throw error;
   }
 }
+
+/** For a call that commits a reservation: if the store was lost meanwhile, it may have committed. */
+export const mayBeReserved = (error: unknown): boolean => error instanceof StoreLost;
 
 export function rowEvent({ requester, ca, id }: RequestRow) {
   return { subject: requester, ca, request_id: id };
@@ -218,18 +224,4 @@ export function issuanceRequestOf({ id, csr, format, requester, operation }: Req
     requester,
     operation,
   };
-}
-
-/** For a call that commits a reservation: if the store was lost meanwhile, it may have committed. */
-export async function releasingIfLost<T>(
-  { releaser }: Pick<RemoteRequestsOptions, 'releaser'>,
-  requestId: string,
-  work: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof StoreLost) await releaser.release(requestId, []);
-    throw error;
-  }
 }

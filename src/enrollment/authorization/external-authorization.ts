@@ -1,6 +1,6 @@
 /** `[ca.authorization]`: somebody else's word on a request, once for each (docs/reference/authorization.md). */
 import { type ClientTls, clientTls, HttpClient, TransportError } from '../../ca/remote/http.ts';
-import type { ServiceMaterial } from '../../config/material/material.ts';
+import type { LabelMaterial } from '../../config/material/material.ts';
 import type { CaConfig } from '../../config/schema.ts';
 import { describe, type EstuaryError, forbidden, unavailable } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
@@ -79,10 +79,7 @@ class Service {
   }
 }
 
-interface AuthorizedCa {
-  readonly table: Pick<CaConfig, 'label' | 'authorization'>;
-  readonly authorization: ServiceMaterial | undefined;
-}
+type AuthorizedCa = Pick<LabelMaterial, 'table' | 'authorization'>;
 
 /** The services of one configuration, by label. */
 export class AuthorizationServices {
