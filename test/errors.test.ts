@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { ENTRIES, errorReference } from '../scripts/lib/error-reference.ts';
 import {
   badRequest,
+  codeOf,
   describe as described,
   errorWith,
   failed,
@@ -106,4 +107,15 @@ describe('an error of a file names the path and the reason in words', () => {
     }
     expect(message).toBe(expected);
   });
+});
+
+test.each([
+  ['an error of the system', Object.assign(new Error('x'), { code: 'ENOENT' }), 'ENOENT'],
+  ['one of ours', unauthorized('LOCKED_OUT', 'x'), 'LOCKED_OUT'],
+  ['one without a code', new Error('x'), ''],
+  ['one whose code is a number', Object.assign(new Error('x'), { code: 2 }), ''],
+  ['a value that is no error', { code: 'ENOENT' }, ''],
+  ['nothing', undefined, ''],
+])('the code of %s', (_, error, code) => {
+  expect(codeOf(error)).toBe(code);
 });

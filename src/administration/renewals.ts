@@ -25,14 +25,14 @@ export async function progressOf(store: ProgressStore, row: RenewalRow, now: num
   const { selection, begins, due } = row;
   const { ca, label, labels } = selection;
   const [newer, later] = [new Set<string>(), new Set<string>()];
-  for await (const one of certificates(store, { ca, label, labels, issued_after: begins }, now)) {
+  for await (const one of everyCertificate(store, { ca, label, labels, issued_after: begins }, now)) {
     later.add(`${one.ca} ${one.serial}`);
     if (one.revoked_at === null) for (const key of identities(one)) newer.add(key);
   }
   const failures = await failedSince(store, { ca, labels, since: begins });
   let [replaced, waiting, failed, overdue] = [0, 0, 0, 0];
   const overdueRows: ListedCertificate[] = [];
-  for await (const one of certificates(store, selection, now)) {
+  for await (const one of everyCertificate(store, selection, now)) {
     if (later.has(`${one.ca} ${one.serial}`)) continue;
     if (identities(one).some((key) => newer.has(key))) replaced++;
     else if (one.revoked_at !== null || one.not_after <= now) continue;
@@ -45,8 +45,9 @@ export async function progressOf(store: ProgressStore, row: RenewalRow, now: num
   return { total: replaced + waiting + failed + overdue, replaced, waiting, failed, overdue, overdueRows };
 }
 
-async function* certificates(
-  store: ProgressStore,
+/** The selected certificates, in pages of the store. @throws what the store throws */
+export async function* everyCertificate(
+  store: Pick<CertificateStore, 'listCertificates'>,
   selection: CertificateSelection,
   now: number,
 ): AsyncGenerator<ListedCertificate> {

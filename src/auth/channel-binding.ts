@@ -3,27 +3,8 @@
  * contains the channel binding of its TLS connection, so that nobody can submit it on another connection.
  */
 import { timingSafeEqual } from 'node:crypto';
-import type { TLSSocket } from 'node:tls';
 import type { Config } from '../config/schema.ts';
 import { badRequest } from '../errors.ts';
-
-const EXPORTER_LABEL = 'EXPORTER-Channel-Binding';
-const EXPORTER_LENGTH = 32;
-
-type BoundSocket = Pick<
-  TLSSocket,
-  'getProtocol' | 'isSessionReused' | 'exportKeyingMaterial' | 'getFinished' | 'getPeerFinished'
->;
-
-/**
- * tls-unique in TLS 1.2 (RFC 5929 §3), tls-exporter in TLS 1.3 (RFC 9266); undefined if unavailable. tls-unique is the
- * first Finished message: the client's in a full handshake, the server's in a resumed one.
- */
-export function channelBinding(socket: BoundSocket): Buffer | undefined {
-  if (socket.getProtocol() === 'TLSv1.3')
-    return socket.exportKeyingMaterial(EXPORTER_LENGTH, EXPORTER_LABEL, Buffer.alloc(0));
-  return socket.isSessionReused() ? socket.getFinished() : socket.getPeerFinished();
-}
 
 /** `challenge_password`: whether a challengePassword is a channel binding. */
 export type PopLinkingPolicy = Pick<Config['est'], 'challenge_password' | 'require_pop_linking'>;

@@ -60,7 +60,10 @@ export class GuardedAttempts {
     try {
       return await this.#limiter.run(keys, async (waited) => {
         if (waited) await lockout.check(keys, now, event);
-        const result = await settled(check(keys));
+        const result = await check(keys).catch((error: unknown) => {
+          if (error instanceof CredentialRefused) return error;
+          throw error;
+        });
         // Concurrent attempts may have failed meanwhile.
         await lockout.check(keys, now, event);
         if (!(result instanceof CredentialRefused)) return result;
@@ -70,15 +73,6 @@ export class GuardedAttempts {
     } finally {
       this.#underWay -= 1;
     }
-  }
-}
-
-async function settled<T>(checked: Promise<T>): Promise<T | CredentialRefused> {
-  try {
-    return await checked;
-  } catch (error) {
-    if (error instanceof CredentialRefused) return error;
-    throw error;
   }
 }
 

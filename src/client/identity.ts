@@ -1,11 +1,10 @@
 /** Chooses the certificate that authenticates a request, and whether the request is a renewal (RFC 7030 §3.3.2). */
-import { parsePemCertificates, type Certificate } from '../pki/x509/certificate.ts';
-import { InputError } from '../pki/input-error.ts';
+import type { Certificate } from '../pki/x509/certificate.ts';
 import { ClientError } from './client-error.ts';
 import type { CertificateConfig } from './config/schema.ts';
 import type { ClientContext } from './context.ts';
 import type { ClientIdentity } from './http/connection.ts';
-import type { LiveCertificate } from './keep/certificate-folder.ts';
+import { type LiveCertificate, readCertificates } from './keep/certificate-folder.ts';
 import { readPrivateKey, tlsClientProblem } from './request/csr.ts';
 import { isKeyUri } from './token/key-uri.ts';
 import { tokenPin } from './token/token.ts';
@@ -72,14 +71,4 @@ function forTls(key: string, { token }: CertificateConfig, context: ClientContex
   if (token === undefined)
     throw new ClientError('local', 'KEY_UNUSABLE', 'the key is in a token, and no token is configured ([token])');
   return { uri: key.trim(), token, pin: () => tokenPin(token, context) };
-}
-
-/** @throws ClientError `FILES_UNUSABLE` */
-export function readCertificates(pem: string, where: string): Certificate[] {
-  try {
-    return parsePemCertificates(pem);
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error;
-    throw new ClientError('local', 'FILES_UNUSABLE', `${where}: ${error.message}`, { cause: error });
-  }
 }

@@ -12,10 +12,7 @@ export interface Problem {
 }
 
 /** An allowed but unsafe setting, for the log. */
-export interface Warning {
-  readonly key: string;
-  readonly message: string;
-}
+export type Warning = Pick<Problem, 'key' | 'message'>;
 
 /** `CONFIG_INVALID`: the configuration is refused; `problems` are in the schema's order of sections. */
 export class ConfigError extends EstuaryError {

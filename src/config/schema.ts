@@ -5,10 +5,11 @@
  */
 import { IsObject, type TObject, type TSchema } from 'typebox';
 import { Check } from 'typebox/value';
-import { choice, integer, optional, type Static, table } from './keys.ts';
+import { DRIVERS } from '../ca/drivers.ts';
+import { choice, integer, list, optional, type Static, table, variants } from './keys.ts';
 import { admin } from './schema/admin.ts';
 import { auth, gssapi, otp } from './schema/auth.ts';
-import { ca, label } from './schema/ca.ts';
+import { labelKeys, labelText } from './schema/label.ts';
 import { notifications } from './schema/notifications.ts';
 import { est, server, tls } from './schema/server.ts';
 import { audit, cmc, log, publication, requests, retention, serverkeygen, store } from './schema/services.ts';
@@ -23,6 +24,30 @@ const limits = table('How many requests are taken. Connections have limits of th
     'How many requests a second each listener of each process takes in all, with bursts of twice as many; beyond, 503 with Retry-After.',
   ),
 });
+
+const ca = list(
+  variants(
+    'driver',
+    DRIVERS.map(({ keys }) => keys),
+    { description: 'One certificate authority.' },
+  ),
+  { description: 'The certificate authorities, one table each.', minItems: 1, live: true },
+);
+
+/** `[[label]]`: further labels of a CA. */
+const label = list(
+  table('A further label of a CA; nothing is taken over from the tables of the CA.', {
+    name: labelText('The EST label: the path segment that routes a request here.'),
+    ca: labelText('The label of the CA whose key signs; one with a key of ours.'),
+    ...labelKeys,
+  }),
+  {
+    description:
+      'Further labels of the CAs (docs/guides/names.md): one key, serial numbers, CRL and OCSP, and for each label a separate profile and rules. A certificate of one label neither authenticates nor is renewed at another.',
+    default: [],
+    live: true,
+  },
+);
 
 const ConfigSchema = table('The configuration file.', {
   profile: optional(

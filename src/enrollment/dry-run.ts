@@ -37,10 +37,7 @@ export interface DryRunRequest {
 }
 
 /** A queued request whose approval is simulated. */
-interface DryRunRow {
-  readonly requestId: string;
-  readonly address: string;
-  readonly ca: Ca;
+interface DryRunRow extends Pick<DryRunRequest, 'requestId' | 'address' | 'ca'> {
   readonly row: RequestRow;
 }
 
@@ -145,7 +142,7 @@ export class DryRun {
         return gssapi.identityOf(as.principal);
       case 'certificate':
         if (mtls === undefined || !countsAt(ca.config, 'mtls')) throw uncounted('client certificates');
-        return certificateHolder(mtls, { ca, now: this.#options.now(), address, der: as.der, further: as.further });
+        return certificateHolder(mtls, { ca, address, now: this.#options.now() }, as);
       case 'device':
         if (!as.known) throw deviceNotRegistered('there is no such device');
         return passwordHolder(requestId, as.id);
@@ -188,17 +185,10 @@ function passwordHolder(requestId: string, clientId: string): OtpIdentity {
   };
 }
 
-interface Presented {
-  readonly ca: Ca;
-  readonly now: number;
-  readonly address: string;
-  readonly der: Buffer;
-  readonly further: readonly Buffer[];
-}
-
 async function certificateHolder(
   mtls: Pick<AuthPlugin, 'authenticate'>,
-  { ca, now, address, der, further }: Presented,
+  { ca, address, now }: Pick<DryRunRequest, 'ca' | 'address'> & { readonly now: number },
+  { der, further }: Extract<AssumedSender, { readonly kind: 'certificate' }>,
 ): Promise<Identity> {
   const presented = { peerCertificate: der, peerIntermediates: further, authorization: undefined, address };
   const rules = credentialRules(ca);

@@ -1,11 +1,11 @@
 /** Records warnings that no change brings about, for notifications: what expires, is overdue or unavailable. In one node. */
-import { identities } from '../administration/renewals.ts';
+import { everyCertificate, identities } from '../administration/renewals.ts';
 import { auditedCertificate } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import type { CaRouter } from '../ca/router.ts';
 import { crlAge, CrlStates } from '../publication/crl-state.ts';
 import type { Store } from '../store/store.ts';
-import type { CertificateSelection, ListedCertificate } from '../store/certificate-store.ts';
+import type { ListedCertificate } from '../store/certificate-store.ts';
 
 export interface WarningsOptions {
   readonly store: Store;
@@ -17,7 +17,6 @@ export interface WarningsOptions {
 }
 
 const DAY = 86_400_000;
-const PAGE = 500;
 /** Newest certificates of a requester that are compared. */
 const NEWEST = 20;
 /** Milliseconds within which a certificate may be recorded after its issuance. */
@@ -57,23 +56,18 @@ export class Warnings {
     return notAfter > time && Number.isFinite(days) && !isKnown ? days : undefined;
   }
 
-  async *#list(selection: CertificateSelection, time: number): AsyncGenerator<ListedCertificate> {
-    for (let cursor: string | undefined; ;) {
-      const page = await this.#options.store.listCertificates({ ...selection, limit: PAGE, cursor }, time);
-      yield* page.items;
-      if (page.next_cursor === null) return;
-      cursor = page.next_cursor;
-    }
-  }
-
   async #certificates(before: number, time: number): Promise<AuditEvent[]> {
     const { days } = this.#options;
     const selection = { status: 'valid', expires_before: time + Math.max(...days) * DAY } as const;
     const issued = new Set<string>();
-    for await (const { ca, serial } of this.#list({ ...selection, issued_after: before - SLACK }, time))
+    for await (const { ca, serial } of everyCertificate(
+      this.#options.store,
+      { ...selection, issued_after: before - SLACK },
+      time,
+    ))
       issued.add(`${ca} ${serial}`);
     const events: AuditEvent[] = [];
-    for await (const row of this.#list(selection, time)) {
+    for await (const row of everyCertificate(this.#options.store, selection, time)) {
       const reached = this.#reached(row.not_after, issued.has(`${row.ca} ${row.serial}`) ? undefined : before, time);
       if (reached === undefined || (await this.#isReplaced(row, time))) continue;
       if (!this.#isNew(`certificate ${row.ca} ${row.serial} ${reached}`, true)) continue;

@@ -1,10 +1,11 @@
 /** Responds to WWW-Authenticate: Basic (RFC 7617), Digest (RFC 7616) and Negotiate (RFC 4559). */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { ClientError } from '../client-error.ts';
 
-/** The first token of a GSS-API client, by the optional package `kerberos`, loaded on demand. */
-
-/** @returns base64 @throws ClientError `CREDENTIALS_MISSING` */
+/**
+ * The first token of a GSS-API client, by the optional package `kerberos`, loaded on demand.
+ * @returns base64 @throws ClientError `CREDENTIALS_MISSING`
+ */
 async function initialToken(host: string): Promise<string> {
   try {
     const { default: kerberos } = await import('kerberos');
@@ -100,20 +101,17 @@ function digestAnswer(
   random: (bytes: number) => Buffer,
 ): string {
   const { parameters } = challenge;
-  const hash = (text: string): string =>
-    createHash(digestHash(challenge) ?? 'sha256')
-      .update(text)
-      .digest('hex');
+  const digest = (text: string): string => hash(digestHash(challenge) ?? 'sha256', text, 'hex');
   const realm = parameters.get('realm') ?? '';
   const nonce = parameters.get('nonce') ?? '';
-  const secret = hash(`${username}:${realm}:${password}`);
-  const what = hash(`${method}:${path}`);
+  const secret = digest(`${username}:${realm}:${password}`);
+  const what = digest(`${method}:${path}`);
   const cnonce = random(16).toString('hex');
   const count = '00000001';
   const hasQop = parameters.has('qop');
   const response = hasQop
-    ? hash(`${secret}:${nonce}:${count}:${cnonce}:auth:${what}`)
-    : hash(`${secret}:${nonce}:${what}`);
+    ? digest(`${secret}:${nonce}:${count}:${cnonce}:auth:${what}`)
+    : digest(`${secret}:${nonce}:${what}`);
   const quoted = (value: string): string => `"${value.replace(/["\\]/g, '\\$&')}"`;
   const fields = [
     `username=${quoted(username)}`,
@@ -121,7 +119,7 @@ function digestAnswer(
     `nonce=${quoted(nonce)}`,
     `uri=${quoted(path)}`,
     `response="${response}"`,
-    ...['algorithm'].flatMap((name) => (parameters.has(name) ? [`${name}=${parameters.get(name) ?? ''}`] : [])),
+    ...(parameters.has('algorithm') ? [`algorithm=${parameters.get('algorithm') ?? ''}`] : []),
     ...(parameters.has('opaque') ? [`opaque=${quoted(parameters.get('opaque') ?? '')}`] : []),
     ...(hasQop ? [`qop=auth, nc=${count}, cnonce="${cnonce}"`] : []),
   ];

@@ -12,6 +12,7 @@ import {
 import { isIP } from 'node:net';
 import { checkServerIdentity, connect, type ConnectionOptions, type PeerCertificate, type TLSSocket } from 'node:tls';
 import { codeOf } from '../../errors.ts';
+import { channelBinding } from '../../pki/channel-binding.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { encodePem } from '../../pki/der/pem.ts';
 import { ClientError } from '../client-error.ts';
@@ -75,10 +76,6 @@ interface HttpRequest {
   readonly body?: string;
 }
 
-/** RFC 9266 §2. */
-const EXPORTER_LABEL = 'EXPORTER-Channel-Binding';
-const EXPORTER_LENGTH = 32;
-
 export class Connection {
   readonly #socket: TLSSocket;
   readonly #agent: Agent;
@@ -122,28 +119,13 @@ export class Connection {
     return !this.#socket.destroyed && this.#socket.writable && !this.#socket.readableEnded;
   }
 
-  get protocol(): string | null {
-    return this.#socket.getProtocol();
-  }
-
-  get resumed(): boolean {
-    return this.#socket.isSessionReused();
-  }
-
   /** DER of the server's certificate. */
   get serverCertificate(): Buffer | undefined {
     return this.#socket.getPeerX509Certificate()?.raw;
   }
 
-  /**
-   * tls-unique in TLS 1.2 (RFC 5929 §3: the handshake's first Finished message, the client's in a full and the server's
-   * in a resumed one), tls-exporter in TLS 1.3 (RFC 9266).
-   */
   get channelBinding(): Buffer | undefined {
-    const socket = this.#socket;
-    if (socket.getProtocol() === 'TLSv1.3')
-      return socket.exportKeyingMaterial(EXPORTER_LENGTH, EXPORTER_LABEL, Buffer.alloc(0));
-    return socket.isSessionReused() ? socket.getPeerFinished() : socket.getFinished();
+    return channelBinding(this.#socket, 'client');
   }
 
   /** @throws ClientError `SERVER_UNREACHABLE` for an incomplete response; the server may have processed the request */

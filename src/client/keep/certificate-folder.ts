@@ -237,16 +237,21 @@ export class CertificateFolder {
   }
 
   #certificates(path: string): Certificate[] {
-    try {
-      return parsePemCertificates(this.#disk.read(path) ?? '');
-    } catch (error) {
-      if (!(error instanceof InputError)) throw error;
-      throw new ClientError('local', 'FILES_UNUSABLE', `${path}: ${error.message}`, { cause: error });
-    }
+    return readCertificates(this.#disk.read(path) ?? '', path);
   }
 
   #at(name: string): string {
     return join(this.path, name);
+  }
+}
+
+/** @throws ClientError `FILES_UNUSABLE` */
+export function readCertificates(pem: string, where: string): Certificate[] {
+  try {
+    return parsePemCertificates(pem);
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    throw new ClientError('local', 'FILES_UNUSABLE', `${where}: ${error.message}`, { cause: error });
   }
 }
 

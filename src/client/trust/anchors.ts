@@ -2,7 +2,7 @@
  * The client's Explicit TA database (RFC 7030 §3.1), and its updates from /cacerts (§4.1.3): a new root is trusted if a
  * trusted CA certifies its key (NewWithOld, RFC 4210 §4.4), never because a server lists it.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { formatName } from '../../pki/x509/name.ts';
 import { namesMatch } from '../../pki/x509/name-matching.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
@@ -16,9 +16,7 @@ export interface CaCertificates {
 }
 
 const fingerprintOf = ({ der }: Certificate, like: string): string =>
-  createHash(like.length === 64 ? 'sha256' : 'sha512')
-    .update(der)
-    .digest('hex');
+  hash(like.length === 64 ? 'sha256' : 'sha512', der, 'hex');
 
 /**
  * The anchors from the first /cacerts response (RFC 7030 §4.1.1).

@@ -11,8 +11,7 @@ import type { CertificateConfig, ServerConfig } from '../config/schema.ts';
 import type { ClientContext, EstOperations } from '../context.ts';
 import type { EstServerSettings } from '../http/est-server.ts';
 import type { ClientIdentity, ServerTrust } from '../http/connection.ts';
-import { readCertificates } from '../identity.ts';
-import type { CertificateFolder } from '../keep/certificate-folder.ts';
+import { type CertificateFolder, readCertificates } from '../keep/certificate-folder.ts';
 import { type CaCertificates, firstAnchors, followAnchors, selfSigned } from './anchors.ts';
 import { readFingerprint } from './path.ts';
 

@@ -60,7 +60,8 @@ export interface OwnCaMaterial extends Omit<CaMaterial, 'table'> {
 }
 
 /** What a certificate of a CA's table is for, in metrics and warnings. */
-export type CaCertificateUse = 'ocsp' | 'agent' | 'dogtag_anchor' | 'upstream_anchor';
+type CaCertificateUse = (typeof CA_USES)[number];
+const CA_USES = ['agent', 'dogtag_anchor', 'upstream_anchor', 'ocsp'] as const;
 
 /** A `[[ca]]` table with its files. */
 export interface CaMaterial extends CommonCaMaterial {
@@ -141,8 +142,6 @@ type CertificateUse =
   | 'cmc'
   | 'store_client'
   | 'store_anchor';
-
-const CA_USES = ['agent', 'dogtag_anchor', 'upstream_anchor', 'ocsp'] as const;
 
 export interface CertificateExpiry {
   readonly use: CertificateUse;

@@ -4,7 +4,7 @@ import { type ConfiguredLabel, labelsOf } from '../labels.ts';
 import { type Finding, finding } from '../problem.ts';
 import { hasFreeRequesters } from './names.ts';
 import { OPERATION_NAMES } from '../vocabulary.ts';
-import { checkSubjectKey, SUBJECT_KEY_ALLOWED } from '../schema/csrattrs.ts';
+import { ATTRIBUTE_ALLOWED, checkAttributeName } from '../schema/formats.ts';
 import type { CaConfig, Config, CsrAttrsConfig, ProfileConfig } from '../schema.ts';
 import { firstRepeated, OID } from '../../pki/der/oids.ts';
 
@@ -131,8 +131,8 @@ function* profileChecks(profile: ProfileConfig, key: string): Generator<Finding>
         `${key}.subject.allowed`,
       );
   for (const type of Object.keys(patterns)) {
-    const reason = checkSubjectKey(type);
-    if (reason !== undefined) yield finding(`${key}.subject.patterns`, `${reason} (${SUBJECT_KEY_ALLOWED})`);
+    const reason = checkAttributeName(type);
+    if (reason !== undefined) yield finding(`${key}.subject.patterns`, `${reason} (${ATTRIBUTE_ALLOWED})`);
   }
   for (const kind of profile.san.required)
     if (!profile.san.allowed.includes(kind))
@@ -202,8 +202,8 @@ function* csrAttrsChecks(csrattrs: CsrAttrsConfig, profile: ProfileConfig, ca: s
   for (const [index, rdn] of csrattrs.subject.entries()) {
     if (Object.keys(rdn).length === 0) yield finding(`${key}.subject[${index}]`, 'is empty (one attribute or more)');
     for (const type of Object.keys(rdn)) {
-      const reason = checkSubjectKey(type);
-      if (reason !== undefined) yield finding(`${key}.subject[${index}]`, `${reason} (${SUBJECT_KEY_ALLOWED})`);
+      const reason = checkAttributeName(type);
+      if (reason !== undefined) yield finding(`${key}.subject[${index}]`, `${reason} (${ATTRIBUTE_ALLOWED})`);
     }
   }
 }

@@ -1,6 +1,6 @@
 import { GENERATED_KEY_TYPES } from '../../pki/x509/key-pair.ts';
 import { boolean, list, map, optional, table, text } from '../keys.ts';
-import { ATTRIBUTE_ALLOWED, checkAttributeName, checkOid } from './formats.ts';
+import { checkOid } from './formats.ts';
 
 /** Known public key types. */
 export const KEY_TYPES = [...GENERATED_KEY_TYPES, 'rsa-pss:2048', 'rsa-pss:3072', 'rsa-pss:4096'] as const;
@@ -71,7 +71,3 @@ export const csrattrs = table(
     ),
   },
 );
-
-/** For the cross-key checks: why a key of `subject` is invalid, or undefined. */
-export const checkSubjectKey = checkAttributeName;
-export const SUBJECT_KEY_ALLOWED = ATTRIBUTE_ALLOWED;

@@ -33,14 +33,13 @@ export function checkExtensionOid(value: string): string | undefined {
 export function checkExtensionValue(value: string): string | undefined {
   if (!/^([0-9a-fA-F]{2})+$/.test(value)) return 'the value is not hex';
   if (value.length > MAX_EXTENSION_LENGTH * 2) return `the value has more than ${MAX_EXTENSION_LENGTH} bytes`;
-  try {
-    requireDer(Buffer.from(value, 'hex'), 'the value');
-    return undefined;
-  } catch (error) {
-    if (error instanceof InputError) return `the value is not one DER value: ${error.message}`;
-    throw error;
-  }
+  return checkDerHex(value);
 }
+
+const checkDerHex = checkedBy(
+  (value) => requireDer(Buffer.from(value, 'hex'), 'the value'),
+  (_, problem) => `the value is not one DER value: ${problem}`,
+);
 
 export function checkPattern(value: string): string | undefined {
   try {
@@ -57,14 +56,11 @@ export const checkSanTemplate = checkedBy((value) => new SanTemplate(value), has
 
 /** A name of this kind that name constraints can permit. */
 export const checkPermitted = (kind: keyof PermittedNames): ((value: string) => string | undefined) =>
-  checkedBy(
-    (value) => encodeNameConstraints({ [kind]: [value] }),
-    (_, problem) => problem,
-  );
+  checkedBy((value) => encodeNameConstraints({ [kind]: [value] }));
 
 function checkedBy(
   read: (value: string) => unknown,
-  message: (value: string, problem: string) => string,
+  message = (_: string, problem: string): string => problem,
 ): (value: string) => string | undefined {
   return (value) => {
     try {
@@ -107,14 +103,9 @@ export function urlCheck(...schemes: readonly string[]): (value: string) => stri
 }
 
 /** RFC 4514; not empty, since an empty name identifies nobody. */
-export function checkDistinguishedName(value: string): string | undefined {
-  try {
-    return parseDistinguishedName(value).rdns.length === 0 ? 'it is empty' : undefined;
-  } catch (error) {
-    if (error instanceof InputError) return error.message;
-    throw error;
-  }
-}
+export const checkDistinguishedName = checkedBy((value) => {
+  if (parseDistinguishedName(value).rdns.length === 0) throw new InputError('it is empty');
+});
 
 export function checkServerName(value: string): string | undefined {
   if (isIP(value) !== 0) return undefined;

@@ -3,12 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from 'node:https';
 import { TLSSocket, type TlsOptions } from 'node:tls';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { channelBinding } from '../../auth/channel-binding.ts';
 import type { PresentedCredentials } from '../../auth/identity.ts';
 import type { CaRouter } from '../../ca/router.ts';
 import type { Config } from '../../config/schema.ts';
 import { countsAt } from '../../config/rules/names.ts';
 import { EstuaryError, badRequest, errorWith, unauthorized } from '../../errors.ts';
+import { channelBinding } from '../../pki/channel-binding.ts';
 import { lineLengthFor } from './codec.ts';
 import type { EstAnswer, EstOperation, OperationName } from './operation.ts';
 import type { Logger } from '../../log.ts';
@@ -122,7 +122,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
           presented,
           // On a proxy's connection it does not concern the client.
           channelBinding: () =>
-            socket instanceof TLSSocket && forwarded === undefined ? channelBinding(socket) : undefined,
+            socket instanceof TLSSocket && forwarded === undefined ? channelBinding(socket, 'server') : undefined,
           // Node ends its side as soon as the client has ended its own.
           isGone: () => socket.destroyed || socket.writableEnded,
           body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),

@@ -3,7 +3,7 @@ import { createPrivateKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { ClientError } from '../../../client/client-error.ts';
 import { forKey, givenKey } from '../../../client/enrollment.ts';
-import { readCertificates } from '../../../client/identity.ts';
+import { readCertificates } from '../../../client/keep/certificate-folder.ts';
 import { requestFrom, requestWith, withServer } from '../../../client/one-shot.ts';
 import { makePrivateKey, openPrivateKey, readPrivateKey, wantedOf } from '../../../client/request/csr.ts';
 import { type KeyProtection, openServerKey, protectionAttributes } from '../../../client/server-key.ts';
