@@ -34,7 +34,7 @@ export class Authorized {
   readonly names: CertifiedNames;
   /** Values of the policy's placeholders; undefined: they were applied before the request was queued. */
   readonly values: PlaceholderValues | undefined;
-  readonly #key: RequestedKey;
+  readonly key: RequestedKey;
   /** A renewal: no service overrides its names. */
   readonly isRenewal: boolean;
   readonly #before: Authorized | undefined;
@@ -50,14 +50,10 @@ export class Authorized {
     this.csr = csr;
     this.names = names;
     this.values = values;
-    this.#key = key;
+    this.key = key;
     this.isRenewal = isRenewal;
     this.#before = before;
     this.#overridden = overridden;
-  }
-
-  get key(): RequestedKey {
-    return this.#key;
   }
 
   /** Recognizes a repeated request. */
@@ -78,7 +74,7 @@ export class Authorized {
     const csr = changeSubject({ ...this.csr, subjectChange: { subject, subjectAltNames, subjectAltNamesDer } });
     const names = { subject, subjectAltNames, added: this.names.added };
     const standing = { isRenewal: this.isRenewal, before: this, overridden };
-    return new Authorized(this.request, { csr, names, values: this.values }, this.#key, standing);
+    return new Authorized(this.request, { csr, names, values: this.values }, this.key, standing);
   }
 
   /** @throws EstuaryError 403 as {@link decideNames}; 400 `POP_LINKING_MISSING`, `POP_LINKING_MISMATCH` */

@@ -42,32 +42,24 @@ export class Keyed {
   readonly request: RequestBase;
   readonly csr: CsrContent;
   readonly names: Authorized['names'];
-  readonly #authorized: Authorized;
-  readonly #key: KeyToCertify;
+  readonly authorized: Authorized;
+  readonly key: KeyToCertify;
   readonly #more: readonly AuditEvent[];
 
   private constructor(authorized: Authorized, key: KeyToCertify, more: readonly AuditEvent[] = []) {
     this.#more = more;
     const { request, csr, names } = authorized;
-    this.#authorized = authorized;
+    this.authorized = authorized;
     this.request = { ...request, events: [...request.events, ...more] };
     this.csr = csr;
     this.names = names;
-    this.#key = key;
-  }
-
-  get key(): KeyToCertify {
-    return this.#key;
-  }
-
-  get authorized(): Authorized {
-    return this.#authorized;
+    this.key = key;
   }
 
   /** With an external service's override of names and validity, and the same key. */
   overridden(override: RequestOverride): Keyed {
-    const key: KeyToCertify = { ...this.#key, proof: undefined };
-    return new Keyed(this.#authorized.overridden(override), key, this.#more);
+    const key: KeyToCertify = { ...this.key, proof: undefined };
+    return new Keyed(this.authorized.overridden(override), key, this.#more);
   }
 
   static own(authorized: Authorized, { publicKey, proof, format, shown }: OwnKey): Keyed {

@@ -11,14 +11,13 @@ import type { Config } from '../schema.ts';
 /** Checks that concern more than one key. Reads no file. */
 export function crossChecks(config: Config): CrossChecks {
   const compliance = complianceChecks(config);
-  const admin = config.admin.tls;
   return {
     problems: [
       ...serverChecks(config),
       ...serverCertificateChecks(config),
       ...clientAuthChecks(config),
       ...adminChecks(config),
-      ...pair('admin.tls.certificate', admin.certificate, 'admin.tls.private_key', admin.private_key),
+      ...pair('admin.tls', config.admin.tls, 'certificate', 'private_key'),
       ...otpChecks(config),
       ...gssapiChecks(config),
       ...authChecks(config),
@@ -30,12 +29,7 @@ export function crossChecks(config: Config): CrossChecks {
       ...forwardingChecks(config),
       ...retentionChecks(config),
       ...storeChecks(config),
-      ...pair(
-        'store.tls.client_certificate',
-        config.store.tls?.client_certificate,
-        'store.tls.client_key',
-        config.store.tls?.client_key,
-      ),
+      ...pair('store.tls', config.store.tls ?? {}, 'client_certificate', 'client_key'),
       ...compliance.problems,
     ],
     warnings: [...adminWarnings(config), ...compliance.warnings, ...nameWarnings(config)],
@@ -89,16 +83,16 @@ function* clientAuthChecks({ tls, est }: Config): Generator<Finding> {
 }
 
 /** A certificate and a private key must be given together. */
-function* pair(
-  certificateKey: string,
-  certificate: string | undefined,
-  privateKey: string,
-  key: string | undefined,
+function* pair<Key extends string>(
+  section: string,
+  table: Readonly<Partial<Record<Key, unknown>>>,
+  certificate: Key,
+  key: Key,
 ): Generator<Finding> {
-  if (certificate === undefined && key !== undefined)
-    yield finding(certificateKey, `is missing, and ${privateKey} is given (both or neither)`);
-  if (certificate !== undefined && key === undefined)
-    yield finding(privateKey, `is missing, and ${certificateKey} is given (both or neither)`);
+  const missing = table[certificate] === undefined ? certificate : key;
+  const given = missing === key ? certificate : key;
+  if (table[missing] === undefined && table[given] !== undefined)
+    yield finding(`${section}.${missing}`, `is missing, and ${section}.${given} is given (both or neither)`);
 }
 
 /** bcrypt ignores bytes after the 72nd. */
@@ -178,7 +172,7 @@ function* serverKeyGenChecks({ serverkeygen }: Config): Generator<Finding> {
 
 function* cmcChecks(config: Config): Generator<Finding> {
   const { cmc } = config;
-  yield* pair('cmc.certificate', cmc.certificate, 'cmc.private_key', cmc.private_key);
+  yield* pair('cmc', cmc, 'certificate', 'private_key');
   const labels = labelsOf(config).map(({ table }) => table.label);
   const seen = new Set<string>();
   for (const [index, { identification, ca = [] }] of cmc.shared_secrets.entries()) {
