@@ -10,7 +10,7 @@ import { namesMatch } from '../../pki/x509/name-matching.ts';
 import { formatName, namesEqual, parseDistinguishedName } from '../../pki/x509/name.ts';
 import { labelsOf } from '../labels.ts';
 import { countsAt, hasSharedSecret, allowsAnyName } from '../rules/names.ts';
-import type { CaConfig, Config } from '../schema.ts';
+import type { Config } from '../schema.ts';
 import { caCertificateFiles, clientIssuerFiles } from '../schema/label.ts';
 import { checkDistinguishedName } from '../schema/formats.ts';
 import { errorCode } from '../secret.ts';
@@ -86,9 +86,8 @@ async function readCrls(file: string): Promise<NamedCrl[]> {
 export async function checkAdminAnchors(reader: MaterialReader, { admin, ca }: Config): Promise<void> {
   if (admin.tls.mode === 'none') return;
   const anchors = await reader.knownCertificates(admin.tls.trust_anchors);
-  const files = ca.flatMap(caCertificateFiles);
-  const own = await Promise.all(files.map((file) => reader.knownCertificates(file)));
-  for (const anchor of await ownAnchors(anchors, own.flat()))
+  const own = await certificatesOf(reader, ca.flatMap(caCertificateFiles));
+  for (const anchor of await ownAnchors(anchors, own))
     reader.problem('admin.tls.trust_anchors', ownAnchorMessage(anchor), 'a CA for administrators only');
   for (const [index, { issuer }] of admin.clients.entries()) {
     if (issuer === undefined || checkDistinguishedName(issuer) !== undefined) continue;
@@ -141,16 +140,15 @@ export async function checkClients(reader: MaterialReader, config: Config): Prom
   const labels = labelsOf(config);
   const { mode, trust_anchors } = tls.client_auth;
   const anchors = mode === 'none' ? [] : await reader.knownCertificates(trust_anchors);
-  const ofServer = (await Promise.all(ca.map((one) => certificatesOf(reader, one)))).flat();
+  const ofServer = await certificatesOf(reader, ca.flatMap(caCertificateFiles));
   const ownOrAbove = await ownAnchors(anchors, ofServer);
   for (const { key: table, table: one } of labels) {
     const key = `${table}.client_issuers`;
     const files = clientIssuerFiles(one);
     if (!countsAt(one, 'mtls')) continue;
     const any = one.client_issuers.includes('any');
-    const named = (await Promise.all(files.map((file) => reader.knownCertificates(file)))).flat();
-    const own = one.client_issuers.includes('own') ? await certificatesOf(reader, one) : [];
-    const covered = await ownAnchors(anchors, [...named, ...own]);
+    const own = one.client_issuers.includes('own') ? caCertificateFiles(one) : [];
+    const covered = await ownAnchors(anchors, await certificatesOf(reader, [...files, ...own]));
     const left = anchors.filter(
       (anchor) =>
         !any && !covered.includes(anchor) && !(one.client_issuers.includes('anchors') && !ownOrAbove.includes(anchor)),
@@ -192,6 +190,9 @@ function checkMethods(reader: MaterialReader, config: Config): void {
   }
 }
 
-async function certificatesOf(reader: MaterialReader, ca: CaConfig): Promise<readonly Certificate[]> {
-  return (await Promise.all(caCertificateFiles(ca).map((file) => reader.knownCertificates(file)))).flat();
+async function certificatesOf(
+  reader: MaterialReader,
+  files: readonly (string | undefined)[],
+): Promise<readonly Certificate[]> {
+  return (await Promise.all(files.map((file) => reader.knownCertificates(file)))).flat();
 }

@@ -6,6 +6,12 @@ const PERSON = /^[^\p{Cc}]{1,200}$/u;
 
 const role = choice(ADMIN_ROLES, { description: 'A role.' });
 
+const roles = (holder: string) =>
+  optional.list(role, {
+    description: `What ${holder} may do (docs/reference/admin-api.md).`,
+    defaultText: '["admin"]',
+  });
+
 const name = (description: string) =>
   optional.text({
     description,
@@ -46,10 +52,7 @@ const client = table(
       allowed: '64 hex digits, the SHA-256 of the SubjectPublicKeyInfo (DER)',
       pattern: /^[0-9a-fA-F]{64}$/,
     }),
-    roles: optional.list(role, {
-      description: 'What the administrator may do (docs/reference/admin-api.md).',
-      defaultText: '["admin"]',
-    }),
+    roles: roles('the administrator'),
     labels,
   },
 );
@@ -89,10 +92,7 @@ const oidc = table(
     roles_claim: claim('The claim whose values give roles: a text or a list of texts.', 'groups'),
     roles: map(
       table('What a value of the claim allows.', {
-        roles: optional.list(role, {
-          description: 'What the administrator may do (docs/reference/admin-api.md).',
-          defaultText: '["admin"]',
-        }),
+        roles: roles('the administrator'),
         labels,
       }),
       { description: 'Roles by the values of `roles_claim`. Somebody with several values has the roles of all.' },
@@ -175,10 +175,7 @@ export const admin = table('The admin listener. At least one of `admin.tls` and 
           pattern: PERSON,
         }),
         name: person('`description`'),
-        roles: optional.list(role, {
-          description: 'What its holder may do (docs/reference/admin-api.md).',
-          defaultText: '["admin"]',
-        }),
+        roles: roles('its holder'),
         labels,
         not_after: optional(timestamp({ description: 'When the token ends.', defaultText: 'never' })),
       }),

@@ -49,6 +49,12 @@ const pattern = () =>
     check: checkPattern,
   });
 
+const matching = (name: string) =>
+  optional.list(pattern(), {
+    description: `${name} has to match one of these regular expressions as a whole.`,
+    defaultText: 'any',
+  });
+
 const subject = table("Policy on the CSR's subject. Empty, any well-formed subject is allowed.", {
   required: list(attribute(), { description: 'Attribute types that the subject of a CSR has to carry.', default: [] }),
   allowed: optional.list(attribute(), {
@@ -77,18 +83,9 @@ const san = table("Policy on the CSR's subject alternative names.", {
     description: 'Kinds of which a CSR has to carry at least one name.',
     default: [],
   }),
-  dns: optional.list(pattern(), {
-    description: 'A DNS name, in lower case, has to match one of these regular expressions as a whole.',
-    defaultText: 'any',
-  }),
-  email: optional.list(pattern(), {
-    description: 'An email address has to match one of these regular expressions as a whole.',
-    defaultText: 'any',
-  }),
-  uri: optional.list(pattern(), {
-    description: 'A URI has to match one of these regular expressions as a whole.',
-    defaultText: 'any',
-  }),
+  dns: matching('A DNS name, in lower case,'),
+  email: matching('An email address'),
+  uri: matching('A URI'),
   ip: optional.list(
     text({
       description: 'An address block.',
