@@ -8,8 +8,9 @@ import type { Certificate } from '../../pki/x509/certificate.ts';
 
 export interface Pkcs12Content {
   readonly certificate: Certificate;
+  /** From the issuer to the last one below the anchor. */
   readonly chain: readonly Certificate[];
-  /** PEM. */
+  /** PKCS#8 PEM. */
   readonly privateKey: string;
   readonly password: string;
   /** The entry's friendlyName. */
