@@ -48,8 +48,8 @@ const ON_POSTGRES = [
 
 export default defineConfig({
   test: {
-    // Bounds, not expectations: on a busy machine starting a server alone takes seconds.
-    testTimeout: 120_000,
+    // Bounds for a hang, not expectations: on a busy machine, starting a server alone takes seconds.
+    testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000 } },
     pool: 'forks',

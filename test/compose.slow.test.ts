@@ -57,7 +57,7 @@ describe('config/compose-postgresql.yml', () => {
       else Object.assign(section(config, name), values);
     }
     writeFileSync(path, stringify(config));
-  }, 300_000);
+  });
   afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
   test.each(NODES)('%s reads the configuration that is mounted, with a unique name', async (name) => {

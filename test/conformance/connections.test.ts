@@ -4,15 +4,13 @@ import { Agent } from 'node:https';
 import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { TomlTable } from 'smol-toml';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary, section, type EstuaryOptions } from '../support/estuary.ts';
 import { call } from '../support/https.ts';
 import type { ListenerName } from '../support/server-process.ts';
 import { openMany, openTcp, rssMiB, settled, socketsOf } from '../support/slow-clients.ts';
 import { until } from '../support/until.ts';
-
-vi.setConfig({ testTimeout: 180_000 });
 
 const LISTENERS = ['est', 'admin', 'publication'] as const;
 const wire = onTheWire(simpleCsr(makeKey()));

@@ -40,7 +40,7 @@ beforeAll(async () => {
     },
   });
   device = await deviceCa('edge-1');
-}, 120_000);
+});
 afterAll(() => estuary.stop());
 
 /** A request of an Azure IoT Edge device: basicConstraints and keyUsage of a CA. */

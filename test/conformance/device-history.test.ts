@@ -31,7 +31,7 @@ let estuary: Estuary;
 
 beforeAll(async () => {
   estuary = await Estuary.start({ configure: setting.configure });
-}, 120_000);
+});
 afterAll(() => estuary.stop());
 
 /** A registered device with a certificate of the label. */

@@ -52,7 +52,7 @@ beforeAll(async () => {
       Object.assign(caSection(config, 1), { approval: 'manual', client_issuers: ['any'] });
     },
   });
-}, 120_000);
+});
 afterAll(() => estuary.stop());
 
 const OK = [200, ''];

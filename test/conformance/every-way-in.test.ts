@@ -55,7 +55,7 @@ let device: ClientIdentity;
 beforeAll(async () => {
   server = await Estuary.start({ configure: setting.configure });
   device = issuedOutside(server, 'issuing', makeKey(), '/CN=device-1', ['extendedKeyUsage=clientAuth']);
-}, 120_000);
+});
 afterAll(() => server.stop());
 
 /** A request in the words of both formats. */
@@ -159,7 +159,7 @@ describe('the policy on names, and the subjects of CAs', () => {
       parsePemCertificates(readFileSync(join(strict.dir, 'ca/issuing.pem'), 'latin1')).map(({ subject }) =>
         formatName(subject),
       )[0] ?? '';
-  }, 120_000);
+  });
   afterAll(() => strict.stop());
 
   const key = makeKey();
@@ -275,7 +275,7 @@ describe('RFC 7030 §3.5: the channel binding in a full CMC message', () => {
   beforeAll(async () => {
     linked = await Estuary.start({ configure: withParticipants().configure });
     client = await linked.enrolled(makeKey(), 'device-1');
-  }, 120_000);
+  });
   afterAll(() => linked.stop());
 
   const csr = (binding?: string, key = makeKey(), more: readonly Buffer[] = []): Buffer =>

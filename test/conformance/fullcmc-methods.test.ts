@@ -99,7 +99,7 @@ let device: ClientIdentity;
 beforeAll(async () => {
   server = await Estuary.start({ configure: setting.configure });
   device = await madeDevice();
-}, 120_000);
+});
 afterAll(() => server.stop());
 afterEach(() => server.admin('DELETE', '/admin/lockouts/address:127.0.0.1'));
 

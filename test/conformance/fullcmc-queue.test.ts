@@ -40,7 +40,7 @@ beforeAll(async () => {
   server = await Estuary.start({ configure: setting.configure });
   device = issuedOutside(server, 'issuing', makeKey(), '/CN=device-1', DEVICE);
   other = issuedOutside(server, 'issuing', makeKey(), '/CN=device-2', DEVICE);
-}, 120_000);
+});
 afterAll(() => server.stop());
 
 const nonce = (): TaggedAttribute => buildControl(102, 'senderNonce', randomBytes(16));

@@ -70,7 +70,7 @@ beforeAll(async () => {
   server = await Estuary.start({ configure: setting.configure });
   device = await server.enrolled(makeKey(), 'device-1');
   other = await server.enrolled(makeKey(), 'device-2');
-}, 120_000);
+});
 afterAll(() => server.stop());
 
 const own = (id = 1): TaggedRequest => tcr(id, simpleCsr(makeKey(), 'device-1'));

@@ -67,7 +67,7 @@ beforeAll(async () => {
   const [ca] = parsePemCertificates(readFileSync(join(server.dir, 'ca/issuing.pem'), 'latin1'));
   if (ca === undefined) throw new Error('no CA');
   issuer = ca;
-}, 120_000);
+});
 afterAll(() => server.stop());
 
 const secret = { secret: Buffer.from(SECRET), identification: IDENTIFICATION };

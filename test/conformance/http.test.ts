@@ -30,7 +30,7 @@ beforeAll(async () => {
       caSection(config, 1)['authorization'] = { url: `https://127.0.0.1:${String(nobody)}/`, timeout: 1 };
     },
   });
-}, 120_000);
+});
 afterAll(() => estuary.stop());
 
 interface RawAnswer {

@@ -50,7 +50,7 @@ beforeAll(async () => {
     guests: await estuary.enrolled(key, 'device-1', [], 'guests/simpleenroll'),
     staff: await estuary.enrolled(key, 'device-1', [], 'staff/simpleenroll'),
   };
-}, 120_000);
+});
 afterAll(() => estuary.stop());
 
 describe('one key, and a profile for each label', () => {

@@ -114,4 +114,4 @@ test('more than the server can bear is refused with 503 and Retry-After, the res
   expect(rssMiB(est.server.pid)).toBeLessThan(memory + 300);
   // When the flood is over, everybody is served.
   expect((await renew()).status).toBe(200);
-}, 180_000);
+});

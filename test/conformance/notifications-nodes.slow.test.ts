@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { type ClientIdentity, Estuary } from '../support/estuary.ts';
@@ -12,8 +12,6 @@ import { type PostgresCluster, sharedPostgres } from '../support/postgres.ts';
 import { requires } from '../support/requires.ts';
 import { withStoreIn } from '../support/store-in-postgres.ts';
 import { until } from '../support/until.ts';
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const SECRET = 'a secret of 32 octets for the MAC';
 const serialOf = ({ cert }: ClientIdentity): string => new X509Certificate(cert).serialNumber.toLowerCase();

@@ -91,7 +91,7 @@ beforeAll(async () => {
       ];
     },
   });
-}, 120_000);
+});
 afterAll(async () => {
   await estuary.stop();
   receiver.closeAllConnections();
@@ -115,7 +115,7 @@ test('a certificate is announced when it is issued and revoked, as CloudEvents 1
   const ids = received.flatMap(({ id, url }) => (url === '/hook' ? [id] : []));
   expect(new Set(ids).size).toBe(ids.length);
   await campaign();
-}, 120_000);
+});
 
 /** It is overdue when the server has started again. */
 async function campaign(): Promise<void> {
@@ -138,7 +138,7 @@ test('a request that waits is announced, and its decision; a receiver with label
   const selected = () => received.filter(({ url }) => url === '/soon');
   await until('the events of the label', () => selected().some(({ type }) => type === 'request.decided'), 60_000);
   for (const { data } of selected()) expect(data).toMatchObject({ ca: 'soon' });
-}, 60_000);
+});
 
 test('a lockout is announced without the password', async () => {
   const password = 'Guessed-4711';
@@ -146,18 +146,18 @@ test('a lockout is announced without the password', async () => {
   const headers = { Authorization: `Basic ${Buffer.from(`mallory:${password}`).toString('base64')}` };
   for (let n = 0; n < 3; n++) await estuary.enroll(onTheWire(simpleCsr(makeKey())), { headers });
   await seen('authentication.locked');
-}, 60_000);
+});
 
 test('a CA that expires, and an upstream CA that cannot be used, are announced', async () => {
   expect(await seen('ca.expiring')).toMatchObject({ data: { ca: 'soon', days: 30 } });
   expect(await seen('upstream.unavailable')).toMatchObject({ data: { ca: 'far' } });
-}, 60_000);
+});
 
 test('a certificate that expires soon is announced once, and not if there is a newer one', async () => {
   const who = await estuary.enrolled(makeKey(), 'expiring');
   const serial = serialOf(who);
   expect(await about('certificate.expiring', serial)).toMatchObject({ data: { days: 30, ca: 'devices' } });
-}, 120_000);
+});
 
 test.each([500, 302, undefined])(
   'what the receiver answered with %s is sent again until it accepts, also after kill -9',
@@ -178,7 +178,7 @@ test.each([500, 302, undefined])(
 
 test('certificates that a campaign did not replace are announced', async () => {
   expect(await seen('renewal.overdue')).toMatchObject({ data: { ca: 'devices' } });
-}, 60_000);
+});
 
 test('no event has a secret', () => {
   const text = JSON.stringify(received);

@@ -23,7 +23,7 @@ beforeAll(async () => {
       caSection(config)['ocsp'] = { certificate: 'ca/ocsp.pem', private_key: 'ca/ocsp.key' };
     },
   });
-}, 120_000);
+});
 afterAll(() => estuary.stop());
 
 const file = (name: string): string => join(estuary.dir, name);

@@ -21,7 +21,7 @@ beforeAll(async () => {
       tls['automatic'] = { ca: 'devices', names: ['localhost', '127.0.0.1'] };
     },
   });
-}, 120_000);
+});
 afterAll(() => estuary.stop());
 
 /** What a new connection to a listener is shown, checked against the root. */

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey } from '../support/csr.ts';
 import { Estuary, itemsOf, section } from '../support/estuary.ts';
 import { openssl, opensslText } from '../support/openssl.ts';
@@ -12,8 +12,6 @@ import { type PostgresCluster, sharedPostgres } from '../support/postgres.ts';
 import { requires } from '../support/requires.ts';
 import { withStoreIn } from '../support/store-in-postgres.ts';
 import { pause } from '../support/until.ts';
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 /** Seconds. */
 const INTERVAL = 10;

@@ -46,7 +46,7 @@ beforeAll(async () => {
   save('ca.cer', (await get('/ca/devices.cer')).body);
   run('x509', '-inform', 'DER', '-in', file('ca.cer'), '-out', file('issuer.pem'));
   save('chain.pem', readFileSync(file('issuer.pem'), 'latin1') + estuary.root);
-}, 120_000);
+});
 afterAll(() => estuary.stop());
 
 const file = (name: string): string => join(estuary.dir, name);
@@ -187,7 +187,7 @@ describe('revocation, seen by openssl', () => {
     await estuary.restart();
     url = `http://127.0.0.1:${estuary.server.port('publication')}`;
     expect(crlNumber(crlText((await get('/crl/devices.crl')).body))).toBeGreaterThanOrEqual(before);
-  }, 60_000);
+  });
 });
 
 const crlNumber = (text: string): number => Number(/CRL Number:\s+(\d+)/.exec(text)?.[1]);
@@ -319,7 +319,7 @@ test('enrollments continue during a flood of requests with made-up serial number
   await Promise.all(floods);
   agent.destroy();
   expect([...answers].filter((kind) => kind !== 'tryLater').sort()).toEqual(['successful', 'unauthorized']);
-}, 60_000);
+});
 
 function kindOf(response: Buffer): string {
   const start = response.toString('hex', 0, 7);

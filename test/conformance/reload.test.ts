@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { caSection, certificatesOf, Estuary, itemsOf, section } from '../support/estuary.ts';
 import { call, openTls } from '../support/https.ts';
@@ -12,8 +12,6 @@ import { withKeysInHsm } from '../support/keys-in-hsm.ts';
 import { requires } from '../support/requires.ts';
 import { certify, newKey, rollIssuing, rollRoot } from '../support/rollover.ts';
 import { softHsm } from '../support/softhsm.ts';
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const DAY = 86_400_000;
 const WAIT = { timeout: 60_000, interval: 50 };

@@ -34,7 +34,7 @@ describe.each([
       },
     });
     url = `http://127.0.0.1:${estuary.server.port('publication')}`;
-  }, 120_000);
+  });
   afterAll(() => estuary.stop());
 
   const file = (name: string): string => join(estuary.dir, name);
@@ -92,7 +92,7 @@ describe.each([
     expect((await call('revoke', who, { reason: 'keyCompromise' })).status).toBe(200);
     expect(ocsp(who)).toBe('revoked keyCompromise');
     await listedAs(who, 'Key Compromise');
-  }, 60_000);
+  });
 
   test('a held certificate is revoked until its release, and valid again for EST, OCSP and the next CRL', async () => {
     const who = await estuary.enrolled(key);
@@ -106,7 +106,7 @@ describe.each([
     expect((await renew()).status).toBe(200);
     await listedAs(who, undefined);
     expect((await call('release', who)).status).toBe(409);
-  }, 60_000);
+  });
 
   test('a hold becomes final with another reason, and cannot end then', async () => {
     const who = await estuary.enrolled(key);
@@ -116,7 +116,7 @@ describe.each([
     expect((await call('release', who)).status).toBe(409);
     expect((await estuary.admin('POST', '/admin/cas/devices/crl')).status).toBe(200);
     expect(await listed(who)).toBe('Superseded');
-  }, 60_000);
+  });
 
   test('a revocation before kill -9 is in the CRL after the next start', async () => {
     const who = await estuary.enrolled(key);
@@ -126,5 +126,5 @@ describe.each([
     await estuary.restart();
     url = `http://127.0.0.1:${estuary.server.port('publication')}`;
     await listedAs(who, 'Key Compromise');
-  }, 60_000);
+  });
 });

@@ -13,7 +13,7 @@ const wire = onTheWire(simpleCsr(key));
 let estuary: Estuary;
 beforeAll(async () => {
   estuary = await Estuary.start();
-}, 120_000);
+});
 afterAll(() => estuary.stop());
 
 async function revoke({ cert }: ClientIdentity): Promise<void> {

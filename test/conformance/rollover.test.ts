@@ -59,7 +59,7 @@ describe('a root key rollover', () => {
       Object.assign(caSection(config), { certificate: 'ca/new-issuing.pem', chain: 'ca/rollover.pem' });
     });
     after = await estuary.enrolled(key);
-  }, 120_000);
+  });
 
   afterAll(() => estuary.stop());
 
@@ -133,7 +133,7 @@ describe("a rollover of the issuing CA's key", () => {
       section(ca, 'profile')['renewal_issuers'] = 'ca/issuing.pem';
     });
     after = await estuary.enrolled(key);
-  }, 120_000);
+  });
 
   afterAll(() => estuary.stop());
 

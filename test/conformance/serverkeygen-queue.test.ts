@@ -395,5 +395,5 @@ describe('restarts', () => {
       expect(await usesOf(estuary, otp.id)).toBe(0);
       expect(await certificatesOf(cn)).toEqual([]);
     }
-  }, 60_000);
+  });
 });

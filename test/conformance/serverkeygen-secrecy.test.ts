@@ -114,4 +114,4 @@ test(`none of ${KEYS} keys, generated under load, is in the store, the WAL, the 
       .some((spelling) => running.includes(spelling) || stopped.includes(spelling)),
   );
   expect(found).toEqual([]);
-}, 120_000);
+});

@@ -311,7 +311,7 @@ test('rule 5: a burst of 100 requests for RSA keys is bounded, and cacerts goes 
   expect(new Set(moduli.map(({ publicKey }) => publicKey.export({ type: 'spki', format: 'pem' }))).size).toBe(
     moduli.length,
   );
-}, 120_000);
+});
 
 test('SIGHUP: a shared key that was replaced in its file, a new one and another protection count at once', async () => {
   const fresh = randomBytes(16);

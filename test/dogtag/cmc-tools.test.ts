@@ -54,7 +54,7 @@ describe.skipIf(!requires('dogtag', 'openssl'))("RFC 5272: full CMC with Dogtag'
     expect(above.length).toBeGreaterThan(0);
     const ra = issuedOutside(server, 'issuing', makeKey(), '/CN=registration authority', RA_EXTENSIONS);
     await tools.addIdentity('ra', ra);
-  }, 300_000);
+  });
   afterAll(async () => {
     await server.stop();
     tools.close();

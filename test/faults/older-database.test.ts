@@ -184,7 +184,7 @@ describe.each(DRIVERS.filter(([, , isThere]) => isThere))('a %s database that we
     await crl();
     await estuary.server.stop();
     after = await facts();
-  }, 180_000);
+  });
   afterAll(() => estuary.stop());
 
   test('is refused at the start with the missing records, and is not changed', async () => {
@@ -276,7 +276,7 @@ describe.skipIf(!requires('postgres'))('a node that reconnects to an old primary
       await standby?.stop();
       await primary.stop();
     }
-  }, 180_000);
+  });
 });
 
 /** A token, once the database is there again. */

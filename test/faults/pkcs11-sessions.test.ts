@@ -26,7 +26,7 @@ describe.skipIf(!requires('softhsm', 'cc'))('an HSM that loses sessions under a 
     execFileSync('cc', ['-shared', '-fPIC', '-o', module, source, '-ldl'], { timeout: 60_000, stdio: 'pipe' });
     const env = { SHIM_MODULE: SOFTHSM_MODULE, SHIM_ORDER: order };
     server = await HsmUnderLoad.start(hsm, { module, max_sessions: 4, timeout: 6 }, env);
-  }, 120_000);
+  });
   afterEach(() => server.expectNoProblems());
   afterAll(async () => {
     await server.estuary.stop();

@@ -136,7 +136,7 @@ beforeAll(async () => {
   await estuary.server.exited;
   restored = await command('restore', '--from', join(estuary.dir, 'backup'));
   await estuary.restart();
-}, 120_000);
+});
 afterAll(() => estuary.stop());
 
 describe.skipIf(!requires('storeInFile'))('backup and restore', () => {

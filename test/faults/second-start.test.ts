@@ -16,7 +16,7 @@ let estuary: Estuary;
 
 beforeAll(async () => {
   estuary = await Estuary.start();
-}, 120_000);
+});
 afterAll(() => estuary.stop());
 
 const command = (...args: string[]): Promise<CommandResult> =>

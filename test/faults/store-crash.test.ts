@@ -98,7 +98,7 @@ test(`§6: kill -9, ${KILLS} times while writing: what was acknowledged is there
   }
   expect(acknowledged(lines, 'recorded').length).toBeGreaterThan(0);
   await checkPromises(paths, lines);
-}, 180_000);
+});
 
 test('three processes write at once: one chain, and one is killed under the others', async () => {
   const paths = temporaryPaths();
@@ -115,7 +115,7 @@ test('three processes write at once: one chain, and one is killed under the othe
     paths,
     [...writers, victim].flatMap((writer) => writer.said()),
   );
-}, 120_000);
+});
 
 test('reconciliation gets only the reservations of a dead process', async () => {
   const paths = temporaryPaths();

@@ -191,7 +191,7 @@ test('files that may not grow (as on a full disk): what was acknowledged is ther
     await store.close();
     await verified(paths);
   }
-}, 120_000);
+});
 
 test.each<[string, string, (paths: Paths) => Paths]>([
   ['the database is a folder', 'STORE_UNAVAILABLE', (paths) => ({ ...paths, path: paths.folder })],

@@ -46,7 +46,7 @@ const verify = (pem: string): Promise<unknown> =>
   run('openssl', ['verify', '-CAfile', file('ca/root.pem'), '-untrusted', file('ca/issuing.pem'), pem]);
 
 describe.skipIf(!requires('pki', 'openssl'))('strongSwan pki', () => {
-  test('polls with a single-use token until its request is approved', { timeout: 90_000 }, async () => {
+  test('polls with a single-use token until its request is approved', async () => {
     const cn = 'polling-strongswan';
     const [key, csr, pem] = [file(`client/${cn}.key`), file(`client/${cn}.der`), file(`client/${cn}.pem`)];
     writeFileSync(key, await run('pki', ['--gen', '--type', 'ecdsa', '--size', '256', '--outform', 'pem']));
@@ -67,7 +67,7 @@ describe.skipIf(!requires('pki', 'openssl'))('strongSwan pki', () => {
 });
 
 describe.skipIf(!requires('estclient', 'openssl'))('libest estclient', () => {
-  test('polls with a single-use token and a new CSR each time', { timeout: 90_000 }, async () => {
+  test('polls with a single-use token and a new CSR each time', async () => {
     const cn = 'polling-libest';
     const [key, out] = [file(`client/${cn}.key`), file(`client/${cn}`)];
     await run('openssl', ['ecparam', '-name', 'prime256v1', '-genkey', '-noout', '-out', key]);
@@ -87,7 +87,7 @@ describe.skipIf(!requires('estclient', 'openssl'))('libest estclient', () => {
 });
 
 describe.skipIf(!requires('bouncycastle', 'openssl'))('Bouncy Castle', () => {
-  test('polls for a key that the server makes after the approval', { timeout: 120_000 }, async () => {
+  test('polls for a key that the server makes after the approval', async () => {
     const cn = 'polling-bouncycastle';
     const estClient = await compileEstClient(file('client'));
     const [key, pem] = [file(`client/${cn}.key`), file(`client/${cn}.pem`)];

@@ -42,7 +42,7 @@ describe.skipIf(!requires('bouncycastle', 'openssl'))('RFC 5272: full CMC with B
       writeFileSync(file(`${name}.pem`), cert);
       writeFileSync(file(`${name}.key`), key, { mode: 0o600 });
     }
-  }, 300_000);
+  });
   afterAll(async () => {
     await server.stop();
     folder.remove();

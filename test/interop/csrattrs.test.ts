@@ -53,7 +53,7 @@ describe.skipIf(!requires('curl', 'openssl'))('csrattrs', () => {
     );
   });
 
-  test.skipIf(!requires('bouncycastle'))('Bouncy Castle', { timeout: 120_000 }, async () => {
+  test.skipIf(!requires('bouncycastle'))('Bouncy Castle', async () => {
     const estClient = await compileEstClient(server.file('client'));
     const options = { server: server.host, ca: server.file('ca/root.pem') };
     const output = await runText('java', estClient('csrattrs', options));

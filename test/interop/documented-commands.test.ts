@@ -41,7 +41,7 @@ const CLIENTS: readonly Client[] = [
   { heading: 'Bouncy Castle', needs: ['bouncycastle', 'bouncycastleTls'], results: [['device', 'next']] },
 ];
 
-describe.skipIf(!requires('curl', 'openssl'))('docs/guides/clients.md', { timeout: 120_000 }, () => {
+describe.skipIf(!requires('curl', 'openssl'))('docs/guides/clients.md', () => {
   let server: Quickstart;
   beforeAll(async () => {
     // As docs/guides/clients.md says of libest.
@@ -221,7 +221,7 @@ const linesOf = (text: string): string[] =>
     )
     .filter((line) => line !== '' && !line.includes('…'));
 
-describe.skipIf(!requires('curl', 'openssl', 'certutil'))('the commands in', { timeout: 120_000 }, () => {
+describe.skipIf(!requires('curl', 'openssl', 'certutil'))('the commands in', () => {
   const replaced = new Map<string, string>();
   let server: Quickstart;
   let preamble = '';

@@ -59,7 +59,7 @@ describe.skipIf(!requires('nss', 'openssl35', 'softhsm'))('CA keys of ML-DSA in 
     }
     await estuary.server.stop();
     await estuary.restart();
-  }, 240_000);
+  });
   afterAll(() => estuary.stop());
 
   test.each(ML_DSA)('$name: certificates, CRL and OCSP that OpenSSL verifies', async ({ name }) => {

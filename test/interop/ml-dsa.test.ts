@@ -62,7 +62,7 @@ describe.skipIf(!requires('openssl35')).each(ML_DSA)('a PKI of $name', ({ name, 
       },
     });
     device = await enroll('device-1');
-  }, 120_000);
+  });
   afterAll(() => estuary.stop());
 
   /** OpenSSL makes the key and the request. */
@@ -232,7 +232,7 @@ describe.skipIf(!requires('openssl35'))(
       appendFileSync(at('tls/client-anchors.pem'), readFileSync(at('ca/pq.pem')));
       await estuary.server.stop();
       await estuary.restart();
-    }, 120_000);
+    });
     afterAll(() => estuary.stop());
 
     const csr = onTheWire(simpleCsr(key, 'device-1', ['device-1.example.com']));

@@ -1,10 +1,8 @@
 /** Reloads of a running service, and their audit records. */
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Estuary, section } from '../support/estuary.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const WAIT = { timeout: 60_000, interval: 50 };
 let estuary: Estuary;
@@ -13,7 +11,7 @@ let good: string;
 beforeAll(async () => {
   estuary = await Estuary.start();
   good = readFileSync(configFile(), 'utf8');
-}, 120_000);
+});
 beforeEach(() => writeFileSync(configFile(), good));
 afterAll(() => estuary.stop());
 

@@ -5,14 +5,13 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary, section } from '../support/estuary.ts';
 import { openTls } from '../support/https.ts';
 import { NODE, SERVER, untilLogged } from '../support/server-process.ts';
 
 // Each test starts a server.
-vi.setConfig({ testTimeout: 120_000 });
 
 const key = makeKey();
 const wire = onTheWire(simpleCsr(key));

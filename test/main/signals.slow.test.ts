@@ -4,14 +4,13 @@ import { once } from 'node:events';
 import { readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { olderRuntime, type Runtime } from '../support/older-node.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { makeQuickstart } from '../support/quickstart.ts';
 import { NODE, SERVER, untilListening } from '../support/server-process.ts';
 
 // Each starts a server, some of them twice over.
-vi.setConfig({ testTimeout: 120_000 });
 
 const folder = temporaryFolder();
 const config = folder.file('est.toml');
@@ -21,7 +20,7 @@ const children: ChildProcess[] = [];
 beforeAll(async () => {
   await makeQuickstart(folder.path);
   renameSync(config, kept);
-}, 120_000);
+});
 afterEach(() => children.splice(0).forEach((child) => child.kill('SIGKILL')));
 afterAll(() => folder.remove());
 

@@ -22,7 +22,7 @@ beforeAll(async () => {
   standIn = await DogtagStandIn.start();
   ({ server } = standIn);
   estuary = await start('caFullCMCUserCert');
-}, 60_000);
+});
 afterAll(async () => {
   await estuary.stop();
   await standIn.stop();

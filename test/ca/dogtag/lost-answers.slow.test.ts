@@ -40,7 +40,7 @@ beforeAll(async () => {
       otp['retry_window'] = 3600;
     },
   });
-}, 60_000);
+});
 afterAll(async () => {
   await estuary.stop();
   await standIn.stop();

@@ -29,7 +29,7 @@ beforeAll(async () => {
       section(config, 'est')['retry_after'] = 1;
     },
   });
-}, 60_000);
+});
 afterAll(async () => {
   await estuary.stop();
   await standIn.stop();

@@ -13,7 +13,7 @@ import { NODE, SERVER } from '../../support/server-process.ts';
 let estuary: Estuary;
 beforeAll(async () => {
   estuary = await Estuary.start();
-}, 120_000);
+});
 afterAll(() => estuary.stop());
 
 const doctor = (...more: string[]) =>

@@ -75,7 +75,7 @@ describe.skipIf(!requires('bouncycastle', 'openssl'))('CMC with Bouncy Castle', 
     const [found] = parsePemCertificates(readFileSync(ca.certificate, 'utf8'));
     if (found === undefined) throw new Error('no certificate');
     certificate = found;
-  }, 240_000);
+  });
   afterAll(() => folder.remove());
 
   test('reads what we build, and writes the same octets', async () => {

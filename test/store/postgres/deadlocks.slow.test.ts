@@ -58,7 +58,7 @@ describe.skipIf(!requires('postgres'))('no deadlocks under load', () => {
     expect(await first?.openReservations()).toEqual([]);
     const used = await Promise.all(tokens.map(async ({ id }) => (await first?.getOtp(id))?.uses));
     expect(used).toEqual(tokens.map(() => 0));
-  }, 120_000);
+  });
 });
 
 const nameOf = (url: string): string => new URL(url).pathname.slice(1);

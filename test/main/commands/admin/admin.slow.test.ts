@@ -59,7 +59,7 @@ beforeAll(async () => {
     ESTUARY_ADMIN_CA: join(server.dir, 'ca/root.pem'),
     ESTUARY_EST_URL: `https://localhost:${server.server.port('est')}`,
   };
-}, 120_000);
+});
 afterAll(async () => {
   await server.stop();
   rmSync(folder, { recursive: true, force: true });
@@ -284,7 +284,7 @@ describe('requests', () => {
     expect(found).toHaveLength(length);
     watching.kill();
     await once(watching, 'close');
-  }, 30_000);
+  });
 
   test('check: the verdict, and exit code 1 where it is a refusal', async () => {
     const csr = `-----BEGIN CERTIFICATE REQUEST-----\n${onTheWire(simpleCsr(key, 'device-x', []))}\n-----END CERTIFICATE REQUEST-----\n`;
@@ -362,7 +362,7 @@ describe('the service', () => {
       .toContainEqual(expect.objectContaining({ type: 'otp.created', subject: 'heard' }));
     watching.kill();
     await once(watching, 'close');
-  }, 30_000);
+  });
 
   test('audit list', async () => {
     expect((await admin(['audit', 'list', '--type', 'service.start', '--since', '1h'])).out).toMatch(
@@ -619,7 +619,7 @@ describe('devices', () => {
     const again = await admin(['device', 'import', file('again.csv', table), '--upsert']);
     expect(again).toMatchObject({ code: 0, err: '1 of 1 devices registered\n' });
     expect((await admin(['device', 'import', file('again.csv')])).err).toContain('row 1: ');
-  }, 120_000);
+  });
 });
 
 describe('lines for a device', () => {
