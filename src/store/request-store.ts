@@ -44,7 +44,7 @@ export interface RequestRow {
   readonly requester_issuer: string | null;
   /** Its subjectAltNames, as in {@link CertificateRow}. */
   readonly requester_sans: readonly string[];
-  /** The names of its certificate, encoded by enrollment/certified-names.ts. */
+  /** The names of its certificate, encoded by enrollment/names.ts. */
   readonly names: string;
   readonly status: RequestStatus;
   readonly created_at: number;
