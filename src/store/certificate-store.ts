@@ -187,42 +187,40 @@ export function readSans(json: string, row: string): readonly string[] {
   throw storeFailed(`${row}: sans is no list of strings`);
 }
 
+const FIND = `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE`;
+// SQLite would compile it again for each serial number if it ended with ORDER BY.
+const BY_SERIAL = `${FIND} serial = ?`;
+const BY_SERIAL_AND_CA = `${BY_SERIAL} AND ca = ?`;
+const BY_REQUEST = `${FIND} request_id = ? AND length(der) > 0`;
+const BY_KEY = `${FIND} key_identifier = ? ORDER BY position DESC LIMIT ${SAME_KEY}`;
+
 export function certificateReads(db: Database) {
-  const find = <Parameters extends readonly unknown[]>(rest: string) =>
-    db.prepare<Parameters, StoredCertificate>(`SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE ${rest}`);
-  // SQLite would compile it again for each serial number if it ended with ORDER BY.
-  const bySerial = find<[string]>('serial = ?');
-  const byCaAndSerial = find<[string, string]>('serial = ? AND ca = ?');
-  const byRequest = find<[string]>('request_id = ? AND length(der) > 0');
-  const byKey = find<[string]>(`key_identifier = ? ORDER BY position DESC LIMIT ${SAME_KEY}`);
-  const revokedBySerial = db.prepare<[string], RevokedCertificate>(
-    'SELECT ca, serial, der FROM certificate WHERE serial = ? AND revoked_at IS NOT NULL',
-  );
-  const otherLabels = db.prepare<[string], { label: string }>(
-    `SELECT label FROM certificate ${db.dialect.indexedBy('certificate_of_other_label')}
-     WHERE ca = ? AND label IS NOT NULL LIMIT 1`,
-  );
   return {
     *getCertificates(serial: string, ca?: string): Operation<readonly CertificateRow[]> {
-      const rows = yield* ca === undefined ? bySerial.all(serial) : byCaAndSerial.all(serial, ca);
+      const rows = yield* ca === undefined
+        ? db.all<StoredCertificate>(BY_SERIAL, serial)
+        : db.all<StoredCertificate>(BY_SERIAL_AND_CA, serial, ca);
       return rows.map(toCertificateRow).sort((a, b) => (a.ca < b.ca ? -1 : 1));
     },
     /** Whether a certificate of the CA was requested at a label other than its own. */
     *hasOtherLabels(ca: string): Operation<boolean> {
-      return (yield* otherLabels.get(ca)) !== undefined;
+      const row = yield* db.get`SELECT label FROM certificate INDEXED BY certificate_of_other_label
+        WHERE ca = ${ca} AND label IS NOT NULL LIMIT 1`;
+      return row !== undefined;
     },
     /**
      * Revoked certificates with this serial number, of any CA; usually none. Each request with a client certificate calls
      * it.
      */
-    findRevoked: (serial: string): Operation<readonly RevokedCertificate[]> => revokedBySerial.all(serial),
+    findRevoked: (serial: string) =>
+      db.all<RevokedCertificate>`SELECT ca, serial, der FROM certificate WHERE serial = ${serial} AND revoked_at IS NOT NULL`,
     *findCertificateByRequest(request_id: string): Operation<CertificateRow | undefined> {
-      const stored = yield* byRequest.get(request_id);
+      const stored = yield* db.get<StoredCertificate>(BY_REQUEST, request_id);
       return stored === undefined ? undefined : toCertificateRow(stored);
     },
     /** By subjectKeyIdentifier (hex), newest first. */
     *findCertificatesByKey(key_identifier: string): Operation<readonly CertificateRow[]> {
-      return (yield* byKey.all(key_identifier)).map(toCertificateRow);
+      return (yield* db.all<StoredCertificate>(BY_KEY, key_identifier)).map(toCertificateRow);
     },
   };
 }
@@ -232,12 +230,12 @@ export function insertCertificate(db: Database): (row: CertificateRow, issued_at
   const names = Object.entries(db.dialect.nameColumns);
   const columns = [...names.map(([name]) => name), 'issued_at', ...CERTIFICATE_COLUMNS.split(', ')];
   // By position: SQLite would look up each name in the row.
-  const insert = db.prepare<unknown[]>(
-    `INSERT INTO certificate (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')}) ON CONFLICT DO NOTHING`,
-  );
+  const insert = `INSERT INTO certificate (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
+    ON CONFLICT DO NOTHING`;
   return function* (row, issued_at) {
     const { ca, label, serial, subject, sans, not_before, not_after, der, fingerprint_sha256: fingerprint } = row;
-    const changes = yield* insert.run(
+    const changes = yield* db.run(
+      insert,
       ...[...names.map(([, value]) => value(row)), issued_at, ca, label, serial, subject, JSON.stringify(sans)],
       ...[not_before, not_after, der, fingerprint, row.requester, row.method, row.request_id, row.device],
       ...[row.device_key, row.required_device, row.key_identifier, row.archived_key_id, row.revocation_challenge],
@@ -252,34 +250,28 @@ export function insertCertificate(db: Database): (row: CertificateRow, issued_at
  */
 export const REVOKE = `UPDATE certificate SET revoked_at = coalesce(revoked_at, @revoked_at), reason = @reason,
   invalidity_date = coalesce(@invalidity_date, invalidity_date) WHERE ca = @ca AND serial = @serial
-  AND (revoked_at IS NULL OR (reason = 'certificateHold' AND @reason <> 'certificateHold'))`;
+  AND (revoked_at IS NULL OR (reason = 'certificateHold' AND @reason <> 'certificateHold')) RETURNING device_key`;
 
 export const RELEASE = `UPDATE certificate SET revoked_at = NULL, reason = NULL, invalidity_date = NULL
-  WHERE ca = ? AND serial = ? AND reason = 'certificateHold'`;
+  WHERE ca = ? AND serial = ? AND reason = 'certificateHold' RETURNING device_key`;
+
+const TAKE_RESTORED = `DELETE FROM certificate WHERE serial = ? AND ca = ? AND length(der) = 0
+  RETURNING ${CERTIFICATE_COLUMNS}`;
 
 export function certificateWrites(db: Database) {
-  const revoke = db.prepare<Revocation, { device_key: string | null }>(`${REVOKE} RETURNING device_key`);
-  const release = db.prepare<[string, string], { device_key: string | null }>(`${RELEASE} RETURNING device_key`);
-  const change = db.prepare<[string, number]>(
-    `INSERT INTO crl_change (ca, changes, changed_at) VALUES (?, 1, ?) ON CONFLICT (ca) DO UPDATE
-     SET changes = crl_change.changes + 1, changed_at = coalesce(crl_change.changed_at, excluded.changed_at)`,
-  );
-  const exists = db.prepare<[string, string], { serial: string }>(
-    'SELECT serial FROM certificate WHERE serial = ? AND ca = ?',
-  );
   const insert = insertCertificate(db);
-  const underWay = db.prepare<[string, string], { serial: string }>(
-    'SELECT serial FROM reservation WHERE serial = ? AND ca = ?',
-  );
-  const takeRestored = db.prepare<[string, string], StoredCertificate>(
-    `DELETE FROM certificate WHERE serial = ? AND ca = ? AND length(der) = 0 RETURNING ${CERTIFICATE_COLUMNS}`,
-  );
+  const countChange = (ca: string, now: number) =>
+    db.run`INSERT INTO crl_change (ca, changes, changed_at) VALUES (${ca}, 1, ${now}) ON CONFLICT (ca) DO UPDATE
+      SET changes = crl_change.changes + 1, changed_at = coalesce(crl_change.changed_at, excluded.changed_at)`;
+  const find = (serial: string, ca: string) =>
+    db.get`SELECT serial FROM certificate WHERE serial = ${serial} AND ca = ${ca}`;
   return {
     /** Imports an existing certificate without a reservation. `known`: the store has this serial number of this CA. */
     *importCertificate(row: CertificateRow, events: Events): Write<'imported' | 'known'> {
       const { serial, ca } = row;
-      if ((yield* underWay.get(serial, ca)) !== undefined) return undone('known');
-      const restored = yield* takeRestored.get(serial, ca);
+      const reservation = yield* db.get`SELECT serial FROM reservation WHERE serial = ${serial} AND ca = ${ca}`;
+      if (reservation !== undefined) return undone('known');
+      const restored = yield* db.get<StoredCertificate>(TAKE_RESTORED, serial, ca);
       const inserted = yield* insert(restored === undefined ? row : completedRow(restored, row), null);
       return inserted ? done('imported', events) : undone('known');
     },
@@ -288,13 +280,13 @@ export function certificateWrites(db: Database) {
      * keeps the time of the hold as its revocation date.
      */
     *revokeCertificate(revocation: Revocation, events: Events): Write<RevokeResult> {
-      const revoked = yield* revoke.get(revocation);
+      const { ca, serial, revoked_at } = revocation;
+      const revoked = yield* db.get<Pick<CertificateRow, 'device_key'>>(REVOKE, revocation);
       if (revoked !== undefined) {
-        yield* change.run(revocation.ca, revocation.revoked_at);
+        yield* countChange(ca, revoked_at);
         return done('revoked', events, revoked.device_key);
       }
-      const known = yield* exists.get(revocation.serial, revocation.ca);
-      return undone(known === undefined ? 'unknown' : 'already-revoked');
+      return undone((yield* find(serial, ca)) === undefined ? 'unknown' : 'already-revoked');
     },
     /** Ends a hold; commits the events with `released` only. */
     *releaseCertificate(
@@ -302,12 +294,12 @@ export function certificateWrites(db: Database) {
       now: number,
       events: Events,
     ): Write<ReleaseResult> {
-      const released = yield* release.get(ca, serial);
+      const released = yield* db.get<Pick<CertificateRow, 'device_key'>>(RELEASE, ca, serial);
       if (released !== undefined) {
-        yield* change.run(ca, now);
+        yield* countChange(ca, now);
         return done('released', events, released.device_key);
       }
-      return undone((yield* exists.get(serial, ca)) === undefined ? 'unknown' : 'not-held');
+      return undone((yield* find(serial, ca)) === undefined ? 'unknown' : 'not-held');
     },
   };
 }

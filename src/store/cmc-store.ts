@@ -35,42 +35,23 @@ interface Stored {
 }
 
 export function cmcReads(db: Database) {
-  const byNonce = db.prepare<[string, Buffer], { id: string }>(
-    'SELECT id FROM cmc_message WHERE transaction_key = ? AND nonce = ? LIMIT 1',
-  );
   return {
     /** Whether one of our latest answers in this transaction contained the nonce. */
     *isCmcNonce(transaction_key: string, nonce: Buffer): Operation<boolean> {
-      return (yield* byNonce.get(transaction_key, nonce)) !== undefined;
+      const row =
+        yield* db.get`SELECT id FROM cmc_message WHERE transaction_key = ${transaction_key} AND nonce = ${nonce}
+        LIMIT 1`;
+      return row !== undefined;
     },
   };
 }
 
+const ADD = `${insertInto('cmc_message', 'key, id, transaction_key, instance, created_at')} ON CONFLICT (key) DO NOTHING`;
+
 /** @param ofDead condition on an instance without a living node */
 export function cmcWrites(db: Database, ofDead: string) {
-  const insert = db.prepare<CmcMessage>(
-    `${insertInto('cmc_message', 'key, id, transaction_key, instance, created_at')} ON CONFLICT (key) DO NOTHING`,
-  );
-  const find = db.prepare<[string], Stored>(
-    `SELECT id, instance, answer FROM cmc_message WHERE key = ? ${db.dialect.forUpdate}`,
-  );
-  const take = db.prepare<{ key: string; instance: string }>(
-    'UPDATE cmc_message SET instance = @instance WHERE key = @key',
-  );
-  const conclude = db.prepare<CmcConclusion & { key: string; instance: string }>(
-    `UPDATE cmc_message SET instance = NULL, nonce = coalesce(@nonce, nonce), answer = @answer
-     WHERE key = @key AND instance = @instance`,
-  );
-  const release = db.prepare<[string]>('UPDATE cmc_message SET instance = NULL WHERE instance = ?');
-  const releaseDead = db.prepare<[]>(`UPDATE cmc_message SET instance = NULL WHERE instance IS NOT NULL AND ${ofDead}`);
-  const purge = db.prepare<[number]>(
-    `DELETE FROM cmc_message WHERE ${db.dialect.among(
-      'cmc_message',
-      'position',
-      `WHERE created_at <= ? AND instance IS NULL LIMIT ${PURGED_AT_ONCE}`,
-    )}`,
-  );
-
+  const over = `WHERE created_at <= ? AND instance IS NULL LIMIT ${PURGED_AT_ONCE}`;
+  const purge = `DELETE FROM cmc_message WHERE ${db.dialect.among('cmc_message', 'position', over)}`;
   return {
     /**
      * Claims a message for this process, unless it has a definitive answer or another node is working on it. The caller
@@ -78,17 +59,20 @@ export function cmcWrites(db: Database, ofDead: string) {
      */
     *claimCmcMessage(message: CmcMessage): Write<CmcClaim> {
       const { key, instance } = message;
-      if ((yield* insert.run(message)) === 1) return done({ state: 'claimed', id: message.id }, []);
-      const known = yield* find.get(key);
+      if ((yield* db.run(ADD, message)) === 1) return done({ state: 'claimed', id: message.id }, []);
+      const known = yield* db.get<Stored>`SELECT id, instance, answer FROM cmc_message WHERE key = ${key} FOR UPDATE`;
       if (known === undefined) throw new Error(`the message ${key} was purged while it was claimed`);
       if (known.answer !== null) return undone({ state: 'answered', answer: known.answer });
       if (known.instance !== null && known.instance !== instance) return undone({ state: 'under-way' });
-      yield* take.run({ key, instance });
+      yield* db.run`UPDATE cmc_message SET instance = ${instance} WHERE key = ${key}`;
       return done({ state: 'claimed', id: known.id }, []);
     },
     /** Ends the work on a claimed message. @throws {EstuaryError} 500 `CMC_MESSAGE_NOT_CLAIMED` */
     *concludeCmcMessage(key: string, instance: string, { nonce, answer }: CmcConclusion): Write<void> {
-      if ((yield* conclude.run({ key, instance, nonce, answer })) === 0)
+      const changes = yield* db.run`UPDATE cmc_message
+        SET instance = NULL, nonce = coalesce(${nonce}, nonce), answer = ${answer}
+        WHERE key = ${key} AND instance = ${instance}`;
+      if (changes === 0)
         throw failed('CMC_MESSAGE_NOT_CLAIMED', 'the response could not be stored', { detail: `message ${key}` });
       return done(undefined, []);
     },
@@ -96,12 +80,14 @@ export function cmcWrites(db: Database, ofDead: string) {
      * Releases the messages of a dead process; without an argument, at start, those of all processes except living nodes.
      */
     *releaseCmcMessages(instance?: string): Write<void> {
-      yield* instance === undefined ? releaseDead.run() : release.run(instance);
+      yield* instance === undefined
+        ? db.run(`UPDATE cmc_message SET instance = NULL WHERE instance IS NOT NULL AND ${ofDead}`)
+        : db.run`UPDATE cmc_message SET instance = NULL WHERE instance = ${instance}`;
       return done(undefined, []);
     },
     /** Deletes a batch of messages up to this time and returns the number (see retention-store.ts). */
     *purgeCmcMessages(before: number): Write<number> {
-      return done(yield* purge.run(before), []);
+      return done(yield* db.run(purge, before), []);
     },
   };
 }

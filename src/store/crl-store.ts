@@ -63,55 +63,43 @@ function encodeRow({ serial, revoked_at, reason, invalidity_date }: RevokedRow):
 }
 
 export function crlReads(db: Database) {
-  const numberOf = db.prepare<[string], { number: number | null }>('SELECT number FROM crl WHERE ca = ?');
-  const changesOf = db.prepare<[string], Pick<CrlHead, 'changes' | 'changed_at'>>(
-    'SELECT changes, changed_at FROM crl_change WHERE ca = ?',
-  );
-  const latest = db.prepare<[string], CrlRow>(
-    'SELECT ca, number, this_update, next_update, der FROM crl WHERE ca = ? AND number IS NOT NULL',
-  );
-  const revoked = db.prepare<RevokedFilter, RevokedRow>(
-    `SELECT position, serial, revoked_at, reason, invalidity_date FROM certificate ${db.dialect.indexedBy('crl_entry')}
-     WHERE ca = @ca AND revoked_at IS NOT NULL AND revoked_at <= @revoked_until AND not_after >= @valid_at AND position > @after
-     ORDER BY position LIMIT @limit`,
-  );
   function* crlNumber(ca: string): Operation<number | undefined> {
-    return (yield* numberOf.get(ca))?.number ?? undefined;
+    return (yield* db.get<{ number: number | null }>`SELECT number FROM crl WHERE ca = ${ca}`)?.number ?? undefined;
   }
   return {
     /** Number of the CA's latest CRL; undefined before the first. */
     crlNumber,
     *crlHead(ca: string): Operation<CrlHead> {
       // First: a list saved in between makes the CRL look older than it is, not newer.
-      const { changes = 0, changed_at = null } = (yield* changesOf.get(ca)) ?? {};
-      return { number: yield* crlNumber(ca), changes, changed_at };
+      const changed = yield* db.get<
+        Omit<CrlHead, 'number'>
+      >`SELECT changes, changed_at FROM crl_change WHERE ca = ${ca}`;
+      return { changes: 0, changed_at: null, ...changed, number: yield* crlNumber(ca) };
     },
-    getCrl: (ca: string): Operation<CrlRow | undefined> => latest.get(ca),
+    getCrl: (ca: string) =>
+      db.get<CrlRow>`SELECT ca, number, this_update, next_update, der FROM crl WHERE ca = ${ca} AND number IS NOT NULL`,
     /** Revoked certificates in order of issuance. @throws EstuaryError 500 `STORE_FAILED` for an invalid reason */
     *revokedEntries(filter: RevokedFilter): Operation<RevokedEntries> {
-      const rows = yield* revoked.all(filter);
+      const rows = yield* db.all<RevokedRow>(
+        `SELECT position, serial, revoked_at, reason, invalidity_date FROM certificate INDEXED BY crl_entry
+         WHERE ca = @ca AND revoked_at IS NOT NULL AND revoked_at <= @revoked_until AND not_after >= @valid_at
+         AND position > @after ORDER BY position LIMIT @limit`,
+        filter,
+      );
       return { count: rows.length, last: rows.at(-1)?.position ?? 0, der: Buffer.concat(rows.map(encodeRow)) };
     },
   };
 }
 
+const SAVE = `UPDATE crl SET number = @number, this_update = @this_update, next_update = @next_update, der = @der
+  WHERE ca = @ca AND (number IS NULL OR number < @number)`;
+
 export function crlWrites(db: Database) {
-  const take = db.prepare<[string], { last_number: number }>(
-    `INSERT INTO crl (ca, last_number) VALUES (?, 1)
-     ON CONFLICT (ca) DO UPDATE SET last_number = crl.last_number + 1 RETURNING last_number`,
-  );
-  const save = db.prepare<CrlRow>(
-    `UPDATE crl SET number = @number, this_update = @this_update, next_update = @next_update, der = @der
-     WHERE ca = @ca AND (number IS NULL OR number < @number)`,
-  );
-  const covered = db.prepare<{ ca: string; changes: number; this_update: number }>(
-    `UPDATE crl_change SET changed_at = CASE WHEN changes = @changes THEN NULL ELSE CAST(@this_update AS bigint) END
-     WHERE ca = @ca AND changed_at IS NOT NULL`,
-  );
   return {
     /** A number for the next CRL: higher than all earlier ones, even unused ones. */
     *takeCrlNumber(ca: string): Write<number> {
-      const row = yield* take.get(ca);
+      const row = yield* db.get<{ last_number: number }>`INSERT INTO crl (ca, last_number) VALUES (${ca}, 1)
+        ON CONFLICT (ca) DO UPDATE SET last_number = crl.last_number + 1 RETURNING last_number`;
       if (row === undefined) throw new Error('the database returned no CRL number');
       return done(row.last_number, []);
     },
@@ -120,8 +108,10 @@ export function crlWrites(db: Database) {
      * @returns `false`: a list with a higher number exists; nothing changed
      */
     *saveCrl(row: CrlRow, changes: number, events: Events): Write<boolean> {
-      if ((yield* save.run(row)) === 0) return undone(false);
-      yield* covered.run({ ca: row.ca, changes, this_update: row.this_update });
+      if ((yield* db.run(SAVE, row)) === 0) return undone(false);
+      yield* db.run`UPDATE crl_change
+        SET changed_at = CASE WHEN changes = ${changes} THEN NULL ELSE CAST(${row.this_update} AS bigint) END
+        WHERE ca = ${row.ca} AND changed_at IS NOT NULL`;
       return done(true, events);
     },
   };

@@ -186,37 +186,31 @@ function conditions({ id, ca, enabled, search, labels }: DeviceSelection, dialec
 const isAtLabels = ({ ca }: Pick<DeviceRow, 'ca'>, labels: readonly string[] | undefined): boolean =>
   labels === undefined || (ca !== null && labels.includes(ca));
 
+const BY_ID = `SELECT ${DEVICE_COLUMNS} FROM device WHERE id = ?`;
+const admitted = (condition: string): string =>
+  `SELECT ${DEVICE_COLUMNS} FROM device WHERE ${condition} AND (ca IS NULL OR ca = @ca) LIMIT ${FOUND}`;
+const ADMITTED = {
+  byKey: admitted('key = @key'),
+  byId: admitted('id = @id'),
+  byMatch: admitted('match_key = ANY(@keys)'),
+};
+const NEWEST = {
+  certificates: `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE device_key = ? ORDER BY position DESC LIMIT ?`,
+  tokens: `SELECT ${OTP_COLUMNS} FROM otp WHERE client_id = ? ORDER BY position DESC LIMIT ?`,
+  requests: `SELECT ${REQUEST_COLUMNS} FROM request WHERE device_key = ? ORDER BY position DESC LIMIT ?`,
+};
+
 export function deviceReads(db: Database) {
   const list = db.list<StoredDevice>({ name: 'device', table: 'device', columns: DEVICE_COLUMNS });
-  const byId = db.prepare<[string], StoredDevice>(`SELECT ${DEVICE_COLUMNS} FROM device WHERE id = ?`);
-  const find = <Parameters extends object>(condition: string) =>
-    db.prepare<Parameters & { ca: string }, StoredDevice>(
-      `SELECT ${DEVICE_COLUMNS} FROM device WHERE ${condition} AND (ca IS NULL OR ca = @ca) LIMIT ${FOUND}`,
-    );
-  const byKey = find<{ key: string }>('key = @key');
-  const byIdAndCa = find<{ id: string }>('id = @id');
-  const byMatch = find<{ keys: readonly string[] }>(db.dialect.oneOf('match_key', '@keys'));
-  const recorded = db.prepare<[string], DevicesByCertificate['recorded'][number]>(
-    'SELECT der, device_key, required_device FROM certificate WHERE serial = ? AND device_key IS NOT NULL',
-  );
-  const newest = 'ORDER BY position DESC LIMIT ?';
-  const certificates = db.prepare<[string, number], StoredCertificate>(
-    `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE device_key = ? ${newest}`,
-  );
-  const tokens = db.prepare<[string, number], OtpRow>(`SELECT ${OTP_COLUMNS} FROM otp WHERE client_id = ? ${newest}`);
-  const requests = db.prepare<[string, number], StoredRequest>(
-    `SELECT ${REQUEST_COLUMNS} FROM request WHERE device_key = ? ${newest}`,
-  );
-  const events = db.prepare<{ key: string; limit: number }, { line: string }>(db.dialect.deviceEvents);
   return {
     *getDevice(id: string): Operation<DeviceRow | undefined> {
-      const stored = yield* byId.get(id);
+      const stored = yield* db.get<StoredDevice>(BY_ID, id);
       return stored === undefined ? undefined : toDeviceRow(stored);
     },
     /** The devices that a requester may be, enabled or not, among those admitted to this CA: at most a few. */
     *findDevices(query: DeviceQuery, ca: string): Operation<readonly DeviceRow[]> {
-      if ('key' in query) return (yield* byKey.all({ key: query.key, ca })).map(toDeviceRow);
-      return (yield* byIdAndCa.all({ id: query.id, ca })).map(toDeviceRow);
+      const rows = yield* db.all<StoredDevice>('key' in query ? ADMITTED.byKey : ADMITTED.byId, { ...query, ca });
+      return rows.map(toDeviceRow);
     },
     /** What says which device a certificate belongs to. @param match_keys its {@link certificateMatchKeys} */
     *findDevicesByCertificate(
@@ -224,8 +218,12 @@ export function deviceReads(db: Database) {
       match_keys: readonly string[],
       ca: string,
     ): Operation<DevicesByCertificate> {
-      const [rows, found] = yield* db.together([recorded.all(serial), byMatch.all({ keys: match_keys, ca })]);
-      return { recorded: rows, matching: found.map(toDeviceRow) };
+      const [recorded, matching] = yield* db.together([
+        db.all<DevicesByCertificate['recorded'][number]>`SELECT der, device_key, required_device FROM certificate
+          WHERE serial = ${serial} AND device_key IS NOT NULL`,
+        db.all<StoredDevice>(ADMITTED.byMatch, { keys: match_keys, ca }),
+      ]);
+      return { recorded, matching: matching.map(toDeviceRow) };
     },
     /** In insertion order, oldest first by default. */
     listDevices(filter: DeviceFilter): Operation<Page<DeviceRow>> {
@@ -236,25 +234,24 @@ export function deviceReads(db: Database) {
     *listDeviceAttributes(selection: DeviceSelection): Operation<readonly string[]> {
       const { all, parameters } = conditions(selection, db.dialect);
       const where = all.map(({ sql }) => sql);
-      const names = yield* db
-        .prepare<object, { name: string }>(
-          `SELECT DISTINCT attribute.key AS name FROM device, ${db.dialect.keysOf('device.attributes')}
-           ${where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`}`,
-        )
-        .all({ ...parameters, id: selection.id ?? null, ca: selection.ca ?? null });
+      const names = yield* db.all<{ name: string }>(
+        `SELECT DISTINCT attribute.key AS name FROM device, ${db.dialect.keysOf('device.attributes')}
+         ${where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`}`,
+        { ...parameters, id: selection.id ?? null, ca: selection.ca ?? null },
+      );
       return names.map(({ name }) => name).sort();
     },
     /** @param limit per list */
     *deviceHistory({ id, key }: Pick<DeviceRow, 'id' | 'key'>, limit: number): Operation<DeviceHistory> {
-      const [issued, made, requested, recorded] = yield* db.together([
-        certificates.all(key, limit),
-        tokens.all(id, limit),
-        requests.all(key, limit),
-        events.all({ key, limit }),
+      const [issued, tokens, requested, recorded] = yield* db.together([
+        db.all<StoredCertificate>(NEWEST.certificates, key, limit),
+        db.all<OtpRow>(NEWEST.tokens, id, limit),
+        db.all<StoredRequest>(NEWEST.requests, key, limit),
+        db.all<{ line: string }>(db.dialect.deviceEvents, { key, limit }),
       ]);
       return {
         certificates: issued.map(toCertificateRow),
-        tokens: made,
+        tokens,
         requests: requested.map(toRequestRow),
         events: recorded.map(toRecord),
       };
@@ -268,27 +265,20 @@ interface Entered {
   readonly events: readonly { readonly event: AuditEvent; readonly device: string }[];
 }
 
-export function deviceWrites(db: Database) {
-  const byId = db.prepare<[string], StoredDevice>(
-    `SELECT ${DEVICE_COLUMNS} FROM device WHERE id = ? ${db.dialect.forUpdate}`,
-  );
-  const insert = db.prepare<WrittenDevice>(
-    `${insertInto('device', `${DEVICE_COLUMNS}, match_key`)} ON CONFLICT (id) DO NOTHING`,
-  );
-  const update = db.prepare<WrittenDevice>(
-    `UPDATE device SET ca = @ca, enabled = @enabled, not_after = @not_after, note = @note, match = @match, match_key = @match_key,
-     attributes = @attributes, changed_at = @changed_at WHERE id = @id`,
-  );
-  const remove = db.prepare<[string], { id: string }>('DELETE FROM device WHERE key = ? RETURNING id');
+const FOR_UPDATE = `${BY_ID} FOR UPDATE`;
+const ADD = `${insertInto('device', `${DEVICE_COLUMNS}, match_key`)} ON CONFLICT (id) DO NOTHING`;
+const CHANGE = `UPDATE device SET ca = @ca, enabled = @enabled, not_after = @not_after, note = @note, match = @match,
+  match_key = @match_key, attributes = @attributes, changed_at = @changed_at WHERE id = @id`;
 
+export function deviceWrites(db: Database) {
   function* put(entry: DeviceEntry, mode: 'create' | 'upsert', labels?: readonly string[]): Operation<Entered> {
     const { row, events } = entry;
-    if ((yield* insert.run(toWrittenDevice(row))) === 1)
+    if ((yield* db.run(ADD, toWrittenDevice(row))) === 1)
       return { result: 'created', events: events.map((event) => ({ event, device: row.key })) };
-    const before = mode === 'create' ? undefined : yield* byId.get(row.id);
+    const before = mode === 'create' ? undefined : yield* db.get<StoredDevice>(FOR_UPDATE, row.id);
     if (before === undefined || !isAtLabels(before, labels)) return { result: 'known', events: [] };
     const changed = upserted(before, entry);
-    yield* update.run(toWrittenDevice(changed));
+    yield* db.run(CHANGE, toWrittenDevice(changed));
     return { result: 'changed', events: upsertedEvents(entry, changed) };
   }
 
@@ -320,16 +310,15 @@ export function deviceWrites(db: Database) {
       events: Events,
       labels?: readonly string[],
     ): Write<DeviceRow | undefined> {
-      const before = yield* byId.get(id);
+      const before = yield* db.get<StoredDevice>(FOR_UPDATE, id);
       if (before === undefined || !isAtLabels(before, labels)) return undone(undefined);
       const row: DeviceRow = { ...toDeviceRow(before), ...change, changed_at: now };
-      yield* update.run(toWrittenDevice(row));
+      yield* db.run(CHANGE, toWrittenDevice(row));
       return done(row, events, row.key);
     },
     /** Deletes a device. Its certificates, requests and tokens stay without a device. `false`: unknown key. */
     *deleteDevice(key: string, events: Events): Write<boolean> {
-      if ((yield* remove.get(key)) === undefined) return undone(false);
-      return done(true, events);
+      return (yield* db.run`DELETE FROM device WHERE key = ${key}`) === 1 ? done(true, events) : undone(false);
     },
     /** Commits events that concern a device and belong to no other change. */
     auditDevice: (key: string, events: Events): Write<void> => result(done(undefined, events, key)),

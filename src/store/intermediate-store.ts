@@ -26,18 +26,17 @@ const MAX_INTERMEDIATES = 10_000;
 const COUNT_EVERY = 1000;
 
 export function intermediateReads(db: Database) {
-  const path = db.prepare<[string], { intermediates: string }>(
-    'SELECT intermediates FROM presented_path WHERE leaf = ?',
-  );
-  const certificates = db.prepare<[readonly string[]], PresentedIntermediate>(
-    `SELECT fingerprint, der FROM presented_intermediate WHERE ${db.dialect.oneOf('fingerprint', '?')}`,
-  );
   return {
     /** By fingerprint of the client's certificate; empty if none. */
     *recallIntermediates(leaf: string): Operation<readonly PresentedIntermediate[]> {
-      const fingerprints = (yield* path.get(leaf))?.intermediates.split(' ') ?? [];
-      if (fingerprints.length === 0) return [];
-      const known = new Map((yield* certificates.all(fingerprints)).map((one) => [one.fingerprint, one]));
+      const path = yield* db.get<{
+        intermediates: string;
+      }>`SELECT intermediates FROM presented_path WHERE leaf = ${leaf}`;
+      if (path === undefined) return [];
+      const fingerprints = path.intermediates.split(' ');
+      const rows = yield* db.all<PresentedIntermediate>`SELECT fingerprint, der FROM presented_intermediate
+        WHERE fingerprint = ANY(${fingerprints})`;
+      const known = new Map(rows.map((one) => [one.fingerprint, one]));
       return fingerprints.flatMap((fingerprint) => known.get(fingerprint) ?? []);
     },
   };
@@ -45,32 +44,32 @@ export function intermediateReads(db: Database) {
 
 /** A path's intermediates are used with it, so they are never deleted before it. */
 export function intermediateWrites(db: Database) {
-  const savePath = db.prepare<[string, string, number]>(
-    `INSERT INTO presented_path (leaf, intermediates, used_at) VALUES (?, ?, ?)
-     ON CONFLICT (leaf) DO UPDATE SET intermediates = excluded.intermediates, used_at = excluded.used_at`,
-  );
-  const saveCertificate = db.prepare<[string, Buffer, number]>(
-    `INSERT INTO presented_intermediate (fingerprint, der, used_at) VALUES (?, ?, ?)
-     ON CONFLICT (fingerprint) DO UPDATE SET used_at = excluded.used_at`,
-  );
-  const remove = (table: string, key: string, selection: string) =>
-    db.prepare<[number]>(`DELETE FROM ${table} WHERE ${db.dialect.among(table, key, selection)}`);
-  const forgetPaths = remove('presented_path', 'leaf', 'WHERE used_at <= ?');
-  const forgetCertificates = remove('presented_intermediate', 'fingerprint', 'WHERE used_at <= ?');
+  const remove = (table: string, key: string, selection: string, parameter: number) =>
+    db.run(`DELETE FROM ${table} WHERE ${db.dialect.among(table, key, selection)}`, parameter);
+  const longUnused = 'WHERE used_at <= ?';
   const longestAgo = `ORDER BY used_at DESC ${NO_LIMIT} OFFSET ?`;
-  const boundPaths = remove('presented_path', 'leaf', longestAgo);
-  const boundCertificates = remove('presented_intermediate', 'fingerprint', longestAgo);
   let writes = 0;
   return {
     /** Replaces this client's certificates. Entries that are unused for long are deleted. */
     *rememberIntermediates({ leaf, intermediates }: PresentedPath, now: number): Write<void> {
+      const fingerprints = intermediates.map(({ fingerprint }) => fingerprint).join(' ');
       const bounds = writes++ % COUNT_EVERY === 0;
       yield* db.together([
-        forgetPaths.run(now - LIFETIME),
-        forgetCertificates.run(now - LIFETIME),
-        ...(bounds ? [boundPaths.run(MAX_PATHS), boundCertificates.run(MAX_INTERMEDIATES)] : []),
-        savePath.run(leaf, intermediates.map(({ fingerprint }) => fingerprint).join(' '), now),
-        ...intermediates.map(({ fingerprint, der }) => saveCertificate.run(fingerprint, der, now)),
+        remove('presented_path', 'leaf', longUnused, now - LIFETIME),
+        remove('presented_intermediate', 'fingerprint', longUnused, now - LIFETIME),
+        ...(bounds
+          ? [
+              remove('presented_path', 'leaf', longestAgo, MAX_PATHS),
+              remove('presented_intermediate', 'fingerprint', longestAgo, MAX_INTERMEDIATES),
+            ]
+          : []),
+        db.run`INSERT INTO presented_path (leaf, intermediates, used_at) VALUES (${leaf}, ${fingerprints}, ${now})
+          ON CONFLICT (leaf) DO UPDATE SET intermediates = excluded.intermediates, used_at = excluded.used_at`,
+        ...intermediates.map(
+          ({ fingerprint, der }) =>
+            db.run`INSERT INTO presented_intermediate (fingerprint, der, used_at) VALUES (${fingerprint}, ${der}, ${now})
+              ON CONFLICT (fingerprint) DO UPDATE SET used_at = excluded.used_at`,
+        ),
       ]);
       return undone(undefined);
     },

@@ -64,67 +64,39 @@ const notOpen = ({ request_id, ca, serial }: Recorded): EstuaryError =>
   });
 
 export function issuanceReads(db: Database) {
-  const all = db.prepare<[], Reservation>(
-    `SELECT ${RESERVATION_COLUMNS} FROM reservation ORDER BY created_at, request_id`,
-  );
-  const ofInstance = db.prepare<[string], Reservation>(
-    `SELECT ${RESERVATION_COLUMNS} FROM reservation WHERE instance = ? ORDER BY created_at, request_id`,
-  );
   return {
     /** Open reservations of one instance, or of all; oldest first. */
-    openReservations: (instance?: string): Operation<readonly Reservation[]> =>
-      instance === undefined ? all.all() : ofInstance.all(instance),
+    openReservations: (instance?: string) =>
+      db.all<Reservation>(
+        `SELECT ${RESERVATION_COLUMNS} FROM reservation WHERE instance = coalesce(@instance, instance)
+         ORDER BY created_at, request_id`,
+        { instance: instance ?? null },
+      ),
   };
 }
+
+const INSERT = `INSERT INTO reservation (${RESERVATION_COLUMNS}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+  WHERE NOT EXISTS (SELECT 1 FROM certificate WHERE serial = ? AND ca = ?) ON CONFLICT (ca, serial) DO NOTHING`;
 
 /** Inserts a reservation. `false`: the serial number is taken. */
-export function insertReservation(db: Database): (reservation: Reservation) => Operation<boolean> {
-  const insert = db.prepare<unknown[]>(
-    `INSERT INTO reservation (${RESERVATION_COLUMNS}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
-     WHERE NOT EXISTS (SELECT 1 FROM certificate WHERE serial = ? AND ca = ?) ON CONFLICT (ca, serial) DO NOTHING`,
-  );
-  return function* (r) {
-    const names = [r.serial, r.requester, r.operation, r.subject, r.spki_sha256];
-    const others = [r.otp_id, r.device_key, r.required_device, r.created_at];
-    return (yield* insert.run(r.request_id, r.instance, r.ca, r.label, ...names, ...others, r.serial, r.ca)) === 1;
-  };
+export function* insertReservation(db: Database, r: Reservation): Operation<boolean> {
+  const names = [r.serial, r.requester, r.operation, r.subject, r.spki_sha256];
+  const others = [r.otp_id, r.device_key, r.required_device, r.created_at];
+  return (yield* db.run(INSERT, r.request_id, r.instance, r.ca, r.label, ...names, ...others, r.serial, r.ca)) === 1;
 }
 
-export function issuanceWrites(db: Database) {
-  const takeUse = takeOtpUse(db);
-  const giveBackUse = giveBackOtpUse(db);
-  const claimable = db.prepare<[string], { id: string }>(
-    `SELECT id FROM request WHERE id = ? AND ${restsIn(...TRANSITIONS.issue.from)} ${db.dialect.forUpdate}`,
-  );
-  // A CA that answers at once leaves no queued request, unless the requester was told that it is pending.
-  const forget = db.prepare<[string]>(
-    `DELETE FROM request WHERE id = ? AND ${mayGo('withdraw')} AND reference IS NULL
-     AND polled_at IS NULL AND decided_at IS NULL`,
-  );
-  const markIssued = db.prepare<{ id: string; serial: string; at: number }>(
-    `UPDATE request SET ${goes('issue')}, serial = @serial, changed_at = @at
-     WHERE id = @id AND ${mayGo('issue')}`,
-  );
-  const insert = insertReservation(db);
-  const mayIssue = mayIssueTo(db);
-  const close = db.prepare<[string], Closed>(
-    `DELETE FROM reservation WHERE request_id = ?
-     RETURNING ca, label, serial, otp_id, device_key, required_device, created_at,
-       CASE WHEN EXISTS (SELECT 1 FROM request WHERE id = reservation.request_id) THEN 1 ELSE 0 END AS queued`,
-  );
-  const ofReservation = '(SELECT otp_id FROM reservation WHERE request_id = ?)';
-  const noteIssued = db.prepare<[string, string]>(
-    'UPDATE otp_use SET issued_at = (SELECT created_at FROM reservation WHERE request_id = ?) WHERE request_id = ?',
-  );
-  const giveBack = db.prepare<[string], { client_id: string }>(
-    `UPDATE otp SET uses = uses - 1 WHERE id = ${ofReservation} AND uses > 0 RETURNING client_id`,
-  );
-  const forgetUse = db.prepare<[string, string]>(
-    `DELETE FROM otp_use WHERE request_id = ? AND otp_id = ${ofReservation}`,
-  );
-  const insertRow = insertCertificate(db);
-  const clear = clearFailures(db);
+const CLAIMABLE = `SELECT id FROM request WHERE id = ? AND ${restsIn(...TRANSITIONS.issue.from)} FOR UPDATE`;
+// A CA that answers at once leaves no queued request, unless the requester was told that it is pending.
+const FORGET = `DELETE FROM request WHERE id = ? AND ${mayGo('withdraw')} AND reference IS NULL
+  AND polled_at IS NULL AND decided_at IS NULL`;
+const MARK_ISSUED = `UPDATE request SET ${goes('issue')}, serial = @serial, changed_at = @at WHERE id = @id AND ${mayGo('issue')}`;
 
+export function issuanceWrites(db: Database) {
+  const insertRow = insertCertificate(db);
+  const close = (request_id: string) =>
+    db.get<Closed>`DELETE FROM reservation WHERE request_id = ${request_id}
+      RETURNING ca, label, serial, otp_id, device_key, required_device, created_at,
+        CASE WHEN EXISTS (SELECT 1 FROM request WHERE id = reservation.request_id) THEN 1 ELSE 0 END AS queued`;
   return {
     /**
      * Takes the OTP use (if any) and commits the intent. An OTP is usable if it is not revoked, not expired at
@@ -135,11 +107,11 @@ export function issuanceWrites(db: Database) {
      */
     *reserve(reservation: Reservation, events: Events, repeatable?: Repeatable): Write<ReserveResult> {
       const { otp_id, device_key, required_device, request_id, created_at } = reservation;
-      if (!(yield* mayIssue(required_device, labelOf(reservation), created_at))) return undone('device-refused');
-      const use = otp_id === null ? 'taken' : yield* takeUse({ otp_id, request_id, now: created_at }, repeatable);
+      if (!(yield* mayIssue(db, required_device, labelOf(reservation), created_at))) return undone('device-refused');
+      const use = yield* takeOtpUse(db, { otp_id, request_id, now: created_at }, repeatable);
       if (use !== 'taken') return undone(use);
-      if (yield* insert(reservation)) return done('reserved', events, device_key);
-      yield* giveBackUse(otp_id, reservation.ca, request_id);
+      if (yield* insertReservation(db, reservation)) return done('reserved', events, device_key);
+      yield* giveBackOtpUse(db, otp_id, reservation.ca, request_id);
       return undone('serial-taken');
     },
     /**
@@ -149,12 +121,12 @@ export function issuanceWrites(db: Database) {
     *claimRequest(reservation: Reservation, events: Events): Write<ClaimResult> {
       const { request_id, device_key, required_device, created_at } = reservation;
       const [request, may] = yield* db.together([
-        claimable.get(request_id),
-        mayIssue(required_device, labelOf(reservation), created_at),
+        db.get(CLAIMABLE, request_id),
+        mayIssue(db, required_device, labelOf(reservation), created_at),
       ]);
       if (request === undefined) return undone('request-taken');
       if (!may) return undone('device-refused');
-      const isReserved = yield* insert({ ...reservation, otp_id: null });
+      const isReserved = yield* insertReservation(db, { ...reservation, otp_id: null });
       return isReserved ? done('reserved', events, device_key) : undone('serial-taken');
     },
     /**
@@ -168,18 +140,21 @@ export function issuanceWrites(db: Database) {
       const { request_id, ca, serial } = row;
       // Sent together: no other call of the transaction sees a use whose reservation is closed without a result.
       const takesUse = row.method === 'otp' || row.method === 'jwt';
-      const noted = takesUse ? noteIssued.run(request_id, request_id) : result(0);
-      const [, open] = yield* db.together([noted, close.get(request_id)]);
+      const noted = takesUse
+        ? db.run`UPDATE otp_use SET issued_at = (SELECT created_at FROM reservation WHERE request_id = ${request_id})
+            WHERE request_id = ${request_id}`
+        : result(0);
+      const [, open] = yield* db.together([noted, close(request_id)]);
       if (open?.ca !== ca || open.label !== row.label || (open.serial !== null && open.serial !== serial))
         throw notOpen(row);
       // A disabled device gets no certificate; its expiry was checked with the reservation.
-      if (!(yield* mayIssue(open.required_device, labelOf(open), open.created_at)))
+      if (!(yield* mayIssue(db, open.required_device, labelOf(open), open.created_at)))
         throw forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail: 'disabled while the CA signed' });
       const [inserted] = yield* db.together([
         insertRow(row, open.created_at),
-        clear(succeeded),
+        clearFailures(db, succeeded),
         ...(open.queued === 1
-          ? [forget.run(request_id), markIssued.run({ id: request_id, serial, at: open.created_at })]
+          ? [db.run(FORGET, request_id), db.run(MARK_ISSUED, { id: request_id, serial, at: open.created_at })]
           : []),
       ]);
       if (!inserted)
@@ -195,9 +170,11 @@ export function issuanceWrites(db: Database) {
     *releaseReservation(request_id: string, events: Events): Write<boolean> {
       // Sent together, as above.
       const [token, , open] = yield* db.together([
-        giveBack.get(request_id),
-        forgetUse.run(request_id, request_id),
-        close.get(request_id),
+        db.get<{ client_id: string }>`UPDATE otp SET uses = uses - 1 WHERE uses > 0
+          AND id = (SELECT otp_id FROM reservation WHERE request_id = ${request_id}) RETURNING client_id`,
+        db.run`DELETE FROM otp_use WHERE request_id = ${request_id}
+          AND otp_id = (SELECT otp_id FROM reservation WHERE request_id = ${request_id})`,
+        close(request_id),
       ]);
       if (open === undefined) return undone(false);
       const { otp_id, device_key } = open;
@@ -212,19 +189,11 @@ export function issuanceWrites(db: Database) {
  * Whether a device may have a certificate of a CA now; always true without a device. Locks the device against changes
  * until the transaction ends.
  */
-export function mayIssueTo(
-  db: Database,
-): (required_device: string | null, ca: string, now: number) => Operation<boolean> {
-  const admitted = db.prepare<{ key: string; ca: string; now: number }, { id: string }>(
-    `SELECT id FROM device WHERE key = @key AND enabled = 1 AND (not_after IS NULL OR not_after > @now)
-     AND (ca IS NULL OR ca = @ca) ${db.dialect.forShare}`,
-  );
-  const NO_DEVICE = result(true);
-  return (key, ca, now) => (key === null ? NO_DEVICE : isThere(admitted.get({ key, ca, now })));
-}
-
-function* isThere(row: Operation<object | undefined>): Operation<boolean> {
-  return (yield* row) !== undefined;
+export function* mayIssue(db: Database, key: string | null, ca: string, now: number): Operation<boolean> {
+  if (key === null) return true;
+  const device = yield* db.get`SELECT id FROM device WHERE key = ${key} AND enabled = 1
+    AND (not_after IS NULL OR not_after > ${now}) AND (ca IS NULL OR ca = ${ca}) FOR SHARE`;
+  return device !== undefined;
 }
 
 /** Two-phase issuance: the intent before the CA signs, the certificate after. */

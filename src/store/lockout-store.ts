@@ -25,14 +25,6 @@ const SCOPES = ['address', 'username', 'identification'] as const;
 
 type ListedLockout = Omit<LockoutRow, 'scope'>;
 
-interface Place {
-  readonly now: number;
-  /** Of the last item of the previous page. */
-  readonly end: number;
-  readonly key: string;
-  readonly take: number;
-}
-
 /** A key's scope and its value: `address:192.0.2.1`. */
 function splitKey(key: string): { scope: LockoutRow['scope']; name: string } {
   const colon = key.indexOf(':');
@@ -41,7 +33,8 @@ function splitKey(key: string): { scope: LockoutRow['scope']; name: string } {
   return { scope, name: key.slice(colon + 1) };
 }
 
-function readPlace(page: PageRequest): Pick<Place, 'end' | 'key'> {
+/** The last item of the previous page. */
+function readPlace(page: PageRequest): { end: number; key: string } {
   const text = readCursor('lockout', page) ?? `${page.order === 'desc' ? NEWEST : 0}:`;
   const place = /^(\d{1,16}):(.*)$/s.exec(text);
   if (place === null) throw invalidCursor();
@@ -49,27 +42,22 @@ function readPlace(page: PageRequest): Pick<Place, 'end' | 'key'> {
 }
 
 export function lockoutReads(db: Database) {
-  const latest = db.prepare<[string, number], { until: number }>(
-    'SELECT locked_until AS until FROM lockout WHERE key = ? AND locked_until > ?',
-  );
-  const page = (order: 'asc' | 'desc') =>
-    db.prepare<Place, ListedLockout>(
-      `SELECT key, failures, locked_until FROM lockout ${db.dialect.indexedBy('lockout_by_end')}
-       WHERE locked_until > @now AND (locked_until, key) ${order === 'asc' ? '>' : '<'} (@end, @key)
-       ORDER BY locked_until ${order}, key ${order} LIMIT @take`,
-    );
-  const pages = { asc: page('asc'), desc: page('desc') };
   return {
     /** The latest end of the lockouts in force for these keys. */
     *lockedUntil(keys: readonly string[], now: number): Operation<number | undefined> {
-      const found = yield* db.together(keys.map((key) => latest.get(key, now)));
-      const ends = found.flatMap((row) => row?.until ?? []);
+      const found = yield* db.together(keys.map((key) => lockoutOf(db, key, now)));
+      const ends = found.flatMap((row) => row?.locked_until ?? []);
       return ends.length === 0 ? undefined : Math.max(...ends);
     },
     /** In order of their end. */
     *listLockouts(request: PageRequest, now: number): Operation<Page<LockoutRow>> {
       const { order = 'asc', limit } = request;
-      const rows = yield* pages[order].all({ now, ...readPlace(request), take: limit + 1 });
+      const rows = yield* db.all<ListedLockout>(
+        `SELECT key, failures, locked_until FROM lockout INDEXED BY lockout_by_end
+         WHERE locked_until > @now AND (locked_until, key) ${order === 'asc' ? '>' : '<'} (@end, @key)
+         ORDER BY locked_until ${order}, key ${order} LIMIT @take`,
+        { now, ...readPlace(request), take: limit + 1 },
+      );
       const key = (row: ListedLockout): string => `${row.locked_until}:${row.key}`;
       return toPage('lockout', rows, limit, key, (row) => ({ ...row, scope: splitKey(row.key).scope }));
     },
@@ -77,41 +65,34 @@ export function lockoutReads(db: Database) {
 }
 
 /** Deletes the failures of keys; part of every operation that uses a valid password. */
-export function clearFailures(db: Database): (keys: readonly string[]) => Operation<unknown> {
-  const clear = db.prepare<[string]>('DELETE FROM failure WHERE key = ?');
-  return (keys) => db.together(keys.map((key) => clear.run(key)));
+export function clearFailures(db: Database, keys: readonly string[]): Operation<unknown> {
+  return db.together(keys.map((key) => db.run`DELETE FROM failure WHERE key = ${key}`));
 }
 
+const lockoutOf = (db: Database, key: string, now: number) =>
+  db.get<{ locked_until: number }>`SELECT locked_until FROM lockout WHERE key = ${key} AND locked_until > ${now}`;
+
 export function lockoutWrites(db: Database) {
-  const locked = db.prepare<[string, number], { key: string }>(
-    'SELECT key FROM lockout WHERE key = ? AND locked_until > ?',
-  );
-  const addFailure = db.prepare<[string, number]>('INSERT INTO failure (key, at) VALUES (?, ?)');
-  const count = db.prepare<[string, number], { n: number }>(
-    'SELECT count(*) AS n FROM failure WHERE key = ? AND at > ?',
-  );
-  const clear = clearFailures(db);
-  const start = db.prepare<[string, number, number]>(
-    `INSERT INTO lockout (key, failures, locked_until) VALUES (?, ?, ?)
-     ON CONFLICT (key) DO UPDATE SET failures = excluded.failures, locked_until = excluded.locked_until`,
-  );
-  const end = db.prepare<[string]>('DELETE FROM lockout WHERE key = ?');
   const forget = (table: string, key: string, column: string) =>
-    db.prepare<[number]>(
-      `DELETE FROM ${table} WHERE ${db.dialect.among(table, key, `WHERE ${column} <= ? LIMIT ${FORGOTTEN_AT_ONCE}`)}`,
-    );
+    `DELETE FROM ${table} WHERE ${db.dialect.among(table, key, `WHERE ${column} <= ? LIMIT ${FORGOTTEN_AT_ONCE}`)}`;
   const forgetFailures = forget('failure', 'rowid', 'at');
   const forgetLockouts = forget('lockout', 'key', 'locked_until');
 
   function* countFailure(key: string, policy: LockoutPolicy, now: number, events: Events): Operation<Events> {
-    if ((yield* locked.get(key, now)) !== undefined) return [];
+    if ((yield* lockoutOf(db, key, now)) !== undefined) return [];
+    const since = now - policy.failure_window * 1000;
     const [, counted] = yield* db.together([
-      addFailure.run(key, now),
-      count.get(key, now - policy.failure_window * 1000),
+      db.run`INSERT INTO failure (key, at) VALUES (${key}, ${now})`,
+      db.get<{ n: number }>`SELECT count(*) AS n FROM failure WHERE key = ${key} AND at > ${since}`,
     ]);
     const failures = counted?.n ?? 0;
     if (failures <= policy.max_failures) return [];
-    yield* db.together([start.run(key, failures, now + policy.lockout_duration * 1000), clear([key])]);
+    yield* db.together([
+      db.run`INSERT INTO lockout (key, failures, locked_until)
+        VALUES (${key}, ${failures}, ${now + policy.lockout_duration * 1000})
+        ON CONFLICT (key) DO UPDATE SET failures = excluded.failures, locked_until = excluded.locked_until`,
+      clearFailures(db, [key]),
+    ]);
     return [lockoutStarted(key, failures, policy, events[0])];
   }
 
@@ -124,14 +105,14 @@ export function lockoutWrites(db: Database) {
       // Old rows are deleted with each new one, so that a flood from many addresses cannot fill the disk.
       const [started] = yield* db.together([
         db.together(keys.map((key) => countFailure(key, policy, now, events))),
-        forgetFailures.run(now - policy.failure_window * 1000),
-        forgetLockouts.run(now),
+        db.run(forgetFailures, now - policy.failure_window * 1000),
+        db.run(forgetLockouts, now),
       ]);
       return done(undefined, [...events, ...started.flat()]);
     },
     *deleteLockout(key: string, events: Events): Write<boolean> {
-      yield* clear([key]);
-      return (yield* end.run(key)) === 1 ? done(true, events) : undone(false);
+      yield* clearFailures(db, [key]);
+      return (yield* db.run`DELETE FROM lockout WHERE key = ${key}`) === 1 ? done(true, events) : undone(false);
     },
   };
 }

@@ -6,36 +6,33 @@ interface Place {
   readonly seq: number;
 }
 
+const byNode = (places: readonly Place[]): ReadonlyMap<string, number> =>
+  new Map(places.map(({ node, seq }) => [node, seq]));
+
 export function notificationReads(db: Database) {
-  const places = db.prepare<[string], Place>('SELECT node, seq FROM notification WHERE name = ?');
-  const chains = db.prepare<[], Place>(`SELECT ${db.dialect.auditNode} AS node, seq FROM audit_head`);
   return {
     /** By node. A driver with one chain has the node ''. */
     *notificationPlaces(name: string): Operation<ReadonlyMap<string, number>> {
-      return new Map((yield* places.all(name)).map(({ node, seq }) => [node, seq]));
+      return byNode(yield* db.all<Place>`SELECT node, seq FROM notification WHERE name = ${name}`);
     },
     /** The chains of audit records, with their newest record. */
     *auditChains(): Operation<ReadonlyMap<string, number>> {
-      return new Map((yield* chains.all()).map(({ node, seq }) => [node, seq]));
+      return byNode(yield* db.all<Place>(`SELECT ${db.dialect.auditNode} AS node, seq FROM audit_head`));
     },
   };
 }
 
 export function notificationWrites(db: Database) {
-  const begin = db.prepare<[string, string, number]>(
-    'INSERT INTO notification (name, node, seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
-  );
-  const advance = db.prepare<[string, string, number]>(
-    'INSERT INTO notification (name, node, seq) VALUES (?, ?, ?) ON CONFLICT (name, node) DO UPDATE SET seq = excluded.seq',
-  );
   return {
     /** Sets places that do not exist yet. */
     *beginNotification(name: string, places: ReadonlyMap<string, number>): Write<void> {
-      for (const [node, seq] of places) yield* begin.run(name, node, seq);
+      for (const [node, seq] of places)
+        yield* db.run`INSERT INTO notification (name, node, seq) VALUES (${name}, ${node}, ${seq}) ON CONFLICT DO NOTHING`;
       return undone(undefined);
     },
     *advanceNotification(name: string, node: string, seq: number, events: Events): Write<void> {
-      yield* advance.run(name, node, seq);
+      yield* db.run`INSERT INTO notification (name, node, seq) VALUES (${name}, ${node}, ${seq})
+        ON CONFLICT (name, node) DO UPDATE SET seq = excluded.seq`;
       return done(undefined, events);
     },
   };

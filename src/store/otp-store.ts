@@ -80,17 +80,18 @@ const STATUSES: Readonly<Record<OtpStatus, readonly Condition[]>> = {
 
 const UNDER_WAY = 'EXISTS (SELECT 1 FROM reservation WHERE reservation.request_id = otp_use.request_id)';
 
+const BY_ID = `SELECT ${OTP_COLUMNS} FROM otp WHERE id = ?`;
+const BY_LOOKUP = `SELECT ${OTP_COLUMNS} FROM otp WHERE lookup = ?`;
+const ADD = insertInto('otp', OTP_COLUMNS);
+const ADMIT = `${ADD} ON CONFLICT (id) DO NOTHING`;
+const NEWEST_USE = `SELECT request_id, otp_id, issued_at, CASE WHEN ${UNDER_WAY} THEN 1 ELSE 0 END AS under_way FROM otp_use
+  WHERE recognition = ? ORDER BY taken_at DESC LIMIT 1`;
+
 export function otpReads(db: Database) {
-  const byLookup = db.prepare<[string], OtpRow>(`SELECT ${OTP_COLUMNS} FROM otp WHERE lookup = ?`);
-  const byId = db.prepare<[string], OtpRow>(`SELECT ${OTP_COLUMNS} FROM otp WHERE id = ?`);
   const list = db.list<OtpRow>({ name: 'otp', table: 'otp', columns: OTP_COLUMNS });
-  const newestUse = db.prepare<[string], Omit<OtpUse, 'under_way'> & { readonly under_way: number }>(
-    `SELECT request_id, otp_id, issued_at, CASE WHEN ${UNDER_WAY} THEN 1 ELSE 0 END AS under_way FROM otp_use
-     WHERE recognition = ? ORDER BY taken_at DESC LIMIT 1`,
-  );
   return {
-    findOtp: (lookup: string): Operation<OtpRow | undefined> => byLookup.get(lookup),
-    getOtp: (id: string): Operation<OtpRow | undefined> => byId.get(id),
+    findOtp: (lookup: string) => db.get<OtpRow>(BY_LOOKUP, lookup),
+    getOtp: (id: string) => db.get<OtpRow>(BY_ID, id),
     /** In order of creation. */
     listOtps(filter: OtpFilter, now: number): Operation<Page<OtpRow>> {
       const { client_id, status, search, labels } = filter;
@@ -107,103 +108,98 @@ export function otpReads(db: Database) {
     },
     /** The latest use by the request with this recognition. */
     *findOtpUse(recognition: string): Operation<OtpUse | undefined> {
-      const use = yield* newestUse.get(recognition);
+      const use = yield* db.get<Omit<OtpUse, 'under_way'> & { under_way: number }>(NEWEST_USE, recognition);
       return use === undefined ? undefined : { ...use, under_way: use.under_way === 1 };
     },
   };
 }
 
 export function otpWrites(db: Database) {
-  const insert = db.prepare<OtpRow>(insertInto('otp', OTP_COLUMNS));
-  const admit = db.prepare<OtpRow>(`${insertInto('otp', OTP_COLUMNS)} ON CONFLICT (id) DO NOTHING`);
-  const byId = db.prepare<[string], OtpRow>(`SELECT ${OTP_COLUMNS} FROM otp WHERE id = ?`);
-  const revoke = db.prepare<[number, string]>('UPDATE otp SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL');
-  const extend = db.prepare<[number, string]>('UPDATE otp SET expires_at = ? WHERE id = ? AND revoked_at IS NULL');
-  const exists = db.prepare<[string], { id: string }>('SELECT id FROM otp WHERE id = ?');
   return {
     *insertOtp(row: OtpRow, events: Events): Write<void> {
-      yield* insert.run(row);
+      yield* db.run(ADD, row);
       return done(undefined, events);
     },
     /** Adds the row of a single-use JWT, unless it exists. @returns the row in the store */
     *admitToken(row: OtpRow): Write<OtpRow> {
-      yield* admit.run(row);
-      return done((yield* byId.get(row.id)) ?? row, []);
+      yield* db.run(ADMIT, row);
+      return done((yield* db.get<OtpRow>(BY_ID, row.id)) ?? row, []);
     },
     /** Changes the expiry. The events are committed with `changed` only. */
     *changeOtp(id: string, expires_at: number, events: Events): Write<'changed' | 'revoked' | 'unknown'> {
-      if ((yield* extend.run(expires_at, id)) === 1) return done('changed', events);
-      return undone((yield* exists.get(id)) === undefined ? 'unknown' : 'revoked');
+      if ((yield* db.run`UPDATE otp SET expires_at = ${expires_at} WHERE id = ${id} AND revoked_at IS NULL`) === 1)
+        return done('changed', events);
+      return undone((yield* db.get(BY_ID, id)) === undefined ? 'unknown' : 'revoked');
     },
     /** Revokes the token. `false`: unknown. Revoking it again is not an error, but commits no second event. */
     *revokeOtp(id: string, now: number, events: Events): Write<boolean> {
-      if ((yield* revoke.run(now, id)) === 1) return done(true, events);
-      return undone((yield* exists.get(id)) !== undefined);
+      if ((yield* db.run`UPDATE otp SET revoked_at = ${now} WHERE id = ${id} AND revoked_at IS NULL`) === 1)
+        return done(true, events);
+      return undone((yield* db.get(BY_ID, id)) !== undefined);
     },
   };
 }
 
 /** Whether a token is live: usable, or needed to poll a queued request. Single-use JWTs have no lookup. */
 export function* hasLiveTokens(db: Database, now: number): Operation<boolean> {
-  const live = db.prepare<{ now: number }, { id: string }>(
+  const live = yield* db.get(
     `SELECT id FROM otp WHERE NOT ${OF_JWT} AND revoked_at IS NULL AND expires_at > @now AND (uses < max_uses
      OR EXISTS (SELECT 1 FROM request WHERE otp_id = otp.id AND ${inStatus(['pending', 'approved'])})) LIMIT 1`,
+    { now },
   );
-  return (yield* live.get({ now })) !== undefined;
+  return live !== undefined;
 }
 
 /** A use to take. */
-export interface Wanted {
-  readonly otp_id: string;
+interface Wanted {
+  /** null: the request takes none. */
+  readonly otp_id: string | null;
   readonly request_id: string;
   readonly now: number;
 }
+
+const EARLIER_USE = `SELECT request_id FROM otp_use WHERE recognition = @recognition
+  AND (issued_at > @since OR (issued_at IS NULL AND ${UNDER_WAY}))
+  AND NOT EXISTS (SELECT 1 FROM certificate WHERE certificate.request_id = otp_use.request_id AND not_after < @now) LIMIT 1`;
 
 /**
  * Takes a use of a token that is neither revoked nor expired, and records its request. `otp-unusable`: no use left.
  * `repeated`: the same request has a use and is in progress, or got a certificate within its window that has not
  * expired.
  */
-export function takeOtpUse(
+export function* takeOtpUse(
   db: Database,
-): (wanted: Wanted, repeatable?: Repeatable) => Operation<'taken' | 'otp-unusable' | 'repeated'> {
-  const earlier = db.prepare<{ recognition: string; since: number; now: number }, { request_id: string }>(
-    `SELECT request_id FROM otp_use WHERE recognition = @recognition
-     AND (issued_at > @since OR (issued_at IS NULL AND ${UNDER_WAY}))
-     AND NOT EXISTS (SELECT 1 FROM certificate WHERE certificate.request_id = otp_use.request_id AND not_after < @now) LIMIT 1`,
-  );
-  const take = db.prepare<[string, number]>(
-    'UPDATE otp SET uses = uses + 1 WHERE id = ? AND revoked_at IS NULL AND expires_at > ? AND uses < max_uses',
-  );
-  const note = db.prepare<Wanted & { recognition: string }>(
-    'INSERT INTO otp_use (request_id, otp_id, recognition, taken_at) VALUES (@request_id, @otp_id, @recognition, @now)',
-  );
-  return function* (wanted, repeatable) {
-    const { otp_id, now } = wanted;
-    if (repeatable !== undefined && repeatable.retry_window > 0) {
-      const { recognition, retry_window } = repeatable;
-      if ((yield* earlier.get({ recognition, since: now - retry_window, now })) !== undefined) return 'repeated';
-    }
-    if ((yield* take.run(otp_id, now)) === 0) return 'otp-unusable';
-    if (repeatable !== undefined) yield* note.run({ ...wanted, recognition: repeatable.recognition });
-    return 'taken';
-  };
+  { otp_id, request_id, now }: Wanted,
+  repeatable?: Repeatable,
+): Operation<'taken' | 'otp-unusable' | 'repeated'> {
+  if (otp_id === null) return 'taken';
+  if (repeatable !== undefined && repeatable.retry_window > 0) {
+    const { recognition, retry_window } = repeatable;
+    const earlier = yield* db.get(EARLIER_USE, { recognition, since: now - retry_window, now });
+    if (earlier !== undefined) return 'repeated';
+  }
+  const taken = yield* db.run`UPDATE otp SET uses = uses + 1
+    WHERE id = ${otp_id} AND revoked_at IS NULL AND expires_at > ${now} AND uses < max_uses`;
+  if (taken === 0) return 'otp-unusable';
+  if (repeatable !== undefined)
+    yield* db.run`INSERT INTO otp_use (request_id, otp_id, recognition, taken_at)
+      VALUES (${request_id}, ${otp_id}, ${repeatable.recognition}, ${now})`;
+  return 'taken';
 }
 
 /** Returns a use, if any. @returns the audit event */
-export function giveBackOtpUse(
+export function* giveBackOtpUse(
   db: Database,
-): (otp_id: string | null, ca: string, request_id: string) => Operation<Events> {
-  const giveBack = db.prepare<[string], { client_id: string }>(
-    'UPDATE otp SET uses = uses - 1 WHERE id = ? AND uses > 0 RETURNING client_id',
-  );
-  const forget = db.prepare<[string]>('DELETE FROM otp_use WHERE request_id = ?');
-  return function* (otp_id, ca, request_id) {
-    const token = otp_id === null ? undefined : yield* giveBack.get(otp_id);
-    if (otp_id === null || token === undefined) return [];
-    yield* forget.run(request_id);
-    return [otpReturned({ otp_id, client_id: token.client_id, ca, request_id })];
-  };
+  otp_id: string | null,
+  ca: string,
+  request_id: string,
+): Operation<Events> {
+  if (otp_id === null) return [];
+  const token = yield* db.get<{ client_id: string }>`UPDATE otp SET uses = uses - 1
+    WHERE id = ${otp_id} AND uses > 0 RETURNING client_id`;
+  if (token === undefined) return [];
+  yield* db.run`DELETE FROM otp_use WHERE request_id = ${request_id}`;
+  return [otpReturned({ otp_id, client_id: token.client_id, ca, request_id })];
 }
 
 interface Returned {

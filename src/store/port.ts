@@ -22,23 +22,30 @@ export type Calls<Table> = {
     : never;
 };
 
-export type Arguments<Parameters> = Parameters extends readonly unknown[] ? Parameters : [Parameters];
-
-/** @typeParam Parameters a tuple for `?`, an object for `@name`. @typeParam Row the columns of the SQL */
-export interface Statement<Parameters, Row> {
-  all(...parameters: Arguments<Parameters>): Operation<readonly Row[]>;
-  get(...parameters: Arguments<Parameters>): Operation<Row | undefined>;
-  /** The number of changed rows. */
-  run(...parameters: Arguments<Parameters>): Operation<number>;
-}
-
 export type Results<Operations extends readonly Operation<unknown>[]> = {
   -readonly [N in keyof Operations]: Operations[N] extends Operation<infer T> ? T : never;
 };
 
+/**
+ * A template, whose `${…}` are values and never SQL; or a text with `?` or `@name`. The driver prepares it at its first
+ * use and finds it again afterwards, so that a text on a hot path is a constant.
+ *
+ * It is written for PostgreSQL. SQLite has no row locks (`FOR UPDATE`, `FOR SHARE`), since a transaction has the write
+ * lock from its start, and it has no list parameters (`= ANY(@names)`); its driver translates them. PostgreSQL chooses
+ * indexes itself, so its driver removes `INDEXED BY`.
+ */
+export type Sql = TemplateStringsArray | string;
+
+/** A value, or an object with the values of all `@name`. */
+export type Parameter = string | number | object | null;
+
 export interface Database {
   readonly dialect: Dialect;
-  prepare<Parameters extends readonly unknown[] | object, Row = never>(sql: string): Statement<Parameters, Row>;
+  /** @typeParam Row the columns of the SQL */
+  all<Row>(sql: Sql, ...parameters: readonly Parameter[]): Operation<readonly Row[]>;
+  get<Row>(sql: Sql, ...parameters: readonly Parameter[]): Operation<Row | undefined>;
+  /** The number of changed rows. */
+  run(sql: Sql, ...parameters: readonly Parameter[]): Operation<number>;
   /** Runs independent operations: PostgreSQL gets their statements in one round trip. */
   together<const Operations extends readonly Operation<unknown>[]>(
     operations: Operations,
@@ -91,20 +98,10 @@ export function atLabels(expression: string, labels: readonly string[] | undefin
 /** The label of a certificate or an audit record. */
 export const LABEL = 'coalesce(label, ca)';
 
-/** The differences between the drivers' SQL. */
+/** Further differences between the drivers' SQL. */
 export interface Dialect {
-  /** Follows a SELECT of rows that the transaction changes later. Empty with a single writer. */
-  readonly forUpdate: string;
-  /** Follows a SELECT of rows that must not change until the end of the transaction. */
-  readonly forShare: string;
   /** The node of a chain of audit records, in `audit_head`. */
   readonly auditNode: string;
-  /** Like {@link forUpdate}, but skips rows locked by another transaction. */
-  readonly skipLocked: string;
-  /** Names the index of a query if the planner needs it. */
-  readonly indexedBy: (index: string) => string;
-  /** Whether an expression has one of the values of a list parameter: `@names` or `?`. */
-  readonly oneOf: (expression: string, parameter: string) => string;
   /**
    * Condition of a DELETE on the first rows of a selection, except those locked by another transaction.
    * @param key a unique column, or `rowid`. @param selection what follows `FROM table`: WHERE, ORDER BY, LIMIT, OFFSET
@@ -131,6 +128,22 @@ export const PURGED_AT_ONCE = 500;
 
 /** Without a limit: SQLite has no OFFSET without LIMIT. */
 export const NO_LIMIT = 'LIMIT 9223372036854775807';
+
+/** Statements that a driver keeps. A list has one or two for each set of filters. */
+const KEPT = 500;
+
+/** Remembers what a driver makes of the text of a statement. */
+export function keptBySql<Made>(make: (text: string) => Made): (sql: Sql) => Made {
+  const kept = new Map<Sql, Made>();
+  return (sql) => {
+    let made = kept.get(sql);
+    if (made === undefined) {
+      if (kept.size >= KEPT) kept.clear();
+      kept.set(sql, (made = make(typeof sql === 'string' ? sql : sql.join('?'))));
+    }
+    return made;
+  };
+}
 
 /** An operation with a known result. */
 class Result<T> implements Iterable<Promise<unknown>, T, unknown>, Iterator<Promise<unknown>, T, unknown> {

@@ -45,43 +45,42 @@ type StoredRenewal = Omit<RenewalRow, 'selection'> & { readonly selection: strin
 
 export const RENEWAL_COLUMNS = 'id, selection, begins, due, created_by, reason, explanation_url, overdue_at';
 
+const ISSUED = `SELECT ${CERTIFICATE_COLUMNS}, coalesce(issued_at, not_before) AS issued_at FROM certificate
+  WHERE serial = ? AND ca = ?`;
+
 export function renewalReads(db: Database) {
-  const all = db.prepare<[], StoredRenewal>(`SELECT ${RENEWAL_COLUMNS} FROM renewal ORDER BY position`);
-  const issued = db.prepare<[string, string], StoredCertificate & { issued_at: number }>(
-    `SELECT ${CERTIFICATE_COLUMNS}, coalesce(issued_at, not_before) AS issued_at FROM certificate WHERE serial = ? AND ca = ?`,
-  );
   return {
     /** Running campaigns, in the order of their start. */
     *listRenewals(): Operation<readonly RenewalRow[]> {
-      return (yield* all.all()).map((row) => ({
+      const rows = yield* db.all<StoredRenewal>(`SELECT ${RENEWAL_COLUMNS} FROM renewal ORDER BY position`);
+      return rows.map((row) => ({
         ...row,
         selection: JSON.parse(row.selection) as RenewalRow['selection'],
       }));
     },
     /** One certificate, for its renewal information. */
     *findIssued(ca: string, serial: string): Operation<IssuedCertificate | undefined> {
-      const row = yield* issued.get(serial, ca);
+      const row = yield* db.get<StoredCertificate & { issued_at: number }>(ISSUED, serial, ca);
       return row === undefined ? undefined : toCertificateRow(row);
     },
   };
 }
 
 export function renewalWrites(db: Database) {
-  const insert = db.prepare<StoredRenewal>(insertInto('renewal', RENEWAL_COLUMNS));
-  const remove = db.prepare<[string]>('DELETE FROM renewal WHERE id = ?');
-  const overdue = db.prepare<[number, string]>('UPDATE renewal SET overdue_at = ? WHERE id = ? AND overdue_at IS NULL');
   return {
     *startRenewal(row: RenewalRow, events: Events): Write<void> {
-      yield* insert.run({ ...row, selection: JSON.stringify(row.selection) });
+      const stored: StoredRenewal = { ...row, selection: JSON.stringify(row.selection) };
+      yield* db.run(insertInto('renewal', RENEWAL_COLUMNS), stored);
       return done(undefined, events);
     },
     /** `false`: there is no such campaign. */
     *endRenewal(id: string, events: Events): Write<boolean> {
-      return (yield* remove.run(id)) === 1 ? done(true, events) : undone(false);
+      return (yield* db.run`DELETE FROM renewal WHERE id = ${id}`) === 1 ? done(true, events) : undone(false);
     },
     /** Records that overdue certificates were reported, once. */
     *noteOverdue(id: string, now: number, events: Events): Write<boolean> {
-      return (yield* overdue.run(now, id)) === 1 ? done(true, events) : undone(false);
+      const changes = yield* db.run`UPDATE renewal SET overdue_at = ${now} WHERE id = ${id} AND overdue_at IS NULL`;
+      return changes === 1 ? done(true, events) : undone(false);
     },
   };
 }

@@ -58,13 +58,6 @@ export function replayer(db: Database): {
 
 function certificateHandlers(db: Database): Handlers {
   const insert = insertCertificate(db);
-  const revoke = db.prepare<object>(REVOKE);
-  const release = db.prepare<[string, string]>(RELEASE);
-  const close = closeReservation(db);
-  const endRequest = db.prepare<{ id: string; time: number; reason: string }>(
-    `UPDATE request SET status = 'failed', reason = @reason, changed_at = @time
-     WHERE id = @id AND status IN ('pending', 'approved')`,
-  );
   function* know(record: AuditRecord, time: number, issued_at: number | null): Operation<boolean> {
     const { ca, label = null, serial, subject: who = '', certificate_not_after: end } = record;
     if (ca === undefined || serial === undefined) return false;
@@ -103,18 +96,16 @@ function certificateHandlers(db: Database): Handlers {
       reason: isCrlReason(reason) ? reason : 'unspecified',
       invalidity_date: since === undefined ? null : Date.parse(since),
     };
-    return (yield* revoke.run(revocation)) === 1 ? 'revocations' : undefined;
+    return (yield* db.get(REVOKE, revocation)) === undefined ? undefined : 'revocations';
   };
   return {
     *'certificate.issued'(record, time) {
       const isNew = yield* know(record, time, time);
       const id = record.request_id ?? '';
-      yield* close(id);
-      yield* endRequest.run({
-        id,
-        time,
-        reason: 'it was issued before the store was restored. Send the request again.',
-      });
+      const reason = 'it was issued before the store was restored. Send the request again.';
+      yield* closeReservation(db, id);
+      yield* db.run`UPDATE request SET status = 'failed', reason = ${reason}, changed_at = ${time}
+        WHERE id = ${id} AND status IN ('pending', 'approved')`;
       return isNew ? 'certificates issued' : undefined;
     },
     *'certificate.imported'(record, time) {
@@ -122,94 +113,78 @@ function certificateHandlers(db: Database): Handlers {
     },
     // If its token got the use back, a record of type otp.returned follows.
     *'certificate.failed'(record) {
-      yield* close(record.request_id ?? '');
+      yield* closeReservation(db, record.request_id ?? '');
       return undefined;
     },
     'certificate.revoked': revoked,
     'certificate.held': revoked,
     *'certificate.released'(record, time) {
       yield* know(record, time, null);
-      return (yield* release.run(record.ca ?? '', record.serial ?? '')) === 1
-        ? 'releases of held certificates'
-        : undefined;
+      const released = yield* db.get(RELEASE, record.ca ?? '', record.serial ?? '');
+      return released === undefined ? undefined : 'releases of held certificates';
     },
   };
 }
 
-function closeReservation(db: Database): (request_id: string) => Operation<number> {
-  const close = db.prepare<[string]>('DELETE FROM reservation WHERE request_id = ?');
-  return (request_id) => close.run(request_id);
-}
+const closeReservation = (db: Database, request_id: string): Operation<number> =>
+  db.run`DELETE FROM reservation WHERE request_id = ${request_id}`;
 
 function tokenHandlers(db: Database): Handlers {
-  const use = db.prepare<[string]>('UPDATE otp SET uses = uses + 1 WHERE id = ? AND uses < max_uses');
-  // The store knows a single-use JWT from its first use on. Its expiry is not in the record.
-  const knowUsed = db.prepare<{ id: string; client_id: string; time: number; end: number }>(
-    `INSERT INTO otp (id, lookup, hash, client_id, created_at, expires_at, max_uses, uses)
-     VALUES (@id, @id, '', @client_id, @time, @end, 1, 1) ON CONFLICT DO NOTHING`,
-  );
-  const giveBack = db.prepare<[string]>('UPDATE otp SET uses = uses - 1 WHERE id = ? AND uses > 0');
-  const forget = db.prepare<[string]>('DELETE FROM otp_use WHERE request_id = ?');
-  const revoke = db.prepare<[number, string]>('UPDATE otp SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL');
-  const change = db.prepare<[number, string]>('UPDATE otp SET expires_at = ? WHERE id = ?');
-  const close = closeReservation(db);
   return {
     *'otp.used'({ token: id = '', subject: client_id = '' }, time) {
-      let changes = yield* use.run(id);
+      let changes = yield* db.run`UPDATE otp SET uses = uses + 1 WHERE id = ${id} AND uses < max_uses`;
+      // The store knows a single-use JWT from its first use on. Its expiry is not in the record.
       if (changes === 0 && isJwt(id))
-        changes = yield* knowUsed.run({ id, client_id, time, end: time + EXPIRY_UNKNOWN });
+        changes = yield* db.run`INSERT INTO otp (id, lookup, hash, client_id, created_at, expires_at, max_uses, uses)
+          VALUES (${id}, ${id}, '', ${client_id}, ${time}, ${time + EXPIRY_UNKNOWN}, 1, 1) ON CONFLICT DO NOTHING`;
       return changes === 1 ? 'uses of tokens' : undefined;
     },
     *'otp.returned'({ token = '', request_id = '' }) {
-      const returned = yield* giveBack.run(token);
-      yield* forget.run(request_id);
-      yield* close(request_id);
+      const returned = yield* db.run`UPDATE otp SET uses = uses - 1 WHERE id = ${token} AND uses > 0`;
+      yield* db.run`DELETE FROM otp_use WHERE request_id = ${request_id}`;
+      yield* closeReservation(db, request_id);
       return returned === 1 ? 'uses of tokens that were given back' : undefined;
     },
     *'otp.changed'({ token = '', token_expires_at: end }) {
-      return end !== undefined && (yield* change.run(Date.parse(end), token)) === 1 ? 'changes of tokens' : undefined;
+      if (end === undefined) return undefined;
+      const changes = yield* db.run`UPDATE otp SET expires_at = ${Date.parse(end)} WHERE id = ${token}`;
+      return changes === 1 ? 'changes of tokens' : undefined;
     },
     *'otp.revoked'({ token = '' }, time) {
-      return (yield* revoke.run(time, token)) === 1 ? 'revocations of tokens' : undefined;
+      const changes = yield* db.run`UPDATE otp SET revoked_at = ${time} WHERE id = ${token} AND revoked_at IS NULL`;
+      return changes === 1 ? 'revocations of tokens' : undefined;
     },
   };
 }
 
 function otherHandlers(db: Database): Handlers {
-  const enable = db.prepare<{ key: string; enabled: number; time: number }>(
-    'UPDATE device SET enabled = @enabled, changed_at = @time WHERE key = @key',
-  );
-  const remove = db.prepare<[string]>('DELETE FROM device WHERE key = ?');
-  const end = db.prepare<{ id: string; status: string; reason: string | null; time: number }>(
-    `UPDATE request SET status = @status, reason = @reason, decided_at = @time, changed_at = @time
-     WHERE id = @id AND status IN ('pending', 'approved')`,
-  );
-  const endCampaign = db.prepare<[string]>('DELETE FROM renewal WHERE id = ?');
-  const number = db.prepare<[string, number]>(
-    `INSERT INTO crl (ca, last_number) VALUES (?, ?) ON CONFLICT (ca)
-     DO UPDATE SET last_number = excluded.last_number WHERE crl.last_number < excluded.last_number`,
-  );
   const ended = (status: 'rejected' | 'expired'): Handler =>
     function* ({ request_id: id = '', reason = null }, time) {
-      return (yield* end.run({ id, status, reason, time })) === 1 ? `requests ${status}` : undefined;
+      const changes = yield* db.run`UPDATE request
+        SET status = ${status}, reason = ${reason}, decided_at = ${time}, changed_at = ${time}
+        WHERE id = ${id} AND status IN ('pending', 'approved')`;
+      return changes === 1 ? `requests ${status}` : undefined;
     };
   return {
     *'device.changed'({ device_key: key, device_enabled: enabled }, time) {
       if (key === undefined || enabled === undefined) return undefined;
-      if ((yield* enable.run({ key, enabled: enabled ? 1 : 0, time })) === 0) return undefined;
+      const changes =
+        yield* db.run`UPDATE device SET enabled = ${enabled ? 1 : 0}, changed_at = ${time} WHERE key = ${key}`;
+      if (changes === 0) return undefined;
       return enabled ? 'devices enabled' : 'devices disabled';
     },
     *'device.deleted'({ device_key = '' }) {
-      return (yield* remove.run(device_key)) === 1 ? 'devices deleted' : undefined;
+      return (yield* db.run`DELETE FROM device WHERE key = ${device_key}`) === 1 ? 'devices deleted' : undefined;
     },
     'request.rejected': ended('rejected'),
     'request.expired': ended('expired'),
     *'renewal.ended'({ detail: id = '' }) {
-      return (yield* endCampaign.run(id)) === 1 ? 'replacement campaigns ended' : undefined;
+      return (yield* db.run`DELETE FROM renewal WHERE id = ${id}`) === 1 ? 'replacement campaigns ended' : undefined;
     },
     *'crl.issued'({ ca, crl_number: taken }) {
       if (ca === undefined || taken === undefined) return undefined;
-      yield* number.run(ca, taken);
+      yield* db.run`INSERT INTO crl (ca, last_number) VALUES (${ca}, ${taken}) ON CONFLICT (ca)
+        DO UPDATE SET last_number = excluded.last_number WHERE crl.last_number < excluded.last_number`;
       return 'CRL numbers';
     },
   };
@@ -233,27 +208,21 @@ export function* assumeUsed(
   cas: readonly string[],
   skip: number,
 ): Operation<readonly RevokedToken[]> {
-  const tokens = yield* db
-    .prepare<[number, number], RevokedToken>(
-      `UPDATE otp SET revoked_at = ? WHERE revoked_at IS NULL AND uses < max_uses AND expires_at > ?
-       RETURNING id, client_id, ca`,
-    )
-    .all(now, now);
+  const tokens = yield* db.all<RevokedToken>`UPDATE otp SET revoked_at = ${now}
+    WHERE revoked_at IS NULL AND uses < max_uses AND expires_at > ${now} RETURNING id, client_id, ca`;
   // The next start would close the reservations and return uses. Administrators who signed out must not be signed in
   // again.
-  for (const table of ['reservation', 'session']) yield* db.prepare<[]>(`DELETE FROM ${table}`).run();
-  const advance = db.prepare<[string, number]>(
-    `INSERT INTO crl (ca, last_number) VALUES (?, ?)
-     ON CONFLICT (ca) DO UPDATE SET last_number = crl.last_number + excluded.last_number`,
-  );
-  const known = yield* db.prepare<[], { ca: string }>('SELECT ca FROM crl').all();
-  for (const ca of new Set([...cas, ...known.map((row) => row.ca)])) yield* advance.run(ca, skip);
+  for (const table of ['reservation', 'session']) yield* db.run(`DELETE FROM ${table}`);
+  const known = yield* db.all<{ ca: string }>`SELECT ca FROM crl`;
+  for (const ca of new Set([...cas, ...known.map((row) => row.ca)]))
+    yield* db.run`INSERT INTO crl (ca, last_number) VALUES (${ca}, ${skip})
+      ON CONFLICT (ca) DO UPDATE SET last_number = crl.last_number + excluded.last_number`;
   return tokens;
 }
 
 /** The CRLs of a restored store are old and lack later revocations. */
 export const dropCrls = (db: Database): Operation<number> =>
-  db.prepare<[]>('UPDATE crl SET number = NULL, this_update = NULL, next_update = NULL, der = NULL').run();
+  db.run`UPDATE crl SET number = NULL, this_update = NULL, next_update = NULL, der = NULL`;
 
 /** Replays records into a store in one exclusive transaction. */
 export interface ReplaySession {

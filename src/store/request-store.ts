@@ -6,7 +6,7 @@ import type { AuditEvent } from '../audit/event.ts';
 import { done, type Events, undone } from './calls/calls.ts';
 import { storeFailed } from './calls/errors.ts';
 import { readSans } from './certificate-store.ts';
-import { mayIssueTo } from './issuance-store.ts';
+import { mayIssue } from './issuance-store.ts';
 import { clearFailures } from './lockout-store.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp-store.ts';
 import type { Page, PageRequest } from './page.ts';
@@ -148,7 +148,10 @@ export const toRequestRow = (stored: StoredRequest): RequestRow => ({
   decided_by: readDeciders(stored.decided_by, stored.id),
 });
 
-type DecidedRequest = Pick<StoredRequest, 'ca' | 'device_key' | 'required_device' | 'decided_by'>;
+type DecidedRequest = Pick<StoredRequest, 'ca' | 'device_key' | 'required_device' | 'decided_by'> & {
+  /** 1: it is pending here. */
+  readonly waits: number;
+};
 
 const toStoredRequest = (row: RequestRow): StoredRequest => ({
   ...row,
@@ -180,14 +183,13 @@ function readDeciders(json: string, id: string): readonly Decider[] {
 /** Requests expired per transaction, so that others do not wait long. */
 const EXPIRED_AT_ONCE = 500;
 
+const BY_ID = `SELECT ${REQUEST_COLUMNS} FROM request WHERE id = ?`;
+const NEWEST = `SELECT ${REQUEST_COLUMNS} FROM request WHERE recognition = ?
+  AND (${inStatus(ANSWERED)} OR (status = 'failed' AND final = 1)) ORDER BY position DESC LIMIT 1`;
+
 /** A failed or expired request is over: the same request may be queued again, unless it failed permanently. */
-function findNewest(db: Database): (recognition: string) => Operation<RequestRow | undefined> {
-  const newest = db.prepare<[string], StoredRequest>(
-    `SELECT ${REQUEST_COLUMNS} FROM request WHERE recognition = ?
-     AND (${inStatus(ANSWERED)} OR (status = 'failed' AND final = 1)) ORDER BY position DESC LIMIT 1`,
-  );
-  return (recognition) => rowOf(newest.get(recognition));
-}
+export const findNewest = (db: Database, recognition: string): Operation<RequestRow | undefined> =>
+  rowOf(db.get<StoredRequest>(NEWEST, recognition));
 
 function* rowOf(stored: Operation<StoredRequest | undefined>): Operation<RequestRow | undefined> {
   const row = yield* stored;
@@ -195,12 +197,11 @@ function* rowOf(stored: Operation<StoredRequest | undefined>): Operation<Request
 }
 
 export function requestReads(db: Database) {
-  const byId = db.prepare<[string], StoredRequest>(`SELECT ${REQUEST_COLUMNS} FROM request WHERE id = ?`);
   const list = db.list<StoredRequest>({ name: 'request', table: 'request', columns: REQUEST_COLUMNS });
   return {
     /** The newest pending, approved, issued or rejected request with this recognition. */
-    findRequest: findNewest(db),
-    getRequest: (id: string): Operation<RequestRow | undefined> => rowOf(byId.get(id)),
+    findRequest: (recognition: string) => findNewest(db, recognition),
+    getRequest: (id: string) => rowOf(db.get<StoredRequest>(BY_ID, id)),
     /** In order of arrival. */
     listRequests(filter: RequestFilter): Operation<Page<RequestRow>> {
       const { device, requester, status, ca, search, labels } = filter;
@@ -218,54 +219,27 @@ export function requestReads(db: Database) {
   };
 }
 
-/** The steps that queuing here and submitting to a remote CA have in common. */
-export type RequestSteps = ReturnType<typeof requestSteps>;
+const ADD = insertInto('request', REQUEST_COLUMNS);
 
-export function requestSteps(db: Database) {
-  const insert = db.prepare<StoredRequest>(insertInto('request', REQUEST_COLUMNS));
-  return {
-    find: findNewest(db),
-    insert: (row: RequestRow) => insert.run(toStoredRequest(row)),
-    takeUse: takeOtpUse(db),
-    giveBackUse: giveBackOtpUse(db),
-    mayIssue: mayIssueTo(db),
-    clear: clearFailures(db),
-  };
-}
+export const insertRequest = (db: Database, row: RequestRow): Operation<number> => db.run(ADD, toStoredRequest(row));
+
+const DECIDED = `SELECT ca, device_key, required_device, decided_by, CASE WHEN ${mayGo('approve')} THEN 1 ELSE 0 END AS waits
+  FROM request WHERE id = ? FOR UPDATE`;
+const DECIDE = `UPDATE request SET status = @status, reason = @reason, decided_by = @decided_by,
+  decided_at = CASE @status WHEN 'pending' THEN decided_at ELSE @decided_at END,
+  changed_at = CASE @status WHEN 'pending' THEN changed_at ELSE @decided_at END
+  WHERE id = @id AND ${mayGo('approve')}`;
+const FAIL = `UPDATE request SET ${goes('refuse')}, reason = @reason, changed_at = @now WHERE id = @id AND ${mayGo('refuse')}
+  RETURNING otp_id, ca`;
+const DUE = `SELECT id FROM request WHERE ${mayGo('expire')} AND changed_at <= @before
+  ORDER BY position LIMIT ${EXPIRED_AT_ONCE} FOR UPDATE SKIP LOCKED`;
+const EXPIRE = `UPDATE request SET ${goes('expire')}, changed_at = @now WHERE id = ANY(@ids) AND ${mayGo('expire')}
+  RETURNING id, ca, requester, decided_at`;
 
 /** Writes to queued requests; issuance-store.ts claims them and records their certificates. */
-export function requestWrites(db: Database, { find, insert, takeUse, giveBackUse, mayIssue, clear }: RequestSteps) {
-  const { among, forUpdate, oneOf, skipLocked } = db.dialect;
-  const byId = db.prepare<[string], DecidedRequest & { waits: number }>(
-    `SELECT ca, device_key, required_device, decided_by, CASE WHEN ${mayGo('approve')} THEN 1 ELSE 0 END AS waits
-     FROM request WHERE id = ? ${forUpdate}`,
-  );
-  const decide = db.prepare<Omit<Decision, 'deciders'> & { decided_by: string }>(
-    `UPDATE request SET status = @status, reason = @reason, decided_by = @decided_by,
-     decided_at = CASE @status WHEN 'pending' THEN decided_at ELSE @decided_at END,
-     changed_at = CASE @status WHEN 'pending' THEN changed_at ELSE @decided_at END
-     WHERE id = @id AND ${mayGo('approve')}`,
-  );
-  const fail = db.prepare<{ id: string; reason: string; now: number }, { otp_id: string | null; ca: string }>(
-    `UPDATE request SET ${goes('refuse')}, reason = @reason, changed_at = @now WHERE id = @id AND ${mayGo('refuse')}
-     RETURNING otp_id, ca`,
-  );
-  const due = db.prepare<{ before: number }, { id: string }>(
-    `SELECT id FROM request WHERE ${mayGo('expire')} AND changed_at <= @before
-     ORDER BY position LIMIT ${EXPIRED_AT_ONCE} ${skipLocked}`,
-  );
-  const expire = db.prepare<{ ids: readonly string[]; now: number }, Expired>(
-    `UPDATE request SET ${goes('expire')}, changed_at = @now WHERE ${oneOf('id', '@ids')} AND ${mayGo('expire')}
-     RETURNING id, ca, requester, decided_at`,
-  );
-  const purge = db.prepare<[number]>(
-    `DELETE FROM request WHERE ${among(
-      'request',
-      'position',
-      `WHERE ${inStatus(ENDED)} AND changed_at <= ? LIMIT ${PURGED_AT_ONCE}`,
-    )}`,
-  );
-
+export function requestWrites(db: Database) {
+  const over = `WHERE ${inStatus(ENDED)} AND changed_at <= ? LIMIT ${PURGED_AT_ONCE}`;
+  const purge = `DELETE FROM request WHERE ${db.dialect.among('request', 'position', over)}`;
   return {
     /**
      * Takes the OTP use (if any) and queues a `pending` request. If {@link findRequest} finds one other than
@@ -279,14 +253,17 @@ export function requestWrites(db: Database, { find, insert, takeUse, giveBackUse
       succeeded: readonly string[] = [],
     ): Write<'queued' | 'otp-unusable' | 'device-refused' | RequestRow> {
       const { id, otp_id, recognition, device_key, required_device, ca, created_at } = row;
-      const [known, may] = yield* db.together([find(recognition), mayIssue(required_device, ca, created_at)]);
+      const [known, may] = yield* db.together([
+        findNewest(db, recognition),
+        mayIssue(db, required_device, ca, created_at),
+      ]);
       if (known !== undefined && known.id !== supersedes) return undone(known);
       if (!may) return undone('device-refused');
       // The lookup above found an identical request in progress: it is in the queue.
       const repeatable = { recognition, retry_window: 0 };
-      if (otp_id !== null && (yield* takeUse({ otp_id, request_id: id, now: created_at }, repeatable)) !== 'taken')
-        return undone('otp-unusable');
-      yield* db.together([insert(row), clear(succeeded)]);
+      const wanted = { otp_id, request_id: id, now: created_at };
+      if ((yield* takeOtpUse(db, wanted, repeatable)) !== 'taken') return undone('otp-unusable');
+      yield* db.together([insertRequest(db, row), clearFailures(db, succeeded)]);
       return done('queued', events, device_key);
     },
     /**
@@ -298,15 +275,15 @@ export function requestWrites(db: Database, { find, insert, takeUse, giveBackUse
       { deciders, ...decision }: Decision,
       events: Events,
     ): Write<'decided' | 'not-pending' | 'device-refused' | 'overtaken' | 'unknown'> {
-      const row = yield* byId.get(decision.id);
+      const row = yield* db.get<DecidedRequest>(DECIDED, decision.id);
       if (row === undefined) return undone('unknown');
       const { ca, device_key, required_device, waits } = row;
       if (waits === 0) return undone('not-pending');
       if (deciders !== undefined && row.decided_by !== JSON.stringify(deciders.before)) return undone('overtaken');
-      if (decision.status !== 'rejected' && !(yield* mayIssue(required_device, ca, decision.decided_at)))
+      if (decision.status !== 'rejected' && !(yield* mayIssue(db, required_device, ca, decision.decided_at)))
         return undone('device-refused');
       const decided_by = deciders === undefined ? row.decided_by : JSON.stringify(deciders.after);
-      return (yield* decide.run({ ...decision, decided_by })) === 1
+      return (yield* db.run(DECIDE, { ...decision, decided_by })) === 1
         ? done('decided', events, device_key)
         : undone('not-pending');
     },
@@ -315,9 +292,9 @@ export function requestWrites(db: Database, { find, insert, takeUse, giveBackUse
      * issuance is in progress; nothing changed.
      */
     *failRequest(id: string, reason: string, now: number, events: Events): Write<boolean> {
-      const ended = yield* fail.get({ id, reason, now });
+      const ended = yield* db.get<Ended>(FAIL, { id, reason, now });
       if (ended === undefined) return undone(false);
-      return done(true, [...events, ...(yield* giveBackUse(ended.otp_id, ended.ca, id))]);
+      return done(true, [...events, ...(yield* giveBackOtpUse(db, ended.otp_id, ended.ca, id))]);
     },
     /**
      * Ends requests older than `pending_ttl` (audited as `request.expired`); deletes a batch that ended longer ago than
@@ -328,14 +305,17 @@ export function requestWrites(db: Database, { find, insert, takeUse, giveBackUse
       now: number,
     ): Write<{ expired: number; purged: number }> {
       // Lock, then check again: a process may have begun to issue one.
-      const rows = yield* due.all({ before: now - pending_ttl });
+      const rows = yield* db.all<{ id: string }>(DUE, { before: now - pending_ttl });
       const ids = rows.map(({ id }) => id);
-      const expired = ids.length === 0 ? [] : yield* expire.all({ ids, now });
-      const purged = yield* purge.run(now - retention);
+      const expired = ids.length === 0 ? [] : yield* db.all<Expired>(EXPIRE, { ids, now });
+      const purged = yield* db.run(purge, now - retention);
       return done({ expired: expired.length, purged }, expired.map(expiredEvent));
     },
   };
 }
+
+/** What the return of its OTP use needs. */
+export type Ended = Pick<RequestRow, 'otp_id' | 'ca'>;
 
 type Expired = Pick<RequestRow, 'id' | 'ca' | 'requester' | 'decided_at'>;
 

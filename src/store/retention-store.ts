@@ -29,18 +29,14 @@ const PAGE = 2000;
 const OVER = `(expires_at <= @ended OR (NOT ${OF_JWT} AND (revoked_at <= @ended OR (uses >= max_uses AND
   coalesce((SELECT max(taken_at) FROM otp_use WHERE otp_id = otp.id), expires_at) <= @used))))`;
 
+const PAGE_OF_TOKENS = `SELECT position, id, CASE WHEN ${OVER} THEN 1 ELSE 0 END AS over FROM otp WHERE position > @after
+  ORDER BY position LIMIT ${PAGE}`;
+
 export function retentionReads(db: Database) {
-  const tokens = db.prepare<
-    OverSince & { after: number; limit: number },
-    { position: number; id: string; over: number }
-  >(
-    `SELECT position, id, CASE WHEN ${OVER} THEN 1 ELSE 0 END AS over FROM otp WHERE position > @after
-     ORDER BY position LIMIT @limit`,
-  );
   return {
     /** A page of dead tokens. @param after 0, or `next` of the previous page */
     *findOverTokens(since: OverSince, after: number): Operation<OverTokens> {
-      const rows = yield* tokens.all({ ...since, after, limit: PAGE });
+      const rows = yield* db.all<{ position: number; id: string; over: number }>(PAGE_OF_TOKENS, { ...since, after });
       return {
         ids: rows.filter(({ over }) => over === 1).map(({ id }) => id),
         next: rows.length < PAGE ? null : (rows.at(-1)?.position ?? null),
@@ -49,53 +45,43 @@ export function retentionReads(db: Database) {
   };
 }
 
+const DELETE_TOKENS = `DELETE FROM otp WHERE id = ANY(@ids) AND ${OVER}
+  AND NOT EXISTS (SELECT 1 FROM request WHERE otp_id = otp.id)
+  AND NOT EXISTS (SELECT 1 FROM reservation WHERE otp_id = otp.id)`;
+
 export function retentionWrites(db: Database) {
-  const { among, oneOf, skipLocked } = db.dialect;
-  const certificates = db.prepare<[number]>(
-    `DELETE FROM certificate WHERE ${among(
-      'certificate AS old',
-      'position',
-      `WHERE not_after < ?
-       AND (revoked_at IS NULL OR NOT EXISTS
-         (SELECT 1 FROM crl WHERE crl.ca = old.ca AND number IS NOT NULL AND this_update <= old.not_after))
-       AND NOT EXISTS (SELECT 1 FROM request WHERE request.id = old.request_id)
-       ORDER BY not_after LIMIT ${PURGED_AT_ONCE}`,
-    )}`,
-  );
-  const lockTokens = db.prepare<[readonly string[]], { id: string }>(
-    `SELECT id FROM otp WHERE ${oneOf('id', '?')} ORDER BY position ${skipLocked}`,
-  );
-  const tokens = db.prepare<OverSince & { ids: readonly string[] }>(
-    `DELETE FROM otp WHERE ${oneOf('id', '@ids')} AND ${OVER}
-     AND NOT EXISTS (SELECT 1 FROM request WHERE otp_id = otp.id)
-     AND NOT EXISTS (SELECT 1 FROM reservation WHERE otp_id = otp.id)`,
-  );
-  const devices = db.prepare<[number], Pick<DeviceRow, 'key' | 'id' | 'ca'>>(
-    `DELETE FROM device WHERE ${among(
-      'device',
-      'position',
-      `WHERE not_after < ? ORDER BY not_after LIMIT ${PURGED_AT_ONCE}`,
-    )} RETURNING key, id, ca`,
-  );
+  const { among } = db.dialect;
+  const deleteCertificates = `DELETE FROM certificate WHERE ${among(
+    'certificate AS old',
+    'position',
+    `WHERE not_after < ?
+     AND (revoked_at IS NULL OR NOT EXISTS
+       (SELECT 1 FROM crl WHERE crl.ca = old.ca AND number IS NOT NULL AND this_update <= old.not_after))
+     AND NOT EXISTS (SELECT 1 FROM request WHERE request.id = old.request_id)
+     ORDER BY not_after LIMIT ${PURGED_AT_ONCE}`,
+  )}`;
+  const over = `WHERE not_after < ? ORDER BY not_after LIMIT ${PURGED_AT_ONCE}`;
+  const deleteDevices = `DELETE FROM device WHERE ${among('device', 'position', over)} RETURNING key, id, ca`;
   return {
     /**
      * Certificates that expired before a time. A revoked one stays until its CA's latest CRL is younger than its expiry
      * (RFC 5280 §3.3), and the certificate of a queued request until that is gone.
      */
     *purgeCertificates(before: number): Write<number> {
-      const changes = yield* certificates.run(before);
+      const changes = yield* db.run(deleteCertificates, before);
       return done(changes, purged('expired certificates', changes, before));
     },
     /** Deletes those that are still dead and that no request or reservation refers to. */
     *purgeTokens(ids: readonly string[], since: OverSince): Write<number> {
       // Lock, then check again: a request may have begun to use one.
-      const locked = yield* lockTokens.all(ids);
-      const changes = yield* tokens.run({ ...since, ids: locked.map(({ id }) => id) });
+      const locked = yield* db.all<{ id: string }>`SELECT id FROM otp WHERE id = ANY(${ids})
+        ORDER BY position FOR UPDATE SKIP LOCKED`;
+      const changes = yield* db.run(DELETE_TOKENS, { ...since, ids: locked.map(({ id }) => id) });
       return done(changes, purged('expired or used tokens', changes, since.ended));
     },
     /** Registered devices whose `not_after` was before a time. */
     *purgeDevices(before: number): Write<number> {
-      const rows = yield* devices.all(before);
+      const rows = yield* db.all<PurgedDevice>(deleteDevices, before);
       return done(
         rows.length,
         rows.map((row) => devicePurged(row, before)),
@@ -111,7 +97,9 @@ function purged(what: string, count: number, before: number): Events {
   return [{ type: 'store.purged', outcome: 'success', detail: `${count} ${what} before ${iso(before)}` }];
 }
 
-const devicePurged = (row: Pick<DeviceRow, 'key' | 'id' | 'ca'>, before: number): AuditEvent =>
+type PurgedDevice = Pick<DeviceRow, 'key' | 'id' | 'ca'>;
+
+const devicePurged = (row: PurgedDevice, before: number): AuditEvent =>
   deviceEvent('device.deleted', row, {}, {}, `its not_after was before ${iso(before)} (retention.devices)`);
 
 /**

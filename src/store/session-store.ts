@@ -1,5 +1,5 @@
 import { done, type Events, undone } from './calls/calls.ts';
-import { type Calls, type Database, insertInto, NO_LIMIT, type Operation, type Write } from './port.ts';
+import { type Calls, type Database, insertInto, NO_LIMIT, type Parameter, type Write } from './port.ts';
 
 /** An administrator who has signed in with a browser (docs/reference/admin-api.md). */
 export interface SessionRow {
@@ -27,41 +27,37 @@ export const SESSION_COLUMNS = 'id_hash, administrator, method, claims, certific
 /** Sessions per token or entry of `admin.clients`; a further one ends the oldest. */
 export const MAX_SESSIONS = 50;
 
+const BY_HASH = `SELECT ${SESSION_COLUMNS} FROM session WHERE id_hash = ?`;
+
 export function sessionReads(db: Database) {
-  const byHash = db.prepare<[string], SessionRow>(`SELECT ${SESSION_COLUMNS} FROM session WHERE id_hash = ?`);
   return {
     /** Includes ended ones. */
-    getSession: (id_hash: string): Operation<SessionRow | undefined> => byHash.get(id_hash),
+    getSession: (id_hash: string) => db.get<SessionRow>(BY_HASH, id_hash),
   };
 }
 
 export function sessionWrites(db: Database) {
-  const insert = db.prepare<SessionRow>(insertInto('session', SESSION_COLUMNS));
-  const remove = <Parameters extends readonly unknown[]>(selection: string) =>
-    db.prepare<Parameters>(`DELETE FROM session WHERE ${db.dialect.among('session', 'position', selection)}`);
-  const forget = remove<[number]>('WHERE ends_at <= ?');
-  const bound = remove<[string, number]>(
-    `WHERE administrator = ? ORDER BY created_at DESC, position DESC ${NO_LIMIT} OFFSET ?`,
-  );
-  const touch = db.prepare<[number, string]>('UPDATE session SET seen_at = ? WHERE id_hash = ?');
-  const end = db.prepare<[string]>('DELETE FROM session WHERE id_hash = ?');
+  const remove = (selection: string, ...parameters: readonly Parameter[]) =>
+    db.run(`DELETE FROM session WHERE ${db.dialect.among('session', 'position', selection)}`, ...parameters);
+  const end = (id_hash: string) => db.run`DELETE FROM session WHERE id_hash = ${id_hash}`;
   return {
     /** Begins a session, replacing another one (its hash), if given. Deletes those that ended before its `created_at`. */
     *createSession(row: SessionRow, replaces: string | null, events: Events): Write<void> {
-      yield* forget.run(row.created_at);
-      if (replaces !== null) yield* end.run(replaces);
-      yield* insert.run(row);
-      yield* bound.run(row.administrator, MAX_SESSIONS);
+      const oldest = `WHERE administrator = ? ORDER BY created_at DESC, position DESC ${NO_LIMIT} OFFSET ?`;
+      yield* remove('WHERE ends_at <= ?', row.created_at);
+      if (replaces !== null) yield* end(replaces);
+      yield* db.run(insertInto('session', SESSION_COLUMNS), row);
+      yield* remove(oldest, row.administrator, MAX_SESSIONS);
       return done(undefined, events);
     },
     /** Records a use; a deleted session stays deleted. */
     *touchSession(id_hash: string, seen_at: number): Write<void> {
-      yield* touch.run(seen_at, id_hash);
+      yield* db.run`UPDATE session SET seen_at = ${seen_at} WHERE id_hash = ${id_hash}`;
       return undone(undefined);
     },
     /** `false`: unknown; nothing changed. */
     *deleteSession(id_hash: string, events: Events): Write<boolean> {
-      return (yield* end.run(id_hash)) === 1 ? done(true, events) : undone(false);
+      return (yield* end(id_hash)) === 1 ? done(true, events) : undone(false);
     },
   };
 }

@@ -5,7 +5,6 @@ import { toRecord } from './audit-store.ts';
 import { labelOf } from './certificate-store.ts';
 import { storable } from './page.ts';
 import { atLabels, type Calls, type Condition, type Database, LABEL, type Operation } from './port.ts';
-import { inStatus } from './request-state.ts';
 
 /** Statistics of requests and certificates, derived from the audit log. */
 export const STATISTICS = [
@@ -108,26 +107,22 @@ const sqlOf = (conditions: readonly Condition[]): readonly string[] => condition
 export function statisticsReads(db: Database) {
   // SQLite binds numbers as floating-point values, whose division is not integral.
   const hours = 'CAST(@hours AS bigint)';
-  const pending = db.prepare<[], { ca: string; count: number }>(
-    `SELECT ca, count(*) AS count FROM request WHERE ${inStatus(['pending'])} GROUP BY ca ORDER BY ca`,
-  );
-  const lockouts = db.prepare<[number], { n: number }>('SELECT count(*) AS n FROM lockout WHERE locked_until > ?');
   return {
     /** Counts by interval; intervals without events have no row. */
     countEvents({ since, until, interval, ca, labels }: StatisticsFilter): Operation<readonly Count[]> {
       const { conditions, parameters } = atLabels('ca', labels);
       const where = ['hour >= @from AND hour < @to', ...(ca === undefined ? [] : ['ca = @ca']), ...sqlOf(conditions)];
-      const counts = db.prepare<object, Count>(
+      return db.all<Count>(
         `SELECT hour / ${hours} * ${hours} * ${STATISTICS_HOUR} AS time, what, CAST(sum(count) AS bigint) AS count FROM statistic
          WHERE ${where.join(' AND ')} GROUP BY 1, 2 ORDER BY 1, 2`,
+        {
+          ...parameters,
+          from: Math.floor(since / STATISTICS_HOUR),
+          to: Math.ceil(until / STATISTICS_HOUR),
+          hours: interval / STATISTICS_HOUR,
+          ca,
+        },
       );
-      return counts.all({
-        ...parameters,
-        from: Math.floor(since / STATISTICS_HOUR),
-        to: Math.ceil(until / STATISTICS_HOUR),
-        hours: interval / STATISTICS_HOUR,
-        ca,
-      });
     },
     /**
      * Counts the valid certificates by expiry: before the first of `ends`, between consecutive ones, and after the last.
@@ -141,20 +136,22 @@ export function statisticsReads(db: Database) {
     ): Operation<readonly number[]> {
       const { conditions, parameters } = atLabels(LABEL, labels);
       const where = ['not_after >= @from AND not_after < @to AND revoked_at IS NULL', ...sqlOf(conditions)];
-      const ending = db.prepare<object, { n: number }>(
-        `SELECT count(*) AS n FROM certificate ${db.dialect.indexedBy('certificate_by_end')} WHERE ${where.join(' AND ')}`,
-      );
+      const ending = `SELECT count(*) AS n FROM certificate INDEXED BY certificate_by_end WHERE ${where.join(' AND ')}`;
       const found = yield* db.together(
         [...ends, Number.MAX_SAFE_INTEGER].map((to, index) =>
-          ending.get({ ...parameters, from: ends[index - 1] ?? now, to }),
+          db.get<{ n: number }>(ending, { ...parameters, from: ends[index - 1] ?? now, to }),
         ),
       );
       return found.map((row) => row?.n ?? 0);
     },
     /** Pending items, for the metrics. */
     *countWaiting(now: number): Operation<Waiting> {
-      const [waiting, locked] = yield* db.together([pending.all(), lockouts.get(now)]);
-      return { pending: waiting, lockouts: locked?.n ?? 0 };
+      const [pending, locked] = yield* db.together([
+        db.all<Waiting['pending'][number]>`SELECT ca, count(*) AS count FROM request WHERE status = 'pending'
+          GROUP BY ca ORDER BY ca`,
+        db.get<{ n: number }>`SELECT count(*) AS n FROM lockout WHERE locked_until > ${now}`,
+      ]);
+      return { pending, lockouts: locked?.n ?? 0 };
     },
   };
 }

@@ -27,7 +27,7 @@ import { otpReads, otpWrites } from './otp-store.ts';
 import type { Calls, Database } from './port.ts';
 import { remoteRequestReads, remoteRequestWrites } from './remote-request-store.ts';
 import { renewalReads, renewalWrites } from './renewal-store.ts';
-import { requestReads, requestSteps, requestWrites } from './request-store.ts';
+import { requestReads, requestWrites } from './request-store.ts';
 import { retentionReads, retentionWrites } from './retention-store.ts';
 import { sessionReads, sessionWrites } from './session-store.ts';
 import { statisticsReads } from './statistics-store.ts';
@@ -54,7 +54,6 @@ export function commonReads(db: Database) {
 
 /** @param ofDead condition on a CMC message's instance without a living node */
 export function commonWrites(db: Database, ofDead: string) {
-  const steps = requestSteps(db);
   return {
     ...auditLogWrites,
     ...otpWrites(db),
@@ -63,8 +62,8 @@ export function commonWrites(db: Database, ofDead: string) {
     ...certificateWrites(db),
     ...deviceWrites(db),
     ...crlWrites(db),
-    ...requestWrites(db, steps),
-    ...remoteRequestWrites(db, steps),
+    ...requestWrites(db),
+    ...remoteRequestWrites(db),
     ...cmcWrites(db, ofDead),
     ...intermediateWrites(db),
     ...sessionWrites(db),

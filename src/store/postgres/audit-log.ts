@@ -15,6 +15,21 @@ export interface PlacedEvent {
   readonly device?: string | null | undefined;
 }
 
+const INSERT = `INSERT INTO audit (node, seq, time, type, line, subject, ca, label, serial, request_id, device_key)
+  SELECT @node, * FROM unnest(@seq::bigint[], @time::bigint[], @type::text[], @line::text[], @subject::text[],
+    @ca::text[], @label::text[], @serial::text[], @request_id::text[], @device_key::text[]) AS record (seq) ORDER BY seq`;
+const CLAIMED = `WITH claim AS (
+    SELECT * FROM unnest(@name::text[], @serial::text[], @ca::text[]) WITH ORDINALITY AS claim (name, serial, ca, n)
+  )
+  SELECT n, min(key) AS key FROM (
+    SELECT n, device.key FROM claim JOIN device ON device.id = claim.name
+      AND (device.ca IS NULL OR claim.ca IS NULL OR device.ca = claim.ca)
+    UNION SELECT n, device.key FROM claim JOIN certificate USING (serial) JOIN device ON device.key = device_key
+  ) AS found GROUP BY n`;
+const COUNT = `INSERT INTO statistic AS known (node, hour, ca, what, count)
+  SELECT @node, * FROM unnest(@hour::bigint[], @ca::text[], @what::text[], @count::bigint[])
+  ON CONFLICT (hour, ca, what, node) DO UPDATE SET count = known.count + excluded.count`;
+
 /**
  * All calls except `chain.close` require a transaction that begins with {@link lock}, which protects the chain from
  * another process with this node's name, and from the remains of a lost connection.
@@ -22,12 +37,7 @@ export interface PlacedEvent {
 export class AuditLog {
   readonly chain: AuditChain;
   readonly #node: string;
-  readonly #make;
-  readonly #read;
-  readonly #write;
-  readonly #insert;
-  readonly #claimed;
-  readonly #count;
+  readonly #db: Queries;
   /** Whether a write failed because of a full database disk, until a test finds room again. */
   wasFull = false;
   #told = 0;
@@ -35,53 +45,25 @@ export class AuditLog {
   constructor(db: Queries, path: string, node: string) {
     this.chain = new AuditChain(path, node);
     this.#node = node;
-    this.#make = db.prepare<[string, string]>(
-      `INSERT INTO audit_head (node, seq, hash, told, file_start, file_size) VALUES (?, 0, ?, 0, 1, 0)
-       ON CONFLICT DO NOTHING`,
-    );
-    this.#read = db.prepare<[string], AuditHead & { told: number }>(
-      'SELECT seq, hash, told, file_start, file_size FROM audit_head WHERE node = ? FOR UPDATE',
-    );
-    this.#write = db.prepare<[AuditHead & { node: string; told: number }]>(
-      `UPDATE audit_head SET seq = @seq, hash = @hash, told = @told, file_start = @file_start, file_size = @file_size
-       WHERE node = @node`,
-    );
-    this.#insert = db.prepare<object>(
-      `INSERT INTO audit (node, seq, time, type, line, subject, ca, label, serial, request_id, device_key)
-       SELECT @node, * FROM unnest(@seq::bigint[], @time::bigint[], @type::text[], @line::text[], @subject::text[],
-         @ca::text[], @label::text[], @serial::text[], @request_id::text[], @device_key::text[]) AS record (seq) ORDER BY seq`,
-    );
-    this.#claimed = db.prepare<object, { n: number; key: string }>(
-      `WITH claim AS (
-         SELECT * FROM unnest(@name::text[], @serial::text[], @ca::text[]) WITH ORDINALITY AS claim (name, serial, ca, n)
-       )
-       SELECT n, min(key) AS key FROM (
-         SELECT n, device.key FROM claim JOIN device ON device.id = claim.name
-           AND (device.ca IS NULL OR claim.ca IS NULL OR device.ca = claim.ca)
-         UNION SELECT n, device.key FROM claim JOIN certificate USING (serial) JOIN device ON device.key = device_key
-       ) AS found GROUP BY n`,
-    );
-    this.#count = db.prepare<object>(
-      `INSERT INTO statistic AS known (node, hour, ca, what, count)
-       SELECT @node, * FROM unnest(@hour::bigint[], @ca::text[], @what::text[], @count::bigint[])
-       ON CONFLICT (hour, ca, what, node) DO UPDATE SET count = known.count + excluded.count`,
-    );
+    this.#db = db;
   }
 
   /** Adds to the hourly counters. */
   #counted(records: readonly ChainedRecord[]): Promise<unknown>[] {
     const rows = countRecords(records);
-    return rows.length === 0 ? [] : [this.#count.run({ node: this.#node, ...columnsOf(rows) })];
+    return rows.length === 0 ? [] : [this.#db.run(COUNT, { node: this.#node, ...columnsOf(rows) })];
   }
 
   /** Creates the chain of a new node before the first transaction. */
   async make(): Promise<void> {
-    await this.#make.run(this.#node, GENESIS_HASH);
+    await this.#db.run`INSERT INTO audit_head (node, seq, hash, told, file_start, file_size)
+      VALUES (${this.#node}, 0, ${GENESIS_HASH}, 0, 1, 0) ON CONFLICT DO NOTHING`;
   }
 
   /** Locks the chain for the transaction. */
   lock(): Promise<(AuditHead & { told: number }) | undefined> {
-    return this.#read.get(this.#node);
+    return this.#db
+      .get`SELECT seq, hash, told, file_start, file_size FROM audit_head WHERE node = ${this.#node} FOR UPDATE`;
   }
 
   /** {@link AuditChain.begin}. @throws EstuaryError 503 `AUDIT_TAMPERED` */
@@ -99,7 +81,12 @@ export class AuditLog {
 
   /** Sets the end of the chain after a replay. */
   async setHead(head: AuditHead): Promise<void> {
-    await this.#write.run({ ...head, node: this.#node, told: head.seq });
+    await this.#write(head, head.seq);
+  }
+
+  #write({ seq, hash, file_start, file_size }: AuditHead, told: number): Promise<number> {
+    return this.#db.run`UPDATE audit_head SET seq = ${seq}, hash = ${hash}, told = ${told},
+      file_start = ${file_start}, file_size = ${file_size} WHERE node = ${this.#node}`;
   }
 
   /** Makes events the next records of the transaction. */
@@ -110,7 +97,7 @@ export class AuditLog {
     });
     const claimed = new Map<number, string>();
     if (claims.length > 0) {
-      const found = await this.#claimed.all(columnsOf(claims));
+      const found = await this.#db.all<{ n: number; key: string }>(CLAIMED, columnsOf(claims));
       for (const { n, key } of found) claimed.set(claims[n - 1]?.at ?? -1, key);
     }
     for (const [at, { event, time, device }] of events.entries()) {
@@ -123,14 +110,14 @@ export class AuditLog {
   /** Sends the records and the head to the store; an error makes the following COMMIT fail. */
   send(): Promise<unknown> {
     const sent = this.#stored(this.chain.take());
-    if (this.chain.hasMoved) sent.push(this.#write.run({ ...this.chain.head, node: this.#node, told: this.#told }));
+    if (this.chain.hasMoved) sent.push(this.#write(this.chain.head, this.#told));
     return Promise.all(sent);
   }
 
   #stored(records: readonly ChainedRecord[]): Promise<unknown>[] {
     if (records.length === 0) return [];
     const rows = records.map(({ seq, time, type, line }) => ({ seq, time, type, line, ...searchColumns(line) }));
-    return [...this.#counted(records), this.#insert.run({ node: this.#node, ...columnsOf(rows) })];
+    return [...this.#counted(records), this.#db.run(INSERT, { node: this.#node, ...columnsOf(rows) })];
   }
 }
 

@@ -25,9 +25,6 @@ const UNTIL = `position <= ${edge('max', 'time > @until', 'time <= @until', NEWE
 /** @param node whose records are archived here */
 export function auditReads(db: Database, node: string) {
   const list = db.list<{ line: string }>({ name: 'audit', table: 'audit', columns: 'line' });
-  const lines = db.prepare<[string, number, number], AuditLine>(
-    'SELECT seq, time, line FROM audit WHERE node = ? AND seq > ? ORDER BY seq LIMIT ?',
-  );
   return {
     listAudit(filter: AuditFilter): Operation<Page<AuditRecord>> {
       const { request_id, serial, type, ca, subject, since, until, labels, order = 'asc' } = filter;
@@ -50,45 +47,38 @@ export function auditReads(db: Database, node: string) {
       };
       return list([...conditions, ...permitted.conditions], parameters, filter, toRecord);
     },
-    auditLines: (after: number, limit: number, of: string = node) => lines.all(of, after, limit),
-    lastArchived: newestArchived(db, node),
+    auditLines: (after: number, limit: number, of: string = node) =>
+      db.all<AuditLine>`SELECT seq, time, line FROM audit WHERE node = ${of} AND seq > ${after} ORDER BY seq LIMIT ${limit}`,
+    lastArchived: () => lastArchived(db, node),
   };
 }
 
-function newestArchived(db: Database, node: string): () => Operation<ArchivedRange | undefined> {
-  const newest = db.prepare<[string], { line: string }>(
-    "SELECT line FROM audit WHERE type = 'audit.archived' AND node = ? ORDER BY position DESC LIMIT 1",
-  );
-  return function* () {
-    const row = yield* newest.get(node);
-    return row === undefined ? undefined : parseLine(row.line)?.archived;
-  };
+function* lastArchived(db: Database, node: string): Operation<ArchivedRange | undefined> {
+  const row = yield* db.get<{ line: string }>`SELECT line FROM audit WHERE type = 'audit.archived' AND node = ${node}
+    ORDER BY position DESC LIMIT 1`;
+  return row === undefined ? undefined : parseLine(row.line)?.archived;
 }
 
 export function auditWrites(db: Database, node: string) {
-  // Records that concern only other chains are skipped: otherwise two idle nodes would record each other's records
-  // forever.
-  const others = db.prepare<[string], Anchor & { readonly told: number }>(
-    'SELECT node, seq, hash, told FROM audit_head WHERE node <> ?',
-  );
-  const records = db.prepare<[string, string, number]>(
-    `DELETE FROM audit WHERE node = ? AND seq = ANY(ARRAY(SELECT seq FROM audit WHERE node = ? AND seq <= ?
-     ORDER BY seq LIMIT ${PURGED_AT_ONCE}))`,
-  );
-  const archived = newestArchived(db, node);
   return {
     *anchorAudit(known: readonly Anchor[]): Write<readonly Anchor[]> {
       const noted = new Map(known.map((anchor) => [anchor.node, anchor.seq]));
-      const moved = (yield* others.all(node)).filter((other) => other.told > (noted.get(other.node) ?? 0));
+      const others = yield* db.all<Anchor & { readonly told: number }>`SELECT node, seq, hash, told FROM audit_head
+        WHERE node <> ${node}`;
+      // Records that concern only other chains are skipped: otherwise two idle nodes would record each other's records
+      // forever.
+      const moved = others.filter((other) => other.told > (noted.get(other.node) ?? 0));
       if (moved.length === 0) return undone([]);
       const anchors = moved.map(({ node: name, seq, hash }): Anchor => ({ node: name, seq, hash }));
       const detail = `the ends of ${anchors.length} other chains`;
       return done(anchors, [{ type: 'audit.anchored', outcome: 'success', detail, anchors }]);
     },
     *purgeArchived(): Write<number> {
-      const last = (yield* archived())?.last;
+      const last = (yield* lastArchived(db, node))?.last;
       if (last === undefined) return done(0, []);
-      return done(yield* records.run(node, node, last), []);
+      const changes = yield* db.run`DELETE FROM audit WHERE node = ${node} AND seq = ANY(ARRAY(
+        SELECT seq FROM audit WHERE node = ${node} AND seq <= ${last} ORDER BY seq LIMIT ${PURGED_AT_ONCE}))`;
+      return done(changes, []);
     },
   };
 }

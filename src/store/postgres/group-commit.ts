@@ -11,7 +11,7 @@ import { StoreLost, storeUnavailable, toStoreError } from '../calls/errors.ts';
 import type { AuditLog, PlacedEvent } from './audit-log.ts';
 import type { Connection } from './connection.ts';
 import { isDiskFull, isInTheWay, isStatementError, toEstuaryError } from './errors.ts';
-import { keysOf, locking } from './keys.ts';
+import { keysOf, lock } from './keys.ts';
 import { Queries } from './queries.ts';
 
 /** A write; the caller has typed its arguments. */
@@ -32,7 +32,7 @@ export class GroupCommit implements Writer {
   readonly #connect: () => Promise<Connection>;
   readonly #operations: ReadonlyMap<string, WriteOperation>;
   readonly #log: AuditLog;
-  readonly #lockKeys;
+  readonly #db = new Queries({ query: (statement) => this.#at().query(statement) });
   #connection: Connection | undefined;
   #refusal: { readonly error: Error; readonly until: number } | undefined;
 
@@ -42,11 +42,9 @@ export class GroupCommit implements Writer {
     make: (db: Queries) => { readonly operations: ReadonlyMap<string, WriteOperation>; readonly log: AuditLog },
   ) {
     this.#connect = connect;
-    const db = new Queries((statement) => this.#at().query(statement));
-    const { operations, log } = make(db);
+    const { operations, log } = make(this.#db);
     this.#operations = operations;
     this.#log = log;
-    this.#lockKeys = locking(db);
   }
 
   /**
@@ -135,7 +133,7 @@ export class GroupCommit implements Writer {
       const [, head] = await inPipeline([
         connection.script('BEGIN'),
         this.#log.lock(),
-        ...(keys.length === 0 ? [] : [this.#lockKeys(keys)]),
+        ...(keys.length === 0 ? [] : [lock(this.#db, keys)]),
       ] as const);
       if (this.#log.begin(head, time) === 'ready') return;
       await inPipeline([this.#log.send()]);

@@ -114,26 +114,22 @@ export function keysOf({ operation, args }: Call): readonly string[] | undefined
     .filter((key) => key !== null);
 }
 
+const locked = (names: string): string => `SELECT pg_advisory_xact_lock(key) FROM
+  (SELECT DISTINCT hashtextextended(name, 17) AS key FROM ${names} ORDER BY key) AS ordered`;
+const LOCK = locked('unnest(@names::text[]) AS name');
+const LOCK_WITH_ROWS = locked(`(
+    SELECT unnest(@names::text[]) AS name
+    UNION ALL SELECT 'token ' || otp_id FROM reservation WHERE request_id = ANY(@requests::text[])
+    UNION ALL SELECT 'token ' || otp_id FROM request WHERE id = ANY(@requests::text[])
+    UNION ALL SELECT 'device ' || id FROM device WHERE key = ANY(@devices::text[])
+      OR key IN (SELECT device_key FROM request WHERE id = ANY(@requests::text[]))
+  ) AS named WHERE name IS NOT NULL`);
+
 /** Locks keys until the end of the transaction, all at once in a global order. */
-export function locking(db: Queries): (keys: readonly string[]) => Promise<unknown> {
-  const ordered = (names: string): string =>
-    `SELECT pg_advisory_xact_lock(key) FROM
-     (SELECT DISTINCT hashtextextended(name, 17) AS key FROM ${names} ORDER BY key) AS ordered`;
-  const plain = db.prepare<[readonly string[]]>(ordered('unnest(?::text[]) AS name'));
-  const withRows = db.prepare<{ names: readonly string[]; requests: readonly string[]; devices: readonly string[] }>(
-    ordered(`(
-       SELECT unnest(@names::text[]) AS name
-       UNION ALL SELECT 'token ' || otp_id FROM reservation WHERE request_id = ANY(@requests::text[])
-       UNION ALL SELECT 'token ' || otp_id FROM request WHERE id = ANY(@requests::text[])
-       UNION ALL SELECT 'device ' || id FROM device WHERE key = ANY(@devices::text[])
-         OR key IN (SELECT device_key FROM request WHERE id = ANY(@requests::text[]))
-     ) AS named WHERE name IS NOT NULL`),
-  );
-  return (keys) => {
-    const requests = after(keys, CONCERNING);
-    const devices = after(keys, DEVICE_KEY);
-    return requests.length + devices.length === 0 ? plain.all(keys) : withRows.all({ names: keys, requests, devices });
-  };
+export function lock(db: Queries, names: readonly string[]): Promise<unknown> {
+  const requests = after(names, CONCERNING);
+  const devices = after(names, DEVICE_KEY);
+  return db.all(requests.length + devices.length === 0 ? LOCK : LOCK_WITH_ROWS, { names, requests, devices });
 }
 
 const after = (keys: readonly string[], beginning: string): string[] =>

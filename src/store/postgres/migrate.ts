@@ -36,7 +36,7 @@ export async function checkDatabase(server: PostgresServer): Promise<void> {
   await refuseSharedSessions(server);
   const connection = await connect(server, 'check');
   try {
-    await knownVersion(new Queries((statement) => connection.query(statement)), MIGRATIONS);
+    await knownVersion(new Queries(connection), MIGRATIONS);
   } catch (error) {
     throw toEstuaryError(error);
   } finally {
@@ -74,7 +74,7 @@ export async function migrate(connection: Connection, migrations: readonly Migra
 }
 
 async function step(connection: Connection, migrations: readonly Migration[]): Promise<boolean> {
-  const db = new Queries((statement) => connection.query(statement));
+  const db = new Queries(connection);
   await connection.script(
     `BEGIN; SET LOCAL lock_timeout = ${MAX_WAIT}; SET LOCAL statement_timeout = ${MAX_WAIT}; SELECT pg_advisory_xact_lock(${LOCK})`,
   );
@@ -86,12 +86,8 @@ async function step(connection: Connection, migrations: readonly Migration[]): P
     if (next !== undefined) {
       await connection.script(`SET LOCAL lock_timeout = ${TURN}`);
       await connection.script(next.sql);
-      await db
-        .prepare<[number, number]>(
-          `INSERT INTO estuary_schema (version, serves) VALUES (?, ?)
-           ON CONFLICT (only_one) DO UPDATE SET version = excluded.version, serves = excluded.serves`,
-        )
-        .run(version, next.serves);
+      await db.run`INSERT INTO estuary_schema (version, serves) VALUES (${version}, ${next.serves})
+        ON CONFLICT (only_one) DO UPDATE SET version = excluded.version, serves = excluded.serves`;
     }
     await connection.commit();
     return next !== undefined;
@@ -106,16 +102,16 @@ const VERSION_TABLE = `CREATE TABLE IF NOT EXISTS estuary_schema (
 
 /** @returns undefined: the database is empty @throws EstuaryError for an incompatible version */
 async function knownVersion(db: Queries, migrations: readonly Migration[]): Promise<Version | undefined> {
-  const tables = await db
-    .prepare<[], { name: string }>(`SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`)
-    .all();
+  const tables = await db.all<{
+    name: string;
+  }>`SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`;
   if (!tables.some(({ name }) => name === 'estuary_schema')) {
     if (tables[0] === undefined) return undefined;
     throw failed('STORE_FOREIGN', 'Estuary did not create the database', {
       detail: `it has the table ${tables[0].name}`,
     });
   }
-  const known = await db.prepare<[], Version>('SELECT version, serves FROM estuary_schema').get();
+  const known = await db.get<Version>`SELECT version, serves FROM estuary_schema`;
   const latest = FIRST_VERSION + migrations.length - 1;
   if (known !== undefined && known.version < FIRST_VERSION) throw tooOld(`its schema has version ${known.version}`);
   if (known !== undefined && known.version > latest && known.serves > latest)

@@ -50,7 +50,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const queue = new WriteQueue(group, now, onBehind);
   const writes = callsOf<WriteOperations>(queue);
   return {
-    ...readOperations(new Queries((statement) => pool.query(statement)), options.node),
+    ...readOperations(new Queries(pool), options.node),
     ...writes,
     ...observed(writes, onCommit),
     checkWritable: () => writes.checkWritable(now()),
@@ -69,9 +69,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 async function refuseOlder(connection: Connection, { node, auditFile }: PostgresStoreOptions): Promise<void> {
   // Read it first: later commits are in the database too.
   const stored = storedUpTo(auditFile);
-  const head = await new Queries((statement) => connection.query(statement))
-    .prepare<[string], ChainHead>('SELECT seq, hash FROM audit_head WHERE node = ?')
-    .get(node);
+  const head = await new Queries(connection).get<ChainHead>`SELECT seq, hash FROM audit_head WHERE node = ${node}`;
   if (stored > (head?.seq ?? 0)) refuseBehind(auditFile, head ?? { seq: 0, hash: GENESIS_HASH });
 }
 

@@ -43,15 +43,13 @@ END $$`;
 /** Every write, for this node's writer (group-commit.ts); each returns its audit events. */
 export function writeOperations(queries: Queries, log: AuditLog, node: string) {
   const db = new PostgresPort(queries);
-  const probe = db.prepare<[number]>('UPDATE probe SET at = ?');
-  const space = db.prepare<[]>(SPACE);
   return later({
     ...commonWrites(db, NO_NODE),
     ...auditWrites(db, node),
     indexForSearch: (): Operation<Outcome<boolean>> => result(undone(false)),
     *checkWritable(now: number): Operation<Outcome<undefined>> {
-      yield* probe.run(now);
-      if (log.wasFull) yield* space.run();
+      yield* db.run`UPDATE probe SET at = ${now}`;
+      if (log.wasFull) yield* db.run(SPACE);
       log.wasFull = false;
       const events = log.chain.probe();
       refuseFullDisk(log.chain.path);
@@ -64,14 +62,13 @@ export type WriteOperations = ReturnType<typeof writeOperations>;
 
 /** Lists the nodes. */
 export function nodeReads(db: Database) {
-  const nodes = db.prepare<[], Omit<NodeRow, 'alive'>>(
-    `SELECT name, host, greatest(0, round(extract(epoch FROM clock_timestamp() - heartbeat) * 1000))::double precision AS age,
-       EXISTS (SELECT FROM duty WHERE duty.incarnation = node.incarnation AND duty.until > clock_timestamp()) AS on_duty
-     FROM node ORDER BY name`,
-  );
   return {
     *listNodes(): Operation<readonly NodeRow[]> {
-      return (yield* nodes.all()).map((one) => ({ ...one, alive: one.age <= LEASE }));
+      const nodes = yield* db.all<Omit<NodeRow, 'alive'>>`SELECT name, host,
+          greatest(0, round(extract(epoch FROM clock_timestamp() - heartbeat) * 1000))::double precision AS age,
+          EXISTS (SELECT FROM duty WHERE duty.incarnation = node.incarnation AND duty.until > clock_timestamp()) AS on_duty
+        FROM node ORDER BY name`;
+      return nodes.map((one) => ({ ...one, alive: one.age <= LEASE }));
     },
   };
 }

@@ -8,18 +8,12 @@ import {
   type StoredCertificate,
   toCertificateRow,
 } from '../certificate-store.ts';
-import type { Database, Dialect, List, Listed, Operation, Results, Statement } from '../port.ts';
+import type { Database, Dialect, List, Listed, Operation, Parameter, Results, Sql } from '../port.ts';
 import { run } from '../port.ts';
 import type { Queries } from './queries.ts';
 
 const DIALECT: Dialect = {
-  forUpdate: 'FOR UPDATE',
-  forShare: 'FOR SHARE',
   auditNode: 'node',
-  skipLocked: 'FOR UPDATE SKIP LOCKED',
-  // The planner chooses.
-  indexedBy: () => '',
-  oneOf: (expression, parameter) => `${expression} = ANY(${parameter})`,
   among: (table, _key, selection) => `ctid = ANY(ARRAY(SELECT ctid FROM ${table} ${selection} FOR UPDATE SKIP LOCKED))`,
   deviceEvents: 'SELECT line FROM audit WHERE device_key = @key ORDER BY position DESC LIMIT @limit',
   contains: (expression, parameter) => `strpos(lower(${expression}), ${parameter}) > 0`,
@@ -38,13 +32,16 @@ export class PostgresPort implements Database {
     this.#queries = queries;
   }
 
-  prepare<Parameters extends readonly unknown[] | object, Row = never>(sql: string): Statement<Parameters, Row> {
-    const statement = this.#queries.prepare<Parameters, Row>(sql);
-    return {
-      all: (...parameters) => answer(() => statement.all(...parameters)),
-      get: (...parameters) => answer(() => statement.get(...parameters)),
-      run: (...parameters) => answer(() => statement.run(...parameters)),
-    };
+  all<Row>(sql: Sql, ...parameters: readonly Parameter[]): Operation<readonly Row[]> {
+    return answer(() => this.#queries.all(sql, ...parameters));
+  }
+
+  get<Row>(sql: Sql, ...parameters: readonly Parameter[]): Operation<Row | undefined> {
+    return answer(() => this.#queries.get(sql, ...parameters));
+  }
+
+  run(sql: Sql, ...parameters: readonly Parameter[]): Operation<number> {
+    return answer(() => this.#queries.run(sql, ...parameters));
   }
 
   together<const Operations extends readonly Operation<unknown>[]>(
@@ -55,14 +52,15 @@ export class PostgresPort implements Database {
 
   /** The planner has an index for each filter. */
   list<Row extends object>({ name, table, columns }: Listed): List<Row> {
-    const prepare = this.prepare.bind(this);
+    const all = this.all.bind(this);
     return function* (conditions, parameters, page, item) {
       const { order = 'asc', limit } = page;
       const after = readPosition(name, page);
       const where = [`position ${order === 'asc' ? '>' : '<'} @after`, ...conditions.map(({ sql }) => sql)];
-      const rows = yield* prepare<object, Row & { position: number }>(
+      const rows = yield* all<Row & { position: number }>(
         `SELECT position, ${columns} FROM ${table} WHERE ${where.join(' AND ')} ORDER BY position ${order} LIMIT @take`,
-      ).all({ ...parameters, after, take: limit + 1 });
+        { ...parameters, after, take: limit + 1 },
+      );
       return pageByPosition(name, { rows }, limit, item);
     };
   }

@@ -1,7 +1,7 @@
 /** Converts SQL with named or positional parameters, as in the other driver, for PostgreSQL. */
 import { hash } from 'node:crypto';
 import { storable } from '../page.ts';
-import type { Arguments } from '../port.ts';
+import { keptBySql, type Parameter, type Sql } from '../port.ts';
 
 /** A statement that PostgreSQL prepares under its name in each connection that uses it. */
 export interface Prepared {
@@ -16,70 +16,51 @@ export interface Answer {
 }
 
 /** Runs a statement on the connection in question. */
-export type Execute = (statement: Prepared) => Promise<Answer>;
-
-/** @typeParam Parameters a tuple for `?`, an object for `@name`. @typeParam Row the columns of the SQL */
-export interface Statement<Parameters, Row> {
-  all(...parameters: Arguments<Parameters>): Promise<readonly Row[]>;
-  get(...parameters: Arguments<Parameters>): Promise<Row | undefined>;
-  /** The number of changed rows. */
-  run(...parameters: Arguments<Parameters>): Promise<number>;
+interface Connected {
+  query(statement: Prepared): Promise<Answer>;
 }
 
 /** Statements of one connection or a pool. */
 export class Queries {
-  readonly #execute: Execute;
+  readonly #connected: Connected;
+  readonly #translated = keptBySql(translated);
 
-  constructor(execute: Execute) {
-    this.#execute = execute;
+  constructor(connected: Connected) {
+    this.#connected = connected;
   }
 
-  prepare<Parameters extends readonly unknown[] | object, Row = never>(sql: string): Statement<Parameters, Row> {
-    const { text, names, count } = translated(sql);
-    const name = `estuary_${hash('sha256', text, 'hex').slice(0, 24)}`;
-    const execute = (parameters: Arguments<Parameters>): Promise<Answer> =>
-      this.#execute({ name, text, values: valuesOf({ names, count }, parameters) });
-    return {
-      async all(...parameters) {
-        const { rows } = await execute(parameters);
-        return rows as readonly Row[];
-      },
-      async get(...parameters) {
-        const { rows } = await execute(parameters);
-        return rows[0] as Row | undefined;
-      },
-      async run(...parameters) {
-        const { rowCount } = await execute(parameters);
-        return rowCount ?? 0;
-      },
-    };
+  async all<Row>(sql: Sql, ...parameters: readonly Parameter[]): Promise<readonly Row[]> {
+    return (await this.#query(sql, parameters)).rows as readonly Row[];
+  }
+
+  async get<Row>(sql: Sql, ...parameters: readonly Parameter[]): Promise<Row | undefined> {
+    return (await this.#query(sql, parameters)).rows[0] as Row | undefined;
+  }
+
+  /** The number of changed rows. */
+  async run(sql: Sql, ...parameters: readonly Parameter[]): Promise<number> {
+    return (await this.#query(sql, parameters)).rowCount ?? 0;
+  }
+
+  #query(sql: Sql, parameters: readonly Parameter[]): Promise<Answer> {
+    const { name, text, names, count } = this.#translated(sql);
+    const [first] = parameters;
+    const values =
+      names.length === 0
+        ? parameters.slice(0, count)
+        : names.map((parameter): unknown => Reflect.get(Object(first) as object, parameter));
+    return this.#connected.query({ name, text, values: values.map((value) => storable(value ?? null)) });
   }
 }
 
-interface Translated {
-  readonly text: string;
-  /** Named parameters in order. */
-  readonly names: readonly string[];
-  /** Number of positional parameters. */
-  readonly count: number;
-}
-
-function translated(sql: string): Translated {
+/** @returns also the named parameters in order, and the number of positional ones */
+function translated(sql: string) {
   const names: string[] = [];
   let count = 0;
-  const text = sql.replaceAll(/@([a-z_0-9]+)|\?/g, (_, name: string | undefined) => {
+  const text = sql.replaceAll(/ INDEXED BY \w+/g, '').replaceAll(/@([a-z_0-9]+)|\?/g, (_, name: string | undefined) => {
     if (name === undefined) return `$${++count}`;
     if (!names.includes(name)) names.push(name);
     return `$${names.indexOf(name) + 1}`;
   });
-  return { text, names, count };
-}
-
-function valuesOf({ names, count }: Omit<Translated, 'text'>, parameters: readonly unknown[]): readonly unknown[] {
-  const [first] = parameters;
-  const values =
-    names.length === 0
-      ? parameters.slice(0, count)
-      : names.map((name): unknown => Reflect.get(Object(first) as object, name));
-  return values.map((value) => storable(value ?? null));
+  return { name: `estuary_${hash('sha256', text, 'hex').slice(0, 24)}`, text, names, count };
 }

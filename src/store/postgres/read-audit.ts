@@ -64,7 +64,7 @@ async function inSnapshot<Result>(server: PostgresServer, work: (snapshot: Snaps
     return await work(async (read) => {
       await connection.script('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
       try {
-        return await read(new Queries((statement) => connection.query(statement)));
+        return await read(new Queries(connection));
       } finally {
         if (!connection.isBroken) await connection.script('ROLLBACK');
       }
@@ -77,7 +77,7 @@ async function inSnapshot<Result>(server: PostgresServer, work: (snapshot: Snaps
 type NodeHead = StoredHead & { readonly node: string };
 
 const heads = (db: Queries): Promise<readonly NodeHead[]> =>
-  db.prepare<[], NodeHead>('SELECT node, seq, hash, file_start, file_size FROM audit_head ORDER BY node').all();
+  db.all`SELECT node, seq, hash, file_start, file_size FROM audit_head ORDER BY node`;
 
 interface SearchedRecord extends StoredRecord, SearchColumns {
   readonly position: number;
@@ -87,9 +87,9 @@ const COLUMNS =
   'SELECT position, seq, time, type, line, subject, ca, label, serial, request_id, device_key FROM audit WHERE node = ?';
 
 async function* pages(db: Queries, node: string): AsyncGenerator<readonly SearchedRecord[]> {
-  const next = db.prepare<[string, number], SearchedRecord>(`${COLUMNS} AND seq > ? ORDER BY seq LIMIT ${ROWS}`);
+  const next = `${COLUMNS} AND seq > ? ORDER BY seq LIMIT ${ROWS}`;
   for (let after = 0; ;) {
-    const rows = await next.all(node, after);
+    const rows = await db.all<SearchedRecord>(next, node, after);
     const last = rows.at(-1);
     if (last === undefined) return;
     yield rows;
@@ -128,9 +128,9 @@ async function verifyChain(db: Queries, stored: NodeHead, options: VerifyNodesOp
   const isOwn = node === options.node;
   const file = isOwn ? new FileCursor(options.auditFile, stored) : undefined;
   try {
-    const first = await db.prepare<[string], StoredRecord>(`${COLUMNS} ORDER BY seq LIMIT 1`).get(node);
+    const first = await db.get<StoredRecord>(`${COLUMNS} ORDER BY seq LIMIT 1`, node);
     const newest = `${COLUMNS} AND type = 'audit.archived' ORDER BY seq DESC LIMIT 1`;
-    const archived = await db.prepare<[string], StoredRecord>(newest).get(node);
+    const archived = await db.get<StoredRecord>(newest, node);
     const check = new ChainCheck(stored, { first, archived }, file, {
       ...options,
       kept: isOwn ? options.kept : undefined,
@@ -162,18 +162,12 @@ interface Told extends Anchor {
 
 /** The ends that a chain recorded must exist in the other chains, unless archived. @throws Broken */
 async function checkAnchors(db: Queries, anchors: readonly Told[]): Promise<void> {
-  const ends = db.prepare<[string], { begin: number | null; seq: number | null }>(
-    'SELECT (SELECT min(seq) FROM audit WHERE audit.node = wanted.node) AS begin, seq FROM (SELECT ?::text AS node) AS wanted LEFT JOIN audit_head USING (node)',
-  );
-  const lines = db.prepare<[string, number[]], StoredLine>(
-    'SELECT seq, line FROM audit WHERE node = ? AND seq = ANY(?::bigint[])',
-  );
   for (const [node, told] of Map.groupBy(anchors, (anchor) => anchor.node)) {
-    const end = await ends.get(node);
-    const rows = await lines.all(
-      node,
-      told.map(({ seq }) => seq),
-    );
+    const end = await db.get<{ begin: number | null; seq: number | null }>`SELECT seq,
+        (SELECT min(seq) FROM audit WHERE audit.node = wanted.node) AS begin
+      FROM (SELECT ${node}::text AS node) AS wanted LEFT JOIN audit_head USING (node)`;
+    const rows = await db.all<StoredLine>`SELECT seq, line FROM audit
+      WHERE node = ${node} AND seq = ANY(${told.map(({ seq }) => seq)}::bigint[])`;
     const hashes = new Map(rows.map(({ seq, line }) => [seq, parseLine(line)?.hash]));
     for (const { seq, hash, by, record } of told) {
       const isArchived = end !== undefined && seq <= (end.seq ?? 0) && seq < (end.begin ?? Infinity);

@@ -16,7 +16,7 @@ interface ReplayOptions {
 /** @throws EstuaryError 500 `STORE_IN_USE` if a node is running; 503 `STORE_UNAVAILABLE` */
 export async function openReplay({ server, node, auditFile }: ReplayOptions): Promise<ReplaySession> {
   const connection = await connectToMigrate(server, `${node} replay`);
-  const queries = new Queries((statement) => connection.query(statement));
+  const queries = new Queries(connection);
   const log = new AuditLog(queries, auditFile, node);
   const close = (): Promise<void> => {
     log.chain.close();
@@ -29,11 +29,8 @@ export async function openReplay({ server, node, auditFile }: ReplayOptions): Pr
     // A node that starts now waits for its name until this transaction ends.
     await connection.script('SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; BEGIN');
     await connection.script('LOCK TABLE node IN ACCESS EXCLUSIVE MODE');
-    const [live] = await queries
-      .prepare<[], { name: string; host: string }>(
-        "SELECT name, host FROM node WHERE heartbeat > clock_timestamp() - interval '30 seconds'",
-      )
-      .all();
+    const live = await queries.get<{ name: string; host: string }>`SELECT name, host FROM node
+      WHERE heartbeat > clock_timestamp() - interval '30 seconds'`;
     if (live !== undefined)
       throw failed('STORE_IN_USE', 'the store is in use', { detail: `the node "${live.name}" runs on ${live.host}` });
     const head = await log.lock();
@@ -42,8 +39,8 @@ export async function openReplay({ server, node, auditFile }: ReplayOptions): Pr
       head,
       db: new PostgresPort(queries),
       async otherHeads() {
-        const heads = queries.prepare<[], { node: string; seq: number }>('SELECT node, seq FROM audit_head');
-        return new Map((await heads.all()).map((other) => [other.node, other.seq]));
+        const heads = await queries.all<{ node: string; seq: number }>`SELECT node, seq FROM audit_head`;
+        return new Map(heads.map((other) => [other.node, other.seq]));
       },
       run,
       adopt: (records) => log.adopt(records),

@@ -19,19 +19,14 @@ export async function settleLookups(
   // Without it, one-time passwords are off (config/rules/index.ts).
   if (configured === undefined && !required) return;
   const check = configured === undefined ? undefined : keyCheck(Buffer.from(configured));
-  const db = new Queries((statement) => connection.query(statement));
+  const db = new Queries(connection);
   try {
-    await db
-      .prepare<[string | undefined]>(
-        `INSERT INTO lookup_key (key_check) SELECT check_of FROM (SELECT ?::text AS check_of) AS given
-         WHERE check_of IS NOT NULL ON CONFLICT DO NOTHING`,
-      )
-      .run(check);
-    const known = await db.prepare<[], { key_check: string }>('SELECT key_check FROM lookup_key').get();
+    if (check !== undefined) await db.run`INSERT INTO lookup_key (key_check) VALUES (${check}) ON CONFLICT DO NOTHING`;
+    const known = await db.get<{ key_check: string }>`SELECT key_check FROM lookup_key`;
     if (known === undefined || known.key_check === check) return;
     const isLive = await run(hasLiveTokens(new PostgresPort(db), now));
     if (isLive && required) throw otherKey(check === undefined ? 'missing' : 'other');
-    if (!isLive && check !== undefined) await db.prepare<[string]>('UPDATE lookup_key SET key_check = ?').run(check);
+    if (!isLive && check !== undefined) await db.run`UPDATE lookup_key SET key_check = ${check}`;
   } catch (error) {
     throw toEstuaryError(error);
   }

@@ -1,19 +1,13 @@
 /** The operations' port on SQLite (synchronous). */
 import { fold, pageByPosition, readPosition } from '../page.ts';
-import type { Database, Dialect, List, Listed, Operation, Results, Statement } from '../port.ts';
-import { result, runAtOnce } from '../port.ts';
+import type { Database, Dialect, List, Listed, Operation, Parameter, Results, Sql } from '../port.ts';
+import { keptBySql, result, runAtOnce } from '../port.ts';
 import type { Db } from './database.ts';
 import { auditField } from './schema.ts';
 import { ListSearch, SEARCH_LIMITS } from './search/list-search.ts';
 
 const DIALECT: Dialect = {
-  // The transaction has the write lock from its start.
-  forUpdate: '',
-  forShare: '',
   auditNode: "''",
-  skipLocked: '',
-  indexedBy: (index) => `INDEXED BY ${index}`,
-  oneOf: (expression, parameter) => `${expression} IN (SELECT value FROM json_each(${parameter}))`,
   among: (table, key, selection) => `${key} IN (SELECT ${key} FROM ${table} ${selection})`,
   // The newest records are not indexed yet.
   deviceEvents: `SELECT line FROM (
@@ -27,6 +21,11 @@ const DIALECT: Dialect = {
   keysOf: (column) => `json_each(${column}) AS attribute`,
   nameColumns: { subject_folded: ({ subject }) => fold(subject) },
 };
+
+const translated = (text: string): string =>
+  text
+    .replaceAll(/ FOR (?:SHARE|UPDATE(?: SKIP LOCKED)?)\b/g, '')
+    .replaceAll(/= ANY\((@\w+|\?)\)/g, 'IN (SELECT value FROM json_each($1))');
 
 /** SQLite has no list parameters: json_each reads them. */
 function binding(sql: string): (parameters: readonly unknown[]) => readonly unknown[] {
@@ -45,19 +44,29 @@ function binding(sql: string): (parameters: readonly unknown[]) => readonly unkn
 export class SqlitePort implements Database {
   readonly dialect = DIALECT;
   readonly #db: Db;
+  readonly #prepared;
 
   constructor(db: Db) {
     this.#db = db;
+    this.#prepared = keptBySql((text) => {
+      const sql = translated(text);
+      return { statement: db.prepare(sql), bound: binding(sql) };
+    });
   }
 
-  prepare<Parameters extends readonly unknown[] | object, Row = never>(sql: string): Statement<Parameters, Row> {
-    const statement = this.#db.prepare<unknown[], Row>(sql);
-    const bound = binding(sql);
-    return {
-      all: (...parameters) => result(statement.all(...bound(parameters))),
-      get: (...parameters) => result(statement.get(...bound(parameters))),
-      run: (...parameters) => result(statement.run(...bound(parameters)).changes),
-    };
+  all<Row>(sql: Sql, ...parameters: readonly Parameter[]): Operation<readonly Row[]> {
+    const { statement, bound } = this.#prepared(sql);
+    return result(statement.all(...bound(parameters)) as readonly Row[]);
+  }
+
+  get<Row>(sql: Sql, ...parameters: readonly Parameter[]): Operation<Row | undefined> {
+    const { statement, bound } = this.#prepared(sql);
+    return result(statement.get(...bound(parameters)) as Row | undefined);
+  }
+
+  run(sql: Sql, ...parameters: readonly Parameter[]): Operation<number> {
+    const { statement, bound } = this.#prepared(sql);
+    return result(statement.run(...bound(parameters)).changes);
   }
 
   together<const Operations extends readonly Operation<unknown>[]>(

@@ -51,13 +51,15 @@ describe.skipIf(!requires('postgres'))('audit records of a time', () => {
   const reads = (): ReturnType<typeof auditReads> =>
     auditReads(
       new PostgresPort(
-        new Queries(async ({ text, values }: Prepared) => {
-          const explained = await client.query<{ 'QUERY PLAN': readonly { Plan: Step }[] }>(
-            `EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${text}`,
-            [...values],
-          );
-          plans.push(...(explained.rows[0]?.['QUERY PLAN'] ?? []).flatMap(({ Plan }) => stepsOf(Plan)));
-          return client.query<object>(text, [...values]);
+        new Queries({
+          async query({ text, values }: Prepared) {
+            const explained = await client.query<{ 'QUERY PLAN': readonly { Plan: Step }[] }>(
+              `EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${text}`,
+              [...values],
+            );
+            plans.push(...(explained.rows[0]?.['QUERY PLAN'] ?? []).flatMap(({ Plan }) => stepsOf(Plan)));
+            return client.query<object>(text, [...values]);
+          },
         }),
       ),
       'n',

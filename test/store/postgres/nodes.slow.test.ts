@@ -19,7 +19,11 @@ const TABLES = `${MIGRATIONS[0]?.sql}
   CREATE TABLE cmc_message (key text, instance text);`;
 
 const readsOver = (client: pg.Client) =>
-  later(nodeReads(new PostgresPort(new Queries(({ text, values }) => client.query({ text, values: [...values] })))));
+  later(
+    nodeReads(
+      new PostgresPort(new Queries({ query: ({ text, values }) => client.query({ text, values: [...values] }) })),
+    ),
+  );
 
 describe.skipIf(!requires('postgres'))('nodes on one PostgreSQL', () => {
   let cluster: PostgresCluster;

@@ -3,7 +3,7 @@
  * filters exclude too many, the page ends early with a cursor, so that no page scans everything.
  */
 import { NEWEST, type Order, type PageRequest } from '../../page.ts';
-import type { Condition } from '../../port.ts';
+import { type Condition, keptBySql } from '../../port.ts';
 import type { Db } from '../database.ts';
 
 /**
@@ -105,18 +105,14 @@ export const directed = (order: Order) =>
     ? ({ behind: '>', until: '<=', far: NEWEST } as const)
     : ({ behind: '<', until: '>=', far: 0 } as const);
 
-/** Cached prepared statements: a list has one or two per set of filters. */
-const KEPT = 256;
-
 /** Finds rows of one table, in order. @typeParam Row with the position of its list */
 export class ListSearch<Row> {
   readonly limits: SearchLimits;
-  readonly #db: Db;
   readonly #listed: Listed;
-  readonly #statements = new Map<string, ReturnType<Db['prepare']>>();
+  readonly #prepare;
 
   constructor(db: Db, listed: Listed, limits: SearchLimits) {
-    this.#db = db;
+    this.#prepare = keptBySql((sql) => db.prepare(sql));
     this.#listed = listed;
     this.limits = limits;
   }
@@ -193,16 +189,6 @@ export class ListSearch<Row> {
 
   #from(along: Condition | undefined): string {
     return `${this.#listed.table} ${along?.index === undefined ? 'NOT INDEXED' : `INDEXED BY ${along.index}`}`;
-  }
-
-  #prepare(sql: string): ReturnType<Db['prepare']> {
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) {
-      if (this.#statements.size >= KEPT) this.#statements.clear();
-      statement = this.#db.prepare(sql);
-      this.#statements.set(sql, statement);
-    }
-    return statement;
   }
 }
 
