@@ -4,16 +4,7 @@ import type { Name } from '../pki/x509/name.ts';
 import { done, type Events, undone } from './calls/calls.ts';
 import { storeFailed } from './calls/errors.ts';
 import type { Page, PageRequest } from './page.ts';
-import {
-  atLabels,
-  type Calls,
-  type Condition,
-  type Database,
-  given,
-  LABEL,
-  type Operation,
-  type Write,
-} from './port.ts';
+import { AT_LABELS, type Calls, type Condition, type Database, given, type Operation, type Write } from './port.ts';
 
 /** The label of a record: where it was requested if that differs from the CA's own; undefined without one. */
 export const labelOf = ({ ca, label }: { readonly ca?: string | null; readonly label?: string | null }) =>
@@ -142,11 +133,10 @@ export interface NameSearch {
 
 /** The conditions of a list's filters, usually most selective first, and their parameters. */
 export function certificateConditions(filter: CertificateFilter, now: number, names: NameSearch) {
-  const { serial, device_key, device, requester, ca, label, status, subject, san } = filter;
-  const permitted = atLabels(LABEL, filter.labels);
+  const { serial, device_key, device, requester, ca, label, labels, status, subject, san } = filter;
   const conditions: readonly Condition[] = [
-    ...permitted.conditions,
     ...given([
+      { value: labels, sql: AT_LABELS },
       { value: serial, sql: 'serial = @serial' },
       { value: device_key, sql: 'device_key = @device_key', index: 'certificate_by_device' },
       { value: device, sql: 'device = @device', index: 'certificate_by_device_id' },
@@ -166,7 +156,7 @@ export function certificateConditions(filter: CertificateFilter, now: number, na
     ...(subject === undefined ? {} : { subject: names.part(subject) }),
     ...(san === undefined ? {} : { san: names.part(san) }),
   };
-  return { conditions, parameters: { ...filter, ...permitted.parameters, ...parts, now } };
+  return { conditions, parameters: { ...filter, ...parts, now } };
 }
 
 /** Maximum certificates of one key that are returned. */

@@ -16,16 +16,14 @@ import { type DeviceMatch, deviceMatchKey, MATCH_FIELDS } from './device-match.t
 import { OTP_COLUMNS, type OtpRow } from './otp-store.ts';
 import { fold, type Page, type PageRequest } from './page.ts';
 import {
-  atLabels,
   type Calls,
-  type Condition,
   type Database,
   type Dialect,
   given,
   insertInto,
   type Operation,
   result,
-  searched,
+  someContains,
   type Write,
 } from './port.ts';
 import { REQUEST_COLUMNS, type RequestRow, type StoredRequest, toRequestRow } from './request-store.ts';
@@ -161,26 +159,23 @@ function readTexts(json: string, id: string): Record<string, string> {
   throw storeFailed(`device ${id}: not an object of strings`);
 }
 
-function conditions({ id, ca, enabled, search, labels }: DeviceSelection, dialect: Dialect) {
-  const permitted = atLabels('device.ca', labels);
+function selected(selection: DeviceSelection, dialect: Dialect) {
+  const { id, ca, enabled, search, labels } = selection;
   const value = dialect.contains('attribute.value', '@search');
   // First the whole text, which is cheaper: a part of a value is a part of its JSON.
-  const ofMatch = ` OR (${dialect.contains('device.match', '@json')} AND EXISTS
+  const ofMatch = `(${dialect.contains('device.match', '@json')} AND EXISTS
     (SELECT 1 FROM ${dialect.keysOf('device.match')} WHERE ${value}))`;
-  const found = searched(search, ['device.id', 'device.note'], dialect, ofMatch);
-  const all: readonly Condition[] = [
-    ...permitted.conditions,
-    ...given([
-      { value: id, sql: 'device.id = @id', index: 'sqlite_autoindex_device_2' },
-      { value: ca, sql: 'device.ca = @ca', index: 'device_by_ca' },
-    ]),
-    ...(enabled === undefined
-      ? []
-      : [enabled ? { sql: 'device.enabled = 1' } : { sql: 'device.enabled = 0', index: 'device_disabled' }]),
-    ...found.conditions,
-  ];
-  const json = search === undefined ? {} : { json: JSON.stringify(fold(search)).slice(1, -1) };
-  return { all, parameters: { ...permitted.parameters, ...found.parameters, ...json } };
+  const conditions = given([
+    { value: labels, sql: 'device.ca = ANY(@labels)' },
+    { value: id, sql: 'device.id = @id', index: 'sqlite_autoindex_device_2' },
+    { value: ca, sql: 'device.ca = @ca', index: 'device_by_ca' },
+    enabled === true
+      ? { value: enabled, sql: 'device.enabled = 1' }
+      : { value: enabled, sql: 'device.enabled = 0', index: 'device_disabled' },
+    { value: search, sql: someContains(dialect, ['device.id', 'device.note'], ofMatch) },
+  ]);
+  const folded = fold(search);
+  return { conditions, parameters: { ...selection, search: folded, json: JSON.stringify(folded).slice(1, -1) } };
 }
 
 const isAtLabels = ({ ca }: Pick<DeviceRow, 'ca'>, labels: readonly string[] | undefined): boolean =>
@@ -227,17 +222,16 @@ export function deviceReads(db: Database) {
     },
     /** In insertion order, oldest first by default. */
     listDevices(filter: DeviceFilter): Operation<Page<DeviceRow>> {
-      const { all, parameters } = conditions(filter, db.dialect);
-      return list(all, { ...filter, ...parameters }, filter, toDeviceRow);
+      const { conditions, parameters } = selected(filter, db.dialect);
+      return list(conditions, parameters, filter, toDeviceRow);
     },
     /** Names of all devices' attributes, sorted. */
     *listDeviceAttributes(selection: DeviceSelection): Operation<readonly string[]> {
-      const { all, parameters } = conditions(selection, db.dialect);
-      const where = all.map(({ sql }) => sql);
+      const { conditions, parameters } = selected(selection, db.dialect);
+      const where = conditions.length === 0 ? '' : `WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}`;
       const names = yield* db.all<{ name: string }>(
-        `SELECT DISTINCT attribute.key AS name FROM device, ${db.dialect.keysOf('device.attributes')}
-         ${where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`}`,
-        { ...parameters, id: selection.id ?? null, ca: selection.ca ?? null },
+        `SELECT DISTINCT attribute.key AS name FROM device, ${db.dialect.keysOf('device.attributes')} ${where}`,
+        parameters,
       );
       return names.map(({ name }) => name).sort();
     },

@@ -2,16 +2,15 @@
 import { tokenEvent } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import { done, type Events, undone } from './calls/calls.ts';
-import type { Page, PageRequest } from './page.ts';
+import { fold, type Page, type PageRequest } from './page.ts';
 import {
-  atLabels,
   type Calls,
   type Condition,
   type Database,
   given,
   insertInto,
   type Operation,
-  searched,
+  someContains,
   type Write,
 } from './port.ts';
 import { inStatus } from './request-state.ts';
@@ -95,16 +94,16 @@ export function otpReads(db: Database) {
     /** In order of creation. */
     listOtps(filter: OtpFilter, now: number): Operation<Page<OtpRow>> {
       const { client_id, status, search, labels } = filter;
-      const limit = atLabels('ca', labels);
-      const found = searched(search, ['client_id'], db.dialect, ' OR id = @search');
       const conditions = [
-        ...limit.conditions,
-        ...given([{ value: client_id, sql: 'client_id = @client_id', index: 'otp_by_client' }]),
+        ...given([
+          { value: labels, sql: 'ca = ANY(@labels)' },
+          { value: client_id, sql: 'client_id = @client_id', index: 'otp_by_client' },
+        ]),
         ...(status === undefined ? [] : STATUSES[status]),
-        ...found.conditions,
+        ...given([{ value: search, sql: someContains(db.dialect, ['client_id'], 'id = @search') }]),
         { sql: `NOT ${OF_JWT}` },
       ];
-      return list(conditions, { ...filter, ...limit.parameters, ...found.parameters, now }, filter, (row) => row);
+      return list(conditions, { ...filter, search: fold(search), now }, filter, (row) => row);
     },
     /** The latest use by the request with this recognition. */
     *findOtpUse(recognition: string): Operation<OtpUse | undefined> {

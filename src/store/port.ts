@@ -7,7 +7,7 @@
  */
 
 import type { Outcome, Value } from './calls/calls.ts';
-import { fold, type ListName, type Page, type PageRequest } from './page.ts';
+import type { ListName, Page, PageRequest } from './page.ts';
 
 /** A runnable operation or step. @typeParam T its result */
 export type Operation<T> = Iterable<Promise<unknown>, T, unknown>;
@@ -78,25 +78,11 @@ export function given(all: readonly (Condition & { readonly value: unknown })[])
 }
 
 /** Condition that one of these texts contains `@search`. A list scans its rows for it, as far as its page may take. */
-export function searched(search: string | undefined, texts: readonly string[], { contains }: Dialect, or = '') {
-  if (search === undefined) return { conditions: [], parameters: {} };
-  const found = texts.map((text) => contains(text, '@search')).join(' OR ');
-  return { conditions: [{ sql: `(${found}${or})` }], parameters: { search: fold(search) } };
-}
+export const someContains = ({ contains }: Dialect, texts: readonly string[], or: string): string =>
+  `(${texts.map((text) => contains(text, '@search')).join(' OR ')} OR ${or})`;
 
-/** Condition that a row belongs to one of these labels, with its parameters; absent: no condition. */
-export function atLabels(expression: string, labels: readonly string[] | undefined) {
-  const names = labels?.map((_, n) => `label_${n}`) ?? [];
-  // NULL equals nothing.
-  const values = names.length === 0 ? 'NULL' : names.map((name) => `@${name}`).join(', ');
-  return {
-    conditions: labels === undefined ? [] : [{ sql: `${expression} IN (${values})` }],
-    parameters: Object.fromEntries(names.map((name, n) => [name, labels?.[n]])),
-  };
-}
-
-/** The label of a certificate or an audit record. */
-export const LABEL = 'coalesce(label, ca)';
+/** Condition on the label of a certificate or an audit record. */
+export const AT_LABELS = 'coalesce(label, ca) = ANY(@labels)';
 
 /** Further differences between the drivers' SQL. */
 export interface Dialect {

@@ -9,16 +9,15 @@ import { readSans } from './certificate-store.ts';
 import { mayIssue } from './issuance-store.ts';
 import { clearFailures } from './lockout-store.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp-store.ts';
-import type { Page, PageRequest } from './page.ts';
+import { fold, type Page, type PageRequest } from './page.ts';
 import {
-  atLabels,
   type Calls,
   type Database,
   given,
   insertInto,
   type Operation,
   PURGED_AT_ONCE,
-  searched,
+  someContains,
   type Write,
 } from './port.ts';
 import { ANSWERED, ENDED, goes, inStatus, mayGo, type RequestStatus } from './request-state.ts';
@@ -205,16 +204,16 @@ export function requestReads(db: Database) {
     /** In order of arrival. */
     listRequests(filter: RequestFilter): Operation<Page<RequestRow>> {
       const { device, requester, status, ca, search, labels } = filter;
-      const limit = atLabels('ca', labels);
-      const found = searched(search, ['subject', 'sans', 'requester', 'device'], db.dialect, ' OR id = @search');
+      const found = someContains(db.dialect, ['subject', 'sans', 'requester', 'device'], 'id = @search');
       const conditions = given([
         { value: device, sql: 'device = @device', index: 'request_by_device_id' },
         { value: requester, sql: 'requester = @requester', index: 'request_by_requester' },
         { value: status, sql: 'status = @status', index: 'request_in_status' },
         { value: ca, sql: 'ca = @ca', index: 'request_by_ca' },
+        { value: labels, sql: 'ca = ANY(@labels)' },
+        { value: search, sql: found },
       ]);
-      const parameters = { ...filter, ...limit.parameters, ...found.parameters };
-      return list([...conditions, ...limit.conditions, ...found.conditions], parameters, filter, toRequestRow);
+      return list(conditions, { ...filter, search: fold(search) }, filter, toRequestRow);
     },
   };
 }

@@ -4,7 +4,7 @@ import type { ChainedRecord } from '../audit/record.ts';
 import { toRecord } from './audit-store.ts';
 import { labelOf } from './certificate-store.ts';
 import { storable } from './page.ts';
-import { atLabels, type Calls, type Condition, type Database, LABEL, type Operation } from './port.ts';
+import { AT_LABELS, type Calls, type Database, type Operation } from './port.ts';
 
 /** Statistics of requests and certificates, derived from the audit log. */
 export const STATISTICS = [
@@ -102,25 +102,26 @@ export interface Waiting {
   readonly lockouts: number;
 }
 
-const sqlOf = (conditions: readonly Condition[]): readonly string[] => conditions.map(({ sql }) => sql);
-
 export function statisticsReads(db: Database) {
   // SQLite binds numbers as floating-point values, whose division is not integral.
   const hours = 'CAST(@hours AS bigint)';
   return {
     /** Counts by interval; intervals without events have no row. */
     countEvents({ since, until, interval, ca, labels }: StatisticsFilter): Operation<readonly Count[]> {
-      const { conditions, parameters } = atLabels('ca', labels);
-      const where = ['hour >= @from AND hour < @to', ...(ca === undefined ? [] : ['ca = @ca']), ...sqlOf(conditions)];
+      const where = [
+        'hour >= @from AND hour < @to',
+        ...(ca === undefined ? [] : ['ca = @ca']),
+        ...(labels === undefined ? [] : ['ca = ANY(@labels)']),
+      ];
       return db.all<Count>(
         `SELECT hour / ${hours} * ${hours} * ${STATISTICS_HOUR} AS time, what, CAST(sum(count) AS bigint) AS count FROM statistic
          WHERE ${where.join(' AND ')} GROUP BY 1, 2 ORDER BY 1, 2`,
         {
-          ...parameters,
           from: Math.floor(since / STATISTICS_HOUR),
           to: Math.ceil(until / STATISTICS_HOUR),
           hours: interval / STATISTICS_HOUR,
           ca,
+          labels,
         },
       );
     },
@@ -134,12 +135,12 @@ export function statisticsReads(db: Database) {
       ends: readonly number[],
       labels?: readonly string[],
     ): Operation<readonly number[]> {
-      const { conditions, parameters } = atLabels(LABEL, labels);
-      const where = ['not_after >= @from AND not_after < @to AND revoked_at IS NULL', ...sqlOf(conditions)];
-      const ending = `SELECT count(*) AS n FROM certificate INDEXED BY certificate_by_end WHERE ${where.join(' AND ')}`;
+      const ending = `SELECT count(*) AS n FROM certificate INDEXED BY certificate_by_end
+        WHERE not_after >= @from AND not_after < @to AND revoked_at IS NULL
+        ${labels === undefined ? '' : `AND ${AT_LABELS}`}`;
       const found = yield* db.together(
         [...ends, Number.MAX_SAFE_INTEGER].map((to, index) =>
-          db.get<{ n: number }>(ending, { ...parameters, from: ends[index - 1] ?? now, to }),
+          db.get<{ n: number }>(ending, { labels, from: ends[index - 1] ?? now, to }),
         ),
       );
       return found.map((row) => row?.n ?? 0);

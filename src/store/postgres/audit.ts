@@ -3,7 +3,7 @@ import type { Anchor, ArchivedRange, AuditRecord } from '../../audit/event.ts';
 import { parseLine } from '../../audit/record.ts';
 import { done, undone } from '../calls/calls.ts';
 import { type AuditFilter, type AuditLine, toRecord } from '../audit-store.ts';
-import { atLabels, type Database, given, LABEL, type Operation, PURGED_AT_ONCE, type Write } from '../port.ts';
+import { AT_LABELS, type Database, given, type Operation, PURGED_AT_ONCE, type Write } from '../port.ts';
 import { NEWEST, type Page } from '../page.ts';
 import { partPattern } from './port.ts';
 
@@ -28,7 +28,6 @@ export function auditReads(db: Database, node: string) {
   return {
     listAudit(filter: AuditFilter): Operation<Page<AuditRecord>> {
       const { request_id, serial, type, ca, subject, since, until, labels, order = 'asc' } = filter;
-      const permitted = atLabels(LABEL, labels);
       const isNarrow = (request_id ?? serial) !== undefined;
       const conditions = given([
         { value: filter.node, sql: 'node = @node' },
@@ -39,13 +38,10 @@ export function auditReads(db: Database, node: string) {
         { value: since, sql: order === 'asc' && !isNarrow ? `time >= @since AND ${SINCE}` : 'time >= @since' },
         { value: until, sql: order === 'desc' && !isNarrow ? `time <= @until AND ${UNTIL}` : 'time <= @until' },
         { value: subject, sql: 'subject LIKE @subject' },
+        { value: labels, sql: AT_LABELS },
       ]);
-      const parameters = {
-        ...filter,
-        ...permitted.parameters,
-        ...(subject === undefined ? {} : { subject: partPattern(subject) }),
-      };
-      return list([...conditions, ...permitted.conditions], parameters, filter, toRecord);
+      const parameters = { ...filter, ...(subject === undefined ? {} : { subject: partPattern(subject) }) };
+      return list(conditions, parameters, filter, toRecord);
     },
     auditLines: (after: number, limit: number, of: string = node) =>
       db.all<AuditLine>`SELECT seq, time, line FROM audit WHERE node = ${of} AND seq > ${after} ORDER BY seq LIMIT ${limit}`,

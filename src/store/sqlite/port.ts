@@ -1,10 +1,11 @@
 /** The operations' port on SQLite (synchronous). */
 import { fold, pageByPosition, readPosition } from '../page.ts';
 import type { Database, Dialect, List, Listed, Operation, Parameter, Results, Sql } from '../port.ts';
-import { keptBySql, result, runAtOnce } from '../port.ts';
+import { result, runAtOnce } from '../port.ts';
 import type { Db } from './database.ts';
 import { auditField } from './schema.ts';
 import { ListSearch, SEARCH_LIMITS } from './search/list-search.ts';
+import { Statements } from './statements.ts';
 
 const DIALECT: Dialect = {
   auditNode: "''",
@@ -22,51 +23,26 @@ const DIALECT: Dialect = {
   nameColumns: { subject_folded: ({ subject }) => fold(subject) },
 };
 
-const translated = (text: string): string =>
-  text
-    .replaceAll(/ FOR (?:SHARE|UPDATE(?: SKIP LOCKED)?)\b/g, '')
-    .replaceAll(/= ANY\((@\w+|\?)\)/g, 'IN (SELECT value FROM json_each($1))');
-
-/** SQLite has no list parameters: json_each reads them. */
-function binding(sql: string): (parameters: readonly unknown[]) => readonly unknown[] {
-  if (!sql.includes('json_each(')) return (parameters) => parameters;
-  const lists = [...sql.matchAll(/json_each\(@(\w+)\)/g)].flatMap(([, name]) => name ?? []);
-  const bindable = (value: unknown): unknown => {
-    if (Array.isArray(value)) return JSON.stringify(value);
-    if (lists.length === 0 || typeof value !== 'object' || value === null) return value;
-    const named: Record<string, unknown> = { ...value };
-    for (const name of lists) named[name] = JSON.stringify(named[name]);
-    return named;
-  };
-  return (parameters) => parameters.map(bindable);
-}
-
 export class SqlitePort implements Database {
   readonly dialect = DIALECT;
   readonly #db: Db;
-  readonly #prepared;
+  readonly #statements: Statements;
 
   constructor(db: Db) {
     this.#db = db;
-    this.#prepared = keptBySql((text) => {
-      const sql = translated(text);
-      return { statement: db.prepare(sql), bound: binding(sql) };
-    });
+    this.#statements = new Statements(db);
   }
 
   all<Row>(sql: Sql, ...parameters: readonly Parameter[]): Operation<readonly Row[]> {
-    const { statement, bound } = this.#prepared(sql);
-    return result(statement.all(...bound(parameters)) as readonly Row[]);
+    return result(this.#statements.all(sql, ...parameters));
   }
 
   get<Row>(sql: Sql, ...parameters: readonly Parameter[]): Operation<Row | undefined> {
-    const { statement, bound } = this.#prepared(sql);
-    return result(statement.get(...bound(parameters)) as Row | undefined);
+    return result(this.#statements.get(sql, ...parameters));
   }
 
   run(sql: Sql, ...parameters: readonly Parameter[]): Operation<number> {
-    const { statement, bound } = this.#prepared(sql);
-    return result(statement.run(...bound(parameters)).changes);
+    return result(this.#statements.run(sql, ...parameters));
   }
 
   together<const Operations extends readonly Operation<unknown>[]>(

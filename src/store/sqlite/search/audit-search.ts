@@ -1,9 +1,10 @@
 /** Selects audit records, and the index to find them. */
 import type { AuditFilter } from '../../audit-store.ts';
 import { fold, type Order } from '../../page.ts';
-import { atLabels, type Condition, given } from '../../port.ts';
+import { type Condition, given } from '../../port.ts';
 import type { Db } from '../database.ts';
 import { auditField } from '../schema.ts';
+import { Statements } from '../statements.ts';
 import { searchProgress } from './index-rows.ts';
 import {
   directed,
@@ -27,11 +28,20 @@ const SUBJECTS = 500;
 /** Records per step along subjects. */
 const WINDOW = 50_000;
 const OF_SUBJECT = `instr(estuary_fold(${auditField('subject')}), @subject) > 0`;
-const LABEL = `coalesce(${auditField('label')}, ${auditField('ca')})`;
+const AT_LABELS = `coalesce(${auditField('label')}, ${auditField('ca')}) = ANY(@labels)`;
 /** The indexes are filled later (index-rows.ts). */
 const INDEXED = 'indexed = 1 AND';
 
-function conditions({ request_id, serial, type, ca, subject, since, until }: AuditFilter): readonly Condition[] {
+function conditions({
+  request_id,
+  serial,
+  type,
+  ca,
+  subject,
+  since,
+  until,
+  labels,
+}: AuditFilter): readonly Condition[] {
   return given([
     { value: request_id, sql: `${auditField('request_id')} = @request_id`, index: 'audit_by_request_id' },
     { value: serial, sql: `${auditField('serial')} = @serial`, index: 'audit_by_serial' },
@@ -40,6 +50,7 @@ function conditions({ request_id, serial, type, ca, subject, since, until }: Aud
     { value: since, sql: 'time >= @since' },
     { value: until, sql: 'time <= @until' },
     { value: subject, sql: OF_SUBJECT },
+    { value: labels, sql: AT_LABELS },
   ]);
 }
 
@@ -52,12 +63,7 @@ export function auditSearch(db: Db, limits: SearchLimits): (filter: AuditFilter,
   const progress = searchProgress(db);
   const matchOf = trigramMatches(db, 'audit_subject_names');
   const times = zoneReads(db, 'audit.time');
-  const subjectsWith = db
-    .prepare<{ match: string; subject: string }, string>(
-      `SELECT found.subject FROM audit_subject_names AS names CROSS JOIN audit_subject AS found ON found.id = names.rowid
-       WHERE audit_subject_names MATCH @match AND instr(estuary_fold(found.subject), @subject) > 0 LIMIT ${SUBJECTS + 1}`,
-    )
-    .pluck();
+  const statements = new Statements(db);
 
   /** Along an index, if one leaves fewer than all records. @param upto the last indexed record */
   function indexed(
@@ -70,8 +76,12 @@ export function auditSearch(db: Db, limits: SearchLimits): (filter: AuditFilter,
     const along = index === undefined ? undefined : list.along(index, asked, parameters, order);
     const { subject } = parameters;
     if (subject === undefined || !hasTrigrams(subject) || list.isNarrow(index, parameters)) return along;
-    const subjects = subjectsWith.all({ match: matchOf([['subject', subject]]), subject });
-    if (subjects.length > SUBJECTS) return along;
+    const found = statements.all<{ subject: string }>`SELECT found.subject FROM audit_subject_names AS names
+      CROSS JOIN audit_subject AS found ON found.id = names.rowid
+      WHERE audit_subject_names MATCH ${matchOf([['subject', subject]])}
+      AND instr(estuary_fold(found.subject), ${subject}) > 0 LIMIT ${SUBJECTS + 1}`;
+    if (found.length > SUBJECTS) return along;
+    const subjects = found.map((row) => row.subject);
     const others = asked.flatMap(({ sql }) => (sql === OF_SUBJECT ? [] : [sql]));
     return {
       // Without further conditions, no step finds more than fit.
@@ -94,27 +104,24 @@ export function auditSearch(db: Db, limits: SearchLimits): (filter: AuditFilter,
       `seq ${until} @end`,
       ...others,
     ];
-    const places = db
-      .prepare<[object], number>(
-        `SELECT seq FROM audit INDEXED BY audit_by_subject WHERE ${where.join(' AND ')} ORDER BY seq ${order} LIMIT @take`,
-      )
-      .pluck();
-    const records = db.prepare<[string], Row>(
-      `SELECT seq, line FROM audit WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq ${order}`,
-    );
+    const places = `SELECT seq FROM audit INDEXED BY audit_by_subject WHERE ${where.join(' AND ')}
+      ORDER BY seq ${order} LIMIT @take`;
     return (after, end, take) => {
-      const found = subjects.flatMap((one) => places.all({ ...parameters, one, after, end: end ?? far, take }));
-      const nearest = found.sort((a, b) => (order === 'asc' ? a - b : b - a)).slice(0, take);
-      return records.all(JSON.stringify(nearest));
+      const found = subjects.flatMap((one) =>
+        statements.all<{ seq: number }>(places, { ...parameters, one, after, end: end ?? far, take }),
+      );
+      const nearest = found.map(({ seq }) => seq).sort((a, b) => (order === 'asc' ? a - b : b - a));
+      return statements.all(
+        `SELECT seq, line FROM audit WHERE seq = ANY(?) ORDER BY seq ${order}`,
+        nearest.slice(0, take),
+      );
     };
   }
 
   return (filter, after) => {
-    const { order = 'asc', limit, subject, since, until, labels } = filter;
-    const permitted = atLabels(LABEL, labels);
-    const asked = [...conditions(filter), ...permitted.conditions];
-    const folded = subject === undefined ? {} : { subject: fold(subject) };
-    const parameters = { ...filter, ...permitted.parameters, ...folded };
+    const { order = 'asc', limit, subject, since, until } = filter;
+    const asked = conditions(filter);
+    const parameters = { ...filter, ...(subject === undefined ? {} : { subject: fold(subject) }) };
     const upto = progress('audit');
     const plain = list.along(undefined, asked, parameters, order);
     const found = indexed(asked.map(ofIndexed), parameters, order, upto);

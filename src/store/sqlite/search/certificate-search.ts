@@ -11,6 +11,7 @@ import {
 import { fold, type Order, type Page, pageByPosition, readPosition } from '../../page.ts';
 import type { Condition } from '../../port.ts';
 import type { Db } from '../database.ts';
+import { Statements } from '../statements.ts';
 import { searchProgress } from './index-rows.ts';
 import {
   directed,
@@ -37,6 +38,7 @@ const COLUMNS = LISTED_COLUMNS.replaceAll(/\w+/g, 'certificate.$&');
 
 export function certificateList(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
   const list = new ListSearch<Row>(db, { table: 'certificate', place: 'position', columns: LISTED_COLUMNS }, limits);
+  const statements = new Statements(db);
   const progress = searchProgress(db);
   const matchOf = trigramMatches(db, 'certificate_names');
   const ends = zoneReads(db, 'certificate.end');
@@ -64,21 +66,15 @@ export function certificateList(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
   function named(asked: readonly Condition[], parameters: Parameters, order: Order): Source<Row> {
     const { behind, until, far } = directed(order);
     const matching = `certificate_names MATCH @match AND names.rowid ${behind} @after`;
-    const nth = db
-      .prepare<[object], number>(
-        `SELECT names.rowid FROM certificate_names AS names WHERE ${matching}
-         ORDER BY names.rowid ${order} LIMIT 1 OFFSET ${limits.step - 1}`,
-      )
-      .pluck();
-    const rows = db.prepare<[object], Row>(
-      `SELECT certificate.position, ${COLUMNS} FROM certificate_names AS names
-       CROSS JOIN certificate ON certificate.position = names.rowid
-       WHERE ${matching} AND names.rowid ${until} @end
-       AND ${asked.map(inCertificate).join(' AND ')} ORDER BY names.rowid ${order} LIMIT @take`,
-    );
+    const nth = `SELECT names.rowid AS place FROM certificate_names AS names WHERE ${matching}
+      ORDER BY names.rowid ${order} LIMIT 1 OFFSET ${limits.step - 1}`;
+    const rows = `SELECT certificate.position, ${COLUMNS} FROM certificate_names AS names
+      CROSS JOIN certificate ON certificate.position = names.rowid
+      WHERE ${matching} AND names.rowid ${until} @end
+      AND ${asked.map(inCertificate).join(' AND ')} ORDER BY names.rowid ${order} LIMIT @take`;
     return {
-      end: (after) => nth.get({ ...parameters, after }),
-      read: (after, end, take) => rows.all({ ...parameters, after, end: end ?? far, take }),
+      end: (after) => statements.get<{ place: number }>(nth, { ...parameters, after })?.place,
+      read: (after, end, take) => statements.all(rows, { ...parameters, after, end: end ?? far, take }),
     };
   }
 

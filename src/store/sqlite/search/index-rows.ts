@@ -5,6 +5,7 @@
 import type { Db } from '../database.ts';
 import { fold } from '../../page.ts';
 import { auditField } from '../schema.ts';
+import { Statements } from '../statements.ts';
 
 /** Certificates and audit records per call: some milliseconds without other writes. */
 const CERTIFICATES = 100;
@@ -16,68 +17,65 @@ type ListName = keyof typeof ZONE;
 
 /** How far each list is indexed. */
 export function searchProgress(db: Db): (list: ListName) => number {
-  const upto = db.prepare<[string], { upto: number }>('SELECT upto FROM search_progress WHERE list = ?');
-  return (list) => upto.get(list)?.upto ?? 0;
+  const statements = new Statements(db);
+  return (list) => statements.get<{ upto: number }>`SELECT upto FROM search_progress WHERE list = ${list}`?.upto ?? 0;
 }
 
 export function searchIndexReads(db: Db) {
-  const behind = db.prepare<[], { behind: number }>(
-    `SELECT EXISTS (SELECT 1 FROM certificate WHERE position > (SELECT upto FROM search_progress WHERE list = 'certificate'))
-     OR EXISTS (SELECT 1 FROM audit WHERE seq > (SELECT upto FROM search_progress WHERE list = 'audit')) AS behind`,
-  );
-  return { isSearchBehind: (): boolean => behind.get()?.behind === 1 };
+  const statements = new Statements(db);
+  return {
+    isSearchBehind(): boolean {
+      const row = statements.get<{ behind: number }>`SELECT
+        EXISTS (SELECT 1 FROM certificate WHERE position > (SELECT upto FROM search_progress WHERE list = 'certificate'))
+        OR EXISTS (SELECT 1 FROM audit WHERE seq > (SELECT upto FROM search_progress WHERE list = 'audit')) AS behind`;
+      return row?.behind === 1;
+    },
+  };
 }
+
+const RECORDS_AFTER = `SELECT seq AS place, ${auditField('subject')} AS subject FROM audit WHERE seq > ? ORDER BY seq LIMIT ${RECORDS}`;
+
+/** What closes a block of a list. */
+const ZONES: Readonly<Record<ListName, readonly string[]>> = {
+  certificate: [
+    zone('certificate.end', 'certificate', 'position', 'not_after'),
+    zone('certificate.issue', 'certificate', 'position', 'coalesce(issued_at, not_before)'),
+  ],
+  audit: [zone('audit.time', 'audit', 'seq', 'time')],
+};
 
 /** Indexes the next certificates and records; returns whether there are more. */
 export function searchIndexWrites(db: Db): () => boolean {
   const progress = searchProgress(db);
-  const advance = db.prepare<[number, string]>('UPDATE search_progress SET upto = ? WHERE list = ?');
-  const certificates = db.prepare<[number], { place: number; subject: string; sans: string }>(
-    `SELECT position AS place, subject_folded AS subject, sans FROM certificate WHERE position > ? ORDER BY position LIMIT ${CERTIFICATES}`,
-  );
-  const addCertificate = db.prepare<[number, string, string]>(
-    'INSERT INTO certificate_names (rowid, subject, sans) VALUES (?, ?, ?)',
-  );
-  const records = db.prepare<[number], { place: number; subject: string | null }>(
-    `SELECT seq AS place, ${auditField('subject')} AS subject FROM audit WHERE seq > ? ORDER BY seq LIMIT ${RECORDS}`,
-  );
-  const addRecords = db.prepare<[number, number]>(
-    'UPDATE audit SET indexed = 1 WHERE seq > ? AND seq <= ? AND indexed = 0',
-  );
-  const addSubject = db.prepare<[string]>('INSERT INTO audit_subject (subject) VALUES (?) ON CONFLICT DO NOTHING');
-  const addSubjectName = db.prepare<[number | bigint, string]>(
-    'INSERT INTO audit_subject_names (rowid, subject) VALUES (?, ?)',
-  );
-  const zones: Readonly<Record<ListName, ReturnType<Db['prepare']>[]>> = {
-    certificate: [
-      zone(db, 'certificate.end', 'certificate', 'position', 'not_after'),
-      zone(db, 'certificate.issue', 'certificate', 'position', 'coalesce(issued_at, not_before)'),
-    ],
-    audit: [zone(db, 'audit.time', 'audit', 'seq', 'time')],
-  };
+  const statements = new Statements(db);
 
   /** Records a list's progress and closes completed blocks. */
   const settle = (list: ListName, before: number, upto: number): void => {
     const size = ZONE[list];
     for (let first = before - (before % size) + 1; first + size - 1 <= upto; first += size)
-      for (const add of zones[list]) add.run({ first, last: first + size - 1 });
-    advance.run(upto, list);
+      for (const add of ZONES[list]) statements.run(add, { first, last: first + size - 1 });
+    statements.run`UPDATE search_progress SET upto = ${upto} WHERE list = ${list}`;
   };
 
   return () => {
     const from = { certificate: progress('certificate'), audit: progress('audit') };
-    const issued = certificates.all(from.certificate);
-    for (const { place, subject, sans } of issued) addCertificate.run(place, subject, fold(namesOf(sans)));
+    const issued = statements.all<{ place: number; subject: string; sans: string }>`SELECT position AS place,
+      subject_folded AS subject, sans FROM certificate WHERE position > ${from.certificate} ORDER BY position
+      LIMIT ${CERTIFICATES}`;
+    for (const { place, subject, sans } of issued)
+      statements.run`INSERT INTO certificate_names (rowid, subject, sans) VALUES (${place}, ${subject}, ${fold(namesOf(sans))})`;
     settle('certificate', from.certificate, issued.at(-1)?.place ?? from.certificate);
 
-    const audited = records.all(from.audit);
+    const audited = statements.all<{ place: number; subject: string | null }>(RECORDS_AFTER, from.audit);
     for (const subject of new Set(audited.map((record) => record.subject))) {
       if (subject === null) continue;
-      const { changes, lastInsertRowid } = addSubject.run(subject);
-      if (changes === 1) addSubjectName.run(lastInsertRowid, fold(subject));
+      const added = statements.get<{ id: number }>`INSERT INTO audit_subject (subject) VALUES (${subject})
+        ON CONFLICT DO NOTHING RETURNING id`;
+      if (added !== undefined)
+        statements.run`INSERT INTO audit_subject_names (rowid, subject) VALUES (${added.id}, ${fold(subject)})`;
     }
     const last = audited.at(-1)?.place ?? from.audit;
-    addRecords.run(from.audit, last);
+    statements.run`UPDATE audit SET indexed = 1 WHERE seq > ${from.audit} AND seq <= ${last} AND indexed = 0`;
     settle('audit', from.audit, last);
     return issued.length === CERTIFICATES || audited.length === RECORDS;
   };
@@ -89,10 +87,8 @@ function namesOf(sans: string): string {
   return Array.isArray(names) ? names.join('\n') : '';
 }
 
-function zone(db: Db, kind: string, table: string, place: string, value: string): ReturnType<Db['prepare']> {
-  return db.prepare(
-    `INSERT OR REPLACE INTO search_zone SELECT '${kind}', @first, @last, low, high
-     FROM (SELECT min(${value}) AS low, max(${value}) AS high FROM ${table} WHERE ${place} BETWEEN @first AND @last)
-     WHERE low IS NOT NULL`,
-  );
+function zone(kind: string, table: string, place: string, value: string): string {
+  return `INSERT OR REPLACE INTO search_zone SELECT '${kind}', @first, @last, low, high
+    FROM (SELECT min(${value}) AS low, max(${value}) AS high FROM ${table} WHERE ${place} BETWEEN @first AND @last)
+    WHERE low IS NOT NULL`;
 }

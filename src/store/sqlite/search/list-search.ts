@@ -3,8 +3,9 @@
  * filters exclude too many, the page ends early with a cursor, so that no page scans everything.
  */
 import { NEWEST, type Order, type PageRequest } from '../../page.ts';
-import { type Condition, keptBySql } from '../../port.ts';
+import type { Condition } from '../../port.ts';
 import type { Db } from '../database.ts';
+import { Statements } from '../statements.ts';
 
 /**
  * A source of rows in one direction. Positions are row numbers, exclusive at the beginning and inclusive at the end.
@@ -109,10 +110,10 @@ export const directed = (order: Order) =>
 export class ListSearch<Row> {
   readonly limits: SearchLimits;
   readonly #listed: Listed;
-  readonly #prepare;
+  readonly #statements: Statements;
 
   constructor(db: Db, listed: Listed, limits: SearchLimits) {
-    this.#prepare = keptBySql((sql) => db.prepare(sql));
+    this.#statements = new Statements(db);
     this.#listed = listed;
     this.limits = limits;
   }
@@ -145,11 +146,8 @@ export class ListSearch<Row> {
     return {
       // Without further conditions, every scanned entry matches.
       end: (after) =>
-        others.length === 0
-          ? undefined
-          : (this.#prepare(nth).get({ ...parameters, after }) as { place: number } | undefined)?.place,
-      read: (after, end, take) =>
-        this.#prepare(read).all({ ...parameters, after, end: end ?? far, take }) as readonly Row[],
+        others.length === 0 ? undefined : this.#statements.get<{ place: number }>(nth, { ...parameters, after })?.place,
+      read: (after, end, take) => this.#statements.all(read, { ...parameters, after, end: end ?? far, take }),
     };
   }
 
@@ -165,7 +163,7 @@ export class ListSearch<Row> {
       WHERE ${where.join(' AND ')} ORDER BY ${place} ${order} LIMIT @take`;
     return {
       end: () => undefined,
-      read: (after, _end, take) => this.#prepare(sql).all({ ...parameters, after, take }) as readonly Row[],
+      read: (after, _end, take) => this.#statements.all(sql, { ...parameters, after, take }),
     };
   }
 
@@ -184,7 +182,7 @@ export class ListSearch<Row> {
 
   #count(along: Condition, parameters: Parameters): number {
     const sql = `SELECT count(*) AS n FROM (SELECT 1 FROM ${this.#from(along)} WHERE ${along.sql} LIMIT ${this.limits.step})`;
-    return (this.#prepare(sql).get(parameters) as { n: number }).n;
+    return this.#statements.get<{ n: number }>(sql, parameters)?.n ?? 0;
   }
 
   #from(along: Condition | undefined): string {
@@ -203,15 +201,15 @@ interface TimeSpan {
 
 /** Finds the ranges for one kind of time. Blocks that are not indexed yet are all at the end, and always included. */
 export function zoneReads(db: Db, kind: ZoneKind): (span: TimeSpan) => readonly Stretch[] {
-  // One statement reads one snapshot: a block that another process closes meanwhile counts as open.
-  const parts = db.prepare<{ kind: string; from: number; to: number }, { first: number; last: number | null }>(
-    `SELECT first, last FROM search_zone WHERE kind = @kind AND high >= @from AND low <= @to
-     UNION ALL SELECT coalesce(max(last), 0) + 1, NULL FROM search_zone WHERE kind = @kind ORDER BY first`,
-  );
+  const statements = new Statements(db);
   return ({ from = 0, to = Number.MAX_SAFE_INTEGER }) => {
+    // One statement reads one snapshot: a block that another process closes meanwhile counts as open.
+    const parts = statements.all<{ first: number; last: number | null }>`SELECT first, last FROM search_zone
+        WHERE kind = ${kind} AND high >= ${from} AND low <= ${to}
+      UNION ALL SELECT coalesce(max(last), 0) + 1, NULL FROM search_zone WHERE kind = ${kind} ORDER BY first`;
     const stretches: { first: number; last: number | undefined }[] = [];
     // The current block may be partly indexed.
-    for (const { first, last } of parts.all({ kind, from, to })) {
+    for (const { first, last } of parts) {
       const before = stretches.at(-1);
       if (before?.last !== undefined && before.last + 1 >= first) before.last = last ?? undefined;
       else stretches.push({ first, last: last ?? undefined });

@@ -1,6 +1,7 @@
 /** Substring search by trigrams: names with all trigrams of the substring are candidates. */
 import type { Order } from '../../page.ts';
 import type { Db } from '../database.ts';
+import { Statements } from '../statements.ts';
 import type { Source } from './list-search.ts';
 
 /** Trigrams per search: the rarest ones. More cost more than they exclude. */
@@ -19,13 +20,11 @@ export function trigramsOf(text: string): ReadonlySet<string> {
 }
 
 export function trigramMatches(db: Db, table: string): (parts: readonly (readonly [string, string])[]) => string {
-  const nth = db
-    .prepare<[string], number>(
-      `SELECT rowid FROM ${table} WHERE ${table} MATCH ? ORDER BY rowid LIMIT 1 OFFSET ${SAMPLE}`,
-    )
-    .pluck();
+  const statements = new Statements(db);
+  const nth = `SELECT rowid AS place FROM ${table} WHERE ${table} MATCH ? ORDER BY rowid LIMIT 1 OFFSET ${SAMPLE}`;
   // The later the entry, the rarer the trigram.
-  const rarity = (match: string): number => nth.get(match) ?? Number.MAX_SAFE_INTEGER;
+  const rarity = (match: string): number =>
+    statements.get<{ place: number }>(nth, match)?.place ?? Number.MAX_SAFE_INTEGER;
   const ofPart = (column: string, part: string): string => {
     const all = trigramsOf(part);
     const rarest = [...all]
