@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { CertificateFilter } from '../../../src/store/certificate-store.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { event, T0 } from '../rows.ts';
+import { certificateRow, event, reservation, T0 } from '../rows.ts';
 import { auditTypes, issue, type NewDatabase } from './support.ts';
 
 const DAY = 86_400_000;
@@ -22,6 +22,18 @@ export function certificateStoreContract(newDatabase: NewDatabase): void {
       expect(await store.getCertificates('0a0b', 'lab')).toEqual([other]);
       expect(await store.getCertificates('0a0b', 'no-such-ca')).toEqual([]);
       expect(Buffer.isBuffer((await store.getCertificates('0a0b'))[0]?.der)).toBe(true);
+    });
+
+    test('an existing certificate is imported once, unless a reservation has its serial number', async () => {
+      const store = await newDatabase().open();
+      const row = certificateRow(reservation({ ca: 'devices', serial: '0a0b' }));
+      const load = () => store.importCertificate(row, [event('certificate.imported')]);
+      await store.reserve(reservation({ ca: 'devices', serial: '0a0b', request_id: 'r' }), []);
+      expect(await load()).toBe('known');
+      await store.releaseReservation('r', []);
+      expect([await load(), await load()]).toEqual(['imported', 'known']);
+      expect(await store.getCertificates('0a0b')).toEqual([row]);
+      expect(await auditTypes(store)).toEqual(['certificate.imported']);
     });
 
     test('a certificate comes back with the label that it was asked for at, and is listed by it and by its CA', async () => {

@@ -169,6 +169,19 @@ export function otpStoreContract(newDatabase: NewDatabase): void {
       expect(await auditTypes(store)).toEqual(['otp.revoked']);
     });
 
+    test('the expiry of a token changes unless it is revoked or unknown, and only a change is audited', async () => {
+      const store = await newDatabase().open();
+      const row = otpRow();
+      await store.insertOtp(row, []);
+      const change = (id: string, expires_at: number) => store.changeOtp(id, expires_at, [event('otp.changed')]);
+      expect(await change(row.id, T0 + 5000)).toBe('changed');
+      expect(await store.getOtp(row.id)).toEqual({ ...row, expires_at: T0 + 5000 });
+      await store.revokeOtp(row.id, T0, []);
+      expect(await change(row.id, T0 + 9000)).toBe('revoked');
+      expect(await change('none', T0)).toBe('unknown');
+      expect(await auditTypes(store)).toEqual(['otp.changed']);
+    });
+
     test('the list of tokens pages in order of creation and stays stable under inserts', async () => {
       const store = await newDatabase().open();
       const rows = Array.from({ length: 5 }, () => otpRow());
