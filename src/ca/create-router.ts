@@ -4,9 +4,8 @@ import type { Config } from '../config/schema.ts';
 import { describe, failed } from '../errors.ts';
 import type { CaDriver, DriverContext, Predecessor } from './driver.ts';
 import { driverOf } from './drivers.ts';
-import type { IssuedCertificates } from './label-boundary.ts';
+import { type IssuedCertificates, Ca, CaRouter } from './router.ts';
 import { publicationUrls } from './local/tbs.ts';
-import { Ca, CaRouter } from './router.ts';
 
 export interface CaContext extends Omit<DriverContext, 'retryAfter' | 'publication'> {
   /** Records the label of each certificate. */

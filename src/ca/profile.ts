@@ -1,7 +1,14 @@
 /** Policy: which requests this CA's profile allows (400). The CA decides the certificate's other content. */
 import { badRequest, type EstuaryError } from '../errors.ts';
 import type { ProfileConfig } from '../config/schema.ts';
-import type { Extension } from '../pki/x509/extensions.ts';
+import {
+  type Extension,
+  type KeyUsage,
+  MAX_EXTENSION_LENGTH,
+  parseBasicConstraints,
+  parseExtKeyUsage,
+  parseKeyUsage,
+} from '../pki/x509/extensions.ts';
 import {
   addressWithin,
   formatGeneralName,
@@ -14,12 +21,13 @@ import {
 import { NamePattern, type PlaceholderValues } from '../pki/x509/name-template.ts';
 import type { AttributeTypeAndValue, Name } from '../pki/x509/name.ts';
 import { attributeName, attributeType } from '../pki/x509/attribute-types.ts';
-import { oidByName } from '../pki/der/oids.ts';
+import { oidByName, OID, oidName } from '../pki/der/oids.ts';
 import { publicKeyProblem, type PublicKeyInfo } from '../pki/x509/public-key.ts';
 import { asAltName } from '../pki/x509/subject-names.ts';
 import { InputError } from '../pki/input-error.ts';
 import { CA_KEY_USAGE } from './local/key-usage.ts';
-import { checkRequestedExtension, type ExtensionPolicy } from './requested-extensions.ts';
+import { DerError } from '../pki/der/der.ts';
+import { requireDer } from '../pki/der/element.ts';
 
 /** The parts of `[ca.profile]` that policy uses. */
 export type PolicyProfile = Pick<ProfileConfig, 'key_types' | 'key_usage' | 'extended_key_usage' | 'subject' | 'san'> &
@@ -38,7 +46,13 @@ export interface RequestedContent {
   readonly extensions: readonly Extension[];
 }
 
-interface CompiledProfile extends ExtensionPolicy {
+interface CompiledProfile {
+  readonly keyUsage: ReadonlySet<KeyUsage>;
+  readonly purposes: ReadonlySet<string>;
+  /** Extensions that are copied from the request. */
+  readonly copied: ReadonlySet<string>;
+  /** The CA issues CA certificates. */
+  readonly forCas: boolean;
   readonly keyTypes: ReadonlySet<string>;
   readonly requiredAttributes: readonly string[];
   readonly allowedAttributes: ReadonlySet<string> | undefined;
@@ -242,4 +256,73 @@ function altNameProblem(
   return sanPatterns[kind]?.some((pattern) => matchesName(pattern, { kind, value }, values)) === false
     ? 'is not allowed'
     : undefined;
+}
+
+/** A request may name some of the usages and purposes, but always gets all of them. */
+function checkRequestedExtension(policy: CompiledProfile, { oid, critical, value }: Extension): void {
+  switch (oid) {
+    case OID.subjectAltName:
+      return;
+    case OID.basicConstraints:
+      if (parsed(oid, value, parseBasicConstraints).ca && !policy.forCas)
+        throw badRequest('CA_NOT_ALLOWED', 'The request asks for a CA certificate, which this CA does not issue.');
+      return;
+    case OID.keyUsage: {
+      checkKeyUsage(policy, parsed(oid, value, parseKeyUsage));
+      return;
+    }
+    case OID.extKeyUsage: {
+      checkPurposes(policy, parsed(oid, value, parseExtKeyUsage));
+      return;
+    }
+    default:
+      // A device CA gets the profile's constraints.
+      if (oid === OID.nameConstraints && policy.forCas) return;
+      if (policy.copied.has(oid)) checkCopied(oid, value);
+      else if (critical)
+        throw badRequest(
+          'EXTENSION_NOT_ALLOWED',
+          `The request has the critical extension ${oidName(oid)}, which this CA does not issue.`,
+        );
+  }
+}
+
+/** Copied extensions are opaque; only DER is checked. */
+function checkCopied(oid: string, value: Buffer): void {
+  if (value.length > MAX_EXTENSION_LENGTH)
+    throw badRequest(
+      'EXTENSION_NOT_ALLOWED',
+      `The requested ${oidName(oid)} has ${value.length} bytes; ${MAX_EXTENSION_LENGTH} are allowed.`,
+    );
+  parsed(oid, value, requireDer);
+}
+
+function parsed<T>(oid: string, value: Buffer, parse: (value: Buffer) => T): T {
+  try {
+    return parse(value);
+  } catch (error) {
+    if (!(error instanceof DerError)) throw error;
+    throw badRequest('EXTENSION_MALFORMED', `The requested ${oidName(oid)} is not valid DER: ${error.message}.`);
+  }
+}
+
+/** Without keyUsage in the profile the extension is omitted, which allows every end-entity usage. */
+function checkKeyUsage({ keyUsage }: CompiledProfile, usages: readonly KeyUsage[]): void {
+  const beyond = usages.find((usage) =>
+    keyUsage.size === 0 ? usage === 'keyCertSign' || usage === 'cRLSign' : !keyUsage.has(usage),
+  );
+  if (beyond !== undefined)
+    throw badRequest(
+      'KEY_USAGE_NOT_ALLOWED',
+      `The request asks for the key usage ${beyond}, which this CA does not issue.`,
+    );
+}
+
+function checkPurposes({ purposes }: CompiledProfile, requested: readonly string[]): void {
+  const beyond = purposes.size === 0 ? undefined : requested.find((purpose) => !purposes.has(purpose));
+  if (beyond !== undefined)
+    throw badRequest(
+      'EXTENDED_KEY_USAGE_NOT_ALLOWED',
+      `The request asks for the extended key usage ${oidName(beyond)}, which this CA does not issue.`,
+    );
 }

@@ -1,15 +1,14 @@
-/** Maps labels to CAs (docs/guides/names.md). */
+/** Maps labels to CAs, and certificates to labels (docs/guides/names.md). */
 import type { CaTable } from '../config/schema/label.ts';
 import type { ProfileConfig } from '../config/schema/profile.ts';
 import { failed, notFound, unavailable } from '../errors.ts';
 import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
 import type { Name } from '../pki/x509/name.ts';
 import { looksLike } from '../pki/x509/subject-names.ts';
-import type { CertificateRow } from '../store/certificate-store.ts';
-import { ClientIssuers } from './client-issuers.ts';
+import { type CertificateRow, isRecordOf, type CertificateStore } from '../store/certificate-store.ts';
 import { CsrAttributes } from './csr-attributes.ts';
 import type { CaDriver } from './driver.ts';
-import { LabelBoundary, type IssuedCertificates } from './label-boundary.ts';
+import { isIssuedBy, namesMatch } from '../pki/x509/name-matching.ts';
 
 interface CaSurroundings {
   /** Further CAs whose certificates may be renewed here. */
@@ -176,5 +175,152 @@ export class CaRouter {
     const ca = label === undefined ? this.#labels.standard : this.#labels.byLabel.get(label);
     if (ca === undefined) throw notFound('UNKNOWN_LABEL', 'There is no CA with this label.');
     return ca;
+  }
+}
+
+/** The CA that the list belongs to. */
+type AddressedCa = Pick<Ca, 'certificate' | 'renewalIssuers' | 'ownIsRecorded' | 'counts'>;
+
+interface ClientIssuersOptions {
+  /** `own`, `anchors`, `any`, or file names. */
+  readonly list: readonly string[];
+  readonly certificates: readonly Certificate[];
+  /** The CAs of this server. @throws EstuaryError 503 while a remote CA is unknown */
+  readonly all: () => readonly Pick<Ca, 'certificates' | 'renewalIssuers'>[];
+}
+
+/** Decides whose certificates authenticate at a CA's label (`client_issuers`). It only filters; it never adds trust. */
+export class ClientIssuers {
+  readonly #ca: AddressedCa;
+  readonly #options: ClientIssuersOptions;
+  /** Results per anchor; a reload creates new anchor objects. */
+  readonly #above = new WeakMap<Certificate, Promise<boolean>>();
+
+  constructor(ca: AddressedCa, options: ClientIssuersOptions) {
+    this.#ca = ca;
+    this.#options = options;
+  }
+
+  get certificates(): readonly Certificate[] {
+    return this.#options.certificates;
+  }
+
+  /**
+   * Whether a client certificate with this path is accepted.
+   * @param path validated, from the client's certificate to the trust anchor
+   * @throws EstuaryError 503 while a remote CA is unknown
+   */
+  async accept(path: readonly Certificate[]): Promise<boolean> {
+    const { list, certificates } = this.#options;
+    if (list.includes('any')) return true;
+    if (list.includes('own') && (await this.#isOwn(path))) return true;
+    if (isOneOf(path.slice(1), certificates)) return true;
+    return list.includes('anchors') && (await this.#isUnderForeignAnchor(path));
+  }
+
+  /**
+   * Whether the path leads to a CA of this server: any label, current or former key, or `renewal_issuers`.
+   * @throws EstuaryError 503 while a remote CA is unknown
+   */
+  isOfThisServer(path: readonly Certificate[]): boolean {
+    return this.#options.all().some(({ certificates: [own, ...further], renewalIssuers }) => {
+      if (own === undefined) return false;
+      const keys = further.filter(({ subject }) => namesMatch(subject, own.subject));
+      return isOneOf(path, [own, ...keys, ...renewalIssuers]);
+    });
+  }
+
+  async #isOwn([certificate, signer]: readonly Certificate[]): Promise<boolean> {
+    if (certificate === undefined || signer === undefined) return false;
+    if (this.#ca.ownIsRecorded) return this.#ca.counts(certificate, signer);
+    return (
+      isOneOf([signer], [this.#ca.certificate, ...this.#ca.renewalIssuers]) && this.#ca.counts(certificate, signer)
+    );
+  }
+
+  /**
+   * Whether the anchor and all CAs on the path are foreign: not a CA of this server, nor above one. This keeps the
+   * certificates of one label out of another.
+   */
+  async #isUnderForeignAnchor(path: readonly Certificate[]): Promise<boolean> {
+    const anchor = path.at(-1);
+    const own = this.#options.all().flatMap(({ certificates, renewalIssuers }) => [...certificates, ...renewalIssuers]);
+    if (anchor === undefined || isOneOf(path, own)) return false;
+    let above = this.#above.get(anchor);
+    if (above === undefined) {
+      above = isAbove(anchor, own);
+      this.#above.set(anchor, above);
+    }
+    return !(await above);
+  }
+}
+
+/** Whether a certificate of the path is one of these CAs, by name and key. */
+function isOneOf(path: readonly Certificate[], cas: readonly Certificate[]): boolean {
+  return path.some((certificate) =>
+    cas.some((ca) => namesMatch(ca.subject, certificate.subject) && ca.spki.equals(certificate.spki)),
+  );
+}
+
+async function isAbove(anchor: Certificate, own: readonly Certificate[]): Promise<boolean> {
+  for (const certificate of own) if (await isIssuedBy(certificate, anchor)) return true;
+  return false;
+}
+
+export interface IssuedCertificates {
+  readonly store: Pick<CertificateStore, 'getCertificates' | 'hasOtherLabels'>;
+  /** Whether the CA has further labels. */
+  readonly isShared: boolean;
+}
+
+interface LabelBoundaryOptions extends IssuedCertificates {
+  readonly ca: string;
+  readonly labels: readonly string[];
+  /** The CA is remote and may issue for others too: only recorded certificates count. */
+  readonly isRemote: boolean;
+}
+
+/**
+ * Assigns certificates to labels that share a CA key (docs/guides/names.md). The key is the same, so the store must know
+ * where each certificate was requested.
+ */
+export class LabelBoundary {
+  readonly #options: LabelBoundaryOptions;
+  /** Whether labels must be distinguished; undefined until known. */
+  #isNeeded: boolean | undefined;
+
+  constructor(options: LabelBoundaryOptions) {
+    this.#options = options;
+    if (options.isShared || options.isRemote) this.#isNeeded = true;
+  }
+
+  /**
+   * Whether a certificate belongs to this label, by issuer and serial number.
+   * @param issuer the CA or one of `renewal_issuers`, whose key signed it
+   * @param isOfOwnKey signed with the CA's current key: the store must know it, because it may belong to another label.
+   * Certificates of `renewal_issuers` are accepted without a record.
+   * @throws EstuaryError 500 or 503 if the store is unavailable
+   */
+  async admits(certificate: Certificate, issuer: Certificate, isOfOwnKey: boolean): Promise<boolean> {
+    const { store, ca, labels, isRemote } = this.#options;
+    // Certificates of a label that was removed from the configuration still do not belong to other labels.
+    this.#isNeeded ??= await store.hasOtherLabels(ca);
+    if (!this.#isNeeded) return true;
+    for (const row of await store.getCertificates(certificate.serialNumber, ca))
+      if (await isRecordOf(row, { certificate, issuer })) return labels.includes(row.label ?? row.ca);
+    return !isOfOwnKey && !isRemote;
+  }
+
+  /**
+   * Whether the store recorded this certificate for one of the labels.
+   * @throws EstuaryError 500 or 503 if the store is unavailable
+   */
+  async hasRecorded({ serialNumber, tbs }: Certificate): Promise<boolean> {
+    const { store, ca, labels } = this.#options;
+    const rows = await store.getCertificates(serialNumber, ca);
+    return rows.some(
+      ({ der, ...row }) =>
+        labels.includes(row.label ?? row.ca) && der.length > 0 && parseCertificate(der).tbs.equals(tbs),
+    );
   }
 }

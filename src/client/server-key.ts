@@ -5,7 +5,7 @@ import { berToDer } from '../pki/der/ber.ts';
 import { children, octetString, oid, parseDer, sequence, Tag } from '../pki/der/der.ts';
 import { OID } from '../pki/der/oids.ts';
 import { parseSignedData, verifySignerInfo, type SignedData } from '../pki/cms/cms.ts';
-import { openEnvelopedData, type DecryptionKey } from '../pki/cms/open-enveloped.ts';
+import { openEnvelopedData, type DecryptionKey } from '../pki/cms/enveloped-data.ts';
 import { contentInfo } from '../pki/cms/signed-data.ts';
 import { attribute } from '../pki/pkcs10/csr-builder.ts';
 import { parseCertificate } from '../pki/x509/certificate.ts';

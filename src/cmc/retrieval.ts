@@ -9,7 +9,7 @@ import type { GeneralName } from '../pki/x509/general-name.ts';
 import type { CrlRow } from '../store/crl-store.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
-import type { GetCert, GetCrl } from '../pki/cmc/control-syntax.ts';
+import type { GetCert, GetCrl } from '../pki/cmc/controls.ts';
 import { badMessage, CmcRefusal, done, type PartOutcome } from './refusal.ts';
 
 export interface CrlSource {

@@ -10,7 +10,7 @@ import { parseCertificate } from '../pki/x509/certificate.ts';
 import { isOfIssuer, type CertificateRow, type CertificateStore } from '../store/certificate-store.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
-import type { CertificateId, RevokeRequest } from '../pki/cmc/control-syntax.ts';
+import type { CertificateId, RevokeRequest } from '../pki/cmc/controls.ts';
 import { sameSecret } from '../pki/cmc/identity-proof.ts';
 import { CmcRefusal, done, notAllowed, type PartOutcome, unauthenticated } from './refusal.ts';
 import { isRa, secretIdentity, type Sender } from './sender.ts';

@@ -1,6 +1,6 @@
 /** Whose certificates authenticate at a CA's label. */
 import { describe, expect, test } from 'vitest';
-import { ClientIssuers } from '../../src/ca/client-issuers.ts';
+import { ClientIssuers } from '../../src/ca/router.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { makeCa, makeClient, type Issuer } from '../support/certificates.ts';
 

@@ -1,6 +1,6 @@
 /** Which certificates belong to which label, if several labels share a CA key. */
 import { describe, expect, test } from 'vitest';
-import { LabelBoundary } from '../../src/ca/label-boundary.ts';
+import { LabelBoundary } from '../../src/ca/router.ts';
 import { unavailable } from '../../src/errors.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import type { CertificateRow } from '../../src/store/certificate-store.ts';

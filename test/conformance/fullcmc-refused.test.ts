@@ -5,8 +5,7 @@
  */
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildControl } from '../../src/pki/cmc/controls.ts';
-import { KEYED_WITNESS } from '../../src/pki/cmc/control-syntax.ts';
+import { buildControl, KEYED_WITNESS } from '../../src/pki/cmc/controls.ts';
 import {
   buildPkiData,
   encodeReqSequence,

@@ -1,7 +1,7 @@
 /** What a CMC client makes of a shared secret: AuthenticatedData and the witnesses of RFC 5272. */
 import { createCipheriv, createHash, createHmac, pbkdf2, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
-import type { KeyedWitness } from '../../src/pki/cmc/control-syntax.ts';
+import type { KeyedWitness } from '../../src/pki/cmc/controls.ts';
 import type { SharedSecret } from '../../src/pki/cmc/identity-proof.ts';
 import { DIGEST_OIDS } from '../../src/pki/cms/cms.ts';
 import { BLOCK_LENGTH } from '../../src/pki/cms/key-wrap.ts';

@@ -24,7 +24,7 @@ const CACHE = join(ROOT, '.cache/mutate');
 const RULES = [
   'src/administration/*.ts',
   'src/auth/**/*.ts',
-  'src/ca/{profile,label-boundary,client-issuers,name-templates,requested-extensions}.ts',
+  'src/ca/{profile,router}.ts',
   'src/cmc/*.ts',
   'src/enrollment/**/*.ts',
   'src/pki/x509/subject-names.ts',

@@ -34,7 +34,7 @@ import type {
   StatusSigner,
 } from '../driver.ts';
 import { CA_KEY_USAGE, keyUsageFor } from './key-usage.ts';
-import { readAndLint, type LintContext, type LintFinding } from './lint.ts';
+import { lint, type LintContext, type LintFinding } from './lint.ts';
 import { STATUS, VerifiedSigner } from './signing.ts';
 import { InputError } from '../../pki/input-error.ts';
 
@@ -216,7 +216,7 @@ export class LocalCa implements CaDriver {
     rules: Pick<LintContext, 'maxValidityDays' | 'further' | 'authority'>,
   ): PreparedIssuance {
     const { signatureAlgorithm } = this.signer;
-    const linted = readAndLint(tbs, { issuer: this.certificate, publicKey, signatureAlgorithm, ...rules });
+    const linted = lint(tbs, { issuer: this.certificate, publicKey, signatureAlgorithm, ...rules });
     refuseFindings(linted.findings);
     let issued = false;
     return {

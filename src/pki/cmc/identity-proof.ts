@@ -10,8 +10,7 @@ import { OID, oidName } from '../der/oids.ts';
 import { DIGESTS, type HashName } from '../x509/signature-algorithms.ts';
 import type { BodyPartID } from './body-part.ts';
 import { CmcError } from './cmc-error.ts';
-import type { KnownControl } from './controls.ts';
-import { KEYED_WITNESS, type KeyedWitness } from './control-syntax.ts';
+import { type KnownControl, KEYED_WITNESS, type KeyedWitness } from './controls.ts';
 import type { AlgorithmIdentifier } from '../der/syntax.ts';
 import type { CmcCertificateRequest } from './tagged-request.ts';
 

@@ -7,8 +7,7 @@ import { readFileSync } from 'node:fs';
 
 import { afterAll, describe, expect, test } from 'vitest';
 
-import { LINT_RULES } from '../../../src/ca/local/lint-rules.ts';
-import { lint, type LintContext } from '../../../src/ca/local/lint.ts';
+import { LINT_RULES, lint, type LintContext } from '../../../src/ca/local/lint.ts';
 import { parsePemCertificates, type Certificate } from '../../../src/pki/x509/certificate.ts';
 import {
   NULL,
@@ -134,7 +133,7 @@ function tbs(parts: Parts = {}, ca: Certificate = plainCa): Buffer {
 
 const context = (ca: Certificate): LintContext => ({ issuer: ca, signatureAlgorithm: ecdsa, maxValidityDays: 397 });
 const rulesBroken = (parts: Parts, ca: Certificate = plainCa): string[] =>
-  lint(tbs(parts, ca), context(ca)).map(({ rule }) => rule);
+  lint(tbs(parts, ca), context(ca)).findings.map(({ rule }) => rule);
 
 const subject = (type: string, value: Buffer): Parts => ({ subject: name(attribute(type, value)) });
 const validity = (...times: Buffer[]): Parts => ({ validity: sequence(...times) });
@@ -348,7 +347,7 @@ const CASES = Object.entries(BROKEN).flatMap(([rule, cases]) =>
 
 test('a key that was read before is not taken for another one in the bytes', () => {
   const known = { ...context(plainCa), publicKey: parsePublicKey(makeKey().spki) };
-  const rules = (parts: Parts): string[] => lint(tbs(parts, plainCa), known).map(({ rule }) => rule);
+  const rules = (parts: Parts): string[] => lint(tbs(parts, plainCa), known).findings.map(({ rule }) => rule);
   expect(rules({ spki: weakKey.spki, extensions: usage('digitalSignature') })).toContain('public-key');
   expect(rules({ spki: plainCa.spki })).toContain('public-key');
 });
@@ -469,7 +468,7 @@ describe('RFC 5280 §4.2.1.9: the certificate of a device CA', () => {
     lint(tbs({ ...more, extensions: { ...good, ...extensions } }), {
       ...context({ ...plainCa, pathLength }),
       authority,
-    }).map(({ rule }) => rule);
+    }).findings.map(({ rule }) => rule);
 
   test('may be signed by a CA whose path length allows it', () => {
     expect(broken({})).toEqual([]);

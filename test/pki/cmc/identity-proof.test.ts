@@ -1,8 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { CmcError } from '../../../src/pki/cmc/cmc-error.ts';
-import { encodeControlValue } from '../../../src/pki/cmc/controls.ts';
-import type { KeyedWitness } from '../../../src/pki/cmc/control-syntax.ts';
+import { encodeControlValue, type KeyedWitness } from '../../../src/pki/cmc/controls.ts';
 import { sameSecret, verifyIdentityProof, verifyPopLinkWitness } from '../../../src/pki/cmc/identity-proof.ts';
 import { parseCertificateRequest, type CmcCertificateRequest } from '../../../src/pki/cmc/tagged-request.ts';
 import { NULL, oid, printableString, sequence, setOf } from '../../../src/pki/der/der.ts';

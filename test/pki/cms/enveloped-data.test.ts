@@ -7,8 +7,12 @@ import { makeKey, type KeyKind } from '../../support/csr.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
 import { issuerAndSerialNumber } from '../../../src/pki/cms/signed-data.ts';
 import { encryptPrivateKey } from '../../../src/pki/cms/encrypted-private-key.ts';
-import { buildEnvelopedData, type Recipient } from '../../../src/pki/cms/enveloped-data.ts';
-import { openEnvelopedData, type DecryptionKey } from '../../../src/pki/cms/open-enveloped.ts';
+import {
+  buildEnvelopedData,
+  type Recipient,
+  openEnvelopedData,
+  type DecryptionKey,
+} from '../../../src/pki/cms/enveloped-data.ts';
 import { berToDer } from '../../../src/pki/der/ber.ts';
 import type { AesBits } from '../../../src/pki/cms/key-wrap.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
