@@ -5,8 +5,8 @@ import { certificateRow } from '../enrollment/certificate-row.ts';
 import { badRequest, conflict, type EstuaryError } from '../errors.ts';
 import { parsePem } from '../pki/der/pem.ts';
 import { InputError } from '../pki/input-error.ts';
-import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
-import { isIssuedBy, namesMatch } from '../pki/x509/name-matching.ts';
+import { parseCertificate, type Certificate, isIssuedBy } from '../pki/x509/certificate.ts';
+import { namesMatch } from '../pki/x509/name.ts';
 import { isRecordOf, type CertificateRow, type CertificateStore } from '../store/certificate-store.ts';
 import { accessEvent, actor, type AdminCall } from './admin-call.ts';
 

@@ -13,8 +13,7 @@ import {
 } from '../config/admin-entries.ts';
 import { type AdminRole, DEFAULT_ROLES } from '../config/vocabulary.ts';
 import { type Certificate, fingerprintsOf } from '../pki/x509/certificate.ts';
-import { formatName } from '../pki/x509/name.ts';
-import { foldedName } from '../pki/x509/name-matching.ts';
+import { formatName, foldedName } from '../pki/x509/name.ts';
 import { readTimestamp } from '../timestamp.ts';
 import type { OidcClaims, OidcSettings } from './oidc/oidc-sign-in.ts';
 import { certificateHolder, type CertificateHolder } from './certificate-holder.ts';

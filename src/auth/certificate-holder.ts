@@ -1,9 +1,8 @@
 /** Identifies the holder of a client certificate, for people and for the queue (docs/guides/names.md). */
 import { createHash } from 'node:crypto';
-import { isSameCertificate, type Certificate } from '../pki/x509/certificate.ts';
+import { isSameCertificate, type Certificate, isIssuedBy } from '../pki/x509/certificate.ts';
 import { comparableGeneralNames, formatGeneralName, sameGeneralNames } from '../pki/x509/general-name.ts';
-import { foldedName, isIssuedBy } from '../pki/x509/name-matching.ts';
-import { comparableName, formatName, namesEqual } from '../pki/x509/name.ts';
+import { foldedName, comparableName, formatName, namesEqual } from '../pki/x509/name.ts';
 
 /** A certificate, and its issuer in the validated path. */
 export interface CertificateHolder {

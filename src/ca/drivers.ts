@@ -2,7 +2,7 @@
 import type { CaTable } from '../config/schema/label.ts';
 import { acmeDriver } from './acme/index.ts';
 import { commandDriver } from './command/index.ts';
-import type { DriverDefinition } from './definition.ts';
+import type { DriverDefinition } from './driver.ts';
 import { dogtagDriver } from './dogtag/index.ts';
 import { estDriver } from './est/index.ts';
 import { fileDriver } from './local/index.ts';

@@ -2,13 +2,12 @@
 import type { CaTable } from '../config/schema/label.ts';
 import type { ProfileConfig } from '../config/schema/profile.ts';
 import { failed, notFound, unavailable } from '../errors.ts';
-import { parseCertificate, type Certificate } from '../pki/x509/certificate.ts';
-import type { Name } from '../pki/x509/name.ts';
+import { parseCertificate, type Certificate, isIssuedBy } from '../pki/x509/certificate.ts';
+import { type Name, namesMatch } from '../pki/x509/name.ts';
 import { looksLike } from '../pki/x509/subject-names.ts';
 import { type CertificateRow, isRecordOf, type CertificateStore } from '../store/certificate-store.ts';
 import { CsrAttributes } from './csr-attributes.ts';
 import type { CaDriver } from './driver.ts';
-import { isIssuedBy, namesMatch } from '../pki/x509/name-matching.ts';
 
 interface CaSurroundings {
   /** Further CAs whose certificates may be renewed here. */

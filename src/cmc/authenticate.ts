@@ -7,7 +7,7 @@ import { verifyAuthenticatedData, type AuthenticatedData } from '../pki/cms/auth
 import type { Certificate } from '../pki/x509/certificate.ts';
 import type { BodyPartID } from '../pki/cmc/body-part.ts';
 import { verifyIdentityProof, type SharedSecret } from '../pki/cmc/identity-proof.ts';
-import { requestOfSigner } from '../pki/cmc/requested-key-signer.ts';
+import { requestOfSigner } from '../pki/cmc/tagged-request.ts';
 import { checkUnsigned, control, readableRequests, type Envelope, type Message } from './message.ts';
 import type { PendingRequests, QueuedSigner } from './pending.ts';
 import { badMessageCheck, CmcRefusal, notAllowed, unauthenticated } from './refusal.ts';

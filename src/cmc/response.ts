@@ -1,7 +1,7 @@
 /** Builds PKIResponse in SignedData (RFC 5272 §4.2): the status of each part, certificates and CRLs. */
 import { randomBytes } from 'node:crypto';
 import type { Ca } from '../ca/router.ts';
-import { buildSignedData } from '../pki/cms/signed-data.ts';
+import { buildSignedData } from '../pki/cms/cms.ts';
 import { OID } from '../pki/der/oids.ts';
 import type { BodyPartReference } from '../pki/cmc/body-part.ts';
 import {

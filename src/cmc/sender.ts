@@ -7,7 +7,7 @@ import type { CmcMaterial, KeyPair } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { describe, type EstuaryError, failed } from '../errors.ts';
 import type { SharedSecret } from '../pki/cmc/identity-proof.ts';
-import { type CmsSigner, issuerAndSerialNumber, keySigner } from '../pki/cms/signed-data.ts';
+import { type CmsSigner, issuerAndSerialNumber, keySigner } from '../pki/cms/cms.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
 
 /** The parties configured in `[cmc]`: response signers, registration authorities, shared secrets. */

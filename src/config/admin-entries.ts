@@ -1,6 +1,5 @@
 /** The entries of `admin.clients` and `admin.bearer_token.tokens` (docs/reference/admin-api.md, "Roles"). */
-import { parseDistinguishedName, type Name } from '../pki/x509/name.ts';
-import { foldedName } from '../pki/x509/name-matching.ts';
+import { parseDistinguishedName, type Name, foldedName } from '../pki/x509/name.ts';
 import type { Config } from './schema.ts';
 import { type AdminRole, DEFAULT_ROLES } from './vocabulary.ts';
 

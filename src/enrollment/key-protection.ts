@@ -3,12 +3,15 @@ import type { Identity } from '../auth/identity.ts';
 import type { Ca } from '../ca/router.ts';
 import type { Config } from '../config/schema.ts';
 import { badRequest, type EstuaryError } from '../errors.ts';
-import { parseContentInfo } from '../pki/cms/cms.ts';
+import { parseContentInfo, buildSignedData, type CmsSigner, issuerAndSerialNumber } from '../pki/cms/cms.ts';
 import { encryptPrivateKey } from '../pki/cms/encrypted-private-key.ts';
-import { buildEnvelopedData, parseSMimeCapabilities } from '../pki/cms/enveloped-data.ts';
-import type { Recipient, SMimeCapability } from '../pki/cms/enveloped-data.ts';
+import {
+  buildEnvelopedData,
+  parseSMimeCapabilities,
+  type Recipient,
+  type SMimeCapability,
+} from '../pki/cms/enveloped-data.ts';
 import { aesBits, type AesBits, CBC_OIDS, WRAP_OIDS } from '../pki/cms/key-wrap.ts';
-import { buildSignedData, type CmsSigner, issuerAndSerialNumber } from '../pki/cms/signed-data.ts';
 import { DerError, parseDer, sequence, Tag, unlessMalformed } from '../pki/der/der.ts';
 import { OID } from '../pki/der/oids.ts';
 import { type CsrContent, singleValue } from '../pki/pkcs10/csr-content.ts';

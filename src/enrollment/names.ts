@@ -7,10 +7,14 @@ import type { Ca } from '../ca/router.ts';
 import { type EstuaryError, forbidden } from '../errors.ts';
 import { oid, sequence, setOf, Tag, tlv } from '../pki/der/der.ts';
 import { changeSubject, type CsrContent } from '../pki/pkcs10/csr-content.ts';
-import type { Certificate } from '../pki/x509/certificate.ts';
-import { encodeGeneralNames, formatGeneralName, type GeneralName } from '../pki/x509/general-name.ts';
-import { parseGeneralNames, sameGeneralNames } from '../pki/x509/general-name.ts';
-import { isIssuedBy } from '../pki/x509/name-matching.ts';
+import { type Certificate, isIssuedBy } from '../pki/x509/certificate.ts';
+import {
+  encodeGeneralNames,
+  formatGeneralName,
+  type GeneralName,
+  parseGeneralNames,
+  sameGeneralNames,
+} from '../pki/x509/general-name.ts';
 import type { PlaceholderValues } from '../pki/x509/name-template.ts';
 import { type AttributeTypeAndValue, formatName, type Name, namesEqual, parseName } from '../pki/x509/name.ts';
 import { checkBoundNames, type NameRight } from './bound-names.ts';

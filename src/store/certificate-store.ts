@@ -1,6 +1,5 @@
-import { type Certificate, parseCertificate } from '../pki/x509/certificate.ts';
-import { isIssuedBy, namesMatch } from '../pki/x509/name-matching.ts';
-import type { Name } from '../pki/x509/name.ts';
+import { type Certificate, parseCertificate, isIssuedBy } from '../pki/x509/certificate.ts';
+import { namesMatch, type Name } from '../pki/x509/name.ts';
 import { done, type Events, undone } from './calls/calls.ts';
 import { storeFailed } from './calls/errors.ts';
 import type { Page, PageRequest } from './page.ts';

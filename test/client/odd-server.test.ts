@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { loadClientConfig } from '../../src/client/config/load.ts';
 import { keepUp } from '../../src/client/keep-up.ts';
 import { DISK } from '../../src/client/keep/disk.ts';
-import { certsOnly } from '../../src/pki/cms/signed-data.ts';
+import { certsOnly } from '../../src/pki/cms/cms.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { parsePublicKey } from '../../src/pki/x509/public-key.ts';

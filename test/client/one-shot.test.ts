@@ -12,10 +12,10 @@ import {
   issuerAndSerialNumber,
   keySigner,
   parseCertsOnly,
-} from '../../src/pki/cms/signed-data.ts';
+  parseContentInfo,
+} from '../../src/pki/cms/cms.ts';
 import { encryptPrivateKey } from '../../src/pki/cms/encrypted-private-key.ts';
 import { buildEnvelopedData, type Recipient } from '../../src/pki/cms/enveloped-data.ts';
-import { parseContentInfo } from '../../src/pki/cms/cms.ts';
 import { encodeCsrAttrs } from '../../src/pki/pkcs10/csrattrs.ts';
 import { parseCertificate, parsePemCertificates } from '../../src/pki/x509/certificate.ts';
 import { formatName } from '../../src/pki/x509/name.ts';

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
-import { certsOnly } from '../../src/pki/cms/signed-data.ts';
+import { certsOnly } from '../../src/pki/cms/cms.ts';
 import { runAny } from '../support/command.ts';
 import { makeEstCa, mayEnroll } from '../support/est-ca.ts';
 import { csrOf, sendStatus } from '../support/est-stand-in.ts';

@@ -12,7 +12,7 @@ import type { Signers } from '../../src/cmc/signers.ts';
 import { EstuaryError, forbidden, unavailable } from '../../src/errors.ts';
 import type { SharedSecret } from '../../src/pki/cmc/identity-proof.ts';
 import type { PkiDataContent } from '../../src/pki/cmc/pki-data.ts';
-import type { CmsSigner } from '../../src/pki/cms/signed-data.ts';
+import type { CmsSigner } from '../../src/pki/cms/cms.ts';
 import { subjectKeyIdentifier } from '../../src/pki/x509/public-key.ts';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
 import { NOW } from '../auth/chain.ts';

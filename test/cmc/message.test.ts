@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { checkUnsigned, readContent, readEnvelope, type Message } from '../../src/cmc/message.ts';
 import { buildControl } from '../../src/pki/cmc/controls.ts';
 import { buildPkiData } from '../../src/pki/cmc/pki-data.ts';
-import { buildSignedData, contentInfo, keySigner } from '../../src/pki/cms/signed-data.ts';
+import { buildSignedData, contentInfo, keySigner } from '../../src/pki/cms/cms.ts';
 import { DerError, integer, octetString, oid, sequence, setOf } from '../../src/pki/der/der.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { parsePublicKey } from '../../src/pki/x509/public-key.ts';

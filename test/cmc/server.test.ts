@@ -5,7 +5,7 @@ import { CmcRefusal, done, notAllowed, type PartOutcome, unauthenticated } from 
 import { CmcServer } from '../../src/cmc/server.ts';
 import { unauthorized, unavailable } from '../../src/errors.ts';
 import { buildPkiData, type PkiDataContent } from '../../src/pki/cmc/pki-data.ts';
-import { contentInfo, keySigner } from '../../src/pki/cms/signed-data.ts';
+import { contentInfo, keySigner } from '../../src/pki/cms/cms.ts';
 import { octetString } from '../../src/pki/der/der.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { parsePublicKey } from '../../src/pki/x509/public-key.ts';

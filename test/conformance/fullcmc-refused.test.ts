@@ -13,7 +13,7 @@ import {
   type TaggedAttribute,
   type TaggedRequest,
 } from '../../src/pki/cmc/pki-data.ts';
-import { buildSignedData, contentInfo, issuerAndSerialNumber } from '../../src/pki/cms/signed-data.ts';
+import { buildSignedData, contentInfo, issuerAndSerialNumber } from '../../src/pki/cms/cms.ts';
 import { integer, NULL, octetString, sequence } from '../../src/pki/der/der.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';

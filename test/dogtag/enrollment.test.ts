@@ -1,7 +1,7 @@
 /** Curl and openssl enroll, renew and revoke at the real Dogtag, through a profile that issues at once. */
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseCertsOnly } from '../../src/pki/cms/signed-data.ts';
+import { parseCertsOnly } from '../../src/pki/cms/cms.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { call } from '../support/https.ts';
 import { AUTO } from '../support/dogtag-profiles.ts';

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { parsePemCertificates } from '../../src/pki/x509/certificate.ts';
-import { parseCertsOnly } from '../../src/pki/cms/signed-data.ts';
+import { parseCertsOnly } from '../../src/pki/cms/cms.ts';
 import { compileEstClient } from '../support/bouncycastle.ts';
 import { run, runAny, runText } from '../support/command.ts';
 import { type Quickstart, startQuickstart } from '../support/quickstart.ts';

@@ -3,9 +3,8 @@ import { createCipheriv, createHash, createHmac, pbkdf2, randomBytes } from 'nod
 import { promisify } from 'node:util';
 import type { KeyedWitness } from '../../src/pki/cmc/controls.ts';
 import type { SharedSecret } from '../../src/pki/cmc/identity-proof.ts';
-import { DIGEST_OIDS } from '../../src/pki/cms/cms.ts';
+import { contentInfo, digestAlgorithm } from '../../src/pki/cms/cms.ts';
 import { BLOCK_LENGTH } from '../../src/pki/cms/key-wrap.ts';
-import { contentInfo, digestAlgorithm } from '../../src/pki/cms/signed-data.ts';
 import {
   contextConstructed,
   explicit,
@@ -112,7 +111,7 @@ export function createPopLinkWitness(random: Buffer, secret: Buffer, hash: HashN
 function keyedWitness(hash: HashName, data: Buffer, secret: readonly Buffer[]): KeyedWitness {
   const key = createHash(hash).update(Buffer.concat(secret)).digest();
   return {
-    keyAlgorithm: { oid: DIGEST_OIDS[hash] },
+    keyAlgorithm: { oid: OID[hash] },
     macAlgorithm: { oid: HMAC_OIDS[hash] },
     witness: createHmac(hash, key).update(data).digest(),
   };

@@ -4,13 +4,17 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';
 import { expect } from 'vitest';
-import type { CmcControl } from '../../src/pki/cmc/controls.ts';
-import { parseControl } from '../../src/pki/cmc/controls.ts';
+import { type CmcControl, parseControl } from '../../src/pki/cmc/controls.ts';
 import { buildPkiData, type PkiDataContent, parsePkiResponse } from '../../src/pki/cmc/pki-data.ts';
 import type { CmcStatusInfo } from '../../src/pki/cmc/status-info.ts';
 import { parseCertificate, parsePemCertificates, type Certificate } from '../../src/pki/x509/certificate.ts';
-import { parseSignedData } from '../../src/pki/cms/cms.ts';
-import { buildSignedData, issuerAndSerialNumber, keySigner, type CmsSigner } from '../../src/pki/cms/signed-data.ts';
+import {
+  parseSignedData,
+  buildSignedData,
+  issuerAndSerialNumber,
+  keySigner,
+  type CmsSigner,
+} from '../../src/pki/cms/cms.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { parsePublicKey, subjectKeyIdentifier } from '../../src/pki/x509/public-key.ts';

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { TLSSocket, type TlsOptions } from 'node:tls';
-import { certsOnly } from '../../src/pki/cms/signed-data.ts';
+import { certsOnly } from '../../src/pki/cms/cms.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { parseCsr, type Csr } from '../../src/pki/pkcs10/csr.ts';
 import { pkcs8Pem } from './keys.ts';

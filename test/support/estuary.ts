@@ -15,7 +15,7 @@ import { withWantedKeys } from './keys-in-hsm.ts';
 import { makeQuickstart } from './quickstart.ts';
 import { withWantedStore } from './store-in-postgres.ts';
 import { startServer, type ListenerName, type ServerProcess } from './server-process.ts';
-import { parseCertsOnly } from '../../src/pki/cms/signed-data.ts';
+import { parseCertsOnly } from '../../src/pki/cms/cms.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 
 export interface EstuaryOptions {

@@ -1,18 +1,13 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { formatName } from '../../src/pki/x509/name.ts';
-import { parseCertificate } from '../../src/pki/x509/certificate.ts';
-import type { Certificate } from '../../src/pki/x509/certificate.ts';
-import { parseCertsOnly } from '../../src/pki/cms/signed-data.ts';
+import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
+import { parseCertsOnly } from '../../src/pki/cms/cms.ts';
 import { runText } from './command.ts';
-import { buildCsr, commonName, dns, extensionRequest, makeKey, onTheWire, san } from './csr.ts';
-import type { TestKey } from './csr.ts';
-import { startQuickstart } from './quickstart.ts';
-import type { Quickstart } from './quickstart.ts';
-import { call } from './https.ts';
-import type { Answer, ClientTls } from './https.ts';
-import { SERVICE } from './kdc.ts';
-import type { Kdc } from './kdc.ts';
+import { buildCsr, commonName, dns, extensionRequest, makeKey, onTheWire, san, type TestKey } from './csr.ts';
+import { startQuickstart, type Quickstart } from './quickstart.ts';
+import { call, type Answer, type ClientTls } from './https.ts';
+import { SERVICE, type Kdc } from './kdc.ts';
 
 /** What an EST answer says, with the certificate if it brought one. */
 export interface Enrollment {

@@ -1,5 +1,5 @@
 /** CAs of our own over files, as a configuration names them. */
-import type { DriverDefinition } from '../../src/ca/definition.ts';
+import type { DriverDefinition } from '../../src/ca/driver.ts';
 import { createFileCa, type LocalCa, type LocalCaConfig, type LocalCaContext } from '../../src/ca/local/index.ts';
 import { loadOwnCa, type OwnCaFiles } from '../../src/config/material/ca.ts';
 import type { CaMaterial } from '../../src/config/material/material.ts';

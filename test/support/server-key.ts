@@ -8,7 +8,7 @@ import { section } from './estuary.ts';
 import type { Answer } from './https.ts';
 import { openssl } from './openssl.ts';
 import { children, explicit, oid, parseDer, sequence, Tag } from '../../src/pki/der/der.ts';
-import { parseCertsOnly } from '../../src/pki/cms/signed-data.ts';
+import { parseCertsOnly } from '../../src/pki/cms/cms.ts';
 
 /** What encrypts the keys of clients without a one-time password, once {@link usePreSharedSecret} has configured it. */
 export const PRE_SHARED = 'pre-shared secret';

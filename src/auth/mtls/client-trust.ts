@@ -1,6 +1,6 @@
 /** The trusted issuers of client certificates: an immutable snapshot, which a reload replaces. */
 import { isSameCertificate, parseCertificate, pemOf, type Certificate } from '../../pki/x509/certificate.ts';
-import { foldedName } from '../../pki/x509/name-matching.ts';
+import { foldedName } from '../../pki/x509/name.ts';
 import { findPath, type IssuerSource } from './path-building.ts';
 import { RevocationLists, type CrlSource } from './revocation-lists.ts';
 

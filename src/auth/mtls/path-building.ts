@@ -1,7 +1,6 @@
 /** Builds a certification path from an end entity to a trust anchor: depth first, with bounded work. */
 import { verifyCertificateSignature, type Certificate } from '../../pki/x509/certificate.ts';
-import { foldedName } from '../../pki/x509/name-matching.ts';
-import { formatName } from '../../pki/x509/name.ts';
+import { foldedName, formatName } from '../../pki/x509/name.ts';
 import { isSelfIssued, isValidAt, issuerProblem, pathNamesProblem } from './path-validation.ts';
 
 /** Certificates in a path, including the end entity and the anchor. */

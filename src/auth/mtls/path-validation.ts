@@ -8,7 +8,7 @@
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { DerError } from '../../pki/der/der.ts';
 import { findExtension } from '../../pki/x509/extensions.ts';
-import { namesMatch } from '../../pki/x509/name-matching.ts';
+import { namesMatch } from '../../pki/x509/name.ts';
 import { nameConstraintProblem, parseNameConstraints } from '../../pki/x509/name-constraints.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { publicKeyProblem, type PublicKeyInfo } from '../../pki/x509/public-key.ts';

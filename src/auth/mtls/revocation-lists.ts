@@ -13,7 +13,7 @@ import {
   revokedEntries,
 } from '../../pki/x509/crl.ts';
 import { findExtension } from '../../pki/x509/extensions.ts';
-import { foldedName } from '../../pki/x509/name-matching.ts';
+import { foldedName } from '../../pki/x509/name.ts';
 import { isRecordOf, type IssuedCertificate, type CertificateStore } from '../../store/certificate-store.ts';
 
 /** A configured CRL; `name` is for messages. */

@@ -8,8 +8,7 @@ import { FileError, type MaterialReader } from '../../config/material/reader.ts'
 import { errorCode } from '../../config/secret.ts';
 import { describe, failed } from '../../errors.ts';
 import { commandLine } from '../../process/run-program.ts';
-import type { DriverDefinition } from '../definition.ts';
-import type { DriverContext } from '../driver.ts';
+import type { DriverDefinition, DriverContext } from '../driver.ts';
 import {
   https,
   loadUpstream,

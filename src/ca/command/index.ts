@@ -2,8 +2,7 @@
 import { choice, integer, optional, type Static, table } from '../../config/keys.ts';
 import { failed } from '../../errors.ts';
 import { commandLine } from '../../process/run-program.ts';
-import type { DriverDefinition } from '../definition.ts';
-import type { DriverContext } from '../driver.ts';
+import type { DriverDefinition, DriverContext } from '../driver.ts';
 import {
   loadUpstream,
   type MadeUpstream,

@@ -2,9 +2,8 @@
 import { describe } from '../../errors.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
 import { DerError } from '../../pki/der/der.ts';
-import { namesMatch } from '../../pki/x509/name-matching.ts';
-import { formatName } from '../../pki/x509/name.ts';
-import { parseCertsOnly } from '../../pki/cms/signed-data.ts';
+import { namesMatch, formatName } from '../../pki/x509/name.ts';
+import { parseCertsOnly } from '../../pki/cms/cms.ts';
 import { arrangeChain } from '../../pki/x509/ca-chain.ts';
 import type { CaCertificates } from '../../config/material/material.ts';
 import { readAnswer } from './answers.ts';

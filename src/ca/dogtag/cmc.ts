@@ -11,8 +11,15 @@ import type { KeyPair } from '../../config/material/material.ts';
 import { describe, failed, unavailable } from '../../errors.ts';
 import { NoPermitError, type MakeMutex, type Limiter } from '../../process/fair-limiter.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
-import { parseSignedData, verifySignerInfo, type SignedData } from '../../pki/cms/cms.ts';
-import { buildSignedData, issuerAndSerialNumber, keySigner, type CmsSigner } from '../../pki/cms/signed-data.ts';
+import {
+  parseSignedData,
+  verifySignerInfo,
+  type SignedData,
+  buildSignedData,
+  issuerAndSerialNumber,
+  keySigner,
+  type CmsSigner,
+} from '../../pki/cms/cms.ts';
 import { DerError } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
 import type { ForwardedRequest } from '../driver.ts';

@@ -1,8 +1,7 @@
 /** A CA in Dogtag PKI, which Estuary uses as an agent (docs/guides/dogtag.md). */
 import { describe, EstuaryError, failed, isUnavailable } from '../../errors.ts';
-import type { CmsSigner } from '../../pki/cms/signed-data.ts';
-import { type Certificate, parseCertificate } from '../../pki/x509/certificate.ts';
-import { isIssuedBy } from '../../pki/x509/name-matching.ts';
+import type { CmsSigner } from '../../pki/cms/cms.ts';
+import { type Certificate, parseCertificate, isIssuedBy } from '../../pki/x509/certificate.ts';
 import type {
   CaDependency,
   CaDriver,

@@ -5,8 +5,7 @@ import { firstOf, type CaMaterial, type Certificates, type KeyPair } from '../..
 import { urlCheck } from '../../config/schema/formats.ts';
 import { caCertificate, caKeys } from '../../config/schema/label.ts';
 import { isSameConfig } from '../../config/secret.ts';
-import type { DriverDefinition } from '../definition.ts';
-import { labeledLog, type DriverContext, type Predecessor } from '../driver.ts';
+import { type DriverDefinition, labeledLog, type DriverContext, type Predecessor } from '../driver.ts';
 import { clientTls } from '../remote/http.ts';
 import { fingerprints } from '../remote/create.ts';
 import { RemoteChain } from './chain.ts';

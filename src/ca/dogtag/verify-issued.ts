@@ -1,8 +1,7 @@
 /** Compares what a remote CA issued with the request: another requester's certificate is never delivered. */
-import type { Certificate } from '../../pki/x509/certificate.ts';
+import { type Certificate, isIssuedBy } from '../../pki/x509/certificate.ts';
 import { formatGeneralName, sameGeneralNames, type GeneralName } from '../../pki/x509/general-name.ts';
-import { isIssuedBy, namesMatch } from '../../pki/x509/name-matching.ts';
-import { formatName, namesEqual } from '../../pki/x509/name.ts';
+import { namesMatch, formatName, namesEqual } from '../../pki/x509/name.ts';
 import { oidByName, oidName } from '../../pki/der/oids.ts';
 import type { KeyUsage } from '../../pki/x509/extensions.ts';
 import type { IssuanceRequest } from '../driver.ts';

@@ -2,12 +2,11 @@
  * `driver = "est"`: enrolls at another EST server (RFC 7030, RFC 8951) as a registration authority (docs/guides/upstream.md).
  */
 import { EstuaryError, isRefusal } from '../../errors.ts';
-import { parseCertsOnly } from '../../pki/cms/signed-data.ts';
+import { parseCertsOnly } from '../../pki/cms/cms.ts';
 import { parseDer, Tag } from '../../pki/der/der.ts';
 import { parsePem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
-import { type Certificate, parseCertificate } from '../../pki/x509/certificate.ts';
-import { isIssuedBy } from '../../pki/x509/name-matching.ts';
+import { type Certificate, parseCertificate, isIssuedBy } from '../../pki/x509/certificate.ts';
 import { parseRetryAfter } from '../../retry-after.ts';
 import { type HttpAnswer, type HttpCall, type HttpCaller, TransportError } from '../remote/http.ts';
 import {

@@ -7,8 +7,7 @@ import { privateKeyInToken } from '../../config/schema/label.ts';
 import { describe } from '../../errors.ts';
 import { PKCS11_ENGINES } from '../../pki/pkcs11-engine.ts';
 import { IsolatedError } from '../../process/protocol.ts';
-import type { CheckContext, DriverDefinition } from '../definition.ts';
-import { labeledLog, type DriverContext } from '../driver.ts';
+import { type CheckContext, type DriverDefinition, labeledLog, type DriverContext } from '../driver.ts';
 import {
   https,
   loadUpstream,

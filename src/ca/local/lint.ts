@@ -3,9 +3,8 @@ import { Tag, DerError } from '../../pki/der/der.ts';
 import { OID, oidName, firstRepeated } from '../../pki/der/oids.ts';
 import { requireDer } from '../../pki/der/element.ts';
 import { subjectProblem } from '../../pki/x509/attribute-syntax.ts';
-import { parseCertificatePolicies } from '../../pki/x509/certificate-policies.ts';
-import { type Certificate, type TbsFields, parseTbsCertificate } from '../../pki/x509/certificate.ts';
 import {
+  parseCertificatePolicies,
   duplicateExtension,
   findExtension,
   type KeyUsage,
@@ -19,9 +18,10 @@ import {
   parseSubjectKeyIdentifier,
   reservedExtension,
 } from '../../pki/x509/extensions.ts';
+import { type Certificate, type TbsFields, parseTbsCertificate } from '../../pki/x509/certificate.ts';
 import { formatGeneralName, generalNameProblem, parseGeneralNames } from '../../pki/x509/general-name.ts';
 import { nameConstraintProblem, parseNameConstraints } from '../../pki/x509/name-constraints.ts';
-import { namesMatch } from '../../pki/x509/name-matching.ts';
+import { namesMatch } from '../../pki/x509/name.ts';
 import {
   type PublicKeyInfo,
   publicKeyProblem,
@@ -254,7 +254,7 @@ export const LINT_RULES: readonly LintRule[] = [
   }),
   ofCa('authority-key-identifier', 'RFC 5280 §4.2.1.1', (subject) => {
     const { issuer } = subject;
-    const identifier = extensionValue(subject, OID.authorityKeyIdentifier, parseAuthorityKeyIdentifier)?.keyIdentifier;
+    const identifier = extensionValue(subject, OID.authorityKeyIdentifier, parseAuthorityKeyIdentifier);
     if (identifier === undefined) return 'authorityKeyIdentifier must be present, with a key identifier';
     return identifier.equals(issuer.subjectKeyIdentifier ?? subjectKeyIdentifier(issuer.spki))
       ? undefined

@@ -15,7 +15,7 @@ import {
   type ValidityProfile,
 } from './tbs.ts';
 import { issuedContent, type Certificate } from '../../pki/x509/certificate.ts';
-import { issuerAndSerialNumber, type CmsSigner } from '../../pki/cms/signed-data.ts';
+import { issuerAndSerialNumber, type CmsSigner } from '../../pki/cms/cms.ts';
 import { DerError } from '../../pki/der/der.ts';
 import type { KeyUsage } from '../../pki/x509/extensions.ts';
 import { encodeNameConstraints } from '../../pki/x509/name-constraints.ts';
@@ -72,19 +72,17 @@ export class LocalCa implements CaDriver {
   readonly statusSigner: StatusSigner;
   readonly dependency?: CaDependency;
   readonly #chain: readonly Buffer[];
-  readonly #profile: IssuanceProfile;
   readonly #constants: TbsConstants;
   /** For this service's own certificate. */
   readonly #serverConstants: TbsConstants;
   readonly #extensions: ProfileExtensions;
   readonly #authority: Authority | undefined;
   readonly #key: VerifiedSigner;
-  readonly #now: () => number;
   readonly #options: LocalCaOptions;
 
   /** @throws InputError if the signer's key does not match the certificate, or the profile names an unknown purpose */
   constructor(options: LocalCaOptions) {
-    const { certificate, issuers, rollover = [], signer, delegate, profile, publication, now } = options;
+    const { certificate, issuers, rollover = [], signer, delegate, profile, publication } = options;
     if (!signer.spki.equals(certificate.spki))
       throw new InputError('the private key does not belong to the CA certificate');
     this.certificate = certificate;
@@ -98,8 +96,6 @@ export class LocalCa implements CaDriver {
       delegate,
     };
     this.#chain = [certificate, ...issuers, ...rollover].map(({ der }) => der);
-    this.#profile = profile;
-    this.#now = now;
     this.#options = options;
     this.#extensions = new ProfileExtensions(profile);
     this.#authority = profile.certificate_authority && authority(profile.certificate_authority);
@@ -170,7 +166,12 @@ export class LocalCa implements CaDriver {
   }
 
   #prepare(request: IssuanceRequest): PreparedIssuance {
-    const { notBefore, notAfter } = validityPeriod(this.#profile, this.certificate, this.#now(), request.validityDays);
+    const { notBefore, notAfter } = validityPeriod(
+      this.#options.profile,
+      this.certificate,
+      this.#options.now(),
+      request.validityDays,
+    );
     const publicKey = request.publicKey ?? readKey(request.spki);
     const serialNumber = randomSerial();
     const tbs = buildTbs(this.#constants, {
@@ -184,7 +185,7 @@ export class LocalCa implements CaDriver {
       subjectAltNames: request.subjectAltNames,
       further: this.#extensions.copied(request.extensions ?? []),
     });
-    const { max_validity_days: maxValidityDays } = this.#profile;
+    const { max_validity_days: maxValidityDays } = this.#options.profile;
     const rules = { maxValidityDays, further: this.#extensions.further, authority: this.#authority };
     return this.#linted(tbs, { serialNumber, notAfter }, publicKey, rules);
   }
@@ -195,7 +196,12 @@ export class LocalCa implements CaDriver {
 
   #prepareServerCertificate({ subject, subjectAltNames, spki }: ServerCertificateRequest): PreparedIssuance {
     const serialNumber = randomSerial();
-    const validity = validityPeriod(this.#profile, this.certificate, this.#now(), SERVER_CERTIFICATE_DAYS);
+    const validity = validityPeriod(
+      this.#options.profile,
+      this.certificate,
+      this.#options.now(),
+      SERVER_CERTIFICATE_DAYS,
+    );
     const tbs = buildTbs(this.#serverConstants, {
       serialNumber,
       ...validity,
@@ -233,17 +239,17 @@ export class LocalCa implements CaDriver {
 
   #keyUsage(publicKey: PublicKeyInfo): readonly KeyUsage[] {
     if (this.#authority !== undefined) return CA_KEY_USAGE;
-    const usages = keyUsageFor(publicKey, this.#profile.key_usage);
-    if (usages.length === 0 && this.#profile.key_usage.length > 0)
+    const usages = keyUsageFor(publicKey, this.#options.profile.key_usage);
+    if (usages.length === 0 && this.#options.profile.key_usage.length > 0)
       throw badRequest(
         'KEY_USAGE_IMPOSSIBLE',
-        `A ${publicKey.keyType} key cannot be used for ${this.#profile.key_usage.join(', ')}, which this CA certifies.`,
+        `A ${publicKey.keyType} key cannot be used for ${this.#options.profile.key_usage.join(', ')}, which this CA certifies.`,
       );
     return usages;
   }
 
   async health(): Promise<HealthReport> {
-    const now = this.#now();
+    const now = this.#options.now();
     if (now < this.certificate.notBefore.getTime() || now >= this.certificate.notAfter.getTime())
       return { health: 'down', detail: `the CA certificate is ${expiry(this.certificate)}` };
     return (await this.dependency?.health()) ?? { health: 'ok' };

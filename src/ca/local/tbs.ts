@@ -4,8 +4,8 @@ import type { ProfileConfig } from '../../config/schema/profile.ts';
 import { failed } from '../../errors.ts';
 import { explicit, integer, octetString, oid, sequence, time } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
-import { encodeCertificatePolicies } from '../../pki/x509/certificate-policies.ts';
 import {
+  encodeCertificatePolicies,
   type AuthorityInfoAccess,
   encodeAuthorityInfoAccess,
   encodeAuthorityKeyIdentifier,

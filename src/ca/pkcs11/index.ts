@@ -7,8 +7,14 @@ import { caCertificate, caKeys, privateKeyInToken } from '../../config/schema/la
 import { isSameConfig } from '../../config/secret.ts';
 import { describe, EstuaryError } from '../../errors.ts';
 import { IsolatedError } from '../../process/protocol.ts';
-import type { CheckContext, DriverDefinition } from '../definition.ts';
-import { labeledLog, type DriverContext, type Predecessor, type Signer } from '../driver.ts';
+import {
+  type CheckContext,
+  type DriverDefinition,
+  labeledLog,
+  type DriverContext,
+  type Predecessor,
+  type Signer,
+} from '../driver.ts';
 import { createLocalCa, LocalCa, type LocalCaConfig, type LocalCaContext } from '../local/index.ts';
 import { Pkcs11Signer } from './pkcs11-signer.ts';
 import { TokenFault } from './wire.ts';

@@ -1,8 +1,7 @@
 /** Compares what an upstream CA issued with the request; nothing else is delivered. */
-import type { Certificate } from '../../pki/x509/certificate.ts';
+import { type Certificate, isIssuedBy } from '../../pki/x509/certificate.ts';
 import { formatGeneralName, sameGeneralNames } from '../../pki/x509/general-name.ts';
-import { foldedRdns, isIssuedBy, namesMatch } from '../../pki/x509/name-matching.ts';
-import { formatName, type Name } from '../../pki/x509/name.ts';
+import { foldedRdns, namesMatch, formatName, type Name } from '../../pki/x509/name.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { parsePublicKey, samePublicKey } from '../../pki/x509/public-key.ts';
 import type { IssuanceRequest } from '../driver.ts';

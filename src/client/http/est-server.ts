@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { berToDer } from '../../pki/der/ber.ts';
 import { parsePem } from '../../pki/der/pem.ts';
-import { parseCertsOnly } from '../../pki/cms/signed-data.ts';
+import { parseCertsOnly } from '../../pki/cms/cms.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { parseCsrAttrs, type AttrOrOid } from '../../pki/pkcs10/csrattrs.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';

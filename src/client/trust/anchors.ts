@@ -3,8 +3,7 @@
  * trusted CA certifies its key (NewWithOld, RFC 4210 §4.4), never because a server lists it.
  */
 import { hash } from 'node:crypto';
-import { formatName } from '../../pki/x509/name.ts';
-import { namesMatch } from '../../pki/x509/name-matching.ts';
+import { formatName, namesMatch } from '../../pki/x509/name.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { ClientError } from '../client-error.ts';
 import { findPath, isCurrent, isSelfSigned } from './path.ts';

@@ -1,6 +1,6 @@
 /** Certification paths (RFC 5280 §6.1) to a client's anchors, for certificates that a server lists or issues. */
-import { type Certificate, verifyCertificateSignature } from '../../pki/x509/certificate.ts';
-import { isIssuedBy, namesMatch } from '../../pki/x509/name-matching.ts';
+import { type Certificate, verifyCertificateSignature, isIssuedBy } from '../../pki/x509/certificate.ts';
+import { namesMatch } from '../../pki/x509/name.ts';
 
 /** Hex of SHA-256 or SHA-512, with colons and in any case; otherwise undefined. */
 export function readFingerprint(text: string): string | undefined {

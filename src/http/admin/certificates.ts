@@ -2,8 +2,7 @@ import { type Static, Type } from '@fastify/type-provider-typebox';
 import type { Ca } from '../../ca/router.ts';
 import { badRequest, type EstuaryError, notFound } from '../../errors.ts';
 import { encodePem } from '../../pki/der/pem.ts';
-import { type Certificate, parseCertificate } from '../../pki/x509/certificate.ts';
-import { isIssuedBy } from '../../pki/x509/name-matching.ts';
+import { type Certificate, parseCertificate, isIssuedBy } from '../../pki/x509/certificate.ts';
 import type { CertificateRow, CertificateStore, ListedCertificate } from '../../store/certificate-store.ts';
 import {
   caQuery,

@@ -3,7 +3,7 @@ import type { EstAuthenticator } from '../../auth/est-authenticator.ts';
 import type { StatusSigner } from '../../ca/driver.ts';
 import type { Ca } from '../../ca/router.ts';
 import { errorWith } from '../../errors.ts';
-import { certsOnly, crlsOnly } from '../../pki/cms/signed-data.ts';
+import { certsOnly, crlsOnly } from '../../pki/cms/cms.ts';
 import type { CrlRow } from '../../store/crl-store.ts';
 import { encodeBody } from './codec.ts';
 import { CERTS_ONLY, derAnswer, type EstOperation } from './operation.ts';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { Enrolled, Enrollment } from '../../enrollment/enrollment.ts';
 import type { EstEnrollment, ReceivedByEst } from '../../enrollment/request.ts';
 import { EstuaryError } from '../../errors.ts';
-import { certsOnly } from '../../pki/cms/signed-data.ts';
+import { certsOnly } from '../../pki/cms/cms.ts';
 import { decodeBody, encodeBody } from './codec.ts';
 import {
   CERTS_ONLY,

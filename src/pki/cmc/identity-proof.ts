@@ -4,7 +4,8 @@
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { DerError, Tag, parseDer } from '../der/der.ts';
-import { hmacHash } from '../cms/authenticated-data.ts';
+import { HMAC_HASHES } from '../cms/authenticated-data.ts';
+import { sameOctets } from '../cms/cms.ts';
 import { singleValue } from '../pkcs10/csr-content.ts';
 import { OID, oidName } from '../der/oids.ts';
 import { DIGESTS, type HashName } from '../x509/signature-algorithms.ts';
@@ -31,7 +32,7 @@ type IdentityProofV2 = Extract<KnownControl, { readonly name: 'identityProofV2' 
  */
 export function verifyIdentityProof(control: IdentityProofV2, reqSequenceBytes: Buffer, shared: SharedSecret): boolean {
   const { hash, mac } = algorithms(control.value, control.bodyPartID);
-  return equal(identityWitness(hash, mac, reqSequenceBytes, shared), control.value.witness);
+  return sameOctets(identityWitness(hash, mac, reqSequenceBytes, shared), control.value.witness);
 }
 
 const identification = ({ identification: text }: SharedSecret): Buffer => Buffer.from(text ?? '', 'utf8');
@@ -52,7 +53,7 @@ function algorithms(
   bodyPartID: BodyPartID,
 ): { hash: HashName; mac: HashName } {
   const hash = withoutParameters(keyAlgorithm) ? DIGESTS.get(keyAlgorithm.oid) : undefined;
-  const mac = withoutParameters(macAlgorithm) ? hmacHash(macAlgorithm.oid) : undefined;
+  const mac = withoutParameters(macAlgorithm) ? HMAC_HASHES.get(macAlgorithm.oid) : undefined;
   if (hash === undefined || mac === undefined) {
     const wrong = hash === undefined ? keyAlgorithm : macAlgorithm;
     throw new CmcError(
@@ -98,8 +99,8 @@ export function verifyPopLinkWitness(request: CmcCertificateRequest, random: Buf
   const found = popLinkWitness(request);
   if (found === undefined) return false;
   const { hash, mac } = algorithms(found, request.bodyPartID);
-  const alone = equal(witness(hash, mac, random, [shared.secret]), found.witness);
-  const withName = equal(identityWitness(hash, mac, random, shared), found.witness);
+  const alone = sameOctets(witness(hash, mac, random, [shared.secret]), found.witness);
+  const withName = sameOctets(identityWitness(hash, mac, random, shared), found.witness);
   return alone || withName;
 }
 
@@ -108,5 +109,3 @@ export function sameSecret(sent: Buffer, registered: Buffer): boolean {
   const digest = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest();
   return timingSafeEqual(digest(sent), digest(registered));
 }
-
-const equal = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b);

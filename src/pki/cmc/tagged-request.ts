@@ -3,8 +3,8 @@ import { badRequest, EstuaryError } from '../../errors.ts';
 import { hasSecrets } from '../pkcs10/challenges.ts';
 import { parseCsr, verifyCsr, type Csr, type RequestKey, type VerifiedCsr } from '../pkcs10/csr.ts';
 import { checkedContent, checkKey, type CsrContent } from '../pkcs10/csr-content.ts';
-import { DerError } from '../der/der.ts';
-import { oidName } from '../der/oids.ts';
+import { DerError, unlessMalformed } from '../der/der.ts';
+import { oidName, OID } from '../der/oids.ts';
 import { parsePublicKey } from '../x509/public-key.ts';
 import {
   UnsupportedSignatureAlgorithm,
@@ -12,11 +12,13 @@ import {
   verifySignature,
   type SignatureAlgorithm,
 } from '../x509/signature-algorithms.ts';
-import type { BodyPartID } from './body-part.ts';
+import { type BodyPartID, CURRENT_MESSAGE } from './body-part.ts';
 import { CmcError } from './cmc-error.ts';
 import { parseCertReqMsg, type CertReqMsg } from './crmf.ts';
 import type { TaggedRequest } from './pki-data.ts';
 import type { CmcFailInfoName } from './status-info.ts';
+import type { SignedData } from '../cms/cms.ts';
+import { findExtension, parseSubjectKeyIdentifier } from '../x509/extensions.ts';
 
 /** The supported kinds of request; an `orm` is rejected with noSupport. */
 type KnownTaggedRequest = Exclude<TaggedRequest, { readonly kind: 'orm' }>;
@@ -167,4 +169,33 @@ async function isSigned(
   } catch {
     return false; // an unusable key, such as a point off its curve
   }
+}
+
+/**
+ * The request whose key signed the message (RFC 5272 §3.2), or undefined if the signer has a certificate. The signer's
+ * subjectKeyIdentifier equals the request's Subject Key Identifier extension. The caller verifies the signature.
+ * @throws CmcError `malformed` (badMessageCheck) if there are further signers or two requests claim the identifier
+ */
+export function requestOfSigner(
+  { signerInfos }: Pick<SignedData, 'signerInfos'>,
+  requests: readonly CmcCertificateRequest[],
+): CmcCertificateRequest | undefined {
+  const named = signerInfos.flatMap(({ sid }) => (sid.kind === 'subjectKeyIdentifier' ? [sid.keyIdentifier] : []));
+  const [request, ...more] = requests.filter((one) => {
+    const identifier = requestedKeyIdentifier(one);
+    return identifier !== undefined && named.some((sid) => sid.equals(identifier));
+  });
+  if (request === undefined) return undefined;
+  if (more.length > 0) throw wrongSigner('Two requests have the key identifier of the signer.');
+  if (signerInfos.length > 1)
+    throw wrongSigner('A message that is signed with a requested key must have no other signature.');
+  return request;
+}
+
+const wrongSigner = (message: string): CmcError =>
+  new CmcError('malformed', [CURRENT_MESSAGE], message, 'badMessageCheck');
+
+function requestedKeyIdentifier({ extensions }: CmcCertificateRequest): Buffer | undefined {
+  const extension = findExtension(extensions, OID.subjectKeyIdentifier);
+  return extension && unlessMalformed(() => parseSubjectKeyIdentifier(extension.value), undefined);
 }

@@ -2,7 +2,7 @@
  * CMS AuthenticatedData (RFC 5652 §9) under a shared secret, with one PasswordRecipientInfo (RFC 3211), as in RFC 5272
  * §3.2 and RFC 5274 §4.1. Input is DER: convert BER with `berToDer` first.
  */
-import { createHash, createHmac, pbkdf2, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, pbkdf2 } from 'node:crypto';
 import { promisify } from 'node:util';
 import {
   type Algorithm,
@@ -19,20 +19,15 @@ import {
 } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
 import type { HashName } from '../x509/signature-algorithms.ts';
-import { type Attribute, onlyValue, parseAttributes, parseContentInfo, parseDigest } from './cms.ts';
+import { type Attribute, onlyValue, parseAttributes, parseContentInfo, parseDigest, sameOctets } from './cms.ts';
 import { type AesBits, BLOCK_LENGTH, CBC_OIDS, unwrapKey, unwrapPasswordKey, WRAP_OIDS } from './key-wrap.ts';
 
-/** HMAC's AlgorithmIdentifiers (RFC 4231 §3.1, RFC 8018 appendix B.1). */
-const HASHES: ReadonlyMap<string, HashName> = new Map<string, HashName>([
+/** Accepted HMACs by dotted OID (RFC 4231 §3.1, RFC 8018 appendix B.1); SHA-1 and MD5 are not accepted. */
+export const HMAC_HASHES: ReadonlyMap<string, HashName> = new Map<string, HashName>([
   [OID.hmacWithSHA256, 'sha256'],
   [OID.hmacWithSHA384, 'sha384'],
   [OID.hmacWithSHA512, 'sha512'],
 ]);
-
-/** The hash of an HMAC (dotted OID); undefined for SHA-1, MD5 and unknown OIDs. */
-export function hmacHash(dotted: string): HashName | undefined {
-  return HASHES.get(dotted);
-}
 
 /** Bounds the work that a sender can cause: at most a tenth of a second of one core. */
 export const MAX_ITERATIONS = 300_000;
@@ -110,7 +105,7 @@ function parseAlgorithm(element: DerElement, what: string): Algorithm {
 
 function parseHmac(element: DerElement): HashName {
   const { oid, parameters } = parseAlgorithm(element, 'macAlgorithm');
-  const hash = hmacHash(oid);
+  const hash = HMAC_HASHES.get(oid);
   if (hash === undefined || parameters !== undefined)
     throw new DerError('macAlgorithm: not HMAC with SHA-256, SHA-384 or SHA-512');
   return hash;
@@ -146,7 +141,7 @@ function parsePbkdf2(element: DerElement, keyLength: number): Pick<PasswordRecip
 
 function parsePrf(element: DerElement): HashName | 'sha1' {
   const { oid, parameters } = parseAlgorithm(element, 'prf');
-  const hash = oid === OID.hmacWithSHA1 ? 'sha1' : hmacHash(oid);
+  const hash = oid === OID.hmacWithSHA1 ? 'sha1' : HMAC_HASHES.get(oid);
   if (hash === undefined || parameters !== undefined) throw new DerError('PBKDF2-params.prf: not supported');
   return hash;
 }
@@ -180,7 +175,7 @@ export async function verifyAuthenticatedData(data: AuthenticatedData, password:
   const digest = createHash(data.digest).update(data.content).digest();
   const claimed = parseDer(onlyValue(data.authenticatedAttributes, OID.messageDigest), Tag.OCTET_STRING).value;
   const type = readOid(parseDer(onlyValue(data.authenticatedAttributes, OID.contentType), Tag.OID));
-  if (!equal(claimed, digest) || type !== data.contentType) return false;
+  if (!sameOctets(claimed, digest) || type !== data.contentType) return false;
 
   const { salt, iterations, prf, keyEncryption, encryptedKey } = data.recipient;
   const { bits, iv } = keyEncryption;
@@ -190,7 +185,5 @@ export async function verifyAuthenticatedData(data: AuthenticatedData, password:
   if (key === undefined) return false;
   const mac = createHmac(data.macAlgorithm, key).update(data.authenticatedAttributesDer).digest();
   key.fill(0);
-  return equal(mac, data.mac);
+  return sameOctets(mac, data.mac);
 }
-
-const equal = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b);

@@ -1,6 +1,9 @@
-/** CMS SignedData (RFC 5652 §5): parsing and verification, for CMC. Input is DER: convert BER with `berToDer` first. */
-import { createHash, timingSafeEqual } from 'node:crypto';
-import { serialHex } from '../x509/certificate.ts';
+/**
+ * CMS SignedData (RFC 5652 §5): parsing, verification and signing, for CMC, certs-only messages and server-generated
+ * keys. Input is DER: convert BER with `berToDer` first.
+ */
+import { createHash, timingSafeEqual, type KeyObject } from 'node:crypto';
+import { serialHex, type Certificate, serialInteger } from '../x509/certificate.ts';
 import {
   children,
   contextConstructed,
@@ -8,7 +11,6 @@ import {
   DerError,
   DerReader,
   integerBytes,
-  NULL,
   oid,
   parseDer,
   readAlgorithm,
@@ -18,6 +20,11 @@ import {
   Tag,
   tlv,
   type DerElement,
+  explicit,
+  integer,
+  octetString,
+  setOf,
+  time,
 } from '../der/der.ts';
 import { parseName, type Name } from '../x509/name.ts';
 import { OID, oidName } from '../der/oids.ts';
@@ -26,11 +33,14 @@ import type { PublicKeyInfo } from '../x509/public-key.ts';
 import {
   DIGESTS,
   parseMessageSignatureAlgorithm,
-  parseSignatureAlgorithm,
+  SIGNATURE_ALGORITHMS,
   verifySignature,
   type HashName,
   type SignatureAlgorithm,
+  createSignature,
+  defaultSignatureAlgorithm,
 } from '../x509/signature-algorithms.ts';
+import { InputError } from '../input-error.ts';
 
 /** An attribute of a signer, or of a PKCS #10 request. */
 export interface Attribute {
@@ -55,7 +65,6 @@ export interface SignerInfo {
   readonly signedAttributes: readonly Attribute[] | undefined;
   /** The SET OF Attribute as signed (RFC 5652 §5.4). */
   readonly signedAttributesDer: Buffer | undefined;
-  readonly unsignedAttributes: readonly Attribute[];
 }
 
 export interface SignedData {
@@ -68,12 +77,6 @@ export interface SignedData {
   readonly crls: readonly Buffer[];
   readonly signerInfos: readonly SignerInfo[];
 }
-
-export const DIGEST_OIDS: Readonly<Record<HashName, string>> = {
-  sha256: OID.sha256,
-  sha384: OID.sha384,
-  sha512: OID.sha512,
-};
 
 /** Hashes for the messageDigest attribute; SHAKE256 with 512 bits (RFC 8702 §3.1) only with ML-DSA. */
 type MessageDigest = HashName | 'shake256';
@@ -133,7 +136,7 @@ function parseSignerInfo(element: DerElement): SignerInfo {
   const signed = reader.optional(contextConstructed(0), 'signedAttrs');
   const algorithm = reader.sequence('signatureAlgorithm');
   const signature = reader.octets('signature');
-  const unsigned = reader.optional(contextConstructed(1), 'unsignedAttrs');
+  reader.optional(contextConstructed(1), 'unsignedAttrs');
   reader.end();
   const isMlDsa = ML_DSA.some(({ oid: dotted }) => dotted === algorithmOid(algorithm));
   const digest = isMlDsa ? mlDsaDigest(digestAlgorithm, signed !== undefined) : parseDigest(digestAlgorithm);
@@ -144,7 +147,6 @@ function parseSignerInfo(element: DerElement): SignerInfo {
     signature,
     signedAttributes: signed && parseAttributes(signed.value),
     signedAttributesDer: signed && tlv(Tag.SET, signed.value),
-    unsignedAttributes: unsigned === undefined ? [] : parseAttributes(unsigned.value),
   };
 }
 
@@ -176,12 +178,7 @@ const algorithmOid = (der: Buffer): string => readAlgorithm(parseDer(der), 'Sign
 /** CMS may identify an RSA signature by rsaEncryption alone; the digest algorithm completes it. */
 function cmsSignatureAlgorithm(der: Buffer, digest: MessageDigest): SignatureAlgorithm {
   if (algorithmOid(der) !== OID.rsaEncryption || digest === 'shake256') return parseMessageSignatureAlgorithm(der);
-  const named = {
-    sha256: OID.sha256WithRSAEncryption,
-    sha384: OID.sha384WithRSAEncryption,
-    sha512: OID.sha512WithRSAEncryption,
-  }[digest];
-  return parseSignatureAlgorithm(sequence(oid(named), NULL));
+  return SIGNATURE_ALGORITHMS[`${digest}WithRSAEncryption`];
 }
 
 export function readAttribute(element: DerElement): Attribute {
@@ -226,8 +223,11 @@ export function digestMatches({ content }: Pick<SignedData, 'content'>, signer: 
   if (signer.signedAttributes === undefined) return true;
   const digest = digestOf(content, signer.digest);
   const claimed = parseDer(onlyValue(signer.signedAttributes, OID.messageDigest), Tag.OCTET_STRING).value;
-  return claimed.length === digest.length && timingSafeEqual(claimed, digest);
+  return sameOctets(claimed, digest);
 }
+
+/** Compares in constant time. */
+export const sameOctets = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b);
 
 /** The single value of the only attribute of this type, which is required. @throws DerError */
 export function onlyValue(attributes: readonly Attribute[], type: string): Buffer {
@@ -236,4 +236,114 @@ export function onlyValue(attributes: readonly Attribute[], type: string): Buffe
   if (found.length !== 1 || value === undefined || more.length > 0)
     throw new DerError(`attributes: not exactly one ${oidName(type)}`);
   return value;
+}
+
+/** A key that signs CMS content: a local file or a CA's signer. */
+export interface CmsSigner {
+  readonly sid: SignerIdentifier;
+  readonly digest: HashName;
+  readonly signatureAlgorithm: SignatureAlgorithm;
+  sign(data: Buffer): Promise<Buffer>;
+}
+
+export function issuerAndSerialNumber(certificate: Pick<Certificate, 'issuer' | 'serialNumber'>): SignerIdentifier {
+  return { kind: 'issuerAndSerialNumber', issuer: certificate.issuer, serialNumber: certificate.serialNumber };
+}
+
+/** A signer with a private key in memory. EdDSA and ML-DSA use SHA-512 (RFC 8419 §2.3, RFC 9882 §3.3). */
+export function keySigner(privateKey: KeyObject, publicKey: PublicKeyInfo, sid: SignerIdentifier): CmsSigner {
+  const algorithm = defaultSignatureAlgorithm(publicKey.keyType);
+  if (algorithm === undefined) throw new InputError(`a ${publicKey.keyType} key cannot sign CMS content`);
+  return {
+    sid,
+    digest: algorithm.hash ?? 'sha512',
+    signatureAlgorithm: algorithm,
+    sign: (data) => createSignature(algorithm, privateKey, publicKey.keyType, data),
+  };
+}
+
+interface SignedDataContent {
+  readonly contentType: string;
+  readonly content: Buffer;
+  readonly certificates?: readonly Buffer[];
+  readonly crls?: readonly Buffer[];
+  readonly signers: readonly CmsSigner[];
+  readonly signingTime: Date;
+}
+
+/** ContentInfo around SignedData (DER), each signer with contentType, messageDigest and signingTime. */
+export async function buildSignedData(input: SignedDataContent): Promise<Buffer> {
+  const { contentType, content, certificates = [], crls = [], signers } = input;
+  const bySki = signers.some(({ sid }) => sid.kind === 'subjectKeyIdentifier');
+  const version = contentType !== OID.data || bySki ? 3 : 1;
+  const digests = [...new Set(signers.map(({ digest }) => digest))].map(digestAlgorithm);
+  const infos = await Promise.all(signers.map((signer) => signerInfo(signer, input)));
+  const signedData = sequence(
+    integer(version),
+    setOf(...digests),
+    sequence(oid(contentType), explicit(0, octetString(content))),
+    ...(certificates.length === 0 ? [] : [tlv(contextConstructed(0), ...certificates)]),
+    ...(crls.length === 0 ? [] : [tlv(contextConstructed(1), ...crls)]),
+    setOf(...infos),
+  );
+  return contentInfo(OID.signedData, signedData);
+}
+
+export function contentInfo(contentType: string, content: Buffer): Buffer {
+  return sequence(oid(contentType), explicit(0, content));
+}
+
+/** A digest's AlgorithmIdentifier, without parameters (RFC 5754 §2). */
+export const digestAlgorithm = (digest: HashName): Buffer => sequence(oid(OID[digest]));
+
+async function signerInfo(signer: CmsSigner, input: SignedDataContent): Promise<Buffer> {
+  const attributes = setOf(
+    sequence(oid(OID.contentType), setOf(oid(input.contentType))),
+    sequence(oid(OID.signingTime), setOf(time(input.signingTime))),
+    sequence(oid(OID.messageDigest), setOf(octetString(createHash(signer.digest).update(input.content).digest()))),
+  );
+  const signature = await signer.sign(attributes);
+  return sequence(
+    integer(signer.sid.kind === 'subjectKeyIdentifier' ? 3 : 1),
+    encodeSignerIdentifier(signer.sid),
+    digestAlgorithm(signer.digest),
+    tlv(contextConstructed(0), parseDer(attributes).value),
+    signer.signatureAlgorithm.der,
+    octetString(signature),
+  );
+}
+
+export function encodeSignerIdentifier(sid: SignerIdentifier): Buffer {
+  if (sid.kind === 'subjectKeyIdentifier') return tlv(contextPrimitive(0), sid.keyIdentifier);
+  return sequence(sid.issuer.der, serialInteger(sid.serialNumber));
+}
+
+/**
+ * Certs-only and crls-only messages: degenerate SignedData without content or signers (RFC 5272 §4.1, RFC 8951 §3.2.1,
+ * RFC 8295 §4.2).
+ */
+const VERSION_1 = integer(1);
+const EMPTY_SET = setOf();
+const NO_CONTENT = sequence(oid(OID.data));
+
+/** Keeps the given order: /cacerts returns the issuing CA first. Like OpenSSL, this does not sort the SET OF. */
+export function certsOnly(certificates: readonly Buffer[]): Buffer {
+  return degenerate(tlv(contextConstructed(0), ...certificates));
+}
+
+/** @param crls DER */
+export function crlsOnly(crls: readonly Buffer[]): Buffer {
+  return degenerate(tlv(contextConstructed(1), ...crls));
+}
+
+function degenerate(contents: Buffer): Buffer {
+  const signedData = sequence(VERSION_1, EMPTY_SET, NO_CONTENT, contents, EMPTY_SET);
+  return sequence(oid(OID.signedData), explicit(0, signedData));
+}
+
+/** The certificates (DER) of a certs-only message, in order. @throws DerError, also for other SignedData */
+export function parseCertsOnly(der: Buffer): Buffer[] {
+  const { certificates, signerInfos } = parseSignedData(der);
+  if (signerInfos.length > 0) throw new DerError('SignedData.signerInfos: not empty');
+  return [...certificates];
 }

@@ -41,9 +41,8 @@ import {
 import { OID } from '../der/oids.ts';
 import type { PublicKeyInfo } from '../x509/public-key.ts';
 import { type HashName, DIGESTS } from '../x509/signature-algorithms.ts';
-import { type SignerIdentifier, parseContentInfo } from './cms.ts';
+import { type SignerIdentifier, parseContentInfo, contentInfo, encodeSignerIdentifier } from './cms.ts';
 import { aesBits, type AesBits, BLOCK_LENGTH, CBC_OIDS, WRAP_OIDS, wrapKey, unwrapKey } from './key-wrap.ts';
-import { contentInfo, encodeSignerIdentifier } from './signed-data.ts';
 
 export type Recipient =
   | {

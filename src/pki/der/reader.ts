@@ -75,14 +75,9 @@ export class DerReader {
   }
 }
 
-/** What `read` makes of the fields of a SEQUENCE (or other `tag`), all of which it must read. */
-export function readFields<T>(
-  element: DerElement,
-  what: string,
-  read: (fields: DerReader) => T,
-  tag: number = Tag.SEQUENCE,
-): T {
-  if (element.tag !== tag) throw new DerError(`${what}: unexpected tag`);
+/** What `read` makes of the fields of a SEQUENCE, all of which it must read. */
+export function readFields<T>(element: DerElement, what: string, read: (fields: DerReader) => T): T {
+  if (element.tag !== Tag.SEQUENCE) throw new DerError(`${what}: unexpected tag`);
   const fields = new DerReader(element.value, what);
   const result = read(fields);
   fields.end();

@@ -22,7 +22,7 @@ import {
   tlv,
 } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
-import { type Certificate, serialHex } from '../x509/certificate.ts';
+import { type Certificate, serialHex, isIssuedBy } from '../x509/certificate.ts';
 import { type CrlReason, encodeCrlReason } from '../x509/crl.ts';
 import {
   duplicateExtension,
@@ -31,7 +31,6 @@ import {
   findExtension,
   parseExtensions,
 } from '../x509/extensions.ts';
-import { isIssuedBy } from '../x509/name-matching.ts';
 import { formatName } from '../x509/name.ts';
 import { keyOctets, subjectKeyIdentifier } from '../x509/public-key.ts';
 import { defaultSignatureAlgorithm } from '../x509/signature-algorithms.ts';

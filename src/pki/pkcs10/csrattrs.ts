@@ -142,10 +142,8 @@ function encodeAttributeTemplate({ type, text }: AttributeTemplate): Buffer {
 
 /** The fields of SubjectPublicKeyInfoTemplate; RSA specifies its size by a placeholder key of that length. */
 function keyTemplate(keyType: string): Buffer[] {
-  const curve = CURVES[keyType];
-  if (curve !== undefined) return [sequence(oid(OID.ecPublicKey), oid(curve))];
-  const alone = ALONE[keyType];
-  if (alone !== undefined) return [sequence(oid(alone))];
+  const { oid: type, values = [] } = keyTypeAttribute(keyType);
+  if (type !== OID.rsaEncryption) return [sequence(oid(type), ...values)];
   const modulus = Buffer.alloc(rsaBits(keyType) / 8);
   modulus[0] = 0x80;
   modulus[modulus.length - 1] = 1;

@@ -1,58 +1,74 @@
-/** Names of attribute types in the text form of distinguished names. */
+/** Attribute types of distinguished names: their names in text form, and the values that they permit. */
+import { Tag } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
 
-/** RFC 4514 §3 names first, then registered LDAP descriptors (RFC 4519) and PKCS #9 names. */
-const SHORT_NAMES: ReadonlyMap<string, string> = new Map([
-  [OID.commonName, 'CN'],
-  [OID.localityName, 'L'],
-  [OID.stateOrProvinceName, 'ST'],
-  [OID.organizationName, 'O'],
-  [OID.organizationalUnitName, 'OU'],
-  [OID.countryName, 'C'],
-  [OID.streetAddress, 'STREET'],
-  [OID.domainComponent, 'DC'],
-  [OID.userId, 'UID'],
-  [OID.surname, 'SN'],
-  [OID.serialNumber, 'serialNumber'],
-  [OID.title, 'title'],
-  [OID.description, 'description'],
-  [OID.businessCategory, 'businessCategory'],
-  [OID.postalCode, 'postalCode'],
-  [OID.name, 'name'],
-  [OID.givenName, 'givenName'],
-  [OID.initials, 'initials'],
-  [OID.generationQualifier, 'generationQualifier'],
-  [OID.dnQualifier, 'dnQualifier'],
-  [OID.pseudonym, 'pseudonym'],
-  [OID.organizationIdentifier, 'organizationIdentifier'],
-  [OID.emailAddress, 'emailAddress'],
-  [OID.unstructuredName, 'unstructuredName'],
-  [OID.unstructuredAddress, 'unstructuredAddress'],
-]);
+interface AttributeType {
+  /** In text form: RFC 4514 §3 names first, then registered LDAP descriptors (RFC 4519) and PKCS #9 names. */
+  readonly name: string;
+  /**
+   * Maximum characters: RFC 5280 appendix A.1 ("Upper Bounds"; surname, givenName, initials and generationQualifier are
+   * X520name), X.520, PKCS #9, and RFC 1274 §9.3.1 for userId.
+   */
+  readonly bound: number;
+  /** Permitted string types (tags), the usual one first (RFC 5280 appendix A, X.520, PKCS #9). */
+  readonly strings: readonly number[];
+}
+
+const DIRECTORY_STRING: readonly number[] = [
+  Tag.UTF8_STRING,
+  Tag.PRINTABLE_STRING,
+  Tag.TELETEX_STRING,
+  Tag.UNIVERSAL_STRING,
+  Tag.BMP_STRING,
+];
+
+const row = (long: keyof typeof OID, name: string, bound: number, strings = DIRECTORY_STRING) =>
+  [long, { name, bound, strings }] as const;
+
+/** By their names in {@link OID}. */
+const ROWS: readonly (readonly [keyof typeof OID, AttributeType])[] = [
+  row('commonName', 'CN', 64),
+  row('localityName', 'L', 128),
+  row('stateOrProvinceName', 'ST', 128),
+  row('organizationName', 'O', 64),
+  row('organizationalUnitName', 'OU', 64),
+  row('countryName', 'C', 2, [Tag.PRINTABLE_STRING]),
+  row('streetAddress', 'STREET', 128),
+  row('domainComponent', 'DC', Infinity, [Tag.IA5_STRING]),
+  row('userId', 'UID', 256),
+  row('surname', 'SN', 32_768),
+  row('serialNumber', 'serialNumber', 64, [Tag.PRINTABLE_STRING]),
+  row('title', 'title', 64),
+  row('description', 'description', 1024),
+  row('businessCategory', 'businessCategory', 128),
+  row('postalCode', 'postalCode', 40),
+  row('name', 'name', 32_768),
+  row('givenName', 'givenName', 32_768),
+  row('initials', 'initials', 32_768),
+  row('generationQualifier', 'generationQualifier', 32_768),
+  row('dnQualifier', 'dnQualifier', Infinity, [Tag.PRINTABLE_STRING]),
+  row('pseudonym', 'pseudonym', 128),
+  row('organizationIdentifier', 'organizationIdentifier', 256),
+  row('emailAddress', 'emailAddress', 255, [Tag.IA5_STRING]),
+  row('unstructuredName', 'unstructuredName', 255, [...DIRECTORY_STRING, Tag.IA5_STRING]),
+  row('unstructuredAddress', 'unstructuredAddress', 255),
+];
+
+const TYPES: ReadonlyMap<string, AttributeType> = new Map(ROWS.map(([long, type]) => [OID[long], type]));
 
 const TYPES_BY_NAME: ReadonlyMap<string, string> = new Map([
-  ...[...SHORT_NAMES].map(([type, name]) => [name.toLowerCase(), type] as const),
-  ['commonname', OID.commonName],
-  ['localityname', OID.localityName],
-  ['stateorprovincename', OID.stateOrProvinceName],
-  ['organizationname', OID.organizationName],
-  ['organizationalunitname', OID.organizationalUnitName],
-  ['countryname', OID.countryName],
-  ['streetaddress', OID.streetAddress],
-  ['domaincomponent', OID.domainComponent],
-  ['userid', OID.userId],
-  ['surname', OID.surname],
+  ...ROWS.flatMap(([long, { name }]) => [long, name].map((text) => [text.toLowerCase(), OID[long]] as const)),
   ['gn', OID.givenName],
   ['email', OID.emailAddress],
   ['e', OID.emailAddress],
 ]);
 
-/** The short name in the text form, if the type has one. */
-export const shortName = (type: string): string | undefined => SHORT_NAMES.get(type);
+/** undefined for an unknown type (dotted OID). */
+export const knownAttributeType = (type: string): AttributeType | undefined => TYPES.get(type);
 
 /** The short name, or the dotted OID. */
 export function attributeName(type: string): string {
-  return shortName(type) ?? type;
+  return TYPES.get(type)?.name ?? type;
 }
 
 /** Dotted OID from a short or long name (ignoring case) or the dotted form; undefined if unknown. */

@@ -1,7 +1,6 @@
 /** Arranges and checks the configured chain of a CA and its rollover certificates, once at start. */
-import { verifyCertificateSignature, type Certificate } from './certificate.ts';
-import { isIssuedBy, namesMatch } from './name-matching.ts';
-import { formatName } from './name.ts';
+import { verifyCertificateSignature, type Certificate, isIssuedBy } from './certificate.ts';
+import { namesMatch, formatName } from './name.ts';
 import { publicKeyProblem } from './public-key.ts';
 
 export interface CaChain {

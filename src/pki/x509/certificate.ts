@@ -33,7 +33,7 @@ import {
   parseSubjectKeyIdentifier,
 } from './extensions.ts';
 import { type GeneralName, parseGeneralNames } from './general-name.ts';
-import { type Name, parseName } from './name.ts';
+import { type Name, namesMatch, parseName } from './name.ts';
 import { parsePublicKey, type PublicKeyInfo } from './public-key.ts';
 import { ECDSA_ARC, parseSignatureAlgorithm, verifySignature } from './signature-algorithms.ts';
 import { readSigned, VerifiedSignatures } from './signed.ts';
@@ -187,7 +187,7 @@ export function parseCertificate(der: Buffer): Certificate {
     keyUsage: read(OID.keyUsage, parseKeyUsage),
     extKeyUsage: read(OID.extKeyUsage, parseExtKeyUsage),
     subjectKeyIdentifier: read(OID.subjectKeyIdentifier, parseSubjectKeyIdentifier),
-    authorityKeyIdentifier: read(OID.authorityKeyIdentifier, parseAuthorityKeyIdentifier)?.keyIdentifier,
+    authorityKeyIdentifier: read(OID.authorityKeyIdentifier, parseAuthorityKeyIdentifier),
     get fingerprint() {
       return (fingerprint ??= hash('sha256', der, 'hex'));
     },
@@ -232,6 +232,11 @@ export async function verifyCertificateSignature(certificate: Certificate, issue
     if (error instanceof DerError) return false;
     throw error;
   }
+}
+
+/** Whether the CA issued the certificate: compares the names (RFC 5280 §7.1), then verifies the signature. */
+export async function isIssuedBy(certificate: Certificate, issuer: Certificate): Promise<boolean> {
+  return namesMatch(certificate.issuer, issuer.subject) && (await verifyCertificateSignature(certificate, issuer));
 }
 
 /** Group orders of P-256, P-384 and P-521 (NIST SP 800-186 §3.2.1), the only curves that issuers may use. */

@@ -11,7 +11,6 @@ import {
   explicit,
   implicitPrimitive,
   integer,
-  integerBytes,
   octetString,
   oid,
   parseDer,
@@ -21,9 +20,11 @@ import {
   sequence,
   Tag,
   tlv,
+  ia5String,
+  readString,
 } from '../der/der.ts';
 import { firstRepeated, OID, oidName } from '../der/oids.ts';
-import { encodeGeneralName, encodeGeneralNames, type GeneralName, parseGeneralName } from './general-name.ts';
+import { encodeGeneralName, encodeGeneralNames, parseGeneralName } from './general-name.ts';
 
 export interface Extension {
   readonly oid: string;
@@ -142,23 +143,14 @@ export function parseSubjectKeyIdentifier(value: Buffer): Buffer {
 
 export const encodeSubjectKeyIdentifier = octetString;
 
-interface AuthorityKeyIdentifier {
-  readonly keyIdentifier: Buffer | undefined;
-  readonly issuer: readonly GeneralName[] | undefined;
-  readonly serialNumber: string | undefined;
-}
-
-export function parseAuthorityKeyIdentifier(value: Buffer): AuthorityKeyIdentifier {
+/** The keyIdentifier of an AuthorityKeyIdentifier. */
+export function parseAuthorityKeyIdentifier(value: Buffer): Buffer | undefined {
   const reader = DerReader.of(value, 'AuthorityKeyIdentifier');
   const keyIdentifier = reader.optional(contextPrimitive(0), 'keyIdentifier')?.value;
-  const issuer = reader.optional(contextConstructed(1), 'authorityCertIssuer');
-  const serial = reader.optional(contextPrimitive(2), 'authorityCertSerialNumber');
+  reader.optional(contextConstructed(1), 'authorityCertIssuer');
+  reader.optional(contextPrimitive(2), 'authorityCertSerialNumber');
   reader.end();
-  return {
-    keyIdentifier,
-    issuer: issuer && children(issuer.value, 'GeneralName').map(parseGeneralName),
-    serialNumber: serial && integerBytes(serial, 'authorityCertSerialNumber').toString('hex'),
-  };
+  return keyIdentifier;
 }
 
 /** The keyIdentifier form, as RFC 5280 §4.2.1.1 requires. */
@@ -268,4 +260,43 @@ export const MAX_EXTENSION_LENGTH = 4096;
 export function reservedExtension(dotted: string): string | undefined {
   const reason = RESERVED.get(dotted);
   return reason === undefined ? undefined : `${oidName(dotted)} ${reason}`;
+}
+
+export interface CertificatePolicy {
+  readonly oid: string;
+  /** URI of the certification practice statement. */
+  readonly cps?: string | undefined;
+}
+
+/** @param policies at least one; `cps` is ASCII */
+export function encodeCertificatePolicies(policies: readonly CertificatePolicy[]): Buffer {
+  return sequence(
+    ...policies.map(({ oid: dotted, cps }) =>
+      cps === undefined
+        ? sequence(oid(dotted))
+        : sequence(oid(dotted), sequence(sequence(oid(OID.cpsQualifier), ia5String(cps)))),
+    ),
+  );
+}
+
+/** Ignores qualifiers other than the CPS. @throws DerError */
+export function parseCertificatePolicies(value: Buffer): CertificatePolicy[] {
+  const policies = children(parseDer(value, Tag.SEQUENCE, 'CertificatePolicies').value, 'PolicyInformation');
+  if (policies.length === 0) throw new DerError('CertificatePolicies: empty');
+  return policies.map((policy) =>
+    readFields(policy, 'PolicyInformation', (fields) => {
+      const identifier = fields.oid('policyIdentifier');
+      const qualifiers = fields.optional(Tag.SEQUENCE, 'policyQualifiers');
+      const cps = qualifiers && children(qualifiers.value, 'PolicyQualifierInfo').map(readCps).find(Boolean);
+      return { oid: identifier, cps };
+    }),
+  );
+}
+
+function readCps(element: DerElement): string | undefined {
+  return readFields(element, 'PolicyQualifierInfo', (fields) => {
+    const isCps = fields.oid('policyQualifierId') === OID.cpsQualifier;
+    const qualifier = fields.next(undefined, 'qualifier');
+    return isCps && qualifier.tag === Tag.IA5_STRING ? readString(qualifier, 'cPSuri') : undefined;
+  });
 }

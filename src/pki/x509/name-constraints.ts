@@ -17,7 +17,7 @@ import {
   type DerElement,
 } from '../der/der.ts';
 import { InputError } from '../input-error.ts';
-import { foldedRdns } from './name-matching.ts';
+import { foldedRdns, attributeValues, formatName, parseName, type Name } from './name.ts';
 import {
   addressWithin,
   encodeGeneralName,
@@ -26,7 +26,6 @@ import {
   networkMask,
   type GeneralName,
 } from './general-name.ts';
-import { attributeValues, formatName, parseName, type Name } from './name.ts';
 import { OID } from '../der/oids.ts';
 
 type Base =

@@ -13,9 +13,8 @@ import {
   tlv,
   type DerElement,
 } from '../der/der.ts';
-import { OID } from '../der/oids.ts';
 import { InputError } from '../input-error.ts';
-import { attributeName, attributeType, shortName } from './attribute-types.ts';
+import { attributeName, attributeType, knownAttributeType } from './attribute-types.ts';
 
 export interface AttributeTypeAndValue {
   readonly type: string;
@@ -94,20 +93,8 @@ function fromRdns(rdns: readonly (readonly AttributeTypeAndValue[])[]): Name {
   return { der: sequence(...rdns.map((rdn) => setOf(...rdn.map(encodeAttribute)))), rdns };
 }
 
-/** Types with a fixed string type (RFC 5280 appendix A); all others use UTF8String. */
-function usualTag(type: string): number {
-  switch (type) {
-    case OID.countryName:
-    case OID.serialNumber:
-    case OID.dnQualifier:
-      return Tag.PRINTABLE_STRING;
-    case OID.domainComponent:
-    case OID.emailAddress:
-      return Tag.IA5_STRING;
-    default:
-      return Tag.UTF8_STRING;
-  }
-}
+/** UTF8String, except for types with a fixed string type (RFC 5280 appendix A). */
+const usualTag = (type: string): number => knownAttributeType(type)?.strings[0] ?? Tag.UTF8_STRING;
 
 function encodeText(type: string, text: string, tag: number): Buffer {
   if (!text.isWellFormed()) throw new InputError(`${attributeName(type)}: not Unicode text`);
@@ -155,6 +142,49 @@ export function comparableName(name: Name): string {
 const comparable = ({ type, tag, text }: AttributeTypeAndValue): string =>
   `${type}${isCharacterString(tag) ? '=' : '#'}${text}`;
 
+/** Caches a text per name: those of CAs are compared in each request, and the same ones are recorded and logged. */
+export function perName(make: (name: Name) => string): (name: Name) => string {
+  const known = new WeakMap<Name, string>();
+  return (name) => {
+    let text = known.get(name);
+    if (text === undefined) known.set(name, (text = make(name)));
+    return text;
+  };
+}
+
+// --- RFC 5280 §7.1, with case and white space folded, as in OpenSSL ------------------------------------------------
+
+/**
+ * One text per RDN, equal for RDNs that match. Ignores string types and ASCII case, collapses inner white space, trims
+ * outer white space, and treats the attributes of an RDN as a set. Separators are unambiguous.
+ */
+export function foldedRdns(name: Name): string[] {
+  return name.rdns.map((rdn) => JSON.stringify(rdn.map(foldedAttribute).sort()));
+}
+
+/** The folded form of a whole name, as a map key. */
+export const foldedName = perName((name) => JSON.stringify(foldedRdns(name)));
+
+/** Whether two names match per RFC 5280 §7.1, as in path validation. */
+export function namesMatch(a: Name, b: Name): boolean {
+  return a.der.equals(b.der) || foldedName(a) === foldedName(b);
+}
+
+/** Printable ASCII words with single spaces: nothing to collapse, and only ASCII letters to fold. */
+const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
+
+function foldedAttribute({ type, tag, text }: AttributeTypeAndValue): string {
+  if (!isCharacterString(tag)) return `${type}${text}`;
+  if (PLAIN.test(text)) return `${type}=${text.toLowerCase()}`;
+  const value = text
+    .replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
+    .replace(/[\t\n\v\f\r ]+/g, ' ')
+    .replace(/^ | $/g, '');
+  return `${type}=${value}`;
+}
+
+// --- text ----------------------------------------------------------------------------------------------------------
+
 /** RFC 4514 §2.4. Also escapes control characters as hex, so that the text is safe in a log line. */
 export function escapeAttributeValue(text: string): string {
   const escaped = text
@@ -169,24 +199,16 @@ const hexEscape = (character: string): string =>
     .toString('hex')
     .replace(/../g, (hex) => `\\${hex}`);
 
-/** Records, logs and policies format the same names repeatedly. */
-const formatted = new WeakMap<Name, string>();
-
 /** RFC 4514: most specific RDN first. Types without a short name are `dotted=#hex`. */
-export function formatName(name: Name): string {
-  let text = formatted.get(name);
-  if (text === undefined) {
-    text = name.rdns
-      .map((rdn) => rdn.map(formatAttribute).join('+'))
-      .reverse()
-      .join(',');
-    formatted.set(name, text);
-  }
-  return text;
-}
+export const formatName = perName(({ rdns }) =>
+  rdns
+    .map((rdn) => rdn.map(formatAttribute).join('+'))
+    .reverse()
+    .join(','),
+);
 
 function formatAttribute({ type, tag, text, value }: AttributeTypeAndValue): string {
-  const short = shortName(type);
+  const short = knownAttributeType(type)?.name;
   return short !== undefined && isCharacterString(tag)
     ? `${short}=${escapeAttributeValue(text)}`
     : `${short ?? type}=#${value.toString('hex')}`;

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net';
 import { OID } from '../der/oids.ts';
 import { ipAddress, type GeneralName } from './general-name.ts';
-import { isCharacterString, type AttributeTypeAndValue, type Name } from './name.ts';
+import { isCharacterString, perName, type AttributeTypeAndValue, type Name } from './name.ts';
 
 /** Full stops of other scripts (UTS #46 §2.3) and lookalikes (UTS #39), after NFKC. */
 const FULL_STOPS = /[\u06d4\u0701\u0702\u3002\ua4f8\ua60e\u{10a50}\u{1d16d}]/gu;
@@ -28,18 +28,8 @@ export function asAltName({ type, text }: AttributeTypeAndValue): GeneralName | 
 export const altNamesInSubject = (subject: Name): GeneralName[] =>
   subject.rdns.flat().flatMap((attribute) => asAltName(attribute) ?? []);
 
-/** A CA's name is compared in each request, so its key is cached. */
-const keys = new WeakMap<Name, string>();
-
 /** A key that is equal for subjects that look the same: ignores case, width, white space and string types. */
-function lookalikeKey(name: Name): string {
-  let key = keys.get(name);
-  if (key === undefined) {
-    key = JSON.stringify(name.rdns.map((rdn) => rdn.map(comparable).sort()));
-    keys.set(name, key);
-  }
-  return key;
-}
+const lookalikeKey = perName(({ rdns }) => JSON.stringify(rdns.map((rdn) => rdn.map(comparable).sort())));
 
 const comparable = ({ type, tag, text }: AttributeTypeAndValue): string =>
   isCharacterString(tag) ? `${type}=${normalized(text).replace(/\s+/g, ' ').toLowerCase()}` : `${type}${text}`;

@@ -4,7 +4,7 @@ import { findPath, type IssuerSource } from '../../../src/auth/mtls/path-buildin
 import { contextConstructed, contextPrimitive, sequence, tlv } from '../../../src/pki/der/der.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
 import { parseCertificate, type Certificate } from '../../../src/pki/x509/certificate.ts';
-import { foldedName } from '../../../src/pki/x509/name-matching.ts';
+import { foldedName } from '../../../src/pki/x509/name.ts';
 import {
   aki,
   dns,

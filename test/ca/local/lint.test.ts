@@ -33,8 +33,9 @@ import {
   encodeExtKeyUsage,
   encodeExtension,
   encodeKeyUsage,
+  encodeCertificatePolicies,
+  type CertificatePolicy,
 } from '../../../src/pki/x509/extensions.ts';
-import { encodeCertificatePolicies, type CertificatePolicy } from '../../../src/pki/x509/certificate-policies.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
 import { encodeNameConstraints } from '../../../src/pki/x509/name-constraints.ts';
 import { parsePublicKey, subjectKeyIdentifier } from '../../../src/pki/x509/public-key.ts';

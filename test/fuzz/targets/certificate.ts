@@ -4,12 +4,12 @@ import { isSelfIssued, issuerProblem, keyProblem, pathNamesProblem } from '../..
 import { lint } from '../../../src/ca/local/lint.ts';
 import { boundsProblem } from '../../../src/pki/x509/certificate-bounds.ts';
 import { parseCertificate, verifyCertificateSignature } from '../../../src/pki/x509/certificate.ts';
-import { issuerAndSerialNumber } from '../../../src/pki/cms/signed-data.ts';
+import { issuerAndSerialNumber } from '../../../src/pki/cms/cms.ts';
 import { distributionPointNames } from '../../../src/pki/x509/crl.ts';
 import { children, parseDer, unlessMalformed } from '../../../src/pki/der/der.ts';
 import { formatGeneralName, generalNameProblem, sameGeneralNames } from '../../../src/pki/x509/general-name.ts';
-import { foldedName } from '../../../src/pki/x509/name-matching.ts';
 import {
+  foldedName,
   comparableName,
   formatName,
   namesEqual,

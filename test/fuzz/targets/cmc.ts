@@ -13,16 +13,21 @@ import {
 } from '../../../src/pki/cmc/pki-data.ts';
 import { readContent, readEnvelope, readableRequests } from '../../../src/cmc/message.ts';
 import { CmcRefusal } from '../../../src/cmc/refusal.ts';
-import { requestOfSigner } from '../../../src/pki/cmc/requested-key-signer.ts';
 import {
+  requestOfSigner,
   parseCertificateRequest,
   verifyProofOfPossession,
   type CmcCertificateRequest,
 } from '../../../src/pki/cmc/tagged-request.ts';
 import { parseAuthenticatedData } from '../../../src/pki/cms/authenticated-data.ts';
 import { berToDer } from '../../../src/pki/der/ber.ts';
-import { parseContentInfo, parseSignedData, verifySignerInfo } from '../../../src/pki/cms/cms.ts';
-import { buildSignedData, keySigner } from '../../../src/pki/cms/signed-data.ts';
+import {
+  parseContentInfo,
+  parseSignedData,
+  verifySignerInfo,
+  buildSignedData,
+  keySigner,
+} from '../../../src/pki/cms/cms.ts';
 import { DerError, explicit, integer, oid, sequence, setOf, tlv } from '../../../src/pki/der/der.ts';
 import { encodeSubjectKeyIdentifier } from '../../../src/pki/x509/extensions.ts';
 import { OID } from '../../../src/pki/der/oids.ts';

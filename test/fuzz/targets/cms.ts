@@ -2,15 +2,18 @@
 import { parseAuthenticatedData, verifyAuthenticatedData } from '../../../src/pki/cms/authenticated-data.ts';
 import { berElements, berToDer } from '../../../src/pki/der/ber.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
-import { digestMatches, parseContentInfo, parseSignedData, verifySignerInfo } from '../../../src/pki/cms/cms.ts';
 import {
+  digestMatches,
+  parseContentInfo,
+  parseSignedData,
+  verifySignerInfo,
   buildSignedData,
   certsOnly,
   crlsOnly,
   issuerAndSerialNumber,
   keySigner,
   parseCertsOnly,
-} from '../../../src/pki/cms/signed-data.ts';
+} from '../../../src/pki/cms/cms.ts';
 import { parseCertificateList } from '../../../src/pki/x509/crl.ts';
 import { explicit, integer, octetString, oid, sequence, setOf, unlessMalformed } from '../../../src/pki/der/der.ts';
 import { OID } from '../../../src/pki/der/oids.ts';

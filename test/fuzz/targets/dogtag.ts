@@ -18,7 +18,7 @@ import { buildPkiResponse } from '../../../src/pki/cmc/pki-data.ts';
 import { buildControl } from '../../../src/pki/cmc/controls.ts';
 import { EstuaryError } from '../../../src/errors.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
-import { buildSignedData, certsOnly, issuerAndSerialNumber, keySigner } from '../../../src/pki/cms/signed-data.ts';
+import { buildSignedData, certsOnly, issuerAndSerialNumber, keySigner } from '../../../src/pki/cms/cms.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
 import { pkcs8Pem } from '../../support/keys.ts';

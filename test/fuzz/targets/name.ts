@@ -1,7 +1,12 @@
 /** Names as text: distinguished names of RFC 4514 and Kerberos principals. */
 import { makePrincipal, parsePrincipal } from '../../../src/auth/gssapi/principal.ts';
-import { foldedName } from '../../../src/pki/x509/name-matching.ts';
-import { comparableName, formatName, parseDistinguishedName, parseName } from '../../../src/pki/x509/name.ts';
+import {
+  foldedName,
+  comparableName,
+  formatName,
+  parseDistinguishedName,
+  parseName,
+} from '../../../src/pki/x509/name.ts';
 import { unlessRefused, type Target } from '../target.ts';
 import { InputError } from '../../../src/pki/input-error.ts';
 

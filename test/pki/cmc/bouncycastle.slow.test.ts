@@ -17,8 +17,8 @@ import {
 } from '../../../src/pki/cmc/controls.ts';
 import { verifyIdentityProof, verifyPopLinkWitness } from '../../../src/pki/cmc/identity-proof.ts';
 import { buildPkiData, parsePkiData, type PkiData, buildPkiResponse } from '../../../src/pki/cmc/pki-data.ts';
-import { requestOfSigner } from '../../../src/pki/cmc/requested-key-signer.ts';
 import {
+  requestOfSigner,
   parseCertificateRequest,
   verifyProofOfPossession,
   type CmcCertificateRequest,
@@ -26,8 +26,14 @@ import {
 import { parseAuthenticatedData, verifyAuthenticatedData } from '../../../src/pki/cms/authenticated-data.ts';
 import { berToDer } from '../../../src/pki/der/ber.ts';
 import { parsePemCertificates, type Certificate } from '../../../src/pki/x509/certificate.ts';
-import { parseSignedData, verifySignerInfo, type SignedData } from '../../../src/pki/cms/cms.ts';
-import { buildSignedData, issuerAndSerialNumber, keySigner } from '../../../src/pki/cms/signed-data.ts';
+import {
+  parseSignedData,
+  verifySignerInfo,
+  type SignedData,
+  buildSignedData,
+  issuerAndSerialNumber,
+  keySigner,
+} from '../../../src/pki/cms/cms.ts';
 import { explicit, integer, octetString, oid, sequence, tlv } from '../../../src/pki/der/der.ts';
 import { formatName, parseDistinguishedName } from '../../../src/pki/x509/name.ts';
 import { OID } from '../../../src/pki/der/oids.ts';

@@ -1,14 +1,19 @@
 import { sign } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { CmcError } from '../../../src/pki/cmc/cmc-error.ts';
-import { requestOfSigner } from '../../../src/pki/cmc/requested-key-signer.ts';
 import {
+  requestOfSigner,
   parseCertificateRequest,
   verifyProofOfPossession,
   type CmcCertificateRequest,
 } from '../../../src/pki/cmc/tagged-request.ts';
-import { parseSignedData, verifySignerInfo, type SignedData } from '../../../src/pki/cms/cms.ts';
-import { buildSignedData, keySigner } from '../../../src/pki/cms/signed-data.ts';
+import {
+  parseSignedData,
+  verifySignerInfo,
+  type SignedData,
+  buildSignedData,
+  keySigner,
+} from '../../../src/pki/cms/cms.ts';
 import {
   NULL,
   bitString,

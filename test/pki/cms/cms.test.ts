@@ -6,8 +6,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { berToDer } from '../../../src/pki/der/ber.ts';
 import { parsePemCertificates, type Certificate } from '../../../src/pki/x509/certificate.ts';
-import { parseSignedData, verifySignerInfo } from '../../../src/pki/cms/cms.ts';
-import { buildSignedData, issuerAndSerialNumber, keySigner } from '../../../src/pki/cms/signed-data.ts';
+import {
+  parseSignedData,
+  verifySignerInfo,
+  buildSignedData,
+  issuerAndSerialNumber,
+  keySigner,
+} from '../../../src/pki/cms/cms.ts';
 import { DerError, NULL, octetString, oid, sequence, tlv } from '../../../src/pki/der/der.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
 import { subjectKeyIdentifier } from '../../../src/pki/x509/public-key.ts';

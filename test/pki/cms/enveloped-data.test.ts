@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openssl, temporaryFolder } from '../../support/openssl.ts';
 import { makeKey, type KeyKind } from '../../support/csr.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
-import { issuerAndSerialNumber } from '../../../src/pki/cms/signed-data.ts';
+import { issuerAndSerialNumber } from '../../../src/pki/cms/cms.ts';
 import { encryptPrivateKey } from '../../../src/pki/cms/encrypted-private-key.ts';
 import {
   buildEnvelopedData,

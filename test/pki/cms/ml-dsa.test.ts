@@ -2,8 +2,13 @@
 import { createHash, createPrivateKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { parseSignedData, verifySignerInfo } from '../../../src/pki/cms/cms.ts';
-import { buildSignedData, issuerAndSerialNumber, keySigner } from '../../../src/pki/cms/signed-data.ts';
+import {
+  parseSignedData,
+  verifySignerInfo,
+  buildSignedData,
+  issuerAndSerialNumber,
+  keySigner,
+} from '../../../src/pki/cms/cms.ts';
 import {
   contextConstructed,
   integer,

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as pkijs from 'pkijs';
 import { afterAll, describe, expect, test } from 'vitest';
-import { certsOnly, crlsOnly, parseCertsOnly } from '../../../src/pki/cms/signed-data.ts';
+import { certsOnly, crlsOnly, parseCertsOnly } from '../../../src/pki/cms/cms.ts';
 import {
   contextConstructed,
   DerError,

@@ -2,7 +2,7 @@ import { CertificatePolicyExtension } from '@peculiar/x509';
 import { describe, expect, test } from 'vitest';
 import { DerError, oid, sequence, utf8String } from '../../../src/pki/der/der.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
-import { encodeCertificatePolicies, parseCertificatePolicies } from '../../../src/pki/x509/certificate-policies.ts';
+import { encodeCertificatePolicies, parseCertificatePolicies } from '../../../src/pki/x509/extensions.ts';
 
 describe('RFC 5280 §4.2.1.4: certificatePolicies', () => {
   test('what is written is read, here and by @peculiar/x509', () => {

@@ -2,8 +2,14 @@ import { describe, expect, test } from 'vitest';
 
 import { NULL, sequence, setOf, utf8String } from '../../../src/pki/der/der.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
-import { foldedName, namesMatch } from '../../../src/pki/x509/name-matching.ts';
-import { formatName, namesEqual, parseDistinguishedName, parseName } from '../../../src/pki/x509/name.ts';
+import {
+  foldedName,
+  namesMatch,
+  formatName,
+  namesEqual,
+  parseDistinguishedName,
+  parseName,
+} from '../../../src/pki/x509/name.ts';
 import { attribute } from '../../support/csr.ts';
 
 const cn = (text: string): Buffer => attribute(OID.commonName, utf8String(text));

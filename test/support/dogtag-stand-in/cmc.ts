@@ -6,8 +6,13 @@ import { buildControl, parseControl } from '../../../src/pki/cmc/controls.ts';
 import { parsePkiData, buildPkiResponse } from '../../../src/pki/cmc/pki-data.ts';
 import type { CmcStatusInfo } from '../../../src/pki/cmc/status-info.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
-import { parseSignedData, verifySignerInfo } from '../../../src/pki/cms/cms.ts';
-import { buildSignedData, issuerAndSerialNumber, keySigner } from '../../../src/pki/cms/signed-data.ts';
+import {
+  parseSignedData,
+  verifySignerInfo,
+  buildSignedData,
+  issuerAndSerialNumber,
+  keySigner,
+} from '../../../src/pki/cms/cms.ts';
 import { DerError } from '../../../src/pki/der/der.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
 import { pause } from '../until.ts';

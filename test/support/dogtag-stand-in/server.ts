@@ -11,7 +11,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { encodePem } from '../../../src/pki/der/pem.ts';
-import { certsOnly } from '../../../src/pki/cms/signed-data.ts';
+import { certsOnly } from '../../../src/pki/cms/cms.ts';
 import {
   agentCertificate,
   badRequest,

@@ -1,7 +1,7 @@
 /** Activities of devices. */
 import { X509Certificate } from 'node:crypto';
 import { Agent } from 'node:https';
-import { parseCertsOnly } from '../../../src/pki/cms/signed-data.ts';
+import { parseCertsOnly } from '../../../src/pki/cms/cms.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
 import { makeKey, onTheWire, simpleCsr, type TestKey } from '../csr.ts';
 import type { ClientIdentity, NewOtp } from '../estuary.ts';

@@ -8,7 +8,7 @@ import { requestFrom, requestWith, withServer } from '../../../client/one-shot.t
 import { makePrivateKey, openPrivateKey, readPrivateKey, wantedOf } from '../../../client/request/csr.ts';
 import { type KeyProtection, openServerKey, protectionAttributes } from '../../../client/server-key.ts';
 import { aesBits } from '../../../pki/cms/key-wrap.ts';
-import { certsOnly } from '../../../pki/cms/signed-data.ts';
+import { certsOnly } from '../../../pki/cms/cms.ts';
 import { oidName } from '../../../pki/der/oids.ts';
 import { type AttrOrOid, encodeCsrAttrs, keyTypeOf } from '../../../pki/pkcs10/csrattrs.ts';
 import { pemOf } from '../../../pki/x509/certificate.ts';

@@ -1,5 +1,5 @@
 /** An EST server as upstream. */
-import { certsOnly } from '../../../../src/pki/cms/signed-data.ts';
+import { certsOnly } from '../../../../src/pki/cms/cms.ts';
 import { parseCsr } from '../../../../src/pki/pkcs10/csr.ts';
 import type { Issuer } from '../../../support/certificates.ts';
 import { csrOf, startStandIn } from '../../../support/est-stand-in.ts';
