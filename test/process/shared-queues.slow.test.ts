@@ -1,7 +1,7 @@
 /** Shared queues serve requesters in turn: many requests of one delay those of another by few places. */
 import { afterAll, expect, test } from 'vitest';
 import { HashingPool } from '../../src/auth/otp/hashing-pool.ts';
-import { Replica } from '../../src/ca/dogtag/replica.ts';
+import { Replica } from '../../src/ca/dogtag/replicas.ts';
 import { Authenticator } from '../../src/cmc/authenticate.ts';
 import { readContent, readEnvelope, type Message } from '../../src/cmc/message.ts';
 import type { PendingRequests } from '../../src/cmc/pending.ts';

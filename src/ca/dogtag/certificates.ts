@@ -5,10 +5,22 @@ import { attributeValues } from '../../pki/x509/name.ts';
 import type { Found, RevocationRequest, SoughtRequest } from '../driver.ts';
 import type { HttpAnswer } from '../remote/http.ts';
 import { isKey } from '../remote/issued.ts';
-import { errorOf, jsonOf, readAnswer } from './answers.ts';
+import {
+  errorOf,
+  jsonOf,
+  readAnswer,
+  complaint,
+  digitsOf,
+  type JsonObject,
+  objectsOf,
+  textOf,
+  ReplicaFault,
+  type SessionCall,
+  getJson,
+  requestId,
+  jsonPost,
+} from './answers.ts';
 import { fetchCertificate } from './enroll.ts';
-import { complaint, digitsOf, type JsonObject, objectsOf, textOf } from './json.ts';
-import { ReplicaFault, type SessionCall } from './replica.ts';
 import type { Replicas } from './replicas.ts';
 
 /** Maximum candidates. A CA with more in the period cannot be searched. */
@@ -34,7 +46,7 @@ function findWaiting(replicas: Replicas, sought: SoughtRequest, requestor: strin
     replica.session(async (call) => {
       // The request is probably among the newest.
       for (const id of (await waitingIds(call)).reverse()) {
-        const review = readAnswer(await call({ method: 'GET', path: `/ca/rest/agent/certrequests/${id}` }));
+        const review = await getJson(call, `/ca/rest/agent/certrequests/${id}`);
         if (isSought(review, sought, requestor)) return [{ reference: id }];
       }
       return [];
@@ -43,18 +55,11 @@ function findWaiting(replicas: Replicas, sought: SoughtRequest, requestor: strin
 }
 
 async function waitingIds(call: SessionCall): Promise<string[]> {
-  const list = readAnswer(
-    await call({
-      method: 'GET',
-      path: `/ca/rest/agent/certrequests?requestState=pending&requestType=enrollment&pageSize=${LIMIT}&maxResults=${LIMIT}`,
-    }),
-  );
+  const filter = `requestState=pending&requestType=enrollment&pageSize=${LIMIT}&maxResults=${LIMIT}`;
+  const list = await getJson(call, `/ca/rest/agent/certrequests?${filter}`);
   const entries = objectsOf(list, 'entries');
   refuseTooMany(list, entries.length);
-  return entries.flatMap((entry) => {
-    const id = textOf(entry, 'requestID') ?? textOf(entry, 'requestURL')?.split('/').at(-1) ?? '';
-    return /^(0x)?[0-9a-f]{1,40}$/i.test(id) ? [id] : [];
-  });
+  return entries.flatMap((entry) => requestId(entry) ?? []);
 }
 
 /** Matches by requestor name or, if the profile has no such input, by the request's key. */
@@ -70,26 +75,15 @@ function isSought(review: JsonObject, { spki }: SoughtRequest, requestor: string
 
 async function findIssued(replicas: Replicas, { spki, subject, from, until }: SoughtRequest): Promise<Found[]> {
   const [commonName = ''] = attributeValues(subject, '2.5.4.3');
-  const body = Buffer.from(
-    JSON.stringify({
-      serialNumberRangeInUse: false,
-      // Only a plain name narrows the search; Dogtag's comparison of others is unreliable.
-      ...(/^[A-Za-z0-9.-]+$/.test(commonName) ? { subjectInUse: true, matchExactly: true, commonName } : {}),
-      issuedOnInUse: true,
-      issuedOnFrom: String(from - CLOCK_SKEW),
-      issuedOnTo: String(until + CLOCK_SKEW),
-    }),
-  );
-  const list = await replicas.read(async (replica) =>
-    readAnswer(
-      await replica.call({
-        method: 'POST',
-        path: `/ca/rest/certs/search?size=${LIMIT}`,
-        headers: { 'Content-Type': 'application/json' },
-        body,
-      }),
-    ),
-  );
+  const search = jsonPost(`/ca/rest/certs/search?size=${LIMIT}`, {
+    serialNumberRangeInUse: false,
+    // Only a plain name narrows the search; Dogtag's comparison of others is unreliable.
+    ...(/^[A-Za-z0-9.-]+$/.test(commonName) ? { subjectInUse: true, matchExactly: true, commonName } : {}),
+    issuedOnInUse: true,
+    issuedOnFrom: String(from - CLOCK_SKEW),
+    issuedOnTo: String(until + CLOCK_SKEW),
+  });
+  const list = await replicas.read(async (replica) => readAnswer(await replica.call(search)));
   const entries = objectsOf(list, 'entries');
   refuseTooMany(list, entries.length);
   const found: Found[] = [];
@@ -146,13 +140,7 @@ async function revokeInSession(call: SessionCall, certId: string, reason: string
   if (status === 'REVOKED' || status === 'REVOKED_EXPIRED') return;
   const nonce = digitsOf(page, 'Nonce');
   if (nonce === undefined) throw new ReplicaFault('the review contains no nonce', true);
-  const order = await call({
-    method: 'POST',
-    path: `${path}/revoke`,
-    headers: { 'Content-Type': 'application/json' },
-    body: Buffer.from(JSON.stringify({ Reason: reason, Nonce: nonce }), 'utf8'),
-  });
-  checkOrder(order);
+  checkOrder(await call(jsonPost(`${path}/revoke`, { Reason: reason, Nonce: nonce })));
 }
 
 function checkOrder(answer: HttpAnswer): void {

@@ -6,10 +6,8 @@ import { namesMatch, formatName } from '../../pki/x509/name.ts';
 import { parseCertsOnly } from '../../pki/cms/cms.ts';
 import { arrangeChain } from '../../pki/x509/ca-chain.ts';
 import type { CaCertificates } from '../../config/material/material.ts';
-import { readAnswer } from './answers.ts';
+import { textOf, type JsonObject, ReplicaFault, getJson } from './answers.ts';
 import { certificateIn } from './enroll.ts';
-import { textOf, type JsonObject } from './json.ts';
-import { ReplicaFault } from './replica.ts';
 import type { Replicas } from './replicas.ts';
 
 export class RemoteChain {
@@ -41,7 +39,7 @@ export class RemoteChain {
   async refresh(replicas: Replicas): Promise<void> {
     try {
       const { own, others } = await replicas.read(async (replica) =>
-        certificatesIn(readAnswer(await replica.call({ method: 'GET', path: '/ca/rest/config/cert/signing' }))),
+        certificatesIn(await getJson(replica.call, '/ca/rest/config/cert/signing')),
       );
       this.#problem = await this.#take(own, others);
     } catch (error) {

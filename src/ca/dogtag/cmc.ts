@@ -25,8 +25,7 @@ import { OID } from '../../pki/der/oids.ts';
 import type { ForwardedRequest } from '../driver.ts';
 import type { RemoteChain } from './chain.ts';
 import type { HttpAnswer } from '../remote/http.ts';
-import { complaint, sentence } from './json.ts';
-import { ReplicaFault } from './replica.ts';
+import { complaint, sentence, ReplicaFault } from './answers.ts';
 import type { Replicas } from './replicas.ts';
 
 type CmcResult =

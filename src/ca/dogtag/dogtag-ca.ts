@@ -17,7 +17,7 @@ import type {
 } from '../driver.ts';
 import { isKey } from '../remote/issued.ts';
 import { caUnavailable, checkSubject } from '../remote/upstream.ts';
-import { readAnswer, type RequestInfo } from './answers.ts';
+import { type RequestInfo, textOf, getJson } from './answers.ts';
 import type { RemoteChain } from './chain.ts';
 import type { CmcService } from './cmc.ts';
 import {
@@ -28,14 +28,12 @@ import {
   type ProfileInputs,
   submitRequest,
 } from './enroll.ts';
-import { textOf } from './json.ts';
 import type { Kra } from './kra.ts';
 import type { Replicas } from './replicas.ts';
 import { findRequest, revokeCertificate } from './certificates.ts';
 import { type AskedProfile, issuedProblem } from './verify-issued.ts';
 
 interface DogtagCaOptions {
-  readonly label: string;
   readonly replicas: Replicas;
   readonly chain: RemoteChain;
   /** Receives the requests of full CMC messages. */
@@ -240,8 +238,8 @@ export async function issuesAtOnce(replicas: Replicas, profile: string): Promise
     return await replicas.read((replica) =>
       replica.session(async (call) => {
         // Profiles are visible only in a logged-in session.
-        readAnswer(await call({ method: 'GET', path: '/ca/rest/account/login' }));
-        const shown = readAnswer(await call({ method: 'GET', path: `/ca/rest/profiles/${profile}` }));
+        await getJson(call, '/ca/rest/account/login');
+        const shown = await getJson(call, `/ca/rest/profiles/${profile}`);
         const authenticator = textOf(shown, 'authenticatorId') ?? '';
         return authenticator.trim() !== '';
       }),

@@ -1,10 +1,23 @@
 /** Submits certificate requests and reads their status. */
 import { failed } from '../../errors.ts';
 import { parsePemCertificates, type Certificate } from '../../pki/x509/certificate.ts';
-import { errorOf, jsonOf, onlyRequest, readAnswer, requestInfo, type RequestInfo } from './answers.ts';
+import {
+  errorOf,
+  jsonOf,
+  onlyRequest,
+  readAnswer,
+  requestInfo,
+  type RequestInfo,
+  complaint,
+  objectsOf,
+  textOf,
+  type JsonObject,
+  NotHere,
+  ReplicaFault,
+  getJson,
+  jsonPost,
+} from './answers.ts';
 import type { HttpAnswer } from '../remote/http.ts';
-import { complaint, objectsOf, textOf, type JsonObject } from './json.ts';
-import { NotHere, ReplicaFault } from './replica.ts';
 import type { Replicas } from './replicas.ts';
 import { InputError } from '../../pki/input-error.ts';
 
@@ -24,14 +37,10 @@ interface Submission {
   readonly requestor: string;
 }
 
-const JSON_HEADERS = { 'Content-Type': 'application/json' };
-
 /** @throws EstuaryError 500 if the profile takes no certificate request; 503 */
 export function profileInputs(replicas: Replicas, profile: string): Promise<ProfileInputs> {
   return replicas.read(async (replica) => {
-    const template = readAnswer(
-      await replica.call({ method: 'GET', path: `/ca/rest/certrequests/profiles/${profile}` }),
-    );
+    const template = await getJson(replica.call, `/ca/rest/certrequests/profiles/${profile}`);
     const inputs = objectsOf(template, 'Input');
     const requestClass = classWith(inputs, 'cert_request');
     if (requestClass === undefined)
@@ -52,18 +61,8 @@ function classWith(inputs: readonly JsonObject[], attribute: string): string | u
  * @throws EstuaryError 500 if the CA cannot process it; 503 if it certainly did not arrive; SubmissionUnanswered
  */
 export function submitRequest(replicas: Replicas, submission: Submission): Promise<RequestInfo> {
-  const body = Buffer.from(JSON.stringify(enrollmentRequest(submission)), 'utf8');
-  return replicas.submit(async (replica) =>
-    submitted(
-      await replica.call({
-        method: 'POST',
-        path: '/ca/rest/certrequests',
-        headers: JSON_HEADERS,
-        body,
-        freshConnection: true,
-      }),
-    ),
-  );
+  const call = { ...jsonPost('/ca/rest/certrequests', enrollmentRequest(submission)), freshConnection: true };
+  return replicas.submit(async (replica) => submitted(await replica.call(call)));
 }
 
 function enrollmentRequest({ profile, inputs, type, request, requestor }: Submission): JsonObject {

@@ -148,7 +148,6 @@ export function createDogtagCa(
     ? new Kra(new Replicas({ ...common, urls: dogtag.kra_urls, subsystem: 'kra' }), Date.now)
     : undefined;
   return new DogtagCa({
-    label,
     replicas,
     chain,
     cmc,

@@ -5,10 +5,20 @@
 import { constants, createCipheriv, type KeyObject, publicEncrypt, randomBytes } from 'node:crypto';
 import { EstuaryError, failed, isUnavailable, unavailable } from '../../errors.ts';
 import type { HealthReport, KeyArchive, SealedKey } from '../driver.ts';
-import { errorOf, jsonOf, readAnswer } from './answers.ts';
+import {
+  errorOf,
+  jsonOf,
+  readAnswer,
+  asObject,
+  complaint,
+  type JsonObject,
+  textOf,
+  ReplicaFault,
+  getJson,
+  jsonPost,
+  keyId,
+} from './answers.ts';
 import { certificateIn } from './enroll.ts';
-import { asObject, complaint, type JsonObject, textOf } from './json.ts';
-import { ReplicaFault } from './replica.ts';
 import type { Attempt, Replicas } from './replicas.ts';
 
 /** Milliseconds to cache the transport certificate. */
@@ -44,9 +54,9 @@ export class Kra implements KeyArchive {
   /** Signing may fail after archival, so a request may archive twice. Each archival needs a new name. */
   async archive({ parts }: SealedKey, requestId: string): Promise<string> {
     const name = `estuary-${requestId}-${randomBytes(4).toString('hex')}`;
-    const body = Buffer.from(JSON.stringify(archivalRequest(name, parts)), 'utf8');
+    const order = jsonPost('/kra/rest/agent/keyrequests', archivalRequest(name, parts));
     try {
-      return await this.#read((replica) => archiveAt(replica, name, body));
+      return await this.#read((replica) => archiveAt(replica, name, order));
     } catch (error) {
       // It may have been encrypted for an obsolete transport key.
       this.#transport = undefined;
@@ -58,7 +68,7 @@ export class Kra implements KeyArchive {
     const known = this.#transport;
     if (known !== undefined && this.#now() - known.read < TRANSPORT_FRESH) return known.key;
     const { publicKey } = await this.#read(async (replica) =>
-      certificateIn(readAnswer(await replica.call({ method: 'GET', path: '/kra/rest/config/cert/transport' }))),
+      certificateIn(await getJson(replica.call, '/kra/rest/config/cert/transport')),
     );
     if (publicKey.algorithm !== 'rsa') throw notArchived(`a transport key of the type ${publicKey.keyType}`);
     this.#transport = { key: publicKey.keyObject, read: this.#now() };
@@ -97,20 +107,14 @@ function archivalRequest(name: string, wrapped: SealedKey['parts']): JsonObject 
  * Archives at one replica, unless a previous attempt succeeded despite an error. Reads the key back to confirm.
  * @returns the archive's key ID
  */
-async function archiveAt(replica: Attempt, name: string, body: Buffer): Promise<string> {
-  const answer = await replica.call({
-    method: 'POST',
-    path: '/kra/rest/agent/keyrequests',
-    headers: { 'Content-Type': 'application/json' },
-    body,
-    freshConnection: true,
-  });
+async function archiveAt(replica: Attempt, name: string, order: ReturnType<typeof jsonPost>): Promise<string> {
+  const answer = await replica.call({ ...order, freshConnection: true });
   const taken = answer.status === 400 && /already active/i.test(errorOf(answer)?.message ?? '');
   const path = taken
     ? `active/${encodeURIComponent(name)}`
     : archivedAs(answer.status === 201 ? jsonOf(answer) : readAnswer(answer));
-  const key = readAnswer(await replica.call({ method: 'GET', path: `/kra/rest/agent/keys/${path}` }));
-  const id = idIn(key);
+  const key = await getJson(replica.call, `/kra/rest/agent/keys/${path}`);
+  const id = keyId(key);
   if (textOf(key, 'clientKeyID') !== name || textOf(key, 'status') !== 'active' || id === undefined)
     throw new ReplicaFault(`the archive does not show the key: ${complaint(answer)}`, true);
   return id;
@@ -120,17 +124,11 @@ async function archiveAt(replica: Attempt, name: string, body: Buffer): Promise<
 function archivedAs(answer: JsonObject): string {
   const request = asObject(answer['RequestInfo']) ?? {};
   const status = textOf(request, 'requestStatus') ?? 'without a status';
-  const id = idIn(request);
+  const id = keyId(request);
   // "complete" without a key ID means that nothing was stored.
   if (status !== 'complete' || id === undefined)
     throw notArchived(`the archival request is ${status}, ${id === undefined ? 'without a key' : `of the key ${id}`}`);
   return id;
-}
-
-/** The last segment of keyURL. */
-function idIn(object: JsonObject): string | undefined {
-  const id = textOf(object, 'keyURL')?.split('/').at(-1);
-  return id !== undefined && /^(0x)?[0-9a-f]{1,40}$/i.test(id) ? id : undefined;
 }
 
 /** AES-128-CBC, in the KRA's notation for OIDs. */

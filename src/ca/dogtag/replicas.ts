@@ -4,9 +4,11 @@
  */
 import type { IsolatedLog } from '../../process/isolated-process.ts';
 import { SubmissionUnanswered, type HealthReport } from '../driver.ts';
-import type { ClientTls, HttpAnswer, HttpCall } from '../remote/http.ts';
-import { Replica, ReplicaFault, type SessionCall, type Subsystem } from './replica.ts';
+import { type ClientTls, type HttpAnswer, type HttpCall, HttpClient, TransportError } from '../remote/http.ts';
+import { type SessionCall, ReplicaFault, complaint, NotHere, readJson } from './answers.ts';
 import { caUnavailable } from '../remote/upstream.ts';
+import { FairLimiter } from '../../process/fair-limiter.ts';
+import { measured } from '../../dependency-calls.ts';
 
 interface ReplicasOptions {
   readonly urls: readonly string[];
@@ -21,9 +23,8 @@ interface ReplicasOptions {
 }
 
 export interface Attempt {
-  readonly url: string;
   /** @throws ReplicaFault without a complete response */
-  call(call: Omit<HttpCall, 'deadline' | 'connectDeadline'>): Promise<HttpAnswer>;
+  readonly call: (call: Omit<HttpCall, 'deadline' | 'connectDeadline'>) => Promise<HttpAnswer>;
   session<T>(work: (call: SessionCall) => Promise<T>): Promise<T>;
 }
 
@@ -46,7 +47,7 @@ export class Replicas {
 
   /** Checks every replica now and periodically until {@link close}. */
   async start(): Promise<void> {
-    await this.#check(this.#all);
+    await this.#check();
     this.#schedule();
   }
 
@@ -116,19 +117,14 @@ export class Replicas {
     const { checkInterval } = this.#options;
     const recovering = this.#outOfUse().length > 0;
     this.#timer = setTimeout(
-      () => void this.#round(),
+      () => void this.start(),
       recovering ? Math.min(RECOVERY_INTERVAL, checkInterval) : checkInterval,
     ).unref();
   }
 
-  async #round(): Promise<void> {
-    await this.#check(this.#all);
-    this.#schedule();
-  }
-
-  async #check(replicas: readonly Replica[]): Promise<void> {
+  async #check(): Promise<void> {
     await Promise.all(
-      replicas.map(async (replica) => {
+      this.#all.map(async (replica) => {
         const before = replica.problem;
         await replica.check(Date.now() + this.#options.timeout);
         const { url, problem } = replica;
@@ -150,8 +146,114 @@ export class Replicas {
 
 function attempt(replica: Replica, deadline: number, connectDeadline: number): Attempt {
   return {
-    url: replica.url,
     call: (call) => replica.call({ ...call, deadline, connectDeadline }),
     session: (work) => replica.session(deadline, work),
   };
+}
+
+/** A subsystem of a Dogtag server, with its own paths and sessions. */
+type Subsystem = 'ca' | 'kra';
+
+/** Consecutive faults that take a replica out of use; a failed connection does so at once. */
+const FAULTS = 3;
+/** Calls that may wait for the agent's session. */
+const SESSION_QUEUE = 256;
+
+/** One replica: its availability and the agent's session. */
+export class Replica {
+  readonly url: string;
+  readonly #subsystem: Subsystem;
+  readonly #client: HttpClient;
+  readonly #session = new FairLimiter({
+    concurrency: 1,
+    queue: SESSION_QUEUE,
+    busy: (detail) => new NotHere(`the agent's session is busy: ${detail}`),
+  });
+  #cookie: string | undefined;
+  #faults = 0;
+  #problem: string | undefined;
+
+  constructor(url: string, subsystem: Subsystem, tls: ClientTls) {
+    this.#client = new HttpClient(url, tls);
+    this.#subsystem = subsystem;
+    this.url = this.#client.url;
+  }
+
+  /** Why the replica is out of use; undefined while in use. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /** @throws ReplicaFault without a complete response */
+  async call(call: HttpCall): Promise<HttpAnswer> {
+    try {
+      return await measured({ dependency: 'dogtag' }, () =>
+        this.#client.call({ ...call, headers: { Accept: 'application/json', ...call.headers } }),
+      );
+    } catch (error) {
+      if (!(error instanceof TransportError)) throw error;
+      throw new ReplicaFault(error.message, error.mayHaveArrived, error);
+    }
+  }
+
+  /**
+   * Runs `work` exclusively in the agent's session: nonces are bound to it, and concurrent first calls would open two
+   * sessions.
+   * @throws ReplicaFault; NotHere if the session is not free before the deadline
+   */
+  session<T>(deadline: number, work: (call: SessionCall) => Promise<T>): Promise<T> {
+    const waitMs = Math.max(0, deadline - Date.now());
+    return this.#session.run(() => work((call) => this.#inSession({ ...call, deadline })), { waitMs });
+  }
+
+  async #inSession(call: HttpCall): Promise<HttpAnswer> {
+    const headers = this.#cookie === undefined ? call.headers : { ...call.headers, Cookie: this.#cookie };
+    const answer = await this.call({ ...call, ...(headers === undefined ? {} : { headers }) });
+    this.#cookie = cookieOf(answer, this.#subsystem) ?? this.#cookie;
+    if (answer.status === 401) this.#cookie = undefined;
+    return answer;
+  }
+
+  /**
+   * Logs in as the agent, which checks the web application, its directory and the account, and puts the replica into or
+   * out of use.
+   */
+  async check(deadline: number): Promise<void> {
+    try {
+      const answer = await this.session(deadline, (call) =>
+        call({ method: 'GET', path: `/${this.#subsystem}/rest/account/login` }),
+      );
+      if (answer.status === 200 && readJson(answer) !== undefined) this.succeeded();
+      else this.#problem = `the agent cannot log in: ${complaint(answer)}`;
+    } catch (error) {
+      if (error instanceof NotHere) return;
+      this.#problem = error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  succeeded(): void {
+    this.#faults = 0;
+    this.#problem = undefined;
+  }
+
+  /** Counts a fault; {@link check} puts the replica back into use. */
+  failed(fault: ReplicaFault): void {
+    if (fault instanceof NotHere) return;
+    this.#faults += 1;
+    if (this.#faults >= FAULTS || !fault.mayHaveArrived) this.#problem = fault.message;
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+}
+
+/** The subsystem's session cookie; cookies are bound to a path. */
+function cookieOf({ headers }: HttpAnswer, subsystem: Subsystem): string | undefined {
+  for (const cookie of headers['set-cookie'] ?? []) {
+    const [pair = '', ...attributes] = cookie.split(';').map((part) => part.trim());
+    const path = attributes.find((attribute) => /^path=/i.test(attribute))?.slice('path='.length);
+    if (pair.startsWith('JSESSIONID=') && (path === undefined || path === `/${subsystem}`)) return pair;
+  }
+  return undefined;
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readJson } from '../../../src/ca/dogtag/json.ts';
+import { readJson } from '../../../src/ca/dogtag/answers.ts';
 import { HttpClient, TransportError } from '../../../src/ca/remote/http.ts';
 import { readFileSync } from 'node:fs';
 import { DogtagStandIn } from '../../support/dogtag-stand-in/index.ts';

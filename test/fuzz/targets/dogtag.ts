@@ -7,10 +7,9 @@ import { RemoteChain } from '../../../src/ca/dogtag/chain.ts';
 import { CmcService } from '../../../src/ca/dogtag/cmc.ts';
 import { fetchCertificate, findRequestInfo, profileInputs, submitRequest } from '../../../src/ca/dogtag/enroll.ts';
 import type { HttpAnswer } from '../../../src/ca/remote/http.ts';
-import { readJson } from '../../../src/ca/dogtag/json.ts';
+import { readJson, ReplicaFault } from '../../../src/ca/dogtag/answers.ts';
 import { Kra } from '../../../src/ca/dogtag/kra.ts';
 import { issuesAtOnce } from '../../../src/ca/dogtag/dogtag-ca.ts';
-import { ReplicaFault } from '../../../src/ca/dogtag/replica.ts';
 import { Replicas, type Attempt } from '../../../src/ca/dogtag/replicas.ts';
 import { findRequest, revokeCertificate } from '../../../src/ca/dogtag/certificates.ts';
 import { issuedProblem } from '../../../src/ca/dogtag/verify-issued.ts';
@@ -37,7 +36,7 @@ class Answering extends Replicas {
   constructor(answer: HttpAnswer) {
     super({ ...SETTINGS, tls });
     const call = (): Promise<HttpAnswer> => Promise.resolve(answer);
-    this.#attempt = { url: 'https://ca.example', call, session: (work) => work(call) };
+    this.#attempt = { call, session: (work) => work(call) };
   }
 
   override read<T>(work: (replica: Attempt) => Promise<T>): Promise<T> {
