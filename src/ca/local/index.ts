@@ -12,7 +12,6 @@ import type { PublicationUrls } from './tbs.ts';
 
 export { LocalCa } from './local-ca.ts';
 export { FileSigner } from './signing.ts';
-export type { PublicationUrls } from './tbs.ts';
 
 /** The settings that every local CA uses from its `[[ca]]` table. */
 export interface LocalCaConfig {
@@ -23,9 +22,7 @@ export interface LocalCaConfig {
 export interface LocalCaContext {
   readonly publication?: PublicationUrls | undefined;
   readonly now: () => number;
-}
-
-interface SignerStart {
+  /** Starts the signer, if needed. */
   readonly start?: () => Promise<void>;
 }
 
@@ -34,7 +31,7 @@ export function createLocalCa(
   { label, profile }: LocalCaConfig,
   { certificates, ocsp }: Pick<OwnCaMaterial, 'certificates' | 'ocsp'>,
   signer: Signer,
-  context: LocalCaContext & SignerStart,
+  context: LocalCaContext,
 ): LocalCa {
   const delegate = ocsp === undefined ? undefined : createDelegate(label, ocsp);
   try {
