@@ -291,7 +291,10 @@ export function labeledLog(log: IsolatedLog, ca: string): IsolatedLog {
 /** For a check without a start. */
 export type CheckContext = Pick<DriverContext, 'env' | 'now' | 'retryAfter' | 'log'>;
 
-/** Only {@link keys}, {@link load} and {@link create} are mandatory. Each driver gets its own tables and material. */
+/**
+ * What the folder of a driver defines; `drivers.ts` lists the drivers. Only {@link keys}, {@link load} and {@link create}
+ * are mandatory. Each driver gets its own tables and material.
+ */
 export interface DriverDefinition<Table extends CaTable = CaTable, Material extends CaMaterial = CaMaterial> {
   /** The `[[ca]]` table: types, defaults, and the text of the configuration reference. */
   readonly keys: Key<Table>;

@@ -124,7 +124,7 @@ export class Ca {
     return this.#certificate;
   }
 
-  /** @throws EstuaryError 503 while unknown */
+  /** The CA's certificate, those above it, and rollover certificates. @throws EstuaryError 503 while unknown */
   get certificates(): readonly Certificate[] {
     const { chain } = this;
     const known = this.#certificates;

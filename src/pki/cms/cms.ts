@@ -238,6 +238,8 @@ export function onlyValue(attributes: readonly Attribute[], type: string): Buffe
   return value;
 }
 
+// --- signing -------------------------------------------------------------------------------------------------------
+
 /** A key that signs CMS content: a local file or a CA's signer. */
 export interface CmsSigner {
   readonly sid: SignerIdentifier;

@@ -218,6 +218,8 @@ export function parseAuthorityInfoAccess(value: Buffer): AuthorityInfoAccess {
   return { ocsp, caIssuers };
 }
 
+// --- what a profile may not set ----------------------------------------------------------------------------------
+
 const forCas = 'is only for CA certificates';
 const forLists = 'is only for CRLs';
 const ownKey = (key: string): string => `is set by Estuary (${key})`;
@@ -262,6 +264,9 @@ export function reservedExtension(dotted: string): string | undefined {
   return reason === undefined ? undefined : `${oidName(dotted)} ${reason}`;
 }
 
+// --- certificatePolicies ---------------------------------------------------------------------------------------
+
+/** PolicyInformation (RFC 5280 §4.2.1.4) with the CPS URI as the only qualifier. */
 export interface CertificatePolicy {
   readonly oid: string;
   /** URI of the certification practice statement. */
