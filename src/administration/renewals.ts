@@ -1,12 +1,11 @@
 /** How far a replacement campaign is (docs/guides/renewal.md). */
 import type { AuditFilter, AuditStore } from '../store/audit-store.ts';
 import type { CertificateSelection, CertificateStore, ListedCertificate } from '../store/certificate-store.ts';
+import { allRows } from '../store/page.ts';
 import type { RenewalRow, RenewalStore } from '../store/renewal-store.ts';
 
 /** Overdue certificates that are named. */
 export const REPORTED = 100;
-/** Rows of a page. */
-const PAGE = 500;
 
 export interface RenewalProgress {
   readonly total: number;
@@ -46,18 +45,11 @@ export async function progressOf(store: ProgressStore, row: RenewalRow, now: num
 }
 
 /** The selected certificates, in pages of the store. @throws what the store throws */
-export async function* everyCertificate(
+export const everyCertificate = (
   store: Pick<CertificateStore, 'listCertificates'>,
   selection: CertificateSelection,
   now: number,
-): AsyncGenerator<ListedCertificate> {
-  for (let cursor: string | undefined; ;) {
-    const page = await store.listCertificates({ ...selection, limit: PAGE, cursor }, now);
-    yield* page.items;
-    if (page.next_cursor === null) return;
-    cursor = page.next_cursor;
-  }
-}
+): AsyncGenerator<ListedCertificate> => allRows((page) => store.listCertificates({ ...selection, ...page }, now));
 
 /** What a certificate and its replacement have in common: their names, or their device. */
 export function identities({ ca, subject, sans, device_key }: ListedCertificate): readonly string[] {
@@ -72,12 +64,8 @@ async function failedSince(
 ): Promise<ReadonlySet<string>> {
   const subjects = new Set<string>();
   for (const type of ['certificate.denied', 'certificate.failed'] as const)
-    for (let cursor: string | undefined; ;) {
-      const page = await store.listAudit({ ...where, type, limit: PAGE, cursor });
-      for (const { subject } of page.items) if (subject !== undefined) subjects.add(subject);
-      if (page.next_cursor === null) break;
-      cursor = page.next_cursor;
-    }
+    for await (const { subject } of allRows((page) => store.listAudit({ ...where, type, ...page })))
+      if (subject !== undefined) subjects.add(subject);
   return subjects;
 }
 

@@ -15,6 +15,21 @@ export interface PageRequest {
   readonly order?: Order | undefined;
 }
 
+/** Rows per page when reading a whole list. */
+const ROWS = 500;
+
+/** Every row of a list, read page by page. */
+export async function* allRows<Row>(
+  page: (request: { readonly limit: number; readonly cursor: string | undefined }) => Promise<Page<Row>>,
+): AsyncGenerator<Row> {
+  for (let cursor: string | undefined; ;) {
+    const { items, next_cursor } = await page({ limit: ROWS, cursor });
+    yield* items;
+    if (next_cursor === null) return;
+    cursor = next_cursor;
+  }
+}
+
 /** A position after every row of a list that pages by number, in either direction. */
 export const NEWEST = Number.MAX_SAFE_INTEGER;
 

@@ -4,9 +4,10 @@ import type { FastifyRequest } from 'fastify';
 import { deviceEvent } from '../../audit/applied-events.ts';
 import { notFound, type EstuaryError } from '../../errors.ts';
 import type { DeviceRow, DeviceSelection } from '../../store/device-store.ts';
-import type { PageRequest } from '../../store/page.ts';
+import { allRows } from '../../store/page.ts';
 import { accessEvent, actor, limited, type LimitedStore } from './access.ts';
-import { dryRun, isBulk, sendCsv, wantsCsv } from './bulk/bulk.ts';
+import { dryRun, isBulk } from './bulk/bulk.ts';
+import { cellsOf } from './bulk/columns.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { deviceExists, importDevices, isTaken } from './device-import.ts';
 import {
@@ -20,13 +21,10 @@ import {
   readDevice,
 } from './device-record.ts';
 import { historyProperties, historyRecord, SHOWN } from './history.ts';
-import { everything, listQuery, mapPage, pageRequest, route } from './route.ts';
+import { listRoute, type Query, route } from './route.ts';
 import { isFinal } from '../../administration/revoke.ts';
 import { revokeByCall } from './revocation.ts';
-import { flag, listOf, oneOf, part, titled } from './schemas.ts';
-
-/** Certificates per batch when revoking all of a device. */
-const PAGE = 500;
+import { flag, oneOf, part, titled } from './schemas.ts';
 
 const DevicePage = titled(
   'DeviceDetails',
@@ -99,41 +97,22 @@ export function registerDevices(app: AdminApp, deps: AdminDependencies): void {
     },
   });
 
-  route(app, {
+  listRoute(app, deps, {
     call: 'GET /admin/devices',
     access: ['ra', 'auditor'],
     labels: 'records',
     summary: 'List the registered devices',
     description: 'With `Accept: text/csv`, the whole selection as a table that can be imported again.',
-    query: {
-      ...selectionQuery,
-      ...listQuery,
-    },
-    response: {
-      200: {
-        description: 'The order of registration.',
-        content: {
-          'application/json': { schema: listOf(DeviceRecord, 'Default: oldest first.') },
-          'text/csv': { schema: Type.Any() },
-        },
-      },
-    },
-    handler: async (request, reply) => {
-      const { id, ca, enabled, search, order } = request.query;
+    filters: selectionQuery,
+    item: DeviceRecord,
+    sorted: 'The order of registration.',
+    page: (request) => (page) =>
+      limited(deps, request).store.listDevices({ ...readDeviceSelection(request.query), ...page }),
+    record: deviceRecord,
+    table: async (request) => {
       const { store } = limited(deps, request);
-      const selection: DeviceSelection = {
-        id,
-        ca,
-        search,
-        enabled: enabled === undefined ? undefined : enabled === 'true',
-      };
-      reply.header('vary', 'accept');
-      if (wantsCsv(request)) {
-        const attributes = await store.listDeviceAttributes(selection);
-        const page = (one: PageRequest) => store.listDevices({ ...selection, order, ...one });
-        return sendCsv(reply, deviceHeader(attributes), everything(page, deviceRecord));
-      }
-      return mapPage(await store.listDevices({ ...selection, ...pageRequest(request.query) }), deviceRecord);
+      const attributes = await store.listDeviceAttributes(readDeviceSelection(request.query));
+      return { header: deviceHeader(attributes), cells: cellsOf };
     },
   });
 
@@ -197,6 +176,11 @@ export function registerDevices(app: AdminApp, deps: AdminDependencies): void {
   });
 }
 
+const readDeviceSelection = ({ id, ca, enabled, search }: Query<typeof selectionQuery>): DeviceSelection => ({
+  ...{ id, ca, search },
+  enabled: enabled === undefined ? undefined : enabled === 'true',
+});
+
 /** Disables the device first: then no further certificate can be recorded for it and missed. */
 async function revokeAll(deps: AdminDependencies, request: FastifyRequest, row: DeviceRow): Promise<void> {
   const now = deps.now();
@@ -206,13 +190,8 @@ async function revokeAll(deps: AdminDependencies, request: FastifyRequest, row: 
     await store.changeDevice(row.id, { enabled: false }, now, [
       deviceEvent('device.changed', row, actor(request), { enabled: false }),
     ]);
-  let cursor: string | undefined;
-  do {
-    const page = await store.listCertificates({ device_key: row.key, limit: PAGE, cursor }, now);
-    for (const certificate of page.items)
-      if (certificate.not_after >= now && !isFinal(certificate)) await revokeByCall(deps, request, certificate, order);
-    cursor = page.next_cursor ?? undefined;
-  } while (cursor !== undefined);
+  for await (const one of allRows((page) => store.listCertificates({ device_key: row.key, ...page }, now)))
+    if (one.not_after >= now && !isFinal(one)) await revokeByCall(deps, request, one, order);
 }
 
 async function findDevice(store: LimitedStore, id: string): Promise<DeviceRow> {

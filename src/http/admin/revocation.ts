@@ -4,6 +4,7 @@ import { alreadyRevoked, checkOrder, release, type RevocationOrder, revoke } fro
 import { badRequest, conflict } from '../../errors.ts';
 import { REVOCATION_REASONS } from '../../pki/x509/crl.ts';
 import type { CertificateSelection, ListedCertificate, RevokeResult } from '../../store/certificate-store.ts';
+import { allRows } from '../../store/page.ts';
 import { accessEvent, actor, limited, type LimitedStore } from './access.ts';
 import { caQuery, CertificateFilter, readCertificateFilter } from './certificate-filter.ts';
 import { certificateNotFound, CertificateRecord, certificateRecord, findCertificate } from './certificates.ts';
@@ -30,8 +31,6 @@ const Order = strictObject(revocationOrder, { title: 'Revocation' });
 
 /** Maximum per call, so that a call ends in reasonable time; the next one continues. */
 const MAX_REVOKED = 10_000;
-/** Certificates per page. */
-const PAGE = 500;
 /** Concurrent revocations: they share commits and do not overload a remote CA. */
 const AT_ONCE = 20;
 
@@ -168,25 +167,15 @@ export function readSelection(filter: CertificateSelection): CertificateSelectio
   return { ...others, status };
 }
 
-async function* pages(
-  { store }: { readonly store: LimitedStore },
-  selection: CertificateSelection,
-  now: number,
-): AsyncGenerator<readonly ListedCertificate[]> {
-  let cursor: string | undefined;
-  do {
-    const page = await store.listCertificates({ ...selection, limit: PAGE, cursor }, now);
-    yield page.items;
-    cursor = page.next_cursor ?? undefined;
-  } while (cursor !== undefined);
-}
+const matching = ({ store }: { readonly store: LimitedStore }, selection: CertificateSelection, now: number) =>
+  allRows((page) => store.listCertificates({ ...selection, ...page }, now));
 
 /** An expired certificate may be revoked, so that it does not count again. */
 const isOpen = ({ revoked_at }: ListedCertificate): boolean => revoked_at === null;
 
-async function countAll(deps: { readonly store: LimitedStore }, selection: CertificateSelection, now: number) {
+async function countAll(...search: Parameters<typeof matching>): Promise<number> {
   let count = 0;
-  for await (const items of pages(deps, selection, now)) count += items.filter(isOpen).length;
+  for await (const row of matching(...search)) if (isOpen(row)) count++;
   return count;
 }
 
@@ -206,17 +195,16 @@ async function revokeFirst(
   selection: CertificateSelection,
   { order, most }: BulkOrder,
 ): Promise<number> {
-  let [taken, revoked] = [0, 0];
-  for await (const items of pages(limited(deps, request), selection, order.revoked_at)) {
-    const wanted = items.filter(isOpen).slice(0, most - taken);
-    taken += wanted.length;
-    for (let start = 0; start < wanted.length; start += AT_ONCE) {
-      const results = await Promise.all(
-        wanted.slice(start, start + AT_ONCE).map((row) => revokeByCall(deps, request, row, order)),
-      );
-      revoked += results.filter((result) => result === 'revoked').length;
-    }
-    if (taken >= most) break;
+  const wanted: ListedCertificate[] = [];
+  for await (const row of matching(limited(deps, request), selection, order.revoked_at)) {
+    if (wanted.length === most) break;
+    if (isOpen(row)) wanted.push(row);
+  }
+  let revoked = 0;
+  for (let start = 0; start < wanted.length; start += AT_ONCE) {
+    const some = wanted.slice(start, start + AT_ONCE);
+    const results = await Promise.all(some.map((row) => revokeByCall(deps, request, row, order)));
+    revoked += results.filter((result) => result === 'revoked').length;
   }
   return revoked;
 }

@@ -7,7 +7,7 @@ import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { DEFAULT_LIMIT, errorResponses, type ErrorStatus, listOf, oneOf, pageQuery, strictObject } from './schemas.ts';
 import { badRequest } from '../../errors.ts';
-import type { Order, Page, PageRequest } from '../../store/page.ts';
+import { allRows, type Order, type Page, type PageRequest } from '../../store/page.ts';
 import { sendCsv, wantsCsv } from './bulk/bulk.ts';
 import { reportCells } from './bulk/columns.ts';
 
@@ -105,9 +105,6 @@ function register(app: AdminApp, { call, handler, exposeHeadRoute = true, ...mor
   });
 }
 
-/** Rows per page when reading a whole selection. */
-const ROWS = 500;
-
 /** Query parameters of every list, in addition to its filters. */
 export const listQuery = {
   order: Type.Optional(oneOf(['asc', 'desc'], { description: 'Oldest first, unless `desc`.' })),
@@ -127,6 +124,13 @@ interface List<Filters extends TProperties, Row, Shown extends object> extends O
     now: number,
   ): (page: PageRequest) => Promise<Page<Row>>;
   record(row: Row, now: number): Shown;
+  /** As CSV; default: the fields of a record, for a spreadsheet. */
+  table?(request: FastifyRequest<{ Querystring: Query<Filters & typeof listQuery> }>): Promise<Table>;
+}
+
+interface Table {
+  readonly header: readonly string[];
+  readonly cells: typeof reportCells;
 }
 
 type AnyList = Omit<List<typeof listQuery, unknown, object>, 'filters'> & { readonly filters: TProperties };
@@ -141,7 +145,7 @@ export const listRoute: <Filters extends TProperties, Row, Shown extends object>
 function registerList(
   app: AdminApp,
   { now }: Pick<AdminDependencies, 'now'>,
-  { filters, item, sorted: description, ...call }: AnyList,
+  { filters, item, sorted: description, table, ...call }: AnyList,
 ): void {
   route(app, {
     description: 'With `Accept: text/csv`, the whole selection as a table.',
@@ -161,23 +165,18 @@ function registerList(
       const page = call.page(request, at);
       const record = (row: unknown): object => call.record(row, at);
       reply.header('vary', 'accept');
-      if (!wantsCsv(request)) return mapPage(await page(pageRequest(request.query)), record);
-      const all = everything((one) => page({ ...one, order: request.query.order }), record);
-      return sendCsv(reply, Object.keys(item.properties), all, reportCells);
+      if (!wantsCsv(request)) {
+        const { items, next_cursor } = await page(pageRequest(request.query));
+        return { items: items.map(record), next_cursor };
+      }
+      const all = allRows((one) => page({ ...one, order: request.query.order }));
+      const { header, cells } = (await table?.(request)) ?? {
+        header: Object.keys(item.properties),
+        cells: reportCells,
+      };
+      return sendCsv(reply, header, all, (row) => cells(header, record(row)));
     },
   });
-}
-
-export async function* everything<Row, Shown>(
-  page: (request: Omit<PageRequest, 'order'>) => Promise<Page<Row>>,
-  record: (row: Row) => Shown,
-): AsyncGenerator<Shown> {
-  let cursor: string | undefined;
-  do {
-    const { items, next_cursor } = await page({ limit: ROWS, cursor });
-    for (const row of items) yield record(row);
-    cursor = next_cursor ?? undefined;
-  } while (cursor !== undefined);
 }
 
 export function pageRequest(query: {
@@ -186,10 +185,6 @@ export function pageRequest(query: {
   order?: Order | undefined;
 }): PageRequest {
   return { limit: query.limit ?? DEFAULT_LIMIT, cursor: query.cursor, order: query.order };
-}
-
-export function mapPage<T, R>(page: Page<T>, record: (row: T) => R): { items: R[]; next_cursor: string | null } {
-  return { items: page.items.map(record), next_cursor: page.next_cursor };
 }
 
 /**

@@ -160,8 +160,9 @@ export function answerBulk(
   columns: readonly string[],
   answers: AsyncIterable<BulkAnswer>,
 ): FastifyReply {
+  const header = [...columns, ...FAILURE_COLUMNS.filter((name) => !columns.includes(name))];
   return format === 'csv'
-    ? sendCsv(reply, [...columns, ...FAILURE_COLUMNS.filter((name) => !columns.includes(name))], answers)
+    ? sendCsv(reply, header, answers, (answer) => cellsOf(header, answer))
     : send(
         reply,
         BULK_TYPES.ndjson,
@@ -170,16 +171,16 @@ export function answerBulk(
 }
 
 /** Streams a whole selection as CSV. */
-export function sendCsv(
+export function sendCsv<Row>(
   reply: FastifyReply,
   header: readonly string[],
-  records: AsyncIterable<object>,
-  cells: typeof cellsOf = cellsOf,
+  rows: AsyncIterable<Row>,
+  cells: (row: Row) => readonly string[],
 ): FastifyReply {
   return send(
     reply,
     `${BULK_TYPES.csv}; charset=utf-8; header=present`,
-    lines(records, (record) => csvLine(cells(header, record)), csvLine(header)),
+    lines(rows, (row) => csvLine(cells(row)), csvLine(header)),
   );
 }
 
