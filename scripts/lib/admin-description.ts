@@ -37,7 +37,7 @@ function dependencies(store: AdminDependencies['store']): AdminDependencies {
   const never = (): Promise<never> => Promise.reject(new Error('nobody calls'));
   return {
     store,
-    condition: () => ({ reloadFailed: false }),
+    lastReload: () => undefined,
     reload: never,
     certificateExpiries: () => [],
     est: () => ({ port: 0, certificate: '' }),
@@ -61,7 +61,7 @@ function dependencies(store: AdminDependencies['store']): AdminDependencies {
       },
     },
     notifiers: [],
-    crls: { signNow: never },
+    crls: { latest: never, signNow: never },
     dryRun: { run: never, queued: never },
     settings: {
       est: { retry_after: 30 },

@@ -32,7 +32,6 @@ import { DryRun } from '../enrollment/dry-run.ts';
 import { ServerCertificate } from '../enrollment/server-certificate.ts';
 import { sweepRequests } from '../enrollment/sweep-requests.ts';
 import { describe, unauthorized } from '../errors.ts';
-import type { ServiceCondition } from '../http/admin/dependencies.ts';
 import { createAdminApp } from '../http/admin/listener.ts';
 import { createEstListener, type EstListenerOptions } from '../http/est/listener.ts';
 import { createOperations } from '../http/est/operations.ts';
@@ -51,6 +50,7 @@ import { Notifier } from '../notification/notifier.ts';
 import { createReceiver } from '../notification/receivers.ts';
 import { Warnings, type WarningsOptions } from '../notification/warnings.ts';
 import { CrlPublisher } from '../publication/crl-publisher.ts';
+import type { ServiceState } from '../service-state-metrics.ts';
 import { lookupKeyFile, MIN_LOOKUP_KEY, readLookupKey } from '../store/lookup-key-file.ts';
 import type { Store } from '../store/store.ts';
 import { VERSION } from '../version.ts';
@@ -82,7 +82,7 @@ export interface Foundation {
   readonly clock: NodeClock;
   /** Whether this node performs the tasks that only one node performs. */
   readonly isOnDuty: () => boolean;
-  readonly condition: () => ServiceCondition;
+  readonly lastReload: () => ServiceState['lastReload'];
   readonly reload: Reload;
 }
 
@@ -205,7 +205,7 @@ export async function assemble(config: Config, material: Material, foundation: F
   const adminApp = createAdminApp(
     {
       ...common,
-      condition: foundation.condition,
+      lastReload: foundation.lastReload,
       reload: foundation.reload,
       certificateExpiries: () => live.current.certificateExpiries,
       ...(gssapi?.missingCredentials && { missingCredentials: gssapi.missingCredentials }),
@@ -286,7 +286,7 @@ export async function assemble(config: Config, material: Material, foundation: F
         }),
       ),
       ...notifiers,
-      ...(notifiers.length === 0 ? [] : [repeating(() => watchingWarnings(config, { ...common, cas }))]),
+      ...(notifiers.length === 0 ? [] : [repeating(() => watchingWarnings(config, { ...common, cas, crls }))]),
       repeating(() => watchExpiry({ cas: issuers, log, now })),
       repeating(() => watchExpiries({ ends: () => live.current.certificateExpiries, config, log, now })),
       ...(config.tls.automatic === undefined ? [] : [repeating(() => renewing(live, log))]),
@@ -437,7 +437,11 @@ function listening(listeners: readonly Listener[], grace: number): Part {
 /** Records what expires, is overdue or unavailable. A slow check makes the next one later. */
 function watchingWarnings(
   { notifications, publication: { enabled } }: Config,
-  { log, isOnDuty, ...sources }: Pick<WarningsOptions, 'store' | 'cas' | 'now'> & Pick<Foundation, 'log' | 'isOnDuty'>,
+  {
+    log,
+    isOnDuty,
+    ...sources
+  }: Pick<WarningsOptions, 'store' | 'cas' | 'crls' | 'now'> & Pick<Foundation, 'log' | 'isOnDuty'>,
 ): () => void {
   const days = [...new Set(notifications.flatMap((one) => one.days))];
   const warnings = new Warnings({ ...sources, days, isPublished: enabled });

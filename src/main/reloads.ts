@@ -13,8 +13,8 @@ import { readMaterial } from '../config/material/load-material.ts';
 import type { Warning } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
 import { describe } from '../errors.ts';
-import type { ServiceCondition } from '../http/admin/dependencies.ts';
 import type { Logger } from '../log.ts';
+import type { ServiceState } from '../service-state-metrics.ts';
 import type { Store } from '../store/store.ts';
 
 /** A checked configuration that is not in force. Call exactly one of the two, once. */
@@ -50,7 +50,7 @@ export class Reloads {
   readonly #options: ReloadsOptions;
   #config: Config;
   #material: Material;
-  #last: { readonly at: number; readonly ok: boolean } | undefined;
+  #last: ServiceState['lastReload'];
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: ReloadsOptions) {
@@ -59,14 +59,9 @@ export class Reloads {
     this.#material = options.material;
   }
 
-  /** Whether the last reload failed, so that the settings in force differ from the file. */
-  get failed(): boolean {
-    return this.#last?.ok === false;
-  }
-
   /** For `/readyz` and the metrics. */
-  get condition(): Pick<ServiceCondition, 'reloadFailed' | 'lastReload'> {
-    return { reloadFailed: this.failed, ...(this.#last === undefined ? {} : { lastReload: this.#last }) };
+  get last(): ServiceState['lastReload'] {
+    return this.#last;
   }
 
   /** Runs one reload, with one outcome and one audit record. Concurrent calls wait. Never rejects. */

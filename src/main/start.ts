@@ -91,7 +91,7 @@ async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promi
     makeMutex:
       turnsOver(config, material) ?? ((_name, queueLimit) => new FairLimiter({ concurrency: 1, queue: queueLimit })),
     isOnDuty: () => nodes.standing.onDuty,
-    condition: () => reloads.condition,
+    lastReload: () => reloads.last,
     reload: (order) => reloads.reload(order),
   };
   const assembly = await assemble(config, material, foundation);

@@ -3,13 +3,14 @@ import { everyCertificate, identities } from '../administration/renewals.ts';
 import { auditedCertificate } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import type { CaRouter } from '../ca/router.ts';
-import { crlAge, CrlStates } from '../publication/crl-state.ts';
+import { crlAge, type CrlPublisher } from '../publication/crl-publisher.ts';
 import type { Store } from '../store/store.ts';
 import type { ListedCertificate } from '../store/certificate-store.ts';
 
 export interface WarningsOptions {
   readonly store: Store;
   readonly cas: Pick<CaRouter, 'issuers'>;
+  readonly crls: Pick<CrlPublisher, 'latest'>;
   /** Days before the expiry, any order. */
   readonly days: readonly number[];
   readonly isPublished: boolean;
@@ -28,13 +29,11 @@ const [PLACE, UNTIL] = ['', 'expiring'];
 
 export class Warnings {
   readonly #options: WarningsOptions;
-  readonly #states: CrlStates;
   /** What was recorded: CRLs that are overdue, remote CAs that are unavailable, certificates. */
   readonly #known = new Set<string>();
 
   constructor(options: WarningsOptions) {
     this.#options = options;
-    this.#states = new CrlStates(options.store);
   }
 
   /** @throws what the store throws */
@@ -123,10 +122,10 @@ export class Warnings {
   async #crls(time: number): Promise<AuditEvent[]> {
     const events: AuditEvent[] = [];
     for (const ca of this.#options.cas.issuers) {
-      const state = ca.driver.statusSigner === undefined ? undefined : await this.#states.of(ca);
+      const state = ca.driver.statusSigner === undefined ? undefined : await this.#options.crls.latest(ca);
       const isLate = state !== undefined && crlAge(state, time, this.#options.isPublished) !== 'current';
       if (!this.#isNew(`crl ${ca.label}`, isLate) || state === undefined) continue;
-      const detail = `CRL ${state.number} of ${ca.label} should have been replaced; it expires ${new Date(state.nextUpdate).toISOString()}`;
+      const detail = `CRL ${state.number} of ${ca.label} should have been replaced; it expires ${new Date(state.next_update).toISOString()}`;
       events.push({ ca: ca.label, type: 'crl.overdue', outcome: 'failure', crl_number: state.number, detail });
     }
     return events;

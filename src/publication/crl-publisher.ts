@@ -4,7 +4,7 @@ import type { Ca } from '../ca/router.ts';
 import type { StatusSigner } from '../ca/driver.ts';
 import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { buildTbsCertList, isListSignedBy, parseCertificateList } from '../pki/x509/crl.ts';
+import { buildTbsCertList, isListSignedBy, parseCertificateList, revokedCount } from '../pki/x509/crl.ts';
 import { subjectKeyIdentifier } from '../pki/x509/public-key.ts';
 import type { CrlHead, CrlRow, CrlStore } from '../store/crl-store.ts';
 
@@ -29,12 +29,30 @@ const RETRY = 10_000;
 /** Entries per read, small enough not to delay other reads. */
 const PAGE = 500;
 
+/** Fraction of its validity after which a list is late: renewal is due at half, and retried at three quarters. */
+const LATE = 0.8;
+
+/**
+ * `overdue`: a newer list should exist. `expired`: relying parties reject it.
+ * @param isPublished whether lists are signed without a request
+ */
+export function crlAge(
+  { this_update, next_update }: Pick<CrlRow, 'this_update' | 'next_update'>,
+  now: number,
+  isPublished: boolean,
+): 'current' | 'overdue' | 'expired' {
+  if (now >= next_update) return 'expired';
+  return isPublished && now >= this_update + (next_update - this_update) * LATE ? 'overdue' : 'current';
+}
+
 export class CrlPublisher {
   readonly #options: CrlPublisherOptions;
   /**
    * The latest list of each CA, with the signing key; the store's number shows whether another node has a later one.
    */
   readonly #latest = new Map<string, { readonly row: CrlRow; readonly spki: Buffer }>();
+  /** Entries of each list, parsed once: one with a hundred thousand entries has megabytes. */
+  readonly #counts = new WeakMap<CrlRow, number>();
   readonly #underWay = new Map<string, Promise<CrlRow>>();
   /** When the list of a CA could not be signed, ms. */
   readonly #failedAt = new Map<string, number>();
@@ -95,6 +113,15 @@ export class CrlPublisher {
       this.#options.log.error({ ca: ca.label, detail: describe(error) }, 'cannot sign a CRL that is due');
       return known;
     }
+  }
+
+  /** The latest list signed with the CA's current key, if any. @throws EstuaryError 500, 503 from the store */
+  async latest(ca: Ca): Promise<(CrlRow & { readonly entries: number }) | undefined> {
+    const row = await this.#load(ca, await this.#options.store.crlHead(ca.label));
+    if (row === undefined) return undefined;
+    const entries = this.#counts.get(row) ?? revokedCount(parseCertificateList(row.der));
+    this.#counts.set(row, entries);
+    return { ...row, entries };
   }
 
   /** Signs a CRL that has every revocation until now. @throws EstuaryError when it cannot be signed */

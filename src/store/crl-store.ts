@@ -63,18 +63,14 @@ function encodeRow({ serial, revoked_at, reason, invalidity_date }: RevokedRow):
 }
 
 export function crlReads(db: Database) {
-  function* crlNumber(ca: string): Operation<number | undefined> {
-    return (yield* db.get<{ number: number | null }>`SELECT number FROM crl WHERE ca = ${ca}`)?.number ?? undefined;
-  }
   return {
-    /** Number of the CA's latest CRL; undefined before the first. */
-    crlNumber,
     *crlHead(ca: string): Operation<CrlHead> {
       // First: a list saved in between makes the CRL look older than it is, not newer.
       const changed = yield* db.get<
         Omit<CrlHead, 'number'>
       >`SELECT changes, changed_at FROM crl_change WHERE ca = ${ca}`;
-      return { changes: 0, changed_at: null, ...changed, number: yield* crlNumber(ca) };
+      const list = yield* db.get<{ number: number | null }>`SELECT number FROM crl WHERE ca = ${ca}`;
+      return { changes: 0, changed_at: null, ...changed, number: list?.number ?? undefined };
     },
     getCrl: (ca: string) =>
       db.get<CrlRow>`SELECT ca, number, this_update, next_update, der FROM crl WHERE ca = ${ca} AND number IS NOT NULL`,

@@ -66,7 +66,7 @@ async function assembleOver(config: Config, store: Store): Promise<Assembly> {
     ticketSecret: TicketSecret.random(),
     isOnDuty: () => true,
     makeMutex: (_name, queueLimit) => new FairLimiter({ concurrency: 1, queue: queueLimit }),
-    condition: () => ({ reloadFailed: false }),
+    lastReload: () => undefined,
     reload: () => Promise.resolve({ ok: false, reason: 'not here' }),
   });
 }

@@ -14,8 +14,9 @@ test('certificates are announced at each threshold once, and not if a newer one 
   const store = await opened(temporaryPaths(), () => clock.now);
   const folder = temporaryFolder();
   const ca = await fileCa(folder, 'devices', true);
-  const sources = { store, cas: { issuers: [ca] }, isPublished: true, now: () => clock.now };
-  const warnings = new Warnings({ ...sources, days: [30, 7, 1] });
+  const sources = { store, isPublished: true, now: () => clock.now };
+  const crls = new CrlPublisher({ ...sources, cas: () => [ca], interval: 3600, log: createLogger('silent') });
+  const warnings = new Warnings({ ...sources, cas: { issuers: [ca] }, crls, days: [30, 7, 1] });
   const issue = async (more: Partial<CertificateRow>, days: number) => {
     const intent = reservation({ ca: 'devices', created_at: clock.now });
     await store.reserve(intent, []);
@@ -59,7 +60,7 @@ test('an overdue CRL, an expiring CA and an unavailable upstream are announced o
   if (signer === undefined) throw new Error('the CA signs no CRLs');
   const options = { store, cas: () => [ca], interval: 3600, log: createLogger('silent'), now: () => clock.now };
   const publisher = new CrlPublisher(options);
-  const warnings = new Warnings({ store, cas: { issuers: [ca] }, days: [7], isPublished: true, now: () => clock.now });
+  const warnings = new Warnings({ ...options, cas: { issuers: [ca] }, crls: publisher, days: [7], isPublished: true });
   let seen = 0;
   /** The types of new records. */
   const announced = async (): Promise<readonly string[]> => {

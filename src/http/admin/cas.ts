@@ -6,7 +6,7 @@ import { conflict } from '../../errors.ts';
 import { encodePem } from '../../pki/der/pem.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
-import { crlAge, CrlStates } from '../../publication/crl-state.ts';
+import { crlAge } from '../../publication/crl-publisher.ts';
 import { accessEvent } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health.ts';
@@ -97,14 +97,13 @@ export function registerCas(app: AdminApp, deps: AdminDependencies, monitor: Hea
     handler: (request) => caRecord(deps.cas.find(request.params.label), deps, monitor),
   });
 
-  const states = new CrlStates(deps.store);
   route(app, {
     call: 'GET /admin/cas/:label/revocation',
     access: ['operator'],
     summary: 'Get the CRL and the OCSP responder of a CA',
     description: 'For a further label: those of its CA.',
     response: { 200: Revocation },
-    handler: (request) => revocationOf(deps.cas.find(request.params.label).issuer, deps, states),
+    handler: (request) => revocationOf(deps.cas.find(request.params.label).issuer, deps),
   });
 
   route(app, {
@@ -121,7 +120,7 @@ export function registerCas(app: AdminApp, deps: AdminDependencies, monitor: Hea
         throw conflict('CRL_SIGNED_ELSEWHERE', `CA ${ca.label} is elsewhere and signs its CRLs there`);
       await deps.store.audit([accessEvent(request, 'success', `CRL of ${ca.label}`)]);
       await deps.crls.signNow(ca, signer);
-      return revocationOf(ca, deps, states);
+      return revocationOf(ca, deps);
     },
   });
 }
@@ -150,15 +149,14 @@ const DAY = 86_400_000;
 
 async function revocationOf(
   ca: Ca,
-  { settings: { publication }, now }: AdminDependencies,
-  states: CrlStates,
+  { settings: { publication }, now, crls }: AdminDependencies,
 ): Promise<Static<typeof Revocation>> {
   const { label, driver } = ca;
   const signer = driver.statusSigner;
   if (signer === undefined)
     return { ca: label, published_by: 'ca', urls: { crl: [], ocsp: [] }, crl: null, ocsp: null };
   const { crl, ocsp } = publicationUrls(publication, label) ?? { crl: [], ocsp: [] };
-  const list = await states.of(ca);
+  const list = await crls.latest(ca);
   const at = now();
   return {
     ca: label,
@@ -169,9 +167,9 @@ async function revocationOf(
         ? null
         : {
             number: list.number,
-            this_update: formatTimestamp(list.thisUpdate),
-            next_update: formatTimestamp(list.nextUpdate),
-            bytes: list.bytes,
+            this_update: formatTimestamp(list.this_update),
+            next_update: formatTimestamp(list.next_update),
+            bytes: list.der.length,
             entries: list.entries,
             state: crlAge(list, at, publication.enabled),
           },

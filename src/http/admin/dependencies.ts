@@ -18,6 +18,7 @@ import type { Metrics } from '../../metrics.ts';
 import type { Reload } from '../../config/diff.ts';
 import type { Notifier } from '../../notification/notifier.ts';
 import type { CrlPublisher } from '../../publication/crl-publisher.ts';
+import type { ServiceState } from '../../service-state-metrics.ts';
 import type { Store } from '../../store/store.ts';
 import type { Access, LabelRule } from './access.ts';
 
@@ -25,7 +26,8 @@ export type AdminApp = FastifyInstance<Server, IncomingMessage, ServerResponse, 
 
 export interface AdminDependencies {
   readonly store: Store;
-  readonly condition: () => ServiceCondition;
+  /** Result and time of the last reload. If it failed, the settings in force differ from the file. */
+  readonly lastReload: () => ServiceState['lastReload'];
   readonly reload: Reload;
   /** Of configured files; drivers report the CAs' own certificates. */
   readonly certificateExpiries: () => readonly CertificateExpiry[];
@@ -42,7 +44,7 @@ export interface AdminDependencies {
   /** Trust anchors of the EST listener, and CA certificates below them. */
   readonly issuers: () => readonly Certificate[];
   readonly notifiers: readonly Pick<Notifier, 'name' | 'state' | 'test'>[];
-  readonly crls: Pick<CrlPublisher, 'signNow'>;
+  readonly crls: Pick<CrlPublisher, 'latest' | 'signNow'>;
   readonly dryRun: Pick<DryRun, 'run' | 'queued'>;
   readonly settings: AdminSettings;
   readonly metrics: Metrics;
@@ -61,14 +63,6 @@ export interface EstEnd {
   readonly port: number;
   /** The server certificate, PEM. */
   readonly certificate: string | Buffer;
-}
-
-/** Problems despite which the service responds. */
-export interface ServiceCondition {
-  /** The last reload failed, so that the settings in force differ from the file. */
-  readonly reloadFailed: boolean;
-  /** Result and time of the last reload. */
-  readonly lastReload?: { readonly at: number; readonly ok: boolean };
 }
 
 export interface AdminSettings {

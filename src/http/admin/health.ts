@@ -51,7 +51,7 @@ export function registerHealth(app: AdminApp, deps: AdminDependencies, monitor: 
       const down = [...parts].filter(([, health]) => health === 'down').map(([part]) => part);
       if (down.length > 0) throw unavailable('NOT_READY', `not ready: ${down.join(', ')}`);
       // The old configuration stays in force: a load balancer must not remove this server.
-      if (deps.condition().reloadFailed) parts.set('reload', 'degraded');
+      if (deps.lastReload()?.ok === false) parts.set('reload', 'degraded');
       const status: 'ok' | 'degraded' =
         parts.size > reports.length || [...parts.values()].includes('degraded') ? 'degraded' : 'ok';
       return { status, parts: Object.fromEntries(parts) };

@@ -16,7 +16,6 @@ export async function serviceState(deps: AdminDependencies, monitor: HealthMonit
     deps.store.countWaiting(deps.now()).catch(() => undefined),
     ...cas.map((ca) => monitor.ca(ca)),
   ]);
-  const { lastReload } = deps.condition();
   return {
     cas: cas.map((ca, index) => ({
       label: ca.label,
@@ -33,7 +32,7 @@ export async function serviceState(deps: AdminDependencies, monitor: HealthMonit
     dependencies,
     waiting,
     storeUp: store.health !== 'down',
-    lastReload,
+    lastReload: deps.lastReload(),
     clockSkew: deps.clockSkew?.() ?? 0,
   };
 }

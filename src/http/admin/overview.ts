@@ -8,7 +8,7 @@ import { daysLeft } from '../../ca/expiry.ts';
 import { callerOf, labelsOf, limited, type LimitedStore } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health.ts';
-import { CERTIFICATE_IN_USE, certificateInUse, lastReloadOf } from './reload.ts';
+import { CERTIFICATE_IN_USE, certificateInUse, reloadRecord } from './reload.ts';
 import { route } from './route.ts';
 import { Bool, described, Integer, nullable, oneOf, Text, Timestamp, titled } from './schemas.ts';
 import { formatOptionalTimestamp, formatTimestamp } from './values.ts';
@@ -179,7 +179,7 @@ async function healthOf(deps: AdminDependencies, monitor: HealthMonitor): Promis
     cas,
     dependencies: dependencies.map(({ ca, ...one }) => ({ ...one, ca: ca === '' ? null : ca })),
     nodes,
-    reload: lastReloadOf(deps.condition()),
+    reload: reloadRecord(deps.lastReload()),
     certificates: certificates
       .toSorted((one, other) => one.notAfter - other.notAfter)
       .map((one) => ({ ...certificateInUse(one), days_left: Math.floor((one.notAfter - now) / DAY) })),

@@ -2,7 +2,7 @@ import { Type } from '@fastify/type-provider-typebox';
 import type { ReloadReport } from '../../config/diff.ts';
 import { conflict } from '../../errors.ts';
 import { accessEvent, actor } from './access.ts';
-import type { AdminApp, AdminDependencies, ServiceCondition } from './dependencies.ts';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { route } from './route.ts';
 import { Bool, described, flag, nullable, Text, Texts, Timestamp, titled } from './schemas.ts';
 import { formatTimestamp } from './values.ts';
@@ -26,8 +26,8 @@ export const certificateInUse = ({ use, ca, subject, serial, notAfter }: Service
 });
 
 /** The last reload; null: none since the start. */
-export const lastReloadOf = ({ lastReload }: Pick<ServiceCondition, 'lastReload'>) =>
-  lastReload === undefined ? null : { at: formatTimestamp(lastReload.at), ok: lastReload.ok };
+export const reloadRecord = (last: ServiceState['lastReload']) =>
+  last === undefined ? null : { at: formatTimestamp(last.at), ok: last.ok };
 
 const KEYS = (description: string) => Texts(`${description}, such as \`ca[devices].profile.validity_days\`.`);
 
@@ -95,7 +95,7 @@ export function registerReload(app: AdminApp, deps: AdminDependencies): void {
     description: '`POST /admin/reload?dry_run=true` reports what the file would change.',
     tag: 'health',
     response: { 200: Configuration },
-    handler: () => ({ keys: deps.configuration(), reload: lastReloadOf(deps.condition()) }),
+    handler: () => ({ keys: deps.configuration(), reload: reloadRecord(deps.lastReload()) }),
   });
 }
 

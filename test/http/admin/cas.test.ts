@@ -165,7 +165,7 @@ describe('GET /admin/cas/{label}/revocation', () => {
       settings: { publication },
       wrapStore: (store) => ({
         ...store,
-        crlNumber: (...args) => api.store.crlNumber(...args),
+        crlHead: (...args) => api.store.crlHead(...args),
         getCrl: (...args) => api.store.getCrl(...args),
       }),
     });

@@ -33,8 +33,8 @@ describe('GET /healthz and GET /readyz, without authentication', () => {
   });
 
   it('/readyz stays 200 and names a failed reload', async () => {
-    const condition = { reloadFailed: true };
-    const { raw } = await adminFixture({ cas: [devices], condition });
+    const lastReload = { at: 0, ok: false };
+    const { raw } = await adminFixture({ cas: [devices], lastReload });
     const response = await raw('GET', '/readyz');
     expect(response.statusCode).toBe(200);
     expectWholeBody(response, {

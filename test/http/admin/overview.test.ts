@@ -23,8 +23,8 @@ describe('GET /admin/overview', () => {
       ailingCa('devices', () => Promise.resolve({ health: 'ok' }), [], true),
       ailingCa('lab', () => Promise.resolve({ health: 'down', detail: 'token gone' })),
     ];
-    const condition = { reloadFailed: true, lastReload: { at: NOW - HOUR, ok: false } };
-    const api = await adminFixture({ cas, condition });
+    const lastReload = { at: NOW - HOUR, ok: false };
+    const api = await adminFixture({ cas, lastReload });
     for (const days of [0.5, 3, 3, 20, 1000, -1]) await issue(api.store, { not_after: NOW + days * DAY });
     await api.store.queueRequest(requestRow({ ca: 'devices' }), null, []);
     await api.store.recordFailure(

@@ -104,8 +104,8 @@ hmac_key_env = "KEY"
       { KEY: SECRET.repeat(2) },
     );
     const configuration = shownConfig(config);
-    const condition = { reloadFailed: false, lastReload: { at: NOW, ok: true } };
-    const shown = await ask(await adminFixture({ configuration, condition }), 'get', '/admin/configuration', 200);
+    const lastReload = { at: NOW, ok: true };
+    const shown = await ask(await adminFixture({ configuration, lastReload }), 'get', '/admin/configuration', 200);
     expect(shown.reload).toEqual({ at: '2026-11-21T12:00:00.000Z', ok: true });
     expect(shown.keys).toEqual(
       expect.arrayContaining([

@@ -2,12 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ServerOptions } from 'node:https';
 import { onTestFinished } from 'vitest';
-import type {
-  AdminApp,
-  AdminDependencies,
-  AdminSettings,
-  ServiceCondition,
-} from '../../../src/http/admin/dependencies.ts';
+import type { AdminApp, AdminDependencies, AdminSettings } from '../../../src/http/admin/dependencies.ts';
 import { prepareAt, type CaDriver, type HealthReport } from '../../../src/ca/driver.ts';
 import { AdminSessions } from '../../../src/auth/admin-sessions.ts';
 import { AdminAuthenticator, type AdminAuthSettings } from '../../../src/auth/admin-authenticator.ts';
@@ -98,7 +93,7 @@ export interface FixtureOptions {
   readonly dryRun?: Partial<AdminDependencies['dryRun']>;
   readonly configuration?: readonly ShownKey[];
   /** Everything is in order unless told. */
-  readonly condition?: ServiceCondition;
+  readonly lastReload?: ReturnType<AdminDependencies['lastReload']>;
   /** Trust anchors and issuer certificates of clients; none unless given. */
   readonly issuers?: readonly Certificate[];
   /** What differs from one bearer token and no client certificates; a function is asked anew for each call, as after a reload. */
@@ -191,7 +186,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
     ...(options.missingCredentials && { missingCredentials: options.missingCredentials }),
     reload: options.reload ?? (() => Promise.resolve({ ok: false, reason: 'nothing to reload' })),
     ...(options.consoleFolder !== undefined && { consoleFolder: options.consoleFolder }),
-    condition: () => options.condition ?? { reloadFailed: false },
+    lastReload: () => options.lastReload,
     version: '0.0.0-test',
     node: 'node-1',
     now,
