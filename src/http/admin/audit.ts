@@ -4,7 +4,7 @@ import { AUDIT_TYPES, type AuditRecord, REQUESTER_AUTHENTICATION } from '../../a
 import type { AdminIdentity } from '../../auth/administrators.ts';
 import { callerOf, limited, rolesFor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { readSerial } from './certificate-filter.ts';
+import { readSerial } from './certificates.ts';
 import { listRoute } from './route.ts';
 import { Bool, described, Integer, oneOf, part, Text, Texts, Timestamp, titled, whole } from './schemas.ts';
 import { parseOptionalTimestamp } from './values.ts';

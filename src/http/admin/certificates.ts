@@ -2,23 +2,41 @@ import { type Static, Type } from '@fastify/type-provider-typebox';
 import type { Ca } from '../../ca/router.ts';
 import { badRequest, type EstuaryError, notFound } from '../../errors.ts';
 import { encodePem } from '../../pki/der/pem.ts';
-import { type Certificate, parseCertificate, isIssuedBy } from '../../pki/x509/certificate.ts';
-import type { CertificateRow, CertificateStore, ListedCertificate } from '../../store/certificate-store.ts';
-import {
-  caQuery,
-  certificateFilter,
-  CertificateStatus,
-  normalizeSerial,
-  readCertificateFilter,
-} from './certificate-filter.ts';
+import { type Certificate, isIssuedBy, parseCertificate } from '../../pki/x509/certificate.ts';
+import type {
+  CertificateRow,
+  CertificateSelection,
+  CertificateStore,
+  ListedCertificate,
+} from '../../store/certificate-store.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { callOf, limited } from './access.ts';
 import { listRoute, route } from './route.ts';
-import { nullable, requestBody, Text, Texts, Timestamp, titled } from './schemas.ts';
-import { formatOptionalTimestamp, formatTimestamp } from './values.ts';
+import { nullable, oneOf, part, requestBody, strictObject, Text, Texts, Timestamp, titled, whole } from './schemas.ts';
+import { formatOptionalTimestamp, formatTimestamp, parseOptionalTimestamp } from './values.ts';
 import { importCertificate } from '../../administration/import-certificate.ts';
 
-const recordProperties = {
+const CertificateStatus = oneOf(['valid', 'revoked', 'expired']);
+
+export const caQuery = whole("A CA's label.");
+
+const certificateFilter = {
+  ca: caQuery,
+  label: whole('A further label of a CA: certificates requested there.'),
+  subject: part('the subject'),
+  san: part('one of the subjectAltNames, as in records (`DNS:a`)'),
+  serial: Type.Optional(Text('The complete serial number, hex.')),
+  requester: whole('The requester, as in records.'),
+  device: whole('The ID of a device.'),
+  status: Type.Optional(CertificateStatus),
+  issued_after: Type.Optional(Timestamp('Certificates issued after this time.')),
+  expires_before: Type.Optional(Timestamp('Certificates that expire before this time.')),
+};
+
+/** The filters as a body. */
+export const CertificateFilter = strictObject(certificateFilter);
+
+export const CertificateRecord = titled('Certificate', 'An issued certificate.', {
   serial: Text('Lower-case hex.'),
   ca: Text("The CA's label."),
   subject: Text('RFC 4514.'),
@@ -34,12 +52,10 @@ const recordProperties = {
   fingerprint_sha256: Text('Lower-case hex.'),
   device: nullable(Text('The ID of the registered device that it was issued to.')),
   label: Type.Optional(Text('The label of the request, if it is not the label of the CA.')),
-};
+});
 
-export const CertificateRecord = titled('Certificate', 'An issued certificate.', recordProperties);
-
-export const CertificatePage = titled('CertificateDetails', 'An issued certificate, with its PEM.', {
-  ...recordProperties,
+const CertificatePage = titled('CertificateDetails', 'An issued certificate, with its PEM.', {
+  ...CertificateRecord.properties,
   archived_key_id: nullable(Text('The identifier of the private key in the key archive, if it was archived.')),
   pem: Text('Empty if a restored store knows the certificate only from the audit log.'),
 });
@@ -122,6 +138,30 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
       return reply.code(201).send(certificatePage(row, deps.now()));
     },
   });
+}
+
+/** @throws EstuaryError 400 `FIELD_INVALID` that names the filter */
+export function readCertificateFilter(query: Static<typeof CertificateFilter>): CertificateSelection {
+  const { serial, issued_after, expires_before, ...others } = query;
+  return {
+    ...others,
+    serial: serial === undefined ? undefined : readSerial(serial),
+    issued_after: parseOptionalTimestamp('issued_after', issued_after),
+    expires_before: parseOptionalTimestamp('expires_before', expires_before),
+  };
+}
+
+/** Converts a serial number to lowercase hex; accepts the form of openssl (upper case, colons). */
+function normalizeSerial(text: string): string | undefined {
+  return /^[0-9a-f]{2}(?::?[0-9a-f]{2}){0,19}$/i.test(text) ? text.replaceAll(':', '').toLowerCase() : undefined;
+}
+
+/** @throws EstuaryError 400 `FIELD_INVALID` */
+export function readSerial(text: string): string {
+  const serial = normalizeSerial(text);
+  if (serial === undefined)
+    throw badRequest('FIELD_INVALID', 'serial must be a serial number in hex, two digits a byte, at most 20 bytes');
+  return serial;
 }
 
 /**

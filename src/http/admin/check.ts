@@ -33,7 +33,7 @@ const Question = requestBody('CheckQuestion', 'A request to simpleenroll.', {
   as: As,
 });
 
-const checkProperties = {
+const Answer = titled('CheckAnswer', 'What would happen.', {
   verdict: oneOf(['issue', 'queue', 'refuse'], {
     description: '`queue`: the request would wait for an administrator, or for an agent of the remote CA.',
   }),
@@ -44,12 +44,10 @@ const checkProperties = {
   not_after: nullable(
     Timestamp('The expiry date that the certificate would have; null if none would be issued or a remote CA decides.'),
   ),
-};
-
-const Answer = titled('CheckAnswer', 'What would happen.', checkProperties);
+});
 
 const RequestCheck = titled('RequestCheck', 'What would happen.', {
-  ...checkProperties,
+  ...Answer.properties,
   approvals: Type.Object({
     given: Integer('Administrators who have approved the request.'),
     needed: Integer('Administrators who must approve the request.'),
@@ -156,13 +154,7 @@ function readCertificates(pem: string): AssumedSender {
 
 const blocksOf = (field: string, pem: string) => readable(field, 'PEM', () => parsePem(pem));
 
-function checkAnswer({ verdict, code, message, subject, sans, notAfter }: Verdict): Static<typeof Answer> {
-  return {
-    verdict,
-    ...(code === undefined ? {} : { code }),
-    ...(message === undefined ? {} : { message }),
-    subject,
-    sans,
-    not_after: formatOptionalTimestamp(notAfter ?? null),
-  };
-}
+const checkAnswer = ({ notAfter, ...verdict }: Verdict): Static<typeof Answer> => ({
+  ...verdict,
+  not_after: formatOptionalTimestamp(notAfter ?? null),
+});

@@ -74,7 +74,7 @@ export const ChangedDevice = requestBody(
   changeable,
 );
 
-const recordProperties = {
+export const DeviceRecord = titled('Device', 'A registered device.', {
   id: Type.String(),
   ca: nullable(Text('The label at which the device can enroll; null: any.')),
   match: nullable(Match),
@@ -84,10 +84,7 @@ const recordProperties = {
   note: nullable(Type.String()),
   created_at: Timestamp(),
   changed_at: Timestamp(),
-};
-
-export const DeviceRecord = titled('Device', 'A registered device.', recordProperties);
-export const deviceProperties = recordProperties;
+});
 
 const COLUMNS = {
   ...({ id: 'text', ca: 'text', enabled: 'boolean', not_after: 'text', note: 'text' } as const),

@@ -13,7 +13,6 @@ import { deviceExists, importDevices, isTaken } from './device-import.ts';
 import {
   ChangedDevice,
   deviceHeader,
-  deviceProperties,
   DeviceRecord,
   deviceRecord,
   NewDevice,
@@ -29,7 +28,7 @@ import { flag, oneOf, part, titled } from './schemas.ts';
 const DevicePage = titled(
   'DeviceDetails',
   `A registered device, with its latest ${SHOWN} certificates, tokens, requests and audit records, the newest first.`,
-  { ...deviceProperties, ...historyProperties },
+  { ...DeviceRecord.properties, ...historyProperties },
 );
 
 const selectionQuery = {

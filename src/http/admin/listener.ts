@@ -57,7 +57,7 @@ import { checkHead, expectsContinue } from '../request-head.ts';
 
 /** @param tls the TLS options of the listener; plain HTTP without them, for `inject` in tests only */
 export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): AdminApp {
-  const { settings } = deps;
+  const { settings, log, metrics } = deps;
   const app: AdminApp = fastify({
     https: tls === undefined ? null : { ...tls, ...connectionOptions(settings) },
     logger: false,
@@ -66,7 +66,8 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     routerOptions: { maxParamLength: 1024 },
     frameworkErrors: (error, _request, reply) => void sendError(reply, error),
   });
-  const exchanges = followRequests(app, deps);
+  const exchanges = new Exchanges(app.server, { listener: 'admin', lines: log, metrics });
+  answerBrokenRequests(app.server, exchanges, brokenRequestAnswer);
   limitListener(app.server, settings, refuseEarly(brokenRequestAnswer));
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
@@ -104,13 +105,6 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     done();
   });
   return app;
-}
-
-/** Assigns IDs and log entries to all requests, also those that Node's parser rejects. */
-function followRequests(app: AdminApp, { log, metrics }: AdminDependencies): Exchanges {
-  const exchanges = new Exchanges(app.server, { listener: 'admin', lines: log, metrics });
-  answerBrokenRequests(app.server, exchanges, brokenRequestAnswer);
-  return exchanges;
 }
 
 /** Checks before the body is read: authentication, the browser's origin site, 404, 405, roles, 415 and 413. */

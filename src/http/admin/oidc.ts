@@ -2,12 +2,11 @@
 import { Type } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { STATE_LIFETIME } from '../../auth/oidc/oidc-sign-in.ts';
-import { presentedCredentials } from '../credentials.ts';
-import { accessEvent, actor } from './access.ts';
-import { cookieOf, sessionId, setSession } from './caller.ts';
+import { cookieOf, setSession } from './caller.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { toErrorAnswer } from './json-body.ts';
 import { errorResponses } from './schemas.ts';
+import { signIn } from './session.ts';
 
 /** What the browser must send back with the answer of the provider. `Lax`: that answer is a link from another site. */
 const STATE_COOKIE = '__Host-estuary-oidc';
@@ -49,12 +48,8 @@ export function registerOidc(app: AdminApp, { authenticator, sessions }: AdminDe
       // One attempt for each cookie.
       void reply.header('set-cookie', CLEAR_STATE);
       const sealed = cookieOf(request.headers, STATE_COOKIE);
-      const admin = await authenticator.completeOidc(search, sealed, request.clientAddress);
-      request.admin = admin;
-      const { id } = await sessions.begin(admin, presentedCredentials(request.raw), sessionId(request.headers), [
-        { type: 'auth.admin', outcome: 'success', ...actor(request), detail: 'signed in: oidc' },
-        accessEvent(request, 'success', 'signed in'),
-      ]);
+      request.admin = await authenticator.completeOidc(search, sealed, request.clientAddress);
+      const { id } = await signIn(request, sessions);
       return reply.header('set-cookie', setSession(id)).redirect('/', 303);
     },
   );

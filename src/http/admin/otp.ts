@@ -30,38 +30,29 @@ export const NewOtp = requestBody('NewToken', 'The token to create.', {
   ca: Type.Optional(Text('A label: the token works only at that CA.')),
 });
 
-const common = {
-  id: Type.String(),
-  client_id: Type.String(),
-  created_at: Timestamp(),
-  expires_at: Timestamp(),
-  max_uses: Type.Integer(),
-};
-
 const ChangedOtp = requestBody('ChangedToken', 'The fields to change.', {
   expires_at: Timestamp('In the future, at most ten years ahead.'),
-});
-
-const CreatedOtp = titled('CreatedToken', 'The new token.', {
-  id: common.id,
-  token: Text('The one-time password. No other response shows it.'),
-  client_id: common.client_id,
-  created_at: common.created_at,
-  expires_at: common.expires_at,
-  max_uses: common.max_uses,
 });
 
 const OtpStatus = oneOf(['active', 'consumed', 'expired', 'revoked']);
 
 export const OtpRecord = titled('Token', 'A one-time password, without its secret.', {
-  id: common.id,
-  client_id: common.client_id,
+  id: Type.String(),
+  client_id: Type.String(),
   ca: nullable(Text('The label at which the token works; null: any.')),
-  created_at: common.created_at,
-  expires_at: common.expires_at,
-  max_uses: common.max_uses,
+  created_at: Timestamp(),
+  expires_at: Timestamp(),
+  max_uses: Type.Integer(),
   uses: Integer('The number of uses so far.'),
   status: OtpStatus,
+});
+
+const { id, client_id, created_at, expires_at, max_uses } = OtpRecord.properties;
+
+const CreatedOtp = titled('CreatedToken', 'The new token.', {
+  id,
+  token: Text('The one-time password. No other response shows it.'),
+  ...{ client_id, created_at, expires_at, max_uses },
 });
 
 export function registerOtp(app: AdminApp, deps: AdminDependencies): void {

@@ -7,15 +7,14 @@ import type { FastifyRequest } from 'fastify';
 import { badRequest, notFound } from '../../errors.ts';
 import type { RenewalRow } from '../../store/renewal-store.ts';
 import { accessEvent, actor, callerOf, checkLabel, labelsOf } from './access.ts';
-import { CertificateFilter, readCertificateFilter } from './certificate-filter.ts';
-import { CertificateRecord, certificateRecord } from './certificates.ts';
+import { CertificateFilter, CertificateRecord, certificateRecord, readCertificateFilter } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { listQuery, pageOf, pageRequest, route } from './route.ts';
 import { readSelection } from './revocation.ts';
 import { flag, Integer, listOf, nullable, requestBody, Timestamp, titled } from './schemas.ts';
 import { formatTimestamp, parseTimestamp } from './values.ts';
 
-const properties = {
+const Renewal = titled('Renewal', 'A replacement campaign.', {
   id: Type.String(),
   filter: Type.Object({}, { additionalProperties: true, description: 'The filters of the campaign.' }),
   starts_at: Timestamp('The campaign ignores certificates issued later.'),
@@ -23,11 +22,10 @@ const properties = {
   created_by: Type.String(),
   reason: nullable(Type.String()),
   explanation_url: nullable(Type.String()),
-};
-const Renewal = titled('Renewal', 'A replacement campaign.', properties);
+});
 
 const Progress = titled('RenewalProgress', 'A replacement campaign and its progress.', {
-  ...properties,
+  ...Renewal.properties,
   total: Integer('Matching certificates that are neither revoked nor expired without a replacement.'),
   replaced: Integer('Certificates whose holder has a newer one with the same names, or for the same device.'),
   waiting: Integer('Certificates that are not replaced and not due.'),
@@ -173,31 +171,15 @@ function aboutCa({ selection: { ca } }: RenewalRow): { readonly ca?: string } {
   return ca === undefined ? {} : { ca };
 }
 
-function renewalRecord({
-  id,
-  selection,
-  begins,
-  due,
-  created_by,
-  reason,
-  explanation_url,
-}: RenewalRow): Static<typeof Renewal> {
-  const { issued_after, expires_before, ...others } = selection;
-  const rest = { ...others, labels: undefined };
+/** The response has no other field of the row, because the schema names none. */
+function renewalRecord(row: RenewalRow): Static<typeof Renewal> {
+  const { issued_after, expires_before, ...others } = row.selection;
   const filter = {
-    ...rest,
+    ...{ ...others, labels: undefined },
     ...(issued_after === undefined ? {} : { issued_after: formatTimestamp(issued_after) }),
     ...(expires_before === undefined ? {} : { expires_before: formatTimestamp(expires_before) }),
   };
-  return {
-    id,
-    filter,
-    starts_at: formatTimestamp(begins),
-    by: formatTimestamp(due),
-    created_by,
-    reason,
-    explanation_url,
-  };
+  return { ...row, filter, starts_at: formatTimestamp(row.begins), by: formatTimestamp(row.due) };
 }
 
 const renewalNotFound = () => notFound('RENEWAL_NOT_FOUND', 'there is no campaign with this id');

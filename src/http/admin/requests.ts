@@ -12,7 +12,7 @@ import { formatOptionalTimestamp, formatTimestamp } from './values.ts';
 
 const Status = oneOf(REQUEST_STATUSES);
 
-const recordProperties = {
+export const RequestRecord = titled('Request', 'A queued request.', {
   id: Text('Also the request_id of its certificate and audit records.'),
   ca: Text("The CA's label."),
   operation: Text('`simpleenroll`, `simplereenroll`, …'),
@@ -32,12 +32,10 @@ const recordProperties = {
     Text('RFC 4514: the CA that issued the certificate with which the requester authenticated, if any.'),
   ),
   requester_sans: Texts('The subjectAltNames of that certificate.'),
-};
-
-export const RequestRecord = titled('Request', 'A queued request.', recordProperties);
+});
 
 const RequestPage = titled('RequestDetails', 'A queued request, with its CSR.', {
-  ...recordProperties,
+  ...RequestRecord.properties,
   spki_sha256: nullable(
     Text('SHA-256 of the SubjectPublicKeyInfo, hex, to compare with the device. null if the server generates the key.'),
   ),

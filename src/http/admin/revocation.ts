@@ -6,8 +6,15 @@ import { REVOCATION_REASONS } from '../../pki/x509/crl.ts';
 import type { CertificateSelection, ListedCertificate, RevokeResult } from '../../store/certificate-store.ts';
 import { allRows } from '../../store/page.ts';
 import { accessEvent, actor, limited, type LimitedStore } from './access.ts';
-import { caQuery, CertificateFilter, readCertificateFilter } from './certificate-filter.ts';
-import { certificateNotFound, CertificateRecord, certificateRecord, findCertificate } from './certificates.ts';
+import {
+  caQuery,
+  CertificateFilter,
+  certificateNotFound,
+  CertificateRecord,
+  certificateRecord,
+  findCertificate,
+  readCertificateFilter,
+} from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { route } from './route.ts';
 import { Bool, Integer, oneOf, requestBody, strictObject, Timestamp, titled } from './schemas.ts';

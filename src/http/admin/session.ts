@@ -1,4 +1,5 @@
 import { Type } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
 import type { AdminSession } from '../../auth/admin-sessions.ts';
 import type { AdminIdentity } from '../../auth/administrators.ts';
 import { ADMIN_ROLES } from '../../config/vocabulary.ts';
@@ -37,6 +38,15 @@ const Session = titled('Session', 'The caller.', {
 
 /** The `operation` of the audit record of a sign-out; event streams then check their session. */
 export const SIGN_OUT = 'DELETE /admin/session';
+
+/** Begins a session of the caller, and ends that of the cookie that came with the call. */
+export function signIn(request: FastifyRequest, sessions: AdminDependencies['sessions']) {
+  const admin = callerOf(request);
+  return sessions.begin(admin, presentedCredentials(request.raw), sessionId(request.headers), [
+    { type: 'auth.admin', outcome: 'success', ...actor(request), detail: `signed in: ${admin.method}` },
+    accessEvent(request, 'success', 'signed in'),
+  ]);
+}
 
 /** `/admin/session`: signing in and out, and the current administrator. */
 export function registerSession(app: AdminApp, deps: AdminDependencies): void {
@@ -83,17 +93,11 @@ export function registerSession(app: AdminApp, deps: AdminDependencies): void {
     tag: 'api',
     response: { 201: Session },
     handler: async (request, reply) => {
-      const admin = callerOf(request);
-      const { id, session } = await sessions.begin(
-        admin,
-        presentedCredentials(request.raw),
-        sessionId(request.headers),
-        [
-          { type: 'auth.admin', outcome: 'success', ...actor(request), detail: `signed in: ${admin.method}` },
-          accessEvent(request, 'success', 'signed in'),
-        ],
-      );
-      return reply.code(201).header('set-cookie', setSession(id)).send(answer(admin, session));
+      const { id, session } = await signIn(request, sessions);
+      return reply
+        .code(201)
+        .header('set-cookie', setSession(id))
+        .send(answer(callerOf(request), session));
     },
   });
 
