@@ -1,16 +1,4 @@
-import { readFileSync } from 'node:fs';
+import manifest from '../package.json' with { type: 'json' };
 
 /** The version of this package, such as `0.1.0`. */
-export const VERSION: string = readVersion();
-
-function readVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-  if (
-    typeof manifest === 'object' &&
-    manifest !== null &&
-    'version' in manifest &&
-    typeof manifest.version === 'string'
-  )
-    return manifest.version;
-  throw new TypeError('package.json names no version');
-}
+export const VERSION: string = manifest.version;

@@ -1,15 +1,15 @@
 /** Rejects requests over the limits before any work: 503 with Retry-After. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { lockoutAddress } from '../auth/identity.ts';
+import type { Config } from '../config/schema.ts';
 import { unavailable } from '../errors.ts';
 import { inTurn } from '../process/turns.ts';
 import { exchangeOf } from './exchange.ts';
-import { RateLimits, type RequestRates } from './rate-limits.ts';
 import type { Refuse } from './request-head.ts';
 
 /** Checks before the server's other `request` listeners; call it after those exist. */
-export function limitRequests(server: Server, rates: RequestRates, refuse: Refuse): void {
-  if (rates.perAddress === undefined && rates.total === undefined) return;
+export function limitRequests(server: Server, rates: Config['limits'], refuse: Refuse): void {
+  if (rates.requests_per_second_per_address === undefined && rates.requests_per_second === undefined) return;
   const limits = new RateLimits(rates);
   const listeners = server.listeners('request');
   server.removeAllListeners('request');
@@ -19,6 +19,69 @@ export function limitRequests(server: Server, rates: RequestRates, refuse: Refus
       for (const listener of listeners) Reflect.apply(listener, server, [request, response]);
     else refuse(response, unavailable('RATE_LIMITED', 'Too many requests. Try again later.', { retryAfter }));
   });
+}
+
+/** A bucket holds two seconds of its rate: the maximum burst. */
+const BURST = 2;
+/** Remembered addresses; the least recently seen is dropped. */
+const MAX_ADDRESSES = 10_000;
+
+interface Bucket {
+  tokens: number;
+  /** Milliseconds. */
+  at: number;
+}
+
+/** Limits requests per second on one listener of one process, per address and in total. */
+export class RateLimits {
+  readonly #rates: Config['limits'];
+  readonly #now: () => number;
+  /** Least recently seen first. */
+  readonly #addresses = new Map<string, Bucket>();
+  #all: Bucket | undefined;
+
+  /** @param now milliseconds of a monotonic clock */
+  constructor(rates: Config['limits'], now: () => number = () => performance.now()) {
+    this.#rates = rates;
+    this.#now = now;
+  }
+
+  /**
+   * Counts a request of an address.
+   * @returns undefined if it is accepted, otherwise the whole seconds until the next may be
+   */
+  take(address: string): number | undefined {
+    const { requests_per_second_per_address: perAddress, requests_per_second: total } = this.#rates;
+    if (perAddress !== undefined) {
+      const wait = this.#takeFrom(this.#bucketOf(address, perAddress), perAddress);
+      if (wait !== undefined) return wait;
+    }
+    if (total === undefined) return undefined;
+    this.#all ??= this.#full(total);
+    return this.#takeFrom(this.#all, total);
+  }
+
+  #takeFrom(bucket: Bucket, rate: number): number | undefined {
+    const now = this.#now();
+    bucket.tokens = Math.min(rate * BURST, bucket.tokens + ((now - bucket.at) / 1000) * rate);
+    bucket.at = now;
+    if (bucket.tokens < 1) return Math.max(1, Math.ceil((1 - bucket.tokens) / rate));
+    bucket.tokens -= 1;
+    return undefined;
+  }
+
+  #bucketOf(address: string, rate: number): Bucket {
+    const bucket = this.#addresses.get(address) ?? this.#full(rate);
+    this.#addresses.delete(address);
+    this.#addresses.set(address, bucket);
+    const [oldest] = this.#addresses.keys();
+    if (this.#addresses.size > MAX_ADDRESSES && oldest !== undefined) this.#addresses.delete(oldest);
+    return bucket;
+  }
+
+  #full(rate: number): Bucket {
+    return { tokens: rate * BURST, at: this.#now() };
+  }
 }
 
 /** Connections with requests in progress; beyond that, only the queue and the delay would grow. */

@@ -3,7 +3,6 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Config } from '../config/schema.ts';
 import { limitRequests } from './admission.ts';
 import { exchangeOf } from './exchange.ts';
-import { requestRates } from './rate-limits.ts';
 import { applyHttpRules, type Refuse } from './request-head.ts';
 
 type Timeouts = 'headers_timeout' | 'request_timeout' | 'keep_alive_timeout';
@@ -38,7 +37,7 @@ export function limitListener(
   refuse: Refuse,
 ): void {
   server.headersTimeout = headers_timeout * 1000;
-  limitRequests(server, requestRates(limits), refuse);
+  limitRequests(server, limits, refuse);
   applyHttpRules(server, est.retry_after, refuse);
   boundAnswers(server, request_timeout * 1000);
 }

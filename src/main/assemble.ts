@@ -43,8 +43,8 @@ import type { TicketSecret } from '../http/ticket-secret.ts';
 import { TlsEnd } from '../http/tls.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
-import { every } from '../process/turns.ts';
 import type { MakeMutex } from '../process/fair-limiter.ts';
+import { every } from '../process/turns.ts';
 import type { Reload } from '../config/diff.ts';
 import { Notifier } from '../notification/notifier.ts';
 import { createReceiver } from '../notification/receivers.ts';
@@ -113,6 +113,10 @@ export async function assemble(config: Config, material: Material, foundation: F
     authorization,
     context: { now, env: process.env, log, makeMutex, store },
     log,
+    onChange: () => {
+      crls.casChanged();
+      warnOfExpiry({ cas: issuers, log, now });
+    },
     endOfWork: () => Promise.all([requests.endOfThese(), crls.idle()]),
   });
   const { router: cas } = liveCas;
@@ -237,10 +241,6 @@ export async function assemble(config: Config, material: Material, foundation: F
   const publication = createPublication(config, { router: cas, crls, store, log, metrics, now });
   for (const { server } of [estApp, adminApp, ...(publication === undefined ? [] : [publication])])
     requests.follow(server);
-  liveCas.onChange(() => {
-    crls.casChanged();
-    warnOfExpiry({ cas: issuers, log, now });
-  });
   live.add({ end: est, server: estApp.server, material: ({ estTls }) => estTls });
   live.add({ end: admin, server: adminApp.server, material: ({ adminTls }) => adminTls });
   const reusePort = config.server.reuse_port;
@@ -289,7 +289,19 @@ export async function assemble(config: Config, material: Material, foundation: F
       ...(notifiers.length === 0 ? [] : [repeating(() => watchingWarnings(config, { ...common, cas, crls }))]),
       repeating(() => watchExpiry({ cas: issuers, log, now })),
       repeating(() => watchExpiries({ ends: () => live.current.certificateExpiries, config, log, now })),
-      ...(config.tls.automatic === undefined ? [] : [repeating(() => renewing(live, log))]),
+      ...(config.tls.automatic === undefined
+        ? []
+        : [
+            repeating(() =>
+              every(RENEWAL_LOOK, () => {
+                live
+                  .renewOwn()
+                  .catch((error: unknown) =>
+                    log.error({ detail: describe(error) }, 'the server certificate has expired'),
+                  );
+              }),
+            ),
+          ]),
       // Not in bind(): the CAs must have started.
       { start: () => (publication === undefined ? undefined : crls.start()), stop: () => crls.stop() },
       listening(listeners, config.server.shutdown_grace * 1000),
@@ -319,16 +331,6 @@ function ownCertificate(
     now: clock.now,
     mutex: makeMutex('tls.automatic', MAX_RENEWERS),
   });
-}
-
-/** Renews the server's own certificate when due. */
-function renewing(live: LiveSettings, log: Logger): () => void {
-  const renew = (): void =>
-    void live
-      .renewOwn()
-      .catch((error: unknown) => log.error({ detail: describe(error) }, 'the server certificate has expired'));
-  const timer = setInterval(renew, RENEWAL_LOOK).unref();
-  return () => clearInterval(timer);
 }
 
 function createOtp(

@@ -1,6 +1,6 @@
 /** One listener of the service, from bind to close. */
 import { lookup } from 'node:dns/promises';
-import type { Server as HttpServer } from 'node:http';
+import type { Server } from 'node:http';
 import { isIP } from 'node:net';
 import type { Config } from '../config/schema.ts';
 import { affordable, type ConnectionLimits, openFileLimit } from '../http/connection-tally.ts';
@@ -11,8 +11,8 @@ import type { Logger } from '../log.ts';
 export type ListenerName = 'est' | 'admin' | 'publication';
 
 /** The relevant part of a Fastify instance. */
-interface App<S extends HttpServer> {
-  readonly server: S;
+interface App {
+  readonly server: Server;
   readonly listen: (binding: Binding) => Promise<unknown>;
   readonly close: () => Promise<unknown>;
 }
@@ -48,17 +48,17 @@ export interface Binding {
   readonly reusePort?: boolean;
 }
 
-export class Listener<S extends HttpServer = HttpServer> {
+export class Listener {
   readonly #name: ListenerName;
   readonly #binding: Binding;
-  readonly #app: App<S>;
+  readonly #app: App;
   readonly #log: ListenerContext['log'];
   readonly #connections: Connections;
 
   constructor(
     name: ListenerName,
     { host, port, reusePort = false }: Binding,
-    app: App<S>,
+    app: App,
     context: ListenerContext,
     proxies?: ConnectionsOptions['proxies'],
   ) {
@@ -67,10 +67,6 @@ export class Listener<S extends HttpServer = HttpServer> {
     this.#app = app;
     this.#log = context.log;
     this.#connections = new Connections({ listener: name, server: app.server, ...context, proxies });
-  }
-
-  get server(): S {
-    return this.#app.server;
   }
 
   /**
@@ -95,7 +91,7 @@ export class Listener<S extends HttpServer = HttpServer> {
 
   open(): void {
     this.#connections.open();
-    const address = this.server.address();
+    const address = this.#app.server.address();
     if (address === null || typeof address === 'string') return;
     this.#log.info({ listener: this.#name, address: address.address, port: address.port }, 'listening');
   }
@@ -104,7 +100,7 @@ export class Listener<S extends HttpServer = HttpServer> {
   async close(grace: number): Promise<void> {
     const cut = setTimeout(() => this.#connections.closeAll(), grace);
     // A connection is kept alive after its last response, so close it when idle.
-    const idle = setInterval(() => this.server.closeIdleConnections(), IDLE_CHECK);
+    const idle = setInterval(() => this.#app.server.closeIdleConnections(), IDLE_CHECK);
     const closed = this.#app.close();
     this.#connections.closeSilent();
     await closed;

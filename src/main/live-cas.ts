@@ -19,6 +19,8 @@ export interface LiveCasOptions {
   readonly authorization: ExternalAuthorization;
   readonly context: CaContext;
   readonly log: Pick<Logger, 'error'>;
+  /** Called after a change. */
+  readonly onChange: () => void;
   /** Resolves once all work in progress at the time of the call has ended. */
   readonly endOfWork: () => Promise<unknown>;
   /** Maximum wait in milliseconds. */
@@ -41,8 +43,6 @@ export class LiveCas implements Part {
   readonly router: CaRouter;
   readonly #options: LiveCasOptions;
   #material: Material;
-  /** Called after a change. */
-  readonly #listeners: (() => void)[] = [];
   /** Replaced CAs that are not closed yet. */
   readonly #retired = new Set<() => Promise<void>>();
 
@@ -51,10 +51,6 @@ export class LiveCas implements Part {
     this.#options = options;
     this.#material = material;
     options.authorization.take(AuthorizationServices.of(material));
-  }
-
-  onChange(listener: () => void): void {
-    this.#listeners.push(listener);
   }
 
   async start(): Promise<void> {
@@ -96,7 +92,7 @@ export class LiveCas implements Part {
           former?.close();
           await closeAll(replaced);
         });
-        for (const listener of this.#listeners) listener();
+        this.#options.onChange();
       },
     };
   }

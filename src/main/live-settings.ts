@@ -23,6 +23,7 @@ import type { ServerCertificate } from '../enrollment/server-certificate.ts';
 import { failed } from '../errors.ts';
 import { presented, type TlsEnd, type TlsMaterial, tlsMaterial } from '../http/tls.ts';
 import { type Certificate, parseCertificate, pemOf } from '../pki/x509/certificate.ts';
+import { every } from '../process/turns.ts';
 
 interface LiveState {
   readonly configuration: Config;
@@ -103,12 +104,10 @@ export class LiveSettings {
   }
 
   /** Updates session ticket keys periodically. @returns a function that stops it */
-  renewTicketKeys(interval = TICKET_KEYS_INTERVAL): () => void {
-    const timer = setInterval(() => {
+  renewTicketKeys(): () => void {
+    return every(TICKET_KEYS_INTERVAL, () => {
       for (const { end, server, material } of this.#uses) end.renewTicketKeys(server, material(this.current));
-    }, interval);
-    timer.unref();
-    return () => clearInterval(timer);
+    });
   }
 
   /**

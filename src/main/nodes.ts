@@ -7,9 +7,10 @@ import { reconcile } from '../enrollment/reconcile.ts';
 import { describe, EstuaryError, unavailable } from '../errors.ts';
 import { TicketSecret } from '../http/ticket-secret.ts';
 import type { Logger } from '../log.ts';
-import type { MakeMutex } from '../process/fair-limiter.ts';
+import { FairLimiter, type MakeMutex } from '../process/fair-limiter.ts';
 import { nodeName, postgresServer } from './open-store.ts';
 import { connector } from '../store/postgres/connection.ts';
+import { migrateDatabase } from '../store/postgres/migrate.ts';
 import { NodeLease } from '../store/postgres/nodes/node-lease.ts';
 import { advanceSecret, shareSecret } from '../store/postgres/nodes/shared-secret.ts';
 import { turnsOfNodes } from '../store/postgres/nodes/turns.ts';
@@ -26,6 +27,8 @@ export interface NodeState {
 export interface Nodes {
   readonly standing: NodeState;
   readonly clock: NodeClock;
+  /** Mutexes across all nodes. */
+  readonly makeMutex: MakeMutex;
   /** For TLS sessions that all nodes resume. */
   readonly ticketSecret: TicketSecret;
   /** Closes what dead nodes left open, now and later. */
@@ -41,7 +44,7 @@ export interface NodeClock {
 }
 
 /**
- * Takes the store exclusively or joins its nodes, before any change.
+ * Takes the store exclusively, or migrates the shared database and joins its nodes, before any other change.
  * @param instance the owner of this process's reservations
  * @throws EstuaryError 500 `STORE_IN_USE` or `NODE_NAME_IN_USE`; 503 `STORE_UNAVAILABLE`
  */
@@ -49,16 +52,12 @@ export async function joinNodes(config: Config, material: Material, instance: st
   return config.store.driver === 'sqlite' ? alone(config, log) : amongOthers(config, material, instance, log);
 }
 
-/** Mutexes across nodes; undefined on a single node. */
-export function turnsOver(config: Config, material: Material): MakeMutex | undefined {
-  return config.store.driver === 'sqlite' ? undefined : turnsOfNodes(connector(postgresServer(config, material)));
-}
-
 function alone({ store: { path } }: Config, log: Logger): Nodes {
   const lock = lockStore(path);
   return {
     standing: { held: true, onDuty: true },
     clock: { now: Date.now },
+    makeMutex: (_name, queue) => new FairLimiter({ concurrency: 1, queue }),
     ticketSecret: TicketSecret.random(),
     begin: async (store) => {
       await reconcile(store, log);
@@ -75,7 +74,10 @@ const TICKETS = 'tls session tickets';
 const ADVANCE = 600_000;
 
 async function amongOthers(config: Config, material: Material, instance: string, log: Logger): Promise<Nodes> {
-  const connect = connector(postgresServer(config, material));
+  const server = postgresServer(config, material);
+  // Includes the table of live nodes.
+  await migrateDatabase(server);
+  const connect = connector(server);
   let begun: Store | undefined;
   const lease = await NodeLease.join({
     connect,
@@ -97,6 +99,7 @@ async function amongOthers(config: Config, material: Material, instance: string,
       return { held: lease.held, onDuty: lease.onDuty };
     },
     clock,
+    makeMutex: turnsOfNodes(connect),
     ticketSecret: secret,
     begin: (store) => {
       begun = store;

@@ -2,11 +2,10 @@
 import { hostname } from 'node:os';
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
-import { migrateDatabase } from '../store/postgres/migrate.ts';
 import { openPostgresStore } from '../store/postgres/open.ts';
 import { openStore } from '../store/sqlite/open.ts';
 import type { Store, StoreOptions } from '../store/store.ts';
-import { encodePem } from '../pki/der/pem.ts';
+import { pemOf } from '../pki/x509/certificate.ts';
 import type { PostgresServer } from '../store/postgres/connection.ts';
 
 export const nodeName = ({ store }: Pick<Config, 'store'>): string => store.node_name ?? hostname();
@@ -33,26 +32,19 @@ export function openConfiguredStore(
     : openStore({ path: store.path, ...common });
 }
 
-/** Migrates a shared database to this version's schema, including the table of live nodes. @throws as the driver */
-export async function prepareStore(config: Config, material: Material): Promise<void> {
-  if (config.store.driver === 'postgres') await migrateDatabase(postgresServer(config, material));
-}
-
 /** The address of the database and its TLS settings. */
 export function postgresServer({ store }: Config, { storeTls }: Pick<Material, 'storeTls'>): PostgresServer {
   const url = store.url?.reveal().toString('utf8') ?? '';
   if (storeTls === undefined) return { url };
   const { trustAnchors, client } = storeTls;
-  const pem = (certificates: readonly { readonly der: Uint8Array }[]): string =>
-    certificates.map(({ der }) => encodePem('CERTIFICATE', der)).join('');
   return {
     url,
     tls: {
-      ...(trustAnchors === undefined ? {} : { anchors: pem(trustAnchors) }),
+      ...(trustAnchors === undefined ? {} : { anchors: pemOf(trustAnchors) }),
       ...(client === undefined
         ? {}
         : {
-            certificate: pem(client.certificates),
+            certificate: pemOf(client.certificates),
             private_key: client.privateKey.export({ format: 'pem', type: 'pkcs8' }),
           }),
     },

@@ -8,39 +8,31 @@ export interface Part {
   stop?(): void | Promise<void>;
 }
 
-/** Work that runs at start and periodically, never concurrently; a long run delays the next. */
-export abstract class Recurring implements Part {
-  readonly #interval: number;
-  readonly #stopped = new AbortController();
-  #timer: NodeJS.Timeout | undefined;
-  #underWay: Promise<void> | undefined;
-
-  /** @param interval milliseconds */
-  constructor(interval: number) {
-    this.#interval = interval;
-  }
-
-  /** Ends a run in progress early. */
-  protected get stopped(): AbortSignal {
-    return this.#stopped.signal;
-  }
-
-  protected abstract work(isFirst: boolean): Promise<void>;
-
-  start(): Promise<void> {
-    this.#timer = setInterval(() => this.#begin(false), this.#interval).unref();
-    this.#begin(true);
-    return Promise.resolve();
-  }
-
-  /** Waits for a run in progress. */
-  async stop(): Promise<void> {
-    this.#stopped.abort();
-    clearInterval(this.#timer);
-    await this.#underWay;
-  }
-
-  #begin(isFirst: boolean): void {
-    this.#underWay ??= this.work(isFirst).finally(() => (this.#underWay = undefined));
-  }
+/**
+ * Work that runs at start and periodically, never concurrently; a long run delays the next. The stop waits for a run in
+ * progress.
+ * @param interval milliseconds
+ * @param work `stopped` ends a run in progress early
+ */
+export function recurring(
+  interval: number,
+  work: (run: { readonly isFirst: boolean; readonly stopped: AbortSignal }) => Promise<void>,
+): Part {
+  const stop = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  let underWay: Promise<void> | undefined;
+  const begin = (isFirst: boolean): void => {
+    underWay ??= work({ isFirst, stopped: stop.signal }).finally(() => (underWay = undefined));
+  };
+  return {
+    start() {
+      timer = setInterval(() => begin(false), interval).unref();
+      begin(true);
+    },
+    async stop() {
+      stop.abort();
+      clearInterval(timer);
+      await underWay;
+    },
+  };
 }

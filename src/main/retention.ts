@@ -6,7 +6,7 @@ import { type ChainHead, follows, GENESIS_HASH, parseLine } from '../audit/recor
 import { describe, unavailable } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { RetentionStore } from '../store/retention-store.ts';
-import { Recurring } from './part.ts';
+import { type Part, recurring } from './part.ts';
 import type { AuditLine } from '../store/audit-store.ts';
 import { PURGED_AT_ONCE } from '../store/port.ts';
 
@@ -34,21 +34,13 @@ const BREATH = 20;
 const MAX_FILE = 100_000;
 
 /** Runs the purge at start and hourly. Stopping waits for the batch in progress. */
-export class Retention extends Recurring {
-  readonly #options: RetentionOptions;
-
-  constructor(options: RetentionOptions) {
-    super(HOUR);
-    this.#options = options;
-  }
-
-  protected work(isFirst: boolean): Promise<void> {
+export const retention = (options: RetentionOptions): Part =>
+  recurring(HOUR, ({ isFirst, stopped: signal }) =>
     // One archive file per day, not per hour.
-    return purge(this.#options, { signal: this.stopped, slack: isFirst ? 0 : DAY }).catch((error: unknown) =>
-      this.#options.log.error({ detail: describe(error) }, 'cannot delete expired records'),
-    );
-  }
-}
+    purge(options, { signal, slack: isFirst ? 0 : DAY }).catch((error: unknown) =>
+      options.log.error({ detail: describe(error) }, 'cannot delete expired records'),
+    ),
+  );
 
 /** Deletes all expired data once. @throws errors of the store or the archive's file system; the rest stays */
 export async function purge(options: RetentionOptions, { signal, slack = 0 }: Run = {}): Promise<void> {

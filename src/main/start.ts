@@ -5,17 +5,13 @@ import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { createLogger } from '../log.ts';
 import { Metrics } from '../metrics.ts';
-import { FairLimiter } from '../process/fair-limiter.ts';
 import { VERSION } from '../version.ts';
 import { assemble, type Foundation } from './assemble.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { BY_SIGNAL, Reloads } from './reloads.ts';
-import { Anchors, Checkpoints } from './checkpoints.ts';
-import { guardByLease, joinNodes, turnsOver, type Nodes } from './nodes.ts';
-import { nodeName, openConfiguredStore, prepareStore } from './open-store.ts';
-import type { Part } from './part.ts';
-import { Retention } from './retention.ts';
-import { SearchIndex } from './search-index.ts';
+import { nodeTasks } from './node-tasks.ts';
+import { guardByLease, joinNodes, type Nodes } from './nodes.ts';
+import { openConfiguredStore } from './open-store.ts';
 
 export interface ServiceOptions {
   readonly config: Config;
@@ -41,7 +37,6 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const { config, material } = options;
   const log = createLogger(config.log.level);
   const instance = randomUUID();
-  await prepareStore(config, material);
   // First: a start on a store in use must change nothing.
   const nodes = await joinNodes(config, material, instance, log);
   try {
@@ -72,13 +67,15 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promise<Omit<RunningService, 'failure'>> {
   const { log, store } = base;
   const { config, material, configFile, warnings } = options;
+  const { now } = nodes.clock;
+  const isOnDuty = (): boolean => nodes.standing.onDuty;
   for (const { key, message } of warnings) log.warn({ key }, message);
   const reloads = new Reloads({
     config,
     material,
     configFile,
     store,
-    now: nodes.clock.now,
+    now,
     log,
     prepare: (next, nextMaterial) => lifecycle.prepare(next, nextMaterial),
   });
@@ -88,14 +85,13 @@ async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promi
     store: config.store.driver === 'sqlite' ? store : guardByLease(store, () => nodes.standing.held),
     clock: nodes.clock,
     ticketSecret: nodes.ticketSecret,
-    makeMutex:
-      turnsOver(config, material) ?? ((_name, queueLimit) => new FairLimiter({ concurrency: 1, queue: queueLimit })),
-    isOnDuty: () => nodes.standing.onDuty,
+    makeMutex: nodes.makeMutex,
+    isOnDuty,
     lastReload: () => reloads.last,
     reload: (order) => reloads.reload(order),
   };
   const assembly = await assemble(config, material, foundation);
-  const parts = [...assembly.parts, ...nodeTasks(base, options, nodes)];
+  const parts = [...assembly.parts, ...nodeTasks({ config, material, store, log, now, isOnDuty })];
   const lifecycle = new Lifecycle({ ...assembly, parts }, foundation);
   await lifecycle.start(async () => {
     await nodes.begin(store);
@@ -111,17 +107,4 @@ async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promi
       await store.close();
     },
   };
-}
-
-function nodeTasks({ log, store }: Base, { config, material }: ServiceOptions, nodes: Nodes): Part[] {
-  const { checkpointKey: privateKey } = material;
-  const interval = config.audit.checkpoint_interval * 1000;
-  return [
-    new Retention({ config, store, log, now: nodes.clock.now }),
-    ...(interval === 0 || privateKey === undefined
-      ? []
-      : [new Checkpoints({ store, node: nodeName(config), log, privateKey, interval })]),
-    ...(config.store.driver === 'postgres' ? [new Anchors(store, log)] : []),
-    new SearchIndex(store, log, () => nodes.standing.onDuty),
-  ];
 }

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { EstuaryError } from '../errors.ts';
-import { INIT, IsolatedError, parseReply } from './protocol.ts';
+import { IsolatedError, parseReply } from './protocol.ts';
 
 /** How a call without a result ended. */
 type Loss = 'FAILED' | 'TIMEOUT';
@@ -75,11 +75,6 @@ export class ChildInstance {
 
   get pid(): number | undefined {
     return this.#child.pid;
-  }
-
-  /** Sends the start payload and waits for its acknowledgment. */
-  async init(payload: unknown, deadlineMs: number): Promise<void> {
-    await this.call(INIT, payload, deadlineMs);
   }
 
   call(method: string, args: unknown, deadlineMs: number): Promise<unknown> {

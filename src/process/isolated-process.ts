@@ -2,15 +2,11 @@ import { measured } from '../dependency-calls.ts';
 import { failed, unavailable } from '../errors.ts';
 import type { EstuaryError } from '../errors.ts';
 import { ChildInstance } from './child-instance.ts';
-import { IsolatedError } from './protocol.ts';
+import { INIT, IsolatedError } from './protocol.ts';
 import { FairLimiter } from './fair-limiter.ts';
 
 /** Log for lifecycle events, such as pino's. */
-export interface IsolatedLog {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
+export type IsolatedLog = Readonly<Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>>;
 
 type IsolatedState = 'stopped' | 'starting' | 'up' | 'down';
 
@@ -173,7 +169,7 @@ export class IsolatedProcess {
       onEnd: (reason) => this.#ended(instance, reason),
     });
     this.#current = instance;
-    await instance.init(init, startTimeoutMs);
+    await instance.call(INIT, init, startTimeoutMs);
     if (this.#current !== instance) throw this.#downError();
     this.#upSince = performance.now();
     this.#enterState('up', '');

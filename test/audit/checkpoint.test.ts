@@ -9,7 +9,7 @@ import { chain, GENESIS_HASH, parseLine, type ChainHead } from '../../src/audit/
 import type { AuditVerdict } from '../../src/audit/chain-check.ts';
 import { verifyAudit, type VerifyOptions } from '../../src/store/sqlite/read-audit.ts';
 import { createLogger } from '../../src/log.ts';
-import { Checkpoints } from '../../src/main/checkpoints.ts';
+import { checkpointing } from '../../src/main/node-tasks.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';
 import { event, type Paths, temporaryPaths } from '../store/support.ts';
 
@@ -28,11 +28,11 @@ async function written(): Promise<Written> {
   const paths = temporaryPaths();
   const store = await openStore(paths);
   const log = createLogger('silent');
-  const checkpoints = new Checkpoints({ store, node: 'node-1', log, privateKey, interval: 60_000 });
+  const checkpoint = checkpointing(store, 'node-1', log, privateKey);
   for (const count of [3, 2]) {
     for (let n = 0; n < count; n++) await store.audit([event('auth.otp', { subject: `CN=device-${n}` })]);
-    await checkpoints.make();
-    await checkpoints.make();
+    await checkpoint();
+    await checkpoint();
   }
   await store.audit([event('admin.access')]);
   await store.close();

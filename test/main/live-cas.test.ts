@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-function liveCas(more: Pick<LiveCasOptions, 'endOfWork' | 'maxWait'>): LiveCas {
+function liveCas(more: Pick<LiveCasOptions, 'endOfWork' | 'maxWait'> & Partial<LiveCasOptions>): LiveCas {
   const cas = new LiveCas(loaded.config, loaded.material, {
     authorization: new ExternalAuthorization({ log, observe: () => undefined, retryAfter: 1 }),
     context: {
@@ -36,6 +36,7 @@ function liveCas(more: Pick<LiveCasOptions, 'endOfWork' | 'maxWait'>): LiveCas {
       },
     },
     log,
+    onChange: () => undefined,
     ...more,
   });
   onTestFinished(() => cas.stop());
@@ -48,10 +49,9 @@ const closes = ({ router }: Pick<LiveCas, 'router'>) =>
 describe('what a reload replaces', () => {
   test('is closed once the work that began before has ended', async () => {
     const work = Promise.withResolvers<undefined>();
-    const cas = liveCas({ endOfWork: () => work.promise });
-    await cas.start();
     const changed = vi.fn();
-    cas.onChange(changed);
+    const cas = liveCas({ endOfWork: () => work.promise, onChange: changed });
+    await cas.start();
     const former = closes(cas);
     const next = await cas.prepare(loaded.config, loaded.material);
     expect(cas.router.find('devices')).not.toBe(next.router.find('devices'));

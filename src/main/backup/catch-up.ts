@@ -6,12 +6,8 @@ import { readAuditFile, recordsSince } from '../../audit/missing-records.ts';
 import { tokenEvent } from '../../audit/applied-events.ts';
 import type { Anchor, AuditEvent } from '../../audit/event.ts';
 import type { ParsedRecord } from '../../audit/record.ts';
+import type { Progress } from '../commands/progress.ts';
 import { assumeUsed, dropCrls, type Replayed, replayer, type ReplaySession } from '../../store/replay.ts';
-
-export interface Bar {
-  readonly update: (records: number, of?: number) => void;
-  readonly end: () => void;
-}
 
 export interface CatchUpOptions {
   readonly auditFile: string;
@@ -22,7 +18,7 @@ export interface CatchUpOptions {
   /** Increment of the CRL numbers if the used ones are unknown. */
   readonly crlNumbersSkipped: number;
   readonly now: number;
-  readonly bar: (what: string) => Bar;
+  readonly bar: (what: string) => Progress;
   /** Renames an audit file that does not continue the store's chain. @returns its new name */
   readonly moveAside: (path: string) => string | undefined;
   /** The event that records the outcome. */
@@ -100,7 +96,7 @@ export async function catchUp(session: ReplaySession, options: CatchUpOptions): 
 async function withBar<T>(
   { bar }: Pick<CatchUpOptions, 'bar'>,
   what: string,
-  work: (bar: Bar) => T,
+  work: (bar: Progress) => T,
 ): Promise<Awaited<T>> {
   const shown = bar(what);
   try {

@@ -1,7 +1,8 @@
 /** Worker thread that shows a file's growth while the main thread blocks (growth.ts). */
 import { statSync, writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
-import { isGrowth } from './growth.ts';
+import { Check } from 'typebox/value';
+import { Growth } from './growth.ts';
 import { progress } from './progress.ts';
 
 const MEGABYTE = 1_000_000;
@@ -10,7 +11,7 @@ const LOOK = 250;
 const STDERR = 2;
 
 const growth: unknown = workerData;
-if (!isGrowth(growth)) throw new TypeError('not a message for the thread that watches a file');
+if (!Check(Growth, growth)) throw new TypeError('not a message for the thread that watches a file');
 const { file, total, what, columns } = growth;
 const terminal =
   columns === undefined ? {} : { terminal: { errColumns: columns, outColumns: undefined, ask: undefined } };

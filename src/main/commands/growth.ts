@@ -3,30 +3,20 @@
  * size.
  */
 import { Worker } from 'node:worker_threads';
+import Type from 'typebox';
 import { startedModule } from '../../process/protocol.ts';
 import type { CommandContext } from './command.ts';
 
 /** workerData of the thread. */
-interface Growth {
-  readonly file: string;
+export const Growth = Type.Object({
+  file: Type.String(),
   /** Expected bytes. */
-  readonly total: number;
-  readonly what: string;
+  total: Type.Number(),
+  what: Type.String(),
   /** Terminal columns; undefined without a terminal. */
-  readonly columns: number | undefined;
-}
-
-export const isGrowth = (value: unknown): value is Growth =>
-  typeof value === 'object' &&
-  value !== null &&
-  'file' in value &&
-  typeof value.file === 'string' &&
-  'total' in value &&
-  typeof value.total === 'number' &&
-  'what' in value &&
-  typeof value.what === 'string' &&
-  'columns' in value &&
-  (typeof value.columns === 'number' || value.columns === undefined);
+  columns: Type.Union([Type.Number(), Type.Undefined()]),
+});
+type Growth = Type.Static<typeof Growth>;
 
 /** @returns a function that stops it and clears the bar */
 export function showGrowth(

@@ -4,6 +4,18 @@ import { flag, required, value, values } from './command.ts';
 
 export const config = required('FILE', 'the configuration');
 
+/** Of a check of the configuration. */
+export const CHECK = { config, offline: flag('check without asking the database') };
+
+export const SERVE = { config, check: flag('check the configuration like "check", and stop'), offline: CHECK.offline };
+
+export const STORE_COPY = {
+  config: required('FILE', 'the configuration with store.driver = "postgres"'),
+  from: required('DRIVER', 'sqlite or postgres'),
+  to: required('DRIVER', 'the other driver'),
+  path: value('FILE', 'the SQLite database (default data/est.db next to the configuration)'),
+};
+
 export const AUDIT_VERIFY = {
   config,
   checkpoint: value(

@@ -11,7 +11,8 @@ import { describeTrouble, findKeyTrouble } from '../../store/sqlite/token-lookup
 import { postgresServer } from '../open-store.ts';
 import { ServiceSignals } from '../signals.ts';
 import { type RunningService, startService } from '../start.ts';
-import { type CommandContext, EXIT } from './command.ts';
+import { type CommandContext, EXIT, type Values } from './command.ts';
+import type { CHECK, SERVE } from './options.ts';
 
 /** @throws ConfigError with every problem that prevents a start */
 export async function loadService(
@@ -62,7 +63,7 @@ function lookupKeyProblems({ otp, store }: Config, now: number): Problem[] {
 
 /** @throws ConfigError with every problem */
 export async function checkConfiguration(
-  { config: file, offline }: Pick<ServeOptions, 'config' | 'offline'>,
+  { config: file, offline }: Values<typeof CHECK>,
   context: CommandContext,
 ): Promise<number> {
   const { config, material, warnings } = await loadService(file, context);
@@ -99,16 +100,9 @@ export function notifyReady(env: Environment, warn: (reason: string) => void): P
   });
 }
 
-interface ServeOptions {
-  readonly config: string;
-  readonly check: boolean;
-  /** Skips checks that need the database. */
-  readonly offline: boolean;
-}
-
 /** Resolves with the exit code when the server is up or failed to start. @throws ConfigError */
 export async function serve(
-  { config: configFile, check: checkOnly, offline }: ServeOptions,
+  { config: configFile, check: checkOnly, offline }: Values<typeof SERVE>,
   context: CommandContext,
 ): Promise<number> {
   if (checkOnly) {

@@ -10,22 +10,26 @@ import { connector } from '../../store/postgres/connection.ts';
 import { openWritable } from '../../store/sqlite/database.ts';
 import { lockStore } from '../../store/sqlite/service-lock.ts';
 import { nodeName, postgresServer } from '../open-store.ts';
-import { postgresSide } from '../store-copy/postgres-side.ts';
-import { copyTables, countTables, rowsOf, type CopiedCount, type OnRows, type Side } from '../store-copy/side.ts';
-import { sqliteSide } from '../store-copy/sqlite-side.ts';
-import { TABLES } from '../store-copy/tables.ts';
-import { EXIT, UsageError, type CommandContext } from './command.ts';
+import {
+  type CopiedCount,
+  copyTables,
+  countTables,
+  type OnRows,
+  postgresSide,
+  rowsOf,
+  type Side,
+  sqliteSide,
+  TABLES,
+} from '../store-copy.ts';
+import { EXIT, UsageError, type CommandContext, type Values } from './command.ts';
+import type { STORE_COPY } from './options.ts';
 import { progress } from './progress.ts';
 
-interface Options {
-  readonly config: string;
-  readonly from: string;
-  readonly to: string;
-  readonly path: string | undefined;
-}
-
 /** @throws ConfigError; UsageError; EstuaryError such as `STORE_IN_USE`: nothing has changed then */
-export async function run({ config: file, from, to, path }: Options, context: CommandContext): Promise<number> {
+export async function run(
+  { config: file, from, to, path }: Values<typeof STORE_COPY>,
+  context: CommandContext,
+): Promise<number> {
   if (![from, to].includes('sqlite') || ![from, to].includes('postgres'))
     throw new UsageError('--from and --to must be sqlite and postgres, in either order');
   const { config } = await loadConfigOnly(file, context.env);

@@ -1,8 +1,6 @@
 /** All `estuary` commands, from which the help is generated. A command's module is loaded on use. */
-import { argument, command, EXIT, flag, group, required, value, type Entry } from './command.ts';
-import { AUDIT_EXPORT, AUDIT_VERIFY, CA_INIT, CA_RENEW, CA_SIGN, config } from './options.ts';
-
-const offline = flag('check without asking the database');
+import { argument, command, EXIT, flag, group, required, type Entry } from './command.ts';
+import { AUDIT_EXPORT, AUDIT_VERIFY, CA_INIT, CA_RENEW, CA_SIGN, CHECK, config, SERVE, STORE_COPY } from './options.ts';
 
 /** Text at the end of the help. */
 export const NOTES = `"estuary --config FILE [--check]" is "estuary serve". "estuary --version" prints the version.
@@ -19,14 +17,14 @@ files:        ~/.config/estuary/admin.toml: [profiles.NAME] with url, token_file
 
 export const COMMANDS: readonly Entry[] = [
   command('serve', 'Run the server. This is the default command.', {
-    options: { config, check: flag('check the configuration like "check", and stop'), offline },
+    options: SERVE,
     load: async () => (await import('./serve.ts')).serve,
     takesSignals: true,
   }),
   command(
     'check',
     'Check the configuration, its files and certificates, and whether the PostgreSQL database answers.',
-    { options: { config, offline }, load: async () => (await import('./serve.ts')).checkConfiguration },
+    { options: CHECK, load: async () => (await import('./serve.ts')).checkConfiguration },
   ),
   command('audit verify', 'Check the hash chain of the audit log, and its signed checkpoints.', {
     options: AUDIT_VERIFY,
@@ -50,12 +48,7 @@ export const COMMANDS: readonly Entry[] = [
     about: 'Refuses a store in use, and reports what was lost. The former store is kept under another name.',
   }),
   command('store copy', 'Copy a store between SQLite and PostgreSQL, and compare both.', {
-    options: {
-      config: required('FILE', 'the configuration with store.driver = "postgres"'),
-      from: required('DRIVER', 'sqlite or postgres'),
-      to: required('DRIVER', 'the other driver'),
-      path: value('FILE', 'the SQLite database (default data/est.db next to the configuration)'),
-    },
+    options: STORE_COPY,
     load: async () => (await import('./store-copy.ts')).run,
     about: 'Refuses stores in use and a target that is not empty. The source stays unchanged.',
   }),

@@ -6,7 +6,7 @@ import type { AuditRecord } from '../../../src/audit/event.ts';
 import { parseLine } from '../../../src/audit/record.ts';
 import { parseCsv } from '../../../src/http/admin/bulk/csv.ts';
 import { createLogger } from '../../../src/log.ts';
-import { Checkpoints } from '../../../src/main/checkpoints.ts';
+import { checkpointing } from '../../../src/main/node-tasks.ts';
 import { exportAudit } from '../../../src/main/commands/audit.ts';
 import type { CommandContext } from '../../../src/main/commands/command.ts';
 import { runCommand } from '../../../src/main/commands/run-command.ts';
@@ -112,15 +112,9 @@ beforeAll(async () => {
   const other = generateKeyPairSync('ed25519').publicKey;
   writeFileSync(file('other.pub'), other.export({ format: 'pem', type: 'spki' }));
   const store = await openStore({ path: file('data/est.db'), auditFile: file('data/audit.log') });
-  const checkpoints = new Checkpoints({
-    store,
-    node: 'node-1',
-    log: createLogger('silent'),
-    privateKey,
-    interval: 60_000,
-  });
+  const checkpoint = checkpointing(store, 'node-1', createLogger('silent'), privateKey);
   await store.audit([{ type: 'admin.access', outcome: 'success' }]);
-  await checkpoints.make();
+  await checkpoint();
   await store.close();
   copyFileSync(file('data/audit.log'), file('kept.jsonl'));
 });

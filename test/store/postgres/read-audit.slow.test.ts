@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createLogger } from '../../../src/log.ts';
-import { Anchors, Checkpoints } from '../../../src/main/checkpoints.ts';
+import { anchoring, checkpointing } from '../../../src/main/node-tasks.ts';
 import { nodeLines, verifyNodes } from '../../../src/store/postgres/read-audit.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { type PostgresCluster, sharedPostgres } from '../../support/postgres.ts';
@@ -29,7 +29,7 @@ describe.skipIf(!requires('postgres'))('the audit chains of several nodes', () =
     const [one, other] = [await database.open('one'), await database.open('other')];
     for (const store of [one, other, one, other, one, other])
       await store.audit([event('auth.otp', { subject: 'CN=device-1' })]);
-    await new Anchors(other, log).make();
+    await anchoring(other)();
     return { database, one, other };
   }
 
@@ -45,8 +45,8 @@ describe.skipIf(!requires('postgres'))('the audit chains of several nodes', () =
 
   test('nodes at rest do not go on noting each other', async () => {
     const { one, other } = await written();
-    const [ofOne, ofOther] = [new Anchors(one, log), new Anchors(other, log)];
-    for (let round = 0; round < 3; round++) for (const anchors of [ofOne, ofOther]) await anchors.make();
+    const [ofOne, ofOther] = [anchoring(one), anchoring(other)];
+    for (let round = 0; round < 3; round++) for (const anchor of [ofOne, ofOther]) await anchor();
     const { items } = await one.listAudit({ limit: 100, type: 'audit.anchored' });
     expect(items.map(({ node, anchors }) => [node, anchors?.map(({ seq }) => seq)])).toEqual([
       ['other', [3]],
@@ -141,7 +141,7 @@ describe.skipIf(!requires('postgres'))('the audit chains of several nodes', () =
       ['one', one],
       ['other', other],
     ] as const)
-      await new Checkpoints({ store, node, log, privateKey, interval: 60_000 }).make();
+      await checkpointing(store, node, log, privateKey)();
     const { items } = await one.listAudit({ limit: 100, type: 'audit.checkpoint' });
     expect(items.map(({ node, checkpoint }) => [node, checkpoint?.seq])).toEqual([
       ['one', 3],

@@ -10,7 +10,7 @@ import { DISK } from '../../../client/keep/disk.ts';
 import { sleep } from '../../../client/keep-up.ts';
 import { type CommandContext, EXIT, UsageError, type Values } from '../command.ts';
 import { chosen, clientContext, NOT_YET, readWait, resultsJson } from './client-context.ts';
-import { documentOf, type ENROLL } from './options.ts';
+import { documentOf, type ENROLL, type RENEW } from './options.ts';
 
 export type EnrollOptions = Values<typeof ENROLL>;
 
@@ -119,16 +119,9 @@ function save(file: string, content: string, client: ClientContext, name: string
 /** A proxy URL may contain a password. */
 const modeOf = (content: string): number => (/^proxy = .*@/m.test(content) ? 0o600 : 0o644);
 
-interface RenewOptions {
-  readonly config: string;
-  readonly name: string | undefined;
-  readonly force: boolean;
-  readonly json: boolean;
-}
-
 /** @throws UsageError; ConfigError; ClientError */
 export async function renew(
-  { config: file, name, force, json }: RenewOptions,
+  { config: file, name, force, json }: Values<typeof RENEW>,
   context: CommandContext,
 ): Promise<number> {
   const config = loadClientConfig(file);

@@ -15,19 +15,11 @@ import { pemOf, type Certificate } from '../../../pki/x509/certificate.ts';
 import { formatGeneralName } from '../../../pki/x509/general-name.ts';
 import { formatName } from '../../../pki/x509/name.ts';
 import { sleep } from '../../../client/keep-up.ts';
-import { EXIT, UsageError, type CommandContext } from '../command.ts';
+import { EXIT, UsageError, type CommandContext, type Values } from '../command.ts';
 import { chosen, clientContext, errorJson, NOT_YET, readWait } from './client-context.ts';
-import { documentOf, type SettingOptions } from './options.ts';
+import { documentOf, type QUERY, type SettingOptions } from './options.ts';
 
-export interface OnceOptions extends SettingOptions {
-  readonly config: string | undefined;
-  readonly name: string | undefined;
-  readonly out: string | undefined;
-  readonly stdout: boolean;
-  readonly der: boolean;
-  readonly json: boolean;
-  readonly force: boolean;
-}
+export type OnceOptions = Values<typeof QUERY> & SettingOptions;
 
 /** @throws UsageError; ConfigError; ClientError */
 export function openOnce(options: OnceOptions, context: CommandContext): OneShot {

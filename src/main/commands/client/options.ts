@@ -1,7 +1,7 @@
 /** Options shared by the `estuary client` commands, and their client.toml equivalent. */
 import { resolve } from 'node:path';
 import { GENERATED_KEY_TYPES } from '../../../pki/x509/key-pair.ts';
-import { flag, value, type Options, type Values } from '../command.ts';
+import { flag, required, value, type Options, type Values } from '../command.ts';
 
 const CONNECTION = {
   url: value('URL', 'the EST server, or several, separated by commas, which are tried in order'),
@@ -83,6 +83,19 @@ export const ENROLL = {
   json: OUTPUT.json,
   force: flag('also replace a valid certificate, with the first credentials and the configured names'),
 };
+
+const config = required('FILE', 'client.toml');
+
+export const RENEW = {
+  config,
+  name: ENROLL.name,
+  force: flag('renew now, due or not'),
+  json: flag('print the outcomes as JSON'),
+};
+
+export const STATUS = { config, json: flag('JSON, for programs') };
+
+export const RUN = { config };
 
 export const REENROLL = { ...QUERY, csr: CSR, wait: WAIT };
 

@@ -7,15 +7,13 @@ import { HOOKS } from '../../../client/hooks.ts';
 import { type DaemonContext, keepUp, type StepElsewhere } from '../../../client/keep-up.ts';
 import { DISK } from '../../../client/keep/disk.ts';
 import { describe } from '../../../errors.ts';
-import { type CommandContext, EXIT } from '../command.ts';
+import { type CommandContext, EXIT, type Values } from '../command.ts';
 import type { ClientContext } from '../../../client/context.ts';
+import type { RUN, STATUS } from './options.ts';
 import { describeStatus, healthOf, isWell, statusOf } from '../../../client/status.ts';
 
 /** Runs until SIGTERM or SIGINT; SIGHUP reloads the configuration. @throws ConfigError; ClientError */
-export async function keepRenewed(
-  { config: file }: { readonly config: string },
-  context: CommandContext,
-): Promise<number> {
+export async function keepRenewed({ config: file }: Values<typeof RUN>, context: CommandContext): Promise<number> {
   let config = loadClientConfig(file);
   const ends = new AbortController();
   let pause = new AbortController();
@@ -69,12 +67,7 @@ export const logger =
   (level, certificate, message) =>
     context.err(`${level === 'info' ? '' : `${level}: `}${certificate}: ${message}\n`);
 
-interface StatusOptions {
-  readonly config: string;
-  readonly json: boolean;
-}
-
-export function status({ config: file, json }: StatusOptions, context: CommandContext): Promise<number> {
+export function status({ config: file, json }: Values<typeof STATUS>, context: CommandContext): Promise<number> {
   const config = loadClientConfig(file);
   const now = context.now();
   const all = config.certificate.map((one) => statusOf(one, DISK, now));

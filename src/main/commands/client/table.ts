@@ -1,11 +1,9 @@
 /** The `estuary client` commands. */
-import { command, flag, required, value, type Entry } from '../command.ts';
-import { ENROLL, QUERY, REENROLL, SERVERKEYGEN } from './options.ts';
+import { command, type Entry } from '../command.ts';
+import { ENROLL, QUERY, REENROLL, RENEW, RUN, SERVERKEYGEN, STATUS } from './options.ts';
 
 const ENROLLMENT_CODES =
   'Exit codes: 0 issued, 1 failed, 2 invalid configuration or options, 3 accepted and not issued yet.';
-const config = required('FILE', 'client.toml');
-const name = value('NAMES', 'only these certificates, separated by commas (default: all)');
 
 export const CLIENT_COMMANDS: readonly Entry[] = [
   command(
@@ -14,12 +12,12 @@ export const CLIENT_COMMANDS: readonly Entry[] = [
     { options: ENROLL, load: async () => (await import('./enroll.ts')).enroll, about: ENROLLMENT_CODES },
   ),
   command('renew', 'Renew once what is due, from a timer or cron.', {
-    options: { config, name, force: flag('renew now, due or not'), json: flag('print the outcomes as JSON') },
+    options: RENEW,
     load: async () => (await import('./enroll.ts')).renew,
     about: 'Exit codes: 0 no failure, 1 at least one failed, 2 invalid configuration or options.',
   }),
   command('status', 'Show the state of the certificates.', {
-    options: { config, json: flag('JSON, for programs') },
+    options: STATUS,
     load: async () => (await import('./run.ts')).status,
     about: 'The exit code is 1 if a certificate is missing, late or expired, or if its hook has not run.',
   }),
@@ -42,7 +40,7 @@ export const CLIENT_COMMANDS: readonly Entry[] = [
     about: ENROLLMENT_CODES,
   }),
   command('run', 'Keep the certificates renewed, until SIGTERM.', {
-    options: { config },
+    options: RUN,
     load: async () => (await import('./run.ts')).keepRenewed,
     takesSignals: true,
   }),

@@ -1,20 +1,19 @@
 /** [limits] of requests, whatever the clock says. */
 import { expect, test } from 'vitest';
-import { ActiveRequests } from '../../src/http/admission.ts';
-import { RateLimits } from '../../src/http/rate-limits.ts';
+import { ActiveRequests, RateLimits } from '../../src/http/admission.ts';
 
 /** How many of so many requests come in. */
 const admitted = (limits: RateLimits, address: string, count: number): number =>
   Array.from({ length: count }, () => limits.take(address)).filter((wait) => wait === undefined).length;
 
 test('absent, requests are unlimited', () => {
-  const limits = new RateLimits({ perAddress: undefined, total: undefined }, () => 0);
+  const limits = new RateLimits({}, () => 0);
   expect(admitted(limits, 'a', 100_000)).toBe(100_000);
 });
 
 test('from one address at most twice the rate in a burst, then the rate; others have their own', () => {
   let now = 0;
-  const limits = new RateLimits({ perAddress: 5, total: undefined }, () => now);
+  const limits = new RateLimits({ requests_per_second_per_address: 5 }, () => now);
   expect(admitted(limits, 'a', 100)).toBe(10);
   expect(admitted(limits, 'b', 100)).toBe(10);
   now = 1000;
@@ -25,7 +24,7 @@ test('from one address at most twice the rate in a burst, then the rate; others 
 
 test('in all, whatever the addresses', () => {
   let now = 0;
-  const limits = new RateLimits({ perAddress: undefined, total: 3 }, () => now);
+  const limits = new RateLimits({ requests_per_second: 3 }, () => now);
   expect(Array.from({ length: 50 }, (_, i) => limits.take(`a${i}`)).filter((wait) => wait === undefined)).toHaveLength(
     6,
   );
@@ -35,14 +34,14 @@ test('in all, whatever the addresses', () => {
 
 test('Retry-After is whole seconds, after which a request comes in', () => {
   let now = 0;
-  const limits = new RateLimits({ perAddress: 1, total: undefined }, () => now);
+  const limits = new RateLimits({ requests_per_second_per_address: 1 }, () => now);
   expect([limits.take('a'), limits.take('a'), limits.take('a')]).toEqual([undefined, undefined, 1]);
   now = 1000;
   expect(limits.take('a')).toBeUndefined();
 });
 
 test('a flood from ever new addresses is remembered in bounded memory', () => {
-  const limits = new RateLimits({ perAddress: 1, total: undefined }, () => 0);
+  const limits = new RateLimits({ requests_per_second_per_address: 1 }, () => 0);
   const before = process.memoryUsage().heapUsed;
   for (let i = 0; i < 500_000; i++) limits.take(`2001:db8:${i}::/64`);
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(100 << 20);

@@ -1,11 +1,9 @@
 /** How `store copy` reads a store and puts it into another one. */
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { copyTables, countTables, rowsOf } from '../../../src/main/store-copy/side.ts';
-import { sqliteSide } from '../../../src/main/store-copy/sqlite-side.ts';
-import { BATCH, TABLES } from '../../../src/main/store-copy/tables.ts';
-import { type Db, openWritable } from '../../../src/store/sqlite/database.ts';
-import { T0, temporaryPaths } from '../../store/support.ts';
+import { BATCH, copyTables, countTables, rowsOf, sqliteSide, TABLES } from '../../src/main/store-copy.ts';
+import { type Db, openWritable } from '../../src/store/sqlite/database.ts';
+import { T0, temporaryPaths } from '../store/support.ts';
 
 const HOUR = 3_600_000;
 
