@@ -4,7 +4,6 @@ import type { FastifyRequest } from 'fastify';
 import { deviceEvent } from '../../audit/applied-events.ts';
 import { notFound, type EstuaryError } from '../../errors.ts';
 import type { DeviceRow, DeviceSelection } from '../../store/device-store.ts';
-import { allRows } from '../../store/page.ts';
 import { accessEvent, actor, limited, type LimitedStore } from './access.ts';
 import { dryRun, isBulk } from './bulk/bulk.ts';
 import { cellsOf } from './bulk/columns.ts';
@@ -21,6 +20,7 @@ import {
 } from './device-record.ts';
 import { historyProperties, historyRecord, SHOWN } from './history.ts';
 import { listRoute, type Query, route } from './route.ts';
+import { everyCertificate } from '../../administration/renewals.ts';
 import { isFinal } from '../../administration/revoke.ts';
 import { revokeByCall } from './revocation.ts';
 import { flag, oneOf, part, titled } from './schemas.ts';
@@ -189,7 +189,7 @@ async function revokeAll(deps: AdminDependencies, request: FastifyRequest, row: 
     await store.changeDevice(row.id, { enabled: false }, now, [
       deviceEvent('device.changed', row, actor(request), { enabled: false }),
     ]);
-  for await (const one of allRows((page) => store.listCertificates({ device_key: row.key, ...page }, now)))
+  for await (const one of everyCertificate(store, { device_key: row.key }, now))
     if (one.not_after >= now && !isFinal(one)) await revokeByCall(deps, request, one, order);
 }
 

@@ -1,11 +1,11 @@
 import { type Static, Type } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { alreadyRevoked, checkOrder, release, type RevocationOrder, revoke } from '../../administration/revoke.ts';
+import { everyCertificate } from '../../administration/renewals.ts';
 import { badRequest, conflict } from '../../errors.ts';
 import { REVOCATION_REASONS } from '../../pki/x509/crl.ts';
 import type { CertificateSelection, ListedCertificate, RevokeResult } from '../../store/certificate-store.ts';
-import { allRows } from '../../store/page.ts';
-import { accessEvent, actor, limited, type LimitedStore } from './access.ts';
+import { accessEvent, actor, limited } from './access.ts';
 import {
   caQuery,
   CertificateFilter,
@@ -127,7 +127,7 @@ export function registerRevocation(app: AdminApp, deps: AdminDependencies): void
       const selection = readSelection(readCertificateFilter(request.body.filter));
       if (!isDry && meant === undefined)
         throw badRequest('FIELD_INVALID', 'count is required; a call with dry_run returns it');
-      const count = await countAll(limited(deps, request), selection, now);
+      const count = await countAll(limited(deps, request).store, selection, now);
       if (isDry) return { count, revoked: 0, remaining: count };
       if (count !== meant)
         throw conflict('COUNT_MISMATCH', `the filters match ${count} certificates, but count is ${meant ?? 'missing'}`);
@@ -174,15 +174,12 @@ export function readSelection(filter: CertificateSelection): CertificateSelectio
   return { ...others, status };
 }
 
-const matching = ({ store }: { readonly store: LimitedStore }, selection: CertificateSelection, now: number) =>
-  allRows((page) => store.listCertificates({ ...selection, ...page }, now));
-
 /** An expired certificate may be revoked, so that it does not count again. */
 const isOpen = ({ revoked_at }: ListedCertificate): boolean => revoked_at === null;
 
-async function countAll(...search: Parameters<typeof matching>): Promise<number> {
+async function countAll(...search: Parameters<typeof everyCertificate>): Promise<number> {
   let count = 0;
-  for await (const row of matching(...search)) if (isOpen(row)) count++;
+  for await (const row of everyCertificate(...search)) if (isOpen(row)) count++;
   return count;
 }
 
@@ -203,7 +200,7 @@ async function revokeFirst(
   { order, most }: BulkOrder,
 ): Promise<number> {
   const wanted: ListedCertificate[] = [];
-  for await (const row of matching(limited(deps, request), selection, order.revoked_at)) {
+  for await (const row of everyCertificate(limited(deps, request).store, selection, order.revoked_at)) {
     if (wanted.length === most) break;
     if (isOpen(row)) wanted.push(row);
   }
