@@ -94,13 +94,14 @@ async function openWriter(options: SqliteStoreOptions, time: number): Promise<Gr
  * Reads by the connection that writes, which keeps its pages in memory between commits; while its transaction is open, by another.
  */
 function quickCalls(db: Db, group: GroupCommit): StoreCalls<QuickReads> {
-  const [between, during] = [quickReads(group.db), quickReads(db)];
+  type Reads = Readonly<Record<string, (...args: never[]) => unknown>>;
+  const [between, during]: readonly [Reads, Reads] = [quickReads(group.db), quickReads(db)];
   const calls = Object.keys(between).map((name) => {
-    const reads = [between, during].map((all) => all[name as keyof QuickReads] as (...args: never[]) => unknown);
+    const [first, second] = [between[name], during[name]];
     const call = (...args: never[]): Promise<unknown> =>
       group.durable(() => {
         try {
-          return reads[group.db.inTransaction ? 1 : 0]?.(...args);
+          return (group.db.inTransaction ? second : first)?.(...args);
         } catch (error) {
           if (!db.open) throw unavailable('STORE_UNAVAILABLE', 'the store is closed');
           throw toEstuaryError(error);
