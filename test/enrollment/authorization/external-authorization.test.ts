@@ -3,32 +3,32 @@
  *
  * Longer than other files: its cases share the service.
  */
-import { prepareAt } from '../../src/ca/driver.ts';
+import { prepareAt } from '../../../src/ca/driver.ts';
 import { randomUUID } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { Identity } from '../../src/auth/identity.ts';
-import { Ca } from '../../src/ca/router.ts';
-import type { CaConfig } from '../../src/config/schema.ts';
-import { Secret } from '../../src/config/secret.ts';
+import type { Identity } from '../../../src/auth/identity.ts';
+import { Ca } from '../../../src/ca/router.ts';
+import type { CaConfig } from '../../../src/config/schema.ts';
+import { Secret } from '../../../src/config/secret.ts';
 import {
   AuthorizationServices,
   ExternalAuthorization,
-} from '../../src/enrollment/authorization/external-authorization.ts';
-import { AuthorizationAnswer, AuthorizationRequest, readAnswer } from '../../src/enrollment/authorization/messages.ts';
-import type { EnrollmentOutcome, EstEnrollment } from '../../src/enrollment/request.ts';
-import { encodePem } from '../../src/pki/der/pem.ts';
-import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
-import { formatGeneralName } from '../../src/pki/x509/general-name.ts';
-import { formatName } from '../../src/pki/x509/name.ts';
-import type { Store } from '../../src/store/store.ts';
-import { fileCa } from '../support/file-ca.ts';
-import { deviceRow, otpRow, T0 } from '../store/rows.ts';
-import { openedIn } from '../store/support.ts';
+} from '../../../src/enrollment/authorization/external-authorization.ts';
+import { AuthorizationRequest } from '../../../src/enrollment/authorization/messages.ts';
+import type { EnrollmentOutcome, EstEnrollment } from '../../../src/enrollment/request.ts';
+import { encodePem } from '../../../src/pki/der/pem.ts';
+import { parseCertificate, type Certificate } from '../../../src/pki/x509/certificate.ts';
+import { formatGeneralName } from '../../../src/pki/x509/general-name.ts';
+import { formatName } from '../../../src/pki/x509/name.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { fileCa } from '../../support/file-ca.ts';
+import { deviceRow, otpRow, T0 } from '../../store/rows.ts';
+import { openedIn } from '../../store/support.ts';
 import {
   dns,
   extKeyUsage,
@@ -38,16 +38,15 @@ import {
   makeClient,
   subjectAltName,
   type Issuer,
-} from '../support/certificates.ts';
-import { makeKey, simpleCsr } from '../support/csr.ts';
-import { pkcs8Pem } from '../support/keys.ts';
-import { temporaryFolder } from '../support/openssl.ts';
-import { ROOT } from '../support/root.ts';
-import { runForRequest } from '../../src/request-context.ts';
-import { ADDRESS, mtlsIdentity, otpIdentity, pipeline, received, remoteQueue } from './support.ts';
-import { loadService } from '../../src/config/material/ca.ts';
-import { MaterialReader } from '../../src/config/material/reader.ts';
-import { pause } from '../support/until.ts';
+} from '../../support/certificates.ts';
+import { makeKey, simpleCsr } from '../../support/csr.ts';
+import { pkcs8Pem } from '../../support/keys.ts';
+import { temporaryFolder } from '../../support/openssl.ts';
+import { runForRequest } from '../../../src/request-context.ts';
+import { ADDRESS, mtlsIdentity, otpIdentity, pipeline, received, remoteQueue } from '../support.ts';
+import { loadService } from '../../../src/config/material/ca.ts';
+import { MaterialReader } from '../../../src/config/material/reader.ts';
+import { pause } from '../../support/until.ts';
 
 type Reply = (response: ServerResponse, request: IncomingMessage) => void;
 
@@ -583,21 +582,4 @@ describe('[ca.authorization]', () => {
       status: 403,
     });
   });
-});
-
-test.each(['DNS:a b', 'DNS:', 'email:x', 'email:\u00fc@a.example', 'URI:http://\u00fc.example/', 'URI:x', 'x'])(
-  'an invalid name is rejected when it is read: %s',
-  (name) => {
-    expect(() => readAnswer(Buffer.from(JSON.stringify({ allow: true, sans: [name] })))).toThrow(JSON.stringify(name));
-  },
-);
-
-test('docs/reference/authorization.md shows the schemas of request and answer', () => {
-  const text = readFileSync(`${ROOT}/docs/reference/authorization.md`, 'utf8');
-  const shown = [...text.matchAll(/^```json schema\n([\s\S]*?)^```$/gm)].map(
-    ([, block = '']) => JSON.parse(block) as unknown,
-  );
-  expect(shown).toEqual(
-    [AuthorizationRequest, AuthorizationAnswer].map((schema) => JSON.parse(JSON.stringify(schema)) as unknown),
-  );
 });
