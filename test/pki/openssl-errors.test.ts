@@ -80,12 +80,15 @@ async function connected(): Promise<TLSSocket> {
 
 /** What became of one octet there and back: the octet, or the connection's end. */
 async function echo(over: TLSSocket): Promise<'alive' | 'dead'> {
+  // The listeners of the event that does not come would stay: thousands on one connection.
+  const settled = new AbortController();
+  const { signal } = settled;
   const answer = Promise.race([
-    once(over, 'data').then(() => 'alive' as const),
-    once(over, 'close').then(() => 'dead' as const),
+    once(over, 'data', { signal }).then(() => 'alive' as const),
+    once(over, 'close', { signal }).then(() => 'dead' as const),
   ]);
   over.write('x');
-  return answer.catch(() => 'dead');
+  return answer.catch(() => 'dead' as const).finally(() => settled.abort());
 }
 
 /** Does what may throw or reject, and then sees whether the connection still works. */
