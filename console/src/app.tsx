@@ -1,10 +1,10 @@
 import { useEffect } from 'preact/hooks';
 import { Keys, keysOpen } from './keys.tsx';
-import { PLACES, type Place } from './places.tsx';
-import { shortcuts, theme, type Theme } from './preferences.ts';
-import { link, route } from './router.ts';
+import { PLACES, type Place } from './pages/places.tsx';
+import { shortcuts, theme, type Theme } from './shared/preferences.ts';
+import { link, route } from './shared/router.ts';
 import type { Session } from './api/types.ts';
-import { caller, findSession, may, METHODS, rolesInWords, signOut } from './session.ts';
+import { caller, findSession, may, METHODS, rolesInWords, signOut } from './shared/session.ts';
 import { SignIn } from './sign-in.tsx';
 import { Find } from './pages/find.tsx';
 import { isLive } from './ui/events.ts';

@@ -1,10 +1,10 @@
 /** The keyboard: `/` searches, `g` and a letter opens a page, `?` lists the keys. */
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { PLACES } from './places.tsx';
-import { shortcuts } from './preferences.ts';
-import { go } from './router.ts';
-import { may } from './session.ts';
+import { PLACES } from './pages/places.tsx';
+import { shortcuts } from './shared/preferences.ts';
+import { go } from './shared/router.ts';
+import { may } from './shared/session.ts';
 import { Dialog } from './ui/dialog.tsx';
 
 export const keysOpen = signal(false);

@@ -1,7 +1,7 @@
 /** Receives server-sent events while a user with a role for them is signed in. */
 import { effect } from '@preact/signals';
 import { whenUnreachable } from './api/client.ts';
-import { caller, findSession, may } from './session.ts';
+import { caller, findSession, may } from './shared/session.ts';
 import { isLive, publish } from './ui/events.ts';
 
 /** Milliseconds before a closed stream is opened again. */

@@ -1,10 +1,10 @@
 import { render } from 'preact';
 import './style.css';
-import './preferences.ts';
+import './shared/preferences.ts';
 import { App } from './app.tsx';
 import { keepLive } from './live.ts';
-import { keepService } from './service.ts';
-import { findSession } from './session.ts';
+import { keepService } from './shared/service.ts';
+import { findSession } from './shared/session.ts';
 
 const root = document.querySelector('#app');
 if (root !== null) render(<App />, root);

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { toApiError } from './api/client.ts';
-import { findSession, hasOidc, signIn } from './session.ts';
+import { findSession, hasOidc, signIn } from './shared/session.ts';
 import { Field, submitted, valueOf } from './ui/fields.tsx';
 import { Mark } from './ui/mark.tsx';
 

@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import { toApiError, type ApiError } from '../api/client.ts';
-import { verifyChain, type ChainState } from '../audit-chain.ts';
-import { link } from '../router.ts';
-import { counted } from '../words.ts';
+import { verifyChain, type ChainState } from '../shared/audit-chain.ts';
+import { link } from '../shared/router.ts';
+import { counted } from '../shared/words.ts';
 import { Badge, Facts, Heading, Panel } from '../ui/bits.tsx';
 import { Problem } from '../ui/states.tsx';
 

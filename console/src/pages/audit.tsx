@@ -1,13 +1,13 @@
 /** The audit log: search, verification of its chain, export. */
 import { call } from '../api/client.ts';
 import type { AuditRecord, Page } from '../api/types.ts';
-import { link, route } from '../router.ts';
+import { link, route } from '../shared/router.ts';
 import { Badge, Facts, Heading, Moment, Names, Panel, Time } from '../ui/bits.tsx';
 import type { Filter } from '../ui/fields.tsx';
 import { useLoad } from '../ui/load.ts';
 import { Empty, Show } from '../ui/states.tsx';
 import { RecordList, type Column } from '../ui/table.tsx';
-import { AUDIT_TYPES } from '../audit-types.ts';
+import { AUDIT_TYPES } from '../shared/audit-types.ts';
 import { ChainCheck } from './audit-chain.tsx';
 
 const FILTERS: readonly Filter[] = [

@@ -2,12 +2,12 @@
 import { useState } from 'preact/hooks';
 import { ApiError, call, text } from '../api/client.ts';
 import type { Certificate, Device, Page } from '../api/types.ts';
-import { parseCsv, writeCsv } from '../csv.ts';
+import { parseCsv, writeCsv } from '../shared/csv.ts';
 import { Confirm } from '../ui/dialog.tsx';
 import { useLoad } from '../ui/load.ts';
 import { notify } from '../ui/notices.tsx';
 import { Show } from '../ui/states.tsx';
-import { counted } from '../words.ts';
+import { counted } from '../shared/words.ts';
 import type { Selection } from './filter-words.ts';
 import { ReasonField } from './revoke.tsx';
 

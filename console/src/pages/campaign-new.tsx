@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { call, toApiError } from '../api/client.ts';
 import type { Campaign, CampaignProgress } from '../api/types.ts';
-import { go, link, route } from '../router.ts';
+import { go, link, route } from '../shared/router.ts';
 import { Heading, Moment } from '../ui/bits.tsx';
 import { Confirm } from '../ui/dialog.tsx';
 import { Field, submitted, valueOf } from '../ui/fields.tsx';

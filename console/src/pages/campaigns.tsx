@@ -2,8 +2,8 @@
 import { useState } from 'preact/hooks';
 import { adminPath, call, order } from '../api/client.ts';
 import type { Campaign, CampaignProgress, Page } from '../api/types.ts';
-import { go, link, route } from '../router.ts';
-import { may } from '../session.ts';
+import { go, link, route } from '../shared/router.ts';
+import { may } from '../shared/session.ts';
 import { Facts, Heading, Moment, Panel, Time } from '../ui/bits.tsx';
 import { Bars } from '../ui/bars.tsx';
 import { Confirm } from '../ui/dialog.tsx';

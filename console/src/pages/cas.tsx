@@ -1,8 +1,8 @@
 /** The CAs: their health, chain, profile, CRL and OCSP. */
 import { adminPath, call } from '../api/client.ts';
 import type { Ca, OverviewRecord } from '../api/types.ts';
-import { link } from '../router.ts';
-import { may } from '../session.ts';
+import { link } from '../shared/router.ts';
+import { may } from '../shared/session.ts';
 import { Badge, type Fact, Facts, Heading, Moment, Panel, saveFile } from '../ui/bits.tsx';
 import { useEvents } from '../ui/events.ts';
 import { useLoad } from '../ui/load.ts';

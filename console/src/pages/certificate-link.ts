@@ -1,5 +1,5 @@
 import type { Certificate } from '../api/types.ts';
-import { link } from '../router.ts';
+import { link } from '../shared/router.ts';
 
 /** To one certificate's page. */
 export const certificateLink = ({ serial, ca }: Pick<Certificate, 'serial' | 'ca'>): string =>

@@ -2,8 +2,8 @@
 import { useState } from 'preact/hooks';
 import { adminPath, call } from '../api/client.ts';
 import type { CertificateChain, CertificatePage } from '../api/types.ts';
-import { link, route } from '../router.ts';
-import { may } from '../session.ts';
+import { link, route } from '../shared/router.ts';
+import { may } from '../shared/session.ts';
 import { Badge, Facts, Heading, Moment, Names, Panel, saveFile } from '../ui/bits.tsx';
 import { useEvents } from '../ui/events.ts';
 import { useLoad } from '../ui/load.ts';

@@ -1,8 +1,8 @@
 /** Lists all issued certificates, with filters. */
 import { useState } from 'preact/hooks';
 import type { Certificate } from '../api/types.ts';
-import { link, route } from '../router.ts';
-import { may } from '../session.ts';
+import { link, route } from '../shared/router.ts';
+import { may } from '../shared/session.ts';
 import { Badge, Heading, Time } from '../ui/bits.tsx';
 import type { Filter } from '../ui/fields.tsx';
 import { RecordList, type Column } from '../ui/table.tsx';

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { call } from '../api/client.ts';
 import type { Configuration as ConfigurationRecord, ConfigurationKey, ReloadReport } from '../api/types.ts';
-import { route } from '../router.ts';
+import { route } from '../shared/router.ts';
 import { Facts, Heading, Moment, Names, Panel } from '../ui/bits.tsx';
 import { Confirm } from '../ui/dialog.tsx';
 import { useEvents } from '../ui/events.ts';

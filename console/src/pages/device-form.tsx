@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { adminPath, order, toApiError } from '../api/client.ts';
 import type { Device } from '../api/types.ts';
-import { timeZone } from '../preferences.ts';
+import { timeZone } from '../shared/preferences.ts';
 import { Field, submitted, valueOf } from '../ui/fields.tsx';
 import { given, LabelField, TextField } from '../ui/text-fields.tsx';
 import { dateOf, startOfDay } from '../ui/time.ts';

@@ -1,4 +1,4 @@
-import { go } from '../router.ts';
+import { go } from '../shared/router.ts';
 import { Heading } from '../ui/bits.tsx';
 import { notify } from '../ui/notices.tsx';
 import { DeviceForm } from './device-form.tsx';

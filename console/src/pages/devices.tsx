@@ -1,8 +1,8 @@
 /** The inventory: devices that may get certificates. */
 import { useState } from 'preact/hooks';
 import type { Device } from '../api/types.ts';
-import { link, route } from '../router.ts';
-import { may } from '../session.ts';
+import { link, route } from '../shared/router.ts';
+import { may } from '../shared/session.ts';
 import { Badge, Heading, Time } from '../ui/bits.tsx';
 import type { Filter } from '../ui/fields.tsx';
 import { CsvImport } from '../ui/import.tsx';

@@ -1,7 +1,7 @@
 /** Compares a request with the last certificate of its device or requester. */
 import { adminPath, call, type Query } from '../api/client.ts';
 import type { Certificate, CertificatePage, Page, RequestPage } from '../api/types.ts';
-import { sha256 } from '../audit-hash.ts';
+import { sha256 } from '../shared/audit-hash.ts';
 import { Badge, Moment, Panel } from '../ui/bits.tsx';
 import { useLoad } from '../ui/load.ts';
 import { Show } from '../ui/states.tsx';

@@ -1,5 +1,5 @@
 /** Describes a selection of certificates, and links to its list. */
-import { link } from '../router.ts';
+import { link } from '../shared/router.ts';
 
 /** The filters of the certificate list, for bulk revocation and campaigns. */
 export const SELECTION = [

@@ -2,10 +2,10 @@
 import type { ComponentChildren } from 'preact';
 import { call, type Query } from '../api/client.ts';
 import type { AuditRecord, Certificate, Device, QueuedRequest, Role, Token } from '../api/types.ts';
-import { forgetSearches, isUuid, recentSearches, serialOf } from '../find.ts';
-import { PLACES } from '../places.tsx';
-import { link, route } from '../router.ts';
-import { may } from '../session.ts';
+import { forgetSearches, isUuid, recentSearches, serialOf } from '../shared/find.ts';
+import { PLACES } from './places.tsx';
+import { link, route } from '../shared/router.ts';
+import { may } from '../shared/session.ts';
 import { Badge, Heading, Panel, Time } from '../ui/bits.tsx';
 import { useLoad } from '../ui/load.ts';
 import { Empty, Show } from '../ui/states.tsx';

@@ -1,7 +1,7 @@
 /** The health of the service and its dependencies. */
 import type { ComponentChildren } from 'preact';
 import type { OverviewRecord } from '../api/types.ts';
-import { link } from '../router.ts';
+import { link } from '../shared/router.ts';
 import { Badge, Facts, Panel, Time, type Fact } from '../ui/bits.tsx';
 import { Table, type Column } from '../ui/table.tsx';
 

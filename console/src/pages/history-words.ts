@@ -1,6 +1,6 @@
 /** Describes an audit record in a sentence. */
 import type { HistoryRecord } from '../api/types.ts';
-import { counted } from '../words.ts';
+import { counted } from '../shared/words.ts';
 
 export type Happened = HistoryRecord['events'][number];
 

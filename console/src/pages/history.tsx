@@ -2,8 +2,8 @@
 import { useState } from 'preact/hooks';
 import { call } from '../api/client.ts';
 import type { HistoryRecord } from '../api/types.ts';
-import { link } from '../router.ts';
-import { may } from '../session.ts';
+import { link } from '../shared/router.ts';
+import { may } from '../shared/session.ts';
 import { type Fact, Facts, Moment, Panel } from '../ui/bits.tsx';
 import { useEvents } from '../ui/events.ts';
 import { type Loaded, useLoad } from '../ui/load.ts';

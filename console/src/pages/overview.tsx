@@ -2,9 +2,9 @@
 import type { ComponentChildren } from 'preact';
 import { call } from '../api/client.ts';
 import type { OverviewRecord, Statistics } from '../api/types.ts';
-import { timeZone } from '../preferences.ts';
-import { link, route, setQuery } from '../router.ts';
-import { may } from '../session.ts';
+import { timeZone } from '../shared/preferences.ts';
+import { link, route, setQuery } from '../shared/router.ts';
+import { may } from '../shared/session.ts';
 import { Bars } from '../ui/bars.tsx';
 import { Heading, Panel } from '../ui/bits.tsx';
 import { Chart, type Series } from '../ui/chart.tsx';

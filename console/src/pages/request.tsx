@@ -2,8 +2,8 @@
 import { useState } from 'preact/hooks';
 import { adminPath, call, order } from '../api/client.ts';
 import type { RequestPage } from '../api/types.ts';
-import { link } from '../router.ts';
-import { may } from '../session.ts';
+import { link } from '../shared/router.ts';
+import { may } from '../shared/session.ts';
 import { Badge, Facts, Heading, Moment, Names, Panel } from '../ui/bits.tsx';
 import { Confirm } from '../ui/dialog.tsx';
 import { useEvents } from '../ui/events.ts';

@@ -1,6 +1,6 @@
 /** Pending and decided requests. */
 import type { QueuedRequest } from '../api/types.ts';
-import { link, route } from '../router.ts';
+import { link, route } from '../shared/router.ts';
 import { Badge, Heading, Time } from '../ui/bits.tsx';
 import type { Filter } from '../ui/fields.tsx';
 import { RecordList, type Column } from '../ui/table.tsx';

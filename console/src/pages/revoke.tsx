@@ -5,7 +5,7 @@ import { Confirm } from '../ui/dialog.tsx';
 import { Field } from '../ui/fields.tsx';
 import { notify } from '../ui/notices.tsx';
 import { startOfDay } from '../ui/time.ts';
-import { timeZone } from '../preferences.ts';
+import { timeZone } from '../shared/preferences.ts';
 
 const REASONS: readonly (readonly [name: string, words: string])[] = [
   ['unspecified', 'no reason'],

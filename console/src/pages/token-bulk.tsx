@@ -1,4 +1,4 @@
-import { link } from '../router.ts';
+import { link } from '../shared/router.ts';
 import { Heading } from '../ui/bits.tsx';
 import { CsvImport } from '../ui/import.tsx';
 

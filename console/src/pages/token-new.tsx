@@ -2,14 +2,14 @@
 import { useState } from 'preact/hooks';
 import { call, toApiError, type ApiError } from '../api/client.ts';
 import type { CreatedToken } from '../api/types.ts';
-import { go } from '../router.ts';
+import { go } from '../shared/router.ts';
 import { CopyLine, Facts, Heading, Moment, Panel } from '../ui/bits.tsx';
 import { Field, submitted, valueOf } from '../ui/fields.tsx';
 import { QrCode } from '../ui/qr.tsx';
 import { LabelField } from '../ui/text-fields.tsx';
-import { counted } from '../words.ts';
+import { counted } from '../shared/words.ts';
 import { qrText, readyLines } from '../../../src/ready-lines.ts';
-import { estAddress, saveEstAddress, shownEstUrl } from '../est-address.ts';
+import { estAddress, saveEstAddress, shownEstUrl } from '../shared/est-address.ts';
 
 interface NewTokenProps {
   /** The client ID. A device gives its own ID. */

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { adminPath, order } from '../api/client.ts';
 import type { Token } from '../api/types.ts';
-import { link, route } from '../router.ts';
+import { link, route } from '../shared/router.ts';
 import { Badge, Heading, Time } from '../ui/bits.tsx';
 import { Confirm } from '../ui/dialog.tsx';
 import type { Filter } from '../ui/fields.tsx';

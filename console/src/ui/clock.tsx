@@ -1,6 +1,6 @@
 /** Times in the style and the zone that the user chose. */
 import { signal } from '@preact/signals';
-import { timeStyle, timeZone } from '../preferences.ts';
+import { timeStyle, timeZone } from '../shared/preferences.ts';
 import { ago, exactTime, shortTime } from './time.ts';
 
 /** Updated every 30 seconds, so that relative times stay right. */

@@ -1,9 +1,9 @@
 /** Form fields, and the filters of a list. The link of the page contains the filters. */
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
-import { timeZone } from '../preferences.ts';
-import { go, route, setQuery } from '../router.ts';
-import { labels } from '../service.ts';
+import { timeZone } from '../shared/preferences.ts';
+import { go, route, setQuery } from '../shared/router.ts';
+import { labels } from '../shared/service.ts';
 import { Drop } from './drop.tsx';
 import { isNarrow } from './screen.ts';
 import { dateOf, startOfDay } from './time.ts';

@@ -1,6 +1,6 @@
-import { recentSearches, rememberSearch } from '../find.ts';
-import { shortcuts } from '../preferences.ts';
-import { go, route } from '../router.ts';
+import { recentSearches, rememberSearch } from '../shared/find.ts';
+import { shortcuts } from '../shared/preferences.ts';
+import { go, route } from '../shared/router.ts';
 import { submitted, valueOf } from './fields.tsx';
 
 /** One search field for everything, on every page. `/` leads to it. */

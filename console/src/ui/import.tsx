@@ -2,8 +2,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { text, toApiError, type Query } from '../api/client.ts';
-import { parseCsv, type Csv } from '../csv.ts';
-import { counted } from '../words.ts';
+import { parseCsv, type Csv } from '../shared/csv.ts';
+import { counted } from '../shared/words.ts';
 import { Panel, saveFile } from './bits.tsx';
 import { Field } from './fields.tsx';
 import { Table } from './table.tsx';

@@ -1,5 +1,5 @@
 import type { Role } from '../api/types.ts';
-import { caller, rolesInWords } from '../session.ts';
+import { caller, rolesInWords } from '../shared/session.ts';
 import { Heading } from './bits.tsx';
 import { Empty } from './states.tsx';
 

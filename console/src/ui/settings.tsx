@@ -1,6 +1,6 @@
 /** Settings for times, kept in this browser. */
 import { signal } from '@preact/signals';
-import { ownZone, timeStyle, timeZone, type TimeStyle } from '../preferences.ts';
+import { ownZone, timeStyle, timeZone, type TimeStyle } from '../shared/preferences.ts';
 import { Dialog } from './dialog.tsx';
 import { Field } from './fields.tsx';
 import { Switch } from './switch.tsx';

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { call, text, toApiError, type ApiError, type Query } from '../api/client.ts';
 import type { Page } from '../api/types.ts';
-import { chooseColumns, chosenColumns } from '../preferences.ts';
+import { chooseColumns, chosenColumns } from '../shared/preferences.ts';
 import { saveFile } from './bits.tsx';
 import { Drop } from './drop.tsx';
 import { useEvents } from './events.ts';

@@ -1,6 +1,6 @@
 /** Text fields of forms, and the choice of a label. */
-import { labels } from '../service.ts';
-import { labelHint, labelsOf } from '../session.ts';
+import { labels } from '../shared/service.ts';
+import { labelHint, labelsOf } from '../shared/session.ts';
 import { Field } from './fields.tsx';
 
 /** The fields that have a value. */

@@ -1,5 +1,5 @@
 /** Computes the hash of an audit record. */
-import { HASHED_FIELDS, type HashedField } from '../../src/audit/hashed-fields.ts';
+import { HASHED_FIELDS, type HashedField } from '../../../src/audit/hashed-fields.ts';
 
 const encoder = new TextEncoder();
 

@@ -1,5 +1,5 @@
 /** The EST address for devices: the user's entry, or the address that the server reports. */
-import { EST_PORT, estUrl, WELL_KNOWN } from '../../src/ready-lines.ts';
+import { EST_PORT, estUrl, WELL_KNOWN } from '../../../src/ready-lines.ts';
 import { service } from './service.ts';
 
 const KEPT = 'est-server';

@@ -1,18 +1,18 @@
 /** The pages with their path, roles and key. */
 import type { ComponentType } from 'preact';
-import type { Role } from './api/types.ts';
-import { Audit } from './pages/audit.tsx';
-import { Campaigns } from './pages/campaigns.tsx';
-import { Cas } from './pages/cas.tsx';
-import { Certificates } from './pages/certificates.tsx';
-import { Configuration } from './pages/configuration.tsx';
-import { Devices } from './pages/devices.tsx';
-import { Lockouts } from './pages/lockouts.tsx';
-import { Notifications } from './pages/notifications.tsx';
-import { Overview } from './pages/overview.tsx';
-import { Policy } from './pages/policy.tsx';
-import { Requests } from './pages/requests.tsx';
-import { Tokens } from './pages/tokens.tsx';
+import type { Role } from '../api/types.ts';
+import { Audit } from './audit.tsx';
+import { Campaigns } from './campaigns.tsx';
+import { Cas } from './cas.tsx';
+import { Certificates } from './certificates.tsx';
+import { Configuration } from './configuration.tsx';
+import { Devices } from './devices.tsx';
+import { Lockouts } from './lockouts.tsx';
+import { Notifications } from './notifications.tsx';
+import { Overview } from './overview.tsx';
+import { Policy } from './policy.tsx';
+import { Requests } from './requests.tsx';
+import { Tokens } from './tokens.tsx';
 
 export interface Place {
   readonly path: string;

@@ -1,7 +1,7 @@
 /** The signed-in user. No credential is kept here: a session is a cookie that scripts cannot read. */
 import { signal } from '@preact/signals';
-import { ApiError, call, order, toApiError, whenSignedOut } from './api/client.ts';
-import type { Role, Session } from './api/types.ts';
+import { ApiError, call, order, toApiError, whenSignedOut } from '../api/client.ts';
+import type { Role, Session } from '../api/types.ts';
 import { forgetSearches } from './find.ts';
 
 export type Caller =

@@ -1,7 +1,7 @@
 /** What the console needs to know about the server: its labels, and where devices reach it. */
 import { computed, effect, signal } from '@preact/signals';
-import { call } from './api/client.ts';
-import type { Service } from './api/types.ts';
+import { call } from '../api/client.ts';
+import type { Service } from '../api/types.ts';
 import { caller, may } from './session.ts';
 
 export const service = signal<Service | undefined>(undefined);

@@ -1,6 +1,6 @@
 /** Verifies the chain of the audit log in the browser. It uses only the records. */
-import { call } from './api/client.ts';
-import type { AuditRecord, Page } from './api/types.ts';
+import { call } from '../api/client.ts';
+import type { AuditRecord, Page } from '../api/types.ts';
 import { hashOf } from './audit-hash.ts';
 
 /** Records per call. */
