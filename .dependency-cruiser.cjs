@@ -42,7 +42,7 @@ const forbidden = [
     name: 'no-circle',
     severity: 'error',
     comment: 'Two things that need each other are one, or want a third.',
-    from: { path: '^src/' },
+    from: { path: '^(?:console/)?src/' },
     to: { circular: true },
   },
   {
@@ -88,6 +88,24 @@ const forbidden = [
     })),
   ),
 ];
+
+/** The floors of the console, from the top; above them are the files of console/src. */
+const FLOORS = ['pages', 'ui', 'shared', 'api'];
+forbidden.push({
+  name: 'console-outside',
+  severity: 'error',
+  comment: 'The files of console/src put the console together; no folder imports them.',
+  from: { path: '^console/src/[^/]+/' },
+  to: { path: '^console/src/[^/]+$' },
+});
+for (const [floor, folder] of FLOORS.entries())
+  forbidden.push({
+    name: `console-below-${folder}`,
+    severity: 'error',
+    comment: `console/src/${folder} is imported by what stands above it.`,
+    from: { path: `^console/src/(?:${[...FLOORS.slice(floor + 1), 'x509'].join('|')})/` },
+    to: { path: `^console/src/${folder}/` },
+  });
 
 module.exports = {
   forbidden,
