@@ -44,7 +44,7 @@ import { TlsEnd } from '../http/tls.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { MakeMutex } from '../process/fair-limiter.ts';
-import { every } from '../process/turns.ts';
+import { atIntervals, every } from '../process/turns.ts';
 import type { Reload } from '../config/diff.ts';
 import { Notifier } from '../notification/notifier.ts';
 import { createReceiver } from '../notification/receivers.ts';
@@ -293,7 +293,7 @@ export async function assemble(config: Config, material: Material, foundation: F
         ? []
         : [
             repeating(() =>
-              every(RENEWAL_LOOK, () => {
+              atIntervals(RENEWAL_LOOK, () => {
                 live
                   .renewOwn()
                   .catch((error: unknown) =>

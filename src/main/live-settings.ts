@@ -23,7 +23,7 @@ import type { ServerCertificate } from '../enrollment/server-certificate.ts';
 import { failed } from '../errors.ts';
 import { presented, type TlsEnd, type TlsMaterial, tlsMaterial } from '../http/tls.ts';
 import { type Certificate, parseCertificate, pemOf } from '../pki/x509/certificate.ts';
-import { every } from '../process/turns.ts';
+import { atIntervals } from '../process/turns.ts';
 
 interface LiveState {
   readonly configuration: Config;
@@ -105,7 +105,7 @@ export class LiveSettings {
 
   /** Updates session ticket keys periodically. @returns a function that stops it */
   renewTicketKeys(): () => void {
-    return every(TICKET_KEYS_INTERVAL, () => {
+    return atIntervals(TICKET_KEYS_INTERVAL, () => {
       for (const { end, server, material } of this.#uses) end.renewTicketKeys(server, material(this.current));
     });
   }

@@ -8,6 +8,7 @@ import { describe, EstuaryError, unavailable } from '../errors.ts';
 import { TicketSecret } from '../http/ticket-secret.ts';
 import type { Logger } from '../log.ts';
 import { FairLimiter, type MakeMutex } from '../process/fair-limiter.ts';
+import { atIntervals } from '../process/turns.ts';
 import { nodeName, postgresServer } from './open-store.ts';
 import { connector } from '../store/postgres/connection.ts';
 import { migrateDatabase } from '../store/postgres/migrate.ts';
@@ -93,7 +94,7 @@ async function amongOthers(config: Config, material: Material, instance: string,
     await lease.stop();
     throw error;
   });
-  const timer = advance && setInterval(() => void advance(), ADVANCE).unref();
+  const stopAdvancing = advance && atIntervals(ADVANCE, () => void advance());
   return {
     get standing() {
       return { held: lease.held, onDuty: lease.onDuty };
@@ -106,7 +107,7 @@ async function amongOthers(config: Config, material: Material, instance: string,
       return Promise.resolve();
     },
     release: async () => {
-      clearInterval(timer);
+      stopAdvancing?.();
       begun = undefined;
       await lease.stop();
       log.info('released the name of this node');

@@ -16,14 +16,17 @@ export function inTurn(work: () => void): void {
   else begin(work);
 }
 
-/**
- * Runs the work now and after each interval (milliseconds) while the process has other work. Returns a function that
- * stops it.
- */
-export function every(interval: number, work: () => void): () => void {
+/** Runs the work after each interval (milliseconds) while the process has other work. Returns a function that stops it. */
+export function atIntervals(interval: number, work: () => void): () => void {
   const timer = setInterval(work, interval).unref();
-  work();
   return () => clearInterval(timer);
+}
+
+/** {@link atIntervals}, and now. */
+export function every(interval: number, work: () => void): () => void {
+  const stop = atIntervals(interval, work);
+  work();
+  return stop;
 }
 
 function begin(work: () => void): void {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { expect, test } from 'vitest';
-import { inTurn } from '../../src/process/turns.ts';
+import { expect, test, vi } from 'vitest';
+import { atIntervals, every, inTurn } from '../../src/process/turns.ts';
 
 test('of work that comes all at once, some is begun in each turn of the event loop, in the order in which it came', async () => {
   await nextTurn();
@@ -37,5 +37,21 @@ test('where little comes, nothing waits', async () => {
     let begun = 0;
     for (let piece = 0; piece < 16; piece++) inTurn(() => begun++);
     expect(begun).toBe(16);
+  }
+});
+
+test('repeated work begins now or after its first interval, until it is stopped', () => {
+  vi.useFakeTimers();
+  try {
+    const begun: string[] = [];
+    const stops = [every(10, () => begun.push('every')), atIntervals(10, () => begun.push('at intervals'))];
+    expect(begun).toEqual(['every']);
+    vi.advanceTimersByTime(10);
+    expect(begun).toEqual(['every', 'every', 'at intervals']);
+    for (const stop of stops) stop();
+    vi.advanceTimersByTime(100);
+    expect(begun).toHaveLength(3);
+  } finally {
+    vi.useRealTimers();
   }
 });
