@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -25,6 +25,14 @@ describe('a rule (RFC 7030)', () => {
   test('is kept', () => { expect(1).toBe(1); });
 });
 `;
+const REJECTING = `
+import { expect, test } from ${JSON.stringify(join(ROOT, 'node_modules/vitest/dist/index.js'))};
+test('passes', async () => {
+  void Promise.reject(new Error('nobody waits for this'));
+  await new Promise(setImmediate);
+  expect(1).toBe(1);
+});
+`;
 const SILENT = `
 import { expect, test } from ${JSON.stringify(join(ROOT, 'node_modules/vitest/dist/index.js'))};
 test.skipIf(true)('left out without a word', () => { expect(1).toBe(2); });
@@ -38,14 +46,18 @@ describe('the summary of a run', { timeout: 110_000 }, () => {
     writeFileSync(join(folder, 'skipping.test.mjs'), SKIPPING);
     writeFileSync(join(folder, 'silent.test.mjs'), SILENT);
     writeFileSync(join(folder, 'failing.test.mjs'), FAILING);
+    writeFileSync(join(folder, 'rejecting.test.mjs'), REJECTING);
     writeFileSync(join(folder, 'files.test.mjs'), ABOUT_FILES);
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+  const failed = (): string => join(folder, 'failed');
+
   function run(file: string, ci: string, ...more: string[]): { status: number | null; output: string } {
     const vitest = join(ROOT, 'node_modules/vitest/dist/cli.js');
     const report = join(ROOT, 'test/support/run-report.ts');
-    const env = { ...process.env, CI: ci, NO_COLOR: '1' };
+    const env = { ...process.env, CI: ci, NO_COLOR: '1', ESTUARY_FAILED_TESTS: failed() };
+    writeFileSync(failed(), '');
     const args = [vitest, 'run', '--root', folder, '--reporter', 'default', '--reporter', report, file, ...more];
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { env, encoding: 'utf8', timeout: 100_000 });
     return { status, output: stdout + stderr };
@@ -73,6 +85,9 @@ describe('the summary of a run', { timeout: 110_000 }, () => {
     const { status, output } = run('silent', 'true');
     expect(output).toMatch(/silent\.test\.mjs \(1 test\): no reason given/);
     expect(status).toBe(1);
+    expect(readFileSync(failed(), 'utf8')).toBe(
+      'skipped, although CI=true: silent.test.mjs (1 test): no reason given\n',
+    );
   });
 
   test('tests that were not asked for by name are not listed', () => {
@@ -91,7 +106,16 @@ describe('the summary of a run', { timeout: 110_000 }, () => {
     expect(alone.output).toMatch(/^0 passed, 1 failed$/m);
   });
 
+  test('an error outside of tests is listed with its file, and fails the run', () => {
+    const { status, output } = run('rejecting', '');
+    expect(output).toMatch(/^1 passed, 1 failed, 0 skipped$/m);
+    expect(readFileSync(failed(), 'utf8')).toMatch(
+      /^rejecting\.test\.mjs: Unhandled Rejection.*: nobody waits for this/,
+    );
+    expect(status).toBe(1);
+  });
+
   test('the slowest files are listed', () => {
-    expect(run('.test.', '').output).toMatch(/Slowest files:\n( +\d+\.\d s {2}\w+\.test\.mjs\n){4}/);
+    expect(run('.test.', '').output).toMatch(/Slowest files:\n( +\d+\.\d s {2}\w+\.test\.mjs\n){5}/);
   });
 });

@@ -6,8 +6,8 @@
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node';
+import { join, relative } from 'node:path';
+import type { Reporter, SerializedError, TestCase, TestModule, Vitest } from 'vitest/node';
 import { readNotes, RUN_NOTES, type RunNote } from './run-notes.ts';
 import { ABOUT_FILES } from './wanted-store.ts';
 
@@ -15,6 +15,7 @@ export default class RunReport implements Reporter {
   #folder = '';
   #list = '';
   #started = 0;
+  #root = '';
   #failed: string | undefined;
   /** Whether the run selects tests by name. The others then do not count as skipped. */
   #filtered = false;
@@ -29,10 +30,11 @@ export default class RunReport implements Reporter {
     this.#failed = process.env['ESTUARY_FAILED_TESTS'];
     Reflect.deleteProperty(process.env, 'ESTUARY_FAILED_TESTS');
     this.#started = performance.now();
+    this.#root = vitest.config.root;
     this.#filtered = vitest.config.testNamePattern !== undefined;
   }
 
-  onTestRunEnd(modules: readonly TestModule[]): void {
+  onTestRunEnd(modules: readonly TestModule[], unhandled: readonly SerializedError[]): void {
     const notes = readNotes(this.#list);
     rmSync(this.#folder, { recursive: true, force: true });
     Reflect.deleteProperty(process.env, RUN_NOTES);
@@ -44,27 +46,33 @@ export default class RunReport implements Reporter {
       'Skipped',
       skips.map(({ line }) => line),
     );
-    const failures = modules.flatMap(failuresOf);
+    const failures = [
+      ...modules.flatMap(failuresOf),
+      ...unhandled.map((error) => describeUnhandled(error, this.#root)),
+    ];
     print(
       'Failed',
       failures.map(({ file, what, command }) => `${file}: ${what}\n      ${command}`),
     );
-    console.log(this.#counts(modules));
-    const lines = failures.map(({ file, what, error }) => `${file}: ${what.slice(0, 120)}: ${error}\n`);
+    console.log(this.#counts(modules, failures.length));
+    const refused = process.env['CI'] === 'true' ? skips.filter(({ isWanted }) => !isWanted) : [];
+    const lines = [
+      ...failures.map(({ file, what, error }) => `${file}: ${what.slice(0, 120)}: ${error}\n`),
+      ...refused.map(({ line }) => `skipped, although CI=true: ${line}\n`),
+    ];
     if (this.#failed !== undefined) writeFileSync(this.#failed, lines.join(''));
-    if (process.env['CI'] !== 'true' || skips.every(({ isWanted }) => isWanted)) return;
+    if (refused.length === 0) return;
     console.log('CI=true: skipped tests fail the run.\n');
     process.exitCode = 1;
   }
 
-  #counts(modules: readonly TestModule[]): string {
-    const count = (state: 'passed' | 'failed' | 'skipped'): number =>
+  #counts(modules: readonly TestModule[], failed: number): string {
+    const count = (state: 'passed' | 'skipped'): number =>
       modules.reduce((sum, module) => sum + [...module.children.allTests(state)].length, 0);
-    const broken = modules.filter((module) => module.errors().length > 0).length;
     const seconds = Math.round((performance.now() - this.#started) / 1000);
     const time = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
     const skipped = this.#filtered ? '' : `, ${count('skipped')} skipped`;
-    return `${modules.length} files in ${time}\n${count('passed')} passed, ${count('failed') + broken} failed${skipped}\n`;
+    return `${modules.length} files in ${time}\n${count('passed')} passed, ${failed} failed${skipped}\n`;
   }
 }
 
@@ -120,18 +128,34 @@ interface Failure {
 function failuresOf(module: TestModule): Failure[] {
   const file = nameOf(module);
   const command = `./scripts/test ${file}`;
-  const start = (error?: { readonly message: string }): string =>
-    (error?.message ?? '').replaceAll(/\s+/g, ' ').slice(0, 160);
   const broken = module.errors().slice(0, 1);
   return [
-    ...broken.map((error) => ({ file, what: 'the file could not be run', command, error: start(error) })),
+    ...broken.map((error) => ({ file, what: 'the file could not be run', command, error: startOf(error) })),
     ...[...module.children.allTests('failed')].map((test) => ({
       file,
       what: test.fullName,
       command: `${command} -t ${namePattern(test)}`,
-      error: start(test.result().errors?.[0]),
+      error: startOf(test.result().errors?.[0]),
     })),
   ];
+}
+
+function startOf(error?: { readonly message: string }): string {
+  return (error?.message ?? '').replaceAll(/\s+/g, ' ').slice(0, 160);
+}
+
+/** Describes an error outside of tests: an unhandled rejection, or a test process that ended. Any of them fails the run. */
+function describeUnhandled(error: SerializedError, root: string): Failure {
+  const { VITEST_TEST_PATH: path, VITEST_TEST_NAME: name, type } = error;
+  const file = typeof path === 'string' ? relative(root, path) : '(unknown file)';
+  const what = `${typeof type === 'string' ? type : 'Unhandled error'}${typeof name === 'string' ? ` during or after '${name}'` : ''}`;
+  const stack = (error.stack ?? '').split('\n').find((line) => /^ +at (?!.*node_modules)/.test(line));
+  return {
+    file,
+    what,
+    command: `./scripts/test ${file}`,
+    error: `${startOf(error)}${stack === undefined ? '' : ` (${stack.trim()})`}`,
+  };
 }
 
 /** The full name of a test as vitest's `-t` takes it, a regular expression, in single quotes for a shell. */
