@@ -470,15 +470,15 @@ describe('every certificate, in every encoding, on every way in, is of the devic
       const { requester, display, issuer } = identity;
       const own = { ...identity, certificate };
       const signer: CmcIdentity = { method: 'cmc', requester, display, issuer, certificate };
-      const admitted = [
+      const admitted = await Promise.allSettled([
         ...(['simpleenroll', 'serverkeygen'] as const).map((operation) => dryRun(own, operation)),
         dryRun(own, 'simplereenroll'),
         sentByCmc(signer, { kind: 'renewal', certificate }),
         sentByCmc(signer, { kind: 'any' }),
-      ];
+      ]);
       for (const one of admitted)
-        if (device === undefined) await expect(one).rejects.toMatchObject(NOT_REGISTERED);
-        else expect(await one).toMatchObject({ request: { device: { id: device } } });
+        if (device === undefined) expect(one).toMatchObject({ status: 'rejected', reason: NOT_REGISTERED });
+        else expect(one).toMatchObject({ status: 'fulfilled', value: { request: { device: { id: device } } } });
     }
   });
 });

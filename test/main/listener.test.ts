@@ -78,9 +78,9 @@ describe('before it serves', () => {
     await once(request, 'socket');
     await once(request.socket ?? request, 'connect');
     (request.socket as unknown as { resetAndDestroy(): void }).resetAndDestroy();
-    const waits = answerOf(port);
+    const waits = expect(answerOf(port)).rejects.toThrow();
     await one.close(60_000);
-    await expect(waits).rejects.toThrow();
+    await waits;
   });
 });
 
