@@ -46,23 +46,26 @@ export async function startStandIn(
       ...options,
     },
     (message, response) => {
-      void readAll(message).then(async (body) => {
-        const { socket } = message;
-        if (!(socket instanceof TLSSocket)) throw new TypeError('no TLS');
-        const path = message.url ?? '';
-        const request: StandInRequest = {
-          method: message.method ?? '',
-          operation: path.replace('/.well-known/est/', ''),
-          path,
-          headers: message.headers,
-          body,
-          socket,
-          response,
-          clientCertificate: socket.getPeerX509Certificate()?.fingerprint256,
-        };
-        requests.push(request);
-        await answer(request);
-      });
+      readAll(message)
+        .then(async (body) => {
+          const { socket } = message;
+          if (!(socket instanceof TLSSocket)) throw new TypeError('no TLS');
+          const path = message.url ?? '';
+          const request: StandInRequest = {
+            method: message.method ?? '',
+            operation: path.replace('/.well-known/est/', ''),
+            path,
+            headers: message.headers,
+            body,
+            socket,
+            response,
+            clientCertificate: socket.getPeerX509Certificate()?.fingerprint256,
+          };
+          requests.push(request);
+          await answer(request);
+        })
+        // The client is gone, or gets no answer.
+        .catch(() => response.destroy());
     },
   );
   server.listen(0, host);
