@@ -74,11 +74,11 @@ export function call(options: Call): Promise<Answer> {
   });
 }
 
-/** Opens a TLS connection to the loopback. */
+/** Opens a TLS connection to the loopback. A server that resets it only closes it, unless the caller listens for errors. */
 export function openTls(port: number, tls: ClientTls, more: ConnectionOptions = {}): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: '127.0.0.1', servername: 'localhost', port, ...tls, ...more }, () => {
-      socket.off('error', reject);
+      socket.off('error', reject).on('error', () => undefined);
       resolve(socket);
     });
     socket.once('error', reject);
