@@ -166,7 +166,7 @@ describe('systemd is told when the server is up', () => {
     await once(listener.stdout, 'data');
     const estuary = await Estuary.start({ env: { NOTIFY_SOCKET: socket } });
     onTestFinished(() => estuary.stop());
-    await expect.poll(() => heard, { timeout: 30_000 }).toContain('READY=1');
+    await expect.poll(() => heard).toContain('READY=1');
     expect((await estuary.est('cacerts')).status).toBe(200);
   });
 });

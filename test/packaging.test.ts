@@ -165,7 +165,7 @@ describe('the container image', () => {
   });
 });
 
-describe('the health check', { timeout: 60_000 }, () => {
+describe('the health check', () => {
   const folder = temporaryFolder();
   const servers: Server[] = [];
   let tls: ServerOptions = {};

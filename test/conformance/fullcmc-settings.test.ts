@@ -153,11 +153,8 @@ describe('RFC 6402 §2.10: a configured responder', () => {
     });
     server.server.signal('SIGHUP');
     await expect
-      .poll(
-        async () => inShort(await exchange(server, withSecret('another secret of this device', 'device 8'), device)),
-        {
-          timeout: 10_000,
-        },
+      .poll(async () =>
+        inShort(await exchange(server, withSecret('another secret of this device', 'device 8'), device)),
       )
       .toEqual(['success [1]']);
     const after = await exchange(server, requestBy(device, {}), device);

@@ -51,7 +51,7 @@ test('docs/reference/metrics.md lists what is there, and nothing else', async ()
       const there = (await scrape(estuary)).flatMap((line) => /^# TYPE (\S+ \S+)$/.exec(line)?.[1] ?? []);
       expect(there.toSorted()).toEqual(listed);
     },
-    { timeout: 20_000 },
+    { timeout: 60_000 },
   );
 });
 

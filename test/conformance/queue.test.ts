@@ -298,7 +298,7 @@ describe('issued once', () => {
     expect(json['items']).toHaveLength(1);
   });
 
-  test('a request and a decision survive a restart', { timeout: 60_000 }, async () => {
+  test('a request and a decision survive a restart', async () => {
     const [waiting, decided] = [await queued(), await queued()];
     await approve(estuary, decided.cn);
     await estuary.server.stop();
@@ -307,40 +307,32 @@ describe('issued once', () => {
     expect((await decided.poll()).status).toBe(200);
   });
 
-  test(
-    '§6: kill -9 at any point of a poll: the decision stays, and there is one certificate in the end',
-    { timeout: 240_000 },
-    async () => {
-      for (let round = 0; round < 6; round++) {
-        const { cn, otp, poll } = await queued();
-        await approve(estuary, cn);
-        const { before, after } = await pollAcrossKill(estuary, poll);
-        expect(after.status).toBe(200);
-        if (before?.status === 200) expect(serialOf(after)).toBe(serialOf(before));
-        const { json } = await estuary.admin('GET', `/admin/certificates?subject=${cn}`);
-        expect(json['items']).toHaveLength(1);
-        expect(await usesOf(estuary, otp.id)).toBe(1);
-      }
-      expect(await storedRows(estuary.dir, 'SELECT request_id FROM reservation')).toEqual([]);
-    },
-  );
-
-  test(
-    'a certificate that was approved under a policy that changed since is refused, and the use goes back',
-    { timeout: 60_000 },
-    async () => {
+  test('§6: kill -9 at any point of a poll: the decision stays, and there is one certificate in the end', async () => {
+    for (let round = 0; round < 6; round++) {
       const { cn, otp, poll } = await queued();
       await approve(estuary, cn);
-      await estuary.server.stop();
-      estuary.reconfigure((config) => {
-        section(caSection(config), 'profile')['key_types'] = ['rsa:2048'];
-      });
-      await estuary.restart();
-      expect((await poll()).status).toBe(400);
-      const { json } = await estuary.admin('GET', `/admin/requests/${await requestId(estuary, cn)}`);
-      expect(json).toMatchObject({ status: 'failed', serial: null });
-      expect(json['reason']).toMatch(/key/i);
-      expect(await usesOf(estuary, otp.id)).toBe(0);
-    },
-  );
+      const { before, after } = await pollAcrossKill(estuary, poll);
+      expect(after.status).toBe(200);
+      if (before?.status === 200) expect(serialOf(after)).toBe(serialOf(before));
+      const { json } = await estuary.admin('GET', `/admin/certificates?subject=${cn}`);
+      expect(json['items']).toHaveLength(1);
+      expect(await usesOf(estuary, otp.id)).toBe(1);
+    }
+    expect(await storedRows(estuary.dir, 'SELECT request_id FROM reservation')).toEqual([]);
+  });
+
+  test('a certificate that was approved under a policy that changed since is refused, and the use goes back', async () => {
+    const { cn, otp, poll } = await queued();
+    await approve(estuary, cn);
+    await estuary.server.stop();
+    estuary.reconfigure((config) => {
+      section(caSection(config), 'profile')['key_types'] = ['rsa:2048'];
+    });
+    await estuary.restart();
+    expect((await poll()).status).toBe(400);
+    const { json } = await estuary.admin('GET', `/admin/requests/${await requestId(estuary, cn)}`);
+    expect(json).toMatchObject({ status: 'failed', serial: null });
+    expect(json['reason']).toMatch(/key/i);
+    expect(await usesOf(estuary, otp.id)).toBe(0);
+  });
 });

@@ -52,9 +52,7 @@ describe.skipIf(!requires('postgres'))('server.reuse_port', () => {
     second = await startServer({ config: otherNode(0) });
     expect(second.port('est')).toBe(first.server.port('est'));
     const other = second;
-    await expect
-      .poll(async () => [await status(), servedBy(first.server), servedBy(other)], { timeout: 30_000 })
-      .toEqual([200, true, true]);
+    await expect.poll(async () => [await status(), servedBy(first.server), servedBy(other)]).toEqual([200, true, true]);
     await second.stop();
     for (let i = 0; i < 10; i++) expect(await status()).toBe(200);
   });

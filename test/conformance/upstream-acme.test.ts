@@ -73,7 +73,7 @@ describe.skipIf(!requires('pebble'))('Pebble', () => {
       PEBBLE_AUTHZREUSE: '100',
     });
     for (const port of [acme, management, dnsManagement])
-      await vi.waitFor(async () => expect(await accepts(port)).toBe(true), { timeout: 30_000, interval: 50 });
+      await vi.waitFor(async () => expect(await accepts(port)).toBe(true), { timeout: 60_000, interval: 50 });
     const tls = readFileSync(file('tls.pem'), 'latin1');
     const root = await call({ port: management, path: '/roots/0', method: 'GET', tls: { ca: tls } });
     writeFileSync(file('roots.pem'), root.text);
@@ -152,11 +152,11 @@ esac
     const renew = async () =>
       (await enrollAt(front, key, 'b.example.com', { names: ['b.example.com'], client, path: 'edge/simplereenroll' }))
         .status;
-    await expect.poll(renew, { timeout: 60_000, interval: 300 }).toBe(200);
+    await expect.poll(renew, { interval: 300 }).toBe(200);
     expect((await front.est('edge/cacerts')).status).toBe(200);
     await front.server.stop();
     await front.restart();
-    await expect.poll(renew, { timeout: 20_000, interval: 300 }).toBe(200);
+    await expect.poll(renew, { interval: 300 }).toBe(200);
   });
 
   test('a revocation is made there, too', async () => {

@@ -9,7 +9,7 @@ import { Dogtag, OPEN_TIMEOUT } from '../support/dogtag.ts';
 import { Estuary } from '../support/estuary.ts';
 import { requires } from '../support/requires.ts';
 
-describe.skipIf(!requires('dogtag'))('fullcmc at the real Dogtag', { timeout: 240_000 }, () => {
+describe.skipIf(!requires('dogtag'))('fullcmc at the real Dogtag', () => {
   let dogtag: Dogtag;
   let estuary: Estuary;
   const run = Date.now().toString(36);

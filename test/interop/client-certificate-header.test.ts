@@ -211,7 +211,7 @@ describe.skipIf(!requires('nginx', 'haproxy')).each(['nginx', 'haproxy'] as cons
     child = spawn(findCommand(command) ?? command, argumentsOf(join(dir, file)), {
       stdio: ['ignore', 'ignore', 'ignore'],
     });
-    await untilReady(name, () => accepts(port), 30_000);
+    await untilReady(name, () => accepts(port));
   });
   afterAll(async () => {
     await killed(child);

@@ -84,7 +84,7 @@ describe.skipIf(!requires('haproxy', 'nginx'))('behind a balancer', () => {
       await ended;
       rmSync(dir, { recursive: true, force: true });
     });
-    await vi.waitFor(async () => expect(await accepts(port), said).toBe(true), { timeout: 30_000, interval: 200 });
+    await vi.waitFor(async () => expect(await accepts(port), said).toBe(true), { timeout: 60_000, interval: 200 });
     return port;
   }
 

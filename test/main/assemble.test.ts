@@ -161,7 +161,7 @@ describe('assemble', () => {
     const answer = await call({ port: config.est.port, tls: { ca }, method: 'GET', path: '/.well-known/est/cacerts' });
     expect(answer.status).toBe(200);
     await service.stop();
-    await expect.poll(() => opened.kinds, { timeout: 30_000 }).toEqual([]);
+    await expect.poll(() => opened.kinds).toEqual([]);
   });
 
   test('a part that cannot start takes down those before it', async () => {
@@ -172,7 +172,7 @@ describe('assemble', () => {
       await new Lifecycle(await assembleOver(config, store), { log: createLogger('fatal') }).start();
     };
     await expect(opened.by(start)).rejects.toThrow();
-    await expect.poll(() => opened.kinds, { timeout: 30_000 }).toEqual([]);
+    await expect.poll(() => opened.kinds).toEqual([]);
   });
 
   test.each(['est', 'admin', 'publication'] as const)(
@@ -203,7 +203,7 @@ describe('assemble', () => {
           `127.0.0.1:${port}). Another program uses the port: stop it, or change ${name}.port.`,
       );
       expect(started).toEqual([]);
-      await expect.poll(() => opened.kinds, { timeout: 30_000 }).toEqual([]);
+      await expect.poll(() => opened.kinds).toEqual([]);
     },
   );
 });

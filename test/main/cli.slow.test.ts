@@ -73,7 +73,7 @@ describe('the command', () => {
     const ended = once(child, 'exit');
     let output = '';
     child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-    await expect.poll(() => output, { timeout: 20_000 }).toContain('"listener":"admin"');
+    await expect.poll(() => output).toContain('"listener":"admin"');
     child.kill('SIGTERM');
     expect(await ended).toEqual([0, null]);
   });
@@ -242,7 +242,7 @@ describe('stack: on an older Node the command hands over to the pinned runtime',
 /** Resolves when the server has logged a message that begins so. */
 async function logged(server: ServerProcess, message: string): Promise<void> {
   await expect
-    .poll(() => server.log().map(({ msg }) => String(msg)), { timeout: 15_000 })
+    .poll(() => server.log().map(({ msg }) => String(msg)))
     .toContainEqual(expect.stringMatching(`^${message}`));
 }
 

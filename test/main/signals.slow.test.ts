@@ -57,7 +57,7 @@ describe.each([
     await go();
     const server = await untilListening(child, ['est', 'admin'], 60_000);
     const reloads = () => server.log().filter(({ msg }) => msg === 'configuration reloaded').length;
-    await expect.poll(reloads, { timeout: 30_000 }).toBe(1);
+    await expect.poll(reloads).toBe(1);
     expect(await server.stop()).toEqual({ code: 0, signal: null });
   });
 
@@ -91,7 +91,7 @@ describe('a signal before the first import of the program', () => {
   test('SIGHUP does not end it: the server reloads once it is up', async () => {
     const server = await untilListening(signalledEarly('SIGHUP'), ['est', 'admin'], 60_000);
     const reloads = () => server.log().filter(({ msg }) => msg === 'configuration reloaded').length;
-    await expect.poll(reloads, { timeout: 30_000 }).toBe(1);
+    await expect.poll(reloads).toBe(1);
     expect(await server.stop()).toEqual({ code: 0, signal: null });
   });
 

@@ -8,6 +8,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { IsolatedProcess } from '../../src/process/isolated-process.ts';
 import type { IsolatedProcessOptions } from '../../src/process/isolated-process.ts';
 import { pause, until } from '../support/until.ts';
+import { pidOf } from '../support/spawned.ts';
 
 const deadline = { deadlineMs: 20_000 };
 const started: IsolatedProcess[] = [];
@@ -124,7 +125,7 @@ describe('a child that fails', () => {
   test('by hanging is killed at the deadline: its calls get 500, callers meanwhile 503, then it is up again', async () => {
     const child = example({ minBackoffMs: 300 });
     await child.start();
-    const pid = child.pid ?? 0;
+    const pid = pidOf(child);
     const bystander = child.call('later', 60_000, deadline);
     const hung = child.call('hang', undefined, { deadlineMs: 200 });
     await expect(hung).rejects.toMatchObject({ status: 500, code: 'PKCS11_TIMEOUT' });
@@ -139,7 +140,7 @@ describe('a child that fails', () => {
   test('stopped by SIGSTOP counts as hanging', async () => {
     const child = example();
     await child.start();
-    process.kill(child.pid ?? 0, 'SIGSTOP');
+    process.kill(pidOf(child), 'SIGSTOP');
     await expect(child.call('greet', 'x', { deadlineMs: 200 })).rejects.toMatchObject({ code: 'PKCS11_TIMEOUT' });
     await until('restart', () => child.state === 'up');
     expect(await child.call('greet', 'again', deadline)).toBe('hello again');
@@ -211,7 +212,7 @@ describe('the end', () => {
   test('stop() ends the process, hung or not', async () => {
     const child = example();
     await child.start();
-    const pid = child.pid ?? 0;
+    const pid = pidOf(child);
     const hung = expect(child.call('hang', undefined, deadline)).rejects.toMatchObject(lost);
     await pause(50);
     await child.stop();

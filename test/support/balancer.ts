@@ -75,7 +75,7 @@ ${servers(({ adminPort }) => adminPort)}
     );
     const process = spawn(findCommand('haproxy') ?? 'haproxy', ['-db', '-f', file], { stdio: 'ignore' });
     const balancer = new Balancer(est, admin, socket, process);
-    await untilReady('HAProxy', () => accepts(est), 30_000);
+    await untilReady('HAProxy', () => accepts(est));
     return balancer;
   }
 

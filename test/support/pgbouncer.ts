@@ -45,6 +45,6 @@ pool_mode = ${mode}
     await killed(child);
     rmSync(folder, { recursive: true, force: true });
   };
-  await untilReady('PgBouncer', () => accepts(port), 20_000);
+  await untilReady('PgBouncer', () => accepts(port));
   return { port, stop, url: (direct) => direct.replace(`:${cluster.port}/`, `:${port}/`) };
 }

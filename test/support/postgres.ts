@@ -255,7 +255,7 @@ export async function sharedPostgres(): Promise<PostgresCluster> {
   try {
     mkdirSync(join(folder, 'starting'));
   } catch {
-    await untilReady('the shared PostgreSQL', () => Promise.resolve(existsSync(known)), 30_000);
+    await untilReady('the shared PostgreSQL', () => Promise.resolve(existsSync(known)));
     return PostgresCluster.at(folder, Number(readFileSync(known, 'utf8')));
   }
   const cluster = await PostgresCluster.start({ folder });

@@ -55,5 +55,5 @@ export async function auditOf(estuary: Estuary, type: string, id: string): Promi
 export async function caInUse(estuary: Estuary): Promise<void> {
   await pause(1100);
   const health = async (): Promise<unknown> => (await estuary.admin('GET', '/admin/cas/devices')).json['health'];
-  await expect.poll(health, { timeout: 20_000 }).toBe('ok');
+  await expect.poll(health).toBe('ok');
 }

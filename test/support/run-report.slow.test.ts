@@ -38,7 +38,7 @@ import { expect, test } from ${JSON.stringify(join(ROOT, 'node_modules/vitest/di
 test.skipIf(true)('left out without a word', () => { expect(1).toBe(2); });
 `;
 
-describe('the summary of a run', { timeout: 110_000 }, () => {
+describe('the summary of a run', () => {
   let folder = '';
 
   beforeAll(() => {

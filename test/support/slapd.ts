@@ -136,7 +136,7 @@ access to * by self read by dn.exact="${READER.dn}" read by * none
     const urls = `ldap://127.0.0.1:${ldap}/ ldaps://127.0.0.1:${ldaps}/`;
     const child = spawn(program, ['-d', '0', '-h', urls, ...configuration], { stdio: 'ignore' });
     const made = new Slapd(ca, { ldap, ldaps }, child, folder);
-    await untilReady('slapd', async () => (await accepts(ldap)) && (await accepts(ldaps)), 30_000);
+    await untilReady('slapd', async () => (await accepts(ldap)) && (await accepts(ldaps)));
     return made;
   }
 

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { pause } from './until.ts';
 
 /** Waits for a program to answer. @param atMost milliseconds */
-export async function untilReady(name: string, ready: () => Promise<boolean>, atMost = 5000): Promise<void> {
+export async function untilReady(name: string, ready: () => Promise<boolean>, atMost = 60_000): Promise<void> {
   for (const end = performance.now() + atMost; performance.now() < end;) {
     if (await ready()) return;
     await pause(25);
@@ -17,4 +17,10 @@ export async function killed(child: ChildProcess | undefined): Promise<void> {
   const ended = new Promise((resolve) => child.once('exit', resolve));
   child.kill('SIGKILL');
   await ended;
+}
+
+/** The pid of a process that runs. 0 in its place would signal the processes of the tests. */
+export function pidOf({ pid }: { readonly pid: number | undefined }): number {
+  if (pid === undefined) throw new Error('no process');
+  return pid;
 }

@@ -40,7 +40,7 @@ function start(cmc_profile: string): Promise<Estuary> {
   });
 }
 
-describe('fullcmc at a CA behind Dogtag', { timeout: 60_000 }, () => {
+describe('fullcmc at a CA behind Dogtag', () => {
   test("the request goes to Dogtag's CMC profile as the agent's; ids and nonces come back as the client's", async () => {
     const client = await estuary.enrolled(makeKey(), 'cmc-1');
     const key = makeKey();
@@ -140,7 +140,7 @@ describe('fullcmc at a CA behind Dogtag', { timeout: 60_000 }, () => {
     expect(server.count(CMC) - before).toBe(1);
   });
 
-  test('50 concurrent requests: each client gets its own certificate', { timeout: 120_000 }, async () => {
+  test('50 concurrent requests: each client gets its own certificate', async () => {
     const clients = [];
     for (let i = 0; i < 50; i++) {
       const cn = `cmc-many-${i}`;
@@ -150,7 +150,7 @@ describe('fullcmc at a CA behind Dogtag', { timeout: 60_000 }, () => {
   });
 });
 
-test('one request at a time is under way at the CA', { timeout: 120_000 }, async () => {
+test('one request at a time is under way at the CA', async () => {
   const estuary = await start('caFullCMCUserCert');
   try {
     const clients = [];

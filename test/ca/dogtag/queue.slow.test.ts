@@ -84,7 +84,7 @@ function expectCertificate(answer: Answer, { key, cn }: Device): void {
   expect(issuedFor(cn)).toBe(1);
 }
 
-describe('a request that the CA queues', { timeout: 30_000 }, () => {
+describe('a request that the CA queues', () => {
   test('is 202 with Retry-After until an agent approves it, then 200, and costs one use of the OTP', async () => {
     const device = await newDevice('approved');
     const first = await device.enroll();
@@ -205,7 +205,7 @@ describe('a request that the CA queues', { timeout: 30_000 }, () => {
   });
 });
 
-describe('a submission that is not answered', { timeout: 60_000 }, () => {
+describe('a submission that is not answered', () => {
   test('is found again at the CA, and never made twice', async () => {
     const device = await newDevice('cut-after');
     server.faults.cutAfterSubmission = true;
@@ -239,19 +239,17 @@ describe('a submission that is not answered', { timeout: 60_000 }, () => {
     server.faults.delay = 1500;
     const before = server.count(SUBMIT);
     const unanswered = device.enroll().catch((error: unknown) => error);
-    await expect.poll(() => server.count(SUBMIT), { timeout: 5000 }).toBe(before + 1);
+    await expect.poll(() => server.count(SUBMIT)).toBe(before + 1);
     estuary.server.signal('SIGKILL');
     await estuary.server.exited;
     expect(await unanswered).toBeInstanceOf(Error);
     await expect
-      .poll(() => [...standIn.state.requests.values()].some(({ csr }) => csr.publicKey.spki.equals(device.key.spki)), {
-        timeout: 5000,
-      })
+      .poll(() => [...standIn.state.requests.values()].some(({ csr }) => csr.publicKey.spki.equals(device.key.spki)))
       .toBe(true);
     server.faults.delay = 0;
     await estuary.restart();
     expect((await device.enroll()).status).toBe(202);
-    await expect.poll(async () => referenceOf(device.cn).catch(() => undefined), { timeout: 20_000 }).toBeDefined();
+    await expect.poll(async () => referenceOf(device.cn).catch(() => undefined)).toBeDefined();
     await standIn.decide('approve', await referenceOf(device.cn));
     expectCertificate(await device.final(), device);
     expect(server.count(SUBMIT)).toBe(before + 1);
@@ -270,7 +268,7 @@ describe('a submission that is not answered', { timeout: 60_000 }, () => {
   });
 });
 
-describe('serverkeygen where the CA queues', { timeout: 30_000 }, () => {
+describe('serverkeygen where the CA queues', () => {
   const generate = (cn: string, token: string): Promise<Answer> =>
     estuary.enroll(onTheWire(simpleCsr(makeKey(), cn)), { path: 'serverkeygen', password: token });
 
@@ -322,7 +320,7 @@ test('what is issued beyond [ca.profile] does not leave; the audit log has it, a
   expect(issued?.revoked).toBe('Privilege_Withdrawn');
 });
 
-describe('approval = "manual" before a CA with a queue', { timeout: 60_000 }, () => {
+describe('approval = "manual" before a CA with a queue', () => {
   test('first an administrator, then the agents', async () => {
     estuary.reconfigure((config) => {
       caSection(config)['approval'] = 'manual';

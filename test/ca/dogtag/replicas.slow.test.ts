@@ -59,7 +59,7 @@ describe('a submission goes to another replica only when it certainly did not ar
     Object.assign(first.faults, faults);
     await expect(prepared.issue()).rejects.toThrow(SubmissionUnanswered);
     expect([first.count(SUBMIT), second.count(SUBMIT)]).toEqual([1, 0]);
-    await expect.poll(() => standIn.state.certificates.size, { timeout: 5000 }).toBe(issuedThere);
+    await expect.poll(() => standIn.state.certificates.size).toBe(issuedThere);
   });
 });
 
@@ -91,12 +91,12 @@ describe('when all are down', () => {
   test('503 with Retry-After, without a call; automatic recovery', async () => {
     const { ca, first, second } = await twoReplicas('estuaryAuto', 1);
     for (const replica of [first, second]) replica.faults.undeployed = true;
-    await expect.poll(async () => (await ca.health()).health, { timeout: 10_000 }).toBe('down');
+    await expect.poll(async () => (await ca.health()).health).toBe('down');
     const asked = first.count(SUBMIT) + second.count(SUBMIT);
     await expect(issue(ca, await newRequest('down'))).rejects.toMatchObject({ status: 503, retryAfter: 7 });
     expect(first.count(SUBMIT) + second.count(SUBMIT)).toBe(asked);
     first.faults.undeployed = false;
-    await expect.poll(async () => (await ca.health()).health, { timeout: 10_000 }).toBe('degraded');
+    await expect.poll(async () => (await ca.health()).health).toBe('degraded');
     await issued(ca, await newRequest('back'));
   });
 
@@ -110,7 +110,7 @@ describe('when all are down', () => {
     await expect(issue(ca, await newRequest('not-yet'))).rejects.toMatchObject({ status: 503 });
     await expect(ca.health()).resolves.toMatchObject({ health: 'down' });
     standIn.server.faults.undeployed = false;
-    await expect.poll(() => ca.chain().length, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => ca.chain().length).toBe(1);
     await issued(ca, await newRequest('found'));
   });
 
@@ -122,7 +122,7 @@ describe('when all are down', () => {
       () => standIn.stop(),
     );
     standIn.server.faults.directoryDown = true;
-    await expect.poll(async () => (await ca.health()).health, { timeout: 10_000 }).toBe('down');
+    await expect.poll(async () => (await ca.health()).health).toBe('down');
     await expect(issue(ca, await newRequest('lost'))).rejects.toMatchObject({ status: 503 });
     expect(standIn.server.count(SUBMIT)).toBe(0);
   });

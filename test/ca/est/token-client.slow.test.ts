@@ -9,6 +9,7 @@ import { certifyNewKey, temporaryFolder } from '../../support/openssl.ts';
 import { requires } from '../../support/requires.ts';
 import { PIN, softHsm, SOFTHSM_MODULE } from '../../support/softhsm.ts';
 import { until } from '../../support/until.ts';
+import { pidOf } from '../../support/spawned.ts';
 
 const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
@@ -48,7 +49,7 @@ test.runIf(requires('softhsm', 'tokenTls'))(
     try {
       await client.start();
       expect((await call(10)).body.toString()).toBe('ok');
-      process.kill(client.pid ?? 0, 'SIGSTOP');
+      process.kill(pidOf(client), 'SIGSTOP');
       const begun = Date.now();
       await expect(call(1)).rejects.toMatchObject({ mayHaveArrived: true });
       expect(Date.now() - begun).toBeLessThan(10_000);

@@ -14,6 +14,7 @@ import { requires } from '../../support/requires.ts';
 import { PIN, SOFTHSM_MODULE, TOKEN_KEYS, softHsm } from '../../support/softhsm.ts';
 import type { SoftHsm, TokenKeyType } from '../../support/softhsm.ts';
 import { pause, until } from '../../support/until.ts';
+import { pidOf } from '../../support/spawned.ts';
 
 const TYPES = Object.keys(TOKEN_KEYS) as TokenKeyType[];
 const label = (type: TokenKeyType): string => `key ${type}`;
@@ -265,14 +266,14 @@ describe.skipIf(!requires('softhsm'))('a key in SoftHSM2', () => {
 
     test('a killed process costs its calls only', async () => {
       const signer = await open();
-      process.kill(signer.pid ?? 0, 'SIGKILL');
+      process.kill(pidOf(signer), 'SIGKILL');
       await expect(signer.sign(Buffer.from('x'))).rejects.toMatchObject({ code: 'PKCS11_FAILED' });
       await recovered(signer);
     });
 
     test('a hung process is ended at the deadline', async () => {
       const signer = await open({ timeout: 1 });
-      process.kill(signer.pid ?? 0, 'SIGSTOP');
+      process.kill(pidOf(signer), 'SIGSTOP');
       await expect(signer.sign(Buffer.from('x'))).rejects.toMatchObject({ status: 500, code: 'PKCS11_TIMEOUT' });
       await recovered(signer);
     });
@@ -282,7 +283,7 @@ describe.skipIf(!requires('softhsm'))('a key in SoftHSM2', () => {
       await hsm.addKey('repinned', 'ec:P-256', 'k', '01');
       const signer = await open({ token_label: 'repinned', key_label: 'k' });
       await hsm.tool('repinned', '--change-pin', '--new-pin', '4321');
-      process.kill(signer.pid ?? 0, 'SIGKILL');
+      process.kill(pidOf(signer), 'SIGKILL');
       await expect(signer.sign(Buffer.from('x'))).rejects.toMatchObject({ code: 'PKCS11_FAILED' });
       await until('the signer reports the PIN', async () => (await signer.health()).detail?.includes('PIN'));
       expect(signer.pid).toBeUndefined();

@@ -51,12 +51,12 @@ describe.skipIf(!requires('postgres'))('migrations of PostgreSQL', () => {
       ]);
       return (rowCount ?? 0) > 0;
     };
-    await expect.poll(waits, { timeout: 30_000 }).toBe(true);
+    await expect.poll(waits).toBe(true);
     await other.query("SET lock_timeout = '5s'");
     await other.query('INSERT INTO one VALUES (1)');
     // It has taken back what it had, and comes again.
     expect(done).toBe(false);
-    await expect.poll(waits, { timeout: 30_000 }).toBe(true);
+    await expect.poll(waits).toBe(true);
     // One that would wait for it in a circle: one of the two is made again.
     const circle = working.query('INSERT INTO one VALUES (2)').then(
       () => working.query('COMMIT'),

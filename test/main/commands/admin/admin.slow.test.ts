@@ -275,9 +275,7 @@ describe('requests', () => {
     const found: unknown[] = [];
     createInterface({ input: watching.stdout }).on('line', (line) => found.push(JSON.parse(line)));
     const { cn } = await enrolled('lab');
-    await expect
-      .poll(() => found, { timeout: 20_000 })
-      .toContainEqual(expect.objectContaining({ subject: `CN=${cn}` }));
+    await expect.poll(() => found).toContainEqual(expect.objectContaining({ subject: `CN=${cn}` }));
     // Two more looks tell nothing new.
     const { length } = found;
     await pause(2500);
@@ -358,7 +356,7 @@ describe('the service', () => {
     createInterface({ input: watching.stdout }).on('line', (line) => found.push(JSON.parse(line)));
     // Until it listens there is nothing to be heard.
     await expect
-      .poll(async () => (await server.otp({ client_id: 'heard' }), found), { timeout: 20_000, interval: 500 })
+      .poll(async () => (await server.otp({ client_id: 'heard' }), found), { interval: 500 })
       .toContainEqual(expect.objectContaining({ type: 'otp.created', subject: 'heard' }));
     watching.kill();
     await once(watching, 'close');
