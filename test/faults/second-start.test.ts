@@ -9,7 +9,8 @@ import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary } from '../support/estuary.ts';
 import { requires } from '../support/requires.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
-import { pause } from '../support/until.ts';
+import { storedRows } from '../support/stored-rows.ts';
+import { pause, until } from '../support/until.ts';
 
 const wire = onTheWire(simpleCsr(makeKey()));
 let estuary: Estuary;
@@ -30,14 +31,18 @@ function storeFiles(): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, hash('sha256', readFileSync(join(data, name)))]));
 }
 
+const UNINDEXED = `SELECT 1 FROM certificate WHERE position > (SELECT upto FROM search_progress WHERE list = 'certificate')
+  UNION SELECT 1 FROM audit WHERE seq > (SELECT upto FROM search_progress WHERE list = 'audit')`;
+
 /** The files once the first service has nothing left to write: it indexes new rows every two seconds. */
 async function settledFiles(): Promise<Record<string, string>> {
-  for (let before = storeFiles(), attempt = 0; ; attempt++) {
-    await pause(2500);
+  await until('all rows are indexed', async () => (await storedRows(estuary.dir, UNINDEXED)).length === 0);
+  return until('nothing is written', async () => {
+    const before = JSON.stringify(storeFiles());
+    await pause(500);
     const now = storeFiles();
-    if (attempt === 10 || JSON.stringify(now) === JSON.stringify(before)) return now;
-    before = now;
-  }
+    return JSON.stringify(now) === before && now;
+  });
 }
 
 describe('a second service on a store', () => {

@@ -153,15 +153,15 @@ describe.skipIf(!requires('postgres'))('nodes on one PostgreSQL', () => {
     expect(lease.held).toBe(true);
     // The other one is back, and has to find that its name is taken.
     dead.connection.away = false;
-    await pause(1500);
-    expect(dead.lease.held).toBe(false);
+    await until('the other node has found out', () => dead.said.some((text) => text.includes('as a new incarnation')));
     await until('the new node has its lease', () => lease.held);
+    expect(dead.lease.held).toBe(false);
   });
 
   it('has one node on duty, and another one when that is gone', async () => {
     const nodes = [await joined('est-1'), await joined('est-2'), await joined('est-3')];
     const onDuty = (): Joined[] => nodes.filter(({ lease }) => lease.onDuty);
-    await pause(300);
+    await until('a node is on duty', () => onDuty().length > 0);
     expect(onDuty()).toEqual([nodes[0]]);
     await nodes[0]?.lease.stop();
     await until('one node is on duty', () => onDuty().length === 1);
