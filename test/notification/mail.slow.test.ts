@@ -29,6 +29,7 @@ describe.skipIf(!requires('opensmtpd', 'root'))('OpenSMTPD', async () => {
   const fresh = folder.file('box/new');
   const root = await makeCa('CN=Mail root');
   let smtpd: ChildProcess;
+  let log = '';
   let inFront: Server;
   let port = 0;
   let tlsPort = 0;
@@ -43,7 +44,10 @@ describe.skipIf(!requires('opensmtpd', 'root'))('OpenSMTPD', async () => {
       `table anybody { "@" = "nobody" }\nlisten on 127.0.0.1 port ${port}\n` +
         `action "keep" maildir "${folder.file('box')}" virtual <anybody>\nmatch from any for any action "keep"\n`,
     );
-    smtpd = spawn(findCommand('smtpd') ?? 'smtpd', ['-d', '-f', folder.file('smtpd.conf')], { stdio: 'ignore' });
+    smtpd = spawn(findCommand('smtpd') ?? 'smtpd', ['-d', '-f', folder.file('smtpd.conf')], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    smtpd.stderr?.setEncoding('utf8').on('data', (text: string) => (log += text));
     await until('the mail server', () => accepts(port));
     const leaf = await makeClient('CN=localhost', root, { extensions: [subjectAltName(dns('localhost'))] });
     inFront = createServer({ cert: encodePem('CERTIFICATE', leaf.der), key: pkcs8Pem(leaf.keys) }, (socket) => {
@@ -73,11 +77,11 @@ describe.skipIf(!requires('opensmtpd', 'root'))('OpenSMTPD', async () => {
     'accepts a digest with security = "%s", and each recipient gets it',
     async (security) => {
       await send(security);
-      const names = await until('two mails', () => {
-        const found = existsSync(fresh) ? readdirSync(fresh) : [];
-        return found.length === 2 && found;
+      const mails = (): string[] => (existsSync(fresh) ? readdirSync(fresh) : []);
+      await until('two mails', () => mails().length === 2).catch((cause: unknown) => {
+        throw new Error(`${mails().length} mails, after:\n${log}`, { cause });
       });
-      for (const name of names) {
+      for (const name of mails()) {
         const text = readFileSync(`${fresh}/${name}`, 'utf8');
         expect(text).toMatch(/^Subject: Estuary: 1 warning\r?$/m);
         expect(text).toContain('  2026-11-24T04:00:00Z  devices: CRL 7 is late  Bcc: c@example.com');
