@@ -2,7 +2,7 @@
  * The compose file of docs/guides/postgresql.md, which no test can start: checked against the configuration, HAProxy,
  * PostgreSQL and bash.
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, stringify } from 'smol-toml';
@@ -14,6 +14,7 @@ import { section } from './support/estuary.ts';
 import { findCommand, requires } from './support/requires.ts';
 import { ROOT } from './support/root.ts';
 import { NODE, SERVER } from './support/server-process.ts';
+import { removeFolder } from './support/folders.ts';
 
 const FILE = join(ROOT, 'config/compose-postgresql.yml');
 const TEXT = readFileSync(FILE, 'utf8');
@@ -58,7 +59,7 @@ describe('config/compose-postgresql.yml', () => {
     }
     writeFileSync(path, stringify(config));
   });
-  afterAll(() => rmSync(dir, { recursive: true, force: true }));
+  afterAll(() => removeFolder(dir));
 
   test.each(NODES)('%s reads the configuration that is mounted, with a unique name', async (name) => {
     expect(at(compose, 'services', name, 'volumes')).toEqual(['../nodes:/etc/estuary:ro']);

@@ -1,10 +1,11 @@
 /** `scripts/test --nightly`: its list of steps, and their results. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runAny } from './support/command.ts';
 import { ROOT } from './support/root.ts';
+import { removeFolder } from './support/folders.ts';
 
 test('every step of the nightly run has a time limit, a unique name, and a command whose files exist', () => {
   const lines = readFileSync(join(ROOT, 'scripts/nightly-steps'), 'utf8').split('\n');
@@ -38,6 +39,6 @@ test('a step that fails or hangs does not stop those after it, and the run has f
     expect(output).toContain('FAILED: bad\nFAILED: hangs\n');
     expect(readFileSync(join(folder, 'good-one.log'), 'utf8')).toBe('said\n');
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   }
 });

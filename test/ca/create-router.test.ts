@@ -1,5 +1,5 @@
 /** What a reload keeps, and what it creates. */
-import { readFileSync, writeFileSync, rmSync, mkdtempSync } from 'node:fs';
+import { readFileSync, writeFileSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, stringify, type TomlTable } from 'smol-toml';
@@ -12,6 +12,7 @@ import { FairLimiter } from '../../src/process/fair-limiter.ts';
 import { caSection, section } from '../support/estuary.ts';
 import { makeQuickstart } from '../support/quickstart.ts';
 import { rollRoot } from '../support/rollover.ts';
+import { removeFolder } from '../support/folders.ts';
 
 let dir: string;
 let made: string;
@@ -21,7 +22,7 @@ beforeAll(async () => {
   rollRoot(dir);
   made = readFileSync(join(dir, 'est.toml'), 'utf8');
 });
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+afterAll(() => removeFolder(dir));
 
 const context = {
   now: Date.now,

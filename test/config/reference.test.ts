@@ -15,7 +15,7 @@ test('the small configuration of docs/reference/configuration.md is accepted', a
   try {
     expect(await folder.problems(example.replace('<64 hex digits>', 'a'.repeat(64)))).toEqual([]);
   } finally {
-    await folder.remove();
+    folder.remove();
   }
 });
 

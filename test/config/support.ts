@@ -1,8 +1,9 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { loadConfig, loadConfigOnly, type LoadedConfig } from '../../src/config/load.ts';
 import { ConfigError } from '../../src/config/problem.ts';
+import { removeFolder } from '../support/folders.ts';
 
 /** The parts of the smallest configuration that is accepted; tests replace one or add to it. */
 export const PARTS = {
@@ -47,7 +48,7 @@ export interface ConfigFolder {
   load(text: string, env?: Record<string, string>, options?: LoadOptions): Promise<LoadedConfig>;
   /** The lines that an operator reads when it is refused, with the folder cut off; none when it is not. */
   problems(text: string, env?: Record<string, string>, options?: LoadOptions): Promise<string[]>;
-  remove(): Promise<void>;
+  remove(): void;
 }
 
 export async function configFolder(): Promise<ConfigFolder> {
@@ -70,5 +71,5 @@ export async function configFolder(): Promise<ConfigFolder> {
       return error.message.replaceAll(`${path}/`, '').split('\n');
     }
   };
-  return { path, write, load, problems, remove: () => rm(path, { recursive: true, force: true }) };
+  return { path, write, load, problems, remove: () => removeFolder(path) };
 }

@@ -1,5 +1,5 @@
 /** A fleet registers, enrolls, renews and is shut out; an external authorization service decides. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -11,6 +11,7 @@ import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { caSection, certificatePem, Estuary, itemsOf } from '../support/estuary.ts';
 import { call } from '../support/https.ts';
 import { pkcs8Pem } from '../support/keys.ts';
+import { removeFolder } from '../support/folders.ts';
 
 const key = makeKey();
 const folder = mkdtempSync(join(tmpdir(), 'estuary-fleet-'));
@@ -47,7 +48,7 @@ afterAll(async () => {
   await estuary.stop();
   service.closeAllConnections();
   await new Promise((resolve) => service.close(resolve));
-  rmSync(folder, { recursive: true, force: true });
+  removeFolder(folder);
 });
 
 const admin = (method: string, path: string, headers: Record<string, string> = {}, body?: string) =>

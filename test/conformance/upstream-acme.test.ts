@@ -1,6 +1,6 @@
 /** `driver = "acme"`: the built server in front of Pebble, which rejects a part of all nonces, with external account binding and dns-01, or with names that are authorized already. */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';
@@ -12,6 +12,7 @@ import { openssl } from '../support/openssl.ts';
 import { accepts, freePorts } from '../support/ports.ts';
 import { requires } from '../support/requires.ts';
 import { enrollAt, startFront, x509 } from '../support/upstream.ts';
+import { removeFolder } from '../support/folders.ts';
 
 const HMAC = 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W';
 
@@ -114,7 +115,7 @@ esac
   afterAll(async () => {
     await front.stop();
     for (const program of programs) program.kill();
-    rmSync(home, { recursive: true, force: true });
+    removeFolder(home);
   });
 
   /** Until the order is done; the common name is one of the DNS names. */

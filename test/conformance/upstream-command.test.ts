@@ -1,5 +1,5 @@
 /** `driver = "command"`: the built server in front of `openssl ca`, with the example's programs, and with programs that misbehave. */
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -8,6 +8,7 @@ import { Estuary } from '../support/estuary.ts';
 import { certifyNewKey, openssl, opensslText } from '../support/openssl.ts';
 import { ROOT } from '../support/root.ts';
 import { latestAudit, enrollAt, startFront, x509 } from '../support/upstream.ts';
+import { removeFolder } from '../support/folders.ts';
 
 const EXAMPLE = join(ROOT, 'examples/upstream-openssl');
 let home: string;
@@ -65,7 +66,7 @@ exec ${EXAMPLE}/${example}
 });
 afterAll(async () => {
   await front.stop();
-  rmSync(home, { recursive: true, force: true });
+  removeFolder(home);
 });
 
 const polled = async (cn: string, password: string): Promise<number> =>

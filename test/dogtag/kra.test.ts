@@ -1,6 +1,6 @@
 /** Keys of serverkeygen in the real key recovery authority, and out of it again with Dogtag's own tool. */
 import { createPublicKey } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr, type KeyKind } from '../support/csr.ts';
@@ -11,6 +11,7 @@ import type { Answer } from '../support/https.ts';
 import { requires } from '../support/requires.ts';
 import { expectMatch, readPkcs8, readServerKey } from '../support/server-key.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
+import { removeFolder } from '../support/folders.ts';
 
 describe.skipIf(!requires('dogtag'))('keys that the server generates, with the real KRA', () => {
   let dogtag: Dogtag;
@@ -54,7 +55,7 @@ describe.skipIf(!requires('dogtag'))('keys that the server generates, with the r
       await dogtag.exec('sh', '-euc', script, folder.slice(dogtag.tree.length), keyId);
       return readFileSync(join(folder, 'key.der'));
     } finally {
-      rmSync(folder, { recursive: true, force: true });
+      removeFolder(folder);
     }
   }
 

@@ -1,7 +1,7 @@
 /** A PostgreSQL that can keep no commit, or takes no connection: 503 meanwhile, nothing lost or doubled, automatic recovery. */
 import { execFileSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, statSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +13,7 @@ import { PostgresCluster, psql } from '../support/postgres.ts';
 import { requires } from '../support/requires.ts';
 import { withStoreIn } from '../support/store-in-postgres.ts';
 import { storedRows } from '../support/stored-rows.ts';
+import { removeFolder } from '../support/folders.ts';
 
 const WAIT = { timeout: 120_000, interval: 500 };
 const key = makeKey();
@@ -140,7 +141,7 @@ async function certificatesOnSmallDisk(cluster: PostgresCluster, url: string) {
   // Runs after the cluster has ended.
   onTestFinished(() => {
     execFileSync('umount', ['-l', folder]);
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   });
   onTestFinished(() => cluster.stop());
   await cluster.sql(`CREATE TABLESPACE small LOCATION '${folder}'`);

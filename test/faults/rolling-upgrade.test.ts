@@ -2,7 +2,7 @@
  * Three nodes behind HAProxy are replaced one by one, under load, by a release that expands the schema, and then by one that
  * contracts it; docs/guides/postgresql.md has the procedure. The releases are made for the test (test/support/releases.ts).
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -14,6 +14,7 @@ import { Nodes } from '../support/nodes.ts';
 import { makeReleases, type Releases } from '../support/releases.ts';
 import { requires } from '../support/requires.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
+import { removeFolder } from '../support/folders.ts';
 
 describe.skipIf(!requires('postgres', 'haproxy', 'curl'))('a rolling upgrade', () => {
   const dir = mkdtempSync(join(tmpdir(), 'estuary-releases-'));
@@ -30,7 +31,7 @@ describe.skipIf(!requires('postgres', 'haproxy', 'curl'))('a rolling upgrade', (
   afterAll(async () => {
     await load.end().catch(() => undefined);
     await started?.stop();
-    rmSync(dir, { recursive: true, force: true });
+    removeFolder(dir);
   });
 
   /** Under load for a while longer, with an administrator at each of two nodes deciding one request differently. */

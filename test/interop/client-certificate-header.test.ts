@@ -1,7 +1,7 @@
 /** Client certificates that nginx and HAProxy forward (RFC 9440), with the configurations of config/proxies. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,6 +16,7 @@ import { accepts, freePort } from '../support/ports.ts';
 import { findCommand, requires } from '../support/requires.ts';
 import { ROOT } from '../support/root.ts';
 import { killed, untilReady } from '../support/spawned.ts';
+import { removeFolder } from '../support/folders.ts';
 
 const DEVICE = '127.0.0.21';
 
@@ -215,7 +216,7 @@ describe.skipIf(!requires('nginx', 'haproxy')).each(['nginx', 'haproxy'] as cons
   });
   afterAll(async () => {
     await killed(child);
-    rmSync(dir, { recursive: true, force: true });
+    removeFolder(dir);
   });
 
   const renew = (

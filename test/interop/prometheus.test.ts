@@ -1,7 +1,7 @@
 /** The alert rules and the dashboard of `config/`, held to Prometheus itself. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect as connectTcp } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -13,6 +13,7 @@ import { call } from '../support/https.ts';
 import { freePort } from '../support/ports.ts';
 import { findCommand, requires } from '../support/requires.ts';
 import { ROOT } from '../support/root.ts';
+import { removeFolder } from '../support/folders.ts';
 
 const RULES = join(ROOT, 'config/alerts.yml');
 const TESTS = join(ROOT, 'test/interop/alerts-test.yml');
@@ -101,7 +102,7 @@ scrape_configs:
   onTestFinished(async () => {
     child.kill('SIGKILL');
     await ended;
-    rmSync(dir, { recursive: true, force: true });
+    removeFolder(dir);
   });
   return port;
 }

@@ -1,7 +1,7 @@
 /** HAProxy and nginx (`stream`) in front, each telling the device's address by the PROXY protocol. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +11,7 @@ import { Estuary, itemsOf, section } from '../support/estuary.ts';
 import { call } from '../support/https.ts';
 import { accepts, freePort } from '../support/ports.ts';
 import { findCommand, requires } from '../support/requires.ts';
+import { removeFolder } from '../support/folders.ts';
 
 const BALANCER = '127.0.0.7';
 const DEVICE = '127.0.0.21';
@@ -82,7 +83,7 @@ describe.skipIf(!requires('haproxy', 'nginx'))('behind a balancer', () => {
     onTestFinished(async () => {
       child.kill('SIGKILL');
       await ended;
-      rmSync(dir, { recursive: true, force: true });
+      removeFolder(dir);
     });
     await vi.waitFor(async () => expect(await accepts(port), said).toBe(true), { timeout: 60_000, interval: 200 });
     return port;

@@ -1,7 +1,7 @@
 /** `assemble` makes every part and starts nothing; a lifecycle starts, reloads and stops the parts. */
 import { AsyncLocalStorage, createHook } from 'node:async_hooks';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,6 +22,7 @@ import { caSection, section } from '../support/estuary.ts';
 import { call } from '../support/https.ts';
 import { freePorts } from '../support/ports.ts';
 import { makeQuickstart } from '../support/quickstart.ts';
+import { removeFolder } from '../support/folders.ts';
 
 const metrics = new Metrics();
 let dir: string;
@@ -32,7 +33,7 @@ beforeAll(async () => {
   made = readFileSync(join(dir, 'est.toml'), 'utf8');
 });
 beforeEach(() => writeFileSync(join(dir, 'est.toml'), made));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+afterAll(() => removeFolder(dir));
 
 async function configured(change: (config: TomlTable) => void): Promise<Config> {
   const config = parse(made);

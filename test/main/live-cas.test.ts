@@ -1,5 +1,5 @@
 /** When a reload opens and closes the backends of CAs. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -10,6 +10,7 @@ import { createLogger } from '../../src/log.ts';
 import { LiveCas, type LiveCasOptions } from '../../src/main/live-cas.ts';
 import { FairLimiter } from '../../src/process/fair-limiter.ts';
 import { makeQuickstart } from '../support/quickstart.ts';
+import { removeFolder } from '../support/folders.ts';
 
 const log = createLogger('silent');
 let dir: string;
@@ -19,7 +20,7 @@ beforeAll(async () => {
   await makeQuickstart(dir);
   loaded = await loadConfig(join(dir, 'est.toml'), {});
 });
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+afterAll(() => removeFolder(dir));
 
 function liveCas(more: Pick<LiveCasOptions, 'endOfWork' | 'maxWait'> & Partial<LiveCasOptions>): LiveCas {
   const cas = new LiveCas(loaded.config, loaded.material, {

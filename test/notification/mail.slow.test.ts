@@ -3,7 +3,7 @@
  * private key"), so a TLS server of the test stands in front.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { createServer, type Server } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -36,8 +36,12 @@ describe.skipIf(!requires('opensmtpd', 'root'))('OpenSMTPD', async () => {
 
   beforeAll(async () => {
     chmodSync(folder.path, 0o755);
-    mkdirSync(folder.file('box'));
-    chownSync(folder.file('box'), Number((await runAny('id', ['-u', 'nobody'])).stdout), 0);
+    // Two deliveries that make it at once can fail.
+    const nobody = Number((await runAny('id', ['-u', 'nobody'])).stdout);
+    for (const name of ['box', 'box/tmp', 'box/cur', 'box/new']) {
+      mkdirSync(folder.file(name));
+      chownSync(folder.file(name), nobody, 0);
+    }
     port = await freePort();
     writeFileSync(
       folder.file('smtpd.conf'),
@@ -73,27 +77,31 @@ describe.skipIf(!requires('opensmtpd', 'root'))('OpenSMTPD', async () => {
     return createReceiver({ ...config, days: [30], retry_for: 10, digest_interval: 1 }, trusted).send([EVENT]);
   };
 
+  /** Without reports of the mail server itself, which quote a mail. */
+  const digests = (): string[] =>
+    readdirSync(fresh)
+      .map((name) => readFileSync(`${fresh}/${name}`, 'utf8'))
+      .filter((text) => /^Subject: Estuary: 1 warning$/m.test(text.replaceAll('\r', '').split('\n\n')[0] ?? ''));
+
   test.each(['none', 'tls'] as const)(
     'accepts a digest with security = "%s", and each recipient gets it',
     async (security) => {
+      const { length } = digests();
       await send(security);
-      const mails = (): string[] => (existsSync(fresh) ? readdirSync(fresh) : []);
-      await until('two mails', () => mails().length === 2).catch((cause: unknown) => {
-        throw new Error(`${mails().length} mails, after:\n${log}`, { cause });
+      await until('two mails', () => digests().length === length + 2).catch((cause: unknown) => {
+        throw new Error(`${digests().length - length} mails, after:\n${log}`, { cause });
       });
-      for (const name of mails()) {
-        const text = readFileSync(`${fresh}/${name}`, 'utf8');
-        expect(text).toMatch(/^Subject: Estuary: 1 warning\r?$/m);
+      for (const text of digests()) {
         expect(text).toContain('  2026-11-24T04:00:00Z  devices: CRL 7 is late  Bcc: c@example.com');
         expect(text).not.toMatch(/^Bcc:/m);
-        rmSync(`${fresh}/${name}`);
       }
     },
   );
 
   test('gets nothing if its certificate is not trusted, or it offers no STARTTLS', async () => {
+    const { length } = digests();
     await expect(send('tls', await makeCa('CN=Other root'))).rejects.toThrow(/certificate/i);
     await expect(send('starttls')).rejects.toThrow(/STARTTLS|TLS/);
-    expect(readdirSync(fresh)).toEqual([]);
+    expect(digests()).toHaveLength(length);
   });
 });

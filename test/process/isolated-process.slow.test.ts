@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +9,7 @@ import { IsolatedProcess } from '../../src/process/isolated-process.ts';
 import type { IsolatedProcessOptions } from '../../src/process/isolated-process.ts';
 import { pause, until } from '../support/until.ts';
 import { pidOf } from '../support/spawned.ts';
+import { removeFolder } from '../support/folders.ts';
 
 const deadline = { deadlineMs: 20_000 };
 const started: IsolatedProcess[] = [];
@@ -203,7 +204,7 @@ describe('starting', () => {
       expect(child.reason).toBe('the PIN is wrong');
       await expect(child.call('greet', 'x', deadline)).rejects.toMatchObject(down);
     } finally {
-      rmSync(directory, { recursive: true });
+      removeFolder(directory);
     }
   });
 });

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -10,6 +10,7 @@ import { T0 } from './rows.ts';
 
 export { auditTypes, issue } from './contract/support.ts';
 export { certificateRow, event, otpRow, requestRow, reservation, T0 } from './rows.ts';
+import { removeFolder } from '../support/folders.ts';
 
 export interface Paths {
   readonly folder: string;
@@ -20,7 +21,7 @@ export interface Paths {
 /** Names for a database and an audit file in a folder that goes with the test. */
 export function temporaryPaths(): Paths {
   const folder = mkdtempSync(join(tmpdir(), 'estuary-store-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  onTestFinished(() => removeFolder(folder));
   return { folder, path: join(folder, 'est.db'), auditFile: join(folder, 'audit.log') };
 }
 

@@ -2,7 +2,7 @@
  * Dogtag's own CMC clients (PKCS10Client, CRMFPopClient, CMCRequest, CMCResponse), run where `scripts/dogtag` keeps
  * them, on an NSS database of their own. Dogtag itself takes no part.
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseCertificate, type Certificate } from '../../src/pki/x509/certificate.ts';
 import { parseSignedData } from '../../src/pki/cms/cms.ts';
@@ -11,6 +11,7 @@ import { DOGTAG_FOLDER } from './dogtag-folder.ts';
 import type { ClientIdentity } from './estuary.ts';
 import { openssl } from './openssl.ts';
 import { ROOT } from './root.ts';
+import { removeFolder } from './folders.ts';
 
 const SCRIPT = join(ROOT, 'scripts', 'dogtag');
 const PASSWORD = 'Secret.123';
@@ -46,7 +47,7 @@ export class DogtagTools {
   }
 
   close(): void {
-    rmSync(this.#here, { recursive: true, force: true });
+    removeFolder(this.#here);
   }
 
   inside(name: string): string {

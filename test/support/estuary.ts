@@ -3,7 +3,7 @@
  * configuration changed as the test needs, and the built server running on it.
  */
 import { randomBytes } from 'node:crypto';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Agent } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -17,6 +17,7 @@ import { withWantedStore } from './store-in-postgres.ts';
 import { startServer, type ListenerName, type ServerProcess } from './server-process.ts';
 import { parseCertsOnly } from '../../src/pki/cms/cms.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
+import { removeFolder } from './folders.ts';
 
 export interface EstuaryOptions {
   /** Changes the parsed est.toml before the start. */
@@ -125,7 +126,7 @@ export class Estuary {
       });
       return new Estuary(dir, await launch(dir, options), options);
     } catch (error) {
-      rmSync(dir, { recursive: true, force: true });
+      removeFolder(dir);
       throw error;
     }
   }
@@ -230,7 +231,7 @@ export class Estuary {
 
   async stop(): Promise<void> {
     await this.#server.stop();
-    rmSync(this.dir, { recursive: true, force: true });
+    removeFolder(this.dir);
   }
 }
 

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Kdc } from './kdc.ts';
 import { killed, untilReady } from './spawned.ts';
+import { removeFolder } from './folders.ts';
 
 /** A real gssproxy that holds a keytab for processes of this user, on a separate socket. */
 export class Gssproxy {
@@ -67,6 +68,6 @@ export class Gssproxy {
 
   async stop(): Promise<void> {
     await this.kill();
-    await rm(this.#dir, { recursive: true, force: true });
+    removeFolder(this.#dir);
   }
 }

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { copyFile, mkdtemp, open, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, open, rename, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from './command.ts';
 import { accepts, freePort } from './ports.ts';
 import { killed, untilReady } from './spawned.ts';
+import { removeFolder } from './folders.ts';
 
 export const REALM = 'EXAMPLE.TEST';
 /** The service that the tests' server is: curl asks for HTTP/<host of the URL>. */
@@ -101,7 +102,7 @@ ${extra}
   /** Stops the KDC and removes everything. */
   async stop(): Promise<void> {
     await this.down();
-    await rm(this.dir, { recursive: true, force: true });
+    removeFolder(this.dir);
   }
 
   async #kadmin(...command: string[]): Promise<void> {

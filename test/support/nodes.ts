@@ -1,6 +1,6 @@
 /** Three nodes on one PostgreSQL with a synchronous standby, behind HAProxy, with faults under load. */
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, stringify, type TomlTable } from 'smol-toml';
@@ -16,6 +16,7 @@ import { startServer, type ServerProcess } from './server-process.ts';
 import { untilReady } from './spawned.ts';
 import { TcpRelay } from './tcp-relay.ts';
 import { pause, until } from './until.ts';
+import { removeFolder } from './folders.ts';
 
 /** MiB of a database's disk; the file that it lies in has holes. */
 const DISK = 4096;
@@ -240,7 +241,7 @@ export class Nodes {
     await this.standby.stop();
     await this.primary.stop();
     await this.#removeDisks([...this.#disks.keys()]);
-    rmSync(this.dir, { recursive: true, force: true });
+    removeFolder(this.dir);
   }
 
   #configure({ name, estPort, adminPort }: Omit<Node, 'server'>, more: (config: TomlTable) => void): void {
@@ -278,7 +279,7 @@ async function removed(disk: Disk, folder: string): Promise<void> {
   for (let tries = 0; ; tries++)
     try {
       disk.remove();
-      rmSync(folder, { recursive: true, force: true });
+      removeFolder(folder);
       return;
     } catch (error) {
       if (tries === 100) throw error;

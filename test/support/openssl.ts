@@ -1,8 +1,9 @@
 /** The openssl command as an independent check. */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { removeFolder } from './folders.ts';
 
 /** Runs openssl; throws with its stderr when it fails. */
 export function openssl(args: readonly string[], input?: Uint8Array | string): Buffer {
@@ -16,7 +17,7 @@ export const opensslText = (args: readonly string[], input?: Uint8Array | string
 /** A new folder under the system's temporary one, and how to remove it. */
 export function temporaryFolder(): { path: string; file: (name: string) => string; remove: () => void } {
   const path = mkdtempSync(join(tmpdir(), 'estuary-'));
-  return { path, file: (name) => join(path, name), remove: () => rmSync(path, { recursive: true, force: true }) };
+  return { path, file: (name) => join(path, name), remove: () => removeFolder(path) };
 }
 
 /** A new P-256 key in a file, and a certificate of it, self-signed unless the arguments name an issuer. */

@@ -1,12 +1,13 @@
 /** PgBouncer in front of a PostgreSQL of the tests. */
 import { spawn } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { accepts, freePort } from './ports.ts';
 import type { PostgresCluster } from './postgres.ts';
 import { findCommand } from './requires.ts';
 import { killed, untilReady } from './spawned.ts';
+import { removeFolder } from './folders.ts';
 
 export interface PgBouncer {
   readonly port: number;
@@ -43,7 +44,7 @@ pool_mode = ${mode}
   const child = spawn(program, [file], { ...user, stdio: 'ignore' });
   const stop = async (): Promise<void> => {
     await killed(child);
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   };
   await untilReady('PgBouncer', () => accepts(port));
   return { port, stop, url: (direct) => direct.replace(`:${cluster.port}/`, `:${port}/`) };

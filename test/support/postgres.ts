@@ -16,7 +16,6 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
-  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,6 +23,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { accepts, freePort } from './ports.ts';
 import { killed, untilReady } from './spawned.ts';
+import { removeFolder } from './folders.ts';
 
 const run = promisify(execFile);
 
@@ -148,7 +148,7 @@ export class PostgresCluster {
   async stop(): Promise<void> {
     await this.end('SIGQUIT');
     await killed(this.#process);
-    if (!this.#keepFolder) rmSync(this.folder, { recursive: true, force: true });
+    if (!this.#keepFolder) removeFolder(this.folder);
   }
 
   /** The URL of a database, as in `[store] url_file`. */

@@ -33,6 +33,13 @@ test('passes', async () => {
   expect(1).toBe(1);
 });
 `;
+const UNPREPARED = `
+import { afterAll, describe, expect, test } from ${JSON.stringify(join(ROOT, 'node_modules/vitest/dist/index.js'))};
+describe('a part', () => {
+  afterAll(() => { throw new Error('the folder is not empty'); });
+  test('passes', () => { expect(1).toBe(1); });
+});
+`;
 const SILENT = `
 import { expect, test } from ${JSON.stringify(join(ROOT, 'node_modules/vitest/dist/index.js'))};
 test.skipIf(true)('left out without a word', () => { expect(1).toBe(2); });
@@ -47,6 +54,7 @@ describe('the summary of a run', () => {
     writeFileSync(join(folder, 'silent.test.mjs'), SILENT);
     writeFileSync(join(folder, 'failing.test.mjs'), FAILING);
     writeFileSync(join(folder, 'rejecting.test.mjs'), REJECTING);
+    writeFileSync(join(folder, 'unprepared.test.mjs'), UNPREPARED);
     writeFileSync(join(folder, 'files.test.mjs'), ABOUT_FILES);
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -115,7 +123,16 @@ describe('the summary of a run', () => {
     expect(status).toBe(1);
   });
 
+  test('a failure before or after tests is listed', () => {
+    const { status, output } = run('unprepared', '');
+    expect(output).toMatch(/^1 passed, 1 failed, 0 skipped$/m);
+    expect(readFileSync(failed(), 'utf8')).toBe(
+      'unprepared.test.mjs: before or after a part: the folder is not empty\n',
+    );
+    expect(status).toBe(1);
+  });
+
   test('the slowest files are listed', () => {
-    expect(run('.test.', '').output).toMatch(/Slowest files:\n( +\d+\.\d s {2}\w+\.test\.mjs\n){5}/);
+    expect(run('.test.', '').output).toMatch(/Slowest files:\n( +\d+\.\d s {2}\w+\.test\.mjs\n){6}/);
   });
 });

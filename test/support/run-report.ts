@@ -7,7 +7,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import type { Reporter, SerializedError, TestCase, TestModule, Vitest } from 'vitest/node';
+import type { Reporter, SerializedError, TestCase, TestModule, TestSuite, Vitest } from 'vitest/node';
 import { readNotes, RUN_NOTES, type RunNote } from './run-notes.ts';
 import { ABOUT_FILES } from './wanted-store.ts';
 
@@ -128,9 +128,16 @@ interface Failure {
 function failuresOf(module: TestModule): Failure[] {
   const file = nameOf(module);
   const command = `./scripts/test ${file}`;
-  const broken = module.errors().slice(0, 1);
+  const inFile = module.errors().slice(0, 1);
+  const suites = [...module.children.allSuites()].filter((suite) => suite.errors().length > 0);
   return [
-    ...broken.map((error) => ({ file, what: 'the file could not be run', command, error: startOf(error) })),
+    ...inFile.map((error) => ({ file, what: 'the file could not be run', command, error: startOf(error) })),
+    ...suites.map((suite) => ({
+      file,
+      what: `before or after ${suite.fullName}`,
+      command: `${command} -t ${namePattern(suite)}`,
+      error: startOf(suite.errors()[0]),
+    })),
     ...[...module.children.allTests('failed')].map((test) => ({
       file,
       what: test.fullName,
@@ -158,9 +165,9 @@ function describeUnhandled(error: SerializedError, root: string): Failure {
   };
 }
 
-/** The full name of a test as vitest's `-t` takes it, a regular expression, in single quotes for a shell. */
-function namePattern(test: TestCase): string {
-  const pattern = test.fullName.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+/** The full name of a test or suite as vitest's `-t` takes it, a regular expression, in single quotes for a shell. */
+function namePattern({ fullName }: TestCase | TestSuite): string {
+  const pattern = fullName.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
   return `'${pattern.replaceAll("'", String.raw`'\''`)}'`;
 }
 

@@ -1,9 +1,10 @@
 /** vitest's global setup: the folder of what the files of a run share: PostgreSQL (postgres.ts) and PKIs (quickstart.ts). */
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SHARED_FOLDER } from './postgres.ts';
 import { until } from './until.ts';
+import { removeFolder } from './folders.ts';
 
 /** Nothing is started here: most runs of single files need none. @returns what ends it */
 export default function setup(): () => Promise<void> {
@@ -14,7 +15,7 @@ export default function setup(): () => Promise<void> {
   return async () => {
     await end(folder);
     // A program that a test left behind may still write there.
-    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+    removeFolder(folder);
   };
 }
 

@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -12,6 +12,7 @@ import { initialToken } from '../../support/negotiate.ts';
 import { requires } from '../../support/requires.ts';
 import { ROOT } from '../../support/root.ts';
 import { presenting } from '../../support/spnego.ts';
+import { removeFolder } from '../../support/folders.ts';
 
 const BASE: GssapiOptions['config'] = {
   enabled: true,
@@ -167,7 +168,7 @@ const config = ${JSON.stringify({ ...BASE, keytab: '/nonexistent' })};
 console.log(JSON.stringify(await checkGssapi({ config, environment: process.env, log: quiet })));`,
     );
   });
-  afterAll(async () => await rm(dir, { recursive: true, force: true }));
+  afterAll(() => removeFolder(dir));
 
   it('enabling GSSAPI is a clear problem of the configuration', async () => {
     const problems: unknown = JSON.parse(await runText(process.execPath, [join(dir, 'check.ts')]));

@@ -1,5 +1,5 @@
 /** Completion in real shells, and manual pages that groff accepts, both generated from the command tables. */
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -8,6 +8,7 @@ import { manualPages } from '../../../src/main/commands/help.ts';
 import { COMMANDS, NOTES } from '../../../src/main/commands/table.ts';
 import { run } from '../../support/command.ts';
 import { estuary } from './admin/support.ts';
+import { removeFolder } from '../../support/folders.ts';
 
 const has = (program: string): boolean => existsSync(`/usr/bin/${program}`);
 
@@ -18,7 +19,7 @@ const scriptOf = async (shell: string): Promise<string> => (await estuary(['comp
 
 /** `estuary` on the path, which the scripts call. */
 const folder = mkdtempSync(join(tmpdir(), 'estuary-completion-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+afterAll(() => removeFolder(folder));
 writeFileSync(join(folder, 'estuary'), `#!/bin/sh\nexec ${process.execPath} ${resolve('src/server.ts')} "$@"\n`, {
   mode: 0o755,
 });

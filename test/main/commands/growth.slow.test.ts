@@ -1,15 +1,16 @@
 /** Progress of blocking work. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { runAny } from '../../support/command.ts';
 import { ROOT } from '../../support/root.ts';
 import { NODE } from '../../support/server-process.ts';
+import { removeFolder } from '../../support/folders.ts';
 
 test('how far a file is that something writes which blocks the thread', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'estuary-growth-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  onTestFinished(() => removeFolder(folder));
   const file = join(folder, 'half');
   writeFileSync(file, Buffer.alloc(2_000_000));
   const script = `import { showGrowth } from '${ROOT}/src/main/commands/growth.ts';

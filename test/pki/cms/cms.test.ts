@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createPrivateKey } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -16,6 +16,7 @@ import {
 import { DerError, NULL, octetString, oid, sequence, tlv } from '../../../src/pki/der/der.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
 import { subjectKeyIdentifier } from '../../../src/pki/x509/public-key.ts';
+import { removeFolder } from '../../support/folders.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'estuary-cms-'));
 const file = (name: string): string => join(dir, name);
@@ -51,7 +52,7 @@ beforeAll(() => {
     certificates.set(name, only(parsePemCertificates(readFileSync(file(`${name}.pem`), 'latin1'))));
   }
 });
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+afterAll(() => removeFolder(dir));
 
 // OpenSSL 3.0 cannot use Ed25519 in CMS; a separate test below covers that key.
 describe.each(['P-256', 'P-384', 'RSA 2048'])('RFC 5652 §5: SignedData with a %s key', (name) => {

@@ -1,5 +1,5 @@
 /** A service with every dependency that can fail: a disk, an HSM, a KDC, a gssproxy, a remote CA, a clock. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';
@@ -13,6 +13,7 @@ import { configureMixedLoad } from '../mixed-load/configure.ts';
 import { LIBFAKETIME } from '../requires.ts';
 import { softHsm, type SoftHsm } from '../softhsm.ts';
 import { Disk } from './disk.ts';
+import { removeFolder } from '../folders.ts';
 
 /** How long a start may take, in milliseconds: with an HSM, on a busy machine. */
 const START = 300_000;
@@ -105,7 +106,7 @@ export class ChaosSetting {
     await this.kdc.stop();
     this.#hsm.remove();
     this.disk.remove();
-    rmSync(this.#folder, { recursive: true, force: true });
+    removeFolder(this.#folder);
   }
 }
 

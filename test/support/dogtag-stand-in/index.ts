@@ -1,5 +1,5 @@
 /** A stand-in for Dogtag with its certificates as files, and as many replicas as a test wants. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';
@@ -25,6 +25,7 @@ import { StandInState } from './state.ts';
 export { ASKED_PROFILE } from '../dogtag-profiles.ts';
 export { StandInServer } from './server.ts';
 export type { StoredRequest } from './state.ts';
+import { removeFolder } from '../folders.ts';
 
 export class DogtagStandIn {
   readonly state: StandInState;
@@ -137,7 +138,7 @@ export class DogtagStandIn {
 
   async stop(): Promise<void> {
     for (const replica of this.replicas) await replica.close();
-    rmSync(this.#dir, { recursive: true, force: true });
+    removeFolder(this.#dir);
   }
 }
 

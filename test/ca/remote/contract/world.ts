@@ -1,6 +1,6 @@
 /** A server's part between a request and its CA, in the test's process: it can be killed, started again and doubled, and its clock is the test's. */
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, stringify, type TomlTable } from 'smol-toml';
@@ -33,6 +33,7 @@ import { commandStandIn } from './command.ts';
 import { dogtagStandIn } from './dogtag.ts';
 import { estStandIn } from './est.ts';
 import { makePki, type StandIn } from './stand-in.ts';
+import { removeFolder } from '../../../support/folders.ts';
 
 const log = createLogger('silent');
 const DAY = 86_400_000;
@@ -184,7 +185,7 @@ export class World {
   async stop(): Promise<void> {
     for (const upstream of new Set(Object.values(this.upstreams))) await upstream.stop();
     await this.store.close();
-    rmSync(this.#dir, { recursive: true, force: true });
+    removeFolder(this.#dir);
   }
 }
 

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -19,6 +19,7 @@ import { caSection, certificatePem, Estuary, section } from '../../../support/es
 import { NODE, SERVER } from '../../../support/server-process.ts';
 import { estuary, type Around, type Done } from './support.ts';
 import { pause } from '../../../support/until.ts';
+import { removeFolder } from '../../../support/folders.ts';
 
 let server: Estuary;
 let env: Record<string, string>;
@@ -62,7 +63,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server.stop();
-  rmSync(folder, { recursive: true, force: true });
+  removeFolder(folder);
 });
 
 const admin = (args: readonly string[], around: Around = {}): Promise<Done> =>
