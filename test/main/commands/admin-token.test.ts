@@ -46,7 +46,7 @@ describe('estuary admin token new', () => {
     const config = await configFolder();
     const text = toml(`[admin.bearer_token]\nenabled = true\ntokens = [${entryOf(out)}]`);
     expect(await config.problems(text)).toEqual([]);
-    await config.remove();
+    config.remove();
     const [entry] = parse(`tokens = [${entryOf(out)}]`)['tokens'] as unknown as [AdminToken & { roles: AdminRole[] }];
     expect(entry).toMatchObject({
       description: 'Ada "RA"',

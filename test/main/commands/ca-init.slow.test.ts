@@ -55,9 +55,9 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
     folder = await configFolder();
     await folder.write('hsm.pin', `${PIN}\n`);
   });
-  afterAll(async () => {
+  afterAll(() => {
     hsm.remove();
-    await folder.remove();
+    folder.remove();
   });
 
   async function configure(ca: string): Promise<string> {
