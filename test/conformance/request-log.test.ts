@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary, itemsOf, section } from '../support/estuary.ts';
 import { call, sendRaw } from '../support/https.ts';
@@ -47,7 +47,7 @@ const lines = (): readonly Line[] => estuary.server.log();
 /** The line of a request, which is written when the answer is sent. */
 async function lineOf(id: unknown): Promise<Line> {
   const found = (): Line[] => lines().filter(({ msg, request_id }) => msg === 'request' && request_id === id);
-  await vi.waitFor(() => expect(found()).toHaveLength(1), { timeout: 60_000 });
+  await expect.poll(found).toHaveLength(1);
   const [line = {}] = found();
   for (const field of FIELDS) expect(line).toHaveProperty(field);
   expect(line['address']).toBe('127.0.0.1');
@@ -212,7 +212,7 @@ test('failed handshakes name the address, and those of one address share a line 
       socket.on('error', () => undefined).on('close', () => resolve());
     });
   }
-  await vi.waitFor(() => expect(failures().at(-1)).toHaveProperty('repeated', 7), { timeout: 60_000 });
+  await expect.poll(() => failures().at(-1)).toHaveProperty('repeated', 7);
   expect(failures()).toHaveLength(6);
   for (const line of failures()) expect(line).toMatchObject({ listener: 'est', address: '127.0.0.1' });
 });
@@ -230,5 +230,5 @@ test('a client that disconnects before the response gets a log line without a st
   await once(secured, 'data');
   tcp.resetAndDestroy();
   const gone = (): readonly Line[] => lines().filter(({ msg, status }) => msg === 'request' && status === null);
-  await vi.waitFor(() => expect(gone()).toHaveLength(1), { timeout: 60_000 });
+  await expect.poll(gone).toHaveLength(1);
 });

@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { openStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
+import { removeFolder } from '../support/folders.ts';
 import { T0 } from './rows.ts';
 
 export { auditTypes, issue } from './contract/support.ts';
 export { certificateRow, event, otpRow, requestRow, reservation, T0 } from './rows.ts';
-import { removeFolder } from '../support/folders.ts';
 
 export interface Paths {
   readonly folder: string;

@@ -14,7 +14,6 @@ export default function setup(): () => Promise<void> {
   process.env[SHARED_FOLDER] = folder;
   return async () => {
     await end(folder);
-    // A program that a test left behind may still write there.
     removeFolder(folder);
   };
 }
@@ -29,8 +28,7 @@ async function end(folder: string): Promise<void> {
     }
   };
   const running = pid();
-  if (running === undefined) return;
-  if (!isAlive(running)) return;
+  if (running === undefined || !isAlive(running)) return;
   process.kill(running, 'SIGQUIT');
   await until('PostgreSQL has stopped', () => !isAlive(running));
 }

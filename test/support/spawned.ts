@@ -1,14 +1,10 @@
 /** Programs of others that tests start: started until they answer, and killed. */
 import type { ChildProcess } from 'node:child_process';
-import { pause } from './until.ts';
+import { until } from './until.ts';
 
 /** Waits for a program to answer. @param atMost milliseconds */
-export async function untilReady(name: string, ready: () => Promise<boolean>, atMost = 60_000): Promise<void> {
-  for (const end = performance.now() + atMost; performance.now() < end;) {
-    if (await ready()) return;
-    await pause(25);
-  }
-  throw new Error(`${name} does not answer`);
+export async function untilReady(name: string, ready: () => Promise<boolean>, atMost?: number): Promise<void> {
+  await until(`${name} answers`, ready, atMost);
 }
 
 /** Kills a program, unless it has ended, and waits for its end. */

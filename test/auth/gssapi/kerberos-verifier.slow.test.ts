@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Kdc, REALM } from '../../support/kdc.ts';
 import { FLAG, initialToken, initialTokens, negotiation } from '../../support/negotiate.ts';
 import { requires } from '../../support/requires.ts';
+import { pidOf } from '../../support/spawned.ts';
 import { Acceptor, padToken } from '../../support/spnego.ts';
 import { pause, until } from '../../support/until.ts';
 
@@ -213,8 +214,7 @@ describe.skipIf(!requires('kdc'))('Kerberos tickets, with a real KDC and a keyta
 
   it('the child process crashes: the next one takes over', async () => {
     const one = await acceptorWith('');
-    const { pid } = one.verifier;
-    if (pid === undefined) throw new Error('no child');
+    const pid = pidOf(one.verifier);
     process.kill(pid, 'SIGKILL');
     const during = await one.verdict(await token());
     expect([200, 503]).toContain(during.status);
@@ -225,9 +225,7 @@ describe.skipIf(!requires('kdc'))('Kerberos tickets, with a real KDC and a keyta
   it('the child process is frozen: 503 within the deadline, then another one', async () => {
     const one = await Acceptor.start({ keytab: kdc.keytab, environment: kdc.env, deadlineMs: 500 });
     extra.push(one);
-    const { pid } = one.verifier;
-    if (pid === undefined) throw new Error('no child');
-    process.kill(pid, 'SIGSTOP');
+    process.kill(pidOf(one.verifier), 'SIGSTOP');
     expect(await one.verdict(await token())).toMatchObject({ status: 503 });
     await expect.poll(async () => await one.verdict(await token())).toMatchObject(ALICE);
   });

@@ -21,11 +21,11 @@ import { call, type Answer, type ClientTls } from '../https.ts';
 import { pkcs8Pem } from '../keys.ts';
 import { StandInServer } from './server.ts';
 import { StandInState } from './state.ts';
+import { removeFolder } from '../folders.ts';
 
 export { ASKED_PROFILE } from '../dogtag-profiles.ts';
 export { StandInServer } from './server.ts';
 export type { StoredRequest } from './state.ts';
-import { removeFolder } from '../folders.ts';
 
 export class DogtagStandIn {
   readonly state: StandInState;
