@@ -8,7 +8,7 @@ import { runAny } from '../support/command.ts';
 import { Estuary, section } from '../support/estuary.ts';
 import { call } from '../support/https.ts';
 import { pkcs8Pem } from '../support/keys.ts';
-import { NODE, SERVER, untilLogged } from '../support/server-process.ts';
+import { NODE, SERVER, untilLogged, untilRecord } from '../support/server-process.ts';
 
 let estuary: Estuary;
 let ca: Issuer;
@@ -35,7 +35,8 @@ const asAdmin = async (headers: Record<string, string> = {}): Promise<number> =>
 test('admin.tls.mode = "required_for_reenroll" means "optional", and a warning says so', async () => {
   expect(await asAdmin()).toBe(200);
   expect((await estuary.admin('GET', '/admin/lockouts')).status, 'a bearer token alone').toBe(200);
-  expect(estuary.server.log().find(({ key }) => key === 'admin.tls.mode')?.['msg']).toMatch(/means "optional"/);
+  const warning = await untilRecord(estuary.server, 'the warning', ({ key }) => key === 'admin.tls.mode');
+  expect(warning['msg']).toMatch(/means "optional"/);
 });
 
 test('a wrong bearer token with a valid certificate is 401', async () => {

@@ -40,7 +40,7 @@ const inWords = ({ status, text }: Answer): string => `${status} ${status === 20
 async function written(): Promise<string> {
   const data = join(estuary.dir, 'data');
   const files = readdirSync(data).map((name) => readFileSync(join(data, name), 'latin1'));
-  return [...files, (await storedElsewhere(estuary.dir)).toString('latin1'), estuary.server.output()].join('\n');
+  return [...files, (await storedElsewhere(estuary.dir)).toString('latin1'), await estuary.outputSoFar()].join('\n');
 }
 
 describe('otpChallenge carries a token, with every rule of one', () => {

@@ -126,7 +126,8 @@ describe('mode none: no certificate is verified', () => {
     expect(answer.text).toBe('client certificate required');
   });
 
-  test('the server warns at its start', () => {
+  test('the server warns at its start', async () => {
+    await estuary.outputSoFar();
     const warnings = estuary.server.log().filter((line) => line['key'] === 'tls.client_auth.mode');
     expect(warnings).toHaveLength(1);
   });

@@ -35,7 +35,7 @@ describe.skipIf(!possible)('a server with its CA keys in SoftHSM2', () => {
     writeFileSync(file, cert);
     const chain = ['-CAfile', join(estuary.dir, 'ca/root.pem'), '-untrusted', join(estuary.dir, 'ca/issuing.pem')];
     expect(opensslText(['verify', '-x509_strict', '-purpose', 'sslclient', ...chain, file])).toContain('OK');
-    expect(estuary.server.output()).not.toContain(PIN);
+    expect(await estuary.outputSoFar()).not.toContain(PIN);
   });
 
   test.each<[string, Record<string, string>, string]>([

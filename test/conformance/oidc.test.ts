@@ -352,7 +352,7 @@ test('no code, token or secret is in the log or the audit log', async () => {
   const sealed = visitor.cookie(STATE) ?? '';
   await visitor.get(code.href);
   const { json } = await estuary.admin('GET', '/admin/audit?order=desc&limit=100');
-  const log = `${estuary.server.output()}${JSON.stringify(json)}`;
+  const log = `${await estuary.outputSoFar()}${JSON.stringify(json)}`;
   for (const secret of [code.searchParams.get('code') ?? '-', sealed, visitor.cookie(SESSION) ?? '-', WEB_SECRET])
     expect(log).not.toContain(secret);
 });

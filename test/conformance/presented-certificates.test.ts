@@ -73,13 +73,13 @@ describe(`${REQUESTS} requests on one connection with an untrusted certificate, 
   ])('%s', async (_, client, text) => {
     const { token } = await estuary.otp();
     const presented = await client();
-    const logged = estuary.server.output().length;
+    const logged = (await estuary.outputSoFar()).length;
     const recorded = auditLines().length;
     const [answers, enrolled] = await Promise.all([flood(presented), estuary.enroll(wire, { password: token })]);
     expect(enrolled.status).toBe(200);
     expect(answers.split(text)).toHaveLength(REQUESTS + 1);
 
-    const output = estuary.server.output().slice(logged);
+    const output = (await estuary.outputSoFar()).slice(logged);
     expect(output.length / REQUESTS, 'characters of log for each request').toBeLessThan(1000);
     const records = auditLines().slice(recorded);
     const failures = records.filter((line) => line.includes('"auth.mtls"'));

@@ -232,6 +232,7 @@ describe.skipIf(!requires('softhsm'))('a reload of a CA in an HSM', () => {
     const change: Change = (config) => (section(caSection(config), 'profile')['validity_days'] = 5);
     expect((await reload(estuary, change)).status).toBe(200);
     expect(await validity(estuary)).toBe(5);
+    await estuary.outputSoFar();
     expect(children()).toEqual(before);
     expect(before.map(isAlive)).toEqual([true, true]);
   });
@@ -250,7 +251,7 @@ describe.skipIf(!requires('softhsm'))('a reload of a CA in an HSM', () => {
     const before = children().length;
     const change: Change = (config) => (section(caSection(config), 'pkcs11')['max_sessions'] = 3);
     expect(await reload(estuary, change)).toMatchObject({ json: { changed: ['ca[devices].pkcs11.max_sessions'] } });
-    expect(children()).toHaveLength(before + 1);
+    await expect.poll(children, WAIT).toHaveLength(before + 1);
     await validity(estuary);
     expect(isAlive(former)).toBe(true);
     let answer = '';
@@ -271,6 +272,7 @@ describe.skipIf(!requires('softhsm'))('a reload of a CA in an HSM', () => {
     expect(failed).toMatchObject({ status: 409 });
     expect(JSON.stringify(failed.json)).toContain('CKR_PIN_INCORRECT');
     expect(await validity(estuary)).toBe(days);
+    await estuary.outputSoFar();
     expect(children().filter(isAlive)).toEqual(before);
   });
 });

@@ -100,6 +100,7 @@ test(`none of ${KEYS} keys, generated under load, is in the store, the WAL, the 
     return Buffer.concat([...files, await storedElsewhere(estuary.dir), log()]);
   };
   const log = (): Buffer => Buffer.from(estuary.server.output());
+  await estuary.outputSoFar();
   const running = await search();
   await estuary.server.stop();
   const stopped = await search();

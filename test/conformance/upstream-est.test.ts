@@ -213,7 +213,7 @@ describe.skipIf(!hasTokenTls)('a key in a PKCS #11 token', () => {
     expect((await front.admin('POST', '/admin/reload')).status).toBe(200);
     expect((await enrollAt(front, key, 'token-2', { path: 'token/simpleenroll' })).status).toBe(200);
     expect(JSON.stringify(await latestAudit(upstream, 'certificate.issued'))).toContain('next-ra');
-    expect(front.server.output()).not.toContain(PIN);
+    expect(await front.outputSoFar()).not.toContain(PIN);
   });
 
   test.each([

@@ -60,7 +60,7 @@ describe.skipIf(!requires('softhsm', 'cc'))('an HSM that loses sessions under a 
         await until('a failed enrollment', () => load.statuses.slice(from).some((status) => status !== 200));
       });
       expect(statuses).toContain(500);
-      expect(server.childPid()).not.toBe(before);
+      await expect.poll(() => server.childPid()).not.toBe(before);
       expect(server.estuary.server.pid).toBe(pid);
       expect(await server.readiness()).toBe(200);
     },

@@ -67,7 +67,7 @@ describe.skipIf(!requires('openssl', 'kdc'))('[gssapi] at start-up of the built 
     const gssapi = 'require_crypto_verification = false\ndefault_template = "CN={principal}"';
     const server = await NegotiateServer.start({ kdc, gssapi });
     try {
-      expect(server.quickstart.server.output()).toContain('NOT VERIFIED');
+      await expect.poll(() => server.quickstart.server.output()).toContain('NOT VERIFIED');
       const token = await initialToken({ env: kdc.env, cache });
       for (let use = 0; use < 2; use++)
         expect(await server.post({ token })).toMatchObject({ status: 200, subject: `CN=HTTP/localhost@${REALM}` });

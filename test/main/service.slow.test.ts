@@ -9,7 +9,7 @@ import { afterEach, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary, section } from '../support/estuary.ts';
 import { openTls } from '../support/https.ts';
-import { NODE, SERVER, untilLogged } from '../support/server-process.ts';
+import { NODE, SERVER, untilLogged, untilRecord } from '../support/server-process.ts';
 
 // Each test starts a server.
 
@@ -101,8 +101,8 @@ test('SIGHUP: another server certificate and bearer token count at once; open co
   after.destroy();
   expect((await est.admin('GET', '/admin/otp')).status, 'the old bearer token').toBe(401);
   expect((await est.est('cacerts', { agent })).status, 'on the connection of before').toBe(200);
-  const restart = est.server.log().find(({ msg }) => msg === 'changed keys that need a restart');
-  expect(restart?.['keys']).toEqual(['est.retry_after']);
+  const isRestart = ({ msg }: Record<string, unknown>): boolean => msg === 'changed keys that need a restart';
+  expect(await untilRecord(est.server, 'the restart', isRestart)).toMatchObject({ keys: ['est.retry_after'] });
   agent.destroy();
 });
 

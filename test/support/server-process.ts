@@ -43,9 +43,9 @@ export interface ServerProcess {
   readonly pid: number;
   /** The port of a listener that has been waited for. */
   port(listener: ListenerName): number;
-  /** Everything written to stdout and stderr so far. */
+  /** What has arrived of stdout and stderr. A running server's log arrives after its answers. */
   output(): string;
-  /** The JSON lines of the log so far. */
+  /** The JSON lines in {@link output}: for a running server, look at them in a poll. */
   log(): readonly Readonly<Record<string, unknown>>[];
   signal(name: NodeJS.Signals): void;
   /** Resolves when the process is gone. */
@@ -91,6 +91,15 @@ export async function untilListening(
     throw error;
   }
   return server;
+}
+
+/** Waits for a record of the log, and returns it. */
+export function untilRecord(
+  server: ServerProcess,
+  what: string,
+  isIt: (record: Readonly<Record<string, unknown>>) => boolean,
+): Promise<Readonly<Record<string, unknown>>> {
+  return until(`${what} in the log`, () => server.log().find(isIt));
 }
 
 /** Waits until the server has logged a message `count` times. */
