@@ -1,4 +1,4 @@
-/** `scripts/quickstart` as somebody on a fresh machine uses it, against the contract's promises. */
+/** `scripts/quickstart` as somebody on a fresh machine uses it, against what its documentation promises. */
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -162,7 +162,7 @@ describe.skipIf(!requires('curl', 'openssl'))('scripts/quickstart', () => {
     expect(answer.match(/subject=CN = device-1\n/g)).toHaveLength(2);
   });
 
-  test('leaves the database where the contract says', () => {
+  test('leaves the database where the documentation says', () => {
     expect(statSync(folder.file('tour/data/est.db')).size).toBeGreaterThan(0);
   });
 

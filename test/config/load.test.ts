@@ -15,7 +15,7 @@ describe('what the configuration gives', () => {
     expect(warnings).toEqual([]);
   });
 
-  test('what is left out has the default of the contract', async () => {
+  test('what is left out has its documented default', async () => {
     const { config } = await folder.load(toml());
     expect(config).toMatchObject({
       server: { shutdown_grace: 10, body_limit: 65536 },

@@ -20,7 +20,7 @@ test('the small configuration of docs/reference/configuration.md is accepted', a
 });
 
 test.each(['server', 'est', 'tls', 'admin', 'otp', 'gssapi', 'serverkeygen', 'publication', 'store', 'audit', 'log'])(
-  'the reference has a section for [%s] of the contract',
+  'the reference has a section for [%s]',
   (section) => {
     expect(configReference()).toContain(`\n## \`[${section}]\`\n`);
   },

@@ -102,7 +102,7 @@ test("globalsign's way: a GET that announces chunks and sends none gets the same
   expect(answer.split('\r\n\r\n')[1]).toBe((await estuary.est('csrattrs')).text);
 });
 
-test('contract: a CA without [ca.csrattrs] answers 204, with nothing in it', async () => {
+test('a CA without [ca.csrattrs] answers 204, with nothing in it', async () => {
   const answer = await estuary.est('lab/csrattrs');
   expect(answer.status).toBe(204);
   expect(answer.text).toBe('');

@@ -40,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(() => estuary.stop());
 
-describe('RFC 7030 §3.2.2, contract: paths and labels', () => {
+describe('RFC 7030 §3.2.2: paths and labels', () => {
   test('without a label the default CA answers, with one the CA of that name', async () => {
     const issuers = await Promise.all(
       ['cacerts', 'devices/cacerts', 'lab/cacerts'].map(async (path) => {
@@ -110,7 +110,7 @@ describe('RFC 7030 §4.2.1: simpleenroll', () => {
     expect(certificate.ca).toBe(false);
   });
 
-  test('contract: serial numbers are positive, 64 bits or more, at most 20 octets, and differ', async () => {
+  test('serial numbers are positive, 64 bits or more, at most 20 octets, and differ', async () => {
     const serials = new Set<string>();
     for (let i = 0; i < 5; i++) {
       const { serialNumber } = leaf(certificatePem(await estuary.enroll(wire, { client: device })));
@@ -136,7 +136,7 @@ describe('RFC 7030 §4.2.1: simpleenroll', () => {
   });
 });
 
-describe('RFC 7030 §3.2.3, contract: authentication', () => {
+describe('RFC 7030 §3.2.3: authentication', () => {
   test('nothing presented: a 401 that only challenges, with an empty body', async () => {
     const answer = await estuary.enroll(wire);
     expect(answer.status).toBe(401);
@@ -175,7 +175,7 @@ describe('RFC 7030 §3.2.3, contract: authentication', () => {
     expect(again.text).toBe('invalid OTP token');
   });
 
-  test('contract: of 50 parallel requests with one single-use token exactly one gets a certificate', async () => {
+  test('of 50 parallel requests with one single-use token exactly one gets a certificate', async () => {
     const { id, token } = await estuary.otp();
     const answers = await Promise.all(Array.from({ length: 50 }, () => estuary.enroll(wire, { password: token })));
     const statuses = answers.map(({ status }) => status);
@@ -185,7 +185,7 @@ describe('RFC 7030 §3.2.3, contract: authentication', () => {
     await estuary.admin('DELETE', '/admin/lockouts/address%3A127.0.0.1');
   });
 
-  test('contract: a token for one CA is refused by another', async () => {
+  test('a token for one CA is refused by another', async () => {
     const { token } = await estuary.otp({ ca: 'lab' });
     const refused = await estuary.enroll(wire, { password: token });
     expect(refused.status).toBe(401);
@@ -193,7 +193,7 @@ describe('RFC 7030 §3.2.3, contract: authentication', () => {
     expect((await estuary.enroll(wire, { password: token, path: 'lab/simpleenroll' })).status).toBe(200);
   });
 
-  test('contract: a refused body takes no use', async () => {
+  test('a refused body takes no use', async () => {
     const { id, token } = await estuary.otp();
     expect((await estuary.enroll('QUJD', { password: token })).status).toBe(400);
     expect((await estuary.admin('GET', `/admin/otp/${id}`)).json['uses']).toBe(0);

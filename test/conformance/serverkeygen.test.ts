@@ -1,5 +1,5 @@
 /**
- * RFC 7030 §4.4 and the contract's "serverkeygen": what the key is, how it is protected, what is refused.
+ * RFC 7030 §4.4: what the key is, how it is protected, what is refused.
  *
  * Longer than other files: its cases share a server.
  */

@@ -7,7 +7,7 @@ import { opened, T0, temporaryPaths, type Paths } from '../../store/support.ts';
 
 export const HMAC_KEY = Buffer.alloc(32, 7);
 
-/** The contract's numbers, and hashes as cheap as their libraries allow. */
+/** The default limits, and hashes as cheap as their libraries allow. */
 export const SETTINGS: OtpSettings = {
   hash_algorithm: 'sha256-hmac',
   hmacKey: HMAC_KEY,

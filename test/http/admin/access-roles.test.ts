@@ -64,14 +64,14 @@ afterAll(() => close());
 const as = <M extends string, U extends string>(holder: string, method: M, url: U) =>
   api.raw(method, url, { authorization: `Bearer ${tokenOf(holder)}` });
 
-/** The contract's answer, apart from what the description says. */
+/** The expected roles, apart from what the description says. */
 function mayCall(role: AdminRole, call: string): boolean {
   if (role === 'admin' || EVERYBODY.includes(call)) return true;
   return MAY[role].some((pattern) => pattern.test(call));
 }
 
 describe('role × call × outcome, of the OpenAPI description', () => {
-  test('every call says which roles it needs, and they are those of the contract', () => {
+  test('every call says which roles it needs, and they are the expected ones', () => {
     expect(calls.length).toBeGreaterThan(20);
     for (const [name, , , operation] of calls) {
       if (PUBLIC.includes(name)) {
@@ -84,7 +84,7 @@ describe('role × call × outcome, of the OpenAPI description', () => {
   });
 
   test.each(ADMIN_ROLES)(
-    '%s gets past the roles where the contract lets it, else 403 that names those it needs',
+    '%s gets past the roles where the table lets it, else 403 that names those it needs',
     async (role) => {
       for (const [name, method, path, operation] of calls) {
         const answer = await as(role, method.toUpperCase(), path.replace(/\{\w+\}/g, '1'));

@@ -111,7 +111,7 @@ describe('GET /admin/openapi.json', () => {
     expect(security).toEqual([{ bearer: [] }, { clientCertificate: [] }, { session: [] }]);
   });
 
-  it('describes every call of the contract that is built, with its statuses', async () => {
+  it('describes every call, with its statuses', async () => {
     const document = await description();
     const { paths } = document;
     for (const [method, path, success, failures] of CALLS) {

@@ -187,7 +187,7 @@ describe('help', () => {
 });
 
 describe('the table', () => {
-  test('has the commands of the contract, each once', () => {
+  test('has the documented commands, each once', () => {
     const names = COMMANDS.map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(['serve', 'check', 'audit verify', 'ca init']));
     expect(new Set(names).size).toBe(names.length);
