@@ -1,7 +1,5 @@
 /** Networks between a device and its EST server: proxies, addresses, several servers, other names. */
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
-import { once } from 'node:events';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { proxyFor } from '../../src/client/http/proxy.ts';
@@ -13,6 +11,7 @@ import { startProxy, type ConnectProxy } from '../support/connect-proxy.ts';
 import { makeEstCa, type Answers, type EstCa } from '../support/est-ca.ts';
 import { csrOf, sendCertificates, sendStatus, startStandIn, type StandIn } from '../support/est-stand-in.ts';
 import { temporaryFolder } from '../support/openssl.ts';
+import { freePort } from '../support/ports.ts';
 
 const folder = temporaryFolder();
 const file = (name: string, content: string): string => {
@@ -47,16 +46,6 @@ const enroll = (
   return estuary(['client', 'enroll', '--url', url, '--ca-fingerprint', est.fingerprint, ...fixed, ...args], { env });
 };
 const targetOf = ({ url }: StandIn): string => new URL(url).host;
-/** A port at which nothing listens. */
-async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 describe('a proxy', () => {
   test('from HTTPS_PROXY, in either case, or --proxy carries every connection', async () => {
     const [server, one] = [await start(), await proxy()];
@@ -202,7 +191,7 @@ describe('an IPv6 literal', () => {
 
 describe('several servers', () => {
   test('are tried in order until one works, with the same request', async () => {
-    const refusing = `https://localhost:${await closedPort()}`;
+    const refusing = `https://localhost:${await freePort()}`;
     const bodies: string[] = [];
     const busy = await start({
       simpleenroll: (request) => (bodies.push(request.body), sendStatus(request, 503)),
@@ -229,7 +218,7 @@ describe('several servers', () => {
   });
 
   test('single operations try them, too', async () => {
-    const [refusing, good] = [`https://localhost:${await closedPort()}`, await start()];
+    const [refusing, good] = [`https://localhost:${await freePort()}`, await start()];
     const args = ['client', 'cacerts', '--url', `${refusing},${good.url}`, '--ca-fingerprint', est.fingerprint];
     expect(await estuary(args)).toMatchObject({ code: 0, out: encodePem('CERTIFICATE', est.ca.der) });
   });

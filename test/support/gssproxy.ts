@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Kdc } from './kdc.ts';
+import { accepts } from './ports.ts';
 import { killed, untilReady } from './spawned.ts';
 import { removeFolder } from './folders.ts';
 
@@ -47,12 +48,7 @@ export class Gssproxy {
       env: { ...process.env, ...this.#kdc.env },
       stdio: 'ignore',
     });
-    await untilReady('gssproxy', () =>
-      stat(socket).then(
-        () => true,
-        () => false,
-      ),
-    );
+    await untilReady('gssproxy', () => accepts(socket));
   }
 
   /** Sends a signal, e.g. SIGSTOP or SIGCONT. */

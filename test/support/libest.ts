@@ -1,9 +1,8 @@
 /** libest's `estserver` (Debian's libest-utils, see scripts/fetch-estclient), on the PKI of a fleet: another server to compare with. */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
+import { accepts, freePort } from './ports.ts';
 import { ROOT } from './root.ts';
 import { until } from './until.ts';
 
@@ -65,7 +64,7 @@ export async function startLibest(
   });
   await until('estserver listens', () => {
     if (child.exitCode !== null) throw new Error('estserver does not listen');
-    return listens(port);
+    return accepts(port);
   });
   return { port, process: child };
 }
@@ -76,23 +75,4 @@ function program(): string[] {
     execFileSync('find', [join(PLACE, 'usr', 'lib'), '-name', name, '-print', '-quit'], { encoding: 'utf8' }).trim();
   const loader = find('ld-linux*.so.*');
   return [loader, '--library-path', join(loader, '..'), join(PLACE, 'usr', 'bin', 'estserver')];
-}
-
-/** It takes none that the system chooses. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
-
-function listens(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
-    socket.once('connect', () => socket.destroy());
-  });
 }

@@ -1,5 +1,6 @@
 /** A server's replica as a test wants it: a TCP relay on the loopback that can die, fall silent and come back. */
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { freePort } from './ports.ts';
 
 /** What has gone over a relay. */
 export interface Traffic {
@@ -29,7 +30,7 @@ export class TcpRelay {
   /** @param target a port of the loopback */
   static async start(target: number): Promise<TcpRelay> {
     const server = createServer({ noDelay: true });
-    return new TcpRelay(server, await listen(server, 0), target);
+    return new TcpRelay(server, await listen(server, await freePort()), target);
   }
 
   get url(): string {

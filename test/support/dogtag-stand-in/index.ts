@@ -19,6 +19,7 @@ import { caSection, section } from '../estuary.ts';
 import { ASKED_PROFILE } from '../dogtag-profiles.ts';
 import { call, type Answer, type ClientTls } from '../https.ts';
 import { pkcs8Pem } from '../keys.ts';
+import { freePort } from '../ports.ts';
 import { StandInServer } from './server.ts';
 import { StandInState } from './state.ts';
 import { removeFolder } from '../folders.ts';
@@ -60,7 +61,7 @@ export class DogtagStandIn {
     const state = new StandInState(issuer);
     const tls = { cert: pem(server), key: pkcs8Pem(server.keys), ca: pem(issuer) };
     const servers = Array.from({ length: replicas }, () => new StandInServer(state, tls));
-    for (const one of servers) await one.listen();
+    for (const one of servers) await one.listen(await freePort());
     return new DogtagStandIn(dir, { ca: pem(issuer), cert: pem(agent), key: pkcs8Pem(agent.keys) }, state, servers);
   }
 
@@ -81,7 +82,7 @@ export class DogtagStandIn {
       profile: 'estuaryAuto',
       cmc_profile: 'caFullCMCUserCert',
       kra_urls: [],
-      timeout: 2,
+      timeout: 20,
       check_interval: 1,
       lost_after: 600,
       ...more,
