@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core';
 import type { Estuary } from '../support/estuary.ts';
 import { findCommand } from '../support/requires.ts';
+import { until } from '../support/until.ts';
 
 /** Without a window. As root it has no sandbox, and loads nothing but pages of these tests. */
 export function startBrowser(): Promise<Browser> {
@@ -54,6 +55,25 @@ export class Window {
     await this.page.getByLabel('Administrator’s token').fill(token);
     await this.page.keyboard.press('Enter');
     await this.page.locator('#main h1').waitFor();
+    // The effects that listen to keys and move the focus run after the first frame. They set the title, too.
+    await until('the console listens', async () => (await this.page.title()).includes(' – Estuary'));
+  }
+
+  /** `g` and a key, until the page of this title is there: the second key counts for a second and a half. */
+  async goByKey(key: string, title: string): Promise<void> {
+    await until(`${title} by its key`, async () => {
+      for (const one of ['g', key]) await this.page.locator('body').press(one);
+      const heading = this.page.getByRole('heading', { level: 1, name: title, exact: true });
+      return heading.waitFor({ timeout: 5000 }).then(
+        () => true,
+        () => false,
+      );
+    });
+  }
+
+  /** What a notice says after an action; it is shown for some seconds. */
+  async notice(text: string, action: Promise<void>): Promise<void> {
+    await Promise.all([this.page.getByText(text).waitFor(), action]);
   }
 
   /** A page by its link, once it shows what it has. */

@@ -60,7 +60,7 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     const keys = async (...all: readonly string[]): Promise<void> => {
       for (const key of all) await page.keyboard.press(key);
     };
-    await step(keys('g', 't'));
+    await step(window.goByKey('t', 'Tokens'));
     await step(page.getByRole('link', { name: 'New token' }).click());
     await step(page.getByLabel('Client ID').fill('kiln-3'));
     await step(page.keyboard.press('Enter'));
@@ -99,11 +99,15 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     await first.page.getByRole('button', { name: 'Sign in with this certificate' }).click();
     await first.page.getByRole('link', { name: 'CN=gate-north' }).click();
     await first.page.getByRole('button', { name: 'Approve …' }).click();
-    await first.page.getByRole('button', { name: 'Approve', exact: true }).click();
-    await first.page.getByText('Another administrator must approve the request.').waitFor();
+    await first.notice(
+      'Another administrator must approve the request.',
+      first.page.getByRole('button', { name: 'Approve', exact: true }).click(),
+    );
     await first.page.getByRole('button', { name: 'Approve …' }).click();
-    await first.page.getByRole('button', { name: 'Approve', exact: true }).click();
-    await first.page.getByText('another administrator must approve it').waitFor();
+    await first.notice(
+      'another administrator must approve it',
+      first.page.getByRole('button', { name: 'Approve', exact: true }).click(),
+    );
     const hash = new URL(first.page.url()).hash;
     await first.close();
 
@@ -126,8 +130,7 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     await page.getByText('2 of 3 rows can be imported').waitFor();
     await page.getByText('client_id "bulk-3": max_uses must be an integer').waitFor();
     expect(await list('/admin/otp?client_id=bulk-1')).toEqual([]);
-    await page.getByRole('button', { name: 'Import 2 tokens' }).click();
-    await page.getByText('Imported: 2 tokens').waitFor();
+    await window.notice('Imported: 2 tokens', page.getByRole('button', { name: 'Import 2 tokens' }).click());
     const [file] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Save the results' }).click(),
@@ -141,8 +144,10 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     const window = await signedIn(world.tokens.ra);
     await window.go('tokens?client_id=robot-4');
     await window.page.getByRole('button', { name: 'Revoke the token of robot-4' }).click();
-    await window.page.getByRole('button', { name: 'Revoke the token', exact: true }).click();
-    await window.page.getByText('The token of robot-4 is revoked.').waitFor();
+    await window.notice(
+      'The token of robot-4 is revoked.',
+      window.page.getByRole('button', { name: 'Revoke the token', exact: true }).click(),
+    );
     await window.page.locator('td .badge', { hasText: 'revoked' }).waitFor();
     await window.close();
   });
@@ -164,8 +169,7 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     expect(await list('/admin/devices?id=new')).toEqual([]);
     await window.go('devices/import');
     await page.getByLabel('CSV').fill('id,note,attributes.site\nlathe-1,first,hall 1\nlathe-2,,hall 1\n');
-    await page.getByRole('button', { name: 'Import 2 devices' }).click();
-    await page.getByText('Imported: 2 devices').waitFor();
+    await window.notice('Imported: 2 devices', page.getByRole('button', { name: 'Import 2 devices' }).click());
     await page.getByRole('link', { name: 'Change known devices' }).click();
     await page.getByLabel('CSV').waitFor();
     expect(await page.getByText('Imported: 2 devices').count()).toBe(0);
@@ -174,8 +178,7 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     await window.go('devices');
     await window.go('devices/import?mode=upsert');
     await page.getByLabel('CSV').fill('id,note,enabled,attributes.rack\nlathe-1,,,7\n');
-    await page.getByRole('button', { name: 'Import 1 device' }).click();
-    await page.getByText('Imported: 1 device').waitFor();
+    await window.notice('Imported: 1 device', page.getByRole('button', { name: 'Import 1 device' }).click());
     const lathe = { enabled: false, note: 'first', attributes: { site: 'hall 1', rack: '7' } };
     expect(await list('/admin/devices?id=lathe-1')).toMatchObject([lathe]);
     await window.close();
@@ -225,14 +228,15 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     await window.go('certificates?subject=bulk-');
     await page.getByRole('button', { name: 'Revoke …' }).click();
     await page.getByRole('dialog').getByText('CN=bulk-b').waitFor();
-    await page.getByRole('button', { name: 'Revoke 2 certificates' }).click();
-    await page.getByText('Revoked: 2 certificates.').waitFor();
+    await window.notice(
+      'Revoked: 2 certificates.',
+      page.getByRole('button', { name: 'Revoke 2 certificates' }).click(),
+    );
     expect(await list('/admin/certificates?subject=bulk-&status=revoked')).toHaveLength(2);
     await window.go('devices?search=bulk-');
     await page.getByRole('button', { name: 'Disable …' }).click();
     await page.getByRole('dialog').getByText('bulk-b').waitFor();
-    await page.getByRole('button', { name: 'Disable 2 devices' }).click();
-    await page.getByText('Disabled: 2 devices.').waitFor();
+    await window.notice('Disabled: 2 devices.', page.getByRole('button', { name: 'Disable 2 devices' }).click());
     expect(await list('/admin/devices?search=bulk-&enabled=false')).toHaveLength(2);
     expect(window.problems).toEqual([]);
     await window.close();
@@ -245,8 +249,7 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     await page.getByRole('button', { name: 'Edit' }).click();
     await page.getByLabel('Note').fill('at the north gate');
     await page.getByLabel('Attributes').fill('site = hall 5\nrack=7');
-    await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('gate-north is saved.').waitFor();
+    await window.notice('gate-north is saved.', page.getByRole('button', { name: 'Save' }).click());
     const changed = { note: 'at the north gate', attributes: { site: 'hall 5', rack: '7' }, enabled: true };
     expect(await list('/admin/devices?id=gate-north')).toMatchObject([changed]);
     await page.getByRole('button', { name: 'New token' }).click();
@@ -267,12 +270,13 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     await window.go('campaigns');
     await page.getByRole('link', { name: 'New root' }).click();
     await page.getByRole('button', { name: 'Stop …' }).click();
-    await page.getByRole('button', { name: 'Stop the campaign' }).click();
-    await page.getByText('The campaign is stopped.').waitFor();
+    await window.notice('The campaign is stopped.', page.getByRole('button', { name: 'Stop the campaign' }).click());
     expect(await list('/admin/renewals')).not.toContainEqual(expect.objectContaining({ reason: 'New root' }));
     await window.go('notifications');
-    await page.getByRole('button', { name: 'Send a sample to operators' }).click();
-    await page.getByText('operators: the receiver did not accept the sample').waitFor();
+    await window.notice(
+      'operators: the receiver did not accept the sample',
+      page.getByRole('button', { name: 'Send a sample to operators' }).click(),
+    );
     await window.close();
   });
 
@@ -323,8 +327,10 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     const window = await signedIn(world.tokens.operator);
     await window.go('lockouts');
     await window.page.getByRole('button', { name: 'End the lockout of username:stranger' }).click();
-    await window.page.getByRole('button', { name: 'End the lockout', exact: true }).click();
-    await window.page.getByText('No active lockouts.').waitFor();
+    await window.notice(
+      'No active lockouts.',
+      window.page.getByRole('button', { name: 'End the lockout', exact: true }).click(),
+    );
     await window.close();
   });
 

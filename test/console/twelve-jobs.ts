@@ -48,9 +48,12 @@ class Job {
 
   async type(text: string, field?: string): Promise<void> {
     this.entries++;
-    if (field !== undefined) await this.page.getByLabel(field).focus();
-    await this.page.keyboard.type(text);
-    await this.page.keyboard.press('Enter');
+    if (field === undefined) {
+      await this.page.keyboard.type(text);
+      return this.page.keyboard.press('Enter');
+    }
+    await this.page.getByLabel(field).fill(text);
+    await this.page.getByLabel(field).press('Enter');
   }
 
   /** `/`, the text, and Enter. */

@@ -41,7 +41,7 @@ export async function makeWorld(more: Configure = () => undefined): Promise<Worl
 }
 
 function configure(config: TomlTable, dir: string, tokens: Readonly<Record<string, string>>): void {
-  Object.assign(section(config, 'otp'), { lockout_scope: 'username' });
+  Object.assign(section(config, 'otp'), { lockout_scope: 'username', lockout_duration: 86_400 });
   Object.assign(section(config, 'publication'), {
     enabled: true,
     host: '127.0.0.1',
