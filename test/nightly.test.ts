@@ -22,11 +22,11 @@ test('a step that fails or hangs does not stop those after it, and the run has f
   try {
     const list = join(folder, 'steps');
     const steps = [
-      '5s good one: echo said',
+      '120s good one: echo said',
       '# a comment',
-      '5s bad: echo why; exit 3',
+      '120s bad: echo why; exit 3',
       '1s hangs: sleep 60',
-      '5s last: true',
+      '120s last: true',
     ];
     writeFileSync(list, `${steps.join('\n')}\n`);
     const script = `set -euo pipefail; root=$0; failed=(); . "$root/scripts/lib/nightly.sh"

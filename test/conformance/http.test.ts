@@ -44,7 +44,7 @@ interface RawAnswer {
 async function send(listener: ListenerName, lines: readonly string[], body = ''): Promise<RawAnswer> {
   const port = estuary.server.port(listener);
   const socket = listener === 'publication' ? connect(port, '127.0.0.1') : await openTls(port, { ca: estuary.root });
-  socket.setTimeout(30_000, () => socket.destroy(new Error('no answer')));
+  socket.setTimeout(60_000, () => socket.destroy(new Error('no answer')));
   socket.write([...lines, 'Connection: close', '', body].join('\r\n'));
   let text = '';
   for await (const chunk of socket) text += (chunk as Buffer).toString('latin1');

@@ -35,7 +35,7 @@ describe.skipIf(!requires('slapd'))('LDAP', () => {
           bind_password_file: 'reader',
           required_group: GROUP,
           attributes: ['employeeNumber'],
-          timeout: 1,
+          timeout: 6,
         });
         section(caSection(config), 'auth')['methods'] = ['mtls', 'ldap'];
         section(caSection(config), 'profile')['subject'] = { template: 'CN={id},serialNumber={ldap.employeeNumber}' };

@@ -35,7 +35,13 @@ describe.skipIf(!requires('postgres'))('two nodes on one PostgreSQL', () => {
         receiver ??= listen(dir);
         writeFileSync(join(dir, 'hook.key'), SECRET);
         const { port } = receiver.address() as AddressInfo;
-        const hook = { name: 'hook', kind: 'webhook', url: `https://localhost:${port}/`, trust_anchors: 'ca/root.pem' };
+        const hook = {
+          name: 'hook',
+          kind: 'webhook',
+          url: `https://localhost:${port}/`,
+          trust_anchors: 'ca/root.pem',
+          timeout: 60,
+        };
         const events = ['certificate.issued', 'certificate.revoked'];
         config['notifications'] = [{ ...hook, events, signature_key_file: 'hook.key' }];
       };

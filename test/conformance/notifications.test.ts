@@ -58,7 +58,7 @@ beforeAll(async () => {
       }).listen(0);
       writeFileSync(join(dir, 'hook.key'), SECRET);
       const { port } = receiver.address() as AddressInfo;
-      const common = { kind: 'webhook', trust_anchors: 'ca/root.pem', timeout: 2 };
+      const common = { kind: 'webhook', trust_anchors: 'ca/root.pem', timeout: 60 };
       config['notifications'] = [
         { ...common, name: 'hook', url: `https://localhost:${port}/hook`, signature_key_file: 'hook.key' },
         { ...common, name: 'dead', url: 'https://localhost:1/', events: ['certificate.issued'], labels: ['lab'] },
@@ -120,9 +120,11 @@ test('a certificate is announced when it is issued and revoked, as CloudEvents 1
 /** It is overdue when the server has started again. */
 async function campaign(): Promise<void> {
   await estuary.enrolled(makeKey(), 'left-behind');
-  const by = new Date(Date.now() + 1500).toISOString();
-  const { status } = await estuary.admin('POST', '/admin/renewals', { filter: { ca: 'devices' }, by });
-  expect(status).toBe(201);
+  // An end that passes during a slow call is rejected.
+  await until('the campaign', async () => {
+    const by = new Date(Date.now() + 1500).toISOString();
+    return (await estuary.admin('POST', '/admin/renewals', { filter: { ca: 'devices' }, by })).status === 201;
+  });
 }
 
 const seen = (type: string) => until(type, () => events(type)[0], 60_000);

@@ -6,6 +6,7 @@ import type { TomlTable } from 'smol-toml';
 import { Estuary, itemsOf, section } from '../support/estuary.ts';
 import { call, type Answer } from '../support/https.ts';
 import { TokenIssuer, WEB_CLIENT, WEB_SECRET } from '../support/token-issuer.ts';
+import { until } from '../support/until.ts';
 import { freePort } from '../support/ports.ts';
 
 const SESSION = '__Host-estuary-session';
@@ -186,7 +187,7 @@ test('the request has PKCE with S256, state and nonce; the cookie is Lax and las
   for (const name of ['code_challenge', 'state', 'nonce']) expect(query.get(name), name).toMatch(/^[\w-]{43}$/);
   const [cookie = ''] = login.headers['set-cookie'] ?? [];
   expect(cookie).toMatch(new RegExp(`^${STATE}=[\\w-]+; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=600$`));
-  for (const value of query.values()) expect(cookie).not.toContain(value);
+  for (const name of ['code_challenge', 'state', 'nonce']) expect(cookie).not.toContain(query.get(name));
 });
 
 describe('refused, and audited', () => {
@@ -251,7 +252,7 @@ describe('refused, and audited', () => {
     const visitor = new Visitor();
     const url = await visitor.toCode('ada');
     const sealed = visitor.cookie(STATE) ?? '';
-    visitor.setCookie(STATE, `${sealed.slice(0, -2)}AA`);
+    visitor.setCookie(STATE, `${sealed.slice(0, -2)}${sealed.endsWith('AA') ? 'BB' : 'AA'}`);
     await refusal(visitor, url.href);
   });
 
@@ -270,24 +271,26 @@ describe('a provider that is slow, gone or broken fails closed and delays nobody
   test('it does not answer: signing in is 503 in the end; tokens, sessions and the console go on meanwhile', async () => {
     const signedIn = new Visitor();
     await signedIn.signIn('ada');
-    const late = new Visitor();
-    const code = await late.toCode('ada');
-    const asked = Promise.withResolvers<undefined>();
-    issuer.answer = () => asked.resolve(undefined);
-    const pending = late.get(code.href);
-    await asked.promise;
-    let isOver = false;
-    const over = pending.then((answer) => {
-      isOver = true;
-      return answer;
+    // The server waits five seconds. On a busy machine, the other calls can take longer: then they are made again.
+    await until('other calls are answered while one waits for the provider', async () => {
+      issuer.answer = undefined;
+      const late = new Visitor();
+      const code = await late.toCode('ada');
+      const asked = Promise.withResolvers<undefined>();
+      issuer.answer = () => asked.resolve(undefined);
+      let isOver = false;
+      const over = late.get(code.href).finally(() => (isOver = true));
+      over.catch(() => undefined);
+      await asked.promise;
+      expect((await estuary.admin('GET', '/admin/session')).status).toBe(200);
+      expect((await signedIn.session()).status).toBe(200);
+      expect((await signedIn.get(`https://127.0.0.1:${port}/healthz`)).status).toBe(200);
+      const wasOver = isOver;
+      const answer = await over;
+      expect([answer.status, answer.headers['retry-after']]).toEqual([503, '30']);
+      expect(late.cookie(SESSION)).toBeUndefined();
+      return !wasOver;
     });
-    expect((await estuary.admin('GET', '/admin/session')).status).toBe(200);
-    expect((await signedIn.session()).status).toBe(200);
-    expect((await signedIn.get(`https://127.0.0.1:${port}/healthz`)).status).toBe(200);
-    expect(isOver).toBe(false);
-    const answer = await over;
-    expect([answer.status, answer.headers['retry-after']]).toEqual([503, '30']);
-    expect(late.cookie(SESSION)).toBeUndefined();
   });
 
   test.each<[string, (response: Parameters<NonNullable<TokenIssuer['answer']>>[1]) => void]>([

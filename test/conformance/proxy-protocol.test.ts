@@ -24,7 +24,7 @@ beforeAll(async () => {
   estuary = await Estuary.start({
     configure(config) {
       section(config, 'est')['proxy_protocol'] = [`${BALANCER}/32`, '2001:db8::/64'];
-      Object.assign(section(config, 'server'), { handshake_timeout: 2, max_connections_per_address: 4 });
+      Object.assign(section(config, 'server'), { handshake_timeout: 10, max_connections_per_address: 4 });
       Object.assign(section(config, 'otp'), { max_failures: 2 });
     },
   });
@@ -54,7 +54,7 @@ function ask(from: string, pieces: readonly Buffer[], request: string): Promise<
       secured.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
       secured.write(request);
     })();
-    socket.setTimeout(20_000, end);
+    socket.setTimeout(60_000, end);
   });
 }
 

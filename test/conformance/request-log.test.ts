@@ -36,7 +36,7 @@ beforeAll(async () => {
     configure(config) {
       const base = { enabled: true, host: '127.0.0.1', port: 0, base_url: 'http://pki.example.test' };
       Object.assign(section(config, 'publication'), base);
-      Object.assign(section(config, 'server'), { headers_timeout: 2, request_timeout: 3 });
+      Object.assign(section(config, 'server'), { headers_timeout: 5, request_timeout: 6 });
     },
   });
 });
@@ -154,11 +154,11 @@ const REFUSED: readonly [what: string, request: string, statuses: readonly numbe
 
 async function answerTo(listener: Listener, request: string): Promise<string> {
   const port = estuary.server.port(listener);
-  if (listener !== 'publication') return sendRaw(port, { ca: estuary.root }, request, 20_000);
+  if (listener !== 'publication') return sendRaw(port, { ca: estuary.root }, request);
   return new Promise((resolve, reject) => {
     let text = '';
     const socket = connectTcp(port, '127.0.0.1', () => socket.write(request));
-    socket.setTimeout(20_000, () => socket.destroy());
+    socket.setTimeout(60_000, () => socket.destroy());
     socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
     socket.on('error', reject).on('close', () => resolve(text));
   });
@@ -212,8 +212,11 @@ test('failed handshakes name the address, and those of one address share a line 
       socket.on('error', () => undefined).on('close', () => resolve());
     });
   }
-  await expect.poll(() => failures().at(-1)).toHaveProperty('repeated', 7);
-  expect(failures()).toHaveLength(6);
+  const repeated = (): number[] =>
+    failures().flatMap((line) => (typeof line['repeated'] === 'number' ? [line['repeated']] : []));
+  // On a busy machine, the ten seconds of a count can end during the failures.
+  await expect.poll(() => failures().length - repeated().length + repeated().reduce((sum, n) => sum + n, 0)).toBe(12);
+  expect(repeated()).not.toEqual([]);
   for (const line of failures()) expect(line).toMatchObject({ listener: 'est', address: '127.0.0.1' });
 });
 

@@ -321,7 +321,11 @@ describe('a client that hangs up before its key is ready', () => {
     const authorization = `Authorization: Basic ${Buffer.from(`x:${token}`).toString('base64')}`;
     const head = [`POST /.well-known/est/${path} HTTP/1.1`, 'Host: localhost', 'Content-Type: application/pkcs10'];
     const before = gone();
-    socket.end([...head, authorization, `Content-Length: ${body.length}`, '', body].join('\r\n'));
+    const request = [...head, authorization, `Content-Length: ${body.length}`, '', body].join('\r\n');
+    // The server finds the request and its end together, however slow this process is.
+    estuary.server.signal('SIGSTOP');
+    await new Promise<void>((resolve) => void socket.end(request, resolve));
+    estuary.server.signal('SIGCONT');
     await expect.poll(gone).toBe(before + 1);
     socket.destroy();
   }

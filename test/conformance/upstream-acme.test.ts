@@ -68,7 +68,7 @@ describe.skipIf(!requires('pebble'))('Pebble', () => {
       '',
     ]);
     run('pebble', ['-config', file('pebble.json'), '-dnsserver', `127.0.0.1:${dnsPort}`], {
-      PEBBLE_WFE_NONCEREJECT: '30',
+      PEBBLE_WFE_NONCEREJECT: '15',
       PEBBLE_VA_NOSLEEP: '1',
       // A valid authorization serves further orders of the account.
       PEBBLE_AUTHZREUSE: '100',

@@ -54,7 +54,7 @@ exec ${EXAMPLE}/${example}
     issue: [program('issue', 'issue')],
     poll: [program('poll', 'issue')],
     revoke: [program('revoke', 'revoke')],
-    timeout: 1,
+    timeout: 15,
   };
   front = await startFront({
     anchors: join(folder, 'ca.pem'),

@@ -64,7 +64,7 @@ beforeAll(async () => {
         client_certificate: 'ra.pem',
         client_key: 'ra.key',
         csrattrs: 'upstream',
-        timeout: 5,
+        timeout: 60,
       };
       return { driver: 'est', est };
     },

@@ -155,8 +155,8 @@ describe.skipIf(!requires('dogtag'))('faults of the real Dogtag', { timeout: 600
       }
       expect(await dogtag.pending(`CN=${during.cn}`)).toEqual([]);
       // The same password asks again, and this time it is queued.
-      expect((await attempt(during)).status).toBe(202);
-      expect(await dogtag.pending(`CN=${during.cn}`)).toHaveLength(1);
+      await expect.poll(async () => (await attempt(during)).status, { interval: 1100 }).toBe(202);
+      await expect.poll(() => dogtag.pending(`CN=${during.cn}`), { interval: 1000 }).toHaveLength(1);
     });
   });
 
@@ -179,7 +179,7 @@ describe.skipIf(!requires('dogtag'))('faults of the real Dogtag', { timeout: 600
   describe('one of two replicas', () => {
     test('is dead, then silent, then back: the other one serves', async () => {
       const first = await TcpRelay.start(dogtag.port);
-      await withEstuary(AUTO, { urls: [first.url, dogtag.url], timeout: 10 }, async () => {
+      await withEstuary(AUTO, { urls: [first.url, dogtag.url], timeout: 25 }, async () => {
         const served = async (name: string): Promise<void> => {
           const one = await client(name);
           const answer = await attempt(one);

@@ -23,7 +23,7 @@ describe.skipIf(!requires('dogtag'))('keys that the server generates, with the r
     kra = await TcpRelay.start(dogtag.port);
     estuary = await Estuary.start({
       configure: (config, dir) => {
-        dogtag.configure(config, dir, AUTO, { kra_urls: [kra.url], timeout: 12, check_interval: 1 });
+        dogtag.configure(config, dir, AUTO, { kra_urls: [kra.url], timeout: 25, check_interval: 1 });
         section(caSection(config), 'profile')['key_escrow'] = true;
       },
     });

@@ -8,7 +8,7 @@ import { Dogtag, OPEN_TIMEOUT, type AgentDecision } from '../support/dogtag.ts';
 import { Estuary, itemsOf, section } from '../support/estuary.ts';
 import { requires } from '../support/requires.ts';
 import { Device, type CurlAnswer, type DeviceRequest } from './support.ts';
-import { pause } from '../support/until.ts';
+import { pause, until } from '../support/until.ts';
 
 /** Dogtag still has what earlier runs asked for. */
 const RUN = Date.now().toString(36);
@@ -132,11 +132,12 @@ describe.skipIf(!requires('dogtag', 'curl', 'openssl'))("the real Dogtag's queue
       const { token } = await estuary.otp({ client_id: name });
       const url = `https://localhost:${estuary.server.port('est')}`;
       const trust = ['--cacert', `${estuary.dir}/ca/root.pem`, '--cacert', device.file('dogtag-ca.pem')];
-      const polling = ['--interval', '1', '--maxpolltime', '50', '--userpass', `${name}:${token}`];
-      const client = run('pki', ['--est', '--url', url, '--in', csr, ...trust, ...polling, '--outform', 'pem']);
+      const polling = ['--interval', '1', '--maxpolltime', '270', '--userpass', `${name}:${token}`];
+      const client = run('pki', ['--est', '--url', url, '--in', csr, ...trust, ...polling, '--outform', 'pem'], {
+        timeout: 280_000,
+      });
       const approval = (async () => {
-        await expect.poll(() => dogtag.pending(`CN=${name}`), { interval: 500 }).toHaveLength(1);
-        const [id = ''] = await dogtag.pending(`CN=${name}`);
+        const id = await until('the request is queued', async () => (await dogtag.pending(`CN=${name}`))[0]);
         await dogtag.decide('approve', id);
       })();
       const [issued] = await Promise.all([client, approval]);

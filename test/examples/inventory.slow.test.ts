@@ -31,7 +31,7 @@ const startService = async (): Promise<void> => {
 beforeAll(async () => {
   port = await freePort();
   example = await startExample('inventory', {
-    edit: (text) => text.replace('localhost:8443', `localhost:${port}`),
+    edit: (text) => text.replace('localhost:8443', `localhost:${port}`).replace('timeout = 5', 'timeout = 60'),
     prepare: (dir) => {
       mkdirSync(join(dir, 'inventory'));
       writeFileSync(join(dir, 'inventory/token'), 'a secret of the two\n', { mode: 0o600 });

@@ -91,20 +91,15 @@ describe.skipIf(!requires('openssl', 'kdc', 'gssproxy', 'root'))('Negotiate when
     await recovers(withProxy);
     const tokens = await initialTokens({ env: kdc.env, cache }, 8);
     proxy.signal('SIGSTOP');
-    let waiting = tokens.length;
-    const stuck = tokens.map(async (one) => {
-      const { status } = await withProxy.post({ token: one });
-      waiting -= 1;
-      return status;
-    });
+    const stuck = Promise.all(tokens.map(async (one) => (await withProxy.post({ token: one })).status));
+    stuck.catch(() => undefined);
     expect(await cacerts(withProxy)).toBe(200);
-    expect(waiting).toBe(tokens.length);
     const otp = await withProxy.quickstart.createOtp('device-1');
     const authorization = `Basic ${Buffer.from(`device-1:${otp}`).toString('base64')}`;
     // argon2, signatures and files need libuv's threads, which a stalled library in this process would hold.
     expect(await withProxy.post({ authorization })).toMatchObject({ status: 200 });
     for (let request = 0; request < 10; request++) expect(await cacerts(withProxy)).toBe(200);
-    for (const status of await Promise.all(stuck)) expect(REFUSALS).toContain(status);
+    for (const status of await stuck) expect(REFUSALS).toContain(status);
     proxy.signal('SIGCONT');
     await recovers(withProxy);
   });

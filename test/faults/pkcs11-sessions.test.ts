@@ -64,7 +64,6 @@ describe.skipIf(!requires('softhsm', 'cc'))('an HSM that loses sessions under a 
       expect(server.estuary.server.pid).toBe(pid);
       expect(await server.readiness()).toBe(200);
     },
-    60_000,
   );
 
   test('afterwards: every certificate answered is recorded once, no serial twice, no OTP use lost', async () => {

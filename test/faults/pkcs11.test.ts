@@ -12,7 +12,7 @@ describe.skipIf(!requires('softhsm'))('an HSM that fails under a load of enrollm
 
   beforeAll(async () => {
     hsm = softHsm();
-    server = await HsmUnderLoad.start(hsm, { max_sessions: 1, timeout: 6 });
+    server = await HsmUnderLoad.start(hsm, { max_sessions: 1, timeout: 20 });
   });
   afterEach(() => server.expectNoProblems());
   afterAll(async () => {
@@ -64,11 +64,12 @@ describe.skipIf(!requires('softhsm'))('an HSM that fails under a load of enrollm
     const pid = server.childPid();
     process.kill(pid, 'SIGSTOP');
     const statuses: number[] = [];
-    const burst = Array.from({ length: 150 }, async () => statuses.push((await server.enroll()).status));
+    const burst = Promise.all(Array.from({ length: 90 }, async () => statuses.push((await server.enroll()).status)));
+    burst.catch(() => undefined);
     // One in the session and 64 behind it; the rest is refused at once, long before the deadline.
     await until('a rejected enrollment', () => statuses.includes(503));
     process.kill(pid, 'SIGCONT');
-    await Promise.all(burst);
+    await burst;
     expect(statuses.every((status) => status === 503 || status === 200)).toBe(true);
     expect(statuses.filter((status) => status === 503).length).toBeGreaterThan(0);
     expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(0);

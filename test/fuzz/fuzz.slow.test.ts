@@ -41,7 +41,7 @@ test('what a run finds can be read again', async () => {
 
 test('inputs that reached something new are kept, and begin the next run', async () => {
   const corpus = folder.file('corpus');
-  const run = (): Promise<CommandResult> => fuzz('--target', 'body', '--seconds', '1', '--corpus', corpus);
+  const run = (): Promise<CommandResult> => fuzz('--target', 'body', '--seconds', '3', '--corpus', corpus);
   expect(await run()).toMatchObject({ code: 0 });
   const kept = readdirSync(`${corpus}/body`).length;
   expect(kept).toBeGreaterThan(0);

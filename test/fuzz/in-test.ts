@@ -13,8 +13,12 @@ export interface Fuzzing {
   readonly probe: () => TlsProbe;
 }
 
-/** Called once by a test file; closes what it opens at the end of the file. */
-export function fuzzing(): Fuzzing {
+/**
+ * Called once by a test file; closes what it opens at the end of the file.
+ *
+ * @param cpuFactor of the CPU time that an input may take
+ */
+export function fuzzing(cpuFactor = 1): Fuzzing {
   const folder = temporaryFolder();
   const watchdog = new Watchdog(folder.file('hang'));
   const coverage = new Coverage();
@@ -32,6 +36,7 @@ export function fuzzing(): Fuzzing {
       target,
       seed: 1,
       seconds,
+      cpuFactor,
       coverage,
       watchdog,
       probe,

@@ -41,7 +41,7 @@ async function listening(mode: ClientAuthMode, answer?: (socket: TLSSocket) => s
     groups: ['X25519', 'P-256'],
     clientCas: [pem(issuing), pem(root)],
   } as const;
-  const config = { server: { handshake_timeout: 5 }, tls: { client_auth: { mode } }, admin: { tls: { mode } } };
+  const config = { server: { handshake_timeout: 60 }, tls: { client_auth: { mode } }, admin: { tls: { mode } } };
   const end = new TlsEnd('est', config, TicketSecret.random());
   running = createServer(end.options, ({ socket }, response) => {
     response.end(socket instanceof TLSSocket ? (answer?.(socket) ?? '') : '');

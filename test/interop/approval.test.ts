@@ -57,8 +57,10 @@ describe.skipIf(!requires('pki', 'openssl'))('strongSwan pki', () => {
     const otp = await estuary.otp({ client_id: cn });
     const url = `https://localhost:${estuary.server.port('est')}`;
     const trust = ['--cacert', file('ca/root.pem'), '--cacert', file('ca/issuing.pem')];
-    const polling = ['--interval', '1', '--maxpolltime', '40', '--userpass', `${cn}:${otp.token}`];
-    const client = run('pki', ['--est', '--url', url, '--in', csr, ...trust, ...polling, '--outform', 'pem']);
+    const polling = ['--interval', '1', '--maxpolltime', '270', '--userpass', `${cn}:${otp.token}`];
+    const client = run('pki', ['--est', '--url', url, '--in', csr, ...trust, ...polling, '--outform', 'pem'], {
+      timeout: 280_000,
+    });
     const [issued] = await Promise.all([client, approveWhenQueued(cn)]);
     writeFileSync(pem, issued);
     await verify(pem);
@@ -74,7 +76,23 @@ describe.skipIf(!requires('estclient', 'openssl'))('libest estclient', () => {
     mkdirSync(out);
     const otp = await estuary.otp({ client_id: cn });
     const server = ['-s', 'localhost', '-p', String(estuary.server.port('est'))];
-    const args = [...server, '-o', out, '-v', '-e', '-x', key, '-u', cn, '-h', otp.token, '--common-name', cn];
+    const args = [
+      ...server,
+      '-o',
+      out,
+      '-v',
+      '-w',
+      '60',
+      '-e',
+      '-x',
+      key,
+      '-u',
+      cn,
+      '-h',
+      otp.token,
+      '--common-name',
+      cn,
+    ];
     const env = { EST_OPENSSL_CACERT: file('ca/root.pem') };
     const [{ output }] = await Promise.all([runAny(ESTCLIENT, args, { env }), approveWhenQueued(cn)]);
     expect(existsSync(join(out, 'cert-0-0.pkcs7')), output).toBe(true);

@@ -46,7 +46,7 @@ describe.skipIf(!requires('curl', 'openssl'))('csrattrs', () => {
     mkdirSync(out);
     const [host = '', port = ''] = server.host.split(':');
     const env = { EST_OPENSSL_CACERT: server.file('ca/root.pem') };
-    const { output } = await runAny(ESTCLIENT, ['-a', '-s', host, '-p', port, '-o', out, '-v'], { env });
+    const { output } = await runAny(ESTCLIENT, ['-a', '-s', host, '-p', port, '-o', out, '-v', '-w', '60'], { env });
     const bare = (text: string): string => text.replace(/\s/g, '');
     expect(bare(readFileSync(join(out, 'csr-0-0.base64'), 'utf8')), output).toBe(
       bare((await curl()).toString('latin1')),

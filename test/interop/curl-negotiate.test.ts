@@ -162,8 +162,12 @@ password_env = "KEYGEN_PASSWORD"`,
     await kdc.addService('HTTP/elsewhere');
     const elsewhere = await token('alice', { service: 'HTTP@elsewhere' });
     expect(await server.post({ token: elsewhere })).toMatchObject(FAILED);
-    const failures = (await server.audit('auth.gssapi')).filter(({ outcome }) => outcome === 'failure').slice(-5);
-    const details = failures.map(({ detail }) => String(detail));
+    const failures = (await server.audit('auth.gssapi')).filter(({ outcome }) => outcome === 'failure');
+    // Without the count of those that have no record, which comes after ten seconds.
+    const details = failures
+      .map(({ detail }) => String(detail))
+      .filter((detail) => !/^\d+ more failures /.test(detail))
+      .slice(-5);
     for (const [i, reason] of ['replay', 'Clock skew too great', 'NTLM', 'multi-leg', 'HTTP/elsewhere'].entries()) {
       expect(details[i]).toContain(reason);
       await expect.poll(() => server.quickstart.server.output()).toContain(reason);

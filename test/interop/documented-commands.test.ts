@@ -25,7 +25,7 @@ const documented = (page: string, heading: string): string[] =>
 const PATH = [dirname(ESTCLIENT), process.env['PATH'] ?? ''].join(delimiter);
 
 const shell = (cwd: string, lines: string, env: Readonly<Record<string, string>>): Promise<Buffer> =>
-  run('bash', ['-euo', 'pipefail', '-c', lines], { cwd, env: { PATH, no_proxy: '*', ...env } });
+  run('bash', ['-euo', 'pipefail', '-c', lines], { cwd, env: { PATH, no_proxy: '*', ...env }, timeout: 280_000 });
 
 interface Client {
   readonly heading: string;

@@ -22,7 +22,7 @@ describe.skipIf(!requires('estclient', 'curl', 'openssl'))('libest estclient', (
     mkdirSync(out, { recursive: true });
     const [host = '', port = ''] = server.host.split(':');
     const env = { EST_OPENSSL_CACERT: server.file('ca/root.pem') };
-    const { output } = await runAny(ESTCLIENT, ['-s', host, '-p', port, '-o', out, '-v', ...args], { env });
+    const { output } = await runAny(ESTCLIENT, ['-s', host, '-p', port, '-o', out, '-v', '-w', '60', ...args], { env });
     const file = join(out, expected);
     if (!existsSync(file)) throw new Error(`estclient wrote no ${expected}:\n${output}`);
     return file;

@@ -81,7 +81,7 @@ describe.skipIf(!requires('nss', 'openssl35', 'softhsm'))('CA keys of ML-DSA in 
     const url = `http://127.0.0.1:${estuary.server.port('publication')}`;
     const ocsp = ['-issuer', at(`${ca}.pem`), '-cert', leaf, '-url', `${url}/ocsp/${ca}`, '-CAfile', at(`${ca}.pem`)];
     expect((await runAny(OPENSSL_35, ['ocsp', ...ocsp])).output).toMatch(/Response verify OK[^]*: revoked/);
-    const crl = await fetch(`${url}/crl/${ca}.crl`, { signal: AbortSignal.timeout(20_000) });
+    const crl = await fetch(`${url}/crl/${ca}.crl`, { signal: AbortSignal.timeout(60_000) });
     writeFileSync(at(`${ca}.crl`), Buffer.from(await crl.arrayBuffer()));
     const args = ['crl', '-inform', 'DER', '-in', at(`${ca}.crl`), '-noout', '-CAfile', at(`${ca}.pem`)];
     expect((await runAny(OPENSSL_35, [...args, '-verify'])).output).toContain('verify OK');

@@ -129,7 +129,7 @@ describe.skipIf(!requires('openssl35')).each(ML_DSA)('a PKI of $name', ({ name, 
     expect((await estuary.admin('POST', `/admin/certificates/${serialNumber}/revoke`)).status).toBe(200);
     expect(await status('revoked')).toMatch(/Response verify OK[^]*: revoked/);
     expect(await status('device-1')).toMatch(/: good/);
-    const crl = await fetch(`${url}/crl/devices.crl`, { signal: AbortSignal.timeout(20_000) });
+    const crl = await fetch(`${url}/crl/devices.crl`, { signal: AbortSignal.timeout(60_000) });
     writeFileSync(at('devices.crl'), Buffer.from(await crl.arrayBuffer()));
     const args = ['crl', '-inform', 'DER', '-in', at('devices.crl'), '-noout', '-verify', '-CAfile', at('chain.pem')];
     expect((await runAny(OPENSSL_35, args)).output).toContain('verify OK');

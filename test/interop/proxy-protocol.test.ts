@@ -36,7 +36,7 @@ defaults
   timeout server 60s
 listen est
   bind 127.0.0.1:${port}
-  server one 127.0.0.1:${server} ${option} source ${BALANCER} check inter 500
+  server one 127.0.0.1:${server} ${option} source ${BALANCER} check inter 500 fall 100
 `,
 });
 

@@ -82,7 +82,7 @@ test.skipIf(!requires('estclient', 'openssl'))('libest estclient, where the old 
   mkdirSync(out, { recursive: true });
   const [host = '', port = ''] = rolled.host.split(':');
   const env = { EST_OPENSSL_CACERT: rolled.file('ca/root.pem') };
-  const { output } = await runAny(ESTCLIENT, ['-g', '-s', host, '-p', port, '-o', out, '-v'], { env });
+  const { output } = await runAny(ESTCLIENT, ['-g', '-s', host, '-p', port, '-o', out, '-v', '-w', '60'], { env });
   const file = join(out, 'cacert-0-0.pkcs7');
   expect(existsSync(file), output).toBe(true);
   const certificates = parseCertsOnly(Buffer.from(readFileSync(file, 'latin1'), 'base64'));

@@ -128,7 +128,7 @@ describe('audit verify', () => {
   test('a whole log: exit code 0; a changed record: exit code 1 and its number', async () => {
     await (await startServer({ config })).stop();
     const whole = await estuary('audit', 'verify', '--config', config);
-    expect(whole.output).toMatch(/^the audit log is intact: \d+ records\n$/);
+    expect(whole.stdout.toString()).toMatch(/^the audit log is intact: \d+ records\n$/);
     expect(whole.code).toBe(0);
 
     const broken = temporaryFolder();
@@ -137,7 +137,7 @@ describe('audit verify', () => {
       const log = await readFile(broken.file('data/audit.log'), 'utf8');
       await writeFile(broken.file('data/audit.log'), log.replace('"service.start"', '"service.stop"'));
       const { code, output } = await estuary('audit', 'verify', '--config', broken.file('est.toml'));
-      expect(output).toMatch(/^audit record 1 is broken: /);
+      expect(output).toMatch(/^audit record 1 is broken: /m);
       expect(code).toBe(1);
     } finally {
       broken.remove();

@@ -24,7 +24,7 @@ async function start(configure?: (config: import('smol-toml').TomlTable, dir: st
 afterEach(() => estuary?.stop());
 
 test('SIGTERM: a request in flight is finished, then the process ends with 0', async () => {
-  const est = await start();
+  const est = await start((config) => (section(config, 'server')['shutdown_grace'] = 120));
   const { token } = await est.otp();
   const socket = await openTls(est.server.port('est'), { ca: est.root });
   const head =
@@ -112,9 +112,10 @@ test('SIGHUP: a reload that fails leaves the old state in force and says why', a
   est.server.signal('SIGHUP');
   await untilLogged(est.server, 'reload failed; the old configuration stays in force');
   expect((await est.est('cacerts')).status).toBe(200);
-  expect((await est.admin('GET', '/admin/audit?type=config.reload')).json['items']).toMatchObject([
-    { outcome: 'failure' },
-  ]);
+  // The record is written after the line of the log.
+  await expect
+    .poll(async () => (await est.admin('GET', '/admin/audit?type=config.reload')).json['items'])
+    .toMatchObject([{ outcome: 'failure' }]);
 });
 
 test('no token, password or key is in any log, record or the store in clear', async () => {

@@ -63,9 +63,10 @@ describe.each([
 
   test.each(['SIGTERM', 'SIGINT'] as const)('%s stops it with exit code 0', async (signal) => {
     const { child, go } = await starting(await runtime());
+    const exit = once(child, 'exit');
     child.kill(signal);
     await go();
-    expect(await once(child, 'exit')).toEqual([0, null]);
+    expect(await exit).toEqual([0, null]);
   });
 });
 

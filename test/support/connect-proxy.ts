@@ -34,6 +34,7 @@ export async function startProxy({
       : createSecureServer({ cert: encodePem('CERTIFICATE', certificate.der), key: pkcs8Pem(certificate.keys) });
   server.on('connection', (socket: Socket) => void sockets.add(socket));
   server.on('connect', (request, socket, head) => {
+    socket.on('error', () => undefined);
     const target = request.url ?? '';
     const expected = user === undefined ? undefined : `Basic ${Buffer.from(user).toString('base64')}`;
     if (expected !== undefined && request.headers['proxy-authorization'] !== expected)

@@ -92,7 +92,7 @@ export class Dogtag {
       profile,
       cmc_profile: 'caFullCMCUserCert',
       kra_urls: [],
-      timeout: 10,
+      timeout: 30,
       check_interval: 10,
       lost_after: 600,
     };

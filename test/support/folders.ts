@@ -3,5 +3,5 @@ import { rmSync } from 'node:fs';
 
 /** Removes a folder. A program that was just ended may still write there, so it tries again for some seconds. */
 export function removeFolder(path: string): void {
-  rmSync(path, { recursive: true, force: true, maxRetries: 10 });
+  rmSync(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 1000 });
 }

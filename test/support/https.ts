@@ -86,7 +86,7 @@ export function openTls(port: number, tls: ClientTls, more: ConnectionOptions = 
 }
 
 /** Sends bytes as they are and returns all that comes back until the server closes, or `idle` ms pass in silence. */
-export async function sendRaw(port: number, tls: ClientTls, bytes: string | Buffer, idle = 20_000): Promise<string> {
+export async function sendRaw(port: number, tls: ClientTls, bytes: string | Buffer, idle = 60_000): Promise<string> {
   const socket = await openTls(port, tls);
   return new Promise((resolve) => {
     let text = '';

@@ -48,5 +48,6 @@ export function withWantedKeys(options: EstuaryOptions, dir: string): EstuaryOpt
   if (process.env[CA_KEYS] !== 'hsm') return options;
   const hsm = softHsm(dir);
   hsm.addToken('est');
-  return withKeysInHsm(options, hsm);
+  // Longer than the default, for a busy machine.
+  return withKeysInHsm(options, hsm, { timeout: 60 });
 }

@@ -24,6 +24,7 @@ import { promisify } from 'node:util';
 import { accepts, freePort } from './ports.ts';
 import { killed, untilReady } from './spawned.ts';
 import { removeFolder } from './folders.ts';
+import { until } from './until.ts';
 
 const run = promisify(execFile);
 
@@ -159,7 +160,16 @@ export class PostgresCluster {
   /** A new database, empty or a copy of another one. @returns its URL */
   async createDatabase(template = 'template0'): Promise<string> {
     const name = `test_${randomUUID().replaceAll('-', '')}`;
-    await this.sql(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+    await until('the template is not in use', () =>
+      this.sql(`CREATE DATABASE ${name} TEMPLATE ${template}`).then(
+        () => true,
+        (error: unknown) => {
+          // PostgreSQL waits five seconds for a session that is ending.
+          if (!String(error).includes('is being accessed by other users')) throw error;
+          return false;
+        },
+      ),
+    );
     return this.url(name);
   }
 
@@ -202,7 +212,7 @@ export class PostgresCluster {
 
   /** Makes a standby the server. */
   async promote(): Promise<void> {
-    await this.sql('SELECT pg_promote(true, 30)');
+    await this.sql('SELECT pg_promote(true, 300)');
   }
 
   #configure({ durable = false, settings = {}, tls, hba }: ClusterOptions): void {

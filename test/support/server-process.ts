@@ -50,11 +50,11 @@ export interface ServerProcess {
   signal(name: NodeJS.Signals): void;
   /** Resolves when the process is gone. */
   readonly exited: Promise<Exit>;
-  /** SIGTERM, and SIGKILL when the server has not stopped after 15 seconds. */
+  /** SIGTERM, and SIGKILL when the server has not stopped after a minute. */
   stop(): Promise<Exit>;
 }
 
-const STOP_TIMEOUT = 15_000;
+const STOP_TIMEOUT = 60_000;
 
 /**
  * Starts `node dist/server.js --config …` and waits until its listeners answer.

@@ -60,6 +60,8 @@ export async function beSlow(kind: SlowKind, place: Place): Promise<Socket> {
       return socket;
     case 'idle keep-alive':
       socket.write(`${head}\r\n`);
+      // It can have been cut before.
+      if (socket.destroyed) return socket;
       await new Promise((resolve) => socket.once('data', resolve).once('close', resolve));
       return socket;
   }

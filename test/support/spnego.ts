@@ -23,12 +23,12 @@ export class Acceptor {
   readonly #plugin: SpnegoPlugin;
 
   private constructor(options: AcceptorOptions) {
-    const { keytab, gssproxy = false, environment, deadlineMs, service_principal = SERVICE } = options;
+    const { keytab, gssproxy = false, environment, deadlineMs = 60_000, service_principal = SERVICE } = options;
     this.verifier = new KerberosVerifier({
       config: { keytab, gssproxy, service_principal },
       environment,
       log: this.log,
-      ...(deadlineMs === undefined ? {} : { deadlineMs }),
+      deadlineMs,
     });
     const mapping = new PrincipalMapping({ service_principal, default_template: 'CN={principal}' });
     this.#plugin = new SpnegoPlugin(this.verifier, mapping);

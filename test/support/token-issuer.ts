@@ -105,6 +105,7 @@ export class TokenIssuer {
     const { kid, privateKey } = this.#key;
     const web = this.#web;
     const provider: Provider = new Provider(this.url, {
+      ttl: { AuthorizationCode: 600 },
       jwks: { keys: [{ ...(await exportJWK(privateKey)), kid, alg: 'ES256', use: 'sig' }] },
       clients: [
         ...this.#clients.map((client_id) => ({

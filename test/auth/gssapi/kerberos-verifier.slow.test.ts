@@ -223,7 +223,7 @@ describe.skipIf(!requires('kdc'))('Kerberos tickets, with a real KDC and a keyta
   });
 
   it('the child process is frozen: 503 within the deadline, then another one', async () => {
-    const one = await Acceptor.start({ keytab: kdc.keytab, environment: kdc.env, deadlineMs: 500 });
+    const one = await Acceptor.start({ keytab: kdc.keytab, environment: kdc.env, deadlineMs: 3000 });
     extra.push(one);
     process.kill(pidOf(one.verifier), 'SIGSTOP');
     expect(await one.verdict(await token())).toMatchObject({ status: 503 });

@@ -11,7 +11,7 @@ import { until } from '../../support/until.ts';
 import { dns, ip, makeCa, makeClient, subjectAltName } from '../../support/certificates.ts';
 
 const NAME = 'cn=device';
-const serverAt = (url: string, ca?: string) => ({ url, starttls: false, ca, timeout: 2000 });
+const serverAt = (url: string, ca?: string) => ({ url, starttls: false, ca, timeout: 60_000 });
 
 /** RFC 4511 §4.2.2: the response to a short bind request, whose fifth octet is its messageID. */
 const bindResponse = (request: Buffer, code = 0): Buffer =>

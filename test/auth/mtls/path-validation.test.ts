@@ -33,7 +33,7 @@ function opensslRefusal({ anchors, intermediates, leaf }: Chain): string | undef
     execFileSync(
       'openssl',
       ['verify', ...options, '-trusted', folder.file('anchors.pem'), ...untrusted, folder.file('leaf.pem')],
-      { stdio: 'pipe', timeout: 20_000 },
+      { stdio: 'pipe', timeout: 60_000 },
     );
     return undefined;
   } catch (error) {

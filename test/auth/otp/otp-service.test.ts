@@ -53,7 +53,11 @@ describe.each(ALGORITHMS)('hash_algorithm %s', (hash_algorithm) => {
       expect(
         await attempt(token.slice(0, i) + other(token.charAt(i)) + token.slice(i + 1), { address: `192.0.2.${i}` }),
       ).toBe(INVALID);
-    for (const wrong of [`${token}a`, token.slice(0, 19), token.toUpperCase(), ''])
+    const swapped = (text: string): string =>
+      text.replaceAll(/[a-z]/gi, (letter) =>
+        letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
+      );
+    for (const wrong of [`${token}a`, token.slice(0, 19), swapped(token), ''])
       expect(await attempt(wrong, { address: '192.0.2.77' })).toBe(INVALID);
   });
 

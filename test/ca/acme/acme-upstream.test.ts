@@ -38,7 +38,7 @@ beforeAll(async () => {
     binding: undefined,
     challenge: 'none',
     dnsHook: undefined,
-    timeout: 10_000,
+    timeout: 60_000,
     retryAfter: 7,
   });
 });

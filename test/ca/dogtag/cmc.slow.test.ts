@@ -32,7 +32,7 @@ beforeEach(() => void (server.faults = {}));
 function start(cmc_profile: string): Promise<Estuary> {
   return Estuary.start({
     configure: (config, dir) => {
-      standIn.configure(config, { profile: 'estuaryAuto', cmc_profile, timeout: 3 });
+      standIn.configure(config, { profile: 'estuaryAuto', cmc_profile, timeout: 60 });
       standIn.trust(config, dir);
       caSection(config)['approval'] = 'auto';
       section(config, 'est')['retry_after'] = 1;
@@ -128,7 +128,7 @@ describe('fullcmc at a CA behind Dogtag', () => {
     expect(first.status?.status).toBe('pending');
     const pendToken = pendTokenOf({ statuses: first.status === undefined ? [] : [first.status] });
     let reply = first;
-    for (let polls = 0; polls < 20 && reply.status?.status === 'pending'; polls++) {
+    for (let polls = 0; polls < 150 && reply.status?.status === 'pending'; polls++) {
       await pause(400);
       reply = await exchange(
         estuary,

@@ -12,7 +12,7 @@ let ca: DogtagCa;
 
 beforeEach(async () => {
   standIn = await DogtagStandIn.start(2);
-  ca = await openDriver(standIn.settings({ kra_urls: standIn.replicas.map(({ url }) => url) }));
+  ca = await openDriver(standIn.settings({ kra_urls: standIn.replicas.map(({ url }) => url), timeout: 10 }));
 });
 afterEach(async () => {
   await ca.close();
@@ -68,7 +68,7 @@ describe('archiving a key', () => {
     ['answers HTML', { html: true }],
     ['is not deployed', { undeployed: true }],
     ['has lost its directory', { directoryDown: true }],
-    ['does not answer in time', { delay: 5000 }],
+    ['does not answer in time', { delay: 30_000 }],
   ])('is 503 with Retry-After when every replica %s', async (_, faults) => {
     const sealed = await ca.keyArchive?.seal(KEY);
     for (const replica of standIn.replicas) Object.assign(replica.faults, faults);

@@ -33,7 +33,7 @@ beforeAll(async () => {
   ({ server } = standIn);
   estuary = await Estuary.start({
     configure: (config, dir) => {
-      standIn.configure(config, { profile: 'estuaryAuto', timeout: 2, check_interval: 1, lost_after: 1 });
+      standIn.configure(config, { profile: 'estuaryAuto', timeout: 60, check_interval: 1, lost_after: 1 });
       standIn.trust(config, dir);
       section(config, 'est')['retry_after'] = 1;
       const otp = section(config, 'otp');

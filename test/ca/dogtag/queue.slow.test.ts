@@ -12,7 +12,7 @@ import { DogtagStandIn, type StandInServer } from '../../support/dogtag-stand-in
 import { caSection, certificatesOf, Estuary, section } from '../../support/estuary.ts';
 import type { Answer } from '../../support/https.ts';
 import { auditOf, caInUse, requestId, requestsOf, usesOf } from '../../support/queued-requests.ts';
-import { pause } from '../../support/until.ts';
+import { pause, until } from '../../support/until.ts';
 
 const SUBMIT = 'POST /ca/rest/certrequests';
 const POLL = 'GET /ca/rest/certrequests/';
@@ -25,7 +25,7 @@ beforeAll(async () => {
   ({ server } = standIn);
   estuary = await Estuary.start({
     configure: (config) => {
-      standIn.configure(config, { profile: 'estuaryQueue', timeout: 2, check_interval: 1, lost_after: 1 });
+      standIn.configure(config, { profile: 'estuaryQueue', timeout: 10, check_interval: 1, lost_after: 1 });
       section(config, 'est')['retry_after'] = 1;
     },
   });
@@ -55,14 +55,11 @@ async function newDevice(cn: string): Promise<Device> {
     key,
     otp,
     enroll,
-    final: async () => {
-      for (let polls = 0; polls < 30; polls++) {
+    final: () =>
+      until('an answer other than 202', async () => {
         const answer = await enroll();
-        if (answer.status !== 202) return answer;
-        await pause(300);
-      }
-      throw new Error('still pending');
-    },
+        return answer.status !== 202 && answer;
+      }),
   };
 }
 
@@ -214,6 +211,8 @@ describe('a submission that is not answered', () => {
     server.faults.cutAfterSubmission = false;
     await pause(1100);
     expect((await device.enroll()).status).toBe(202);
+    // The server can be looking for it already.
+    await expect.poll(() => referenceOf(device.cn).catch(() => undefined)).toBeDefined();
     await standIn.decide('approve', await referenceOf(device.cn));
     expectCertificate(await device.final(), device);
     expect(server.count(SUBMIT) - before).toBe(1);

@@ -22,7 +22,7 @@ async function twoReplicas(profile = 'estuaryAuto', check_interval = 3600): Prom
   const standIn = await DogtagStandIn.start(2);
   const [first, second] = standIn.replicas;
   if (first === undefined || second === undefined) throw new Error('no two replicas');
-  const ca = await openDriver(standIn.settings({ profile, check_interval, timeout: 2 }));
+  const ca = await openDriver(standIn.settings({ profile, check_interval, timeout: 10 }));
   cleanups.push(
     () => ca.close(),
     () => standIn.stop(),
@@ -52,7 +52,7 @@ describe('a submission goes to another replica only when it certainly did not ar
     ['cut after it was carried out', { cutAfterSubmission: true }, 1],
     ['cut before anything was done', { cutBeforeSubmission: true }, 0],
     ['answered with a page', { html: true }, 0],
-    ['not answered in time', { delay: 3000 }, 1],
+    ['not answered in time', { delay: 15_000 }, 1],
   ])('the first connection is %s: nobody else is asked', async (_what, faults, issuedThere) => {
     const { ca, first, second, standIn } = await twoReplicas();
     const prepared = await ca.prepare(await newRequest('unanswered'));
@@ -67,7 +67,7 @@ describe('a read goes to another replica at once', () => {
   test.each([
     ['gone', (first: StandInServer) => first.close()],
     ['answering with pages', (first: StandInServer) => void (first.faults.html = true)],
-    ['slow', (first: StandInServer) => void (first.faults.delay = 10_000)],
+    ['slow', (first: StandInServer) => void (first.faults.delay = 60_000)],
     ['without its directory', (first: StandInServer) => void (first.faults.directoryDown = true)],
   ])('a poll while the first is %s', async (_what, fail) => {
     const { ca, first, standIn } = await twoReplicas('estuaryQueue');

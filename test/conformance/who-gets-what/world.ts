@@ -586,6 +586,7 @@ function configureProviders(
   Object.assign(section(config, 'auth', 'ldap'), {
     url: `ldaps://localhost:${slapd?.ports.ldaps ?? 1}`,
     ...(slapd === undefined ? {} : { trust_anchors: 'directory.pem' }),
+    timeout: 60,
     user_dn: 'uid={username},ou=devices,dc=example',
   });
 }

@@ -156,7 +156,7 @@ describe('every list', () => {
 
 describe('the filters of certificates', () => {
   const folder = temporaryFolder();
-  const start = Date.now();
+  let start: number;
   let close: () => Promise<void>;
   let api: AdminFixture;
   let devices: Ca;
@@ -164,6 +164,7 @@ describe('the filters of certificates', () => {
   let two: CertificateRow;
 
   beforeAll(async () => {
+    start = Date.now();
     devices = await fileCa(folder, 'devices', true);
     api = await adminFixture({ cas: [devices], start, onEnd: (cleanUp) => (close = cleanUp) });
     one = await issueFrom(devices, api.store, 'CN=Sensor 1', [{ kind: 'dns', value: 'Sensor1.Example' }], {

@@ -63,8 +63,8 @@ import org.bouncycastle.util.Store;
  * binding into the request (RFC 7030 §3.5); it needs bctls.jar, since the JDK's TLS does not show its tls-unique.
  */
 public final class EstClient {
-  private static final int TIMEOUT_MILLIS = 20_000;
-  private static final int MAX_POLLS = 10;
+  private static final int TIMEOUT_MILLIS = 60_000;
+  private static final int MAX_POLLS = 100;
 
   private final Map<String, String> options;
 

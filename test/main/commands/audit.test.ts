@@ -131,7 +131,8 @@ async function verify(...args: readonly string[]): Promise<{ code: number; out: 
     now: Date.now,
     signals: { pass: () => undefined, release: () => undefined },
   });
-  return { code, out, err };
+  // A busy machine shows how far it is.
+  return { code, out, err: err.replaceAll(/^verifying: .*\n/gm, '') };
 }
 
 test('looks at signatures with the key of the configuration, or the one that is named', async () => {

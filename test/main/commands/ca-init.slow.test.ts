@@ -26,7 +26,7 @@ import { caMaterial } from '../../support/own-ca.ts';
 import { textOf } from '../../support/command.ts';
 
 /** Whole seconds, and after the certificates that OpenSSL dates by the real clock. */
-const NOW = Math.floor(Date.now() / 1000) * 1000 + 60_000;
+const NOW = Math.floor(Date.now() / 1000) * 1000 + 3_600_000;
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
 /** The [[ca]] tables of a configuration, with the default one in the token. */

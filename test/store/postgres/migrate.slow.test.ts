@@ -52,7 +52,7 @@ describe.skipIf(!requires('postgres'))('migrations of PostgreSQL', () => {
       return (rowCount ?? 0) > 0;
     };
     await expect.poll(waits).toBe(true);
-    await other.query("SET lock_timeout = '5s'");
+    await other.query("SET lock_timeout = '60s'");
     await other.query('INSERT INTO one VALUES (1)');
     // It has taken back what it had, and comes again.
     expect(done).toBe(false);

@@ -64,8 +64,8 @@ describe.skipIf(!requires('postgres'))('nodes on one PostgreSQL', () => {
       name,
       instance: name,
       beat: 100,
-      // A busy machine can hold a node up for a second, which must not end its lease.
-      lease: 3000,
+      // A busy machine can hold a node up for seconds, which must not end its lease.
+      lease: 10_000,
       log: { info: () => undefined, warn: note, error: note },
       connect: async () => {
         if (connection.away) throw new Error('away');
@@ -181,12 +181,12 @@ describe.skipIf(!requires('postgres'))('nodes on one PostgreSQL', () => {
       return client;
     };
     const [one, two] = [turnsOfNodes(keeping)('cmc:lab', 8), turnsOfNodes(keeping)('cmc:lab', 8)];
-    const first = await one.acquire({ waitMs: 1000 });
+    const first = await one.acquire({ waitMs: 60_000 });
     await expect(two.acquire({ waitMs: 100 })).rejects.toThrow('no permit within 100 ms');
-    const waiting = two.acquire({ waitMs: 5000 });
+    const waiting = two.acquire({ waitMs: 60_000 });
     first();
     const second = await waiting;
-    const third = one.acquire({ waitMs: 5000 });
+    const third = one.acquire({ waitMs: 60_000 });
     await psql(
       url,
       "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",

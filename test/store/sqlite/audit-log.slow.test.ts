@@ -165,7 +165,13 @@ test.each<[string, (paths: Paths) => void]>([
   ],
   [
     'a last record that was changed',
-    (paths) => writeFileSync(paths.auditFile, readFileSync(paths.auditFile, 'utf8').replace(/.{4}"}\n$/, '0000"}\n')),
+    (paths) => {
+      const text = readFileSync(paths.auditFile, 'utf8');
+      writeFileSync(
+        paths.auditFile,
+        text.replace(/.(?="}\n$)/, (digit) => (digit === '0' ? '1' : '0')),
+      );
+    },
   ],
   [
     'another file of the same length',

@@ -216,7 +216,8 @@ test.each<[string, number, string, (lines: string[]) => readonly string[]]>([
     'a changed hash',
     3,
     'changed',
-    (lines) => lines.map((line, n) => (n === 2 ? line.replace(/.{3}"}$/, '000"}') : line)),
+    (lines) =>
+      lines.map((line, n) => (n === 2 ? line.replace(/.(?="}$)/, (digit) => (digit === '0' ? '1' : '0')) : line)),
   ],
   [
     'a forged record with a fitting hash',

@@ -23,8 +23,9 @@ const killing =
   (kind: ServiceProcess): Fault =>
   async (chaos) => {
     await randomPause(chaos, 500);
-    const pid = chaos.random.pick(processesOf(chaos.setting.estuary.server.pid, kind));
-    if (pid === undefined) throw new Error(`there is no ${kind}`);
+    const { pid: server } = chaos.setting.estuary.server;
+    // One that missed its deadline is being replaced.
+    const pid = await until(`a ${kind}`, () => chaos.random.pick(processesOf(server, kind)));
     process.kill(pid, 'SIGKILL');
   };
 

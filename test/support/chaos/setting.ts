@@ -116,7 +116,7 @@ function configure(config: TomlTable, dogtag: DogtagStandIn): void {
   section(config, 'otp')['max_failures'] = 100;
   Object.assign(section(config, 'otp'), { failure_window: 1 });
   config['gssapi'] = { enabled: true, service_principal: SERVICE, gssproxy: true, default_template: 'CN={principal}' };
-  const { urls, kra_urls, ...settings } = dogtag.settings();
+  const { urls, kra_urls, ...settings } = dogtag.settings({ timeout: 2 });
   const ca: TomlTable = {
     label: 'dogtag',
     driver: 'dogtag',

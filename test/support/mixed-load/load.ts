@@ -100,13 +100,14 @@ export class MixedLoad {
     const deadline = performance.now() + MAX_WAIT;
     for (let attempt = 0; ; attempt++) {
       const begun = performance.now();
+      // What was right when it was sent is right, however late the answer comes.
+      const right = new Set([...wanted, ...this.alsoRight]);
       const answer = await send().catch((error: unknown) =>
         error instanceof Error ? error : new Error(String(error)),
       );
       const outcome = answer instanceof Error ? codeOf(answer) : String(answer.status);
       this.book.note(activity, outcome, performance.now() - begun);
-      if (!(answer instanceof Error) && (wanted.includes(answer.status) || this.alsoRight.has(answer.status)))
-        return answer;
+      if (!(answer instanceof Error) && (right.has(answer.status) || this.alsoRight.has(answer.status))) return answer;
       if (!(answer instanceof Error) && attempt > 0 && repeated(answer)) return answer;
       if (this.#abandoned) return undefined;
       const again = this.faults

@@ -100,9 +100,9 @@ export class World {
     const dogtag = await dogtagStandIn(now);
     const upstreams = { est, acme, command, 'command-without-poll': command, dogtag };
     const program = (kind: string): string[] => [command.program, kind];
-    const trust = { tls_trust_anchors: 'root.pem', timeout: 1 };
-    const programs = { issue: program('issue'), revoke: program('revoke'), timeout: 1 };
-    const settings = dogtag.dogtag.settings({ timeout: 1 });
+    const trust = { tls_trust_anchors: 'root.pem', timeout: 5 };
+    const programs = { issue: program('issue'), revoke: program('revoke'), timeout: 5 };
+    const settings = dogtag.dogtag.settings({ timeout: 5 });
     const tables: Readonly<Record<RemoteLabel, TomlTable>> = {
       est: { driver: 'est', est: { url: est.url, username: 'ra', password_file: 'password', ...trust } },
       acme: {
