@@ -150,7 +150,6 @@ export class Estuary {
     this.#server = await launch(this.dir, this.#options);
   }
 
-  /** A request on the EST listener; `path` is what follows `/.well-known/est/`. */
   /** The whole output up to now: the line of a new request is behind everything that was logged before it. */
   async outputSoFar(): Promise<string> {
     const { headers } = await this.est('cacerts');
@@ -159,6 +158,7 @@ export class Estuary {
     return this.server.output();
   }
 
+  /** A request on the EST listener; `path` is what follows `/.well-known/est/`. */
   est(path: string, options: EstCall = {}): Promise<Answer> {
     const authorization =
       options.password === undefined
