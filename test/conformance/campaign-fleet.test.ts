@@ -183,7 +183,7 @@ test(`draft-ietf-lamps-est-renewal-info: ${FLEET} clients are replaced within a 
     waiting: 0,
     failed: 0,
   });
-  expect(Math.max(...parts) / ((FLEET - away - never) / PARTS), 'of the mean rate').toBeLessThanOrEqual(2.5);
+  expect(Math.max(...parts) / ((FLEET - away - never) / PARTS), 'of the mean rate').toBeLessThanOrEqual(2);
 
   await follow(due + 24 * HOUR);
   const { overdue_certificates: overdue, ...end } = await progress();

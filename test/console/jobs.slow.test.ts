@@ -60,7 +60,7 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     const keys = async (...all: readonly string[]): Promise<void> => {
       for (const key of all) await page.keyboard.press(key);
     };
-    await step(window.goByKey('t', 'Tokens'));
+    await step(window.goByKey('t'));
     await step(page.getByRole('link', { name: 'New token' }).click());
     await step(page.getByLabel('Client ID').fill('kiln-3'));
     await step(page.keyboard.press('Enter'));

@@ -98,7 +98,8 @@ describe.skipIf(!requires('chromium'))('the console', () => {
       const wanted = may.filter(({ key }) => key !== undefined);
       expect(links.map((text) => text.split('\n')[0])).toEqual(wanted.map(({ title }) => title));
       for (const { title, key = '' } of wanted.toReversed()) {
-        await window.goByKey(key, title);
+        await window.goByKey(key);
+        await window.page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor();
       }
     });
 
