@@ -9,7 +9,7 @@ import { makeCa, makeClient, type Issuer } from '../support/certificates.ts';
 import { Estuary, section } from '../support/estuary.ts';
 import { call, type Answer, type ClientTls } from '../support/https.ts';
 import { pkcs8Pem } from '../support/keys.ts';
-import { untilRecord } from '../support/server-process.ts';
+import { untilLogged } from '../support/server-process.ts';
 
 let estuary: Estuary;
 const people = new Map<string, Issuer>();
@@ -68,10 +68,8 @@ describe('roles by certificate, over TLS', () => {
   });
 
   test('a bearer token that has ended is a warning at the start', async () => {
-    const isIt = ({ key }: Record<string, unknown>): boolean => key === 'admin.bearer_token.tokens[1].not_after';
-    expect((await untilRecord(estuary.server, 'the warning', isIt))['msg']).toMatch(
-      /^has passed: the token of "former" has expired/,
-    );
+    const warning = await untilLogged(estuary.server, { key: 'admin.bearer_token.tokens[1].not_after' });
+    expect(warning['msg']).toMatch(/^has passed: the token of "former" has expired/);
   });
 });
 

@@ -8,7 +8,7 @@ import { runAny } from '../support/command.ts';
 import { Estuary, section } from '../support/estuary.ts';
 import { call } from '../support/https.ts';
 import { pkcs8Pem } from '../support/keys.ts';
-import { NODE, SERVER, untilLogged, untilRecord } from '../support/server-process.ts';
+import { NODE, SERVER, untilLogged } from '../support/server-process.ts';
 
 let estuary: Estuary;
 let ca: Issuer;
@@ -35,7 +35,7 @@ const asAdmin = async (headers: Record<string, string> = {}): Promise<number> =>
 test('admin.tls.mode = "required_for_reenroll" means "optional", and a warning says so', async () => {
   expect(await asAdmin()).toBe(200);
   expect((await estuary.admin('GET', '/admin/lockouts')).status, 'a bearer token alone').toBe(200);
-  const warning = await untilRecord(estuary.server, 'the warning', ({ key }) => key === 'admin.tls.mode');
+  const warning = await untilLogged(estuary.server, { key: 'admin.tls.mode' });
   expect(warning['msg']).toMatch(/means "optional"/);
 });
 
@@ -50,18 +50,18 @@ test('admin.tls.crl stops a revoked administrator at the next reload', async () 
     section(config, 'admin', 'tls')['crl'] = 'admin/list.crl';
   });
   estuary.server.signal('SIGHUP');
-  await untilLogged(estuary.server, 'configuration reloaded');
+  await untilLogged(estuary.server, { msg: 'configuration reloaded' });
   expect(await asAdmin()).toBe(401);
   writeFileSync(join(estuary.dir, 'admin/list.crl'), await makeCrl(ca));
   estuary.server.signal('SIGHUP');
-  await untilLogged(estuary.server, 'configuration reloaded', 2);
+  await untilLogged(estuary.server, { msg: 'configuration reloaded' }, 2);
   expect(await asAdmin()).toBe(200);
 });
 
 test('anchors that make devices administrators are refused by a reload, by --check and at the start', async () => {
   cpSync(join(estuary.dir, 'ca/root.pem'), join(estuary.dir, 'admin/own.pem'));
   estuary.server.signal('SIGHUP');
-  await untilLogged(estuary.server, 'reload failed; the old configuration stays in force');
+  await untilLogged(estuary.server, { msg: 'reload failed; the old configuration stays in force' });
   expect(await asAdmin(), 'the old anchors').toBe(200);
   for (const args of [['--check'], []]) {
     const { code, output } = await runAny(NODE, [SERVER, '--config', join(estuary.dir, 'est.toml'), ...args]);

@@ -8,7 +8,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary, section, type EstuaryOptions } from '../support/estuary.ts';
 import { call } from '../support/https.ts';
-import { untilRecord, type ListenerName } from '../support/server-process.ts';
+import { untilLogged, type ListenerName } from '../support/server-process.ts';
 import { openMany, openTcp, rssMiB, settled, socketsOf } from '../support/slow-clients.ts';
 import { until } from '../support/until.ts';
 
@@ -174,7 +174,7 @@ describe('limits of connections', () => {
       expect(await keptOf(est, listener, ['127.0.0.6'], 8, 8), `${listener}, when the others are gone`).toBe(8);
       await allGone();
     }
-    expect(await untilRecord(est.server, 'a refusal', ({ msg }) => msg === 'too many connections')).toMatchObject({
+    expect(await untilLogged(est.server, { msg: 'too many connections' })).toMatchObject({
       listener: 'est',
       address: '127.0.0.2',
       limit: 'server.max_connections_per_address',
@@ -210,7 +210,7 @@ describe('connections from few addresses do not keep another address from servic
     open.push(...(await Promise.all(FEW.map((address) => openMany(port, 1500, address)))).flat());
     await served(est, 'est');
     expect(kept(est) - before).toBeLessThanOrEqual(4096);
-    const refused = await untilRecord(est.server, 'a refusal', ({ msg }) => msg === 'too many connections');
+    const refused = await untilLogged(est.server, { msg: 'too many connections' });
     expect(refused).toMatchObject({ listener: 'est' });
   });
 });

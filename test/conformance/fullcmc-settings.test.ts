@@ -154,7 +154,7 @@ describe('RFC 6402 §2.10: a configured responder', () => {
     });
     server.server.signal('SIGHUP');
     // Not in a poll: each wrong secret counts toward the lockout.
-    await untilLogged(server.server, 'configuration reloaded');
+    await untilLogged(server.server, { msg: 'configuration reloaded' });
     const known = await exchange(server, withSecret('another secret of this device', 'device 8'), device);
     expect(inShort(known)).toEqual(['success [1]']);
     const after = await exchange(server, requestBy(device, {}), device);

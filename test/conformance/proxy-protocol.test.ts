@@ -4,7 +4,7 @@ import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary, itemsOf, section } from '../support/estuary.ts';
-import { untilRecord } from '../support/server-process.ts';
+import { untilLogged } from '../support/server-process.ts';
 import { socketsOf } from '../support/slow-clients.ts';
 import { pause, until } from '../support/until.ts';
 
@@ -68,8 +68,7 @@ const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(a
 /** The address in the line of log of an answer. */
 async function loggedAddress(answer: string): Promise<unknown> {
   const id = /^X-Request-Id: (.*)\r$/m.exec(answer)?.[1];
-  const isIt = (line: Record<string, unknown>): boolean => line['msg'] === 'request' && line['request_id'] === id;
-  return (await untilRecord(estuary.server, 'the request', isIt))['address'];
+  return (await untilLogged(estuary.server, { msg: 'request', request_id: id }))['address'];
 }
 
 const bytewise = (bytes: Buffer): Buffer[] => [...bytes].map((octet) => Buffer.from([octet]));
@@ -105,7 +104,7 @@ describe('a listed balancer', () => {
     expect(statusOf(await ask(BALANCER, [v1('192.0.2.9')], CACERTS))).toBe(200);
     await until('they are gone', () => socketsOf(estuary.server.pid) <= before);
     for (const socket of silent) socket.destroy();
-    const refused = await untilRecord(estuary.server, 'a refusal', ({ msg }) => msg === 'PROXY header rejected');
+    const refused = await untilLogged(estuary.server, { msg: 'PROXY header rejected' });
     expect(refused).toMatchObject({ listener: 'est', address: BALANCER });
   });
 });

@@ -9,7 +9,7 @@ import { olderRuntime, type Runtime } from '../support/older-node.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { QUICKSTART } from '../support/quickstart.ts';
 import { ROOT } from '../support/root.ts';
-import { NODE, SERVER, startServer, type ServerProcess } from '../support/server-process.ts';
+import { NODE, SERVER, startServer, untilLogged } from '../support/server-process.ts';
 
 const folder = temporaryFolder();
 const config = folder.file('est.toml');
@@ -159,10 +159,10 @@ describe('signals', () => {
     try {
       await appendFile(changed, '\n[log]\nlevel = "debug"\n');
       server.signal('SIGHUP');
-      await logged(server, 'configuration reloaded');
+      await untilLogged(server, { msg: 'configuration reloaded' });
       await appendFile(changed, '\n[oops]\n');
       server.signal('SIGHUP');
-      await logged(server, 'reload failed');
+      await untilLogged(server, { msg: 'reload failed; the old configuration stays in force' });
       expect(await answers(server.port('est'))).toBe(true);
     } finally {
       expect(await server.stop()).toEqual({ code: 0, signal: null });
@@ -238,13 +238,6 @@ describe('stack: on an older Node the command hands over to the pinned runtime',
     return { child, port, closed };
   }
 });
-
-/** Resolves when the server has logged a message that begins so. */
-async function logged(server: ServerProcess, message: string): Promise<void> {
-  await expect
-    .poll(() => server.log().map(({ msg }) => String(msg)))
-    .toContainEqual(expect.stringMatching(`^${message}`));
-}
 
 /** Whether somebody listens on the port. */
 function answers(port: number): Promise<boolean> {

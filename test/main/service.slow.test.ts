@@ -9,7 +9,7 @@ import { afterEach, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary, section } from '../support/estuary.ts';
 import { openTls } from '../support/https.ts';
-import { NODE, SERVER, untilLogged, untilRecord } from '../support/server-process.ts';
+import { NODE, SERVER, untilLogged } from '../support/server-process.ts';
 
 // Each test starts a server.
 
@@ -36,7 +36,7 @@ test('SIGTERM: a request in flight is finished, then the process ends with 0', a
   await once(socket, 'data');
   socket.write(wire.slice(0, 50));
   est.server.signal('SIGTERM');
-  await untilLogged(est.server, 'stopping');
+  await untilLogged(est.server, { msg: 'stopping' });
   await expect(openTls(est.server.port('est'), { ca: est.root })).rejects.toThrow();
   let answer = '';
   socket.on('data', (chunk: Buffer) => (answer += chunk.toString('latin1')));
@@ -94,15 +94,15 @@ test('SIGHUP: another server certificate and bearer token count at once; open co
     section(config, 'est')['retry_after'] = 99;
   });
   est.server.signal('SIGHUP');
-  await untilLogged(est.server, 'configuration reloaded');
+  await untilLogged(est.server, { msg: 'configuration reloaded' });
 
   const after = await openTls(est.server.port('est'), { ca: est.root });
   expect(after.getPeerCertificate().serialNumber).not.toBe(serial);
   after.destroy();
   expect((await est.admin('GET', '/admin/otp')).status, 'the old bearer token').toBe(401);
   expect((await est.est('cacerts', { agent })).status, 'on the connection of before').toBe(200);
-  const isRestart = ({ msg }: Record<string, unknown>): boolean => msg === 'changed keys that need a restart';
-  expect(await untilRecord(est.server, 'the restart', isRestart)).toMatchObject({ keys: ['est.retry_after'] });
+  const restart = await untilLogged(est.server, { msg: 'changed keys that need a restart' });
+  expect(restart['keys']).toEqual(['est.retry_after']);
   agent.destroy();
 });
 
@@ -110,7 +110,7 @@ test('SIGHUP: a reload that fails leaves the old state in force and says why', a
   const est = await start();
   writeFileSync(join(est.dir, 'tls/server.key'), 'not a key');
   est.server.signal('SIGHUP');
-  await untilLogged(est.server, 'reload failed; the old configuration stays in force');
+  await untilLogged(est.server, { msg: 'reload failed; the old configuration stays in force' });
   expect((await est.est('cacerts')).status).toBe(200);
   // The record is written after the line of the log.
   await expect

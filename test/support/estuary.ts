@@ -14,7 +14,7 @@ import { call, type Answer, type ClientTls } from './https.ts';
 import { withWantedKeys } from './keys-in-hsm.ts';
 import { makeQuickstart } from './quickstart.ts';
 import { withWantedStore } from './store-in-postgres.ts';
-import { startServer, type ListenerName, type ServerProcess, untilRecord } from './server-process.ts';
+import { startServer, type ListenerName, type ServerProcess, untilLogged } from './server-process.ts';
 import { parseCertsOnly } from '../../src/pki/cms/cms.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { removeFolder } from './folders.ts';
@@ -153,8 +153,7 @@ export class Estuary {
   /** The whole output up to now: the line of a new request is behind everything that was logged before it. */
   async outputSoFar(): Promise<string> {
     const { headers } = await this.est('cacerts');
-    const id = headers['x-request-id'];
-    await untilRecord(this.server, 'the request', (record) => record['request_id'] === id);
+    await untilLogged(this.server, { request_id: headers['x-request-id'] });
     return this.server.output();
   }
 

@@ -93,18 +93,15 @@ export async function untilListening(
   return server;
 }
 
-/** Waits for a record of the log, and returns it. */
-export function untilRecord(
+/** Waits for a record with these fields in the log. @returns the record, or the last of `count` */
+export function untilLogged(
   server: ServerProcess,
-  what: string,
-  isIt: (record: Readonly<Record<string, unknown>>) => boolean,
+  fields: Readonly<Record<string, unknown>>,
+  count = 1,
 ): Promise<Readonly<Record<string, unknown>>> {
-  return until(`${what} in the log`, () => server.log().find(isIt));
-}
-
-/** Waits until the server has logged a message `count` times. */
-export async function untilLogged(server: ServerProcess, message: string, count = 1): Promise<void> {
-  await until(`"${message}" in the log`, () => server.log().filter(({ msg }) => msg === message).length >= count);
+  const isIt = (record: Readonly<Record<string, unknown>>): boolean =>
+    Object.entries(fields).every(([name, value]) => record[name] === value);
+  return until(`${JSON.stringify(fields)} in the log`, () => server.log().filter(isIt)[count - 1]);
 }
 
 class RunningServer implements ServerProcess {
