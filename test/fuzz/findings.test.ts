@@ -4,7 +4,7 @@ import type { Finding } from './fuzzer.ts';
 import { fuzzing } from './in-test.ts';
 import { TARGETS } from './targets.ts';
 
-const { of: fuzzerOf } = fuzzing(5);
+const { of: fuzzerOf } = fuzzing();
 
 test.each<[what: string, target: string, input: string]>([
   ['a key of 60,000 characters is compared with all that are known', 'configuration', `${'port'.repeat(15_000)} = 1`],

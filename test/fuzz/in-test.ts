@@ -13,12 +13,8 @@ export interface Fuzzing {
   readonly probe: () => TlsProbe;
 }
 
-/**
- * Called once by a test file; closes what it opens at the end of the file.
- *
- * @param cpuFactor of the CPU time that an input may take
- */
-export function fuzzing(cpuFactor = 1): Fuzzing {
+/** Called once by a test file; closes what it opens at the end of the file. */
+export function fuzzing(): Fuzzing {
   const folder = temporaryFolder();
   const watchdog = new Watchdog(folder.file('hang'));
   const coverage = new Coverage();
@@ -36,7 +32,6 @@ export function fuzzing(cpuFactor = 1): Fuzzing {
       target,
       seed: 1,
       seconds,
-      cpuFactor,
       coverage,
       watchdog,
       probe,

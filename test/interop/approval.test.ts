@@ -76,23 +76,8 @@ describe.skipIf(!requires('estclient', 'openssl'))('libest estclient', () => {
     mkdirSync(out);
     const otp = await estuary.otp({ client_id: cn });
     const server = ['-s', 'localhost', '-p', String(estuary.server.port('est'))];
-    const args = [
-      ...server,
-      '-o',
-      out,
-      '-v',
-      '-w',
-      '60',
-      '-e',
-      '-x',
-      key,
-      '-u',
-      cn,
-      '-h',
-      otp.token,
-      '--common-name',
-      cn,
-    ];
+    const login = ['-u', cn, '-h', otp.token];
+    const args = [...server, '-o', out, '-v', '-w', '60', '-e', '-x', key, ...login, '--common-name', cn];
     const env = { EST_OPENSSL_CACERT: file('ca/root.pem') };
     const [{ output }] = await Promise.all([runAny(ESTCLIENT, args, { env }), approveWhenQueued(cn)]);
     expect(existsSync(join(out, 'cert-0-0.pkcs7')), output).toBe(true);

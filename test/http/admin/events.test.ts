@@ -60,8 +60,9 @@ describe('GET /admin/events', () => {
       [3, 'lockout.started'],
       [4, 'service.stop'],
     ]);
-    expect(text).toMatch(
-      /^retry: 3000\nid: 1\n\n(?:: alive\nevent: alive\ndata\nid: 1\n\n)*event: audit\nid: 2\ndata: \{"seq":2,.*\}\n\n/,
+    // A busy machine can be slower than the beat.
+    expect(text.replaceAll(': alive\nevent: alive\ndata\nid: 1\n\n', '')).toMatch(
+      /^retry: 3000\nid: 1\n\nevent: audit\nid: 2\ndata: \{"seq":2,.*\}\n\n/,
     );
   });
 
