@@ -42,5 +42,5 @@ EXPOSE 9443 9444 8080
 VOLUME ["/var/lib/estuary"]
 HEALTHCHECK --interval=30s --timeout=6s --start-period=20s --retries=3 \
   CMD ["node", "/app/scripts/lib/healthcheck.js"]
-ENTRYPOINT ["node", "/app/dist/server.js"]
+ENTRYPOINT ["node", "--disable-sigusr1", "/app/dist/server.js"]
 CMD ["--config", "/etc/estuary/est.toml"]

@@ -1975,7 +1975,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The service is usable. `parts` names `store`, `ca:` with the label of each CA, and with PostgreSQL `clock`. After a failed reload it also names `reload`, until a reload succeeds. */
+            /** @description The service is usable. `parts` names `store`, `ca:` with the label of each CA, and with PostgreSQL `clock`. After a failed reload it also names `reload`, until a reload succeeds, and `log` while the output does not accept the log. */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -3,6 +3,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { AuditEvent } from './audit/event.ts';
 import { onDependencyCall } from './dependency-calls.ts';
+import { logState } from './log.ts';
 import { renderState, type ServiceState } from './service-state-metrics.ts';
 
 /** Milliseconds between samples of the event loop delay. */
@@ -189,6 +190,15 @@ function observeProcess(registry: Registry, eventLoopDelay: () => [percentile: n
       const { user, system } = process.cpuUsage();
       this.reset();
       this.inc((user + system) / 1e6);
+    },
+  });
+  new Counter({
+    name: 'estuary_log_lines_lost_total',
+    help: 'Log lines that standard output did not accept.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(logState().lost);
     },
   });
   new Gauge({

@@ -10,6 +10,10 @@ import type { Signal, Signals } from './main/signals.ts';
 const NEEDED = 26;
 
 const signals = holdSignals(['SIGTERM', 'SIGINT', 'SIGHUP']);
+// Node's default action opens a debugger, to which every local user may connect.
+process.on('SIGUSR1', () => undefined);
+// A terminal or reader that is gone must not end the process.
+process.stderr.on('error', () => undefined);
 if (Number.parseInt(process.versions.node, 10) >= NEEDED) await run();
 else await handOver();
 
@@ -20,6 +24,7 @@ async function run(): Promise<void> {
     // A killed launcher cannot forward the signal; without this its ports would stay in use.
     process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
     process.send?.('takes signals');
+    process.on('message', () => process.emit('SIGUSR1'));
     process.channel.unref();
   }
   const { main } = await import('./main/cli.ts');
@@ -68,7 +73,7 @@ type Spawn = (typeof import('node:child_process'))['spawn'];
 
 /** @param early a signal that ended an earlier launch before it could handle it */
 function launch(spawn: Spawn, runtime: string, early?: Signal): void {
-  const child = spawn(runtime, [...process.execArgv, ...process.argv.slice(1)], {
+  const child = spawn(runtime, ['--disable-sigusr1', ...process.execArgv, ...process.argv.slice(1)], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, ESTUARY_LAUNCHED: '1' },
   });
@@ -77,6 +82,8 @@ function launch(spawn: Spawn, runtime: string, early?: Signal): void {
     handlesSignals = true;
     if (early !== undefined) child.kill(early);
     signals.pass((signal) => child.kill(signal));
+    // As a message: with --disable-sigusr1, Node blocks the signal.
+    process.on('SIGUSR1', () => child.send('SIGUSR1'));
   });
   child.on('error', (error) => {
     process.stderr.write(`estuary cannot run ${runtime}: ${error.message}\n`);

@@ -90,13 +90,9 @@ describe('lines are gathered for a few milliseconds', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  function buffer(): { lines: LineBuffer; written: string[]; last: string[] } {
-    const [written, last]: [string[], string[]] = [[], []];
-    const lines = new LineBuffer({
-      write: (text) => void written.push(text),
-      writeLast: (text) => void last.push(text),
-    });
-    return { lines, written, last };
+  function buffer(): { lines: LineBuffer; written: string[] } {
+    const written: string[] = [];
+    return { lines: new LineBuffer((text) => void written.push(text)), written };
   }
   const info = (n: number): string => `{"level":30,"n":${n}}\n`;
 
@@ -129,11 +125,11 @@ describe('lines are gathered for a few milliseconds', () => {
   });
 
   test('at the end of the process the rest is written automatically', () => {
-    const { lines, written, last } = buffer();
-    lines.end();
+    const { lines, written } = buffer();
+    lines.flush();
     lines.write(info(1));
-    lines.end();
-    expect({ written, last }).toEqual({ written: [], last: [info(1)] });
+    lines.flush();
+    expect(written).toEqual([info(1)]);
   });
 
   test('a process that logs and exits has written it all', () => {

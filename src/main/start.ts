@@ -36,6 +36,8 @@ type Base = Pick<Foundation, 'log' | 'metrics' | 'store' | 'instance'>;
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const { config, material } = options;
   const log = createLogger(config.log.level);
+  const ignored = (): void => log.info('SIGUSR1 has no effect; SIGHUP reloads the configuration');
+  process.on('SIGUSR1', ignored);
   const instance = randomUUID();
   // First: a start on a store in use must change nothing.
   const nodes = await joinNodes(config, material, instance, log);
@@ -51,7 +53,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       const service = await startOn({ log, metrics, store, instance }, options, nodes);
       return {
         reload: () => service.reload(),
-        stop: () => service.stop().finally(() => nodes.release()),
+        stop: () => service.stop().finally(() => nodes.release().finally(() => process.off('SIGUSR1', ignored))),
         failure: failure.promise,
       };
     } catch (error) {

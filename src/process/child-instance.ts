@@ -41,8 +41,9 @@ export class ChildInstance {
   constructor(options: ChildInstanceOptions) {
     this.#options = options;
     this.#child = fork(fileURLToPath(options.module), [], {
-      // The child inherits neither the command line, nor NODE_OPTIONS, nor the environment.
-      execArgv: [],
+      // The child inherits neither the command line, nor NODE_OPTIONS, nor the environment. It has secrets in memory, so
+      // no signal may open a debugger.
+      execArgv: ['--disable-sigusr1'],
       env: { ...options.env },
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],

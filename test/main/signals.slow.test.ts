@@ -1,14 +1,14 @@
 /** Signals that come while the server starts. */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { olderRuntime, type Runtime } from '../support/older-node.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { makeQuickstart } from '../support/quickstart.ts';
-import { NODE, SERVER, untilListening } from '../support/server-process.ts';
+import { NODE, SERVER, untilListening, untilLogged } from '../support/server-process.ts';
 
 // Each starts a server, some of them twice over.
 
@@ -68,6 +68,26 @@ describe.each([
     await go();
     expect(await exit).toEqual([0, null]);
   });
+});
+
+test.each([
+  ['the server', () => Promise.resolve({ command: NODE, args: [] })],
+  ['a launcher on an older Node', () => olderRuntime(folder.path)],
+])('SIGUSR1 to %s opens no debugger: it is logged and does nothing', async (_, runtime) => {
+  const { child, go } = await starting(await runtime());
+  child.kill('SIGUSR1');
+  await go();
+  const server = await untilListening(child, ['est', 'admin'], 60_000);
+  child.kill('SIGUSR1');
+  await untilLogged(server, { msg: 'SIGUSR1 has no effect; SIGHUP reloads the configuration' });
+  expect(server.output()).not.toContain('Debugger');
+  const listening = server.log().filter(({ msg }) => msg === 'listening');
+  const threads = readdirSync(`/proc/${server.pid}/task`).map((id) =>
+    readFileSync(`/proc/${server.pid}/task/${id}/comm`, 'utf8').trim(),
+  );
+  expect(listening).toHaveLength(2);
+  expect(threads).not.toContain('node:inspector');
+  expect(await server.stop()).toEqual({ code: 0, signal: null });
 });
 
 describe('a signal before the first import of the program', () => {

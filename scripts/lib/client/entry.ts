@@ -20,6 +20,9 @@ const signals: Signals = {
   release: () => undefined,
 };
 
+// Node's default action opens a debugger, to which every local user may connect. Windows has no such signal.
+if (process.platform !== 'win32') process.on('SIGUSR1', () => undefined);
+
 // `estuary client renew` is `estuary-client renew`; both forms work.
 const [first, ...others] = process.argv.slice(2);
 const args = [...(first === undefined || first === 'client' ? [] : [first]), ...others];

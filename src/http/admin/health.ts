@@ -5,6 +5,7 @@ import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { described, ErrorBody, oneOf } from './schemas.ts';
 import { healthOf } from '../../ca/expiry.ts';
 import type { Ca } from '../../ca/router.ts';
+import { logState } from '../../log.ts';
 import { CLOCK_TOLERANCE } from '../../store/store.ts';
 
 const PartHealth = oneOf(['ok', 'degraded', 'down']);
@@ -37,7 +38,7 @@ export function registerHealth(app: AdminApp, deps: AdminDependencies, monitor: 
         response: {
           200: described(
             'The service is usable. `parts` names `store`, `ca:` with the label of each CA, and with PostgreSQL `clock`. After a failed reload it also names ' +
-              '`reload`, until a reload succeeds.',
+              '`reload`, until a reload succeeds, and `log` while the output does not accept the log.',
             { status: oneOf(['ok', 'degraded']), parts: Type.Record(Type.String(), PartHealth) },
           ),
           503: described('The message names the parts that are down.', ErrorBody.properties),
@@ -52,6 +53,8 @@ export function registerHealth(app: AdminApp, deps: AdminDependencies, monitor: 
       if (down.length > 0) throw unavailable('NOT_READY', `not ready: ${down.join(', ')}`);
       // The old configuration stays in force: a load balancer must not remove this server.
       if (deps.lastReload()?.ok === false) parts.set('reload', 'degraded');
+      // Nobody loses a certificate without it.
+      if (logState().problem !== undefined) parts.set('log', 'degraded');
       const status: 'ok' | 'degraded' =
         parts.size > reports.length || [...parts.values()].includes('degraded') ? 'degraded' : 'ok';
       return { status, parts: Object.fromEntries(parts) };
