@@ -2,7 +2,7 @@
  * PKCS#10 requests for tests, well-formed or broken on purpose: every part can be replaced by raw DER. Built apart from
  * the parser under test, on the DER writer and node:crypto alone.
  */
-import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import {
   bitString,
   explicit,
@@ -45,13 +45,17 @@ export interface TestKey {
 }
 
 /** A fresh key pair. */
-export function makeKey(kind: KeyKind = 'P-256'): TestKey {
-  const { privateKey, publicKey } = generate(kind);
+export const makeKey = (kind: KeyKind = 'P-256'): TestKey => testKeyOf(generate(kind).privateKey);
+
+/** @param privateKey PEM PKCS#8, or the key */
+export function testKeyOf(privateKey: string | KeyObject): TestKey {
+  const key = typeof privateKey === 'string' ? createPrivateKey(privateKey) : privateKey;
+  const publicKey = createPublicKey(key);
   return {
-    privateKey,
+    privateKey: key,
     publicKey,
     spki: publicKey.export({ type: 'spki', format: 'der' }),
-    pem: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    pem: key.export({ type: 'pkcs8', format: 'pem' }),
   };
 }
 
