@@ -1,7 +1,8 @@
 import { readFileSync, statfsSync } from 'node:fs';
+import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
-import FileOrder from './test/support/file-order.ts';
+import FileOrder, { workersFor } from './test/support/file-order.ts';
 
 // Threads and child processes run from the TypeScript source: without a cache each of them strips the types anew, which
 // is more than half of the CPU time of the store's tests.
@@ -55,9 +56,8 @@ export default defineConfig({
     pool: 'forks',
     globalSetup: './test/support/shared-by-run.ts',
     setupFiles: ['./test/support/metadata.ts', './test/support/file-cpu.ts'],
-    reporters: ['default', './test/support/run-report.ts'],
-    // Two for each core of the CI machine: a file that runs servers waits for half of its time.
-    maxWorkers: 4,
+    reporters: ['default', './test/support/run-report.ts', './test/support/run-progress.ts'],
+    maxWorkers: workersFor(availableParallelism(), Math.min(totalmem(), process.constrainedMemory() || Infinity)),
     sequence: { sequencer: FileOrder },
     projects: [
       { extends: true, test: { name: 'shared', include: [SHARED], isolate: false } },

@@ -1,4 +1,4 @@
-/** `scripts/test --nightly`: its list of steps, and their results. */
+/** `scripts/test --nightly`: its list of steps, and their results. And what the scripts show of a step that takes long. */
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,4 +41,19 @@ test('a step that fails or hangs does not stop those after it, and the run has f
   } finally {
     removeFolder(folder);
   }
+});
+
+test('a step that takes long shows that it still runs, how far it is, and its log; its exit code is kept', async () => {
+  const script = `set -euo pipefail; root=$0; . "$root/scripts/lib/prepare.sh"; progress_interval=0.05
+    counted() { echo "Copying: 3 of 7"; }
+    quick() { found=here; }
+    watched Quick '' quick; echo "found: $found"
+    slow() { cat "$fifo"; return 3; }
+    fifo=$(mktemp -u); mkfifo "$fifo"
+    { { watched counted /a/log slow || echo "exit code $?"; } 2>&1 | { read -r line; echo "$line"; echo >"$fifo"; cat; }; }
+    rm "$fifo"`;
+  const { output, code } = await runAny('bash', ['-c', script, ROOT]);
+  expect(output).toMatch(/^found: here\n# Copying: 3 of 7 … 0:0\d, log: \/a\/log\n/);
+  expect(output).toContain('exit code 3\n');
+  expect(code).toBe(0);
 });

@@ -8,6 +8,34 @@ fail() {
   exit 1
 }
 
+# Seconds between two lines about a step that still runs.
+progress_interval=30
+
+# watched WHAT LOG COMMAND… — runs it. Shows every half minute that it still runs, and where its output is unless LOG is
+# empty. WHAT is a text, or a function that prints it.
+watched() {
+  local what=$1 log=$2 status=0
+  shift 2
+  # Closed when this shell ends, which ends the process that shows the progress.
+  exec 8> >(show_progress "$what" "$log")
+  "$@" 8>&- || status=$?
+  exec 8>&-
+  return "$status"
+}
+
+show_progress() {
+  local began=$SECONDS text status
+  trap '' INT
+  while true; do
+    status=0
+    read -r -t "$progress_interval" || status=$?
+    [ "$status" -gt 128 ] || return 0
+    text=$1
+    [ "$(type -t "$1")" != function ] || text=$("$1")
+    say "$text … $(((SECONDS - began) / 60)):$(printf '%02d' $(((SECONDS - began) % 60)))${2:+, log: $2}"
+  done
+}
+
 # The required commands. The pinned Node 26 comes with npm's packages; any Node from 20 on can fetch them.
 require_node_and_openssl() {
   local command
@@ -92,13 +120,24 @@ prepare_dependencies() {
     [ ! -L node_modules ] || fail "node_modules is a symbolic link and not up to date ($difference): run npm ci there"
     install_debian_packages "${build_tools[@]}" ||
       say "Optional native packages may stay out ($install_problem)"
-    say 'Installing npm packages …'
-    timeout 1200 npm ci --no-audit --no-fund --loglevel=error </dev/null >&2 || fail 'npm ci failed'
+    npm_log=$root/.cache/logs/npm
+    mkdir -p "$root/.cache/logs"
+    say "Installing npm packages: a minute or two, more on a slow network"
+    if ! watched npm_progress "$npm_log" npm_ci; then
+      grep -v '^npm http' "$npm_log" | tail -n 40 >&2
+      fail "npm ci failed; see $npm_log"
+    fi
   fi
   PATH=$root/node_modules/.bin:$PATH
   export PATH
   node -e 'process.exit(Number(process.versions.node.split(".")[0]) >= 26 ? 0 : 1)' ||
     fail "npm has no Node.js 26 for this machine, and its own is $(node --version): install Node.js 26"
+}
+
+npm_ci() { timeout 1200 npm ci --no-audit --no-fund --loglevel=http </dev/null >"$npm_log" 2>&1; }
+
+npm_progress() {
+  echo "Installing npm packages: $(grep -c '^npm http .*\.tgz' "$npm_log") of about $(grep -c '"resolved":' package-lock.json) fetched"
 }
 
 # Builds src/ into dist/ when something is newer than the last build. A script that only prints its help needs no build.
@@ -109,7 +148,7 @@ prepare_build() {
   if [ ! -e dist/server.js ] ||
     [ -n "$(find src package.json package-lock.json scripts/lib/bundle-server.ts -newer dist/server.js -print -quit)" ]; then
     say 'Building …'
-    npm run --silent build >&2 || fail 'the build failed'
+    watched Building '' npm run --silent build >&2 || fail 'the build failed'
   fi
 }
 
