@@ -4,7 +4,7 @@
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { reconcile } from '../enrollment/reconcile.ts';
-import { describe, EstuaryError, unavailable } from '../errors.ts';
+import { describe } from '../errors.ts';
 import { TicketSecret } from '../http/ticket-secret.ts';
 import type { Logger } from '../log.ts';
 import { FairLimiter, type MakeMutex } from '../process/fair-limiter.ts';
@@ -160,32 +160,4 @@ async function advanced(
   } catch (error) {
     log.warn({ detail: describe(error) }, 'cannot renew the secret of TLS session tickets in the database');
   }
-}
-
-const leaseLost = (detail: string, cause?: unknown): EstuaryError =>
-  unavailable('NODE_LEASE_LOST', 'the store is unavailable', { detail, cause });
-
-/**
- * Wraps the store for a node among several. While others may consider it dead, it begins nothing that they would close,
- * and work that they closed may be repeated.
- */
-export function guardByLease(store: Store, isHeld: () => boolean): Store {
-  const guarded =
-    <A extends unknown[], R>(call: (...args: A) => Promise<R>) =>
-    (...args: A): Promise<R> =>
-      isHeld() ? call(...args) : Promise.reject(leaseLost('the other nodes may consider this node dead'));
-  return {
-    ...store,
-    reserve: guarded(store.reserve.bind(store)),
-    claimRequest: guarded(store.claimRequest.bind(store)),
-    submitRequest: guarded(store.submitRequest.bind(store)),
-    claimCmcMessage: guarded(store.claimCmcMessage.bind(store)),
-    checkWritable: guarded(store.checkWritable.bind(store)),
-    recordCertificate: (...args) =>
-      store.recordCertificate(...args).catch((error: unknown) => {
-        if (error instanceof EstuaryError && error.code === 'RESERVATION_NOT_OPEN')
-          throw leaseLost('another node considered this node dead and closed the reservation', error);
-        throw error;
-      }),
-  };
 }

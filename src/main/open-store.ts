@@ -10,15 +10,11 @@ import type { PostgresServer } from '../store/postgres/connection.ts';
 
 export const nodeName = ({ store }: Pick<Config, 'store'>): string => store.node_name ?? hostname();
 
-/**
- * @param on receives the events of requests, certificates and rejected credentials after commit, and the finding that
- * the database is older than the audit file
- * @throws as the driver
- */
+/** @throws as the driver */
 export function openConfiguredStore(
   config: Config,
   material: Material,
-  on: Pick<StoreOptions, 'now' | 'onCommit' | 'onBehind'>,
+  on: Pick<StoreOptions, 'now' | 'onCommit' | 'onBehind' | 'isHeld'>,
 ): Promise<Store> {
   const { store, audit, otp } = config;
   const common = {

@@ -10,7 +10,7 @@ import { assemble, type Foundation } from './assemble.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { BY_SIGNAL, Reloads } from './reloads.ts';
 import { nodeTasks } from './node-tasks.ts';
-import { guardByLease, joinNodes, type Nodes } from './nodes.ts';
+import { joinNodes, type Nodes } from './nodes.ts';
 import { openConfiguredStore } from './open-store.ts';
 
 export interface ServiceOptions {
@@ -48,6 +48,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       now: nodes.clock.now,
       onCommit: (events) => metrics.observe(events),
       onBehind: failure.resolve,
+      isHeld: () => nodes.standing.held,
     });
     try {
       const service = await startOn({ log, metrics, store, instance }, options, nodes);
@@ -83,8 +84,6 @@ async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promi
   });
   const foundation: Foundation = {
     ...base,
-    // A file store belongs to this process alone.
-    store: config.store.driver === 'sqlite' ? store : guardByLease(store, () => nodes.standing.held),
     clock: nodes.clock,
     ticketSecret: nodes.ticketSecret,
     makeMutex: nodes.makeMutex,

@@ -30,6 +30,8 @@ export class AuditChain {
   #head: AuditHead = { seq: 0, hash: '', file_start: 1, file_size: 0 };
   #records: ChainedRecord[] = [];
   #lines: string[] = [];
+  /** The events of {@link reported}. */
+  #events: AuditEvent[] = [];
   /** The file's size before and after this transaction's lines. */
   #before = 0;
   #after = 0;
@@ -57,6 +59,8 @@ export class AuditChain {
     if (found === undefined) throw this.#tampered('the store has lost the end of the audit chain');
     this.#records = [];
     this.#lines = [];
+    // A transaction whose COMMIT got no answer was committed if the store has its last record.
+    if (found.hash !== this.#head.hash) this.#events = [];
     this.#found = found;
     this.#head = found;
     const size = this.#file.open();
@@ -82,6 +86,7 @@ export class AuditChain {
     const stored = this.#lines.length === 0 ? this.#found?.seq : undefined;
     const record = chain(this.#head, event, time, this.#node, stored);
     this.#records.push(record);
+    this.#events.push(event);
     this.#head = { ...this.#head, seq: record.seq, hash: record.hash };
     this.#lines.push(record.line);
     return record;
@@ -138,6 +143,13 @@ export class AuditChain {
     this.settle();
   }
 
+  /** The events of the committed records, each once. */
+  reported(): readonly AuditEvent[] {
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+
   /** The transaction is over and cannot be undone. */
   settle(): void {
     this.#before = this.#after;
@@ -147,6 +159,7 @@ export class AuditChain {
   undo(): void {
     if (this.hasWritten) this.#file.truncate(this.#before);
     this.#after = this.#before;
+    this.#events = [];
   }
 
   /**
@@ -211,6 +224,7 @@ export class AuditChain {
       if (record === undefined || !follows(this.#head, record))
         throw this.#tampered(`has a line after record ${this.#head.seq} that does not continue the chain`);
       this.#records.push(record);
+      this.#events.push(record.record);
       this.#head = { ...this.#head, seq: record.seq, hash: record.hash, file_size: line.end };
     }
     this.#after = this.#before;

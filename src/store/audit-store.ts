@@ -3,7 +3,8 @@ import { isAuditRecord } from '../audit/record.ts';
 import { done, type Events } from './calls/calls.ts';
 import { storeFailed } from './calls/errors.ts';
 import { fold, type Page, type PageRequest, storable } from './page.ts';
-import { type Calls, result, type Write } from './port.ts';
+import { type Calls, nothing, write } from './operation.ts';
+import { result, type Write } from './port.ts';
 
 /** All given criteria must match. */
 export interface AuditFilter extends PageRequest {
@@ -26,15 +27,16 @@ export interface AuditFilter extends PageRequest {
 /** Writes of the audit log that need no statement of their own. */
 export const auditLogWrites = {
   /** Commits events without another change. */
-  audit: (events: Events): Write<void> => result(done(undefined, events)),
+  audit: write(nothing, (events: Events): Write<void> => result(done(undefined, events))),
   /**
    * Begins a new audit file if the old one was renamed or emptied (SIGHUP after a rotation). Every transaction checks
    * that; this one does so earlier.
    */
-  reopenAuditFile: (): Write<void> => result(done(undefined, [])),
+  reopenAuditFile: write(nothing, (): Write<void> => result(done(undefined, []))),
   /** Commits the record that a range is archived; deletes nothing. */
-  noteArchived: (archived: ArchivedRange, detail: string): Write<void> =>
+  noteArchived: write(nothing, (archived: ArchivedRange, detail: string): Write<void> =>
     result(done(undefined, [{ type: 'audit.archived', outcome: 'success', detail, archived }])),
+  ),
 };
 type LogCalls = Calls<typeof auditLogWrites>;
 

@@ -3,7 +3,8 @@ import { namesMatch, type Name } from '../pki/x509/name.ts';
 import { done, type Events, undone } from './calls/calls.ts';
 import { storeFailed } from './calls/errors.ts';
 import type { Page, PageRequest } from './page.ts';
-import { AT_LABELS, type Calls, type Condition, type Database, given, type Operation, type Write } from './port.ts';
+import { type Calls, lock, quickRead, write } from './operation.ts';
+import { AT_LABELS, type Condition, type Database, given, type Operation, type Write } from './port.ts';
 
 /** The label of a record: where it was requested if that differs from the CA's own; undefined without one. */
 export const labelOf = ({ ca, label }: { readonly ca?: string | null; readonly label?: string | null }) =>
@@ -185,32 +186,34 @@ const BY_KEY = `${FIND} key_identifier = ? ORDER BY position DESC LIMIT ${SAME_K
 
 export function certificateReads(db: Database) {
   return {
-    *getCertificates(serial: string, ca?: string): Operation<readonly CertificateRow[]> {
+    getCertificates: quickRead(function* (serial: string, ca?: string): Operation<readonly CertificateRow[]> {
       const rows = yield* ca === undefined
         ? db.all<StoredCertificate>(BY_SERIAL, serial)
         : db.all<StoredCertificate>(BY_SERIAL_AND_CA, serial, ca);
       return rows.map(toCertificateRow).sort((a, b) => (a.ca < b.ca ? -1 : 1));
-    },
+    }),
     /** Whether a certificate of the CA was requested at a label other than its own. */
-    *hasOtherLabels(ca: string): Operation<boolean> {
+    hasOtherLabels: quickRead(function* (ca: string): Operation<boolean> {
       const row = yield* db.get`SELECT label FROM certificate INDEXED BY certificate_of_other_label
         WHERE ca = ${ca} AND label IS NOT NULL LIMIT 1`;
       return row !== undefined;
-    },
+    }),
     /**
      * Revoked certificates with this serial number, of any CA; usually none. Each request with a client certificate calls
      * it.
      */
-    findRevoked: (serial: string) =>
-      db.all<RevokedCertificate>`SELECT ca, serial, der FROM certificate WHERE serial = ${serial} AND revoked_at IS NOT NULL`,
-    *findCertificateByRequest(request_id: string): Operation<CertificateRow | undefined> {
+    findRevoked: quickRead(
+      (serial: string) =>
+        db.all<RevokedCertificate>`SELECT ca, serial, der FROM certificate WHERE serial = ${serial} AND revoked_at IS NOT NULL`,
+    ),
+    findCertificateByRequest: quickRead(function* (request_id: string): Operation<CertificateRow | undefined> {
       const stored = yield* db.get<StoredCertificate>(BY_REQUEST, request_id);
       return stored === undefined ? undefined : toCertificateRow(stored);
-    },
+    }),
     /** By subjectKeyIdentifier (hex), newest first. */
-    *findCertificatesByKey(key_identifier: string): Operation<readonly CertificateRow[]> {
+    findCertificatesByKey: quickRead(function* (key_identifier: string): Operation<readonly CertificateRow[]> {
       return (yield* db.all<StoredCertificate>(BY_KEY, key_identifier)).map(toCertificateRow);
-    },
+    }),
   };
 }
 
@@ -247,6 +250,8 @@ export const RELEASE = `UPDATE certificate SET revoked_at = NULL, reason = NULL,
 const TAKE_RESTORED = `DELETE FROM certificate WHERE serial = ? AND ca = ? AND length(der) = 0
   RETURNING ${CERTIFICATE_COLUMNS}`;
 
+const revoked = (of: Pick<Revocation, 'ca' | 'serial'>) => [...lock.certificate(of), ...lock.list(of.ca)];
+
 export function certificateWrites(db: Database) {
   const insert = insertCertificate(db);
   const countChange = (ca: string, now: number) =>
@@ -256,19 +261,21 @@ export function certificateWrites(db: Database) {
     db.get`SELECT serial FROM certificate WHERE serial = ${serial} AND ca = ${ca}`;
   return {
     /** Imports an existing certificate without a reservation. `known`: the store has this serial number of this CA. */
-    *importCertificate(row: CertificateRow, events: Events): Write<'imported' | 'known'> {
+    importCertificate: write(lock.certificate, function* (row: CertificateRow, events: Events): Write<
+      'imported' | 'known'
+    > {
       const { serial, ca } = row;
       const reservation = yield* db.get`SELECT serial FROM reservation WHERE serial = ${serial} AND ca = ${ca}`;
       if (reservation !== undefined) return undone('known');
       const restored = yield* db.get<StoredCertificate>(TAKE_RESTORED, serial, ca);
       const inserted = yield* insert(restored === undefined ? row : completedRow(restored, row), null);
       return inserted ? done('imported', events) : undone('known');
-    },
+    }),
     /**
      * Marks a certificate revoked; commits the events with `revoked` only. A held certificate gets the final reason and
      * keeps the time of the hold as its revocation date.
      */
-    *revokeCertificate(revocation: Revocation, events: Events): Write<RevokeResult> {
+    revokeCertificate: write(revoked, function* (revocation: Revocation, events: Events): Write<RevokeResult> {
       const { ca, serial, revoked_at } = revocation;
       const revoked = yield* db.get<Pick<CertificateRow, 'device_key'>>(REVOKE, revocation);
       if (revoked !== undefined) {
@@ -276,20 +283,19 @@ export function certificateWrites(db: Database) {
         return done('revoked', events, revoked.device_key);
       }
       return undone((yield* find(serial, ca)) === undefined ? 'unknown' : 'already-revoked');
-    },
+    }),
     /** Ends a hold; commits the events with `released` only. */
-    *releaseCertificate(
-      { ca, serial }: Pick<Revocation, 'ca' | 'serial'>,
-      now: number,
-      events: Events,
-    ): Write<ReleaseResult> {
-      const released = yield* db.get<Pick<CertificateRow, 'device_key'>>(RELEASE, ca, serial);
-      if (released !== undefined) {
-        yield* countChange(ca, now);
-        return done('released', events, released.device_key);
-      }
-      return undone((yield* find(serial, ca)) === undefined ? 'unknown' : 'not-held');
-    },
+    releaseCertificate: write(
+      revoked,
+      function* ({ ca, serial }: Pick<Revocation, 'ca' | 'serial'>, now: number, events: Events): Write<ReleaseResult> {
+        const released = yield* db.get<Pick<CertificateRow, 'device_key'>>(RELEASE, ca, serial);
+        if (released !== undefined) {
+          yield* countChange(ca, now);
+          return done('released', events, released.device_key);
+        }
+        return undone((yield* find(serial, ca)) === undefined ? 'unknown' : 'not-held');
+      },
+    ),
   };
 }
 

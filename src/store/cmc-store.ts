@@ -1,6 +1,7 @@
 import { failed } from '../errors.ts';
 import { done, undone } from './calls/calls.ts';
-import { type Calls, type Database, insertInto, type Operation, PURGED_AT_ONCE, type Write } from './port.ts';
+import { beginWork, type Calls, EVERYTHING, lock, quickRead, write } from './operation.ts';
+import { type Database, insertInto, type Operation, PURGED_AT_ONCE, type Write } from './port.ts';
 
 /** A message to be processed once, even if it is repeated (RFC 5272 §6.6). */
 export interface CmcMessage {
@@ -37,16 +38,18 @@ interface Stored {
 export function cmcReads(db: Database) {
   return {
     /** Whether one of our latest answers in this transaction contained the nonce. */
-    *isCmcNonce(transaction_key: string, nonce: Buffer): Operation<boolean> {
+    isCmcNonce: quickRead(function* (transaction_key: string, nonce: Buffer): Operation<boolean> {
       const row =
         yield* db.get`SELECT id FROM cmc_message WHERE transaction_key = ${transaction_key} AND nonce = ${nonce}
         LIMIT 1`;
       return row !== undefined;
-    },
+    }),
   };
 }
 
 const ADD = `${insertInto('cmc_message', 'key, id, transaction_key, instance, created_at')} ON CONFLICT (key) DO NOTHING`;
+
+const claimed = ({ key }: CmcMessage) => lock.message(key);
 
 /** @param ofDead condition on an instance without a living node */
 export function cmcWrites(db: Database, ofDead: string) {
@@ -57,7 +60,7 @@ export function cmcWrites(db: Database, ofDead: string) {
      * Claims a message for this process, unless it has a definitive answer or another node is working on it. The caller
      * tracks its own work.
      */
-    *claimCmcMessage(message: CmcMessage): Write<CmcClaim> {
+    claimCmcMessage: beginWork(claimed, function* (message: CmcMessage): Write<CmcClaim> {
       const { key, instance } = message;
       if ((yield* db.run(ADD, message)) === 1) return done({ state: 'claimed', id: message.id }, []);
       const known = yield* db.get<Stored>`SELECT id, instance, answer FROM cmc_message WHERE key = ${key} FOR UPDATE`;
@@ -66,29 +69,32 @@ export function cmcWrites(db: Database, ofDead: string) {
       if (known.instance !== null && known.instance !== instance) return undone({ state: 'under-way' });
       yield* db.run`UPDATE cmc_message SET instance = ${instance} WHERE key = ${key}`;
       return done({ state: 'claimed', id: known.id }, []);
-    },
+    }),
     /** Ends the work on a claimed message. @throws {EstuaryError} 500 `CMC_MESSAGE_NOT_CLAIMED` */
-    *concludeCmcMessage(key: string, instance: string, { nonce, answer }: CmcConclusion): Write<void> {
-      const changes = yield* db.run`UPDATE cmc_message
+    concludeCmcMessage: write(
+      lock.message,
+      function* (key: string, instance: string, { nonce, answer }: CmcConclusion): Write<void> {
+        const changes = yield* db.run`UPDATE cmc_message
         SET instance = NULL, nonce = coalesce(${nonce}, nonce), answer = ${answer}
         WHERE key = ${key} AND instance = ${instance}`;
-      if (changes === 0)
-        throw failed('CMC_MESSAGE_NOT_CLAIMED', 'the response could not be stored', { detail: `message ${key}` });
-      return done(undefined, []);
-    },
+        if (changes === 0)
+          throw failed('CMC_MESSAGE_NOT_CLAIMED', 'the response could not be stored', { detail: `message ${key}` });
+        return done(undefined, []);
+      },
+    ),
     /**
      * Releases the messages of a dead process; without an argument, at start, those of all processes except living nodes.
      */
-    *releaseCmcMessages(instance?: string): Write<void> {
+    releaseCmcMessages: write(EVERYTHING, function* (instance?: string): Write<void> {
       yield* instance === undefined
         ? db.run(`UPDATE cmc_message SET instance = NULL WHERE instance IS NOT NULL AND ${ofDead}`)
         : db.run`UPDATE cmc_message SET instance = NULL WHERE instance = ${instance}`;
       return done(undefined, []);
-    },
+    }),
     /** Deletes a batch of messages up to this time and returns the number (see retention-store.ts). */
-    *purgeCmcMessages(before: number): Write<number> {
+    purgeCmcMessages: write(EVERYTHING, function* (before: number): Write<number> {
       return done(yield* db.run(purge, before), []);
-    },
+    }),
   };
 }
 

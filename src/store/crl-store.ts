@@ -2,7 +2,8 @@
 import { encodeCrlEntry, isCrlReason } from '../pki/x509/crl.ts';
 import { done, type Events, undone } from './calls/calls.ts';
 import { storeFailed } from './calls/errors.ts';
-import type { Calls, Database, Operation, Write } from './port.ts';
+import { type Calls, lock, quickRead, slowRead, write } from './operation.ts';
+import type { Database, Operation, Write } from './port.ts';
 
 export interface CrlRow {
   readonly ca: string;
@@ -64,18 +65,20 @@ function encodeRow({ serial, revoked_at, reason, invalidity_date }: RevokedRow):
 
 export function crlReads(db: Database) {
   return {
-    *crlHead(ca: string): Operation<CrlHead> {
+    crlHead: quickRead(function* (ca: string): Operation<CrlHead> {
       // First: a list saved in between makes the CRL look older than it is, not newer.
       const changed = yield* db.get<
         Omit<CrlHead, 'number'>
       >`SELECT changes, changed_at FROM crl_change WHERE ca = ${ca}`;
       const list = yield* db.get<{ number: number | null }>`SELECT number FROM crl WHERE ca = ${ca}`;
       return { changes: 0, changed_at: null, ...changed, number: list?.number ?? undefined };
-    },
-    getCrl: (ca: string) =>
-      db.get<CrlRow>`SELECT ca, number, this_update, next_update, der FROM crl WHERE ca = ${ca} AND number IS NOT NULL`,
+    }),
+    getCrl: quickRead(
+      (ca: string) =>
+        db.get<CrlRow>`SELECT ca, number, this_update, next_update, der FROM crl WHERE ca = ${ca} AND number IS NOT NULL`,
+    ),
     /** Revoked certificates in order of issuance. @throws EstuaryError 500 `STORE_FAILED` for an invalid reason */
-    *revokedEntries(filter: RevokedFilter): Operation<RevokedEntries> {
+    revokedEntries: slowRead(function* (filter: RevokedFilter): Operation<RevokedEntries> {
       const rows = yield* db.all<RevokedRow>(
         `SELECT position, serial, revoked_at, reason, invalidity_date FROM certificate INDEXED BY crl_entry
          WHERE ca = @ca AND revoked_at IS NOT NULL AND revoked_at <= @revoked_until AND not_after >= @valid_at
@@ -83,33 +86,35 @@ export function crlReads(db: Database) {
         filter,
       );
       return { count: rows.length, last: rows.at(-1)?.position ?? 0, der: Buffer.concat(rows.map(encodeRow)) };
-    },
+    }),
   };
 }
 
 const SAVE = `UPDATE crl SET number = @number, this_update = @this_update, next_update = @next_update, der = @der
   WHERE ca = @ca AND (number IS NULL OR number < @number)`;
 
+const listOf = ({ ca }: CrlRow) => lock.list(ca);
+
 export function crlWrites(db: Database) {
   return {
     /** A number for the next CRL: higher than all earlier ones, even unused ones. */
-    *takeCrlNumber(ca: string): Write<number> {
+    takeCrlNumber: write(lock.list, function* (ca: string): Write<number> {
       const row = yield* db.get<{ last_number: number }>`INSERT INTO crl (ca, last_number) VALUES (${ca}, 1)
         ON CONFLICT (ca) DO UPDATE SET last_number = crl.last_number + 1 RETURNING last_number`;
       if (row === undefined) throw new Error('the database returned no CRL number');
       return done(row.last_number, []);
-    },
+    }),
     /**
      * @param changes from {@link crlHead} before the entries were read
      * @returns `false`: a list with a higher number exists; nothing changed
      */
-    *saveCrl(row: CrlRow, changes: number, events: Events): Write<boolean> {
+    saveCrl: write(listOf, function* (row: CrlRow, changes: number, events: Events): Write<boolean> {
       if ((yield* db.run(SAVE, row)) === 0) return undone(false);
       yield* db.run`UPDATE crl_change
         SET changed_at = CASE WHEN changes = ${changes} THEN NULL ELSE CAST(${row.this_update} AS bigint) END
         WHERE ca = ${row.ca} AND changed_at IS NOT NULL`;
       return done(true, events);
-    },
+    }),
   };
 }
 

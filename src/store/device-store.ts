@@ -15,8 +15,8 @@ import {
 import { type DeviceMatch, deviceMatchKey, MATCH_FIELDS } from './device-match.ts';
 import { OTP_COLUMNS, type OtpRow } from './otp-store.ts';
 import { fold, type Page, type PageRequest } from './page.ts';
+import { type Calls, lock, nothing, quickRead, slowRead, write } from './operation.ts';
 import {
-  type Calls,
   type Database,
   type Dialect,
   given,
@@ -198,17 +198,17 @@ const NEWEST = {
 export function deviceReads(db: Database) {
   const list = db.list<StoredDevice>({ name: 'device', table: 'device', columns: DEVICE_COLUMNS });
   return {
-    *getDevice(id: string): Operation<DeviceRow | undefined> {
+    getDevice: quickRead(function* (id: string): Operation<DeviceRow | undefined> {
       const stored = yield* db.get<StoredDevice>(BY_ID, id);
       return stored === undefined ? undefined : toDeviceRow(stored);
-    },
+    }),
     /** The devices that a requester may be, enabled or not, among those admitted to this CA: at most a few. */
-    *findDevices(query: DeviceQuery, ca: string): Operation<readonly DeviceRow[]> {
+    findDevices: quickRead(function* (query: DeviceQuery, ca: string): Operation<readonly DeviceRow[]> {
       const rows = yield* db.all<StoredDevice>('key' in query ? ADMITTED.byKey : ADMITTED.byId, { ...query, ca });
       return rows.map(toDeviceRow);
-    },
+    }),
     /** What says which device a certificate belongs to. @param match_keys its {@link certificateMatchKeys} */
-    *findDevicesByCertificate(
+    findDevicesByCertificate: quickRead(function* (
       serial: string,
       match_keys: readonly string[],
       ca: string,
@@ -219,14 +219,14 @@ export function deviceReads(db: Database) {
         db.all<StoredDevice>(ADMITTED.byMatch, { keys: match_keys, ca }),
       ]);
       return { recorded, matching: matching.map(toDeviceRow) };
-    },
+    }),
     /** In insertion order, oldest first by default. */
-    listDevices(filter: DeviceFilter): Operation<Page<DeviceRow>> {
+    listDevices: slowRead((filter: DeviceFilter): Operation<Page<DeviceRow>> => {
       const { conditions, parameters } = selected(filter, db.dialect);
       return list(conditions, parameters, filter, toDeviceRow);
-    },
+    }),
     /** Names of all devices' attributes, sorted. */
-    *listDeviceAttributes(selection: DeviceSelection): Operation<readonly string[]> {
+    listDeviceAttributes: slowRead(function* (selection: DeviceSelection): Operation<readonly string[]> {
       const { conditions, parameters } = selected(selection, db.dialect);
       const where = conditions.length === 0 ? '' : `WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}`;
       const names = yield* db.all<{ name: string }>(
@@ -234,9 +234,12 @@ export function deviceReads(db: Database) {
         parameters,
       );
       return names.map(({ name }) => name).sort();
-    },
+    }),
     /** @param limit per list */
-    *deviceHistory({ id, key }: Pick<DeviceRow, 'id' | 'key'>, limit: number): Operation<DeviceHistory> {
+    deviceHistory: slowRead(function* (
+      { id, key }: Pick<DeviceRow, 'id' | 'key'>,
+      limit: number,
+    ): Operation<DeviceHistory> {
       const [issued, tokens, requested, recorded] = yield* db.together([
         db.all<StoredCertificate>(NEWEST.certificates, key, limit),
         db.all<OtpRow>(NEWEST.tokens, id, limit),
@@ -249,7 +252,7 @@ export function deviceReads(db: Database) {
         requests: requested.map(toRequestRow),
         events: recorded.map(toRecord),
       };
-    },
+    }),
   };
 }
 
@@ -263,6 +266,8 @@ const FOR_UPDATE = `${BY_ID} FOR UPDATE`;
 const ADD = `${insertInto('device', `${DEVICE_COLUMNS}, match_key`)} ON CONFLICT (id) DO NOTHING`;
 const CHANGE = `UPDATE device SET ca = @ca, enabled = @enabled, not_after = @not_after, note = @note, match = @match,
   match_key = @match_key, attributes = @attributes, changed_at = @changed_at WHERE id = @id`;
+
+const listed = (entries: readonly DeviceEntry[]) => entries.flatMap(({ row }) => lock.device(row.id));
 
 export function deviceWrites(db: Database) {
   function* put(entry: DeviceEntry, mode: 'create' | 'upsert', labels?: readonly string[]): Operation<Entered> {
@@ -282,40 +287,46 @@ export function deviceWrites(db: Database) {
      * @param mode `upsert`: changes the given fields of an existing device
      * @param labels an upsert changes only devices of these labels; others are `known`
      */
-    *putDevices(
-      entries: readonly DeviceEntry[],
-      mode: 'create' | 'upsert',
-      labels?: readonly string[],
-    ): Write<readonly EntryResult[]> {
-      // Sequentially: a repeated device must find the first one.
-      const entered: Entered[] = [];
-      for (const entry of entries) entered.push(yield* put(entry, mode, labels));
-      return {
-        value: entered.map((one) => one.result),
-        events: [],
-        ofDevices: entered.flatMap(({ events }) => events),
-      };
-    },
+    putDevices: write(
+      listed,
+      function* (
+        entries: readonly DeviceEntry[],
+        mode: 'create' | 'upsert',
+        labels?: readonly string[],
+      ): Write<readonly EntryResult[]> {
+        // Sequentially: a repeated device must find the first one.
+        const entered: Entered[] = [];
+        for (const entry of entries) entered.push(yield* put(entry, mode, labels));
+        return {
+          value: entered.map((one) => one.result),
+          events: [],
+          ofDevices: entered.flatMap(({ events }) => events),
+        };
+      },
+    ),
     /** The changed device; undefined: no device of these labels has this ID. @param labels default: any */
-    *changeDevice(
-      id: string,
-      change: DeviceChange,
-      now: number,
-      events: Events,
-      labels?: readonly string[],
-    ): Write<DeviceRow | undefined> {
-      const before = yield* db.get<StoredDevice>(FOR_UPDATE, id);
-      if (before === undefined || !isAtLabels(before, labels)) return undone(undefined);
-      const row: DeviceRow = { ...toDeviceRow(before), ...change, changed_at: now };
-      yield* db.run(CHANGE, toWrittenDevice(row));
-      return done(row, events, row.key);
-    },
+    changeDevice: write(
+      lock.device,
+      function* (
+        id: string,
+        change: DeviceChange,
+        now: number,
+        events: Events,
+        labels?: readonly string[],
+      ): Write<DeviceRow | undefined> {
+        const before = yield* db.get<StoredDevice>(FOR_UPDATE, id);
+        if (before === undefined || !isAtLabels(before, labels)) return undone(undefined);
+        const row: DeviceRow = { ...toDeviceRow(before), ...change, changed_at: now };
+        yield* db.run(CHANGE, toWrittenDevice(row));
+        return done(row, events, row.key);
+      },
+    ),
     /** Deletes a device. Its certificates, requests and tokens stay without a device. `false`: unknown key. */
-    *deleteDevice(key: string, events: Events): Write<boolean> {
+    deleteDevice: write(lock.deviceOf, function* (key: string, events: Events): Write<boolean> {
       return (yield* db.run`DELETE FROM device WHERE key = ${key}`) === 1 ? done(true, events) : undone(false);
-    },
+    }),
     /** Commits events that concern a device and belong to no other change. */
-    auditDevice: (key: string, events: Events): Write<void> => result(done(undefined, events, key)),
+    auditDevice: write(nothing, (key: string, events: Events): Write<void> => result(done(undefined, events, key))),
   };
 }
 

@@ -1,6 +1,7 @@
 /** CA certificates that clients sent with theirs. */
 import { undone } from './calls/calls.ts';
-import { type Calls, type Database, NO_LIMIT, type Operation, type Write } from './port.ts';
+import { type Calls, lock, quickRead, write } from './operation.ts';
+import { type Database, NO_LIMIT, type Operation, type Write } from './port.ts';
 
 /** A CA certificate that a client sent in a handshake. */
 export interface PresentedIntermediate {
@@ -28,7 +29,7 @@ const COUNT_EVERY = 1000;
 export function intermediateReads(db: Database) {
   return {
     /** By fingerprint of the client's certificate; empty if none. */
-    *recallIntermediates(leaf: string): Operation<readonly PresentedIntermediate[]> {
+    recallIntermediates: quickRead(function* (leaf: string): Operation<readonly PresentedIntermediate[]> {
       const path = yield* db.get<{
         intermediates: string;
       }>`SELECT intermediates FROM presented_path WHERE leaf = ${leaf}`;
@@ -38,9 +39,14 @@ export function intermediateReads(db: Database) {
         WHERE fingerprint = ANY(${fingerprints})`;
       const known = new Map(rows.map((one) => [one.fingerprint, one]));
       return fingerprints.flatMap((fingerprint) => known.get(fingerprint) ?? []);
-    },
+    }),
   };
 }
+
+const remembered = ({ leaf, intermediates }: PresentedPath) => [
+  ...lock.path(leaf),
+  ...intermediates.flatMap(({ fingerprint }) => lock.intermediate(fingerprint)),
+];
 
 /** A path's intermediates are used with it, so they are never deleted before it. */
 export function intermediateWrites(db: Database) {
@@ -51,7 +57,8 @@ export function intermediateWrites(db: Database) {
   let writes = 0;
   return {
     /** Replaces this client's certificates. Entries that are unused for long are deleted. */
-    *rememberIntermediates({ leaf, intermediates }: PresentedPath, now: number): Write<void> {
+    rememberIntermediates: write(remembered, function* (path: PresentedPath, now: number): Write<void> {
+      const { leaf, intermediates } = path;
       const fingerprints = intermediates.map(({ fingerprint }) => fingerprint).join(' ');
       const bounds = writes++ % COUNT_EVERY === 0;
       yield* db.together([
@@ -72,7 +79,7 @@ export function intermediateWrites(db: Database) {
         ),
       ]);
       return undone(undefined);
-    },
+    }),
   };
 }
 

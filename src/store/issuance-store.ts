@@ -4,7 +4,8 @@ import { done, type Events, undone } from './calls/calls.ts';
 import { type CertificateRow, insertCertificate } from './certificate-store.ts';
 import { clearFailures } from './lockout-store.ts';
 import { giveBackOtpUse, otpReturned, type Repeatable, takeOtpUse } from './otp-store.ts';
-import { type Calls, type Database, type Operation, result, type Write } from './port.ts';
+import { beginWork, type Calls, completeWork, type Keys, lock, quickRead, write } from './operation.ts';
+import { type Database, type Operation, result, type Write } from './port.ts';
 import { goes, mayGo, restsIn, TRANSITIONS } from './request-state.ts';
 
 /** The intent to issue, committed before the CA signs. */
@@ -66,12 +67,13 @@ const notOpen = ({ request_id, ca, serial }: Recorded): EstuaryError =>
 export function issuanceReads(db: Database) {
   return {
     /** Open reservations of one instance, or of all; oldest first. */
-    openReservations: (instance?: string) =>
+    openReservations: quickRead((instance?: string) =>
       db.all<Reservation>(
         `SELECT ${RESERVATION_COLUMNS} FROM reservation WHERE instance = coalesce(@instance, instance)
          ORDER BY created_at, request_id`,
         { instance: instance ?? null },
       ),
+    ),
   };
 }
 
@@ -91,6 +93,14 @@ const FORGET = `DELETE FROM request WHERE id = ? AND ${mayGo('withdraw')} AND re
   AND polled_at IS NULL AND decided_at IS NULL`;
 const MARK_ISSUED = `UPDATE request SET ${goes('issue')}, serial = @serial, changed_at = @at WHERE id = @id AND ${mayGo('issue')}`;
 
+const issued = (of: Pick<Reservation, 'request_id' | 'device_key' | 'ca' | 'serial'>) => [
+  ...lock.request(of.request_id),
+  ...lock.deviceOf(of.device_key),
+  ...lock.certificate(of),
+];
+const reserved = (reservation: Reservation) => [...issued(reservation), ...lock.token(reservation.otp_id)];
+const recorded = (row: CertificateRow, _: unknown, passed: Keys = []) => [...issued(row), ...lock.passwords(passed)];
+
 export function issuanceWrites(db: Database) {
   const insertRow = insertCertificate(db);
   const close = (request_id: string) =>
@@ -105,20 +115,23 @@ export function issuanceWrites(db: Database) {
      * @param repeatable of a request that takes a use: a repeat while it is in progress, or within its window, is
      * `repeated`
      */
-    *reserve(reservation: Reservation, events: Events, repeatable?: Repeatable): Write<ReserveResult> {
-      const { otp_id, device_key, required_device, request_id, created_at } = reservation;
-      if (!(yield* mayIssue(db, required_device, labelOf(reservation), created_at))) return undone('device-refused');
-      const use = yield* takeOtpUse(db, { otp_id, request_id, now: created_at }, repeatable);
-      if (use !== 'taken') return undone(use);
-      if (yield* insertReservation(db, reservation)) return done('reserved', events, device_key);
-      yield* giveBackOtpUse(db, otp_id, reservation.ca, request_id);
-      return undone('serial-taken');
-    },
+    reserve: beginWork(
+      reserved,
+      function* (reservation: Reservation, events: Events, repeatable?: Repeatable): Write<ReserveResult> {
+        const { otp_id, device_key, required_device, request_id, created_at } = reservation;
+        if (!(yield* mayIssue(db, required_device, labelOf(reservation), created_at))) return undone('device-refused');
+        const use = yield* takeOtpUse(db, { otp_id, request_id, now: created_at }, repeatable);
+        if (use !== 'taken') return undone(use);
+        if (yield* insertReservation(db, reservation)) return done('reserved', events, device_key);
+        yield* giveBackOtpUse(db, otp_id, reservation.ca, request_id);
+        return undone('serial-taken');
+      },
+    ),
     /**
      * {@link reserve} for a queued request: the reservation has its ID and takes no OTP use, because the request holds
      * one. At most one is open per request across nodes; recording its certificate makes the request `issued`.
      */
-    *claimRequest(reservation: Reservation, events: Events): Write<ClaimResult> {
+    claimRequest: beginWork(issued, function* (reservation: Reservation, events: Events): Write<ClaimResult> {
       const { request_id, device_key, required_device, created_at } = reservation;
       const [request, may] = yield* db.together([
         db.get(CLAIMABLE, request_id),
@@ -128,7 +141,7 @@ export function issuanceWrites(db: Database) {
       if (!may) return undone('device-refused');
       const isReserved = yield* insertReservation(db, { ...reservation, otp_id: null });
       return isReserved ? done('reserved', events, device_key) : undone('serial-taken');
-    },
+    }),
     /**
      * Stores the certificate and closes the reservation of its `request_id`.
      * @throws {EstuaryError} 500 `RESERVATION_NOT_OPEN` if it is released, already recorded, or for another CA or serial;
@@ -136,38 +149,41 @@ export function issuanceWrites(db: Database) {
      * device was disabled meanwhile
      * @param succeeded the lockout keys to clear
      */
-    *recordCertificate(row: CertificateRow, events: Events, succeeded: readonly string[] = []): Write<void> {
-      const { request_id, ca, serial } = row;
-      // Sent together: no other call of the transaction sees a use whose reservation is closed without a result.
-      const takesUse = row.method === 'otp' || row.method === 'jwt';
-      const noted = takesUse
-        ? db.run`UPDATE otp_use SET issued_at = (SELECT created_at FROM reservation WHERE request_id = ${request_id})
+    recordCertificate: completeWork(
+      recorded,
+      function* (row: CertificateRow, events: Events, succeeded: readonly string[] = []): Write<void> {
+        const { request_id, ca, serial } = row;
+        // Sent together: no other call of the transaction sees a use whose reservation is closed without a result.
+        const takesUse = row.method === 'otp' || row.method === 'jwt';
+        const noted = takesUse
+          ? db.run`UPDATE otp_use SET issued_at = (SELECT created_at FROM reservation WHERE request_id = ${request_id})
             WHERE request_id = ${request_id}`
-        : result(0);
-      const [, open] = yield* db.together([noted, close(request_id)]);
-      if (open?.ca !== ca || open.label !== row.label || (open.serial !== null && open.serial !== serial))
-        throw notOpen(row);
-      // A disabled device gets no certificate; its expiry was checked with the reservation.
-      if (!(yield* mayIssue(db, open.required_device, labelOf(open), open.created_at)))
-        throw forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail: 'disabled while the CA signed' });
-      const [inserted] = yield* db.together([
-        insertRow(row, open.created_at),
-        clearFailures(db, succeeded),
-        ...(open.queued === 1
-          ? [db.run(FORGET, request_id), db.run(MARK_ISSUED, { id: request_id, serial, at: open.created_at })]
-          : []),
-      ]);
-      if (!inserted)
-        throw failed('SERIAL_TAKEN', 'the certificate could not be recorded', {
-          detail: `${ca} ${serial} is in the store already`,
-        });
-      return done(undefined, events, row.device_key);
-    },
+          : result(0);
+        const [, open] = yield* db.together([noted, close(request_id)]);
+        if (open?.ca !== ca || open.label !== row.label || (open.serial !== null && open.serial !== serial))
+          throw notOpen(row);
+        // A disabled device gets no certificate; its expiry was checked with the reservation.
+        if (!(yield* mayIssue(db, open.required_device, labelOf(open), open.created_at)))
+          throw forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail: 'disabled while the CA signed' });
+        const [inserted] = yield* db.together([
+          insertRow(row, open.created_at),
+          clearFailures(db, succeeded),
+          ...(open.queued === 1
+            ? [db.run(FORGET, request_id), db.run(MARK_ISSUED, { id: request_id, serial, at: open.created_at })]
+            : []),
+        ]);
+        if (!inserted)
+          throw failed('SERIAL_TAKEN', 'the certificate could not be recorded', {
+            detail: `${ca} ${serial} is in the store already`,
+          });
+        return done(undefined, events, row.device_key);
+      },
+    ),
     /**
      * Closes a reservation without a certificate and returns the OTP use, exactly once. `false`: it was not open; nothing
      * changed and no event was committed.
      */
-    *releaseReservation(request_id: string, events: Events): Write<boolean> {
+    releaseReservation: write(lock.ending, function* (request_id: string, events: Events): Write<boolean> {
       // Sent together, as above.
       const [token, , open] = yield* db.together([
         db.get<{ client_id: string }>`UPDATE otp SET uses = uses - 1 WHERE uses > 0
@@ -181,7 +197,7 @@ export function issuanceWrites(db: Database) {
       const isReturned = otp_id !== null && token !== undefined;
       const returned = isReturned ? [otpReturned({ otp_id, ...token, ca: labelOf(open), request_id })] : [];
       return done(true, [...events, ...returned], device_key);
-    },
+    }),
   };
 }
 

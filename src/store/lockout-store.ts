@@ -2,7 +2,8 @@
 import type { AuditEvent } from '../audit/event.ts';
 import { done, type Events, undone } from './calls/calls.ts';
 import { invalidCursor, NEWEST, type Page, type PageRequest, readCursor, toPage } from './page.ts';
-import type { Calls, Database, Operation, Write } from './port.ts';
+import { type Calls, lock, quickRead, slowRead, write } from './operation.ts';
+import type { Database, Operation, Write } from './port.ts';
 
 export interface LockoutPolicy {
   readonly max_failures: number;
@@ -44,13 +45,13 @@ function readPlace(page: PageRequest): { end: number; key: string } {
 export function lockoutReads(db: Database) {
   return {
     /** The latest end of the lockouts in force for these keys. */
-    *lockedUntil(keys: readonly string[], now: number): Operation<number | undefined> {
+    lockedUntil: quickRead(function* (keys: readonly string[], now: number): Operation<number | undefined> {
       const found = yield* db.together(keys.map((key) => lockoutOf(db, key, now)));
       const ends = found.flatMap((row) => row?.locked_until ?? []);
       return ends.length === 0 ? undefined : Math.max(...ends);
-    },
+    }),
     /** In order of their end. */
-    *listLockouts(request: PageRequest, now: number): Operation<Page<LockoutRow>> {
+    listLockouts: slowRead(function* (request: PageRequest, now: number): Operation<Page<LockoutRow>> {
       const { order = 'asc', limit } = request;
       const rows = yield* db.all<ListedLockout>(
         `SELECT key, failures, locked_until FROM lockout INDEXED BY lockout_by_end
@@ -60,7 +61,7 @@ export function lockoutReads(db: Database) {
       );
       const key = (row: ListedLockout): string => `${row.locked_until}:${row.key}`;
       return toPage('lockout', rows, limit, key, (row) => ({ ...row, scope: splitKey(row.key).scope }));
-    },
+    }),
   };
 }
 
@@ -71,6 +72,8 @@ export function clearFailures(db: Database, keys: readonly string[]): Operation<
 
 const lockoutOf = (db: Database, key: string, now: number) =>
   db.get<{ locked_until: number }>`SELECT locked_until FROM lockout WHERE key = ${key} AND locked_until > ${now}`;
+
+const ofOne = (key: string) => lock.passwords([key]);
 
 export function lockoutWrites(db: Database) {
   const forget = (table: string, key: string, column: string) =>
@@ -101,19 +104,22 @@ export function lockoutWrites(db: Database) {
      * Counts one failure on each key; more than `max_failures` within the window start a lockout (audited as
      * `lockout.started`). A locked key is not counted; `events` are committed in any case.
      */
-    *recordFailure(keys: readonly string[], policy: LockoutPolicy, now: number, events: Events): Write<void> {
-      // Old rows are deleted with each new one, so that a flood from many addresses cannot fill the disk.
-      const [started] = yield* db.together([
-        db.together(keys.map((key) => countFailure(key, policy, now, events))),
-        db.run(forgetFailures, now - policy.failure_window * 1000),
-        db.run(forgetLockouts, now),
-      ]);
-      return done(undefined, [...events, ...started.flat()]);
-    },
-    *deleteLockout(key: string, events: Events): Write<boolean> {
+    recordFailure: write(
+      lock.passwords,
+      function* (keys: readonly string[], policy: LockoutPolicy, now: number, events: Events): Write<void> {
+        // Old rows are deleted with each new one, so that a flood from many addresses cannot fill the disk.
+        const [started] = yield* db.together([
+          db.together(keys.map((key) => countFailure(key, policy, now, events))),
+          db.run(forgetFailures, now - policy.failure_window * 1000),
+          db.run(forgetLockouts, now),
+        ]);
+        return done(undefined, [...events, ...started.flat()]);
+      },
+    ),
+    deleteLockout: write(ofOne, function* (key: string, events: Events): Write<boolean> {
       yield* clearFailures(db, [key]);
       return (yield* db.run`DELETE FROM lockout WHERE key = ${key}`) === 1 ? done(true, events) : undone(false);
-    },
+    }),
   };
 }
 

@@ -3,16 +3,8 @@ import { tokenEvent } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import { done, type Events, undone } from './calls/calls.ts';
 import { fold, type Page, type PageRequest } from './page.ts';
-import {
-  type Calls,
-  type Condition,
-  type Database,
-  given,
-  insertInto,
-  type Operation,
-  someContains,
-  type Write,
-} from './port.ts';
+import { type Calls, lock, quickRead, slowRead, write } from './operation.ts';
+import { type Condition, type Database, given, insertInto, type Operation, someContains, type Write } from './port.ts';
 import { inStatus } from './request-state.ts';
 
 export interface OtpRow {
@@ -89,10 +81,10 @@ const NEWEST_USE = `SELECT request_id, otp_id, issued_at, CASE WHEN ${UNDER_WAY}
 export function otpReads(db: Database) {
   const list = db.list<OtpRow>({ name: 'otp', table: 'otp', columns: OTP_COLUMNS });
   return {
-    findOtp: (lookup: string) => db.get<OtpRow>(BY_LOOKUP, lookup),
-    getOtp: (id: string) => db.get<OtpRow>(BY_ID, id),
+    findOtp: quickRead((lookup: string) => db.get<OtpRow>(BY_LOOKUP, lookup)),
+    getOtp: quickRead((id: string) => db.get<OtpRow>(BY_ID, id)),
     /** In order of creation. */
-    listOtps(filter: OtpFilter, now: number): Operation<Page<OtpRow>> {
+    listOtps: slowRead((filter: OtpFilter, now: number): Operation<Page<OtpRow>> => {
       const { client_id, status, search, labels } = filter;
       const conditions = [
         ...given([
@@ -104,38 +96,42 @@ export function otpReads(db: Database) {
         { sql: `NOT ${OF_JWT}` },
       ];
       return list(conditions, { ...filter, search: fold(search), now }, filter, (row) => row);
-    },
+    }),
     /** The latest use by the request with this recognition. */
-    *findOtpUse(recognition: string): Operation<OtpUse | undefined> {
+    findOtpUse: quickRead(function* (recognition: string): Operation<OtpUse | undefined> {
       const use = yield* db.get<Omit<OtpUse, 'under_way'> & { under_way: number }>(NEWEST_USE, recognition);
       return use === undefined ? undefined : { ...use, under_way: use.under_way === 1 };
-    },
+    }),
   };
 }
 
+const tokenOf = ({ id }: OtpRow) => lock.token(id);
+
 export function otpWrites(db: Database) {
   return {
-    *insertOtp(row: OtpRow, events: Events): Write<void> {
+    insertOtp: write(tokenOf, function* (row: OtpRow, events: Events): Write<void> {
       yield* db.run(ADD, row);
       return done(undefined, events);
-    },
+    }),
     /** Adds the row of a single-use JWT, unless it exists. @returns the row in the store */
-    *admitToken(row: OtpRow): Write<OtpRow> {
+    admitToken: write(tokenOf, function* (row: OtpRow): Write<OtpRow> {
       yield* db.run(ADMIT, row);
       return done((yield* db.get<OtpRow>(BY_ID, row.id)) ?? row, []);
-    },
+    }),
     /** Changes the expiry. The events are committed with `changed` only. */
-    *changeOtp(id: string, expires_at: number, events: Events): Write<'changed' | 'revoked' | 'unknown'> {
+    changeOtp: write(lock.token, function* (id: string, expires_at: number, events: Events): Write<
+      'changed' | 'revoked' | 'unknown'
+    > {
       if ((yield* db.run`UPDATE otp SET expires_at = ${expires_at} WHERE id = ${id} AND revoked_at IS NULL`) === 1)
         return done('changed', events);
       return undone((yield* db.get(BY_ID, id)) === undefined ? 'unknown' : 'revoked');
-    },
+    }),
     /** Revokes the token. `false`: unknown. Revoking it again is not an error, but commits no second event. */
-    *revokeOtp(id: string, now: number, events: Events): Write<boolean> {
+    revokeOtp: write(lock.token, function* (id: string, now: number, events: Events): Write<boolean> {
       if ((yield* db.run`UPDATE otp SET revoked_at = ${now} WHERE id = ${id} AND revoked_at IS NULL`) === 1)
         return done(true, events);
       return undone((yield* db.get(BY_ID, id)) !== undefined);
-    },
+    }),
   };
 }
 

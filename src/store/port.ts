@@ -6,7 +6,7 @@
  * resumes with its answer.
  */
 
-import type { Outcome, Value } from './calls/calls.ts';
+import type { Outcome } from './calls/calls.ts';
 import type { ListName, Page, PageRequest } from './page.ts';
 
 /** A runnable operation or step. @typeParam T its result */
@@ -14,13 +14,6 @@ export type Operation<T> = Iterable<Promise<unknown>, T, unknown>;
 
 /** A write, which also returns its audit events. */
 export type Write<T> = Operation<Outcome<T>>;
-
-/** The calls of a store that carry out these operations. */
-export type Calls<Table> = {
-  [Name in keyof Table]: Table[Name] extends (...args: infer Args) => Operation<infer Result>
-    ? (...args: Args) => Promise<Value<Result>>
-    : never;
-};
 
 export type Results<Operations extends readonly Operation<unknown>[]> = {
   -readonly [N in keyof Operations]: Operations[N] extends Operation<infer T> ? T : never;
@@ -172,32 +165,4 @@ export async function run<T>(operation: Operation<T>): Promise<T> {
     step = steps.next(answer);
   }
   return step.value;
-}
-
-type Operations = Readonly<Record<string, (...args: never[]) => Operation<unknown>>>;
-
-/** A table of operations as synchronous functions. */
-export type AtOnce<Table> = {
-  readonly [Name in keyof Table]: Table[Name] extends (...args: infer Args) => Operation<infer T>
-    ? (...args: Args) => T
-    : never;
-};
-
-/** A table of operations as asynchronous functions. */
-export type Later<Table> = {
-  readonly [Name in keyof Table]: Table[Name] extends (...args: infer Args) => Operation<infer T>
-    ? (...args: Args) => Promise<T>
-    : never;
-};
-
-export const atOnce = <Table extends Operations>(table: Table): AtOnce<Table> =>
-  mapped(table, runAtOnce) as AtOnce<Table>;
-
-export const later = <Table extends Operations>(table: Table): Later<Table> => mapped(table, run) as Later<Table>;
-
-function mapped(table: Operations, runner: (operation: Operation<unknown>) => unknown): object {
-  const calls = Object.entries(table).map(
-    ([name, operation]) => [name, (...args: never[]) => runner(operation(...args))] as const,
-  );
-  return Object.fromEntries(calls);
 }

@@ -3,12 +3,14 @@ import { done, type Events, undone } from './calls/calls.ts';
 import { insertReservation, mayIssue, type Reservation } from './issuance-store.ts';
 import { clearFailures } from './lockout-store.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp-store.ts';
-import type { Calls, Database, Operation, Write } from './port.ts';
+import { beginWork, type Calls, type Keys, lock, quickRead, write } from './operation.ts';
+import type { Database, Operation, Write } from './port.ts';
 import { goes, mayGo, restsIn } from './request-state.ts';
 import {
   type Ended,
   findNewest,
   insertRequest,
+  newRequest,
   REQUEST_COLUMNS,
   type RequestRow,
   type StoredRequest,
@@ -35,9 +37,9 @@ const UNANSWERED = `SELECT ${REQUEST_COLUMNS} FROM request WHERE ${IDLE} AND ref
 export function remoteRequestReads(db: Database) {
   return {
     /** Requests without a reference that no process is working on or has looked up since `before`; oldest first. */
-    *listUnanswered(before: number, limit: number): Operation<readonly RequestRow[]> {
+    listUnanswered: quickRead(function* (before: number, limit: number): Operation<readonly RequestRow[]> {
       return (yield* db.all<StoredRequest>(UNANSWERED, { before, limit })).map(toRequestRow);
-    },
+    }),
   };
 }
 
@@ -50,6 +52,11 @@ const NOTE_POLL = `UPDATE request SET polled_at = @now WHERE id = @id AND ${mayG
 const END = `UPDATE request SET status = @status, reason = @reason, final = @final, changed_at = @now,
   decided_at = coalesce(@decided_at, decided_at) WHERE id = @id AND ${mayGo('failAtCa')} RETURNING otp_id, ca`;
 
+const awaited = (id: string, _: unknown, _events: unknown, passed: Keys = []) => [
+  ...lock.request(id),
+  ...lock.passwords(passed),
+];
+
 export function remoteRequestWrites(db: Database) {
   const close = (id: string) => db.run`DELETE FROM reservation WHERE request_id = ${id}`;
   return {
@@ -58,78 +65,87 @@ export function remoteRequestWrites(db: Database) {
      * it), and the reservation that the process holds while it works on it.
      * @param retry_window as in {@link Repeatable}
      */
-    *submitRequest(
-      row: RequestRow,
-      supersedes: string | null,
-      reservation: Reservation,
-      events: Events,
-      retry_window: number = 0,
-    ): Write<'submitted' | 'otp-unusable' | 'device-refused' | 'repeated' | RequestRow> {
-      const { id, otp_id, recognition, created_at } = row;
-      const [known, may] = yield* db.together([
-        findNewest(db, recognition),
-        mayIssue(db, row.required_device, row.ca, reservation.created_at),
-      ]);
-      if (!may) return undone('device-refused');
-      if (known?.id === id) {
-        if ((yield* db.run(HAND_OVER, { id, now: reservation.created_at })) === 0) return undone(known);
-      } else {
-        if (known !== undefined && known.id !== supersedes) return undone(known);
-        const wanted = { otp_id, request_id: id, now: created_at };
-        const taken = yield* takeOtpUse(db, wanted, { recognition, retry_window });
-        if (taken !== 'taken') return undone(taken);
-        yield* insertRequest(db, { ...row, decider: 'ca' });
-      }
-      yield* insertReservation(db, { ...reservation, otp_id: null });
-      return done('submitted', events, row.device_key);
-    },
+    submitRequest: beginWork(
+      newRequest,
+      function* (
+        row: RequestRow,
+        supersedes: string | null,
+        reservation: Reservation,
+        events: Events,
+        retry_window: number = 0,
+      ): Write<'submitted' | 'otp-unusable' | 'device-refused' | 'repeated' | RequestRow> {
+        const { id, otp_id, recognition, created_at } = row;
+        const [known, may] = yield* db.together([
+          findNewest(db, recognition),
+          mayIssue(db, row.required_device, row.ca, reservation.created_at),
+        ]);
+        if (!may) return undone('device-refused');
+        if (known?.id === id) {
+          if ((yield* db.run(HAND_OVER, { id, now: reservation.created_at })) === 0) return undone(known);
+        } else {
+          if (known !== undefined && known.id !== supersedes) return undone(known);
+          const wanted = { otp_id, request_id: id, now: created_at };
+          const taken = yield* takeOtpUse(db, wanted, { recognition, retry_window });
+          if (taken !== 'taken') return undone(taken);
+          yield* insertRequest(db, { ...row, decider: 'ca' });
+        }
+        yield* insertReservation(db, { ...reservation, otp_id: null });
+        return done('submitted', events, row.device_key);
+      },
+    ),
     /**
      * Closes the reservation; the request is pending at the CA.
      * @param reference null: the outcome of the submission is unknown
      * @param succeeded the lockout keys to clear
      */
-    *awaitCa(id: string, reference: string | null, events: Events, succeeded: readonly string[] = []): Write<void> {
-      yield* db.together([
-        close(id),
-        clearFailures(db, succeeded),
-        ...(reference === null
-          ? []
-          : [
-              db.run`UPDATE request SET reference = ${reference}, missing_since = NULL
+    awaitCa: write(
+      awaited,
+      function* (id: string, reference: string | null, events: Events, succeeded: readonly string[] = []): Write<void> {
+        yield* db.together([
+          close(id),
+          clearFailures(db, succeeded),
+          ...(reference === null
+            ? []
+            : [
+                db.run`UPDATE request SET reference = ${reference}, missing_since = NULL
                 WHERE id = ${id} AND status = 'pending'`,
-            ]),
-      ]);
-      return done(undefined, events);
-    },
+              ]),
+        ]);
+        return done(undefined, events);
+      },
+    ),
     /**
      * Closes the reservation of a request that the CA certainly did not receive. The request is deleted, and its OTP use
      * returned; an approved request becomes approved again.
      */
-    *withdrawRequest(id: string, events: Events): Write<void> {
+    withdrawRequest: write(lock.ending, function* (id: string, events: Events): Write<void> {
       yield* close(id);
       if ((yield* db.run(TAKE_BACK, id)) > 0) return done(undefined, events);
       const removed = yield* db.get<Ended>(WITHDRAW, id);
       const returned = removed === undefined ? [] : yield* giveBackOtpUse(db, removed.otp_id, removed.ca, id);
       return done(undefined, [...events, ...returned]);
-    },
+    }),
     /**
      * Records a poll. true: the caller may ask the CA, since nobody has since `before` and no process is working on it.
      */
-    *takePoll(id: string, now: number, before: number): Write<boolean> {
+    takePoll: write(lock.request, function* (id: string, now: number, before: number): Write<boolean> {
       return done((yield* db.get<{ idle: number }>(NOTE_POLL, { id, now, before }))?.idle === 1, []);
-    },
-    *noteMissing(id: string, since: number | null): Write<void> {
+    }),
+    noteMissing: write(lock.request, function* (id: string, since: number | null): Write<void> {
       yield* db.run`UPDATE request SET missing_since = ${since} WHERE id = ${id} AND status = 'pending'`;
       return done(undefined, []);
-    },
+    }),
     /** `false`: it is no longer pending, or a process is working on it; nothing changed. */
-    *endRequest(id: string, ending: RequestEnd, now: number, events: Events): Write<boolean> {
-      const { status, reason, decided_at, final, otp_use_returns } = ending;
-      const ended = yield* db.get<Ended>(END, { id, status, reason, decided_at, now, final: final ? 1 : 0 });
-      if (ended === undefined) return undone(false);
-      const returned = yield* giveBackOtpUse(db, otp_use_returns ? ended.otp_id : null, ended.ca, id);
-      return done(true, [...events, ...returned]);
-    },
+    endRequest: write(
+      lock.ending,
+      function* (id: string, end: RequestEnd, now: number, events: Events): Write<boolean> {
+        const { status, reason, decided_at, final, otp_use_returns } = end;
+        const ended = yield* db.get<Ended>(END, { id, status, reason, decided_at, now, final: final ? 1 : 0 });
+        if (ended === undefined) return undone(false);
+        const returned = yield* giveBackOtpUse(db, otp_use_returns ? ended.otp_id : null, ended.ca, id);
+        return done(true, [...events, ...returned]);
+      },
+    ),
   };
 }
 

@@ -7,7 +7,8 @@ import {
   toCertificateRow,
 } from './certificate-store.ts';
 import { fold } from './page.ts';
-import { type Calls, type Database, insertInto, type Operation, type Write } from './port.ts';
+import { type Calls, lock, quickRead, write } from './operation.ts';
+import { type Database, insertInto, type Operation, type Write } from './port.ts';
 
 /** A replacement campaign: the matching certificates are to be replaced between `begins` and `due`. */
 export interface RenewalRow {
@@ -51,37 +52,39 @@ const ISSUED = `SELECT ${CERTIFICATE_COLUMNS}, coalesce(issued_at, not_before) A
 export function renewalReads(db: Database) {
   return {
     /** Running campaigns, in the order of their start. */
-    *listRenewals(): Operation<readonly RenewalRow[]> {
+    listRenewals: quickRead(function* (): Operation<readonly RenewalRow[]> {
       const rows = yield* db.all<StoredRenewal>(`SELECT ${RENEWAL_COLUMNS} FROM renewal ORDER BY position`);
       return rows.map((row) => ({
         ...row,
         selection: JSON.parse(row.selection) as RenewalRow['selection'],
       }));
-    },
+    }),
     /** One certificate, for its renewal information. */
-    *findIssued(ca: string, serial: string): Operation<IssuedCertificate | undefined> {
+    findIssued: quickRead(function* (ca: string, serial: string): Operation<IssuedCertificate | undefined> {
       const row = yield* db.get<StoredCertificate & { issued_at: number }>(ISSUED, serial, ca);
       return row === undefined ? undefined : toCertificateRow(row);
-    },
+    }),
   };
 }
 
+const started = ({ id }: RenewalRow) => lock.renewal(id);
+
 export function renewalWrites(db: Database) {
   return {
-    *startRenewal(row: RenewalRow, events: Events): Write<void> {
+    startRenewal: write(started, function* (row: RenewalRow, events: Events): Write<void> {
       const stored: StoredRenewal = { ...row, selection: JSON.stringify(row.selection) };
       yield* db.run(insertInto('renewal', RENEWAL_COLUMNS), stored);
       return done(undefined, events);
-    },
+    }),
     /** `false`: there is no such campaign. */
-    *endRenewal(id: string, events: Events): Write<boolean> {
+    endRenewal: write(lock.renewal, function* (id: string, events: Events): Write<boolean> {
       return (yield* db.run`DELETE FROM renewal WHERE id = ${id}`) === 1 ? done(true, events) : undone(false);
-    },
+    }),
     /** Records that overdue certificates were reported, once. */
-    *noteOverdue(id: string, now: number, events: Events): Write<boolean> {
+    noteOverdue: write(lock.renewal, function* (id: string, now: number, events: Events): Write<boolean> {
       const changes = yield* db.run`UPDATE renewal SET overdue_at = ${now} WHERE id = ${id} AND overdue_at IS NULL`;
       return changes === 1 ? done(true, events) : undone(false);
-    },
+    }),
   };
 }
 

@@ -10,16 +10,8 @@ import { mayIssue } from './issuance-store.ts';
 import { clearFailures } from './lockout-store.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp-store.ts';
 import { fold, type Page, type PageRequest } from './page.ts';
-import {
-  type Calls,
-  type Database,
-  given,
-  insertInto,
-  type Operation,
-  PURGED_AT_ONCE,
-  someContains,
-  type Write,
-} from './port.ts';
+import { type Calls, EVERYTHING, type Keys, lock, quickRead, slowRead, write } from './operation.ts';
+import { type Database, given, insertInto, type Operation, PURGED_AT_ONCE, someContains, type Write } from './port.ts';
 import { ANSWERED, ENDED, goes, inStatus, mayGo, type RequestStatus } from './request-state.ts';
 
 /** Format of a request: CertificationRequest (RFC 2986), or CertReqMsg (RFC 4211) from CMC. */
@@ -199,10 +191,10 @@ export function requestReads(db: Database) {
   const list = db.list<StoredRequest>({ name: 'request', table: 'request', columns: REQUEST_COLUMNS });
   return {
     /** The newest pending, approved, issued or rejected request with this recognition. */
-    findRequest: (recognition: string) => findNewest(db, recognition),
-    getRequest: (id: string) => rowOf(db.get<StoredRequest>(BY_ID, id)),
+    findRequest: quickRead((recognition: string) => findNewest(db, recognition)),
+    getRequest: quickRead((id: string) => rowOf(db.get<StoredRequest>(BY_ID, id))),
     /** In order of arrival. */
-    listRequests(filter: RequestFilter): Operation<Page<RequestRow>> {
+    listRequests: slowRead((filter: RequestFilter): Operation<Page<RequestRow>> => {
       const { device, requester, status, ca, search, labels } = filter;
       const found = someContains(db.dialect, ['subject', 'sans', 'requester', 'device'], 'id = @search');
       const conditions = given([
@@ -214,7 +206,7 @@ export function requestReads(db: Database) {
         { value: search, sql: found },
       ]);
       return list(conditions, { ...filter, search: fold(search) }, filter, toRequestRow);
-    },
+    }),
   };
 }
 
@@ -235,6 +227,18 @@ const DUE = `SELECT id FROM request WHERE ${mayGo('expire')} AND changed_at <= @
 const EXPIRE = `UPDATE request SET ${goes('expire')}, changed_at = @now WHERE id = ANY(@ids) AND ${mayGo('expire')}
   RETURNING id, ca, requester, decided_at`;
 
+export const newRequest = ({ id, recognition, otp_id, device_key }: RequestRow) => [
+  ...lock.request(id),
+  ...lock.recognition(recognition),
+  ...lock.token(otp_id),
+  ...lock.deviceOf(device_key),
+];
+const queued = (row: RequestRow, _: unknown, _events: unknown, passed: Keys = []) => [
+  ...newRequest(row),
+  ...lock.passwords(passed),
+];
+const decided = ({ id }: Decision) => lock.ending(id);
+
 /** Writes to queued requests; issuance-store.ts claims them and records their certificates. */
 export function requestWrites(db: Database) {
   const over = `WHERE ${inStatus(ENDED)} AND changed_at <= ? LIMIT ${PURGED_AT_ONCE}`;
@@ -245,35 +249,37 @@ export function requestWrites(db: Database) {
      * `supersedes`, returns that one, and nothing changes.
      * @param succeeded the lockout keys to clear with `queued`
      */
-    *queueRequest(
-      row: RequestRow,
-      supersedes: string | null,
-      events: Events,
-      succeeded: readonly string[] = [],
-    ): Write<'queued' | 'otp-unusable' | 'device-refused' | RequestRow> {
-      const { id, otp_id, recognition, device_key, required_device, ca, created_at } = row;
-      const [known, may] = yield* db.together([
-        findNewest(db, recognition),
-        mayIssue(db, required_device, ca, created_at),
-      ]);
-      if (known !== undefined && known.id !== supersedes) return undone(known);
-      if (!may) return undone('device-refused');
-      // The lookup above found an identical request in progress: it is in the queue.
-      const repeatable = { recognition, retry_window: 0 };
-      const wanted = { otp_id, request_id: id, now: created_at };
-      if ((yield* takeOtpUse(db, wanted, repeatable)) !== 'taken') return undone('otp-unusable');
-      yield* db.together([insertRequest(db, row), clearFailures(db, succeeded)]);
-      return done('queued', events, device_key);
-    },
+    queueRequest: write(
+      queued,
+      function* (
+        row: RequestRow,
+        supersedes: string | null,
+        events: Events,
+        succeeded: readonly string[] = [],
+      ): Write<'queued' | 'otp-unusable' | 'device-refused' | RequestRow> {
+        const { id, otp_id, recognition, device_key, required_device, ca, created_at } = row;
+        const [known, may] = yield* db.together([
+          findNewest(db, recognition),
+          mayIssue(db, required_device, ca, created_at),
+        ]);
+        if (known !== undefined && known.id !== supersedes) return undone(known);
+        if (!may) return undone('device-refused');
+        // The lookup above found an identical request in progress: it is in the queue.
+        const repeatable = { recognition, retry_window: 0 };
+        const wanted = { otp_id, request_id: id, now: created_at };
+        if ((yield* takeOtpUse(db, wanted, repeatable)) !== 'taken') return undone('otp-unusable');
+        yield* db.together([insertRequest(db, row), clearFailures(db, succeeded)]);
+        return done('queued', events, device_key);
+      },
+    ),
     /**
      * Decides a pending request of this server, or counts an approval. The events are committed with `decided` only.
      * `device-refused`: its device may no longer have a certificate. `overtaken`: another administrator decided
      * meanwhile.
      */
-    *decideRequest(
-      { deciders, ...decision }: Decision,
-      events: Events,
-    ): Write<'decided' | 'not-pending' | 'device-refused' | 'overtaken' | 'unknown'> {
+    decideRequest: write(decided, function* ({ deciders, ...decision }: Decision, events: Events): Write<
+      'decided' | 'not-pending' | 'device-refused' | 'overtaken' | 'unknown'
+    > {
       const row = yield* db.get<DecidedRequest>(DECIDED, decision.id);
       if (row === undefined) return undone('unknown');
       const { ca, device_key, required_device, waits } = row;
@@ -285,31 +291,34 @@ export function requestWrites(db: Database) {
       return (yield* db.run(DECIDE, { ...decision, decided_by })) === 1
         ? done('decided', events, device_key)
         : undone('not-pending');
-    },
+    }),
     /**
      * Ends an approved request that the CA permanently rejects; returns its OTP use. `false`: it is not approved, or its
      * issuance is in progress; nothing changed.
      */
-    *failRequest(id: string, reason: string, now: number, events: Events): Write<boolean> {
-      const ended = yield* db.get<Ended>(FAIL, { id, reason, now });
-      if (ended === undefined) return undone(false);
-      return done(true, [...events, ...(yield* giveBackOtpUse(db, ended.otp_id, ended.ca, id))]);
-    },
+    failRequest: write(
+      lock.ending,
+      function* (id: string, reason: string, now: number, events: Events): Write<boolean> {
+        const ended = yield* db.get<Ended>(FAIL, { id, reason, now });
+        if (ended === undefined) return undone(false);
+        return done(true, [...events, ...(yield* giveBackOtpUse(db, ended.otp_id, ended.ca, id))]);
+      },
+    ),
     /**
      * Ends requests older than `pending_ttl` (audited as `request.expired`); deletes a batch that ended longer ago than
      * `retention` (retention-store.ts). Does not return OTP uses.
      */
-    *expireRequests(
-      { pending_ttl, retention }: RequestLifetimes,
-      now: number,
-    ): Write<{ expired: number; purged: number }> {
+    expireRequests: write(EVERYTHING, function* ({ pending_ttl, retention }: RequestLifetimes, now: number): Write<{
+      expired: number;
+      purged: number;
+    }> {
       // Lock, then check again: a process may have begun to issue one.
       const rows = yield* db.all<{ id: string }>(DUE, { before: now - pending_ttl });
       const ids = rows.map(({ id }) => id);
       const expired = ids.length === 0 ? [] : yield* db.all<Expired>(EXPIRE, { ids, now });
       const purged = yield* db.run(purge, now - retention);
       return done({ expired: expired.length, purged }, expired.map(expiredEvent));
-    },
+    }),
   };
 }
 

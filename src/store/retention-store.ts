@@ -5,7 +5,8 @@ import type { ArchiveStore } from './audit-store.ts';
 import { done, type Events } from './calls/calls.ts';
 import type { DeviceRow } from './device-store.ts';
 import { OF_JWT } from './otp-store.ts';
-import { type Calls, type Database, type Operation, PURGED_AT_ONCE, type Write } from './port.ts';
+import { type Calls, EVERYTHING, slowRead, write } from './operation.ts';
+import { type Database, type Operation, PURGED_AT_ONCE, type Write } from './port.ts';
 
 /** A token that expired or was revoked by one time, or was used up by another. */
 export interface OverSince {
@@ -35,13 +36,13 @@ const PAGE_OF_TOKENS = `SELECT position, id, CASE WHEN ${OVER} THEN 1 ELSE 0 END
 export function retentionReads(db: Database) {
   return {
     /** A page of dead tokens. @param after 0, or `next` of the previous page */
-    *findOverTokens(since: OverSince, after: number): Operation<OverTokens> {
+    findOverTokens: slowRead(function* (since: OverSince, after: number): Operation<OverTokens> {
       const rows = yield* db.all<{ position: number; id: string; over: number }>(PAGE_OF_TOKENS, { ...since, after });
       return {
         ids: rows.filter(({ over }) => over === 1).map(({ id }) => id),
         next: rows.length < PAGE ? null : (rows.at(-1)?.position ?? null),
       };
-    },
+    }),
   };
 }
 
@@ -67,26 +68,26 @@ export function retentionWrites(db: Database) {
      * Certificates that expired before a time. A revoked one stays until its CA's latest CRL is younger than its expiry
      * (RFC 5280 §3.3), and the certificate of a queued request until that is gone.
      */
-    *purgeCertificates(before: number): Write<number> {
+    purgeCertificates: write(EVERYTHING, function* (before: number): Write<number> {
       const changes = yield* db.run(deleteCertificates, before);
       return done(changes, purged('expired certificates', changes, before));
-    },
+    }),
     /** Deletes those that are still dead and that no request or reservation refers to. */
-    *purgeTokens(ids: readonly string[], since: OverSince): Write<number> {
+    purgeTokens: write(EVERYTHING, function* (ids: readonly string[], since: OverSince): Write<number> {
       // Lock, then check again: a request may have begun to use one.
       const locked = yield* db.all<{ id: string }>`SELECT id FROM otp WHERE id = ANY(${ids})
         ORDER BY position FOR UPDATE SKIP LOCKED`;
       const changes = yield* db.run(DELETE_TOKENS, { ...since, ids: locked.map(({ id }) => id) });
       return done(changes, purged('expired or used tokens', changes, since.ended));
-    },
+    }),
     /** Registered devices whose `not_after` was before a time. */
-    *purgeDevices(before: number): Write<number> {
+    purgeDevices: write(EVERYTHING, function* (before: number): Write<number> {
       const rows = yield* db.all<PurgedDevice>(deleteDevices, before);
       return done(
         rows.length,
         rows.map((row) => devicePurged(row, before)),
       );
-    },
+    }),
   };
 }
 

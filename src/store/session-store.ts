@@ -1,5 +1,6 @@
 import { done, type Events, undone } from './calls/calls.ts';
-import { type Calls, type Database, insertInto, NO_LIMIT, type Parameter, type Write } from './port.ts';
+import { type Calls, lock, quickRead, write } from './operation.ts';
+import { type Database, insertInto, NO_LIMIT, type Parameter, type Write } from './port.ts';
 
 /** An administrator who has signed in with a browser (docs/reference/admin-api.md). */
 export interface SessionRow {
@@ -32,9 +33,15 @@ const BY_HASH = `SELECT ${SESSION_COLUMNS} FROM session WHERE id_hash = ?`;
 export function sessionReads(db: Database) {
   return {
     /** Includes ended ones. */
-    getSession: (id_hash: string) => db.get<SessionRow>(BY_HASH, id_hash),
+    getSession: quickRead((id_hash: string) => db.get<SessionRow>(BY_HASH, id_hash)),
   };
 }
+
+const created = ({ id_hash, administrator }: SessionRow, replaces: string | null) => [
+  ...lock.session(id_hash),
+  ...lock.administrator(administrator),
+  ...(replaces === null ? [] : lock.session(replaces)),
+];
 
 export function sessionWrites(db: Database) {
   const remove = (selection: string, ...parameters: readonly Parameter[]) =>
@@ -42,23 +49,23 @@ export function sessionWrites(db: Database) {
   const end = (id_hash: string) => db.run`DELETE FROM session WHERE id_hash = ${id_hash}`;
   return {
     /** Begins a session, replacing another one (its hash), if given. Deletes those that ended before its `created_at`. */
-    *createSession(row: SessionRow, replaces: string | null, events: Events): Write<void> {
+    createSession: write(created, function* (row: SessionRow, replaces: string | null, events: Events): Write<void> {
       const oldest = `WHERE administrator = ? ORDER BY created_at DESC, position DESC ${NO_LIMIT} OFFSET ?`;
       yield* remove('WHERE ends_at <= ?', row.created_at);
       if (replaces !== null) yield* end(replaces);
       yield* db.run(insertInto('session', SESSION_COLUMNS), row);
       yield* remove(oldest, row.administrator, MAX_SESSIONS);
       return done(undefined, events);
-    },
+    }),
     /** Records a use; a deleted session stays deleted. */
-    *touchSession(id_hash: string, seen_at: number): Write<void> {
+    touchSession: write(lock.session, function* (id_hash: string, seen_at: number): Write<void> {
       yield* db.run`UPDATE session SET seen_at = ${seen_at} WHERE id_hash = ${id_hash}`;
       return undone(undefined);
-    },
+    }),
     /** `false`: unknown; nothing changed. */
-    *deleteSession(id_hash: string, events: Events): Write<boolean> {
+    deleteSession: write(lock.session, function* (id_hash: string, events: Events): Write<boolean> {
       return (yield* end(id_hash)) === 1 ? done(true, events) : undone(false);
-    },
+    }),
   };
 }
 

@@ -4,7 +4,8 @@ import type { ChainedRecord } from '../audit/record.ts';
 import { toRecord } from './audit-store.ts';
 import { labelOf } from './certificate-store.ts';
 import { storable } from './page.ts';
-import { AT_LABELS, type Calls, type Database, type Operation } from './port.ts';
+import { type Calls, slowRead } from './operation.ts';
+import { AT_LABELS, type Database, type Operation } from './port.ts';
 
 /** Statistics of requests and certificates, derived from the audit log. */
 export const STATISTICS = [
@@ -107,7 +108,7 @@ export function statisticsReads(db: Database) {
   const hours = 'CAST(@hours AS bigint)';
   return {
     /** Counts by interval; intervals without events have no row. */
-    countEvents({ since, until, interval, ca, labels }: StatisticsFilter): Operation<readonly Count[]> {
+    countEvents: slowRead(({ since, until, interval, ca, labels }: StatisticsFilter): Operation<readonly Count[]> => {
       const where = [
         'hour >= @from AND hour < @to',
         ...(ca === undefined ? [] : ['ca = @ca']),
@@ -124,13 +125,13 @@ export function statisticsReads(db: Database) {
           labels,
         },
       );
-    },
+    }),
     /**
      * Counts the valid certificates by expiry: before the first of `ends`, between consecutive ones, and after the last.
      * @param ends ascending
      * @param labels default: any
      */
-    *countCertificatesByEnd(
+    countCertificatesByEnd: slowRead(function* (
       now: number,
       ends: readonly number[],
       labels?: readonly string[],
@@ -144,16 +145,16 @@ export function statisticsReads(db: Database) {
         ),
       );
       return found.map((row) => row?.n ?? 0);
-    },
+    }),
     /** Pending items, for the metrics. */
-    *countWaiting(now: number): Operation<Waiting> {
+    countWaiting: slowRead(function* (now: number): Operation<Waiting> {
       const [pending, locked] = yield* db.together([
         db.all<Waiting['pending'][number]>`SELECT ca, count(*) AS count FROM request WHERE status = 'pending'
           GROUP BY ca ORDER BY ca`,
         db.get<{ n: number }>`SELECT count(*) AS n FROM lockout WHERE locked_until > ${now}`,
       ]);
       return { pending, lockouts: locked?.n ?? 0 };
-    },
+    }),
   };
 }
 

@@ -11,9 +11,9 @@
  * 500 (`STORE_FAILED`). Then nothing happened, unless the store was lost meanwhile. Lists reject with 400
  * `CURSOR_INVALID` for a foreign cursor.
  */
-import type { EstuaryError } from '../errors.ts';
 import { type ArchiveStore, auditLogWrites, type AuditStore } from './audit-store.ts';
 import type { Events } from './calls/calls.ts';
+import type { QueueOptions } from './calls/write-queue.ts';
 import { type CertificateListStore, certificateReads, certificateWrites } from './certificate-store.ts';
 import { cmcReads, cmcWrites } from './cmc-store.ts';
 import { crlReads, crlWrites } from './crl-store.ts';
@@ -24,7 +24,8 @@ import type { LookupKeyOptions } from './lookup-key-file.ts';
 import { lockoutReads, lockoutWrites } from './lockout-store.ts';
 import { notificationReads, notificationWrites } from './notification-store.ts';
 import { otpReads, otpWrites } from './otp-store.ts';
-import type { Calls, Database } from './port.ts';
+import type { Calls } from './operation.ts';
+import type { Database } from './port.ts';
 import { remoteRequestReads, remoteRequestWrites } from './remote-request-store.ts';
 import { renewalReads, renewalWrites } from './renewal-store.ts';
 import { requestReads, requestWrites } from './request-store.ts';
@@ -92,19 +93,15 @@ export interface Store extends CommonCalls, CertificateListStore, AuditStore, Ar
 }
 
 /** What a store of either driver is opened with. */
-export interface StoreOptions {
+export interface StoreOptions extends QueueOptions {
   /** Of this node only; its folder is created if it does not exist. */
   readonly auditFile: string;
   /** The name of this node, in its audit records. */
   readonly node?: string;
   /** The key of the tokens' lookups. */
   readonly lookupKey?: LookupKeyOptions;
-  /** Milliseconds since the epoch. Default: `Date.now`. */
-  readonly now?: () => number;
-  /** Receives the events of requests, certificates and refused credentials after their commit, for the metrics. */
+  /** Receives the events of each commit: what the audit log got, and nothing else. */
   readonly onCommit?: (events: Events) => void;
-  /** Called when the database is found to be older than the audit file; nothing can be written from then on. */
-  readonly onBehind?: (error: EstuaryError) => void;
 }
 
 /** A server on a shared store. */

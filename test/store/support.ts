@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { openStore } from '../../src/store/sqlite/open.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store, StoreOptions } from '../../src/store/store.ts';
 import { removeFolder } from '../support/folders.ts';
 import { T0 } from './rows.ts';
 
@@ -26,8 +26,12 @@ export function temporaryPaths(): Paths {
 }
 
 /** Opens a store that is closed when the test ends. */
-export async function opened(paths: Paths, now: () => number = Date.now): Promise<Store> {
-  const store = await openStore({ ...paths, now });
+export async function opened(
+  paths: Paths,
+  now: () => number = Date.now,
+  onCommit: NonNullable<StoreOptions['onCommit']> = () => undefined,
+): Promise<Store> {
+  const store = await openStore({ ...paths, now, onCommit });
   onTestFinished(() => store.close());
   return store;
 }

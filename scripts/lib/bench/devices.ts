@@ -13,7 +13,7 @@ import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
 import { spkiHash } from '../../../src/pki/x509/public-key.ts';
 import { certificateMatchKeys, fitsMatch } from '../../../src/store/device-match.ts';
 import { deviceReads } from '../../../src/store/device-store.ts';
-import { atOnce } from '../../../src/store/port.ts';
+import { atOnce } from '../../../test/store/sqlite/at-once.ts';
 import { openReadOnly } from '../../../src/store/sqlite/database.ts';
 import { SqlitePort } from '../../../src/store/sqlite/port.ts';
 import { dns, makeCa, makeClient, subjectAltName } from '../../../test/support/certificates.ts';

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { type CertificateRow, insertCertificate } from '../../../src/store/certificate-store.ts';
 import { deviceMatchKey, type DeviceMatch } from '../../../src/store/device-match.ts';
-import { atOnce } from '../../../src/store/port.ts';
+import { runAtOnce } from '../../../src/store/port.ts';
 import type { Db } from '../../../src/store/sqlite/database.ts';
 import { SqlitePort } from '../../../src/store/sqlite/port.ts';
 import { certificateRow, reservation } from '../../../test/store/rows.ts';
@@ -55,9 +55,9 @@ function certificateOf(n: number, sizes: Sizes): CertificateRow {
 
 /** Inserts the missing rows, and reports how long the indexes of all audit records take. */
 export async function fill(db: Db, sizes: Sizes, say: Say): Promise<void> {
-  const { insert } = atOnce({ insert: insertCertificate(new SqlitePort(db)) });
+  const insert = insertCertificate(new SqlitePort(db));
   fillTable(db, 'certificate', sizes.certificates, (n) =>
-    insert(certificateOf(n, sizes), timeOf(n, sizes.certificates)),
+    runAtOnce(insert(certificateOf(n, sizes), timeOf(n, sizes.certificates))),
   );
   const token = db.prepare(
     'INSERT INTO otp (id, lookup, hash, client_id, created_at, expires_at, max_uses, uses) VALUES (?, ?, ?, ?, ?, ?, 1, ?)',

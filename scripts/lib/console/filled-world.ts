@@ -3,7 +3,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { CertificateRow } from '../../../src/store/certificate-store.ts';
 import { insertCertificate } from '../../../src/store/certificate-store.ts';
-import { atOnce } from '../../../src/store/port.ts';
+import { runAtOnce } from '../../../src/store/port.ts';
 import { type Db, openWritable } from '../../../src/store/sqlite/database.ts';
 import { SqlitePort } from '../../../src/store/sqlite/port.ts';
 import { searchIndexWrites } from '../../../src/store/sqlite/search/index-rows.ts';
@@ -32,7 +32,7 @@ export async function filledWorld(certificates: number): Promise<World> {
 
 function fill(db: Db, count: number): void {
   const have = db.prepare<[], { n: number }>('SELECT count(*) AS n FROM certificate').get()?.n ?? 0;
-  const { insert } = atOnce({ insert: insertCertificate(new SqlitePort(db)) });
+  const insert = insertCertificate(new SqlitePort(db));
   const device = db.prepare(
     `INSERT INTO device (key, id, enabled, match, match_key, attributes, note, created_at, changed_at) VALUES (?, ?, ?, NULL, NULL, '{}', ?, ?, ?)`,
   );
@@ -42,7 +42,7 @@ function fill(db: Db, count: number): void {
   db.transaction(() => {
     for (let n = have; n < count; n++) {
       const row = certificateOf(n, count);
-      insert(row, row.not_before);
+      runAtOnce(insert(row, row.not_before));
     }
     for (let n = 0; n < count / 4; n++) {
       const at = NOW - n * 3_600_000;

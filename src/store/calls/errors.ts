@@ -20,6 +20,10 @@ export const storeUnavailable = (detail: string, cause?: unknown): EstuaryError 
 export const storeFailed = (detail: string, cause?: unknown): EstuaryError =>
   failed('STORE_FAILED', 'the store failed', { detail, cause });
 
+/** This node may no longer work on what it began. @param detail for the log */
+export const leaseLost = (detail: string, cause?: unknown): EstuaryError =>
+  unavailable('NODE_LEASE_LOST', 'the store is unavailable', { detail, cause });
+
 /**
  * 503: the connection to the store was lost. A call in progress may have taken effect; the caller must check or undo
  * it.

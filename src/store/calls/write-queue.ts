@@ -1,17 +1,43 @@
 import { measured } from '../../dependency-calls.ts';
 import { EstuaryError, isRefusal, unavailable } from '../../errors.ts';
 import { inTurn } from '../../process/turns.ts';
-import type { Call, Reply, Writer } from './calls.ts';
-import { toStoreError } from './errors.ts';
+import type { WriteOperation } from '../operation.ts';
+import { leaseLost, toStoreError } from './errors.ts';
 
 /** Maximum waiting calls; beyond that the store is overloaded and rejects new ones. */
 export const MAX_WAITING = 10_000;
 /** Maximum calls per transaction, so that the next transaction does not wait long. */
 const MAX_GROUP = 256;
 
+/** A write waiting for its transaction. */
+export interface Call {
+  readonly operation: WriteOperation;
+  /** Typed by the operation. */
+  readonly args: readonly never[];
+  /** Time of the call and of its audit records. */
+  readonly time: number;
+}
+
+export type Reply = { readonly value: unknown; readonly error?: undefined } | { readonly error: EstuaryError };
+
+/** Carries out the writes of a store. */
+export interface Writer {
+  /** One reply per call, in order. Never rejects, and is not called again before it has resolved. */
+  carryOut(calls: readonly Call[]): Promise<readonly Reply[]>;
+}
+
+export interface QueueOptions {
+  /** Milliseconds since the epoch. Default: `Date.now`. */
+  readonly now?: () => number;
+  /** Called when the database is found to be older than the audit file; nothing can be written from then on. */
+  readonly onBehind?: (error: EstuaryError) => void;
+  /** Whether the other nodes certainly consider this node alive. Absent: there are none. */
+  readonly isHeld?: () => boolean;
+}
+
 interface Waiting {
   readonly call: Call;
-  readonly resolve: (value: never) => void;
+  readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -24,8 +50,7 @@ export const isAnswer = (error: unknown): boolean => !(error instanceof EstuaryE
  */
 export class WriteQueue {
   readonly #writer: Writer;
-  readonly #now: () => number;
-  readonly #onBehind: (error: EstuaryError) => void;
+  readonly #options: QueueOptions;
   #waiting: Waiting[] = [];
   /** Calls of the group that is being committed. */
   #underWay = 0;
@@ -34,32 +59,34 @@ export class WriteQueue {
   #running: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
 
-  /** @param onBehind called if the database is older than the audit file (`STORE_BEHIND`) */
-  constructor(writer: Writer, now: () => number, onBehind: (error: EstuaryError) => void = () => undefined) {
+  constructor(writer: Writer, options: QueueOptions) {
     this.#writer = writer;
-    this.#now = now;
-    this.#onBehind = onBehind;
+    this.#options = options;
   }
 
-  get operations(): readonly string[] {
-    return this.#writer.operations;
+  /** The call of an operation. */
+  callOf(operation: WriteOperation): (...args: never[]) => Promise<unknown> {
+    return (...args) => this.#call(operation, args);
   }
 
-  /** Runs an operation. The caller knows its types; see store-calls.ts. */
-  async call<Result>(operation: string, args: readonly unknown[]): Promise<Result> {
+  async #call(operation: WriteOperation, args: readonly never[]): Promise<unknown> {
+    const { now = Date.now, isHeld } = this.#options;
     if (this.#closing !== undefined) throw unavailable('STORE_UNAVAILABLE', 'the store is closed');
+    if (operation.kind === 'begins' && isHeld?.() === false)
+      throw leaseLost('the other nodes may consider this node dead');
     if (this.#waiting.length + this.#underWay >= MAX_WAITING)
       throw unavailable('STORE_UNAVAILABLE', 'the store is overloaded', { retryAfter: 1 });
-    const call = { operation, args: args as readonly never[], time: this.#now() };
-    return measured(
+    const call = { operation, args, time: now() };
+    const done = measured(
       { dependency: 'store_write' },
       () =>
-        new Promise<Result>((resolve, reject) => {
+        new Promise<unknown>((resolve, reject) => {
           this.#waiting.push({ call, resolve, reject });
           this.#start();
         }),
       isAnswer,
     );
+    return operation.kind === 'completes' && isHeld !== undefined ? done.catch(refuseClosed) : done;
   }
 
   /** Runs work while no transaction is open. */
@@ -92,7 +119,7 @@ export class WriteQueue {
       const replies = await this.#writer.carryOut(group.map(({ call }) => call)).catch(failedAll);
       this.#underWay = 0;
       const behind = replies.find(({ error }) => error?.code === 'STORE_BEHIND')?.error;
-      if (behind !== undefined) this.#onBehind(behind);
+      if (behind !== undefined) this.#options.onBehind?.(behind);
       for (const [n, waiting] of group.entries()) inTurn(() => settle(waiting, replies[n]));
       // Let calls that the replies cause join the next group.
       if (this.#waiting.length === 0) await new Promise(setImmediate);
@@ -106,6 +133,12 @@ export class WriteQueue {
 const failedAll = (error: unknown): readonly Reply[] => Array<Reply>(MAX_GROUP).fill({ error: toStoreError(error) });
 
 function settle({ resolve, reject }: Waiting, reply: Reply | undefined): void {
-  if (reply?.error === undefined) resolve(reply?.value as never);
+  if (reply?.error === undefined) resolve(reply?.value);
   else reject(reply.error);
+}
+
+function refuseClosed(error: unknown): never {
+  if (error instanceof EstuaryError && error.code === 'RESERVATION_NOT_OPEN')
+    throw leaseLost('another node considered this node dead and closed the reservation', error);
+  throw error;
 }

@@ -3,6 +3,7 @@ import type { Anchor, ArchivedRange, AuditRecord } from '../../audit/event.ts';
 import { parseLine } from '../../audit/record.ts';
 import { done, undone } from '../calls/calls.ts';
 import { type AuditFilter, type AuditLine, toRecord } from '../audit-store.ts';
+import { EVERYTHING, slowRead, write } from '../operation.ts';
 import { AT_LABELS, type Database, given, type Operation, PURGED_AT_ONCE, type Write } from '../port.ts';
 import { NEWEST, type Page } from '../page.ts';
 import { partPattern } from './port.ts';
@@ -26,7 +27,7 @@ const UNTIL = `position <= ${edge('max', 'time > @until', 'time <= @until', NEWE
 export function auditReads(db: Database, node: string) {
   const list = db.list<{ line: string }>({ name: 'audit', table: 'audit', columns: 'line' });
   return {
-    listAudit(filter: AuditFilter): Operation<Page<AuditRecord>> {
+    listAudit: slowRead((filter: AuditFilter): Operation<Page<AuditRecord>> => {
       const { request_id, serial, type, ca, subject, since, until, labels, order = 'asc' } = filter;
       const isNarrow = (request_id ?? serial) !== undefined;
       const conditions = given([
@@ -42,10 +43,12 @@ export function auditReads(db: Database, node: string) {
       ]);
       const parameters = { ...filter, ...(subject === undefined ? {} : { subject: partPattern(subject) }) };
       return list(conditions, parameters, filter, toRecord);
-    },
-    auditLines: (after: number, limit: number, of: string = node) =>
-      db.all<AuditLine>`SELECT seq, time, line FROM audit WHERE node = ${of} AND seq > ${after} ORDER BY seq LIMIT ${limit}`,
-    lastArchived: () => lastArchived(db, node),
+    }),
+    auditLines: slowRead(
+      (after: number, limit: number, of: string = node) =>
+        db.all<AuditLine>`SELECT seq, time, line FROM audit WHERE node = ${of} AND seq > ${after} ORDER BY seq LIMIT ${limit}`,
+    ),
+    lastArchived: slowRead(() => lastArchived(db, node)),
   };
 }
 
@@ -57,7 +60,7 @@ function* lastArchived(db: Database, node: string): Operation<ArchivedRange | un
 
 export function auditWrites(db: Database, node: string) {
   return {
-    *anchorAudit(known: readonly Anchor[]): Write<readonly Anchor[]> {
+    anchorAudit: write(EVERYTHING, function* (known: readonly Anchor[]): Write<readonly Anchor[]> {
       const noted = new Map(known.map((anchor) => [anchor.node, anchor.seq]));
       const others = yield* db.all<Anchor & { readonly told: number }>`SELECT node, seq, hash, told FROM audit_head
         WHERE node <> ${node}`;
@@ -68,13 +71,13 @@ export function auditWrites(db: Database, node: string) {
       const anchors = moved.map(({ node: name, seq, hash }): Anchor => ({ node: name, seq, hash }));
       const detail = `the ends of ${anchors.length} other chains`;
       return done(anchors, [{ type: 'audit.anchored', outcome: 'success', detail, anchors }]);
-    },
-    *purgeArchived(): Write<number> {
+    }),
+    purgeArchived: write(EVERYTHING, function* (): Write<number> {
       const last = (yield* lastArchived(db, node))?.last;
       if (last === undefined) return done(0, []);
       const changes = yield* db.run`DELETE FROM audit WHERE node = ${node} AND seq = ANY(ARRAY(
         SELECT seq FROM audit WHERE node = ${node} AND seq <= ${last} ORDER BY seq LIMIT ${PURGED_AT_ONCE}))`;
       return done(changes, []);
-    },
+    }),
   };
 }

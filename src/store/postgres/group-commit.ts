@@ -6,16 +6,15 @@
  * keys (keys.ts), and calls with a common key run one after another. The same keys are locked in the database before
  * the first statement, in one order on all nodes, so that calls of several nodes neither interleave nor deadlock.
  */
-import type { Call, Reply, Writer, Outcome } from '../calls/calls.ts';
+import type { Events, Outcome } from '../calls/calls.ts';
 import { StoreLost, storeUnavailable, toStoreError } from '../calls/errors.ts';
+import type { Call, Reply, Writer } from '../calls/write-queue.ts';
+import { run } from '../port.ts';
 import type { AuditLog, PlacedEvent } from './audit-log.ts';
 import type { Connection } from './connection.ts';
 import { isDiskFull, isInTheWay, isStatementError, toEstuaryError } from './errors.ts';
-import { keysOf, lock } from './keys.ts';
+import { keysOfCall, lock } from './keys.ts';
 import { Queries } from './queries.ts';
-
-/** A write; the caller has typed its arguments. */
-export type WriteOperation = (...args: never[]) => Promise<Outcome<unknown>>;
 
 /** Attempts of a call that conflicts with another transaction. */
 const ATTEMPTS = 5;
@@ -30,21 +29,22 @@ class GivenUp extends Error {}
 
 export class GroupCommit implements Writer {
   readonly #connect: () => Promise<Connection>;
-  readonly #operations: ReadonlyMap<string, WriteOperation>;
-  readonly #log: AuditLog;
-  readonly #db = new Queries({ query: (statement) => this.#at().query(statement) });
+  readonly #onCommit: ((events: Events) => void) | undefined;
+  readonly log: AuditLog;
+  /** Statements on the current connection. */
+  readonly db = new Queries({ query: (statement) => this.#at().query(statement) });
   #connection: Connection | undefined;
   #refusal: { readonly error: Error; readonly until: number } | undefined;
 
-  /** @param make creates the operations and their audit log from statements on the current connection */
+  /** @param onCommit receives the events of each commit */
   constructor(
     connect: () => Promise<Connection>,
-    make: (db: Queries) => { readonly operations: ReadonlyMap<string, WriteOperation>; readonly log: AuditLog },
+    makeLog: (db: Queries) => AuditLog,
+    onCommit?: (events: Events) => void,
   ) {
     this.#connect = connect;
-    const { operations, log } = make(this.#db);
-    this.#operations = operations;
-    this.#log = log;
+    this.log = makeLog(this.db);
+    this.#onCommit = onCommit;
   }
 
   /**
@@ -66,7 +66,7 @@ export class GroupCommit implements Writer {
         else if ('outcome' in result) replies.set(call, { value: result.outcome.value });
         else if (isInTheWay(result.error) && attempt < ATTEMPTS) again.push(call);
         else {
-          if (isDiskFull(result.error)) this.#log.wasFull = true;
+          if (isDiskFull(result.error)) this.log.wasFull = true;
           replies.set(call, { error: toEstuaryError(result.error) });
         }
       }
@@ -75,14 +75,10 @@ export class GroupCommit implements Writer {
     return calls.map((call) => replies.get(call) ?? { error: storeUnavailable('no reply') });
   }
 
-  get operations(): readonly string[] {
-    return [...this.#operations.keys()];
-  }
-
   /** For start: throws the error that prevents writing. */
   async recover(time: number): Promise<void> {
     await this.#connected();
-    await this.#log.make();
+    await this.log.make();
     try {
       await this.#attemptWith([], false, time);
     } catch (error) {
@@ -92,7 +88,7 @@ export class GroupCommit implements Writer {
 
   close(): void {
     this.#connection?.end();
-    this.#log.chain.close();
+    this.log.chain.close();
   }
 
   /** undefined: each call must be retried individually. */
@@ -128,15 +124,15 @@ export class GroupCommit implements Writer {
   }
 
   async #begin(connection: Connection, calls: readonly Call[], time: number): Promise<void> {
-    const keys = calls.flatMap((call) => keysOf(call) ?? []);
+    const keys = calls.flatMap((call) => keysOfCall(call) ?? []);
     for (;;) {
       const [, head] = await inPipeline([
         connection.script('BEGIN'),
-        this.#log.lock(),
-        ...(keys.length === 0 ? [] : [lock(this.#db, keys)]),
+        this.log.lock(),
+        ...(keys.length === 0 ? [] : [lock(this.db, keys)]),
       ] as const);
-      if (this.#log.begin(head, time) === 'ready') return;
-      await inPipeline([this.#log.send()]);
+      if (this.log.begin(head, time) === 'ready') return;
+      await inPipeline([this.log.send()]);
       await this.#committed(connection);
     }
   }
@@ -147,7 +143,7 @@ export class GroupCommit implements Writer {
     const all: Promise<Result>[] = [];
     let barrier: Promise<unknown> = Promise.resolve();
     for (const call of calls) {
-      const keys = keysOf(call);
+      const keys = keysOfCall(call);
       const before = keys === undefined ? [...all] : [barrier, ...keys.flatMap((key) => last.get(key) ?? [])];
       const result = Promise.all(before).then(() => this.#carryOut(call));
       all.push(result);
@@ -168,10 +164,8 @@ export class GroupCommit implements Writer {
   }
 
   async #carryOut(call: Call): Promise<Result> {
-    const operation = this.#operations.get(call.operation);
     try {
-      if (operation === undefined) throw new Error(`no such operation: ${call.operation}`);
-      return { outcome: await operation(...call.args) };
+      return { outcome: await run(call.operation.run(...call.args)) };
     } catch (error) {
       return { error };
     }
@@ -184,15 +178,16 @@ export class GroupCommit implements Writer {
       const { events, device, ofDevices = [] } = result.outcome;
       return [...events.map((event) => ({ event, time, device })), ...ofDevices.map((one) => ({ ...one, time }))];
     });
-    await this.#log.add(events);
-    await this.#log.chain.flush();
-    const sent = this.#log.send();
+    await this.log.add(events);
+    await this.log.chain.flush();
+    const sent = this.log.send();
     const committed = this.#committed(connection);
     // An error of the records also prevents the commit, and is more specific.
     const [records] = await Promise.allSettled([sent, committed]);
     if (records.status === 'rejected' && isStatementError(records.reason)) throw records.reason;
     await committed;
-    this.#log.chain.committed();
+    this.log.chain.committed();
+    this.#onCommit?.(this.log.chain.reported());
   }
 
   /** @throws StoreLost if the result of the commit is unknown */
@@ -211,25 +206,25 @@ export class GroupCommit implements Writer {
     // in the store.
     if (connection.isBroken || error instanceof StoreLost) {
       connection.end();
-      this.#log.chain.settle();
+      this.log.chain.settle();
       return;
     }
     try {
       await this.#rollBack(connection);
     } catch {
       connection.end();
-      this.#log.chain.settle();
+      this.log.chain.settle();
     }
   }
 
   /** The file keeps lines that cannot be removed; the next transaction adopts them. */
   #undo(): void {
     try {
-      this.#log.chain.undo();
+      this.log.chain.undo();
     } catch {
       // The first error is the reason.
     } finally {
-      this.#log.chain.settle();
+      this.log.chain.settle();
     }
   }
 

@@ -3,16 +3,16 @@ import { type ChainHead, GENESIS_HASH } from '../../audit/record.ts';
 import { EstuaryError } from '../../errors.ts';
 import type { LookupKeyOptions } from '../lookup-key-file.ts';
 import type { PostgresServer } from './connection.ts';
-import { observed } from '../calls/observed.ts';
-import { callsOf } from '../calls/calls.ts';
 import { WriteQueue } from '../calls/write-queue.ts';
+import { callsOf } from '../operation.ts';
+import { run } from '../port.ts';
 import type { Store, StoreOptions } from '../store.ts';
-import { readOperations, type WriteOperations, writeOperations } from './operations.ts';
+import { readOperations, writeOperations } from './operations.ts';
 import { type Connection, connect } from './connection.ts';
 import { Pool } from './pool.ts';
 import { Queries } from './queries.ts';
 import { AuditLog } from './audit-log.ts';
-import { GroupCommit, type WriteOperation } from './group-commit.ts';
+import { GroupCommit } from './group-commit.ts';
 import { connectToMigrate, migrate } from './migrate.ts';
 import { settleLookups } from './token-lookups.ts';
 
@@ -32,7 +32,7 @@ export interface PostgresStoreOptions extends StoreOptions {
  * `AUDIT_TAMPERED`, `LOOKUP_KEY_OTHER`; the detail is for the operator
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
-  const { now = Date.now, onCommit = () => undefined, onBehind = () => undefined } = options;
+  const { now = Date.now, onBehind = () => undefined } = options;
   // The writer first: it creates the tables.
   const group = await openWriter(options, now());
   const pool = new Pool(options.server, `${options.node} reads`, Math.max(1, options.poolSize - 1), (connection) =>
@@ -47,12 +47,16 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     group.close();
     throw error;
   }
-  const queue = new WriteQueue(group, now, onBehind);
-  const writes = callsOf<WriteOperations>(queue);
+  const queue = new WriteQueue(group, options);
+  const writes = callsOf(writeOperations(group.db, group.log, options.node), (operation) => queue.callOf(operation));
   return {
-    ...readOperations(new Queries(pool), options.node),
+    ...callsOf(
+      readOperations(new Queries(pool), options.node),
+      (operation) =>
+        (...args) =>
+          run(operation.run(...args)),
+    ),
     ...writes,
-    ...observed(writes, onCommit),
     checkWritable: () => writes.checkWritable(now()),
     async close() {
       pool.close();
@@ -75,7 +79,7 @@ async function refuseOlder(connection: Connection, { node, auditFile }: Postgres
 
 /** @param time of records about findings @throws EstuaryError if the database or the audit file is unusable */
 export async function openWriter(options: PostgresStoreOptions, time: number): Promise<GroupCommit> {
-  const { server, node, auditFile, lookupKey } = options;
+  const { server, node, auditFile, lookupKey, onCommit } = options;
   const first = await connectToMigrate(server, `${node} schema`);
   try {
     await migrate(first);
@@ -83,14 +87,10 @@ export async function openWriter(options: PostgresStoreOptions, time: number): P
   } finally {
     first.end();
   }
-  const operations = new Map<string, WriteOperation>();
   const group = new GroupCommit(
     () => connect(server, `${node} writes`),
-    (db) => {
-      const log = new AuditLog(db, auditFile, node);
-      for (const [name, operation] of Object.entries(writeOperations(db, log, node))) operations.set(name, operation);
-      return { operations, log };
-    },
+    (db) => new AuditLog(db, auditFile, node),
+    onCommit,
   );
   try {
     await group.recover(time);

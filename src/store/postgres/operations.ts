@@ -1,7 +1,8 @@
 import { refuseFullDisk } from '../audit-chain.ts';
-import { done, type Outcome, undone } from '../calls/calls.ts';
+import { done, undone } from '../calls/calls.ts';
 import { commonReads, commonWrites } from '../store.ts';
-import { later, type Operation, result, type Database } from '../port.ts';
+import { beginWork, EVERYTHING, lock, quickRead, write } from '../operation.ts';
+import { type Operation, result, type Database, type Write } from '../port.ts';
 import type { AuditLog } from './audit-log.ts';
 import { auditReads, auditWrites } from './audit.ts';
 import { certificateList, PostgresPort } from './port.ts';
@@ -12,14 +13,14 @@ import { LEASE } from './nodes/node-lease.ts';
 /** Every read by its name in {@link Store}; each process reads over its own connections. */
 export function readOperations(queries: Queries, node: string) {
   const db = new PostgresPort(queries);
-  return later({
+  return {
     ...commonReads(db),
     ...certificateList(db),
     ...auditReads(db, node),
     ...nodeReads(db),
     // PostgreSQL's indexes are always current.
-    isSearchBehind: (): Operation<boolean> => result(false),
-  });
+    isSearchBehind: quickRead(() => result(false)),
+  };
 }
 
 const NO_NODE = 'NOT EXISTS (SELECT FROM node WHERE node.instance = cmc_message.instance)';
@@ -43,32 +44,30 @@ END $$`;
 /** Every write, for this node's writer (group-commit.ts); each returns its audit events. */
 export function writeOperations(queries: Queries, log: AuditLog, node: string) {
   const db = new PostgresPort(queries);
-  return later({
+  return {
     ...commonWrites(db, NO_NODE),
     ...auditWrites(db, node),
-    indexForSearch: (): Operation<Outcome<boolean>> => result(undone(false)),
-    *checkWritable(now: number): Operation<Outcome<undefined>> {
+    indexForSearch: write(EVERYTHING, (): Write<boolean> => result(undone(false))),
+    checkWritable: beginWork(lock.probe, function* (now: number): Write<undefined> {
       yield* db.run`UPDATE probe SET at = ${now}`;
       if (log.wasFull) yield* db.run(SPACE);
       log.wasFull = false;
       const events = log.chain.probe();
       refuseFullDisk(log.chain.path);
       return done(undefined, events);
-    },
-  });
+    }),
+  };
 }
-
-export type WriteOperations = ReturnType<typeof writeOperations>;
 
 /** Lists the nodes. */
 export function nodeReads(db: Database) {
   return {
-    *listNodes(): Operation<readonly NodeRow[]> {
+    listNodes: quickRead(function* (): Operation<readonly NodeRow[]> {
       const nodes = yield* db.all<Omit<NodeRow, 'alive'>>`SELECT name, host,
           greatest(0, round(extract(epoch FROM clock_timestamp() - heartbeat) * 1000))::double precision AS age,
           EXISTS (SELECT FROM duty WHERE duty.incarnation = node.incarnation AND duty.until > clock_timestamp()) AS on_duty
         FROM node ORDER BY name`;
       return nodes.map((one) => ({ ...one, alive: one.age <= LEASE }));
-    },
+    }),
   };
 }

@@ -8,6 +8,7 @@ import {
   type StoredCertificate,
   toCertificateRow,
 } from '../certificate-store.ts';
+import { slowRead } from '../operation.ts';
 import type { Database, Dialect, List, Listed, Operation, Parameter, Results, Sql } from '../port.ts';
 import { run } from '../port.ts';
 import type { Queries } from './queries.ts';
@@ -82,7 +83,7 @@ export function certificateList(db: Database) {
     columns: LISTED_COLUMNS,
   });
   return {
-    listCertificates(filter: CertificateFilter, now: number): Operation<Page<ListedCertificate>> {
+    listCertificates: slowRead((filter: CertificateFilter, now: number): Operation<Page<ListedCertificate>> => {
       const { conditions, parameters } = certificateConditions(filter, now, {
         subject: 'subject_folded LIKE @subject',
         // Each name is a line, so a substring with a line feed matches none.
@@ -90,6 +91,6 @@ export function certificateList(db: Database) {
         part: partPattern,
       });
       return list(conditions, parameters, filter, toCertificateRow);
-    },
+    }),
   };
 }

@@ -2,25 +2,29 @@
 import type { Anchor, ArchivedRange, AuditRecord } from '../../audit/event.ts';
 import { parseLine } from '../../audit/record.ts';
 import { type AuditFilter, toRecord, type AuditLine } from '../audit-store.ts';
-import { done, type Outcome } from '../calls/calls.ts';
+import { done } from '../calls/calls.ts';
 import { type Page, readPosition, toPage } from '../page.ts';
 import type { Db } from './database.ts';
 import { auditSearch } from './search/audit-search.ts';
 import { SEARCH_LIMITS, type SearchLimits } from './search/list-search.ts';
 import { Statements } from './statements.ts';
-import { PURGED_AT_ONCE } from '../port.ts';
+import { EVERYTHING, slowRead, write } from '../operation.ts';
+import { type Operation, PURGED_AT_ONCE, result, type Write } from '../port.ts';
 
 export function auditReads(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
   const search = auditSearch(db, limits);
   const statements = new Statements(db);
   return {
-    listAudit(filter: AuditFilter): Page<AuditRecord> {
+    listAudit: slowRead((filter: AuditFilter): Operation<Page<AuditRecord>> => {
       const { rows, stopped } = search(filter, readPosition('audit', filter));
-      return toPage('audit', rows, filter.limit, (row) => row.seq, toRecord, stopped);
-    },
-    auditLines: (after: number, limit: number) =>
-      statements.all<AuditLine>`SELECT seq, time, line FROM audit WHERE seq > ${after} ORDER BY seq LIMIT ${limit}`,
-    lastArchived: () => lastArchived(statements),
+      return result(toPage('audit', rows, filter.limit, (row) => row.seq, toRecord, stopped));
+    }),
+    auditLines: slowRead((after: number, limit: number) =>
+      result(
+        statements.all<AuditLine>`SELECT seq, time, line FROM audit WHERE seq > ${after} ORDER BY seq LIMIT ${limit}`,
+      ),
+    ),
+    lastArchived: slowRead(() => result(lastArchived(statements))),
   };
 }
 
@@ -37,13 +41,13 @@ export function auditWrites(db: Db) {
   const statements = new Statements(db);
   return {
     // There is one chain.
-    anchorAudit: (): Outcome<readonly Anchor[]> => done([], []),
-    purgeArchived(): Outcome<number> {
+    anchorAudit: write(EVERYTHING, (): Write<readonly Anchor[]> => result(done([], []))),
+    purgeArchived: write(EVERYTHING, (): Write<number> => {
       const last = lastArchived(statements)?.last;
-      if (last === undefined) return done(0, []);
+      if (last === undefined) return result(done(0, []));
       const changes = statements.run`DELETE FROM audit WHERE seq IN
         (SELECT seq FROM audit WHERE seq <= ${last} ORDER BY seq LIMIT ${PURGED_AT_ONCE})`;
-      return done(changes, []);
-    },
+      return result(done(changes, []));
+    }),
   };
 }

@@ -4,14 +4,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { AuditEvent } from '../../audit/event.ts';
 import { describe } from '../../errors.ts';
-import type { Call, Reply, Writer, Outcome } from '../calls/calls.ts';
+import type { Events, Outcome } from '../calls/calls.ts';
 import { StoreLost, storeUnavailable } from '../calls/errors.ts';
+import type { Call, Reply, Writer } from '../calls/write-queue.ts';
+import { runAtOnce } from '../port.ts';
 import type { AuditLog } from './audit-log.ts';
 import { type Db, toEstuaryError } from './database.ts';
 import { deviceClaim, type DeviceClaim } from '../device-store.ts';
-
-/** A write; the caller has typed its arguments. */
-type WriteOperation = (...args: never[]) => Outcome<unknown>;
 
 const force = promisify(fdatasync);
 
@@ -37,7 +36,7 @@ export class GroupCommit implements Writer {
   checkpoint: () => Promise<unknown> = () => Promise.resolve();
   readonly db: Db;
   readonly #log: AuditLog;
-  readonly #operations: ReadonlyMap<string, WriteOperation>;
+  readonly #onCommit: ((events: Events) => void) | undefined;
   readonly #lock;
   readonly #commit;
   readonly #rollback;
@@ -57,10 +56,11 @@ export class GroupCommit implements Writer {
   #isCheckpointing = false;
   #checkpointError: unknown;
 
-  constructor(db: Db, log: AuditLog, operations: ReadonlyMap<string, WriteOperation>) {
+  /** @param onCommit receives the events of each commit that is on disk */
+  constructor(db: Db, log: AuditLog, onCommit?: (events: Events) => void) {
     this.db = db;
     this.#log = log;
-    this.#operations = operations;
+    this.#onCommit = onCommit;
     // COMMIT does not wait for the disk; #finish does. SQLite still syncs what a checkpoint depends on.
     db.pragma('synchronous = NORMAL');
     db.pragma('wal_autocheckpoint = 0');
@@ -79,10 +79,6 @@ export class GroupCommit implements Writer {
            UNION SELECT device.key FROM certificate JOIN device ON device.key = device_key WHERE serial = @serial)`,
       )
       .pluck();
-  }
-
-  get operations(): readonly string[] {
-    return [...this.#operations.keys()];
   }
 
   /** Runs the calls. On return, every call with a value in its reply is durable, and the others had no effect. */
@@ -171,6 +167,7 @@ export class GroupCommit implements Writer {
     this.#commit.run();
     this.#log.chain.committed();
     await this.#force();
+    this.#onCommit?.(this.#log.chain.reported());
     this.#commits++;
     if (this.#commits >= CHECKPOINT && !this.#isCheckpointing) void this.#checkpoint();
   }
@@ -231,10 +228,7 @@ export class GroupCommit implements Writer {
   /** @returns undefined if a call failed and the transaction must be restarted */
   #together(calls: readonly Call[]): readonly Reply[] | undefined {
     try {
-      return calls.map((call) => {
-        const operation = this.#operations.get(call.operation);
-        return operation === undefined ? unknownOperation(call) : this.#recorded(call, operation(...call.args));
-      });
+      return calls.map((call) => this.#recorded(call, runAtOnce(call.operation.run(...call.args))));
     } catch {
       return undefined;
     }
@@ -247,12 +241,10 @@ export class GroupCommit implements Writer {
   }
 
   #carryOut(call: Call): Reply {
-    const operation = this.#operations.get(call.operation);
-    if (operation === undefined) return unknownOperation(call);
     let outcome: Outcome<unknown>;
     this.#savepoint.run();
     try {
-      outcome = operation(...call.args);
+      outcome = runAtOnce(call.operation.run(...call.args));
     } catch (error) {
       // Some errors make SQLite roll back the whole transaction; then every call fails.
       if (!this.db.inTransaction) throw error;
@@ -297,7 +289,3 @@ export class GroupCommit implements Writer {
     }
   }
 }
-
-const unknownOperation = ({ operation }: Call): Reply => ({
-  error: toEstuaryError(new Error(`no such operation: ${operation}`)),
-});

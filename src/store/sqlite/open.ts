@@ -1,20 +1,14 @@
 import { measured } from '../../dependency-calls.ts';
 import { unavailable } from '../../errors.ts';
 import type { LookupKeyOptions } from '../lookup-key-file.ts';
-import { observed } from '../calls/observed.ts';
-import { callsOf, type StoreCalls } from '../calls/calls.ts';
 import { isAnswer, WriteQueue } from '../calls/write-queue.ts';
+import { type Calls, callsOf, type ReadOperation } from '../operation.ts';
+import { runAtOnce } from '../port.ts';
 import type { Store, StoreOptions } from '../store.ts';
 import { AuditLog } from './audit-log.ts';
 import { type Db, openReadOnly, openWritable, toEstuaryError } from './database.ts';
 import { GroupCommit } from './group-commit.ts';
-import {
-  type QuickReads,
-  quickReads,
-  type SlowOperations,
-  type WriteOperations,
-  writeOperations,
-} from './operations.ts';
+import { readOperations, writeOperations } from './operations.ts';
 import { ReadingThread } from './reading-thread.ts';
 import { settleLookups } from './token-lookups.ts';
 
@@ -35,17 +29,15 @@ interface SqliteStoreOptions extends StoreOptions {
  *   `AUDIT_UNAVAILABLE`, `AUDIT_TAMPERED`, `LOOKUP_KEY_MISSING`; the detail is for the operator
  */
 export async function openStore(options: SqliteStoreOptions): Promise<Store> {
-  const { path, now = Date.now, onCommit = () => undefined, onBehind = () => undefined } = options;
-  const group = await openWriter(options, now());
+  const { path, now = Date.now, onBehind = () => undefined } = options;
+  const { group, operations } = await openWriter(options, now());
   try {
     const db = openReadOnly(path);
     const thread = new ReadingThread(path);
-    const queue = new WriteQueue(group, now, onBehind);
-    const writes = callsOf<WriteOperations>(queue);
-    const { checkpoint, indexForSearch, ...slow } = callsOf<SlowOperations>({
-      operations: thread.operations,
-      call: (operation, args) => group.durable(() => thread.call(operation, args)),
-    });
+    // One service owns the file, so no lease guards its work.
+    const queue = new WriteQueue(group, { now, onBehind });
+    const writes = callsOf(operations, (operation) => queue.callOf(operation));
+    const { checkpoint, indexForSearch, ...reads } = readCalls(db, group, thread);
     group.checkpoint = () => queue.between(checkpoint);
     let closing: Promise<void> | undefined;
     async function close(): Promise<void> {
@@ -55,10 +47,8 @@ export async function openStore(options: SqliteStoreOptions): Promise<Store> {
       group.close();
     }
     return {
-      ...quickCalls(db, group),
-      ...slow,
+      ...reads,
       ...writes,
-      ...observed(writes, onCommit),
       indexForSearch: () => queue.between(indexForSearch),
       async checkWritable() {
         await writes.checkWritable(now());
@@ -72,7 +62,7 @@ export async function openStore(options: SqliteStoreOptions): Promise<Store> {
   }
 }
 
-async function openWriter(options: SqliteStoreOptions, time: number): Promise<GroupCommit> {
+async function openWriter(options: SqliteStoreOptions, time: number) {
   const { path, auditFile, node, lookupKey = { configured: undefined, required: true } } = options;
   let opened: { close(): unknown } | undefined;
   try {
@@ -80,10 +70,10 @@ async function openWriter(options: SqliteStoreOptions, time: number): Promise<Gr
     opened = db;
     settleLookups(db, path, lookupKey, time);
     const log = new AuditLog(db, auditFile, node);
-    const group = new GroupCommit(db, log, new Map(Object.entries(writeOperations(db, log))));
+    const group = new GroupCommit(db, log, options.onCommit);
     opened = group;
     await group.recover(time);
-    return group;
+    return { group, operations: writeOperations(db, log) };
   } catch (error) {
     opened?.close();
     throw toEstuaryError(error);
@@ -91,23 +81,22 @@ async function openWriter(options: SqliteStoreOptions, time: number): Promise<Gr
 }
 
 /**
- * Reads by the connection that writes, which keeps its pages in memory between commits; while its transaction is open, by another.
+ * Slow reads run in the thread. The others run by the connection that writes, which keeps its pages in memory between
+ * commits; while its transaction is open, by another.
  */
-function quickCalls(db: Db, group: GroupCommit): StoreCalls<QuickReads> {
-  type Reads = Readonly<Record<string, (...args: never[]) => unknown>>;
-  const [between, during]: readonly [Reads, Reads] = [quickReads(group.db), quickReads(db)];
-  const calls = Object.keys(between).map((name) => {
-    const [first, second] = [between[name], during[name]];
-    const call = (...args: never[]): Promise<unknown> =>
-      group.durable(() => {
-        try {
-          return (group.db.inTransaction ? second : first)?.(...args);
-        } catch (error) {
-          if (!db.open) throw unavailable('STORE_UNAVAILABLE', 'the store is closed');
-          throw toEstuaryError(error);
-        }
-      });
-    return [name, (...args: never[]) => measured({ dependency: 'store_read' }, () => call(...args), isAnswer)] as const;
+function readCalls(db: Db, group: GroupCommit, thread: ReadingThread): Calls<ReturnType<typeof readOperations>> {
+  const during = readOperations(db);
+  return callsOf(readOperations(group.db), (between, name) => {
+    if (between.kind === 'slow') return (...args) => group.durable(() => thread.call(name, args));
+    const { run }: ReadOperation = during[name];
+    const call = (args: readonly never[]): unknown => {
+      try {
+        return runAtOnce((group.db.inTransaction ? run : between.run)(...args));
+      } catch (error) {
+        if (!db.open) throw unavailable('STORE_UNAVAILABLE', 'the store is closed');
+        throw toEstuaryError(error);
+      }
+    };
+    return (...args) => measured({ dependency: 'store_read' }, () => group.durable(() => call(args)), isAnswer);
   });
-  return Object.fromEntries(calls) as StoreCalls<QuickReads>;
 }

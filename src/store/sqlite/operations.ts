@@ -1,8 +1,9 @@
 import { refuseFullDisk } from '../audit-chain.ts';
-import { done, type Outcome } from '../calls/calls.ts';
+import { done } from '../calls/calls.ts';
+import { beginWork, lock, quickRead, slowRead } from '../operation.ts';
+import { result, type Write } from '../port.ts';
 import type { NodeRow } from '../store.ts';
 import { commonReads, commonWrites } from '../store.ts';
-import { atOnce } from '../port.ts';
 import type { AuditLog } from './audit-log.ts';
 import { auditReads, auditWrites } from './audit.ts';
 import type { Db } from './database.ts';
@@ -10,31 +11,18 @@ import { SqlitePort } from './port.ts';
 import { certificateList } from './search/certificate-search.ts';
 import { searchIndexReads, searchIndexWrites } from './search/index-rows.ts';
 
-/** Reads that take microseconds, by name in {@link Store}; the main thread runs them. */
-export function quickReads(db: Db) {
-  return {
-    ...atOnce(commonReads(new SqlitePort(db))),
-    ...searchIndexReads(db),
-    // One service owns the file.
-    listNodes: (): readonly NodeRow[] => [],
-  };
-}
-
-/** Slow calls, which a thread runs (reading-thread.ts) so that they do not delay other requests. */
-export const SLOW = [
-  ...['listCertificates', 'listAudit', 'auditLines', 'lastArchived', 'listOtps', 'listLockouts', 'listDevices'],
-  ...['listDeviceAttributes', 'deviceHistory', 'revokedEntries', 'listRequests', 'findOverTokens', 'countEvents'],
-  ...['countCertificatesByEnd', 'countWaiting', 'indexForSearch', 'checkpoint'],
-] as const satisfies readonly (keyof ReturnType<typeof slowOperations>)[];
-
-export function slowOperations(db: Db) {
+/** Every read, and the work on the database that the reading thread does in between. */
+export function readOperations(db: Db) {
   const index = searchIndexWrites(db);
   return {
-    ...atOnce(commonReads(new SqlitePort(db))),
+    ...commonReads(new SqlitePort(db)),
     ...certificateList(db),
     ...auditReads(db),
-    indexForSearch: (): boolean => db.transaction(index).immediate(),
-    checkpoint: (): void => void db.pragma('wal_checkpoint(PASSIVE)'),
+    ...searchIndexReads(db),
+    // One service owns the file.
+    listNodes: quickRead(() => result<readonly NodeRow[]>([])),
+    indexForSearch: slowRead(() => result<boolean>(db.transaction(index).immediate())),
+    checkpoint: slowRead(() => result(void db.pragma('wal_checkpoint(PASSIVE)'))),
   };
 }
 
@@ -43,17 +31,13 @@ export function writeOperations(db: Db, log: AuditLog) {
   const probe = db.prepare<[number]>('UPDATE probe SET at = ?');
   return {
     // Every other process of this store is dead.
-    ...atOnce(commonWrites(new SqlitePort(db), 'true')),
+    ...commonWrites(new SqlitePort(db), 'true'),
     ...auditWrites(db),
-    checkWritable(now: number): Outcome<undefined> {
+    checkWritable: beginWork(lock.probe, (now: number): Write<undefined> => {
       probe.run(now);
       const events = log.chain.probe();
       refuseFullDisk(log.chain.path);
-      return done(undefined, events);
-    },
+      return result(done(undefined, events));
+    }),
   };
 }
-
-export type QuickReads = ReturnType<typeof quickReads>;
-export type SlowOperations = Pick<ReturnType<typeof slowOperations>, (typeof SLOW)[number]>;
-export type WriteOperations = ReturnType<typeof writeOperations>;

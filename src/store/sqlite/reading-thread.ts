@@ -5,7 +5,6 @@ import { startedModule } from '../../process/protocol.ts';
 import { fromPlainError, type PlainError } from '../calls/calls.ts';
 import { StoreLost } from '../calls/errors.ts';
 import { isAnswer, MAX_WAITING } from '../calls/write-queue.ts';
-import { SLOW } from './operations.ts';
 
 /** A call, as a message to the thread. */
 export interface Request {
@@ -28,7 +27,6 @@ interface Waiting {
  * first call starts it, and so does the next call after it has ended.
  */
 export class ReadingThread {
-  readonly operations = SLOW;
   readonly #path: string;
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | undefined;
@@ -39,7 +37,7 @@ export class ReadingThread {
     this.#path = path;
   }
 
-  call<Result>(operation: string, args: readonly unknown[]): Promise<Result> {
+  call<Result>(operation: string, args: readonly never[]): Promise<Result> {
     if (this.#isClosed) return Promise.reject(unavailable('STORE_UNAVAILABLE', 'the store is closed'));
     if (this.#waiting.size >= MAX_WAITING)
       return Promise.reject(unavailable('STORE_UNAVAILABLE', 'the store is overloaded', { retryAfter: 1 }));
@@ -50,7 +48,7 @@ export class ReadingThread {
         new Promise<Result>((resolve, reject) => {
           this.#waiting.set(id, { resolve, reject });
           this.#worker ??= this.#start();
-          this.#worker.postMessage({ id, operation, args: args as readonly never[] } satisfies Request);
+          this.#worker.postMessage({ id, operation, args } satisfies Request);
         }),
       isAnswer,
     );

@@ -2,7 +2,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { toPlainError } from '../calls/calls.ts';
 import { openExisting, toEstuaryError } from './database.ts';
-import { slowOperations } from './operations.ts';
+import type { ReadOperation } from '../operation.ts';
+import { runAtOnce } from '../port.ts';
+import { readOperations } from './operations.ts';
 import type { Request, Response } from './reading-thread.ts';
 
 const options: unknown = workerData;
@@ -15,12 +17,12 @@ function open(): { readonly run: (request: Request) => unknown; readonly close: 
   const db = openExisting(path);
   // Above what is written between two checkpoints (group-commit.ts): those of this connection are for a long backlog.
   db.pragma('wal_autocheckpoint = 8000');
-  const operations = new Map<string, (...args: never[]) => unknown>(Object.entries(slowOperations(db)));
+  const operations = new Map<string, ReadOperation>(Object.entries(readOperations(db)));
   return {
     run({ operation, args }) {
-      const run = operations.get(operation);
-      if (run === undefined) throw new Error(`no such operation: ${operation}`);
-      return run(...args);
+      const read = operations.get(operation);
+      if (read === undefined) throw new Error(`no such operation: ${operation}`);
+      return runAtOnce(read.run(...args));
     },
     close: () => void db.close(),
   };

@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import type { Call, Writer } from '../../../src/store/calls/calls.ts';
-import { WriteQueue } from '../../../src/store/calls/write-queue.ts';
+import { EstuaryError } from '../../../src/errors.ts';
+import { type Call, type QueueOptions, type Writer, WriteQueue } from '../../../src/store/calls/write-queue.ts';
+import { completeWork, nothing, write } from '../../../src/store/operation.ts';
+import { result } from '../../../src/store/port.ts';
+import { done } from '../../../src/store/calls/calls.ts';
 import { event, opened, otpRow, temporaryPaths } from '../support.ts';
 
 /** A writer whose transactions end when the test says so. */
 class Steps implements Writer {
-  readonly operations = ['work'];
   readonly groups: number[] = [];
   readonly #ends: (() => void)[] = [];
 
@@ -22,19 +24,21 @@ class Steps implements Writer {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-function started(): { steps: Steps; queue: WriteQueue } {
+function started(lease: Pick<QueueOptions, 'isHeld'> = {}) {
   const steps = new Steps();
-  return { steps, queue: new WriteQueue(steps, () => 0) };
+  const queue = new WriteQueue(steps, { now: () => 0, ...lease });
+  const work = queue.callOf(write(nothing, (value: unknown) => result(done(value, []))));
+  return { steps, queue, call: (value?: unknown) => work(value as never) };
 }
 
 describe('calls share a commit', () => {
   test('those of one turn, and those that arrive while another group is being committed', async () => {
-    const { steps, queue } = started();
-    const first = [queue.call('work', [1]), queue.call('work', [2])];
+    const { steps, call } = started();
+    const first = [call(1), call(2)];
     await turn();
-    const second = [queue.call('work', [3])];
+    const second = [call(3)];
     await turn();
-    second.push(queue.call('work', [4]), queue.call('work', [5]));
+    second.push(call(4), call(5));
     expect(steps.groups).toEqual([2]);
     steps.end();
     expect(await Promise.all(first)).toEqual([1, 2]);
@@ -44,15 +48,15 @@ describe('calls share a commit', () => {
   });
 
   test('work between two groups waits for the first, and the second waits for it', async () => {
-    const { steps, queue } = started();
+    const { steps, queue, call } = started();
     const order: string[] = [];
-    const first = queue.call('work', []).then(() => order.push('first'));
+    const first = call().then(() => order.push('first'));
     await turn();
     const between = queue.between(async () => {
       await turn();
       order.push('between');
     });
-    const second = queue.call('work', []).then(() => order.push('second'));
+    const second = call().then(() => order.push('second'));
     steps.end();
     await between;
     await expect.poll(() => steps.groups).toEqual([1, 1]);
@@ -62,31 +66,48 @@ describe('calls share a commit', () => {
   });
 
   test('work between two groups that fails fails its caller only', async () => {
-    const { steps, queue } = started();
+    const { steps, queue, call } = started();
     await expect(queue.between(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
-    const call = queue.call('work', [1]);
+    const late = call(1);
     await expect.poll(() => steps.groups).toEqual([1]);
     steps.end();
-    expect(await call).toBe(1);
+    expect(await late).toBe(1);
   });
 });
 
 test('a call that follows the end of the work between two groups is carried out', async () => {
-  const { steps, queue } = started();
+  const { steps, queue, call } = started();
   // The queue comes to its end some microtasks after the work.
   for (let microtasks = 0; microtasks < 20; microtasks++) {
     await queue.between(() => Promise.resolve());
     for (let n = 0; n < microtasks; n++) await Promise.resolve();
-    const call = queue.call('work', [microtasks]);
+    const late = call(microtasks);
     await expect.poll(() => steps.groups.length).toBe(microtasks + 1);
     steps.end();
-    expect(await call).toBe(microtasks);
+    expect(await late).toBe(microtasks);
   }
 });
 
+describe('a record of a reservation that is closed', () => {
+  const complete = completeWork(nothing, () => result(done('recorded', [])));
+  const notOpen = new EstuaryError(500, 'RESERVATION_NOT_OPEN', 'the certificate could not be recorded');
+  const writer: Writer = { carryOut: (calls) => Promise.resolve(calls.map(() => ({ error: notOpen }))) };
+
+  test('is rejected with 503 at a node among several: another one closed it, and the request may be repeated', async () => {
+    const record = new WriteQueue(writer, { isHeld: () => true }).callOf(complete);
+    await expect(record()).rejects.toMatchObject({ status: 503, code: 'NODE_LEASE_LOST' });
+  });
+
+  test('is a defect at a single node, and for any other operation', async () => {
+    await expect(new WriteQueue(writer, {}).callOf(complete)()).rejects.toBe(notOpen);
+    const other = write(nothing, () => result(done(undefined, [])));
+    await expect(new WriteQueue(writer, { isHeld: () => true }).callOf(other)()).rejects.toBe(notOpen);
+  });
+});
+
 test('more calls than the store can queue are rejected at once with 503, the others are served', async () => {
-  const { steps, queue } = started();
-  const results = Array.from({ length: 10_001 }, () => queue.call('work', ['done']));
+  const { steps, call } = started();
+  const results = Array.from({ length: 10_001 }, () => call('done'));
   await expect(results.at(-1)).rejects.toMatchObject({ status: 503, code: 'STORE_UNAVAILABLE', retryAfter: 1 });
   // One group after the other, of 256 calls each.
   for (let ended = 0; ended < 40; ended++) {

@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import type { AuditEvent } from '../../../src/audit/event.ts';
 import type { AuditFilter } from '../../../src/store/audit-store.ts';
-import { event, otpRow } from '../rows.ts';
+import { certificateRow, deviceRow, event, otpRow, requestRow, reservation, T0 } from '../rows.ts';
 import { auditTypes, type NewDatabase } from './support.ts';
+
+/** A single failure starts a lockout. */
+const ONE = { max_failures: 0, failure_window: 300, lockout_duration: 900 };
 
 export function auditStoreContract(newDatabase: NewDatabase): void {
   describe('AuditStore', () => {
@@ -48,6 +52,39 @@ export function auditStoreContract(newDatabase: NewDatabase): void {
           chain.slice(0, -1).map((record) => record.hash),
         );
       }
+    });
+
+    test('the events of every commit are reported as the audit log has them, and those of no other call', async () => {
+      const reported: AuditEvent[] = [];
+      const store = await newDatabase().open(Date.now, (events) => void reported.push(...events));
+      const otp = otpRow();
+      await store.insertOtp(otp, [event('otp.created')]);
+      const direct = reservation({ otp_id: otp.id });
+      await store.reserve(direct, [event('auth.otp')]);
+      await store.recordCertificate(certificateRow(direct), [event('certificate.issued')]);
+      // Nothing changes, and nothing is committed: the token has no use left, and the row exists.
+      expect(await store.reserve(reservation({ otp_id: otp.id }), [event('auth.otp')])).toBe('otp-unusable');
+      await expect(store.insertOtp(otp, [event('otp.created')])).rejects.toThrow();
+      const row = requestRow({ decider: 'ca' });
+      await store.submitRequest(row, null, reservation({ request_id: row.id, serial: null }), [event('auth.mtls')]);
+      await store.awaitCa(row.id, '17', [event('request.queued')]);
+      await Promise.all([
+        store.revokeCertificate(
+          { ca: direct.ca, serial: direct.serial ?? '', revoked_at: T0, reason: 'superseded', invalidity_date: null },
+          [event('certificate.revoked')],
+        ),
+        store.audit([event('auth.admin', { outcome: 'failure' })]),
+        store.recordFailure(['address:192.0.2.1'], ONE, T0, [event('auth.gssapi', { outcome: 'failure' })]),
+        store.putDevices([{ row: deviceRow(), events: [event('device.created')] }], 'create'),
+      ]);
+      const { items } = await store.listAudit({ limit: 100 });
+      expect(items.map(({ type, outcome }) => ({ type, outcome }))).toEqual(
+        reported.map(({ type, outcome }) => ({ type, outcome })),
+      );
+      expect(items.map(({ type }) => type)).toEqual(
+        expect.arrayContaining(['auth.mtls', 'request.queued', 'lockout.started', 'device.created']),
+      );
+      expect(items).toHaveLength(10);
     });
 
     test('a failed call commits no events, and concurrent calls keep theirs', async () => {

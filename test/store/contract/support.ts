@@ -1,12 +1,12 @@
 /** What the contract suites of the store share: they know no driver. */
 import type { CertificateRow } from '../../../src/store/certificate-store.ts';
-import type { Store } from '../../../src/store/store.ts';
+import type { Store, StoreOptions } from '../../../src/store/store.ts';
 import { certificateRow, reservation } from '../rows.ts';
 
 /** A database of the driver under test. */
 export interface TestDatabase {
   /** Opens a store on it, which is closed when the test ends; the stores of several calls share the database. */
-  open(now?: () => number): Promise<Store>;
+  open(now?: () => number, onCommit?: StoreOptions['onCommit']): Promise<Store>;
 }
 
 /** A new, empty database, which goes with the test. */

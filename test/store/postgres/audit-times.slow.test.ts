@@ -67,7 +67,7 @@ describe.skipIf(!requires('postgres'))('audit records of a time', () => {
 
   async function found(filter: Omit<AuditFilter, 'limit'>): Promise<readonly number[]> {
     plans.length = 0;
-    const { items } = await run(reads().listAudit({ ...filter, limit: 3 }));
+    const { items } = await run(reads().listAudit.run({ ...filter, limit: 3 }));
     return items.map(({ seq }) => seq);
   }
 
@@ -92,7 +92,7 @@ describe.skipIf(!requires('postgres'))('audit records of a time', () => {
 
   test('a record that was recorded late is found, too', async () => {
     expect(await found({ since: 39_995 * SECOND })).toEqual([39_995, 39_996, 39_997]);
-    const late = await run(reads().listAudit({ since: 39_995 * SECOND, until: 39_995 * SECOND, limit: 10 }));
+    const late = await run(reads().listAudit.run({ since: 39_995 * SECOND, until: 39_995 * SECOND, limit: 10 }));
     expect(late.items.map(({ seq }) => seq)).toEqual([39_995, 40_000]);
   });
 });

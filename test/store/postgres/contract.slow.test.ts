@@ -17,11 +17,11 @@ describe.skipIf(!requires('postgres'))('the PostgreSQL store keeps the contract 
     let database: Promise<SharedDatabase> | undefined;
     let nodes = 0;
     return {
-      async open(now) {
+      async open(now = Date.now, onCommit = () => undefined) {
         database ??= emptied(url);
         // Each is a separate server.
         const node = `node-${++nodes}`;
-        return (await database).open(node, now === undefined ? {} : { now });
+        return (await database).open(node, { now, onCommit });
       },
     };
   });

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { issuanceWrites } from '../../../src/store/issuance-store.ts';
+import { EVERYTHING, write } from '../../../src/store/operation.ts';
 import { openWriter } from '../../../src/store/postgres/open.ts';
+import { PostgresPort } from '../../../src/store/postgres/port.ts';
 import { type PostgresCluster, sharedPostgres } from '../../support/postgres.ts';
 import { requires } from '../../support/requires.ts';
 import { event, reservation, T0 } from '../rows.ts';
@@ -27,13 +30,17 @@ describe.skipIf(!requires('postgres'))('calls in one transaction', () => {
       T0,
     );
     onTestFinished(() => role.close());
+    const operation = issuanceWrites(new PostgresPort(role.db)).reserve;
+    const broken = write(EVERYTHING, () => {
+      throw new Error('a defect');
+    });
     const first = reservation({});
     const reserve = (of: ReturnType<typeof reservation>) =>
-      ({ operation: 'reserve', args: [of, [event('request.received')]] as never[], time: T0 }) as const;
+      ({ operation, args: [of, [event('request.received')]] as never[], time: T0 }) as const;
     const replies = await role.carryOut([
       reserve(first),
       reserve(reservation({ serial: first.serial })),
-      { operation: 'noSuchOperation', args: [], time: T0 },
+      { operation: broken, args: [], time: T0 },
     ]);
     expect(replies).toMatchObject([
       { value: 'reserved' },

@@ -1,7 +1,8 @@
 import { hostname } from 'node:os';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { later } from '../../../src/store/port.ts';
+import { callsOf } from '../../../src/store/operation.ts';
+import { run } from '../../../src/store/port.ts';
 import { nodeReads } from '../../../src/store/postgres/operations.ts';
 import { NodeLease, type NodeLeaseOptions } from '../../../src/store/postgres/nodes/node-lease.ts';
 import { advanceSecret, shareSecret } from '../../../src/store/postgres/nodes/shared-secret.ts';
@@ -18,12 +19,15 @@ const TABLES = `${MIGRATIONS[0]?.sql}
   CREATE TABLE reservation (request_id text, instance text);
   CREATE TABLE cmc_message (key text, instance text);`;
 
-const readsOver = (client: pg.Client) =>
-  later(
-    nodeReads(
-      new PostgresPort(new Queries({ query: ({ text, values }) => client.query({ text, values: [...values] }) })),
-    ),
+function readsOver(client: pg.Client) {
+  const queries = new Queries({ query: ({ text, values }) => client.query({ text, values: [...values] }) });
+  return callsOf(
+    nodeReads(new PostgresPort(queries)),
+    (operation) =>
+      (...args) =>
+        run(operation.run(...args)),
   );
+}
 
 describe.skipIf(!requires('postgres'))('nodes on one PostgreSQL', () => {
   let cluster: PostgresCluster;

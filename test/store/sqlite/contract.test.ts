@@ -5,6 +5,6 @@ import { opened, temporaryPaths } from '../support.ts';
 describe('the SQLite store keeps the contract of every driver', () => {
   storeContract(() => {
     const paths = temporaryPaths();
-    return { open: (now) => opened(paths, now) };
+    return { open: (now, onCommit) => opened(paths, now, onCommit) };
   });
 });

@@ -6,13 +6,14 @@ import type { CertificateFilter, CertificateRow } from '../../../src/store/certi
 import type { Page } from '../../../src/store/page.ts';
 import { insertCertificate } from '../../../src/store/certificate-store.ts';
 import { commonReads } from '../../../src/store/store.ts';
-import { atOnce } from '../../../src/store/port.ts';
+import { runAtOnce } from '../../../src/store/port.ts';
 import { auditReads } from '../../../src/store/sqlite/audit.ts';
 import { addFunctions, type Db, openWritable } from '../../../src/store/sqlite/database.ts';
 import { SqlitePort } from '../../../src/store/sqlite/port.ts';
 import { certificateList } from '../../../src/store/sqlite/search/certificate-search.ts';
 import { searchIndexReads, searchIndexWrites } from '../../../src/store/sqlite/search/index-rows.ts';
 import { certificateRow, reservation, T0 } from '../rows.ts';
+import { atOnce } from './at-once.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 
 const DAY = 86_400_000;
@@ -29,7 +30,7 @@ const rows: CertificateRow[] = [];
 const issuedAt = (n: number): number => T0 + Math.floor(n / 4) * DAY;
 
 function fill(): void {
-  const { insert } = atOnce({ insert: insertCertificate(new SqlitePort(db)) });
+  const insert = insertCertificate(new SqlitePort(db));
   const audit = db.prepare('INSERT INTO audit (seq, time, type, line, indexed) VALUES (?, ?, ?, ?, 0)');
   db.transaction(() => {
     for (let n = 0; n < CERTIFICATES; n++) {
@@ -42,7 +43,7 @@ function fill(): void {
         device_key: n % 7 === 0 ? `key-${name}` : null,
         ...(n % 11 === 0 ? { revoked_at: NOW - 1, reason: 'superseded' } : {}),
       });
-      insert(row, issuedAt(n));
+      runAtOnce(insert(row, issuedAt(n)));
       rows.push(row);
     }
     for (let seq = 1; seq <= RECORDS; seq++) {
@@ -169,8 +170,8 @@ function found(filter: Partial<AuditFilter>): number[] {
 }
 
 function allFindTheSame(): void {
-  const certificates = certificateList(db, LIMITS);
-  const audit = auditReads(db, LIMITS);
+  const certificates = atOnce(certificateList(db, LIMITS));
+  const audit = atOnce(auditReads(db, LIMITS));
   for (const order of ['asc', 'desc'] as const) {
     const inOrder = <T>(all: T[]): T[] => (order === 'asc' ? all : all.toReversed());
     for (const filter of CERTIFICATE_FILTERS) {
@@ -190,7 +191,7 @@ function allFindTheSame(): void {
 
 describe('lists of any length', () => {
   test('nothing is indexed behind yet: all filters find what is there, in both orders', () => {
-    expect(searchIndexReads(db).isSearchBehind()).toBe(true);
+    expect(atOnce(searchIndexReads(db)).isSearchBehind()).toBe(true);
     allFindTheSame();
   });
 
@@ -199,13 +200,13 @@ describe('lists of any length', () => {
     for (let n = 0; n < 4; n++) expect(index()).toBe(true);
     allFindTheSame();
     while (index());
-    expect(searchIndexReads(db).isSearchBehind()).toBe(false);
+    expect(atOnce(searchIndexReads(db)).isSearchBehind()).toBe(false);
     allFindTheSame();
     // The newest goes, and its row number with it.
     const last = rows.pop();
     db.prepare('DELETE FROM certificate WHERE serial = ?').run(last?.serial);
     const next = certificateRow(reservation({ subject: 'CN=Device-77-late' }), { sans: ['DNS:late.example'] });
-    atOnce({ insert: insertCertificate(new SqlitePort(db)) }).insert(next, issuedAt(CERTIFICATES - 1));
+    runAtOnce(insertCertificate(new SqlitePort(db))(next, issuedAt(CERTIFICATES - 1)));
     rows.push(next);
     allFindTheSame();
     while (index());
@@ -213,7 +214,7 @@ describe('lists of any length', () => {
   });
 
   test('a page that has cost enough is given as it is, and goes on', () => {
-    const certificates = certificateList(db, { step: 100, maxWait: 0 });
+    const certificates = atOnce(certificateList(db, { step: 100, maxWait: 0 }));
     const filter = { requester: 'CN=ra', expires_before: 0, limit: 10 };
     expect(certificates.listCertificates(filter, NOW).items).toEqual([]);
     const scattered = { requester: 'CN=ra', san: '7', limit: 1000 };
@@ -226,8 +227,8 @@ describe('lists of any length', () => {
     const queries: string[] = [];
     const watched = new Database(path, { readonly: true, verbose: (sql) => queries.push(String(sql)) });
     addFunctions(watched);
-    const certificates = certificateList(watched);
-    const audit = auditReads(watched);
+    const certificates = atOnce(certificateList(watched));
+    const audit = atOnce(auditReads(watched));
     const reads = atOnce(commonReads(new SqlitePort(watched)));
     for (const order of ['asc', 'desc'] as const) {
       const page = { limit: 10, order };

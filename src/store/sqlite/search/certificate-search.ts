@@ -9,7 +9,8 @@ import {
   toCertificateRow,
 } from '../../certificate-store.ts';
 import { fold, type Order, type Page, pageByPosition, readPosition } from '../../page.ts';
-import type { Condition } from '../../port.ts';
+import { slowRead } from '../../operation.ts';
+import { type Condition, result } from '../../port.ts';
 import type { Db } from '../database.ts';
 import { Statements } from '../statements.ts';
 import { searchProgress } from './index-rows.ts';
@@ -86,7 +87,7 @@ export function certificateList(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
 
   return {
     /** In order. @param now for their status */
-    listCertificates(filter: CertificateFilter, now: number): Page<ListedCertificate> {
+    listCertificates: slowRead((filter: CertificateFilter, now: number) => {
       const { order = 'asc', limit } = filter;
       const { conditions, parameters } = certificateConditions(filter, now, NAMES);
       const found = walk(source(conditions, parameters, order), {
@@ -96,8 +97,8 @@ export function certificateList(db: Db, limits: SearchLimits = SEARCH_LIMITS) {
         maxWait: limits.maxWait,
         stretches: stretches(filter, now),
       });
-      return pageByPosition('certificate', found, limit, toCertificateRow);
-    },
+      return result<Page<ListedCertificate>>(pageByPosition('certificate', found, limit, toCertificateRow));
+    }),
   };
 }
 

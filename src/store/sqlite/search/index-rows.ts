@@ -6,6 +6,8 @@ import type { Db } from '../database.ts';
 import { fold } from '../../page.ts';
 import { auditField } from '../schema.ts';
 import { Statements } from '../statements.ts';
+import { quickRead } from '../../operation.ts';
+import { result } from '../../port.ts';
 
 /** Certificates and audit records per call: some milliseconds without other writes. */
 const CERTIFICATES = 100;
@@ -24,12 +26,12 @@ export function searchProgress(db: Db): (list: ListName) => number {
 export function searchIndexReads(db: Db) {
   const statements = new Statements(db);
   return {
-    isSearchBehind(): boolean {
+    isSearchBehind: quickRead(() => {
       const row = statements.get<{ behind: number }>`SELECT
         EXISTS (SELECT 1 FROM certificate WHERE position > (SELECT upto FROM search_progress WHERE list = 'certificate'))
         OR EXISTS (SELECT 1 FROM audit WHERE seq > (SELECT upto FROM search_progress WHERE list = 'audit')) AS behind`;
-      return row?.behind === 1;
-    },
+      return result(row?.behind === 1);
+    }),
   };
 }
 
