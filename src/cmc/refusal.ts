@@ -100,6 +100,7 @@ const FAIL_INFO: ReadonlyMap<string, CmcFailInfoName> = new Map<string, CmcFailI
   ['EXTENDED_KEY_USAGE_NOT_ALLOWED', 'unsupportedExt'],
   ['CA_NOT_ALLOWED', 'unsupportedExt'],
   ['EXTENSION_NOT_ALLOWED', 'unsupportedExt'],
+  ['ATTRIBUTE_NOT_ALLOWED', 'unsupportedExt'],
   ['EXTENSION_MALFORMED', 'unsupportedExt'],
   ['REQUEST_REJECTED', 'badRequest'],
   ['AUTHORIZATION_DENIED', 'badRequest'],

@@ -82,7 +82,9 @@ export class Signers {
       throw notAllowed(0, 'client certificate not accepted by this CA');
     const isOfThisServer = (path: readonly Certificate[]): boolean => ca.clientIssuers.isOfThisServer(path);
     await checkDeviceCas(this.#options.store, validated.path, isOfThisServer).catch(throwRefused);
+    // What a CA elsewhere certifies gives no rights here: cmc.ra_certificates lists the RAs of its label.
     const isRa =
+      !ca.ownIsRecorded &&
       certificate.extKeyUsage?.includes(OID.cmcRA) === true &&
       (await isIssuedBy(certificate, ca.certificate)) &&
       (await ca.counts(certificate, ca.certificate));

@@ -1,6 +1,7 @@
 /** Stage after policy: csrattrs, the CA's profile, and all checks of the CA before its key is used, including lints. */
 import { prepareAt, type PreparedIssuance } from '../ca/driver.ts';
 import { checkPolicy } from '../ca/profile.ts';
+import { checkForwarded } from '../ca/remote/forwarded.ts';
 import { badRequest, failed, type EstuaryError } from '../errors.ts';
 import type { RequestKey } from '../pki/pkcs10/csr.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
@@ -27,7 +28,7 @@ export class Checked {
     const { request, csr, names, key } = keyed;
     const { requestId, ca, operation } = request;
     const { publicKey, proof, shown, format } = key;
-    checkContent(keyed.authorized, publicKey, shown);
+    await checkContent(keyed.authorized, publicKey, shown);
     const forwarded = operation === 'fullcmc' && csr.renamed !== true ? { format, der: csr.der } : undefined;
     const { spki } = publicKey;
     return new Checked(
@@ -53,13 +54,14 @@ export class Checked {
   }
 }
 
-function checkContent(
+async function checkContent(
   { request: { ca }, csr, names, values }: Authorized,
   publicKey: PublicKeyInfo | undefined,
   shown: RequestKey | undefined,
-): void {
+): Promise<void> {
   ca.csrAttributes.check(csr, shown);
   checkPolicy(ca.profile, { ...names, values, publicKey, extensions: csr.extensions });
+  if (ca.driver.takesCsr === true) await checkForwarded(ca, csr);
   if (ca.isSubjectOfCa(names.subject))
     throw badRequest(
       'SUBJECT_NOT_ALLOWED',
@@ -72,7 +74,7 @@ function checkContent(
  * @throws EstuaryError 400 csrattrs, policy; 500 `CA_QUEUED_GENERATED_KEY`
  */
 export async function checkWithoutKey(authorized: Authorized): Promise<void> {
-  checkContent(authorized, undefined, undefined);
+  await checkContent(authorized, undefined, undefined);
   const { remoteQueue } = authorized.request.ca.driver;
   if (remoteQueue !== undefined && !(await remoteQueue.issuesAtOnce())) throw queuedGeneratedKey('its profile queues');
 }

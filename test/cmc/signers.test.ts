@@ -55,6 +55,7 @@ const signersWith = ({ trusted = () => trust, ras = [], knownTo = store }: Optio
   new Signers({ store: knownTo, trust: trusted, parties: () => ({ raCertificates: ras.map(parsed) }) });
 
 interface At {
+  readonly ownIsRecorded?: boolean;
   readonly accept?: boolean;
   readonly counts?: boolean;
   readonly isOfThisServer?: boolean;
@@ -62,9 +63,16 @@ interface At {
 }
 
 /** A message at the CA `issuing`. */
-function originOf({ accept = true, counts = true, isOfThisServer = false, presented = [] }: At = {}): Origin {
+function originOf({
+  ownIsRecorded = false,
+  accept = true,
+  counts = true,
+  isOfThisServer = false,
+  presented = [],
+}: At = {}): Origin {
   const ca = {
     certificate: parsed(issuing),
+    ownIsRecorded,
     counts: () => Promise.resolve(counts),
     clientIssuers: { accept: () => Promise.resolve(accept), isOfThisServer: () => isOfThisServer },
   };
@@ -302,6 +310,8 @@ describe('the holder of a certificate', async () => {
       'Issuing',
     ]);
     expect(await standing(ra, { at: { counts: false } })).toEqual(SUBSCRIBER);
+    // At a remote CA, only cmc.ra_certificates makes an RA.
+    expect(await standing(ra, { at: { ownIsRecorded: true } })).toEqual(SUBSCRIBER);
     const other = await makeClient('CN=RA', elsewhere, { extensions: usages(...purposes) });
     expect(await standing(other)).toEqual(['subscriber', 'foreign', 'Elsewhere']);
     const any = await makeClient('CN=RA', issuing, { extensions: [keyUsage('digitalSignature')] });

@@ -51,6 +51,7 @@ export function fileCaConfig(
       extended_key_usage: ['clientAuth'],
       policies: [],
       extensions: [],
+      forward_extensions: [],
       subject: { required: [], patterns: {} },
       san: { allowed: ['dns', 'ip', 'email', 'uri'], required: [], wildcards: false, max: 4 },
       allow_subject_change: false,

@@ -7,6 +7,7 @@ import { choice, optional, path, type Static, table } from '../../config/keys.ts
 import { FileError, type MaterialReader } from '../../config/material/reader.ts';
 import { errorCode } from '../../config/secret.ts';
 import { describe, failed } from '../../errors.ts';
+import { OID, oidByName } from '../../pki/der/oids.ts';
 import { commandLine } from '../../process/run-program.ts';
 import type { DriverDefinition, DriverContext } from '../driver.ts';
 import {
@@ -66,6 +67,13 @@ export const acmeDriver: DriverDefinition<AcmeTable, AcmeMaterial> = {
   async load(reader, ca, key) {
     const { account_key_file, tls_trust_anchors } = ca.acme;
     const material = await loadUpstream(reader, ca, key, { tls_trust_anchors });
+    const purposes = ca.profile.extended_key_usage.map((name) => oidByName(name) ?? name);
+    if (!purposes.includes(OID.serverAuth))
+      reader.warn(
+        `${key}.profile.extended_key_usage`,
+        'lacks serverAuth, which most ACME CAs certify; such certificates are not delivered',
+        '["serverAuth"]',
+      );
     const accountKey = await loadAccountKey(reader, `${key}.acme.account_key_file`, account_key_file);
     return material && accountKey && { ...material, accountKey };
   },

@@ -1,7 +1,9 @@
 /** A CA in Dogtag PKI, which Estuary uses as an agent (docs/guides/dogtag.md). */
 import { describe, EstuaryError, failed, isUnavailable } from '../../errors.ts';
+import type { ProfileConfig } from '../../config/schema/profile.ts';
 import type { CmsSigner } from '../../pki/cms/cms.ts';
 import { type Certificate, parseCertificate, isIssuedBy } from '../../pki/x509/certificate.ts';
+import { formatName } from '../../pki/x509/name.ts';
 import type {
   CaDependency,
   CaDriver,
@@ -15,7 +17,7 @@ import type {
   RemoteQueue,
   RevocationRequest,
 } from '../driver.ts';
-import { isKey } from '../remote/issued.ts';
+import { type IssuedProfile, issuedProblem, isKey } from '../remote/issued.ts';
 import { caUnavailable, checkSubject } from '../remote/upstream.ts';
 import { type RequestInfo, textOf, getJson } from './answers.ts';
 import type { RemoteChain } from './chain.ts';
@@ -31,7 +33,9 @@ import {
 import type { Kra } from './kra.ts';
 import type { Replicas } from './replicas.ts';
 import { findRequest, revokeCertificate } from './certificates.ts';
-import { type AskedProfile, issuedProblem } from './verify-issued.ts';
+
+/** The parts of `[ca.profile]` that its certificates are compared with. */
+export type AskedProfile = IssuedProfile & Pick<ProfileConfig, 'max_validity_days'>;
 
 interface DogtagCaOptions {
   readonly replicas: Replicas;
@@ -177,19 +181,18 @@ export class DogtagCa implements CaDriver {
     return certificate.der;
   }
 
-  /**
-   * @throws EstuaryError 500 `CA_ISSUED_OTHER`: the certificate is not delivered, and is revoked if it certainly
-   * belongs to this request
-   */
+  /** @throws EstuaryError 500 `CA_ISSUED_OTHER`: the certificate is not delivered, and is revoked if this CA issued it */
   async #verify(certificate: Certificate, request: IssuanceRequest): Promise<void> {
-    const issuer = this.#issuer();
-    const problem = await issuedProblem(certificate, request, this.#options.asked, issuer);
+    const { asked } = this.#options;
+    // A serial number of another CA may be that of a certificate in use.
+    const isOurs = await isIssuedBy(certificate, this.#issuer());
+    const problem =
+      issuedProblem(certificate, request, asked) ??
+      (isOurs ? undefined : `"${formatName(certificate.issuer)}" issued it, or a CA with the same name`) ??
+      validityProblem(certificate, asked);
     if (problem === undefined) return;
-    // A certificate for another key may belong to another requester; another CA's certificate is not ours to revoke.
-    const own = isKey(certificate, request.spki) && (await isIssuedBy(certificate, issuer));
-    const fate = own ? await this.#withdraw(certificate) : 'left as it is';
     throw failed('CA_ISSUED_OTHER', 'The CA issued a certificate that differs from the request.', {
-      detail: `certificate ${certificate.serialNumber}: ${problem}; ${fate}`,
+      detail: `certificate ${certificate.serialNumber}: ${problem}; ${isOurs ? await this.#withdraw(certificate) : 'left as it is'}`,
     });
   }
 
@@ -223,6 +226,16 @@ export class DogtagCa implements CaDriver {
     this.#options.kra?.close();
     return Promise.resolve();
   }
+}
+
+const DAY = 86_400_000;
+/** A CA may count days by a calendar with daylight saving time. */
+const CALENDAR_SLACK = 3_600_000;
+
+function validityProblem({ notBefore, notAfter }: Certificate, { max_validity_days }: AskedProfile) {
+  const validity = notAfter.getTime() - notBefore.getTime();
+  if (validity > 0 && validity <= max_validity_days * DAY + CALENDAR_SLACK) return undefined;
+  return `it is valid from ${notBefore.toISOString()} to ${notAfter.toISOString()}, beyond ca.profile.max_validity_days (${max_validity_days})`;
 }
 
 /** Marks our requests at the CA; its agents see it. */

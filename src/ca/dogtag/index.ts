@@ -3,17 +3,16 @@ import { choice, list, optional, path, seconds, type Static, table, text } from 
 import { loadChain, loadOthers } from '../../config/material/ca.ts';
 import { firstOf, type CaMaterial, type Certificates, type KeyPair } from '../../config/material/material.ts';
 import { urlCheck } from '../../config/schema/formats.ts';
-import { caCertificate, caKeys } from '../../config/schema/label.ts';
+import { caCertificate, remoteCaKeys } from '../../config/schema/label.ts';
 import { isSameConfig } from '../../config/secret.ts';
 import { type DriverDefinition, labeledLog, type DriverContext, type Predecessor } from '../driver.ts';
 import { clientTls } from '../remote/http.ts';
 import { fingerprints } from '../remote/create.ts';
 import { RemoteChain } from './chain.ts';
 import { CmcService } from './cmc.ts';
-import { DogtagCa } from './dogtag-ca.ts';
+import { type AskedProfile, DogtagCa } from './dogtag-ca.ts';
 import { Kra } from './kra.ts';
 import { Replicas } from './replicas.ts';
-import type { AskedProfile } from './verify-issued.ts';
 
 const dogtagUrl = () =>
   text({
@@ -23,7 +22,7 @@ const dogtagUrl = () =>
   });
 
 const dogtagKeys = table('A CA behind Dogtag PKI.', {
-  ...caKeys,
+  ...remoteCaKeys,
   driver: choice(['dogtag'], { description: 'Where the CA is: in Dogtag PKI.' }),
   certificate: optional(caCertificate()),
   dogtag: table('A CA behind Dogtag PKI.', {

@@ -6,7 +6,7 @@ import { loadOthers, loadService } from '../../config/material/ca.ts';
 import { firstOf, type CaMaterial, type Certificates, type ServiceMaterial } from '../../config/material/material.ts';
 import type { MaterialReader } from '../../config/material/reader.ts';
 import { urlCheck } from '../../config/schema/formats.ts';
-import { caKeys, type CaTable } from '../../config/schema/label.ts';
+import { remoteCaKeys, type CaTable } from '../../config/schema/label.ts';
 import { isSameConfig } from '../../config/secret.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { labeledLog, type DriverContext, type Predecessor } from '../driver.ts';
@@ -14,7 +14,7 @@ import { RemoteCa } from './remote-ca.ts';
 import type { Upstream } from './upstream.ts';
 
 export const upstreamKeys = {
-  ...caKeys,
+  ...remoteCaKeys,
   upstream_trust_anchors: path({
     description:
       'PEM file with the roots to which every certificate of the upstream CA must lead (docs/guides/upstream.md).',
@@ -122,7 +122,7 @@ export const upstreamCa =
       anchors,
       chain,
       retryAfter,
-      validityDays: table.profile.validity_days,
+      profile: table.profile,
       log: labeledLog(log, label),
       store,
       now,

@@ -1,8 +1,11 @@
-/** Compares what an upstream CA issued with the request; nothing else is delivered. */
+/** Compares what a remote CA issued with the request and the profile; nothing else is delivered. */
+import type { ProfileConfig } from '../../config/schema/profile.ts';
+import { DerError, parseDer, readBitString, Tag } from '../../pki/der/der.ts';
 import { type Certificate, isIssuedBy } from '../../pki/x509/certificate.ts';
+import { applicationPolicies, findExtension, type KeyUsage } from '../../pki/x509/extensions.ts';
 import { formatGeneralName, sameGeneralNames } from '../../pki/x509/general-name.ts';
 import { foldedRdns, namesMatch, formatName, type Name } from '../../pki/x509/name.ts';
-import { OID } from '../../pki/der/oids.ts';
+import { OID, oidByName, oidName } from '../../pki/der/oids.ts';
 import { parsePublicKey, samePublicKey } from '../../pki/x509/public-key.ts';
 import type { IssuanceRequest } from '../driver.ts';
 
@@ -13,20 +16,79 @@ const MAX_PATH = 8;
 export const isKey = ({ publicKey }: Pick<Certificate, 'publicKey'>, spki: Buffer): boolean =>
   samePublicKey(publicKey, parsePublicKey(spki));
 
-/** Why a certificate must not be delivered, or undefined. It may have fewer names than authorized, but no others. */
+/** What a profile lets a remote CA certify. */
+export type IssuedProfile = Pick<ProfileConfig, 'key_usage' | 'extended_key_usage'> &
+  Partial<Pick<ProfileConfig, 'forward_extensions'>>;
+
+/**
+ * Why a certificate must not be delivered, or undefined. It may have fewer names, usages and purposes than authorized,
+ * but no others.
+ */
 export function issuedProblem(
   certificate: Certificate,
   { spki, subject, subjectAltNames }: Pick<IssuanceRequest, 'spki' | 'subject' | 'subjectAltNames'>,
+  profile: IssuedProfile,
 ): string | undefined {
   if (!isKey(certificate, spki)) return 'it certifies another public key';
   if (certificate.isCa) return 'it is a CA certificate';
-  const signs = certificate.keyUsage?.find((usage) => usage === 'keyCertSign' || usage === 'cRLSign');
-  if (signs !== undefined) return `its keyUsage contains ${signs}`;
   const other = certificate.subjectAltNames.find(
     (name) => !subjectAltNames.some((allowed) => sameGeneralNames([name], [allowed])),
   );
   if (other !== undefined) return `its subjectAltName contains ${formatGeneralName(other)}`;
-  return subjectProblem(certificate.subject, subject, subjectAltNames);
+  return (
+    subjectProblem(certificate.subject, subject, subjectAltNames) ??
+    usageProblem(certificate, profile.key_usage) ??
+    purposeProblem(certificate, profile.extended_key_usage) ??
+    extensionProblem(certificate, profile.forward_extensions ?? [])
+  );
+}
+
+const CA_USAGES: ReadonlySet<KeyUsage> = new Set(['keyCertSign', 'cRLSign']);
+
+/** @param allowed empty: every usage of an end entity */
+function usageProblem({ keyUsage = [] }: Certificate, allowed: readonly KeyUsage[]): string | undefined {
+  const other = keyUsage.find((one) => CA_USAGES.has(one) || (allowed.length > 0 && !allowed.includes(one)));
+  return other && `its keyUsage contains ${other} (ca.profile.key_usage)`;
+}
+
+/** The purposes of netscapeCertType, by bit; no profile can allow the last four. */
+const NETSCAPE_PURPOSES: readonly string[] = [
+  ...[OID.clientAuth, OID.serverAuth, OID.emailProtection, OID.codeSigning],
+  ...['reserved', 'SSL CA', 'S/MIME CA', 'object signing CA'],
+];
+
+function purposeProblem(certificate: Certificate, names: readonly string[]): string | undefined {
+  const allowed = new Set(names.map((name) => oidByName(name) ?? name));
+  try {
+    const other = purposesOf(certificate).find((one) => !allowed.has(one));
+    return other && `its purposes include ${oidName(other)} (ca.profile.extended_key_usage)`;
+  } catch (error) {
+    if (error instanceof DerError) return `its purposes cannot be read: ${error.message}`;
+    throw error;
+  }
+}
+
+/** Windows reads application policies, and OpenSSL netscapeCertType, like extKeyUsage. @throws DerError */
+function purposesOf({ extKeyUsage = [], extensions }: Certificate): string[] {
+  const policies = findExtension(extensions, OID.microsoftApplicationPolicies);
+  const netscape = findExtension(extensions, OID.netscapeCertType);
+  const bits = netscape && (readBitString(parseDer(netscape.value, Tag.BIT_STRING)).bytes[0] ?? 0);
+  return [
+    ...extKeyUsage,
+    ...(policies === undefined ? [] : applicationPolicies(policies.value)),
+    ...NETSCAPE_PURPOSES.filter((_, bit) => bits !== undefined && (bits & (0x80 >> bit)) !== 0),
+  ];
+}
+
+/** Extensions that give a name or the right to issue, whatever they contain. */
+const GRANTING: ReadonlyMap<string, string> = new Map([
+  [OID.proxyCertInfo, 'lets it issue certificates (RFC 3820)'],
+  [OID.microsoftSid, 'names an account in Active Directory'],
+]);
+
+function extensionProblem({ extensions }: Certificate, allowed: readonly string[]): string | undefined {
+  const other = extensions.find(({ oid }) => GRANTING.has(oid) && !allowed.includes(oid));
+  return other && `its extension ${oidName(other.oid)} ${GRANTING.get(other.oid) ?? ''}`;
 }
 
 /** Each RDN must be one of the request's, or a common name equal to one of the request's DNS names. */

@@ -4,7 +4,8 @@
  */
 import { measured } from '../../dependency-calls.ts';
 import { badRequest, describe, EstuaryError, failed, unavailable } from '../../errors.ts';
-import { DerError } from '../../pki/der/der.ts';
+import type { ProfileConfig } from '../../config/schema/profile.ts';
+import { unlessMalformed } from '../../pki/der/der.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
 import { FairLimiter } from '../../process/fair-limiter.ts';
@@ -24,7 +25,7 @@ import {
   type SoughtRequest,
 } from '../driver.ts';
 import { Breaker } from './breaker.ts';
-import { issuedProblem, isKey, pathToAnchor, verifiedChain } from './issued.ts';
+import { type IssuedProfile, issuedProblem, isKey, pathToAnchor, verifiedChain } from './issued.ts';
 import { caUnavailable, checkSubject, Unanswered, upstreamFailed } from './upstream.ts';
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from './upstream.ts';
 
@@ -38,8 +39,7 @@ interface RemoteCaOptions {
   /** Milliseconds per call. */
   readonly timeout: number;
   readonly retryAfter: number;
-  /** Days requested by the profile. */
-  readonly validityDays: number;
+  readonly profile: IssuedProfile & Pick<ProfileConfig, 'validity_days'>;
   readonly log: IsolatedLog;
   /** Stores the intermediates between a certificate and an anchor. */
   readonly store: Pick<IntermediateStore, 'rememberIntermediates'>;
@@ -140,7 +140,7 @@ export class RemoteCa implements CaDriver {
 
   #upstreamRequest(request: IssuanceRequest, csr: Buffer): UpstreamRequest {
     const { request_id, subject, subjectAltNames, validityDays, requester = '', operation = '' } = request;
-    const notAfter = new Date(this.#options.now() + (validityDays ?? this.#options.validityDays) * DAY);
+    const notAfter = new Date(this.#options.now() + (validityDays ?? this.#options.profile.validity_days) * DAY);
     return { request_id, csr, subject, subjectAltNames, requester, operation, notAfter };
   }
 
@@ -184,23 +184,20 @@ export class RemoteCa implements CaDriver {
   }
 
   /**
-   * @throws EstuaryError 500 `CA_ISSUED_OTHER`: the certificate is not delivered, and is revoked upstream if it belongs
-   * to this request
+   * @throws EstuaryError 500 `CA_ISSUED_OTHER`: the certificate is not delivered, and is revoked upstream if possible
    */
   async #verify(ders: readonly Buffer[], request: IssuanceRequest): Promise<Buffer> {
-    const { anchors, now } = this.#options;
-    let certificates: Certificate[];
-    try {
-      certificates = ders.map(parseCertificate);
-    } catch (error) {
-      if (!(error instanceof DerError)) throw error;
-      throw issuedOther(`it issued a certificate that cannot be read: ${error.message}`);
+    const { anchors, now, profile } = this.#options;
+    const certificates = ders.flatMap((der) => unlessMalformed(() => [parseCertificate(der)], []));
+    const leaf = this.#leafAmong(certificates, request.spki);
+    if (leaf === undefined) {
+      const unreadable = ders.find((der) => !certificates.some((one) => one.der === der));
+      if (unreadable === undefined) throw issuedOther('it issued no certificate');
+      throw issuedOther(`it issued a certificate that cannot be read; ${await this.#withdraw(unreadable)}`);
     }
-    const leaf = certificates.find((one) => isKey(one, request.spki)) ?? certificates[0];
-    if (leaf === undefined) throw issuedOther('it issued no certificate');
     const time = now();
     const problem =
-      issuedProblem(leaf, request) ?? (leaf.notAfter.getTime() <= time ? 'it has already expired' : undefined);
+      issuedProblem(leaf, request, profile) ?? (leaf.notAfter.getTime() <= time ? 'it has already expired' : undefined);
     const findPath = () => pathToAnchor(leaf, [...certificates, ...this.#chain], anchors, time);
     let path = problem === undefined ? await findPath() : undefined;
     if (problem === undefined && path === undefined && (await this.#hasOtherChain())) path = await findPath();
@@ -216,15 +213,27 @@ export class RemoteCa implements CaDriver {
       return leaf.der;
     }
     const why = problem ?? 'it does not chain to a certificate in upstream_trust_anchors';
-    throw issuedOther(`certificate ${leaf.serialNumber}: ${why}; ${await this.#withdraw(leaf, request)}`);
+    throw issuedOther(`certificate ${leaf.serialNumber}: ${why}; ${await this.#withdraw(leaf.der)}`);
+  }
+
+  /** The certificate to judge; a CA certificate for another key belongs to the chain, unless it comes alone. */
+  #leafAmong(certificates: readonly Certificate[], spki: Buffer): Certificate | undefined {
+    const [first, ...more] = certificates;
+    const known = [...this.#options.anchors, ...this.#chain];
+    const isAlone = more.length === 0 && !known.some(({ fingerprint }) => fingerprint === first?.fingerprint);
+    return (
+      certificates.find((one) => isKey(one, spki)) ??
+      certificates.find(({ isCa }) => !isCa) ??
+      (isAlone ? first : undefined)
+    );
   }
 
   /** Revokes an undeliverable certificate and describes the outcome. */
-  async #withdraw(certificate: Certificate, { spki }: IssuanceRequest): Promise<string> {
+  async #withdraw(certificate: Buffer): Promise<string> {
     const { upstream } = this.#options;
-    if (upstream.revoke === undefined || !isKey(certificate, spki)) return 'it stays valid at the upstream CA';
+    if (upstream.revoke === undefined) return 'it stays valid at the upstream CA';
     try {
-      await upstream.revoke(certificate.der, 'cessationOfOperation');
+      await upstream.revoke(certificate, 'cessationOfOperation');
       return 'revoked at the upstream CA';
     } catch (error) {
       return `revoking it at the upstream CA failed: ${describe(error)}`;

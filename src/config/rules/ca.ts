@@ -16,7 +16,11 @@ export function* caChecks(config: Config): Generator<Finding> {
   yield* defaultChecks(labels);
   yield* nameChecks(labels);
   yield* furtherLabelChecks(config);
-  for (const { table, key } of labels) yield* ruleChecks(table, key);
+  for (const { table, key, of } of labels) {
+    yield* ruleChecks(table, key);
+    if (table.profile.forward_extensions.length > 0 && driverOf(of ?? table).remote === undefined)
+      yield finding(`${key}.profile.forward_extensions`, 'is given, and this CA forwards nothing (extensions)');
+  }
   for (const [index, one] of ca.entries()) {
     const key = `ca[${index}]`;
     const driver = driverOf(one);

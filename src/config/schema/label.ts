@@ -15,7 +15,7 @@ import {
 } from '../keys.ts';
 import { csrattrs } from './csrattrs.ts';
 import { urlCheck, trustAnchors } from './formats.ts';
-import { profile } from './profile.ts';
+import { profile, remoteProfile } from './profile.ts';
 
 const ocsp = optional.table("A delegated OCSP responder (RFC 6960 §2.6), which answers in place of the CA's own key.", {
   certificate: path({
@@ -131,6 +131,9 @@ export const caKeys = {
   }),
   ocsp,
 };
+
+/** The same for a CA elsewhere. */
+export const remoteCaKeys = { ...caKeys, profile: remoteProfile };
 
 /** A `[[ca]]` table, whatever its driver adds. */
 export type CaTable = Static<ReturnType<typeof table<typeof caKeys>>> & {

@@ -177,86 +177,106 @@ const certificateAuthority = optional.table(
   },
 );
 
-export const profile = table('What the CA signs.', {
-  validity_days: integer(1, 36500, {
-    description: 'Days that a certificate is valid; it never outlives the CA certificate.',
-    default: 397,
-    unit: 'days',
-  }),
-  validity_seconds: optional.seconds(120, 31_536_000, {
-    description:
-      'For short-lived certificates, in place of `validity_days`: the seconds that a certificate is valid, `backdate_seconds` included.',
-    defaultText: '`validity_days`',
-  }),
-  validity_spread_seconds: optional.seconds(0, 31_536_000, {
-    description:
-      'A certificate is valid for up to so much less, by chance, so that a fleet does not renew in one hour; never for less than half of its validity.',
-    defaultText: '0',
-  }),
-  backdate_seconds: optional.seconds(0, 43_200, {
-    description:
-      'A certificate is valid from so long before it is issued, because the clocks of devices lag; at most half of its validity.',
-    defaultText: '60; with `profile = "niap"` 0',
-  }),
-  max_validity_days: integer(1, 36500, {
-    description: 'The upper bound of a validity that comes from elsewhere; `validity_days` may not exceed it.',
-    default: 825,
-    unit: 'days',
-  }),
-  key_types: list(choice(KEY_TYPES, { description: 'A key type.' }), {
-    description: 'The public keys that are certified.',
-    default: ['ec:P-256', 'ec:P-384', 'rsa:2048', 'rsa:3072', 'rsa:4096', 'ed25519'],
-    minItems: 1,
-  }),
-  key_usage: list(choice(KEY_USAGES, { description: 'A key usage.' }), {
-    description: 'The keyUsage of issued certificates; empty leaves the extension out.',
-    default: ['digitalSignature'],
-  }),
-  extended_key_usage: list(
-    text({
-      description: 'A purpose.',
-      allowed: `one of ${EXTENDED_KEY_USAGES.join(', ')}, or a dotted OID`,
-      check: (value) => (EXTENDED_KEY_USAGES.some((name) => name === value) ? undefined : checkOid(value)),
+/** @param usages the default of `key_usage` */
+const profileOf = (usages: readonly (typeof KEY_USAGES)[number][]) =>
+  table('What the CA signs.', {
+    validity_days: integer(1, 36500, {
+      description: 'Days that a certificate is valid; it never outlives the CA certificate.',
+      default: 397,
+      unit: 'days',
     }),
-    { description: 'The extKeyUsage of issued certificates; empty leaves the extension out.', default: ['clientAuth'] },
-  ),
-  policies,
-  extensions,
-  certificate_authority: certificateAuthority,
-  subject,
-  san,
-  allow_subject_change: boolean({
-    description:
-      'Lets a client that a certificate authenticates change subject and subjectAltName, on re-enrollment and enrollment, with the ChangeSubjectName attribute (RFC 6402 §2.8).',
-    default: false,
-  }),
-  renewal_grace_days: integer(0, 3650, {
-    description: 'A certificate expired at most this long ago may still be renewed.',
-    default: 0,
-    unit: 'days',
-  }),
-  renewal_issuers: optional.path({
-    description:
-      'PEM file with further CA certificates whose certificates may be renewed here: after a rollover or a migration.',
-  }),
-  renewal_labels: optional.list(
-    text({ description: 'A label.', allowed: 'a label of the same CA', pattern: /^.+$/su }),
-    {
+    validity_seconds: optional.seconds(120, 31_536_000, {
       description:
-        'Further labels of the same CA (docs/guides/names.md) whose certificates count as those of this one: they may be renewed here, and are `own` in `client_issuers`.',
-      defaultText: 'none',
-    },
-  ),
-  key_escrow: optional.boolean({
-    description:
-      'Whether the private keys that /serverkeygen makes are archived in the key recovery authority before they are handed out: `true` refuses a configuration without one, `false` archives nothing.',
-    defaultText: '`true` where `ca.dogtag.kra_urls` names one, else `false`',
-  }),
-  mtls_subject: choice(['any', 'same', 'auto'], {
-    description:
-      "Whether simpleenroll and serverkeygen over mTLS may ask for other names than the presented certificate's (`any`) or not (`same`: its subject, and its SANs or some of them). `auto` is `same` for a certificate under a CA of this server, whether or not the store knows it, and `any` for others. The profile restricts the names of others.",
-    default: 'auto',
-  }),
-});
+        'For short-lived certificates, in place of `validity_days`: the seconds that a certificate is valid, `backdate_seconds` included.',
+      defaultText: '`validity_days`',
+    }),
+    validity_spread_seconds: optional.seconds(0, 31_536_000, {
+      description:
+        'A certificate is valid for up to so much less, by chance, so that a fleet does not renew in one hour; never for less than half of its validity.',
+      defaultText: '0',
+    }),
+    backdate_seconds: optional.seconds(0, 43_200, {
+      description:
+        'A certificate is valid from so long before it is issued, because the clocks of devices lag; at most half of its validity.',
+      defaultText: '60; with `profile = "niap"` 0',
+    }),
+    max_validity_days: integer(1, 36500, {
+      description: 'The upper bound of a validity that comes from elsewhere; `validity_days` may not exceed it.',
+      default: 825,
+      unit: 'days',
+    }),
+    key_types: list(choice(KEY_TYPES, { description: 'A key type.' }), {
+      description: 'The public keys that are certified.',
+      default: ['ec:P-256', 'ec:P-384', 'rsa:2048', 'rsa:3072', 'rsa:4096', 'ed25519'],
+      minItems: 1,
+    }),
+    key_usage: list(choice(KEY_USAGES, { description: 'A key usage.' }), {
+      description:
+        'The keyUsage of issued certificates; empty leaves the extension out. At a label with a remote driver: the usages that its CA may certify, and empty (the default there) allows every usage of an end entity.',
+      default: usages,
+    }),
+    extended_key_usage: list(
+      text({
+        description: 'A purpose.',
+        allowed: `one of ${EXTENDED_KEY_USAGES.join(', ')}, or a dotted OID`,
+        check: (value) => (EXTENDED_KEY_USAGES.some((name) => name === value) ? undefined : checkOid(value)),
+      }),
+      {
+        description:
+          'The extKeyUsage of issued certificates; empty leaves the extension out. At a label with a remote driver: the purposes that its CA may certify.',
+        default: ['clientAuth'],
+      },
+    ),
+    policies,
+    extensions,
+    forward_extensions: list(
+      text({ description: 'An extension or attribute.', allowed: 'a dotted OID', check: checkOid }),
+      {
+        description:
+          'At a label with a remote driver: further extensions and attributes that a CSR may have (docs/guides/upstream.md). The CA there gets them unread.',
+        default: [],
+      },
+    ),
+    certificate_authority: certificateAuthority,
+    subject,
+    san,
+    allow_subject_change: boolean({
+      description:
+        'Lets a client that a certificate authenticates change subject and subjectAltName, on re-enrollment and enrollment, with the ChangeSubjectName attribute (RFC 6402 §2.8).',
+      default: false,
+    }),
+    renewal_grace_days: integer(0, 3650, {
+      description: 'A certificate expired at most this long ago may still be renewed.',
+      default: 0,
+      unit: 'days',
+    }),
+    renewal_issuers: optional.path({
+      description:
+        'PEM file with further CA certificates whose certificates may be renewed here: after a rollover or a migration.',
+    }),
+    renewal_labels: optional.list(
+      text({ description: 'A label.', allowed: 'a label of the same CA', pattern: /^.+$/su }),
+      {
+        description:
+          'Further labels of the same CA (docs/guides/names.md) whose certificates count as those of this one: they may be renewed here, and are `own` in `client_issuers`.',
+        defaultText: 'none',
+      },
+    ),
+    key_escrow: optional.boolean({
+      description:
+        'Whether the private keys that /serverkeygen makes are archived in the key recovery authority before they are handed out: `true` refuses a configuration without one, `false` archives nothing.',
+      defaultText: '`true` where `ca.dogtag.kra_urls` names one, else `false`',
+    }),
+    mtls_subject: choice(['any', 'same', 'auto'], {
+      description:
+        "Whether simpleenroll and serverkeygen over mTLS may ask for other names than the presented certificate's (`any`) or not (`same`: its subject, and its SANs or some of them). `auto` is `same` for a certificate under a CA of this server, whether or not the store knows it, and `any` for others. The profile restricts the names of others.",
+      default: 'auto',
+    }),
+  });
+
+export const profile = profileOf(['digitalSignature']);
+
+/** Of a CA elsewhere, which chooses the usages. */
+export const remoteProfile = profileOf([]);
 
 export type ProfileConfig = Static<typeof profile>;

@@ -298,6 +298,10 @@ export function parseCertificatePolicies(value: Buffer): CertificatePolicy[] {
   );
 }
 
+/** The purposes in Microsoft's application policies, which have the form of certificatePolicies. @throws DerError */
+export const applicationPolicies = (value: Buffer): string[] =>
+  parseCertificatePolicies(value).map(({ oid: dotted }) => dotted);
+
 function readCps(element: DerElement): string | undefined {
   return readFields(element, 'PolicyQualifierInfo', (fields) => {
     const isCps = fields.oid('policyQualifierId') === OID.cpsQualifier;

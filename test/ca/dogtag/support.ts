@@ -1,6 +1,6 @@
 /** The driver with a stand-in or the real Dogtag, and requests as Enrollment makes them. */
 import { randomUUID } from 'node:crypto';
-import type { DogtagCa } from '../../../src/ca/dogtag/dogtag-ca.ts';
+import type { AskedProfile, DogtagCa } from '../../../src/ca/dogtag/dogtag-ca.ts';
 import { createDogtagCa } from '../../../src/ca/dogtag/index.ts';
 import type { IssuanceRequest, IssuanceResult } from '../../../src/ca/driver.ts';
 import { caCertificates, type CaCertificates } from '../../../src/config/material/material.ts';
@@ -10,7 +10,6 @@ import { parseCsr, verifyCsr } from '../../../src/pki/pkcs10/csr.ts';
 import { arrangeChain } from '../../../src/pki/x509/ca-chain.ts';
 import { makeKey, simpleCsr, type TestKey } from '../../support/csr.ts';
 import { ASKED_PROFILE, type DogtagSettings } from '../../support/dogtag-stand-in/index.ts';
-import type { AskedProfile } from '../../../src/ca/dogtag/verify-issued.ts';
 
 const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined };
 

@@ -1,15 +1,21 @@
 /** A remote CA: the issued certificate is compared with the request, and a failing upstream is taken out of use. */
 import { parseRetryAfter } from '../../../src/retry-after.ts';
 import { describe, expect, test, vi } from 'vitest';
+import type { IssuedProfile } from '../../../src/ca/remote/issued.ts';
 import { RemoteCa } from '../../../src/ca/remote/remote-ca.ts';
 import { refusalOf, Unanswered, type Upstream, type UpstreamAnswer } from '../../../src/ca/remote/upstream.ts';
 import type { IssuanceRequest } from '../../../src/ca/driver.ts';
 import { describe as describeError, EstuaryError, unavailable } from '../../../src/errors.ts';
 import { parseCsr, verifyCsr } from '../../../src/pki/pkcs10/csr.ts';
+import { bitString, oid, sequence } from '../../../src/pki/der/der.ts';
+import { OID } from '../../../src/pki/der/oids.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
+import type { Extension } from '../../../src/pki/x509/extensions.ts';
 import {
   basicConstraints,
   dns,
+  extension,
+  extKeyUsage,
   keyUsage,
   makeCa,
   makeCertificate,
@@ -37,6 +43,8 @@ const certified = (spec: Partial<CertificateSpec> = {}): Promise<Issuer> =>
     ...spec,
   });
 
+const PROFILE: IssuedProfile = { key_usage: [], extended_key_usage: ['clientAuth'] };
+
 interface Made {
   readonly ca: RemoteCa;
   readonly revoked: Buffer[];
@@ -44,7 +52,11 @@ interface Made {
 }
 
 /** A remote CA whose upstream answers so. */
-async function remote(submit: () => Promise<UpstreamAnswer>, more: Partial<Upstream> = {}): Promise<Made> {
+async function remote(
+  submit: () => Promise<UpstreamAnswer>,
+  more: Partial<Upstream> = {},
+  profile: Partial<IssuedProfile> = {},
+): Promise<Made> {
   const revoked: Buffer[] = [];
   const upstream: Upstream = {
     name: 'est',
@@ -65,7 +77,7 @@ async function remote(submit: () => Promise<UpstreamAnswer>, more: Partial<Upstr
     maxCalls: 2,
     timeout: 1000,
     retryAfter: 7,
-    validityDays: 30,
+    profile: { validity_days: 30, ...PROFILE, ...profile },
     log: { info: () => undefined, warn: () => undefined, error: () => undefined },
     store: { rememberIntermediates: () => Promise.resolve() },
     now: () => NOW,
@@ -128,72 +140,115 @@ describe('what the upstream issues', () => {
   });
 
   const end = keyUsage('digitalSignature');
-  test.each<[string, () => Promise<readonly Issuer[]>, string, boolean]>([
-    ['another key', async () => [await makeClient('CN=device', issuing), issuing], 'another public key', false],
+  const further = (type: string, value: Buffer) => extension(type, false, value);
+  const sid = further(OID.microsoftSid, sequence());
+  const policies = (...oids: readonly string[]) =>
+    further(OID.microsoftApplicationPolicies, sequence(...oids.map((one) => sequence(oid(one)))));
+  const netscape = (bits: number) => further(OID.netscapeCertType, bitString(Buffer.from([bits])));
+  const withExtensions =
+    (...extensions: readonly Extension[]) =>
+    async () => [await certified({ extensions }), issuing];
+
+  test.each<[string, Partial<IssuedProfile>, readonly Extension[]]>([
+    ['no keyUsage and no extKeyUsage', { key_usage: ['digitalSignature'] }, []],
+    ['every usage of an end entity', {}, [keyUsage('digitalSignature', 'keyEncipherment', 'dataEncipherment')]],
+    ['fewer usages', { key_usage: ['digitalSignature', 'keyAgreement'] }, [end]],
+    ['fewer purposes', { extended_key_usage: ['clientAuth', 'serverAuth'] }, [extKeyUsage(OID.clientAuth)]],
+    ['purposes of the profile for Windows', {}, [extKeyUsage(OID.clientAuth), policies(OID.clientAuth)]],
+    ['the certificate type of a TLS client', {}, [netscape(0x80)]],
+    ['extensions that give no name, purpose or right', {}, [further('1.3.6.1.4.1.311.21.7', sequence())]],
+    ['a SID that the operator lets through', { forward_extensions: [OID.microsoftSid] }, [sid]],
+    ['cmcRA, which the profile names', { extended_key_usage: ['cmcRA'] }, [extKeyUsage(OID.cmcRA)]],
+  ])('may have %s', async (_what, profile, extensions) => {
+    const leaf = await certified({ extensions });
+    const { issue } = await remote(answering(leaf, issuing), {}, profile);
+    expect(await issue()).toMatchObject({ status: 'issued', certificate: leaf.der });
+  });
+
+  test.each<[string, () => Promise<readonly Issuer[]>, string, Partial<IssuedProfile>?]>([
+    ['another key', async () => [await makeClient('CN=device', issuing), issuing], 'another public key'],
     [
-      'another DNS name',
-      async () => [await certified({ extensions: [end, subjectAltName(dns('a.example'), dns('b.example'))] }), issuing],
-      'DNS:b.example',
-      true,
+      'another key after the chain',
+      async () => [issuing, await makeClient('CN=device', issuing)],
+      'another public key',
     ],
     [
-      'another kind of name',
-      async () => [await certified({ extensions: [end, subjectAltName(uri('https://a.example'))] }), issuing],
-      'URI:',
-      true,
+      'a CA certificate for another key',
+      async () => [await makeCa('CN=device', { issuer: root })],
+      'another public key',
     ],
+    ['another DNS name', withExtensions(end, subjectAltName(dns('a.example'), dns('b.example'))), 'DNS:b.example'],
+    ['another kind of name', withExtensions(end, subjectAltName(uri('https://a.example'))), 'URI:'],
     [
       'another subject',
       async () => [await makeClient('CN=other', issuing, { keys }), issuing],
       'its subject is "CN=other"',
-      true,
     ],
     [
       'a further RDN',
       async () => [await makeClient('CN=device,O=Other', issuing, { keys }), issuing],
       'its subject is',
-      true,
     ],
+    ['a CA certificate', withExtensions(basicConstraints(true)), 'it is a CA certificate'],
+    ['a keyUsage of CAs', withExtensions(keyUsage('cRLSign')), 'cRLSign'],
     [
-      'a CA certificate',
-      async () => [await certified({ extensions: [basicConstraints(true)] }), issuing],
-      'it is a CA certificate',
-      true,
+      'a usage outside the profile',
+      withExtensions(keyUsage('keyAgreement')),
+      'keyAgreement',
+      { key_usage: ['digitalSignature'] },
     ],
+    ['a purpose outside the profile', withExtensions(extKeyUsage(OID.clientAuth, OID.cmcRA)), 'cmcRA'],
+    ['any purpose', withExtensions(extKeyUsage(OID.anyExtendedKeyUsage)), 'anyExtendedKeyUsage'],
     [
-      'a keyUsage of CAs',
-      async () => [await certified({ extensions: [keyUsage('cRLSign')] }), issuing],
-      'cRLSign',
-      true,
+      'a purpose, where the profile has none',
+      withExtensions(extKeyUsage(OID.clientAuth)),
+      'clientAuth',
+      { extended_key_usage: [] },
     ],
+    ['a purpose that only Windows reads', withExtensions(policies(OID.codeSigning)), 'codeSigning'],
+    [
+      'application policies that cannot be read',
+      withExtensions(further(OID.microsoftApplicationPolicies, oid('1.2'))),
+      'cannot be read',
+    ],
+    ['the certificate type of a TLS server', withExtensions(netscape(0x40)), 'serverAuth'],
+    ['the certificate type of a CA', withExtensions(netscape(0x04)), 'SSL CA'],
+    ['the right to issue proxy certificates', withExtensions(further(OID.proxyCertInfo, sequence())), 'proxyCertInfo'],
+    ['the SID of an account', withExtensions(sid), 'microsoftSid'],
     [
       'a foreign chain',
       async () => [await makeClient('CN=device', foreign, { keys }), foreign],
       'a certificate in upstream_trust_anchors',
-      true,
     ],
-    ['no chain', async () => [await certified()], 'a certificate in upstream_trust_anchors', true],
+    ['no chain', async () => [await certified()], 'a certificate in upstream_trust_anchors'],
     [
       'an expired chain',
       async () => [await makeClient('CN=device', expired, { keys }), expired],
       'a certificate in upstream_trust_anchors',
-      true,
     ],
-    ['an expired certificate', async () => [await certified({ notAfter: NOW - 1 }), issuing], 'already expired', true],
-  ])("%s is not delivered, and revoked if it is this request's", async (_what, make, detail, isRevoked) => {
+    ['an expired certificate', async () => [await certified({ notAfter: NOW - 1 }), issuing], 'already expired'],
+  ])('%s is not delivered, and revoked upstream', async (_what, make, detail, profile) => {
     const issued = await make();
-    const { issue, revoked, ca } = await remote(answering(...issued));
+    const { issue, revoked, ca } = await remote(answering(...issued), {}, profile);
     const error = await refusal(issue());
     expect([error.status, error.code]).toEqual([500, 'CA_ISSUED_OTHER']);
     expect(error.detail).toContain(detail);
-    expect(revoked).toEqual(isRevoked ? [issued[0]?.der] : []);
+    expect(error.detail).toContain('revoked at the upstream CA');
+    expect(revoked).toEqual([issued.find(({ der }) => der !== issuing.der)?.der]);
     expect(ca.chain()).toEqual([root.der]);
+  });
+
+  test('a chain without a certificate for the request revokes no CA', async () => {
+    const { issue, revoked } = await remote(answering(issuing, root));
+    expect(await refusal(issue())).toMatchObject({ code: 'CA_ISSUED_OTHER', detail: 'it issued no certificate' });
+    expect(revoked).toEqual([]);
   });
 
   test('garbage and nothing are 500', async () => {
     for (const certificates of [[], [Buffer.from('garbage')]]) {
-      const { issue } = await remote(() => Promise.resolve({ status: 'issued', certificates }));
+      const { issue, revoked } = await remote(() => Promise.resolve({ status: 'issued', certificates }));
       expect(await refusal(issue())).toMatchObject({ status: 500, code: 'CA_ISSUED_OTHER' });
+      expect(revoked).toEqual(certificates);
     }
   });
 });

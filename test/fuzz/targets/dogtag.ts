@@ -12,7 +12,7 @@ import { Kra } from '../../../src/ca/dogtag/kra.ts';
 import { issuesAtOnce } from '../../../src/ca/dogtag/dogtag-ca.ts';
 import { Replicas, type Attempt } from '../../../src/ca/dogtag/replicas.ts';
 import { findRequest, revokeCertificate } from '../../../src/ca/dogtag/certificates.ts';
-import { issuedProblem } from '../../../src/ca/dogtag/verify-issued.ts';
+import { issuedProblem } from '../../../src/ca/remote/issued.ts';
 import { buildPkiResponse } from '../../../src/pki/cmc/pki-data.ts';
 import { buildControl } from '../../../src/pki/cmc/controls.ts';
 import { EstuaryError } from '../../../src/errors.ts';
@@ -96,8 +96,7 @@ async function read(input: Buffer): Promise<void> {
   });
   await attempt(() => service.submit({ format: 'pkcs10', der: Buffer.alloc(0) }));
   const issued = await attempt(() => fetchCertificate(replicas, '0x1'));
-  if (issued !== undefined)
-    await issuedProblem(issued, wanted, { key_usage: [], extended_key_usage: [], max_validity_days: 825 }, ca);
+  if (issued !== undefined) issuedProblem(issued, wanted, { key_usage: [], extended_key_usage: [] });
   await attempt(() => issuesAtOnce(replicas, 'profile'));
   const inputs = { requestClass: 'certReqInputImpl', requestorClass: undefined };
   await submitRequest(replicas, { profile: 'p', inputs, type: 'pkcs10', request: Buffer.alloc(0), requestor: 'x' });
