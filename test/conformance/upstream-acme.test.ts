@@ -92,7 +92,7 @@ esac
     chmodSync(file('dns-01'), 0o755);
     const ca = (acmeKeys: TomlTable): TomlTable => ({
       driver: 'acme',
-      profile: { san: { dns: ['[a-z0-9-]+\\.example\\.com'] } },
+      profile: { extended_key_usage: ['serverAuth', 'clientAuth'], san: { dns: ['[a-z0-9-]+\\.example\\.com'] } },
       acme: {
         directory: `https://localhost:${acme}/dir`,
         tls_trust_anchors: file('tls.pem'),
