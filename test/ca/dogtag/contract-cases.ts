@@ -143,7 +143,9 @@ export const CONTRACT_CASES: readonly ContractCase[] = [
         const refused = await issue(ca, await newRequest('contract-purposes')).catch((error: unknown) => error);
         expect(refused).toMatchObject({ status: 500, code: 'CA_ISSUED_OTHER' });
         const detail = refused instanceof EstuaryError ? (refused.detail ?? '') : '';
-        const serial = /^certificate ([0-9a-f]+): its purposes include serverAuth.* revoked at the CA$/.exec(detail)?.[1];
+        const serial = /^certificate ([0-9a-f]+): its purposes include serverAuth.* revoked at the CA$/.exec(
+          detail,
+        )?.[1];
         expect(serial, detail).toBeDefined();
         expect(await target.certificateStatus(serial ?? '')).toBe('REVOKED');
       } finally {
