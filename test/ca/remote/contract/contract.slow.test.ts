@@ -36,14 +36,14 @@ interface Driver {
   readonly submission: string;
 }
 
-const OF_OUR_KEY = ['own', 'foreign'];
-const PROGRAMS = { revokes: OF_OUR_KEY, submission: 'issue', probes: false } as const;
+const ALL = ['own', 'foreign', 'another key'];
+const PROGRAMS = { revokes: ALL, submission: 'issue', probes: false } as const;
 const DRIVERS: readonly [RemoteLabel, Driver][] = [
   ['est', { recovers: false, revokes: [], submission: 'POST simpleenroll' }],
-  ['acme', { recovers: true, revokes: OF_OUR_KEY, submission: 'POST /finalize' }],
+  ['acme', { recovers: true, revokes: ALL, submission: 'POST /finalize' }],
   ['command', { ...PROGRAMS, recovers: true }],
   ['command-without-poll', { ...PROGRAMS, recovers: false, queues: false }],
-  ['dogtag', { recovers: true, revokes: ['own'], submission: 'POST /ca/rest/certrequests' }],
+  ['dogtag', { recovers: true, revokes: ['own', 'another key'], submission: 'POST /ca/rest/certrequests' }],
 ];
 
 /** Calls of the store after which something is on the disk. */

@@ -89,6 +89,7 @@ export const WRONG: Readonly<Record<string, readonly [Wrong, 'own' | 'foreign' |
   'another subject': [bent(() => ({ subject: 'CN=somebody else' })), 'own'],
   'an extra RDN': [bent(({ subject }) => ({ subject: `${formatName(subject)},O=Extra` })), 'own'],
   'a CA certificate': [bent(() => ({ extensions: [...USAGES, basicConstraints(true)] })), 'own'],
+  'the purpose of a registration authority': [bent(() => ({ extensions: [extKeyUsage(OID.cmcRA)] })), 'own'],
   'a foreign chain': [bent((_, { foreign }) => ({ issuer: foreign })), 'foreign'],
   'an expired chain': [bent((_, { expired }) => ({ issuer: expired })), 'foreign'],
 };

@@ -126,7 +126,8 @@ export class World {
         profile: {
           key_types: ['ec:P-256'],
           san: { dns: ['.*'] },
-          ...(label === 'dogtag' ? { ...asked, validity_days: 30, max_validity_days: 90 } : {}),
+          ...asked,
+          ...(label === 'dogtag' ? { validity_days: 30, max_validity_days: 90 } : {}),
         },
         ...tables[label],
       })),
