@@ -313,6 +313,8 @@ export interface DriverDefinition<Table extends CaTable = CaTable, Material exte
   create(material: Material, context: DriverContext, before?: Predecessor<Material>): CaDriver;
   /** Problems that only a start shows; `--check` reports them too. @param key such as `ca[0]` */
   startProblems?(material: Material, key: string, context: CheckContext): Promise<readonly Problem[]>;
+  /** Called before each reload, which may repeat what failed for good. */
+  reloading?(): void;
   archivesKeys?(table: Table): boolean;
   /** Where the key is, for the list of what a backup does not contain. */
   keyPlace?(table: Table): string;

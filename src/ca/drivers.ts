@@ -23,3 +23,9 @@ export function driverOf({ driver }: Pick<CaTable, 'driver'>): DriverDefinition 
   if (found === undefined) throw new TypeError(`no driver "${driver}"`);
   return found;
 }
+
+/** Prepares every driver for a reload. */
+export function beforeReload(): void {
+  const drivers: readonly Pick<DriverDefinition, 'reloading'>[] = DRIVERS;
+  for (const { reloading } of drivers) reloading?.();
+}

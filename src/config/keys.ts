@@ -22,14 +22,27 @@ interface KeyOptions<T> {
   readonly live?: boolean;
 }
 
+/** Another key of the same table that may contain the value of this one. */
+interface Elsewhere {
+  /** Name in messages. */
+  readonly name: string;
+  /** The other key, to which messages about the value belong. */
+  readonly key: string;
+  readonly value: (table: Readonly<Record<string, unknown>>) => string | undefined;
+}
+
 /** A schema's additional data. */
 interface Notes extends KeyOptions<unknown> {
   /** The allowed values as a noun phrase, for messages and the reference. */
   readonly allowed: string;
   /** The value is never printed. */
   readonly sensitive?: boolean;
-  /** Kind of text: `bytes` is a secret of raw bytes, other secrets lose one line end; `time` may be a TOML date. */
-  readonly form?: 'path' | 'secret' | 'bytes' | 'time';
+  /**
+   * Kind of text: `bytes` is a secret of raw bytes, other secrets lose one line end, and a `pin` may be empty; `time` may
+   * be a TOML date, and `integer` a TOML integer.
+   */
+  readonly form?: 'path' | 'secret' | 'bytes' | 'pin' | 'time' | 'integer';
+  readonly elsewhere?: Elsewhere;
   /** Keywords that are allowed instead of a path. */
   readonly words?: readonly string[];
   /** Returns the reason why a text is invalid, or undefined. */
@@ -58,6 +71,8 @@ type TableOf<P extends Keys> = Flat<
 >;
 
 interface TextOptions extends KeyOptions<string> {
+  /** `integer`: TOML may have it as an integer too. */
+  readonly form?: 'integer';
   readonly allowed: string;
   readonly pattern?: RegExp;
   readonly check?: (value: string) => string | undefined;
@@ -112,19 +127,25 @@ export function choice<const V extends readonly string[]>(values: V, options: Ke
 }
 
 /** A file or folder; absolute in `Config`, relative to the configuration file's folder in TOML. */
-export function path({ words = [], ...options }: KeyOptions<string> & Pick<Notes, 'words'>): Key<string> {
+export function path({ words = [], ...options }: KeyOptions<string> & Pick<Notes, 'words' | 'elsewhere'>): Key<string> {
   const check = (value: string): string | undefined =>
     value === '' || value.includes('\0') ? 'is empty or not a path' : undefined;
   const allowed = [...words.map((word) => `"${word}"`), 'a path, relative to the configuration file'].join(', ');
   return Type.Unsafe(Type.String({ ...options, words, form: 'path', check, allowed }));
 }
 
+interface SecretOptions extends KeyOptions<never>, Pick<Notes, 'elsewhere'> {
+  readonly raw?: boolean;
+  readonly pin?: boolean;
+}
+
 /**
- * Given as `<key>_file` or `<key>_env`, never inline. `raw` keeps the file's bytes; otherwise one line end is removed.
+ * Given as `<key>_file` or `<key>_env`, never inline. `raw` keeps the file's bytes; otherwise one line end is removed. A
+ * `pin` is UTF-8 text, and may be empty.
  */
-export function secret({ raw = false, ...options }: KeyOptions<never> & { readonly raw?: boolean }): Key<Secret> {
+export function secret({ raw = false, pin = false, ...options }: SecretOptions): Key<Secret> {
   const allowed = 'a secret from a file or from an environment variable';
-  const form = raw ? 'bytes' : 'secret';
+  const form = raw ? 'bytes' : pin ? 'pin' : 'secret';
   const schema = Type.Unknown({ ...options, form, allowed, default: new Secret(Buffer.alloc(0)) });
   return Type.Unsafe(Type.Refine(schema, (value) => value instanceof Secret));
 }

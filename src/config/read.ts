@@ -55,7 +55,12 @@ function checkKeys(root: TObject, table: TObject, raw: Table, key: string, also:
   });
 }
 
-const isSecret = (schema: TSchema): boolean => ['secret', 'bytes'].includes(notes(schema).form ?? '');
+const isSecret = (schema: TSchema): boolean => secretForm(schema) !== undefined;
+
+function secretForm(schema: TSchema): 'secret' | 'bytes' | 'pin' | undefined {
+  const { form } = notes(schema);
+  return form === 'secret' || form === 'bytes' || form === 'pin' ? form : undefined;
+}
 
 function explain(root: TObject, known: readonly string[], name: string, key: string): string {
   const removed = REMOVED[key === '' ? name : `${key}.${name}`];
@@ -117,11 +122,19 @@ class Reader {
     const values: [string, unknown][] = [];
     for (const [name, child] of keysOf(schema)) {
       const path = key === '' ? name : `${key}.${name}`;
-      const { form } = notes(child);
+      const { elsewhere } = notes(child);
+      const other = elsewhere?.value(raw);
+      const form = secretForm(child);
+      const [first = name, ...more] = form === undefined ? [name] : [`${name}_file`, `${name}_env`];
+      const twice = other === undefined ? undefined : [first, ...more].find((one) => one in raw);
+      if (elsewhere !== undefined && twice !== undefined)
+        this.#problem(`${key}.${twice}`, `is given, and so is ${elsewhere.name}`, 'one of the two');
+      const given = other === undefined || twice !== undefined ? raw : { ...raw, [first]: other };
+      const at = given === raw ? path : `${key}.${elsewhere?.key ?? name}`;
       const value =
-        form === 'secret' || form === 'bytes'
-          ? await this.#secret(child, form, raw, path, name)
-          : await this.#value(child, raw[name], path);
+        form === undefined
+          ? await this.#value(child, given[name], at)
+          : await this.#secret(child, form, given, path, name, given === raw ? undefined : at);
       if (value !== undefined) values.push([name, value]);
     }
     return Object.fromEntries(values);
@@ -152,7 +165,8 @@ class Reader {
 
   #scalar(schema: TSchema, given: unknown, key: string): unknown {
     const { check, form, words = [] } = notes(schema);
-    const raw = form === 'time' && given instanceof Date ? given.toISOString() : given;
+    const isText = (form === 'time' && given instanceof Date) || (form === 'integer' && typeof given === 'bigint');
+    const raw = !isText ? given : given instanceof Date ? given.toISOString() : String(given);
     const reason = mismatch(schema, raw) ?? check?.(String(raw));
     if (reason !== undefined) return this.#wrong(schema, reason, key);
     if (form === 'path' && !words.includes(String(raw))) return resolve(this.#where.folder, String(raw));
@@ -196,7 +210,15 @@ class Reader {
     return table === undefined ? Create(schema) : this.table(table, { ...raw, [on]: guess }, key, names);
   }
 
-  async #secret(schema: TSchema, form: 'secret' | 'bytes', raw: Table, key: string, name: string): Promise<unknown> {
+  /** @param from the key that contains the path of the file, if it is another one */
+  async #secret(
+    schema: TSchema,
+    form: 'secret' | 'bytes' | 'pin',
+    raw: Table,
+    key: string,
+    name: string,
+    from?: string,
+  ): Promise<unknown> {
     const file = raw[`${name}_file`];
     const variable = raw[`${name}_env`];
     const source = file ?? variable;
@@ -210,13 +232,13 @@ class Reader {
       this.#problem(key, `both ${name}_file and ${name}_env are given`, 'one of the two');
       return Create(schema);
     }
-    const at = `${key}${file === undefined ? '_env' : '_file'}`;
+    const at = from ?? `${key}${file === undefined ? '_env' : '_file'}`;
     if (typeof source !== 'string' || source === '') {
       this.#problem(at, `is ${source === '' ? 'empty' : typeName(source)}`, file === undefined ? 'a name' : 'a path');
       return Create(schema);
     }
     const loaded =
-      file === undefined ? secretFromEnv(source, this.#where) : await secretFromFile(source, form, this.#where);
+      file === undefined ? secretFromEnv(source, form, this.#where) : await secretFromFile(source, form, this.#where);
     if (loaded instanceof Secret) return loaded;
     this.#problem(at, loaded, file === undefined ? 'the name of a variable that is set' : 'a readable file');
     return Create(schema);

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { getSystemErrorMessage, inspect, isDeepStrictEqual } from 'node:util';
@@ -67,31 +68,40 @@ export interface Surroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
+type SecretForm = 'secret' | 'bytes' | 'pin';
+
 /** Loads `<key>_file`: its bytes, or its text without one line end. Returns the reason of a failure. */
-export async function secretFromFile(
-  file: string,
-  form: 'secret' | 'bytes',
-  where: Surroundings,
-): Promise<Secret | string> {
+export async function secretFromFile(file: string, form: SecretForm, where: Surroundings): Promise<Secret | string> {
   try {
     const bytes = await readFile(resolve(where.folder, file));
-    return checked(form === 'bytes' ? bytes : withoutLineEnd(bytes), `the file ${file}`);
+    return checked(form === 'bytes' ? bytes : withoutLineEnd(bytes), form, `the file ${file}`);
   } catch (error) {
     return `cannot read ${file}: ${errorCode(error)}`;
   }
 }
 
 /** Loads `<key>_env`. Returns the reason of a failure. */
-export function secretFromEnv(name: string, where: Surroundings): Secret | string {
+export function secretFromEnv(name: string, form: SecretForm, where: Surroundings): Secret | string {
   const value = where.env[name];
   return value === undefined
     ? `the environment variable ${name} is not set`
-    : checked(Buffer.from(value, 'utf8'), `the environment variable ${name}`);
+    : checked(Buffer.from(value, 'utf8'), form, `the environment variable ${name}`);
 }
 
-function checked(bytes: Buffer, source: string): Secret | string {
+function checked(bytes: Buffer, form: SecretForm, source: string): Secret | string {
+  if (form === 'pin') return pin(bytes, source);
   if (bytes.length === 0) return `${source} is empty`;
   return bytes.length > MAX_SECRET ? `${source} is too long for a secret` : new Secret(bytes);
+}
+
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
+/** What Node makes of octets in the environment that are not UTF-8. */
+const REPLACEMENT = '\uFFFD';
+
+function pin(given: Buffer, source: string): Secret | string {
+  const bytes = given.subarray(given.indexOf(BYTE_ORDER_MARK) === 0 ? BYTE_ORDER_MARK.length : 0);
+  if (!isUtf8(bytes) || bytes.includes(REPLACEMENT) || bytes.includes(0)) return `${source} is not UTF-8 text`;
+  return bytes.length > MAX_SECRET ? `${source} is too long for a PIN` : new Secret(bytes);
 }
 
 function withoutLineEnd(bytes: Buffer): Buffer {

@@ -6,6 +6,7 @@ import {
   type ReloadPlan,
   type ReloadReport,
 } from '../config/diff.ts';
+import { beforeReload } from '../ca/drivers.ts';
 import { labelsOf } from '../config/labels.ts';
 import { loadConfig } from '../config/load.ts';
 import { certificateExpiries, type CertificateExpiry, endOf, type Material } from '../config/material/material.ts';
@@ -105,6 +106,7 @@ export class Reloads {
   async #bringIntoForce({ by }: ReloadOrder): Promise<ReloadReport> {
     const { log, store, prepare } = this.#options;
     await store.reopenAuditFile();
+    beforeReload();
     const { plan, material, report } = await this.#read();
     const prepared = await prepare(plan.config, material);
     try {

@@ -16,6 +16,10 @@ interface ChildInstanceOptions {
   lost(kind: Loss, detail: string): EstuaryError;
   /** Called once, when the process has ended or was abandoned. */
   onEnd(reason: string): void;
+  /** Receives each line of the child's stderr. */
+  onOutput?: ((line: string) => void) | undefined;
+  /** Removed from what the child writes to stderr. */
+  readonly secret?: string | undefined;
 }
 
 interface Pending {
@@ -24,8 +28,9 @@ interface Pending {
   readonly timer: NodeJS.Timeout;
 }
 
-/** Bytes of the child's stderr kept for the log. */
+/** Characters of the child's stderr kept for the reason of its end, and of one line. */
 const STDERR_TAIL = 2048;
+const LINE = 500;
 const STDERR_WAIT_MS = 100;
 
 /** One isolated child process, from fork to exit, with its pending calls. */
@@ -36,6 +41,7 @@ export class ChildInstance {
   readonly #exited: Promise<void>;
   #nextId = 0;
   #stderr = '';
+  #line = '';
   #over = false;
 
   constructor(options: ChildInstanceOptions) {
@@ -50,9 +56,7 @@ export class ChildInstance {
       // Its own session: terminal signals to the process group do not end the child before its parent handles them.
       detached: true,
     });
-    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      this.#stderr = (this.#stderr + text).slice(-STDERR_TAIL);
-    });
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => this.#print(text));
     this.#child.on('message', (message) => this.#receive(message));
     this.#child.on('error', (error) => this.#finish('FAILED', `cannot run the process: ${error.message}`));
     this.#exited = new Promise((resolve) => {
@@ -60,7 +64,12 @@ export class ChildInstance {
       this.#child.once('error', () => resolve());
       this.#child.once('exit', (exitCode, signal) => {
         void this.#stderrRead().then(() => {
-          this.#finish('FAILED', `process ended (${signal ?? `exit code ${String(exitCode)}`}) ${this.#stderr}`.trim());
+          const stderr = this.#withoutSecret(this.#stderr);
+          this.#print('\n');
+          // A process that the child forked may hold both open, and would keep this one running.
+          this.#child.stderr?.destroy();
+          if (this.#child.connected) this.#child.disconnect();
+          this.#finish('FAILED', `process ended (${signal ?? `exit code ${String(exitCode)}`}) ${stderr}`.trim());
           resolve();
         });
       });
@@ -72,6 +81,26 @@ export class ChildInstance {
     const { stderr } = this.#child;
     if (stderr === null || stderr.closed) return;
     await Promise.race([once(stderr, 'close'), sleep(STDERR_WAIT_MS, undefined, { ref: false })]);
+  }
+
+  #print(text: string): void {
+    this.#stderr = (this.#stderr + text).slice(-STDERR_TAIL);
+    const lines = (this.#line + text).split(/[\r\n]+/);
+    this.#line = lines.pop()?.slice(-STDERR_TAIL) ?? '';
+    for (const line of lines) {
+      const shown = this.#withoutSecret(line)
+        .replace(/\p{Cc}+/gu, ' ')
+        .trim();
+      if (shown !== '') this.#options.onOutput?.(shown.slice(0, LINE));
+    }
+  }
+
+  /** Also without its octets in hex, which some libraries write when they trace calls. */
+  #withoutSecret(text: string): string {
+    const { secret = '' } = this.#options;
+    if (secret === '') return text;
+    const hex = [...Buffer.from(secret)].map((octet) => octet.toString(16).padStart(2, '0')).join('[ :]*');
+    return text.replaceAll(secret, '[secret]').replace(new RegExp(hex, 'gi'), '[secret]');
   }
 
   get pid(): number | undefined {

@@ -65,11 +65,19 @@ export class FairLimiter implements Limiter {
   /** Waiting parties below their limit, in turn order. */
   readonly #turns = new Set<Party>();
   readonly #urgent: Waiter[] = [];
+  #concurrency: number;
   #held = 0;
   #waiting = 0;
 
   constructor(options: FairLimiterOptions) {
     this.#options = options;
+    this.#concurrency = options.concurrency;
+  }
+
+  /** Changes the total permits; holders keep theirs. */
+  resize(concurrency: number): void {
+    this.#concurrency = concurrency;
+    this.#grantNext();
   }
 
   get waiting(): number {
@@ -125,7 +133,7 @@ export class FairLimiter implements Limiter {
   }
 
   #take({ key, urgent = false }: AcquireOptions): Release | undefined {
-    if (this.#held >= this.#options.concurrency) return undefined;
+    if (this.#held >= this.#concurrency) return undefined;
     const party = this.#party(key);
     return urgent || this.#mayHoldMore(party) ? this.#grant(party) : undefined;
   }
@@ -140,10 +148,18 @@ export class FairLimiter implements Limiter {
       this.#held -= 1;
       party.held -= 1;
       this.#updateTurn(party);
-      const [next] = this.#turns;
-      (this.#urgent[0] ?? next?.waiting[0])?.grant();
+      this.#grantNext();
       this.#forgetIdle(party);
     };
+  }
+
+  #grantNext(): void {
+    while (this.#held < this.#concurrency) {
+      const [next] = this.#turns;
+      const waiter = this.#urgent[0] ?? next?.waiting[0];
+      if (waiter === undefined) return;
+      waiter.grant();
+    }
   }
 
   /** A party in the round keeps its place. */

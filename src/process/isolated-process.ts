@@ -8,6 +8,9 @@ import { FairLimiter } from './fair-limiter.ts';
 /** Log for lifecycle events, such as pino's. */
 export type IsolatedLog = Readonly<Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>>;
 
+/** A call outside the queue, during a start. */
+export type ChildCall = (method: string, args?: unknown) => Promise<unknown>;
+
 type IsolatedState = 'stopped' | 'starting' | 'up' | 'down';
 
 /** Names in the metrics. */
@@ -24,6 +27,11 @@ export interface IsolatedProcessOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Sent over IPC on every start. */
   readonly init: unknown;
+  /** Further calls of every start, with what `init` returned. A rejection fails the start. */
+  readonly opened?: (call: ChildCall, found: unknown) => Promise<void>;
+  /** Receives each line that the child writes to stderr, without {@link secret}. */
+  readonly onOutput?: (line: string) => void;
+  readonly secret?: string | undefined;
   /** Maximum milliseconds for a start (fork and init). */
   readonly startTimeoutMs: number;
   /** Concurrent calls in the child; further ones wait in the parent. */
@@ -78,7 +86,7 @@ export class IsolatedProcess {
     return this.#reason;
   }
 
-  /** Down permanently: another start would fail. */
+  /** Down permanently: another start would fail. {@link start} may be called again. */
   get hasGivenUp(): boolean {
     return this.#hasGivenUp;
   }
@@ -97,6 +105,7 @@ export class IsolatedProcess {
    * @throws IsolatedError from the child's `init`; EstuaryError if the child crashed or hung
    */
   async start(): Promise<void> {
+    this.#hasGivenUp = false;
     try {
       await this.#launch();
     } catch (error) {
@@ -130,6 +139,24 @@ export class IsolatedProcess {
     this.#current?.kill(reason);
   }
 
+  /** Ends the child, and does not start it again: another start would fail, and may harm. */
+  giveUp(reason: string): void {
+    const { code, subject, log } = this.#options;
+    if (this.#hasGivenUp || this.#state === 'stopped') return;
+    const current = this.#current;
+    this.#current = undefined;
+    this.#hasGivenUp = true;
+    clearTimeout(this.#restartTimer);
+    this.#enterState('down', reason);
+    log.error({ process: code, reason }, `${subject}: process stays down until a reload or restart of the server`);
+    void current?.end(STOP_GRACE_MS);
+  }
+
+  /** Changes the number of concurrent calls. */
+  limit(concurrency: number): void {
+    this.#limiter.resize(concurrency);
+  }
+
   /** Ends the child permanently; pending and later calls are rejected. Never throws. */
   async stop(): Promise<void> {
     clearTimeout(this.#restartTimer);
@@ -160,16 +187,19 @@ export class IsolatedProcess {
   }
 
   async #launch(): Promise<void> {
-    const { module, env, init, startTimeoutMs, code, subject, log } = this.#options;
+    const { module, env, init, opened, startTimeoutMs, code, subject, log, onOutput, secret } = this.#options;
     this.#enterState('starting', 'starting');
     const instance = new ChildInstance({
       module,
       env,
       lost: (kind, detail) => failed(`${code}_${kind}`, `${subject} failed`, { detail }),
       onEnd: (reason) => this.#ended(instance, reason),
+      onOutput,
+      secret,
     });
     this.#current = instance;
-    await instance.call(INIT, init, startTimeoutMs);
+    const found = await instance.call(INIT, init, startTimeoutMs);
+    await opened?.((method, args) => instance.call(method, args, startTimeoutMs), found);
     if (this.#current !== instance) throw this.#downError();
     this.#upSince = performance.now();
     this.#enterState('up', '');
@@ -202,15 +232,14 @@ export class IsolatedProcess {
     } catch (error) {
       if (this.#state === 'stopped') return;
       const reason = error instanceof Error ? error.message : String(error);
+      if (error instanceof IsolatedError && error.permanent) {
+        this.giveUp(reason);
+        return;
+      }
       const current = this.#current;
       this.#current = undefined;
       this.#enterState('down', reason);
       void current?.end(STOP_GRACE_MS);
-      if (error instanceof IsolatedError && error.permanent) {
-        this.#hasGivenUp = true;
-        log.error({ process: code, reason }, `${subject}: process stays down until a reload or restart of the server`);
-        return;
-      }
       log.warn({ process: code, reason }, `${subject}: cannot start the process, retrying`);
       this.#scheduleRestart();
     }

@@ -3,7 +3,7 @@ import { INIT, IsolatedError, parseRequest, type Reply, startedModule, toFailure
 
 interface Service {
   /** Receives the start payload; a rejection is reported to the parent, and no call follows. */
-  init(payload: unknown): Promise<void> | void;
+  init(payload: unknown): unknown;
   readonly methods: Readonly<Record<string, (args: unknown) => unknown>>;
   /** Called once before an orderly end. */
   close?(): Promise<void> | void;
@@ -15,10 +15,7 @@ function send(reply: Reply): void {
 }
 
 async function answer(service: Service, method: string, args: unknown): Promise<unknown> {
-  if (method === INIT) {
-    await service.init(args);
-    return undefined;
-  }
+  if (method === INIT) return await service.init(args);
   const call = Object.hasOwn(service.methods, method) ? service.methods[method] : undefined;
   if (call === undefined) throw new IsolatedError('NO_SUCH_METHOD', `no method ${method}`);
   return await call(args);
@@ -34,7 +31,10 @@ export function serve(service: Service): void {
   new Worker(startedModule('process/orphan-watch'), { workerData: process.ppid }).unref();
 
   process.on('disconnect', () => {
-    void Promise.resolve(service.close?.()).finally(() => process.exit(0));
+    void Promise.resolve()
+      .then(() => service.close?.())
+      .catch(() => undefined)
+      .finally(() => process.exit(0));
   });
   process.on('message', (message: unknown) => {
     const request = parseRequest(message);

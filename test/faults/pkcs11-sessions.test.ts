@@ -2,18 +2,16 @@
  * The HSM logs the user out or drops the sessions under a load of enrollments. A module in front of SoftHSM2 triggers
  * this; the server sees SoftHSM2's own results.
  */
-import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 
 import { requires } from '../support/requires.ts';
-import { ROOT } from '../support/root.ts';
-import { SOFTHSM_MODULE, softHsm, type SoftHsm } from '../support/softhsm.ts';
+import { buildShim } from '../support/pkcs11-shim.ts';
+import { softHsm, type SoftHsm } from '../support/softhsm.ts';
 import { HsmUnderLoad } from './hsm-load.ts';
 import { until } from '../support/until.ts';
 
-describe.skipIf(!requires('softhsm', 'cc'))('an HSM that loses sessions under a load of enrollments', () => {
+describe.skipIf(!requires('softhsm', 'pkcs11Shim'))('an HSM that loses sessions under a load of enrollments', () => {
   let hsm: SoftHsm;
   let server: HsmUnderLoad;
   let order: string;
@@ -21,11 +19,8 @@ describe.skipIf(!requires('softhsm', 'cc'))('an HSM that loses sessions under a 
   beforeAll(async () => {
     hsm = softHsm();
     order = hsm.file('order');
-    const module = hsm.file('shim.so');
-    const source = join(ROOT, 'test/support/pkcs11-shim.c');
-    execFileSync('cc', ['-shared', '-fPIC', '-o', module, source, '-ldl'], { timeout: 60_000, stdio: 'pipe' });
-    const env = { SHIM_MODULE: SOFTHSM_MODULE, SHIM_ORDER: order };
-    server = await HsmUnderLoad.start(hsm, { module, max_sessions: 4, timeout: 6 }, env);
+    const pkcs11 = { module: buildShim(hsm), max_sessions: 4, timeout: 60 };
+    server = await HsmUnderLoad.start(hsm, pkcs11, { SHIM_ORDER: order });
   });
   afterEach(() => server.expectNoProblems());
   afterAll(async () => {
@@ -49,22 +44,13 @@ describe.skipIf(!requires('softhsm', 'cc'))('an HSM that loses sessions under a 
     ['the user is logged out between C_SignInit and C_Sign', 'C_Sign', 'C_Logout'],
     ['every session is lost before a signature', 'C_SignInit', 'C_CloseAllSessions'],
     ['every session is lost between C_SignInit and C_Sign', 'C_Sign', 'C_CloseAllSessions'],
-  ])(
-    '%s: 500 for what it hits, 503 until a new process has logged in, and then certificates',
-    async (_, call, deed) => {
-      const { pid } = server.estuary.server;
-      const before = server.childPid();
-      const statuses = await server.under(async (load) => {
-        const from = load.statuses.length;
-        await lose(call, deed);
-        await until('a failed enrollment', () => load.statuses.slice(from).some((status) => status !== 200));
-      });
-      expect(statuses).toContain(500);
-      await expect.poll(() => server.childPid()).not.toBe(before);
-      expect(server.estuary.server.pid).toBe(pid);
-      expect(await server.readiness()).toBe(200);
-    },
-  );
+  ])('%s: it is opened again in the same process, and no enrollment fails', async (_, call, deed) => {
+    const before = server.childPid();
+    const statuses = await server.under(async () => lose(call, deed));
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(server.childPid()).toBe(before);
+    expect(await server.readiness()).toBe(200);
+  });
 
   test('afterwards: every certificate answered is recorded once, no serial twice, no OTP use lost', async () => {
     await server.expectConsistency();

@@ -133,6 +133,10 @@ const PROBES = {
     commands('Debian package opensc', 'pkcs11-tool'),
     npmPackage('graphene-pk11', 'needs python3, make and g++ at npm ci'),
   ),
+  pkcs11Shim: all(
+    commands('Debian package gcc', 'cc'),
+    files('Debian package libp11-kit-dev', '/usr/include/p11-kit-1/p11-kit/pkcs11.h'),
+  ),
   tokenTls: files('Debian package libengine-pkcs11-openssl', PKCS11_ENGINE),
   kdc: all(
     commands('Debian packages krb5-kdc and krb5-admin-server', 'krb5kdc', 'kdb5_util', 'kadmin.local'),

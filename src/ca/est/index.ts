@@ -1,13 +1,14 @@
 /** `driver = "est"`: a CA behind another EST server. */
 import { existsSync } from 'node:fs';
 import { type Finding, finding, type Problem } from '../../config/problem.ts';
-import { choice, optional, path, type Static, table, text } from '../../config/keys.ts';
+import { choice, optional, type Static, table } from '../../config/keys.ts';
 import type { Certificates } from '../../config/material/material.ts';
 import { privateKeyInToken } from '../../config/schema/label.ts';
 import { describe } from '../../errors.ts';
 import { PKCS11_ENGINES } from '../../pki/pkcs11-engine.ts';
 import { IsolatedError } from '../../process/protocol.ts';
 import { type CheckContext, type DriverDefinition, labeledLog, type DriverContext } from '../driver.ts';
+import { namingFindings, tokenAccess } from '../pkcs11/access.ts';
 import {
   https,
   loadUpstream,
@@ -24,17 +25,16 @@ import { EstUpstream } from './est-upstream.ts';
 import { TokenHttpClient } from './token-client.ts';
 
 const token = table('The private key of `client_certificate` in a PKCS#11 token, in place of `client_key`.', {
-  module: path({ description: "The token's PKCS#11 library." }),
+  ...privateKeyInToken,
   engine: optional.path({
     description: "OpenSSL's engine for PKCS#11, of libp11 (Debian: libengine-pkcs11-openssl).",
     defaultText: 'where Linux distributions install it',
   }),
-  token_label: text({
-    description: 'The label of the token; the engine knows no slot IDs.',
+  token_label: optional.text({
+    description: 'The label of the token, unless `uri` names it; the engine knows no slot IDs.',
     allowed: 'text',
     pattern: /^.{1,32}$/su,
   }),
-  ...privateKeyInToken,
 });
 
 const est = table('Another EST server.', {
@@ -98,8 +98,7 @@ function* credentialChecks(
 ): Generator<Finding> {
   if (pkcs11 !== undefined && file !== undefined)
     yield finding(`${key}.pkcs11`, 'is given, and so is client_key (one of the two)', `${key}.client_key`);
-  if (pkcs11 !== undefined && (pkcs11.key_label === undefined) === (pkcs11.key_id === undefined))
-    yield finding(`${key}.pkcs11.key_label`, 'or key_id names the key (one of the two)', `${key}.pkcs11.key_id`);
+  if (pkcs11 !== undefined) yield* namingFindings(pkcs11, `${key}.pkcs11`, ['token_label']);
   const pairs = [
     ['client_certificate', client_certificate, pkcs11 === undefined ? 'client_key' : 'pkcs11', file ?? pkcs11],
     ['username', username, 'password', password],
@@ -144,8 +143,7 @@ function tokenClient(
   if (pkcs11 === undefined || token === undefined) return undefined;
   const { certificates, engine } = token;
   const common = { maxCalls, retryAfter, env, log: labeledLog(log, label) };
-  const pin = pkcs11.pin.reveal().toString('utf8');
-  return new TokenHttpClient({ ...common, url, certificates, trustAnchors, token: { ...pkcs11, engine, pin } });
+  return new TokenHttpClient({ ...common, url, certificates, trustAnchors, token: { ...tokenAccess(pkcs11), engine } });
 }
 
 /** Opens the token, as a start would. */

@@ -8,19 +8,14 @@ import { pemOf, type Certificate } from '../../pki/x509/certificate.ts';
 import { IsolatedProcess } from '../../process/isolated-process.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
 import { isObject, startedModule } from '../../process/protocol.ts';
-import { moduleEnvironment, type KeyReference } from '../pkcs11/wire.ts';
+import { moduleEnvironment, type KeyReference, type TokenAccess } from '../pkcs11/wire.ts';
 import { TransportError, type HttpAnswer, type HttpCall, type HttpCaller } from '../remote/http.ts';
 
 interface TokenClientOptions {
   readonly url: string;
   readonly certificates: readonly Certificate[];
   readonly trustAnchors: readonly Certificate[] | undefined;
-  readonly token: KeyReference & {
-    readonly module: string;
-    readonly engine: string;
-    readonly token_label: string;
-    readonly pin: string;
-  };
+  readonly token: TokenAccess & KeyReference & { readonly engine: string };
   readonly maxCalls: number;
   readonly retryAfter: number;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -59,7 +54,7 @@ export class TokenHttpClient implements HttpCaller {
       url,
       engine: token.engine,
       key: keyUri(token),
-      pin: token.pin,
+      pin: token.pin ?? '',
       ca: trustAnchors && pemOf(trustAnchors),
       cert: pemOf(certificates),
     };
@@ -117,8 +112,25 @@ export class TokenHttpClient implements HttpCaller {
 const isResult = (value: unknown): value is TokenCallResult =>
   isObject(value) && ('mayHaveArrived' in value || ('status' in value && value['body'] instanceof Uint8Array));
 
-function keyUri({ token_label, key_label, key_id }: TokenClientOptions['token']): string {
-  const key =
-    key_id === undefined ? `object=${encodeURIComponent(key_label ?? '')}` : `id=${key_id.replace(/../g, '%$&')}`;
-  return `pkcs11:token=${encodeURIComponent(token_label)};${key};type=private`;
+function keyUri({
+  token_label,
+  slot,
+  manufacturer,
+  model,
+  serial,
+  key_label,
+  key_id,
+}: TokenAccess & KeyReference): string {
+  const parts = {
+    ...{ token: token_label, manufacturer, model, serial, 'slot-id': slot },
+    ...{ object: key_label, id: key_id === undefined ? undefined : Buffer.from(key_id, 'hex').toString('latin1') },
+  };
+  const named = Object.entries(parts).flatMap(([name, value]) =>
+    value === undefined
+      ? []
+      : [`${name}=${percentEncoded(Buffer.from(String(value), name === 'id' ? 'latin1' : 'utf8'))}`],
+  );
+  return `pkcs11:${[...named, 'type=private'].join(';')}`;
 }
+
+const percentEncoded = (octets: Buffer): string => octets.toString('hex').replace(/../g, '%$&');

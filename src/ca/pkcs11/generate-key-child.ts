@@ -1,80 +1,118 @@
 /** Child process that generates a CA key inside a token. */
 import { randomBytes } from 'node:crypto';
-import type * as graphene from 'graphene-pk11';
 import { oid } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { mlDsaOf } from '../../pki/x509/key-pair.ts';
 import { isObject, IsolatedError } from '../../process/protocol.ts';
 import { serve } from '../../process/serve.ts';
-import { MlDsa, PARAMETER_SETS } from './formats.ts';
-import { failureName, findObjects, findToken, keyName, mechanismsOf, openSession, type Token } from './token.ts';
+import { Ck, failureName, type Handle, type Template, toTemplate } from './cryptoki.ts';
+import { PARAMETER_SETS } from './formats.ts';
+import { keyName, mechanismsOf, objectsNamed } from './keys.ts';
+import { findToken, logIn, type Token } from './token.ts';
 import { type KeyGeneration, type NewKeyNames, TokenFault, type TokenKeyType } from './wire.ts';
 
 /**
  * Generates a key pair that never leaves the token: a private, sensitive, non-extractable token object for signing
- * only.
+ * only. The process's end closes the session: C_Finalize of some modules hangs or crashes.
  * @throws IsolatedError with a {@link TokenFault} code, also if the name is in use
  */
 async function generateKey({ access, reference, type, label }: KeyGeneration): Promise<NewKeyNames> {
   const token = await findToken(access);
+  const { lib, slot, info, pin, name } = token;
   try {
-    const session = openSession(token, access.pin, 'read-write');
-    for (const kind of ['PRIVATE_KEY', 'PUBLIC_KEY'] as const)
-      if (findObjects(token, session, kind, reference).length > 0)
-        throw new IsolatedError(TokenFault.KEY, `${token.name} already has a key ${keyName(reference)}`);
+    const session = lib.C_OpenSession(slot, Ck.CKF_SERIAL_SESSION | Ck.CKF_RW_SESSION);
+    const needsLogin = (info.flags & Ck.CKF_LOGIN_REQUIRED) !== 0;
+    if (pin !== '' && (needsLogin || pin !== undefined)) logIn(token, session, Ck.CKU_USER, needsLogin);
+    for (const kind of [Ck.CKO_PRIVATE_KEY, Ck.CKO_PUBLIC_KEY])
+      if (reference.key_label !== undefined || reference.key_id !== undefined)
+        if (objectsNamed(token, session, kind, reference).length > 0)
+          throw new IsolatedError(TokenFault.KEY, `${name} already has a key ${keyName(reference)}`);
     const id = reference.key_id === undefined ? randomBytes(16) : Buffer.from(reference.key_id, 'hex');
     const names = { label: reference.key_label ?? label, id };
-    generate(token, session, type, names);
-    return names;
+    return { ...names, leftOut: generate(token, session, type, names) };
   } catch (error) {
     if (error instanceof IsolatedError) throw error;
-    throw new IsolatedError(TokenFault.KEY, `${token.name} cannot create a ${type} key: ${failureName(error)}`);
-  } finally {
-    token.module.finalize();
+    throw new IsolatedError(TokenFault.KEY, `${name} cannot create a ${type} key: ${failureName(error)}`);
   }
 }
 
+/** Restrictions that some tokens refuse to set, such as those of TPMs. */
+const OPTIONAL: Template = [
+  ['CKA_DECRYPT', false],
+  ['CKA_UNWRAP', false],
+];
+
+/** @returns the restrictions that the token refused */
 function generate(
   token: Token,
-  session: graphene.Session,
+  session: Handle,
   type: TokenKeyType,
-  names: { label: string; id: Buffer },
-): void {
-  const mechanism = mechanismOf(token, type);
-  if (!mechanismsOf(token).has(mechanism))
+  names: { readonly label: string; readonly id: Buffer },
+): string[] {
+  const mechanism = mechanismOf(type);
+  if (mechanismsOf(token)?.has(mechanism) === false)
     throw new IsolatedError(
       TokenFault.KEY,
       `${token.name} cannot create ${type} keys: its PKCS#11 library does not support them`,
     );
-  const both = { ...names, token: true };
-  session.generateKeyPair(
-    mechanism,
-    { ...both, verify: true, ...parameters(token, type) },
-    { ...both, private: true, sensitive: true, extractable: false, sign: true, decrypt: false, unwrap: false },
-  );
+  const both: Template = [
+    ['CKA_TOKEN', true],
+    ['CKA_LABEL', names.label],
+    ['CKA_ID', names.id],
+  ];
+  const publicKey: Template = [...both, ['CKA_VERIFY', true], ...parameters(type)];
+  const privateKey: Template = [
+    ...both,
+    ['CKA_PRIVATE', true],
+    ['CKA_SENSITIVE', true],
+    ['CKA_EXTRACTABLE', false],
+    ['CKA_SIGN', true],
+  ];
+  const create = (more: Template): unknown =>
+    token.lib.C_GenerateKeyPair(
+      session,
+      { mechanism },
+      toTemplate([['CKA_CLASS', Ck.CKO_PUBLIC_KEY], ...publicKey]),
+      toTemplate([['CKA_CLASS', Ck.CKO_PRIVATE_KEY], ...privateKey, ...more]),
+    );
+  try {
+    create(OPTIONAL);
+    return [];
+  } catch (error) {
+    try {
+      create([]);
+    } catch {
+      throw error;
+    }
+    return OPTIONAL.map(([name]) => `${name} false`);
+  }
 }
 
-function mechanismOf({ graphene: { KeyGenMechanism } }: Token, type: TokenKeyType): number {
-  if (mlDsaOf(type) !== undefined) return MlDsa.CKM_ML_DSA_KEY_PAIR_GEN;
-  return type.startsWith('rsa:') ? KeyGenMechanism.RSA : KeyGenMechanism.EC;
+function mechanismOf(type: TokenKeyType): number {
+  if (mlDsaOf(type) !== undefined) return Ck.CKM_ML_DSA_KEY_PAIR_GEN;
+  return type.startsWith('rsa:') ? Ck.CKM_RSA_PKCS_KEY_PAIR_GEN : Ck.CKM_EC_KEY_PAIR_GEN;
 }
 
-function parameters(token: Token, type: TokenKeyType): graphene.ITemplate {
+function parameters(type: TokenKeyType): Template {
   switch (type) {
     case 'ml-dsa:44':
     case 'ml-dsa:65':
     case 'ml-dsa:87':
-      // graphene addresses attributes by name and lacks this one.
-      token.graphene.registerAttribute('parameterSet', MlDsa.CKA_PARAMETER_SET, 'number');
-      return { parameterSet: PARAMETER_SETS[type], keyType: MlDsa.CKK_ML_DSA };
+      return [
+        ['CKA_PARAMETER_SET', PARAMETER_SETS[type]],
+        ['CKA_KEY_TYPE', Ck.CKK_ML_DSA],
+      ];
     case 'ec:P-256':
-      return { paramsEC: oid(OID.secp256r1) };
+      return [['CKA_EC_PARAMS', oid(OID.secp256r1)]];
     case 'ec:P-384':
-      return { paramsEC: oid(OID.secp384r1) };
+      return [['CKA_EC_PARAMS', oid(OID.secp384r1)]];
     case 'rsa:2048':
     case 'rsa:3072':
     case 'rsa:4096':
-      return { modulusBits: Number(type.slice(4)), publicExponent: Buffer.from([1, 0, 1]) };
+      return [
+        ['CKA_MODULUS_BITS', Number(type.slice(4))],
+        ['CKA_PUBLIC_EXPONENT', Buffer.from([1, 0, 1])],
+      ];
   }
 }
 

@@ -1,11 +1,12 @@
 /** `driver = "pkcs11"`: a CA whose key is in a PKCS#11 token. */
-import { type Finding, finding, type Problem } from '../../config/problem.ts';
-import { choice, integer, optional, path, seconds, type Static, table } from '../../config/keys.ts';
+import type { Problem } from '../../config/problem.ts';
+import { choice, integer, optional, seconds, type Static, table } from '../../config/keys.ts';
 import { loadOwnCa } from '../../config/material/ca.ts';
 import type { OwnCaMaterial } from '../../config/material/material.ts';
 import { caCertificate, caKeys, privateKeyInToken } from '../../config/schema/label.ts';
 import { isSameConfig } from '../../config/secret.ts';
 import { describe, EstuaryError } from '../../errors.ts';
+import { isSlotId } from '../../pki/pkcs11-uri.ts';
 import { IsolatedError } from '../../process/protocol.ts';
 import {
   type CheckContext,
@@ -16,6 +17,9 @@ import {
   type Signer,
 } from '../driver.ts';
 import { createLocalCa, LocalCa, type LocalCaConfig, type LocalCaContext } from '../local/index.ts';
+import { namingFindings, tokenAccess } from './access.ts';
+import { forgetRejectedPins } from './logins.ts';
+import { moduleOutput } from './module-output.ts';
 import { Pkcs11Signer } from './pkcs11-signer.ts';
 import { TokenFault } from './wire.ts';
 
@@ -24,7 +28,7 @@ const pkcs11Keys = table('A CA whose key is in a PKCS#11 token.', {
   driver: choice(['pkcs11'], { description: 'Where the CA key is: in a PKCS#11 token.' }),
   certificate: caCertificate(),
   pkcs11: table('A CA key in a PKCS#11 token (an HSM).', {
-    module: path({ description: "The token's PKCS#11 library." }),
+    ...privateKeyInToken,
     library_parameters: optional.text({
       description: "What the library wants to be initialized with, for those that read it from there, as NSS's does.",
       allowed: 'text',
@@ -35,10 +39,13 @@ const pkcs11Keys = table('A CA whose key is in a PKCS#11 token.', {
       allowed: 'text',
       pattern: /^.{1,32}$/su,
     }),
-    slot: optional.integer(0, Number.MAX_SAFE_INTEGER, {
-      description: 'The slot ID of the token; or use `token_label`, which survives a renumbering.',
+    slot: optional.text({
+      description:
+        'The slot ID of the token, an integer or a text such as "0x1"; or use `token_label`, which survives a renumbering.',
+      allowed: 'a whole number of at most 64 bits',
+      form: 'integer',
+      check: (value) => (isSlotId(value) ? undefined : `"${value}" is not a slot ID`),
     }),
-    ...privateKeyInToken,
     max_sessions: integer(1, 256, {
       description: 'Sessions opened at the same time; each serves one signature.',
       default: 8,
@@ -65,31 +72,18 @@ export const pkcs11Driver: DriverDefinition<Pkcs11CaTable, Pkcs11CaMaterial> = {
     const own = await loadOwnCa(reader, ca, key);
     return own && { table: ca, ...own };
   },
-  checks: ({ pkcs11 }, key) => exclusiveKeys(pkcs11, `${key}.pkcs11`),
+  checks: ({ pkcs11 }, key) => namingFindings(pkcs11, `${key}.pkcs11`, ['token_label', 'slot']),
   create: createPkcs11Ca,
   startProblems: tokenProblems,
+  reloading: forgetRejectedPins,
   keyPlace: ({ label }) => `the key of CA ${label}, in its token`,
 };
-
-function* exclusiveKeys(pkcs11: Pkcs11CaTable['pkcs11'], key: string): Generator<Finding> {
-  const exclusive = [
-    ['token_label', pkcs11.token_label, 'slot', pkcs11.slot],
-    ['key_label', pkcs11.key_label, 'key_id', pkcs11.key_id],
-  ] as const;
-  for (const [one, oneValue, other, otherValue] of exclusive) {
-    if ((oneValue === undefined) !== (otherValue === undefined)) continue;
-    yield finding(
-      `${key}.${one}`,
-      `${oneValue === undefined ? 'is missing, and so is' : 'is given, and so is'} ${other} (one of the two)`,
-      `${key}.${other}`,
-    );
-  }
-}
 
 /** `env`: the module's environment, which may name its configuration. */
 type Pkcs11Context = Pick<DriverContext, 'env' | 'retryAfter' | 'log'>;
 
-type Pkcs11Key = 'module' | 'slot' | 'token_label' | 'pin' | 'key_label' | 'key_id';
+type Pkcs11Key =
+  'module' | 'uri' | 'slot' | 'token_label' | 'pin' | 'key_label' | 'key_id' | 'max_sessions' | 'timeout';
 
 /** An unusable token or key, with the related key of `[ca.pkcs11]`. */
 class TokenProblem extends EstuaryError {
@@ -127,7 +121,7 @@ function openedSigner(
   { driver, material }: Predecessor<Pkcs11CaMaterial>,
 ): Signer | undefined {
   return driver instanceof LocalCa &&
-    !(driver.signer instanceof Pkcs11Signer && driver.signer.hasGivenUp) &&
+    !(driver.signer instanceof Pkcs11Signer && !driver.signer.isOpen) &&
     isSameConfig(material.table.pkcs11, pkcs11) &&
     driver.certificate.spki.equals(certificates.certificate.spki)
     ? driver.signer
@@ -148,9 +142,18 @@ function createSigner(
   { env, retryAfter, log, expectedSpki }: Pkcs11Context & { readonly expectedSpki?: Buffer },
 ): Pkcs11Signer {
   const { label, pkcs11 } = settings;
-  const pin = pkcs11.pin.reveal().toString('utf8');
+  const { max_sessions, timeout } = pkcs11;
   try {
-    return new Pkcs11Signer({ ...pkcs11, pin, env, retryAfter, expectedSpki, log: labeledLog(log, label) });
+    return new Pkcs11Signer({
+      ...tokenAccess(pkcs11),
+      max_sessions,
+      timeout,
+      env,
+      retryAfter,
+      expectedSpki,
+      log: labeledLog(log, label),
+      onOutput: moduleOutput(label, log),
+    });
   } catch (error) {
     throw tokenProblem(error, settings);
   }
@@ -169,7 +172,9 @@ function tokenProblem(error: unknown, { label, pkcs11 }: TokenSettings): unknown
   return new TokenProblem(label, relatedKey(error.code, pkcs11), error);
 }
 
-function relatedKey(code: string, { token_label, key_label }: Pkcs11CaTable['pkcs11']): Pkcs11Key {
+function relatedKey(code: string, { uri, token_label, key_label }: Pkcs11CaTable['pkcs11']): Pkcs11Key {
+  const isNamed = code === TokenFault.SLOT || code === TokenFault.KEY || code === TokenFault.KEY_MISMATCH;
+  if (uri !== undefined && isNamed) return 'uri';
   switch (code) {
     case TokenFault.PIN:
       return 'pin';
@@ -178,6 +183,10 @@ function relatedKey(code: string, { token_label, key_label }: Pkcs11CaTable['pkc
     case TokenFault.KEY:
     case TokenFault.KEY_MISMATCH:
       return key_label === undefined ? 'key_id' : 'key_label';
+    case TokenFault.SESSION:
+      return 'max_sessions';
+    case 'PKCS11_TIMEOUT':
+      return 'timeout';
     default:
       return 'module';
   }
@@ -185,11 +194,14 @@ function relatedKey(code: string, { token_label, key_label }: Pkcs11CaTable['pkc
 
 const ALLOWED = {
   module: "the path of the token's PKCS#11 library",
+  uri: 'a token that the module shows and the private key that belongs to `certificate`',
   slot: 'the ID of a slot with a token',
   token_label: 'the label of a token that the module shows',
   pin: "the user's PIN of the token",
   key_label: 'the label of the private key that belongs to `certificate`',
   key_id: 'the CKA_ID of the private key that belongs to `certificate`',
+  max_sessions: 'at most as many sessions as the token has left',
+  timeout: 'the seconds that the token needs for one call',
 } as const;
 
 /** Opens the token, as a start would. */

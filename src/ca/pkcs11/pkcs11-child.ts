@@ -1,134 +1,177 @@
 /** Child process that holds a token's library: it finds the key and signs. */
-import type * as graphene from 'graphene-pk11';
 import { isObject, IsolatedError } from '../../process/protocol.ts';
 import { serve } from '../../process/serve.ts';
-import { publicKeyOf, tokenSignature, type TokenSignature } from './formats.ts';
-import {
-  failureName,
-  findObjects,
-  findPrivateKey,
-  findToken,
-  keyWarnings,
-  mechanismsOf,
-  openSession,
-  SessionPool,
-  type Token,
-} from './token.ts';
-import { type KeyDescription, type SignerInit, TokenFault } from './wire.ts';
+import { Ck, failureName, type Handle, isLost } from './cryptoki.ts';
+import { chooseKey, keyWarnings, privateKeys, type SigningKey, signWith } from './keys.ts';
+import { NoSessionLeft, SessionPool } from './sessions.ts';
+import { findToken, logIn, type Token } from './token.ts';
+import { type FoundToken, type KeyDescription, type NoSession, type SignerInit, TokenFault } from './wire.ts';
 
-/** Above the largest signature: ML-DSA-87 has 4,627 octets. */
-const MAX_SIGNATURE = 5120;
+class OpenToken {
+  readonly #init: SignerInit;
+  readonly #token: Token;
+  readonly #sessions: SessionPool;
+  /** Proven with a signature. */
+  #key: SigningKey | undefined;
+  /** The handle of {@link #key} may be stale. */
+  #isKeyLost = false;
+  /** For a token that does not say it of its sessions. */
+  #hasLoggedIn = false;
+  /** A token without CKF_LOGIN_REQUIRED may refuse a login that it does not need. */
+  #hasTriedLogin = false;
 
-interface Signing {
-  readonly init: SignerInit;
-  readonly token: Token;
-  readonly key: graphene.SessionObject;
-  readonly sessions: SessionPool;
-  readonly how: TokenSignature;
-  readonly description: KeyDescription;
-}
-
-let signing: Signing | undefined;
-
-async function open(init: SignerInit): Promise<Signing> {
-  const token = await findToken(init);
-  const sessions = new SessionPool(init.max_sessions, (first) =>
-    // Login applies to the whole process: the first session logs in, again after all sessions were lost.
-    first ? openSession(token, init.pin, 'read-only') : token.slot.open(token.graphene.SessionFlag.SERIAL_SESSION),
-  );
-  const session = sessions.take();
-  const key = findPrivateKey(token, session, init);
-  const spki = expectedKey(publicKeyOf(token, session, key), init);
-  const how = tokenSignature(spki, mechanismsOf(token));
-  const description = { spki, warnings: keyWarnings(key) };
-  sessions.giveBack(session);
-  return { init, token, key, sessions, how, description };
-}
-
-function expectedKey(found: Buffer | undefined, { expectedSpki }: SignerInit): Buffer {
-  const expected = expectedSpki === undefined ? undefined : Buffer.from(expectedSpki);
-  if (found !== undefined && expected !== undefined && !found.equals(expected))
-    throw new IsolatedError(TokenFault.KEY_MISMATCH, 'the private key does not belong to the CA certificate');
-  const spki = found ?? expected;
-  if (spki === undefined)
-    throw new IsolatedError(TokenFault.KEY, 'the token does not contain the public key of the pair');
-  return spki;
-}
-
-function ready(): Signing {
-  if (signing === undefined) throw new IsolatedError('NOT_READY', 'called before init');
-  return signing;
-}
-
-async function sign(tbs: Buffer): Promise<Buffer> {
-  const { key, sessions, how } = ready();
-  const input = how.input(tbs);
-  const output = Buffer.alloc(MAX_SIGNATURE);
-  const session = sessions.take();
-  let raw: Buffer;
-  try {
-    session.lib.C_SignInit(session.handle, { mechanism: how.mechanism }, key.handle);
-    raw = await session.lib.C_SignAsync(session.handle, input, output);
-  } catch (error) {
-    sessions.discard(session);
-    throw error;
+  constructor(init: SignerInit, token: Token) {
+    this.#init = init;
+    this.#token = token;
+    this.#sessions = new SessionPool(token, init.max_sessions);
   }
-  sessions.giveBack(session);
-  return how.output(keep(raw, input, output));
-}
 
-/**
- * Returns the value and keeps the buffers referenced: the library's threads use them, and an unreferenced buffer may be
- * collected during an await.
- */
-function keep(value: Buffer, ...buffers: readonly Buffer[]): Buffer {
-  return buffers.length > 0 ? Buffer.from(value) : value;
-}
-
-/** Checks that the key still exists: a token that vanished shows no objects. */
-function check(): void {
-  const { token, sessions, init } = ready();
-  const session = sessions.take();
-  let count: number;
-  try {
-    count = findObjects(token, session, 'PRIVATE_KEY', init).length;
-  } catch (error) {
-    sessions.discard(session);
-    throw error;
+  get found(): FoundToken {
+    return { identity: this.#token.identity, loginRequired: this.#requiresLogin };
   }
-  sessions.giveBack(session);
-  if (count !== 1) throw new IsolatedError(TokenFault.KEY, `${token.name} no longer shows its key`);
+
+  get #requiresLogin(): boolean {
+    return (this.#token.info.flags & Ck.CKF_LOGIN_REQUIRED) !== 0;
+  }
+
+  /** @throws IsolatedError `TokenFault.PIN`: there must be no further login */
+  logIn(): Promise<void> {
+    return this.#sessions.use((session) => {
+      this.#hasTriedLogin = true;
+      if (!this.#isLoggedIn(session)) logIn(this.#token, session);
+      this.#hasLoggedIn = true;
+    });
+  }
+
+  /** Finds the key and proves it with a signature. */
+  async open(): Promise<KeyDescription> {
+    return this.#inSession(async (session) => {
+      if (this.#requiresLogin) this.#requireLogin(session);
+      const { object, spki } = await this.#currentKey(session);
+      return { spki, sessions: this.#sessions.maximum, warnings: keyWarnings(this.#token, session, object) };
+    });
+  }
+
+  async sign(tbs: Buffer): Promise<Buffer> {
+    return this.#inSession(async (session) => signWith(this.#token, session, await this.#currentKey(session), tbs));
+  }
+
+  /** Checks that the key still exists: a token that vanished shows no objects. */
+  async check(): Promise<void> {
+    await this.#inSession((session) => {
+      if (privateKeys(this.#token, session, this.#init).length > 0) return;
+      // Without a login, a token shows no private objects.
+      this.#requireLogin(session);
+      throw new IsolatedError(TokenFault.KEY, `${this.#token.name} no longer shows its key`);
+    });
+  }
+
+  close(): void {
+    this.#token.lib.C_Finalize();
+  }
+
+  /** The key in use stays in use, whatever objects appear next to it. */
+  async #currentKey(session: Handle): Promise<SigningKey> {
+    const known = this.#key;
+    if (known !== undefined && !this.#isKeyLost) return known;
+    try {
+      const [only, ...others] = known === undefined ? [] : privateKeys(this.#token, session, this.#init);
+      const key =
+        known !== undefined && only !== undefined && others.length === 0
+          ? { ...known, object: only }
+          : await chooseKey(this.#token, session, this.#init, known?.spki ?? this.#expected);
+      this.#isKeyLost = false;
+      return (this.#key = key);
+    } catch (error) {
+      if (error instanceof IsolatedError && error.code === TokenFault.KEY) this.#requireLogin(session);
+      throw error;
+    }
+  }
+
+  get #expected(): Buffer | undefined {
+    const { expectedSpki } = this.#init;
+    return expectedSpki && Buffer.from(expectedSpki);
+  }
+
+  /**
+   * A session or login that was lost while idle is opened again, the key is found again, and the work is done once
+   * more.
+   */
+  async #inSession<T>(work: (session: Handle) => Promise<T> | T): Promise<T> {
+    try {
+      return await this.#sessions.use(work);
+    } catch (error) {
+      if (!isLost(error)) throw error;
+      this.#sessions.closeIdle();
+      this.#isKeyLost = true;
+      this.#hasLoggedIn = false;
+      return await this.#sessions.use((session) => {
+        this.#requireLogin(session);
+        return work(session);
+      });
+    }
+  }
+
+  /** @throws IsolatedError `TokenFault.LOGIN` if the user is not logged in and could be */
+  #requireLogin(session: Handle): void {
+    const { pin } = this.#init;
+    if (pin === '' || (!this.#requiresLogin && (pin === undefined || this.#hasTriedLogin))) return;
+    if (!this.#isLoggedIn(session)) throw new IsolatedError(TokenFault.LOGIN, `${this.#token.name} requires a login`);
+  }
+
+  /** Login applies to all sessions of the process, and is lost with the last of them. */
+  #isLoggedIn(session: Handle): boolean {
+    try {
+      const { state } = this.#token.lib.C_GetSessionInfo(session);
+      return state === Ck.CKS_RO_USER_FUNCTIONS || state === Ck.CKS_RW_USER_FUNCTIONS;
+    } catch (error) {
+      if (isLost(error)) throw error;
+      return this.#hasLoggedIn;
+    }
+  }
+}
+
+let opened: OpenToken | undefined;
+
+function ready(): OpenToken {
+  if (opened === undefined) throw new IsolatedError('NOT_READY', 'called before init');
+  return opened;
 }
 
 /** Uses the PKCS#11 name as the error code, so that the parent can classify the failure. */
-async function named<T>(work: () => T | Promise<T>): Promise<T> {
+async function named<T>(work: () => T | Promise<T>): Promise<T | NoSession> {
   try {
     return await work();
   } catch (error) {
+    if (error instanceof NoSessionLeft) return { sessions: error.sessions };
     if (error instanceof IsolatedError) throw error;
-    throw new IsolatedError(failureName(error), error instanceof Error ? error.message : String(error));
+    const name = failureName(error);
+    throw new IsolatedError(name, name);
   }
 }
 
 /** The parent is the same program, so the payload has this shape. */
-const isInit = (payload: unknown): payload is SignerInit =>
-  isObject(payload) && 'module' in payload && 'pin' in payload;
+const isInit = (payload: unknown): payload is SignerInit => isObject(payload) && 'module' in payload;
 
 serve({
   async init(payload) {
     if (!isInit(payload)) throw new IsolatedError('NOT_READY', 'not a start payload');
-    signing = await named(() => open(payload));
+    return named(async () => {
+      opened = new OpenToken(payload, await findToken(payload));
+      return opened.found;
+    });
   },
   methods: {
-    describe: () => ready().description,
+    logIn: () => named(() => ready().logIn()),
+    open: () => named(() => ready().open()),
     sign: (tbs) =>
       named(() => {
         if (!(tbs instanceof Uint8Array)) throw new IsolatedError('NOT_READY', 'nothing to sign');
-        return sign(Buffer.from(tbs.buffer, tbs.byteOffset, tbs.byteLength));
+        return ready().sign(Buffer.from(tbs.buffer, tbs.byteOffset, tbs.byteLength));
       }),
-    check: () => named(check),
+    check: () => named(() => ready().check()),
   },
   close() {
-    signing?.token.module.finalize();
+    opened?.close();
   },
 });

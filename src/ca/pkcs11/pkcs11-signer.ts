@@ -1,15 +1,25 @@
 /** A CA key in a PKCS#11 token. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, failed, unavailable } from '../../errors.ts';
-import { IsolatedProcess } from '../../process/isolated-process.ts';
+import { describe, type EstuaryError, failed, unavailable } from '../../errors.ts';
+import { type ChildCall, IsolatedProcess } from '../../process/isolated-process.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
-import { IsolatedError, startedModule } from '../../process/protocol.ts';
+import { isObject, IsolatedError, startedModule } from '../../process/protocol.ts';
 import { parsePublicKey } from '../../pki/x509/public-key.ts';
-import { defaultSignatureAlgorithm, verifySignature } from '../../pki/x509/signature-algorithms.ts';
+import { defaultSignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
 import type { SignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
 import type { CaDependency, HealthReport, Signer } from '../driver.ts';
-import { type KeyReference, moduleEnvironment, type SignerInit, type TokenAccess, TokenFault } from './wire.ts';
+import { logInOnce } from './logins.ts';
+import {
+  type FoundToken,
+  type KeyDescription,
+  type KeyReference,
+  moduleEnvironment,
+  type NoSession,
+  type SignerInit,
+  type TokenAccess,
+  TokenFault,
+} from './wire.ts';
 
 export interface Pkcs11SignerOptions extends TokenAccess, KeyReference {
   readonly max_sessions: number;
@@ -21,6 +31,8 @@ export interface Pkcs11SignerOptions extends TokenAccess, KeyReference {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly retryAfter: number;
   readonly log: IsolatedLog;
+  /** Receives what the module prints to stderr, line by line. */
+  readonly onOutput?: (line: string) => void;
   /** Milliseconds; see {@link IsolatedProcess}. */
   readonly minBackoffMs?: number;
   readonly maxBackoffMs?: number;
@@ -32,9 +44,11 @@ const QUEUE_PER_SESSION = 64;
 /** Attempts to find a missing token at start, and milliseconds between them. */
 const LOOKS = 4;
 const LOOK_AGAIN = 500;
-/** Failures of one signature that do not affect the token's other sessions. */
+/** Milliseconds until a token that has no session at all is asked again, and until it may allow more than before. */
+const SESSION_AGAIN = 100;
+const MORE_SESSIONS = 30_000;
+/** Failures of one signature that say nothing about the token. */
 const HARMLESS = new Set([
-  'CKR_SESSION_COUNT',
   'CKR_FUNCTION_CANCELED',
   'CKR_DATA_INVALID',
   'CKR_DATA_LEN_RANGE',
@@ -42,6 +56,20 @@ const HARMLESS = new Set([
   'CKR_KEY_FUNCTION_NOT_PERMITTED',
   'CKR_KEY_TYPE_INCONSISTENT',
 ]);
+/** The token or its key is gone, also for a new session; handles and login do not survive that. */
+const GONE = new Set<string>([
+  TokenFault.SLOT,
+  TokenFault.SESSION,
+  TokenFault.KEY,
+  TokenFault.KEY_MISMATCH,
+  TokenFault.LOGIN,
+  'CKR_DEVICE_REMOVED',
+  'CKR_TOKEN_NOT_PRESENT',
+  'CKR_SLOT_ID_INVALID',
+  'CKR_CRYPTOKI_NOT_INITIALIZED',
+]);
+/** Signatures after a failed one. */
+const PROBES = 3;
 
 interface KnownKey {
   readonly spki: Buffer;
@@ -50,21 +78,27 @@ interface KnownKey {
 
 export class Pkcs11Signer implements Signer {
   readonly dependency: CaDependency = { name: 'hsm', health: () => this.health() };
-  readonly concurrency: number;
-  readonly #log: IsolatedLog;
+  readonly #options: Pkcs11SignerOptions;
   readonly #process: IsolatedProcess;
-  readonly #deadline: { readonly deadlineMs: number };
-  readonly #retryAfter: number;
+  readonly #deadlineMs: number;
   /** The expected key until the token returns it; undefined if unknown. */
   #key: KnownKey | undefined;
+  #token: FoundToken | undefined;
+  #warnings: readonly string[] = [];
+  /** Sessions that the token says it allows. */
+  #maximum: number;
+  /** Fewer than {@link #maximum} after the token refused more, until `#moreAt`. */
+  #sessions: number;
+  #moreAt = Infinity;
+  #probing: Promise<void> | undefined;
 
   /** Does not start the process. @throws IsolatedError `TokenFault.KEY` if the expected key's type cannot sign */
   constructor(options: Pkcs11SignerOptions) {
-    this.#process = startable(options);
-    this.#deadline = { deadlineMs: options.timeout * 1000 };
-    this.#retryAfter = options.retryAfter;
-    this.#log = options.log;
-    this.concurrency = options.max_sessions;
+    this.#options = options;
+    this.#process = this.#startable(options);
+    this.#deadlineMs = options.timeout * 1000;
+    this.#maximum = options.max_sessions;
+    this.#sessions = options.max_sessions;
     this.#key = options.expectedSpki === undefined ? undefined : knownKey(options.expectedSpki);
   }
 
@@ -78,32 +112,29 @@ export class Pkcs11Signer implements Signer {
     return this.#known.algorithm.der;
   }
 
+  get concurrency(): number {
+    return this.#sessions;
+  }
+
   get #known(): KnownKey {
     if (this.#key === undefined) throw failed('PKCS11_FAILED', `${SUBJECT} failed.`, { detail: 'it is not started' });
     return this.#key;
   }
 
   /**
-   * Starts the token's process, finds the key and proves it with a signature. Logs warnings.
+   * Starts the token's process, finds the key and proves it with a signature. Logs warnings. May be called again after
+   * a failure.
    * @throws IsolatedError with a {@link TokenFault} code; EstuaryError if the module crashed or hung. Leaves nothing
    * running
    */
   async start(): Promise<void> {
     await this.#startProcess();
-    try {
-      const { spki, warnings } = readDescription(await this.#process.call('describe', undefined, this.#deadline));
-      this.#key = knownKey(spki);
-      await this.#prove(this.#key);
-      for (const warning of warnings) this.#log.warn({ process: 'PKCS11' }, `${SUBJECT}: ${warning}`);
-    } catch (error) {
-      await this.#process.stop();
-      throw error;
-    }
+    for (const warning of this.#warnings) this.#options.log.warn({ process: 'PKCS11' }, `${SUBJECT}: ${warning}`);
   }
 
   /**
    * Retries for a missing token: at each login SoftHSM truncates a token's file before it writes it again, and another
-   * process that loads the module at that moment sees no token.
+   * process that loads the module at that moment sees no token. And a session may be free soon.
    */
   async #startProcess(): Promise<void> {
     for (let look = 1; ; look++)
@@ -111,7 +142,9 @@ export class Pkcs11Signer implements Signer {
         await this.#process.start();
         return;
       } catch (error) {
-        if (look === LOOKS || !(error instanceof IsolatedError) || error.code !== TokenFault.SLOT) throw error;
+        const mayCome =
+          error instanceof IsolatedError && (error.code === TokenFault.SLOT || error.code === TokenFault.SESSION);
+        if (look === LOOKS || !mayCome) throw error;
         await sleep(LOOK_AGAIN);
       }
   }
@@ -119,6 +152,11 @@ export class Pkcs11Signer implements Signer {
   /** The token refused an operation that would be repeated: create a new signer. */
   get hasGivenUp(): boolean {
     return this.#process.hasGivenUp;
+  }
+
+  /** It was started, and will sign again if its token is away for a moment. */
+  get isOpen(): boolean {
+    return this.#process.state !== 'stopped' && !this.#process.hasGivenUp;
   }
 
   /** Process ID of the child that holds the module, if running. */
@@ -147,28 +185,126 @@ export class Pkcs11Signer implements Signer {
     return this.#process.stop();
   }
 
-  async #call(method: string, args: unknown): Promise<unknown> {
+  async #call(method: 'sign' | 'check', args: unknown): Promise<unknown> {
+    const until = performance.now() + this.#deadlineMs;
+    if (performance.now() > this.#moreAt) this.#allow(this.#maximum);
+    for (;;) {
+      const result = await this.#tryCall(method, args);
+      if (!isNoSession(result)) return result;
+      this.#allow(Math.max(1, result.sessions));
+      if (performance.now() > until) throw this.#busy(`${method}: CKR_SESSION_COUNT`);
+      // Another process has the token's sessions.
+      if (result.sessions === 0) await sleep(SESSION_AGAIN);
+    }
+  }
+
+  async #tryCall(method: 'sign' | 'check', args: unknown): Promise<unknown> {
+    const limits = { deadlineMs: this.#deadlineMs };
+    const call: ChildCall = (name, value) => this.#process.call(name, value, limits);
     try {
-      return await this.#process.call(method, args, this.#deadline);
+      return await this.#withLogin(call, method, args);
     } catch (error) {
       if (!(error instanceof IsolatedError)) throw error;
       const detail = `${method}: ${error.message}`;
-      if (error.code === 'CKR_SESSION_COUNT')
-        throw unavailable('PKCS11_BUSY', `${SUBJECT} has no session left.`, { detail, retryAfter: this.#retryAfter });
-      // Handles and login do not survive a lost token; only a new process recovers.
-      if (!HARMLESS.has(error.code)) this.#process.restart(detail);
+      await this.#afterFailure(error, detail);
       throw failed('PKCS11_FAILED', `${SUBJECT} failed.`, { detail });
     }
   }
 
-  /** Signs a test value: the token's public half may be missing or wrong. */
-  async #prove({ spki, algorithm }: KnownKey): Promise<void> {
-    const probe = Buffer.concat([Buffer.from('estuary start-up check '), randomBytes(16)]);
-    const signature = await this.sign(probe);
-    if (!(await verifySignature(algorithm, parsePublicKey(spki), probe, signature)))
-      throw new IsolatedError(TokenFault.KEY_MISMATCH, 'the private key does not belong to the CA certificate');
+  async #afterFailure({ code, permanent }: IsolatedError, detail: string): Promise<void> {
+    if (permanent) this.#process.giveUp(detail);
+    else if (GONE.has(code)) this.#process.restart(detail);
+    else if (!HARMLESS.has(code))
+      await (this.#probing ??= this.#probe(detail).finally(() => (this.#probing = undefined)));
+  }
+
+  /** Finds out with further signatures whether only one failed, or every one does, which needs a new process. */
+  async #probe(detail: string): Promise<void> {
+    const call: ChildCall = (name, value) => this.#process.call(name, value, { deadlineMs: this.#deadlineMs });
+    for (let n = 0; n < PROBES; n++)
+      try {
+        await this.#withLogin(call, 'sign', randomBytes(32));
+        return;
+      } catch (error) {
+        // Being busy or down says nothing more.
+        if (!(error instanceof IsolatedError)) return;
+      }
+    this.#process.restart(detail);
+  }
+
+  /** A call that may need a login first, which must not be repeated with a rejected PIN. */
+  async #withLogin(call: ChildCall, method: string, args?: unknown): Promise<unknown> {
+    try {
+      return await call(method, args);
+    } catch (error) {
+      if (!(error instanceof IsolatedError) || error.code !== TokenFault.LOGIN) throw error;
+      await this.#logIn(call);
+      return await call(method, args);
+    }
+  }
+
+  async #logIn(call: ChildCall): Promise<void> {
+    const { identity, loginRequired } = this.#token ?? { identity: '', loginRequired: true };
+    try {
+      await logInOnce(identity, this.#options.pin ?? '', async () => {
+        if (isNoSession(await call('logIn'))) throw noSession();
+      });
+    } catch (error) {
+      // The token refuses a login that it does not require.
+      if (loginRequired || !(error instanceof IsolatedError && error.code === TokenFault.PIN)) throw error;
+    }
+  }
+
+  /** After each start of the process. */
+  async #open(call: ChildCall, found: unknown): Promise<void> {
+    if (!isFoundToken(found)) throw new TypeError('not a token');
+    this.#token = found;
+    const description = await this.#withLogin(call, 'open');
+    if (isNoSession(description)) throw noSession();
+    const { spki, sessions, warnings } = readDescription(description);
+    this.#key = knownKey(spki);
+    this.#warnings = warnings;
+    this.#maximum = sessions;
+    this.#allow(sessions);
+  }
+
+  #allow(sessions: number): void {
+    this.#sessions = sessions;
+    this.#moreAt = sessions < this.#maximum ? performance.now() + MORE_SESSIONS : Infinity;
+    this.#process.limit(sessions);
+  }
+
+  #busy(detail: string): EstuaryError {
+    const { retryAfter } = this.#options;
+    return unavailable('PKCS11_BUSY', `${SUBJECT} has no session left.`, { detail, retryAfter });
+  }
+
+  #startable(options: Pkcs11SignerOptions): IsolatedProcess {
+    const { env, log, timeout, retryAfter, minBackoffMs, maxBackoffMs, onOutput, ...init } = options;
+    const { max_sessions, pin } = init;
+    return new IsolatedProcess({
+      module: startedModule('ca/pkcs11/pkcs11-child'),
+      code: 'PKCS11',
+      subject: SUBJECT,
+      env: { ...moduleEnvironment(env), UV_THREADPOOL_SIZE: String(Math.max(4, max_sessions)) },
+      init: init satisfies SignerInit,
+      opened: (call, found) => this.#open(call, found),
+      // Time to fork, to load, and for a few calls to the token.
+      startTimeoutMs: 10_000 + timeout * 2000,
+      concurrency: max_sessions,
+      queueLimit: max_sessions * QUEUE_PER_SESSION,
+      retryAfter,
+      log,
+      secret: pin,
+      ...(onOutput === undefined ? {} : { onOutput }),
+      ...(minBackoffMs === undefined ? {} : { minBackoffMs }),
+      ...(maxBackoffMs === undefined ? {} : { maxBackoffMs }),
+    });
   }
 }
+
+const noSession = (): IsolatedError =>
+  new IsolatedError(TokenFault.SESSION, 'the token has no free session (CKR_SESSION_COUNT)');
 
 function knownKey(spki: Buffer): KnownKey {
   const algorithm = defaultSignatureAlgorithm(parsePublicKey(spki).keyType);
@@ -176,30 +312,16 @@ function knownKey(spki: Buffer): KnownKey {
   return { spki, algorithm };
 }
 
-function startable(options: Pkcs11SignerOptions): IsolatedProcess {
-  const { env, log, timeout, retryAfter, minBackoffMs, maxBackoffMs, ...init } = options;
-  const { max_sessions } = init;
-  return new IsolatedProcess({
-    module: startedModule('ca/pkcs11/pkcs11-child'),
-    code: 'PKCS11',
-    subject: SUBJECT,
-    env: { ...moduleEnvironment(env), UV_THREADPOOL_SIZE: String(Math.max(4, max_sessions)) },
-    init: init satisfies SignerInit,
-    // Time to fork, to load, and for a few calls to the token.
-    startTimeoutMs: 10_000 + timeout * 2000,
-    concurrency: max_sessions,
-    queueLimit: max_sessions * QUEUE_PER_SESSION,
-    retryAfter,
-    log,
-    ...(minBackoffMs === undefined ? {} : { minBackoffMs }),
-    ...(maxBackoffMs === undefined ? {} : { maxBackoffMs }),
-  });
-}
+/** The child is the same program, so what it returns has one of these shapes. */
+const isNoSession = (value: unknown): value is NoSession =>
+  isObject(value) && typeof value['sessions'] === 'number' && !('spki' in value);
 
-function readDescription(value: unknown): { spki: Buffer; warnings: string[] } {
-  if (typeof value !== 'object' || value === null || !('spki' in value) || !('warnings' in value))
+const isFoundToken = (value: unknown): value is FoundToken => isObject(value) && 'identity' in value;
+
+function readDescription(value: unknown): KeyDescription & { readonly spki: Buffer } {
+  if (!isObject(value)) throw new TypeError('not a key description');
+  const { spki, sessions, warnings } = value;
+  if (!(spki instanceof Uint8Array) || typeof sessions !== 'number' || !Array.isArray(warnings))
     throw new TypeError('not a key description');
-  const { spki, warnings } = value;
-  if (!(spki instanceof Uint8Array) || !Array.isArray(warnings)) throw new TypeError('not a key description');
-  return { spki: Buffer.from(spki), warnings: warnings.map(String) };
+  return { spki: Buffer.from(spki), sessions, warnings: warnings.map(String) };
 }

@@ -1,192 +1,210 @@
-/** A PKCS#11 token through graphene-pk11. All calls block: use it only in a child process or a command. */
-import type * as graphene from 'graphene-pk11';
+/** Finds a token and logs in to it. All calls block: use it only in a child process. */
 import { IsolatedError } from '../../process/protocol.ts';
-import { type KeyReference, type TokenAccess, TokenFault } from './wire.ts';
+import { Ck, failureName, type Handle, type Pkcs11 } from './cryptoki.ts';
+import { type TokenAccess, TokenFault } from './wire.ts';
 
-type Graphene = (typeof graphene)['default'];
-
-export interface Token {
-  readonly graphene: Graphene;
-  readonly module: graphene.Module;
-  readonly slot: graphene.Slot;
-  /** `token "est"` or `slot 7`, for messages. */
-  readonly name: string;
+/** CK_TOKEN_INFO without padding. */
+interface TokenInfo {
+  readonly label: string;
+  readonly manufacturer: string;
+  readonly model: string;
+  readonly serial: string;
+  readonly flags: number;
+  readonly maxSessions: number;
 }
 
-/** CKF_OS_LOCKING_OK: asynchronous calls reach the module from several threads. */
-const OS_LOCKING_OK = 0x02;
-
-/** Login failed with this PIN; further attempts may lock the token. */
-const PIN_FAILURES = new Set([
-  'CKR_PIN_INCORRECT',
-  'CKR_PIN_INVALID',
-  'CKR_PIN_LEN_RANGE',
-  'CKR_PIN_EXPIRED',
-  'CKR_PIN_LOCKED',
-  'CKR_USER_PIN_NOT_INITIALIZED',
-]);
-
-/** The CKR_… name of a failed PKCS#11 call, or another error's message. */
-export function failureName(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
-  return /CKR_[A-Z0-9_]+/.exec(message)?.[0] ?? message;
+export interface Token {
+  readonly lib: Pkcs11;
+  readonly slot: Handle;
+  readonly info: TokenInfo;
+  /** `token "est"` or `slot 7`, for messages. */
+  readonly name: string;
+  /** The same for every name of the token. */
+  readonly identity: string;
+  /** The module must not be called from two threads. */
+  readonly isSerial: boolean;
+  readonly pin: string | undefined;
 }
 
 /** Loads the module and finds the token. @throws IsolatedError that says what is missing */
 export async function findToken(access: TokenAccess): Promise<Token> {
-  const loaded = await loadGraphene();
-  let module: graphene.Module;
-  try {
-    module = loaded.Module.load(access.module, 'pkcs11');
-    const { library_parameters: libraryParameters } = access;
-    module.initialize({ flags: OS_LOCKING_OK, ...(libraryParameters === undefined ? {} : { libraryParameters }) });
-  } catch (error) {
-    throw new IsolatedError(TokenFault.MODULE, `cannot use the module ${access.module}: ${failureName(error)}`);
-  }
-  const name = access.token_label === undefined ? `slot ${String(access.slot)}` : `token "${access.token_label}"`;
-  return { graphene: loaded, module, slot: findSlot(module, access, name), name };
+  const { lib, isSerial } = initialize(await loadLibrary(access.module), access);
+  const wanted = wantedName(access);
+  const shown = tokensOf(lib, access, wanted);
+  const [found, ...others] = shown.filter(({ slot, info }) => matches(access, slot, info));
+  if (found === undefined) throw new IsolatedError(TokenFault.SLOT, `there is no ${wanted}; ${listed(shown)}`);
+  if (others.length > 0)
+    throw new IsolatedError(
+      TokenFault.SLOT,
+      `${others.length + 1} slots hold a ${wanted}; use slot: ${listed([found, ...others])}`,
+    );
+  const { slot, info } = found;
+  const { label, manufacturer, model, serial } = info;
+  const isTwin = (other: ShownToken): boolean =>
+    other !== found && other.info.serial === serial && other.info.label === label && other.info.model === model;
+  const identity = [access.library_parameters ?? '', label, manufacturer, model, serial];
+  if (shown.some(isTwin)) identity.push(slotNumber(slot));
+  const name = access.token_label === undefined && label !== '' ? `token "${label}"` : wanted;
+  return { lib, slot, info, name, identity: identity.join('\0'), isSerial, pin: access.pin };
 }
 
-async function loadGraphene(): Promise<Graphene> {
+async function loadLibrary(path: string): Promise<Pkcs11> {
+  let loaded;
   try {
-    return (await import('graphene-pk11')).default;
+    loaded = (await import('graphene-pk11')).default;
   } catch (error) {
     const hint =
       'the optional package graphene-pk11 cannot be loaded; install it with its build tools (python3, make, g++)';
     throw new IsolatedError(TokenFault.LIBRARY, `${hint}: ${failureName(error)}`);
   }
-}
-
-function findSlot(module: graphene.Module, access: TokenAccess, name: string): graphene.Slot {
   try {
-    const found = slotsOf(module).filter((slot) =>
-      access.token_label === undefined
-        ? slotId(slot) === access.slot
-        : slot.getToken().label.trimEnd() === access.token_label,
-    );
-    const [slot] = found;
-    if (slot === undefined) throw new IsolatedError(TokenFault.SLOT, `there is no ${name}`);
-    if (found.length > 1) throw new IsolatedError(TokenFault.SLOT, `${found.length} slots hold a ${name}; use slot`);
-    return slot;
+    return loaded.Module.load(path).lib;
   } catch (error) {
-    if (error instanceof IsolatedError) throw error;
-    throw new IsolatedError(TokenFault.SLOT, `cannot read the slots: ${failureName(error)}`);
+    throw new IsolatedError(TokenFault.MODULE, `cannot use the module ${path}: ${failureName(error)}`);
   }
 }
 
-function slotsOf(module: graphene.Module): graphene.Slot[] {
-  const slots = module.getSlots(true);
-  return Array.from({ length: slots.length }, (_, i) => slots.items(i));
-}
-
-/** The token's mechanisms, as CK_MECHANISM_TYPE. */
-export function mechanismsOf({ slot }: Token): ReadonlySet<number> {
-  const mechanisms = slot.getMechanisms();
-  return new Set(Array.from({ length: mechanisms.length }, (_, i) => mechanisms.items(i).type));
-}
-
-/** CK_SLOT_ID, which graphene stores as the platform's unsigned long. */
-function slotId(slot: graphene.Slot): number {
-  return slot.handle.readUIntLE(0, Math.min(slot.handle.length, 6));
-}
-
-/** Opens a session and logs in. @throws IsolatedError; permanent if a retry could lock the token */
-export function openSession(token: Token, pin: string, mode: 'read-only' | 'read-write'): graphene.Session {
-  const { SERIAL_SESSION, RW_SESSION } = token.graphene.SessionFlag;
-  const { slot } = token;
-  const flags = mode === 'read-only' ? SERIAL_SESSION : SERIAL_SESSION | RW_SESSION;
-  const session = new token.graphene.Session(slot.lib.C_OpenSession(slot.handle, flags), slot, slot.lib);
-  try {
-    session.login(pin);
-    return session;
-  } catch (error) {
-    session.close();
-    const name = failureName(error);
-    if (!PIN_FAILURES.has(name)) throw error;
-    throw new IsolatedError(TokenFault.PIN, `${token.name} refuses the PIN (${name})`, { permanent: true });
-  }
-}
-
-export function keyName({ key_label, key_id }: KeyReference): string {
-  return key_label === undefined ? `with the id ${String(key_id)}` : `labeled "${key_label}"`;
-}
-
-/** All objects of a class that match the reference. */
-export function findObjects(
-  { graphene: { ObjectClass } }: Token,
-  session: graphene.Session,
-  objectClass: 'PRIVATE_KEY' | 'PUBLIC_KEY',
-  { key_label, key_id }: KeyReference,
-): graphene.SessionObject[] {
-  const found = session.find({
-    class: ObjectClass[objectClass],
-    ...(key_label === undefined ? {} : { label: key_label }),
-    ...(key_id === undefined ? {} : { id: Buffer.from(key_id, 'hex') }),
-  });
-  return Array.from({ length: found.length }, (_, i) => found.items(i));
-}
-
-/** @throws IsolatedError unless exactly one private key matches the reference */
-export function findPrivateKey(
-  token: Token,
-  session: graphene.Session,
-  reference: KeyReference,
-): graphene.SessionObject {
-  const keys = findObjects(token, session, 'PRIVATE_KEY', reference);
-  const [key] = keys;
-  const what = `private key ${keyName(reference)}`;
-  if (key === undefined) throw new IsolatedError(TokenFault.KEY, `${token.name} has no ${what}`);
-  if (keys.length > 1) throw new IsolatedError(TokenFault.KEY, `${token.name} has ${keys.length} ${what}; use key_id`);
-  return key;
-}
-
-/** Security problems of a private key, one sentence each. */
-export function keyWarnings(key: graphene.SessionObject): string[] {
-  const { extractable, sensitive } = key.getAttribute({ extractable: null, sensitive: null });
-  const warnings: string[] = [];
-  if (extractable !== false) warnings.push('the private key is extractable (CKA_EXTRACTABLE): it can leave the token');
-  if (sensitive !== true)
-    warnings.push('the private key is not sensitive (CKA_SENSITIVE): the token reveals it in plaintext');
-  return warnings;
-}
-
-/** Sessions of one token, opened on demand and reused; one per concurrent operation. */
-export class SessionPool {
-  readonly #open: () => graphene.Session;
-  readonly #maximum: number;
-  readonly #idle: graphene.Session[] = [];
-  #count = 0;
-
-  /** @param open opens a logged-in session */
-  constructor(maximum: number, open: (first: boolean) => graphene.Session) {
-    this.#maximum = maximum;
-    this.#open = () => open(this.#count === 0);
-  }
-
-  /**
-   * A session for exclusive use; give it back or discard it.
-   * @throws RangeError if all are in use (the caller limits itself); an error of the module if it has no more
-   */
-  take(): graphene.Session {
-    const idle = this.#idle.pop();
-    if (idle !== undefined) return idle;
-    if (this.#count >= this.#maximum) throw new RangeError('CKR_SESSION_COUNT: all sessions are in use');
-    const session = this.#open();
-    this.#count += 1;
-    return session;
-  }
-
-  giveBack(session: graphene.Session): void {
-    this.#idle.push(session);
-  }
-
-  /** A session's state is unknown after an error, so it is closed. */
-  discard(session: graphene.Session): void {
-    this.#count -= 1;
+function initialize(lib: Pkcs11, { module, library_parameters }: TokenAccess): { lib: Pkcs11; isSerial: boolean } {
+  // pkcs11js drops the last octet.
+  const parameters = library_parameters === undefined ? {} : { libraryParameters: `${library_parameters} ` };
+  // Signatures come from several threads.
+  for (const flags of [Ck.CKF_OS_LOCKING_OK, 0])
     try {
-      session.close();
-    } catch {
-      // It is already lost.
+      lib.C_Initialize({ flags, ...parameters });
+      return { lib, isSerial: flags === 0 };
+    } catch (error) {
+      const name = failureName(error);
+      if (name === 'CKR_CRYPTOKI_ALREADY_INITIALIZED') break;
+      if (name !== 'CKR_CANT_LOCK' || flags === 0)
+        throw new IsolatedError(TokenFault.MODULE, `cannot initialize the module ${module}: ${name}`);
     }
+  return { lib, isSerial: false };
+}
+
+interface ShownToken {
+  readonly slot: Handle;
+  readonly info: TokenInfo;
+}
+
+/** The tokens whose information can be read. @throws IsolatedError if the configured slot's cannot */
+function tokensOf(lib: Pkcs11, access: TokenAccess, wanted: string): ShownToken[] {
+  const tokens: ShownToken[] = [];
+  for (const slot of slotsOf(lib))
+    try {
+      tokens.push({ slot, info: tokenInfo(lib, slot) });
+    } catch (error) {
+      if (isSlot(access, slot))
+        throw new IsolatedError(TokenFault.SLOT, `cannot read the token in ${wanted}: ${failureName(error)}`);
+    }
+  return tokens;
+}
+
+/** Reads the list again if it grew between its length and its content. */
+function slotsOf(lib: Pkcs11): Handle[] {
+  for (let look = 1; ; look++)
+    try {
+      return lib.C_GetSlotList(true);
+    } catch (error) {
+      const name = failureName(error);
+      if (name !== 'CKR_BUFFER_TOO_SMALL' || look === 3)
+        throw new IsolatedError(TokenFault.SLOT, `cannot read the list of slots: ${name}`);
+    }
+}
+
+export function tokenInfo(lib: Pkcs11, slot: Handle): TokenInfo {
+  const { label, manufacturerID, model, serialNumber, flags, maxSessionCount } = lib.C_GetTokenInfo(slot);
+  return {
+    label: trimmed(label),
+    manufacturer: trimmed(manufacturerID),
+    model: trimmed(model),
+    serial: trimmed(serialNumber),
+    flags,
+    maxSessions: maxSessionCount,
+  };
+}
+
+/** Without blanks and NUL at the end. */
+export const trimmed = (text: string): string => text.replace(/[ \0]+$/, '');
+
+const isSlot = ({ slot }: TokenAccess, handle: Handle): boolean =>
+  slot !== undefined && BigInt(slot) === BigInt(slotNumber(handle));
+
+/** All bits of a CK_SLOT_ID. */
+const slotNumber = (handle: Handle): string =>
+  (handle.length === 8 ? handle.readBigUInt64LE() : handle.readUIntLE(0, handle.length)).toString();
+
+function matches(access: TokenAccess, slot: Handle, info: TokenInfo): boolean {
+  const { token_label, manufacturer, model, serial } = access;
+  const isSame = (wanted: string | undefined, found: string): boolean =>
+    wanted === undefined || trimmed(wanted) === found;
+  return (
+    (access.slot === undefined || isSlot(access, slot)) &&
+    isSame(token_label, info.label) &&
+    isSame(manufacturer, info.manufacturer) &&
+    isSame(model, info.model) &&
+    isSame(serial, info.serial)
+  );
+}
+
+function wantedName({ token_label, slot, manufacturer, model, serial }: TokenAccess): string {
+  const parts = [
+    ...(token_label === undefined ? [] : [`token "${token_label}"`]),
+    ...(slot === undefined ? [] : [`slot ${slot}`]),
+    ...(serial === undefined ? [] : [`serial number "${serial}"`]),
+    ...(model === undefined ? [] : [`model "${model}"`]),
+    ...(manufacturer === undefined ? [] : [`manufacturer "${manufacturer}"`]),
+  ];
+  return parts.length === 0 ? 'token' : parts.join(', ');
+}
+
+/** Names in a message. */
+const MAX_LISTED = 20;
+
+function listed(tokens: readonly ShownToken[]): string {
+  const named = tokens
+    .filter(({ info }) => info.label !== '' || (info.flags & Ck.CKF_TOKEN_INITIALIZED) !== 0)
+    .map(({ slot, info }) => `"${info.label}" (slot ${slotNumber(slot)}, serial number "${info.serial}")`);
+  return named.length === 0 ? 'the module shows no token' : `the module shows ${shortened(named)}`;
+}
+
+export const shortened = (names: readonly string[]): string =>
+  `${names.slice(0, MAX_LISTED).join(', ')}${names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more` : ''}`;
+
+/** Failures that say nothing about the PIN; a later login may work. */
+const isNoAnswer = (name: string): boolean =>
+  name === 'CKR_TOKEN_NOT_PRESENT' || name === 'CKR_DEVICE_REMOVED' || name.startsWith('CKR_SESSION_');
+
+/** The token may mean another PIN: these name it, the others only say that the login failed. */
+const isPinFailure = (name: string): boolean => name.startsWith('CKR_PIN_') || name === 'CKR_USER_PIN_NOT_INITIALIZED';
+
+/**
+ * Logs in, of the whole process or, for one signature, with CKU_CONTEXT_SPECIFIC. Leaves the final try alone.
+ * @param isRequired false: the token may refuse the login
+ * @throws IsolatedError `TokenFault.PIN`, permanent: another login could lock the token
+ */
+export function logIn(
+  { lib, slot, name, pin }: Token,
+  session: Handle,
+  user: number = Ck.CKU_USER,
+  isRequired = true,
+): void {
+  const refuse = (reason: string): never => {
+    throw new IsolatedError(TokenFault.PIN, `${name} ${reason}`, { permanent: true });
+  };
+  const { flags } = tokenInfo(lib, slot);
+  const isProtected = (flags & Ck.CKF_PROTECTED_AUTHENTICATION_PATH) !== 0;
+  const advice = 'log in with another tool, or reset the PIN, and then reload';
+  if ((flags & Ck.CKF_USER_PIN_LOCKED) !== 0) refuse(`has locked its PIN (CKF_USER_PIN_LOCKED): ${advice}`);
+  if ((flags & Ck.CKF_USER_PIN_FINAL_TRY) !== 0)
+    refuse(`allows one more try of its PIN (CKF_USER_PIN_FINAL_TRY), which Estuary does not use: ${advice}`);
+  if (pin === undefined && !isProtected) refuse('requires a PIN: set pin_file or pin_env');
+  try {
+    // With a PIN pad or the like, the token asks for the PIN.
+    lib.C_Login(session, user, isProtected ? '' : pin);
+  } catch (error) {
+    const code = failureName(error);
+    if (code === 'CKR_USER_ALREADY_LOGGED_IN' || !isRequired) return;
+    if (isNoAnswer(code)) throw error;
+    refuse(isPinFailure(code) ? `refuses the PIN (${code})` : `refuses the login (${code})`);
   }
 }

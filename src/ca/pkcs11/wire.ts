@@ -1,17 +1,24 @@
 /** Messages between the signer and its child process. */
 import { ML_DSA } from '../../pki/x509/key-pair.ts';
 
+/** Which token and how to open it. Everything that is given must match. */
 export interface TokenAccess {
   readonly module: string;
   /** LibraryParameters of C_Initialize, required by NSS's library. */
   readonly library_parameters?: string | undefined;
-  /** CK_TOKEN_INFO.label without padding; or `slot`. */
+  /** CK_TOKEN_INFO.label without padding. */
   readonly token_label?: string | undefined;
-  readonly slot?: number | undefined;
-  readonly pin: string;
+  /** CK_SLOT_ID, decimal or `0x…`: it may have 64 bits. */
+  readonly slot?: string | number | undefined;
+  /** Further parts of CK_TOKEN_INFO, without padding. */
+  readonly manufacturer?: string | undefined;
+  readonly model?: string | undefined;
+  readonly serial?: string | undefined;
+  /** undefined: not configured; empty: no login. */
+  readonly pin?: string | undefined;
 }
 
-/** Identifies the private key by one of the two. */
+/** Identifies the private key; everything that is given must match. */
 export interface KeyReference {
   readonly key_label?: string | undefined;
   /** CKA_ID in hex. */
@@ -25,18 +32,38 @@ export interface SignerInit extends TokenAccess, KeyReference {
   readonly expectedSpki?: Uint8Array | undefined;
 }
 
+/** The token that the child found, before any login. */
+export interface FoundToken {
+  /** The same for every name of the token. */
+  readonly identity: string;
+  /** CKF_LOGIN_REQUIRED. */
+  readonly loginRequired: boolean;
+}
+
 export interface KeyDescription {
   readonly spki: Uint8Array;
+  /** Sessions that the token allows at the same time, at most `max_sessions`. */
+  readonly sessions: number;
   /** Problems of the key or the token for the operator, one sentence each. */
   readonly warnings: readonly string[];
 }
 
-/** Codes for errors at start, in addition to CKR_… names. */
+/** In place of a result: the token refused a further session, and only so many are open. */
+export interface NoSession {
+  readonly sessions: number;
+}
+
+/** Codes for errors, in addition to CKR_… names. */
 export const TokenFault = {
   /** graphene-pk11 is not installed. */
   LIBRARY: 'TOKEN_LIBRARY',
   MODULE: 'TOKEN_MODULE',
   SLOT: 'TOKEN_SLOT',
+  /** The token opens no session. */
+  SESSION: 'TOKEN_SESSION',
+  /** The call needs a login first. */
+  LOGIN: 'TOKEN_LOGIN',
+  /** There must be no further login before a reload. */
   PIN: 'TOKEN_PIN',
   KEY: 'TOKEN_KEY',
   KEY_MISMATCH: 'TOKEN_KEY_MISMATCH',
@@ -64,6 +91,8 @@ export interface NewKeyNames {
   readonly label: string;
   /** CKA_ID; random unless configured. */
   readonly id: Uint8Array;
+  /** Restrictions that the token refused, such as `CKA_DECRYPT false`. */
+  readonly leftOut: readonly string[];
 }
 
 /** The environment variables that the module may need, without those that affect Node.js. */

@@ -1,18 +1,6 @@
 /** Keys that every label and every CA has, whatever its driver. */
-import {
-  boolean,
-  choice,
-  integer,
-  list,
-  number,
-  optional,
-  path,
-  seconds,
-  secret,
-  type Static,
-  table,
-  text,
-} from '../keys.ts';
+import { boolean, choice, integer, list, number, optional, path, seconds, type Static, table, text } from '../keys.ts';
+import { keyId, parsePkcs11Uri } from '../../pki/pkcs11-uri.ts';
 import { csrattrs } from './csrattrs.ts';
 import { urlCheck, trustAnchors } from './formats.ts';
 import { profile, remoteProfile } from './profile.ts';
@@ -145,9 +133,34 @@ export type CaTable = Static<ReturnType<typeof table<typeof caKeys>>> & {
 export const caCertificate = (): ReturnType<typeof path> =>
   path({ description: "PEM file with the CA's own certificate; for Dogtag it pins what the server says." });
 
+/** The key in `uri` that contains a value of another key. */
+const inUri = (attribute: 'module-path' | 'pin-source') => ({
+  name: `${attribute} in uri`,
+  key: 'uri',
+  value: ({ uri }: Readonly<Record<string, unknown>>) => {
+    const parts = typeof uri === 'string' ? parsePkcs11Uri(uri) : '';
+    return typeof parts === 'string' ? undefined : parts[attribute];
+  },
+});
+
 /** A private key in a PKCS #11 token: in `[ca.pkcs11]`, and in tables of remote drivers. */
 export const privateKeyInToken = {
-  pin: secret({ description: "The user's PIN." }),
+  module: path({ description: "The token's PKCS#11 library.", elsewhere: inUri('module-path') }),
+  uri: optional.text({
+    description:
+      'A `pkcs11:` URI (RFC 7512) that names token and key in place of `token_label`, `slot`, `key_label` and `key_id`. It may contain token, manufacturer, model, serial, slot-id, object, id, type=private, module-path and pin-source.',
+    allowed: 'a pkcs11: URI of supported attributes',
+    check: (value) => {
+      const parts = parsePkcs11Uri(value);
+      return typeof parts === 'string' ? parts : undefined;
+    },
+  }),
+  pin: optional.secret({
+    description:
+      "The user's PIN. An empty file means no login. A token with a PIN pad, or without a login, needs none.",
+    pin: true,
+    elsewhere: inUri('pin-source'),
+  }),
   key_label: optional.text({
     description: 'The label of the private key; or use `key_id`.',
     allowed: 'text',
@@ -155,7 +168,7 @@ export const privateKeyInToken = {
   }),
   key_id: optional.text({
     description: 'The CKA_ID of the private key, in hex; or use `key_label`.',
-    allowed: 'hex digits, two a byte',
-    pattern: /^([0-9a-fA-F]{2})+$/,
+    allowed: 'hex digits, two a byte, also as 0x0102, %01%02 or 01:02',
+    check: (value) => (keyId(value) === undefined ? `"${value}" has the wrong form` : undefined),
   }),
 };

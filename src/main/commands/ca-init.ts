@@ -6,7 +6,9 @@ import type { FileCaTable } from '../../ca/local/index.ts';
 import { FileSigner } from '../../ca/local/signing.ts';
 import { selfSignedRoot, subordinateRequest } from '../../ca/local/new-ca.ts';
 import { generateKey } from '../../ca/pkcs11/generate-key.ts';
+import { moduleOutput } from '../../ca/pkcs11/module-output.ts';
 import { openSigner, type Pkcs11CaTable } from '../../ca/pkcs11/index.ts';
+import { tokenAccess } from '../../ca/pkcs11/access.ts';
 import { TOKEN_KEY_TYPES } from '../../ca/pkcs11/wire.ts';
 import { loadConfigOnly } from '../../config/load.ts';
 import { readPrivateKey } from '../../config/material/reader.ts';
@@ -130,19 +132,21 @@ function refuseToOverwrite({ csr, useExistingKey }: Order, { certificate }: OwnC
 }
 
 async function makeTokenKey(order: Order, { pkcs11 }: Pkcs11CaTable, context: CommandContext): Promise<void> {
-  const { module, library_parameters, token_label, slot, key_label, key_id } = pkcs11;
-  const access = { module, library_parameters, token_label, slot, pin: pkcs11.pin.reveal().toString('utf8') };
+  const { key_label, key_id, ...access } = tokenAccess(pkcs11);
   const type = TOKEN_KEY_TYPES.find((one) => one === order.keyType);
   if (type === undefined)
     throw new UsageError(`--key-type: in a PKCS#11 token, Estuary creates only ${TOKEN_KEY_TYPES.join(', ')} keys`);
   const wanted = { access, reference: { key_label, key_id }, type, label: order.label };
-  const { label, id } = await generateKey(wanted, context.env).catch((error: unknown) => {
+  const printed = moduleOutput(order.label, warningsTo(context));
+  const { label, id, leftOut } = await generateKey(wanted, context.env, printed).catch((error: unknown) => {
     const hint = error instanceof IsolatedError && /already has/.test(error.message) ? ' (--use-existing-key)' : '';
     throw new Error(`ca "${order.label}": ${describe(error)}${hint}`, { cause: error });
   });
   context.out(
     `Created a key of the type ${order.keyType} in the token: label "${label}", id ${Buffer.from(id).toString('hex')}\n`,
   );
+  if (leftOut.length > 0)
+    context.err(`warning: the token refused ${leftOut.join(' and ')}: the key may also decrypt\n`);
 }
 
 async function writeRoot(order: Order, ca: OwnCa, signer: Signer, context: CommandContext): Promise<void> {

@@ -147,10 +147,21 @@ describe.skipIf(!requires('softhsm'))('a key in SoftHSM2', () => {
   describe('refuses to start', () => {
     test.each<[string, Partial<Pkcs11SignerOptions>, string, RegExp]>([
       ['a wrong PIN', { pin: '9999' }, 'TOKEN_PIN', /token "est" refuses the PIN \(CKR_PIN_INCORRECT\)/],
-      ['an empty PIN', { pin: '' }, 'TOKEN_PIN', /refuses the PIN/],
-      ['a missing token', { token_label: 'elsewhere' }, 'TOKEN_SLOT', /there is no token "elsewhere"/],
+      ['no PIN', { pin: undefined }, 'TOKEN_PIN', /token "est" requires a PIN: set pin_file or pin_env/],
+      ['an empty PIN, which means no login', { pin: '' }, 'TOKEN_KEY', /no private key .*; it shows no private key/],
+      [
+        'a missing token, with those that are there',
+        { token_label: 'elsewhere' },
+        'TOKEN_SLOT',
+        /there is no token "elsewhere"; the module shows ("(est|other)" \(slot \d+, serial number "[0-9a-f]+"\)(, )?){2}$/,
+      ],
       ['a missing slot', { slot: 4711 }, 'TOKEN_SLOT', /there is no slot 4711/],
-      ['a missing label', { key_label: 'nobody' }, 'TOKEN_KEY', /no private key labeled "nobody"/],
+      [
+        'a missing label, with the keys that are there',
+        { key_label: 'nobody' },
+        'TOKEN_KEY',
+        /no private key labeled "nobody"; it has ("key [^"]+" \(id a\d\)(, )?){4}/,
+      ],
       ['a missing id', { key_id: 'ffff' }, 'TOKEN_KEY', /no private key with the id ffff/],
       ['a key in another token', { token_label: 'other' }, 'TOKEN_KEY', /token "other" has no private key/],
       ['a missing module', { module: '/nowhere/lib.so' }, 'TOKEN_MODULE', /cannot use the module \/nowhere\/lib\.so/],
@@ -170,12 +181,14 @@ describe.skipIf(!requires('softhsm'))('a key in SoftHSM2', () => {
       });
     });
 
-    test('a label that two keys have', async () => {
+    test('a label that two keys have, if no certificate says which', async () => {
       await hsm.addKey('other', 'ec:P-256', 'twin', '01');
       await hsm.addKey('other', 'ec:P-256', 'twin', '02');
       await expect(open({ token_label: 'other', key_label: 'twin' })).rejects.toMatchObject({
         code: 'TOKEN_KEY',
-        message: 'token "other" has 2 private key labeled "twin"; use key_id',
+        message: expect.stringMatching(
+          /^token "other" has 2 private keys labeled "twin"; use key_id: "twin" \(id 0[12]\), "twin" \(id 0[12]\)$/,
+        ) as string,
       });
       await open({ token_label: 'other', key_id: '02' });
     });

@@ -1,0 +1,98 @@
+/** Sessions of one token, opened on demand and reused; one per concurrent operation. */
+import { IsolatedError } from '../../process/protocol.ts';
+import { Ck, failureName, type Handle } from './cryptoki.ts';
+import type { Token } from './token.ts';
+import { TokenFault } from './wire.ts';
+
+/** The token refuses another session; so many are open. */
+export class NoSessionLeft extends Error {
+  readonly sessions: number;
+
+  constructor(sessions: number) {
+    super('CKR_SESSION_COUNT');
+    this.sessions = sessions;
+  }
+}
+
+/** CK_UNAVAILABLE_INFORMATION as pkcs11js gives it; 0 is CK_EFFECTIVELY_INFINITE. */
+const UNKNOWN = 0xffff_ffff;
+
+const bounded = (limit: number): number => (limit === 0 || limit === UNKNOWN ? Infinity : limit);
+
+export class SessionPool {
+  /** Sessions that the token allows at the same time. */
+  readonly maximum: number;
+  readonly #token: Token;
+  readonly #idle: Handle[] = [];
+  #flags: number = Ck.CKF_SERIAL_SESSION;
+  #count = 0;
+
+  constructor(token: Token, maximum: number) {
+    const { maxSessions } = token.info;
+    this.maximum = token.isSerial ? 1 : Math.min(maximum, bounded(maxSessions));
+    this.#token = token;
+  }
+
+  /**
+   * Runs `work` with a session for its exclusive use. The state of a session is unknown after an error of PKCS#11, so it
+   * is closed.
+   * @throws NoSessionLeft if the token opens no more; an error of the module; the error of `work`
+   */
+  async use<T>(work: (session: Handle) => Promise<T> | T): Promise<T> {
+    const session = this.#idle.pop() ?? this.#open();
+    try {
+      const result = await work(session);
+      this.#idle.push(session);
+      return result;
+    } catch (error) {
+      if (error instanceof IsolatedError) this.#idle.push(session);
+      else this.#close(session);
+      throw error;
+    }
+  }
+
+  /** Whatever took one idle session may have taken the others. */
+  closeIdle(): void {
+    for (const session of this.#idle.splice(0)) this.#close(session);
+  }
+
+  #open(): Handle {
+    if (this.#count >= this.maximum) throw new NoSessionLeft(this.#count);
+    const { name } = this.#token;
+    try {
+      const session = this.#openWith(this.#flags);
+      this.#count += 1;
+      return session;
+    } catch (error) {
+      const code = failureName(error);
+      if (code === 'CKR_SESSION_COUNT') throw new NoSessionLeft(this.#count);
+      throw new IsolatedError(TokenFault.SESSION, `${name} opens no session: ${code}`);
+    }
+  }
+
+  #openWith(flags: number): Handle {
+    const { lib, slot } = this.#token;
+    try {
+      return lib.C_OpenSession(slot, flags);
+    } catch (error) {
+      if (failureName(error) === 'CKR_SESSION_COUNT' || this.#count > 0) throw error;
+      try {
+        // Some tokens open only read-write sessions.
+        const session = lib.C_OpenSession(slot, Ck.CKF_SERIAL_SESSION | Ck.CKF_RW_SESSION);
+        this.#flags = Ck.CKF_SERIAL_SESSION | Ck.CKF_RW_SESSION;
+        return session;
+      } catch {
+        throw error;
+      }
+    }
+  }
+
+  #close(session: Handle): void {
+    this.#count -= 1;
+    try {
+      this.#token.lib.C_CloseSession(session);
+    } catch {
+      // It is already lost.
+    }
+  }
+}
