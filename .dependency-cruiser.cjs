@@ -11,7 +11,7 @@ const LAYERS = [
   ['enrollment'],
   ['ca', 'auth'],
   ['store'],
-  ['audit', 'config'],
+  ['audit', 'config', 'est-protocol'],
   ['pki'],
 ];
 const BASE = [
@@ -56,11 +56,12 @@ const forbidden = [
     name: 'client-is-no-server',
     severity: 'error',
     comment:
-      'The EST client is installed on devices: it takes pki, the errors, Retry-After, and how TOML is read, and nothing of the server.',
+      'The EST client is installed on devices: it takes the protocol, pki, the errors, Retry-After, and how TOML is read, and nothing of the server.',
     from: { path: '^src/client/' },
     to: {
       path: '^src/',
-      pathNot: '^src/(client|pki)/|^src/(errors|error-codes|retry-after)\\.ts$|^src/config/(nearest|problem)\\.ts$',
+      pathNot:
+        '^src/(client|est-protocol|pki)/|^src/(errors|error-codes|retry-after)\\.ts$|^src/config/(nearest|problem)\\.ts$',
     },
   },
   {

@@ -15,6 +15,7 @@ import type { Name } from '../pki/x509/name.ts';
 import type { PublicKeyInfo } from '../pki/x509/public-key.ts';
 import type { MakeMutex } from '../process/fair-limiter.ts';
 import type { IsolatedLog } from '../process/isolated-process.ts';
+import type { AcmeAccountStore } from '../store/acme-account-store.ts';
 import type { IntermediateStore } from '../store/intermediate-store.ts';
 import type { RequestFormat } from '../store/request-store.ts';
 import type { PublicationUrls } from './local/tbs.ts';
@@ -75,7 +76,14 @@ export type IssuanceResult =
       readonly content?: IssuedContent;
     }
   /** Queued at the CA; `reference` is the argument of `poll`. */
-  | { readonly status: 'pending'; readonly reference: string }
+  | {
+      readonly status: 'pending';
+      readonly reference: string;
+      /** What it waits for, for administrators; absent: nothing new. */
+      readonly reason?: string;
+      /** Seconds until the CA may know more. */
+      readonly retryAfter?: number | undefined;
+    }
   /** Final rejection by the CA; the reason is for the client. */
   | { readonly status: 'rejected'; readonly reason: string }
   | { readonly status: 'canceled' };
@@ -120,7 +128,10 @@ export interface RemoteQueue {
   readonly settled: number;
   /** Milliseconds for which the CA may not know a submitted request, before it counts as lost. */
   readonly lostAfter: number;
-  /** Poll a pending submission at once: its first response only returns the ID. */
+  /**
+   * Poll a pending submission at once, and then also without a request of its client: its first response only returns
+   * the ID, and each poll advances it.
+   */
   readonly continuesAtOnce?: boolean;
   /** A failed poll is answered with its error, not with 202. */
   readonly showsFailures?: boolean;
@@ -254,7 +265,7 @@ export interface DriverContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: IsolatedLog;
   readonly makeMutex: MakeMutex;
-  readonly store: Pick<IntermediateStore, 'rememberIntermediates'>;
+  readonly store: Pick<IntermediateStore, 'rememberIntermediates'> & AcmeAccountStore;
   /** Seconds: `est.retry_after`. */
   readonly retryAfter: number;
   /** Written into every certificate. */

@@ -16,7 +16,7 @@ import { makeCsr, type PrivateKey } from './request/csr.ts';
 import { planRequest, type Wanted } from './request/demands.ts';
 import { type ClientTask, withFirstServer } from './servers.ts';
 import { requireTokenKey } from './token/keys.ts';
-import { refreshTrust } from './trust/establish.ts';
+import { presentChain, refreshTrust } from './trust/establish.ts';
 import type { CaCertificates } from './trust/anchors.ts';
 
 export interface OneShot extends ClientTask {
@@ -47,9 +47,11 @@ export async function withServer<T>(
     sent.push(...[(await password?.()) ?? []].flat());
     return sent.at(-1);
   };
-  return withFirstServer(task, { identity, password: password && noted }, async (server) =>
-    work(server, await refreshTrust(server, task, identity), sent),
-  );
+  return withFirstServer(task, { identity, password: password && noted }, async (server) => {
+    const cas = await refreshTrust(server, task, identity);
+    if (identity !== undefined) await presentChain(server, task, identity, cas);
+    return work(server, cas, sent);
+  });
 }
 
 /** A request that can be sent repeatedly. */

@@ -98,7 +98,7 @@ export class Requests {
       const admitted = await enrollment.admit(authenticated);
       const proof = await proofOfPossession(request, witness);
       if (right.kind === 'secret') checkLinked(request, message, sender, clientIdBinding);
-      return { bodyPartID, authorized: enrollment.authorize(admitted, Proven.byCmc(request, proof)) };
+      return { bodyPartID, authorized: await enrollment.authorize(admitted, Proven.byCmc(request, proof)) };
     } catch (error) {
       return { bodyPartID, refusal: asRefusal(error, bodyPartID) };
     }

@@ -77,10 +77,13 @@ export class Authorized {
     return new Authorized(this.request, { csr, names, values: this.values }, this.key, standing);
   }
 
-  /** @throws EstuaryError 403 as {@link decideNames}; 400 `POP_LINKING_MISSING`, `POP_LINKING_MISMATCH` */
-  static of(admitted: Admitted, proven: Proven, rules: AuthorizationRules): Authorized {
+  /**
+   * @param before the names that were authorized for the certificate to renew
+   * @throws EstuaryError 403 as {@link decideNames}; 400 `POP_LINKING_MISSING`, `POP_LINKING_MISMATCH`
+   */
+  static of(admitted: Admitted, proven: Proven, rules: AuthorizationRules, before?: CertifiedNames): Authorized {
     const { request, right, linking } = admitted;
-    const decided = decideNames(request, right, proven.csr, rules.clientIdBinding);
+    const decided = decideNames(request, right, proven.csr, rules.clientIdBinding, before);
     checkPopLinking(decided.csr, linking, rules.popLinking);
     return new Authorized(request, decided, proven.key, { isRenewal: right.kind === 'renewal' });
   }

@@ -28,6 +28,7 @@ import { Recorded, Reserved, Signed, type Issuance } from './issue.ts';
 import { checkKeyForm, chooseProtection, type KeyProtectionSettings } from './key-protection.ts';
 import { chooseKeyType, keyTypeNotGenerated, type KeyGenerator } from './key-generation.ts';
 import { Keyed, type Delivery } from './keyed.ts';
+import { hasSameNames, parseCertifiedNames } from './names.ts';
 import { Proven } from './proven.ts';
 import { Queued, RequestQueue, type Known } from './queue.ts';
 import { keySentOnce, Repeats, RequestRepeated, underWay } from './repeats.ts';
@@ -111,7 +112,7 @@ export class Enrollment {
       const admitted = await this.admit(authenticated);
       ({ request } = admitted);
       await checkRequester(authenticated);
-      const authorized = this.authorize(admitted, await Proven.byEst(received));
+      const authorized = await this.authorize(admitted, await Proven.byEst(received));
       const outcome = await this.certify(authorized, () => received.isGone());
       return { outcome, identity: request.identity };
     } catch (error) {
@@ -129,7 +130,7 @@ export class Enrollment {
   async dryRun(authenticated: Authenticated, der: Buffer): Promise<{ allowed: Allowed; queued: boolean }> {
     const admitted = await this.admit(authenticated);
     await checkRequester(authenticated);
-    const authorized = this.authorize(admitted, await Proven.forDryRun(der));
+    const authorized = await this.authorize(admitted, await Proven.forDryRun(der));
     checkSecrets(authorized);
     const checked = await this.#checkWaiting(authorized);
     const allowed = await Allowed.of(checked, this.#options.authorization);
@@ -155,8 +156,13 @@ export class Enrollment {
   }
 
   /** @throws EstuaryError 403 names; 400 the link between key and sender */
-  authorize(admitted: Admitted, proven: Proven): Authorized {
-    return Authorized.of(admitted, proven, this.#options.rules);
+  async authorize(admitted: Admitted, proven: Proven): Promise<Authorized> {
+    const { rules, store } = this.#options;
+    const { request, right } = admitted;
+    const { ca } = request;
+    const mayHaveMore = right.kind === 'renewal' && ca.ownIsRecorded && !hasSameNames(proven.csr, right.certificate);
+    const before = mayHaveMore ? await store.getAuthorizedNames(right.certificate.serialNumber, ca.label) : undefined;
+    return Authorized.of(admitted, proven, rules, before === undefined ? undefined : parseCertifiedNames(before));
   }
 
   /**

@@ -14,6 +14,7 @@ import { StoreLost } from '../store/calls/errors.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { Repeatable } from '../store/otp-store.ts';
 import { certificateRow } from './certificate-row.ts';
+import { namesBeyond } from './names.ts';
 import type { Allowed } from './allowed.ts';
 import { queuedGeneratedKey } from './checked.ts';
 import { measured } from '../dependency-calls.ts';
@@ -218,7 +219,8 @@ export class Recorded {
         { ...event, type: 'ca.signature', outcome: 'success' },
         certificateIssued(event, row, operation),
       ];
-      await issuance.store.recordCertificate(row, events, succeeded);
+      const names = ca.ownIsRecorded ? namesBeyond(certificate, keyed.names) : undefined;
+      await issuance.store.recordCertificate(row, events, succeeded, names);
     } catch (error) {
       await release(keyed, issuance, error);
       throw error;

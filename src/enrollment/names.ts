@@ -7,7 +7,7 @@ import type { Ca } from '../ca/router.ts';
 import { type EstuaryError, forbidden } from '../errors.ts';
 import { oid, sequence, setOf, Tag, tlv } from '../pki/der/der.ts';
 import { changeSubject, type CsrContent } from '../pki/pkcs10/csr-content.ts';
-import { type Certificate, isIssuedBy } from '../pki/x509/certificate.ts';
+import { type Certificate, isIssuedBy, parseCertificate } from '../pki/x509/certificate.ts';
 import {
   encodeGeneralNames,
   formatGeneralName,
@@ -41,6 +41,7 @@ export interface DecidedNames {
 
 /**
  * The only place where names are decided.
+ * @param authorized for the certificate to renew, of which its CA certified fewer
  * @returns the request, and the names that its certificate gets
  * @throws EstuaryError 403 `SUBJECT_NOT_OWN`, `CLIENT_ID_MISMATCH`, `NAME_NOT_OWN`, `NAME_NOT_MADE`,
  * `SUBJECT_MISMATCH`, `SAN_MISMATCH`, `SUBJECT_CHANGE_NOT_ALLOWED`
@@ -50,6 +51,7 @@ export function decideNames(
   right: NameRight,
   csr: CsrContent,
   binding: ClientIdBinding,
+  authorized?: CertifiedNames,
 ): DecidedNames {
   const { ca } = request;
   const values = placeholderValues(request, right);
@@ -58,7 +60,7 @@ export function decideNames(
     case 'secret':
       return authorizeEnroll(ca, right, { csr, values }, binding);
     case 'renewal':
-      return asAsked(authorizeReenroll(ca, right.certificate, csr), values);
+      return asAsked(authorizeReenroll(ca, right.certificate, csr, authorized), values);
     case 'any':
       if (csr.subjectChange !== undefined) checkChangeAllowed(ca);
       return asAsked(changeSubject(csr), values);
@@ -126,13 +128,15 @@ export async function isOfCa(ca: Ca, certificate: Certificate): Promise<boolean>
 }
 
 /**
- * RFC 7030 §4.2.2: subject and subjectAltName of the CSR equal those of the certificate to renew; a ChangeSubjectName
+ * RFC 7030 §4.2.2: subject and subjectAltName of the CSR equal those of the certificate to renew, or those that were
+ * authorized for it; a ChangeSubjectName
  * attribute may request others.
  * @returns the request with the names that its certificate gets
  * @throws EstuaryError 403 `SUBJECT_MISMATCH`, `SAN_MISMATCH` or as {@link authorizeSubjectChange}
  */
-function authorizeReenroll(ca: Ca, certificate: Certificate, csr: CsrContent): CsrContent {
-  checkSameNames(csr, certificate, 'the certificate being renewed');
+function authorizeReenroll(ca: Ca, certificate: Certificate, csr: CsrContent, authorized?: CertifiedNames): CsrContent {
+  if (authorized === undefined || !hasSameNames(csr, authorized))
+    checkSameNames(csr, certificate, 'the certificate being renewed');
   return authorizeSubjectChange(ca, certificate, csr);
 }
 
@@ -158,6 +162,18 @@ function checkChangeAllowed({ profile }: Ca): void {
 }
 
 const changeNotAllowed = (message: string): EstuaryError => forbidden('SUBJECT_CHANGE_NOT_ALLOWED', message);
+
+type Names = Pick<CsrContent, 'subject' | 'subjectAltNames'>;
+
+export const hasSameNames = (a: Names, b: Names): boolean =>
+  namesEqual(a.subject, b.subject) && sameGeneralNames(a.subjectAltNames, b.subjectAltNames);
+
+/**
+ * What to store of authorized names next to a certificate: undefined, unless its CA certified others. A renewal may ask
+ * for both.
+ */
+export const namesBeyond = (certificate: Buffer, names: CertifiedNames): string | undefined =>
+  hasSameNames(parseCertificate(certificate), names) ? undefined : formatCertifiedNames(names);
 
 function checkSameNames(csr: CsrContent, certificate: Certificate, which: string): void {
   if (!namesEqual(csr.subject, certificate.subject))

@@ -28,7 +28,7 @@ export async function reconcile(
           ...(reservation.serial === null ? {} : { serial: reservation.serial }),
         },
         atCa
-          ? 'the process ended during the submission; the server looks for the request at the CA'
+          ? 'the process ended during the submission; the CA may have the request'
           : 'the process ended between the intent and the record; no certificate was delivered',
       ),
     ]);

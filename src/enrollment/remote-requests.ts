@@ -21,6 +21,7 @@ import {
   Submitted,
   type RemoteRequestsOptions,
 } from './submitted.ts';
+import { stateOf } from '../store/request-state.ts';
 import type { RequestEnd } from '../store/remote-request-store.ts';
 
 /** A CA with its own queue. */
@@ -35,6 +36,7 @@ const SWEEP_LIMIT = 50;
 export class RemoteRequests {
   readonly #options: RemoteRequestsOptions;
   readonly #store: RemoteRequestsOptions['store'];
+  readonly #later = new Map<string, NodeJS.Timeout>();
 
   constructor(options: RemoteRequestsOptions) {
     this.#options = options;
@@ -61,10 +63,10 @@ export class RemoteRequests {
    * The state of a request at its CA; calls the CA at most once per interval.
    * @throws EstuaryError 403 rejected or canceled; 500 the CA issued something else; 503 the CA has lost it
    */
-  async poll(remote: RemoteCa, row: RequestRow): Promise<EnrollmentOutcome> {
+  async poll(remote: RemoteCa, row: RequestRow, interval = this.#options.interval): Promise<EnrollmentOutcome> {
     const waits: EnrollmentOutcome = { status: 'pending', requestId: row.id };
     const now = this.#options.now();
-    if (!(await this.#store.takePoll(row.id, now, now - this.#options.interval))) return waits;
+    if (!(await this.#store.takePoll(row.id, now, now - interval))) return waits;
     try {
       const reference = row.reference ?? (await this.#find(remote, row));
       if (typeof reference !== 'string') return reference ?? waits;
@@ -79,30 +81,50 @@ export class RemoteRequests {
     }
   }
 
-  /** Looks up unanswered submissions, even if their clients do not return. Never rejects. */
+  /** Looks up unanswered submissions, and advances requests, even if their clients do not return. Never rejects. */
   async lookForUnanswered(remotes: readonly RemoteCa[]): Promise<void> {
     const { now, interval, log } = this.#options;
     try {
-      for (const row of await this.#store.listUnanswered(now() - interval, SWEEP_LIMIT)) {
+      const advancing = remotes.flatMap(({ ca, queue }) => (queue.continuesAtOnce === true ? [ca.label] : []));
+      for (const row of await this.#store.listToPoll(now() - interval, SWEEP_LIMIT, advancing)) {
         const remote = remotes.find(({ ca }) => ca.label === row.ca);
-        if (remote === undefined) continue;
-        await this.poll(remote, row).catch((error: unknown) =>
-          log.warn({ ca: row.ca, request_id: row.id, detail: describe(error) }, 'an unanswered submission failed'),
-        );
+        if (remote !== undefined) await this.#pollUnasked(remote, row, interval);
       }
     } catch (error) {
       log.warn({ detail: describe(error) }, 'cannot look up unanswered submissions');
     }
   }
 
-  async #ask({ queue }: RemoteCa, row: RequestRow, reference: string): Promise<EnrollmentOutcome | undefined> {
+  async #pollUnasked(remote: RemoteCa, row: RequestRow, interval: number): Promise<void> {
+    await this.poll(remote, row, interval).catch((error: unknown) =>
+      this.#options.log.warn({ ca: row.ca, request_id: row.id, detail: describe(error) }, 'a request at a CA failed'),
+    );
+  }
+
+  /** Polls again when the CA asked for it, whether or not the client returns. The sweep does it after a restart. */
+  #pollLater(remote: RemoteCa, { id }: RequestRow, seconds: number): void {
+    const poll = async (): Promise<void> => {
+      this.#later.delete(id);
+      const row = await this.#store.getRequest(id).catch(() => undefined);
+      if (row !== undefined && stateOf(row) === 'pending at the CA') await this.#pollUnasked(remote, row, 0);
+    };
+    clearTimeout(this.#later.get(id));
+    this.#later.set(id, setTimeout(() => void poll(), seconds * 1000).unref());
+  }
+
+  async #ask(remote: RemoteCa, row: RequestRow, reference: string): Promise<EnrollmentOutcome | undefined> {
+    const { queue } = remote;
     const result = await this.#endedBy(row, () => queue.poll(reference, issuanceRequestOf(row)));
     switch (result.status) {
       case 'issued':
         return this.#claimAndRecord(row, result.certificate);
-      case 'pending':
-        if (row.missing_since !== null) await this.#store.noteMissing(row.id, null);
+      case 'pending': {
+        const { reason = row.reason, retryAfter } = result;
+        if (row.missing_since !== null || row.reason !== reason)
+          await this.#store.noteWaiting(row.id, { reason, missing_since: null });
+        if (queue.continuesAtOnce === true && retryAfter !== undefined) this.#pollLater(remote, row, retryAfter);
         return undefined;
+      }
       case 'rejected':
         await this.#end(row, {
           ...DECIDED,
@@ -125,7 +147,7 @@ export class RemoteRequests {
   async #missing(queue: RemoteQueue, row: RequestRow): Promise<undefined> {
     const now = this.#options.now();
     const since = row.missing_since ?? now;
-    if (row.missing_since === null) await this.#store.noteMissing(row.id, now);
+    if (row.missing_since === null) await this.#store.noteWaiting(row.id, { reason: row.reason, missing_since: now });
     if (now - since < queue.lostAfter) return;
     await this.#end(row, { ...UNDECIDED, reason: 'The CA accepted the request and no longer knows it.' });
     throw unavailable('REQUEST_LOST', 'The CA has lost this request. Send it again.');
@@ -156,14 +178,18 @@ export class RemoteRequests {
       return waiting.reference;
     }
     if (searchedAt < settled) return undefined;
-    await this.#end(row, {
-      ...UNDECIDED,
-      reason:
-        queue.canFind === false
-          ? 'The submission was not answered. The CA may have issued a certificate.'
-          : 'The submission was not answered, and the CA does not know the request.',
-    });
-    throw unavailable('SUBMISSION_LOST', `The CA "${ca.label}" did not accept the request. Send it again.`);
+    const [reason, answer] =
+      queue.canFind === false
+        ? [
+            'The submission was not answered. The CA may have issued a certificate.',
+            `The CA "${ca.label}" did not answer, and may have issued a certificate. Send the request again.`,
+          ]
+        : [
+            'The submission was not answered, and the CA does not know the request.',
+            `The CA "${ca.label}" did not accept the request. Send it again.`,
+          ];
+    await this.#end(row, { ...UNDECIDED, reason });
+    throw unavailable('SUBMISSION_LOST', answer);
   }
 
   /** Another request with the same key may have been issued meanwhile. */

@@ -15,6 +15,7 @@ import { stateOf, TRANSITIONS } from '../store/request-state.ts';
 import type { RequestRow, RequestStore } from '../store/request-store.ts';
 import type { Allowed } from './allowed.ts';
 import { certificateRow } from './certificate-row.ts';
+import { namesBeyond, parseCertifiedNames } from './names.ts';
 import { RequestRepeated, type Repeats } from './repeats.ts';
 import {
   clearedBy,
@@ -180,7 +181,8 @@ export async function recordIssued(
     { ...event, type: 'ca.signature', outcome: 'success' },
     certificateIssued(event, certificate, row.operation),
   ];
-  await store.recordCertificate(certificate, events, succeeded);
+  const names = namesBeyond(der, parseCertifiedNames(row.names));
+  await store.recordCertificate(certificate, events, succeeded, names);
   noteOnRequest({ serial: certificate.serial });
 }
 

@@ -192,6 +192,13 @@ export function certificateReads(db: Database) {
         : db.all<StoredCertificate>(BY_SERIAL_AND_CA, serial, ca);
       return rows.map(toCertificateRow).sort((a, b) => (a.ca < b.ca ? -1 : 1));
     }),
+    /** The names that were authorized for a certificate, if its CA certified others. */
+    getAuthorizedNames: quickRead(function* (serial: string, ca: string): Operation<string | undefined> {
+      const row = yield* db.get<{
+        names: string;
+      }>`SELECT names FROM authorized_names WHERE serial = ${serial} AND ca = ${ca}`;
+      return row?.names;
+    }),
     /** Whether a certificate of the CA was requested at a label other than its own. */
     hasOtherLabels: quickRead(function* (ca: string): Operation<boolean> {
       const row = yield* db.get`SELECT label FROM certificate INDEXED BY certificate_of_other_label

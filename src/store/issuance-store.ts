@@ -91,7 +91,8 @@ const CLAIMABLE = `SELECT id FROM request WHERE id = ? AND ${restsIn(...TRANSITI
 // A CA that answers at once leaves no queued request, unless the requester was told that it is pending.
 const FORGET = `DELETE FROM request WHERE id = ? AND ${mayGo('withdraw')} AND reference IS NULL
   AND polled_at IS NULL AND decided_at IS NULL`;
-const MARK_ISSUED = `UPDATE request SET ${goes('issue')}, serial = @serial, changed_at = @at WHERE id = @id AND ${mayGo('issue')}`;
+const MARK_ISSUED = `UPDATE request SET ${goes('issue')}, reason = NULL, serial = @serial, changed_at = @at
+  WHERE id = @id AND ${mayGo('issue')}`;
 
 const issued = (of: Pick<Reservation, 'request_id' | 'device_key' | 'ca' | 'serial'>) => [
   ...lock.request(of.request_id),
@@ -148,10 +149,11 @@ export function issuanceWrites(db: Database) {
      * 500 `SERIAL_TAKEN` if the CA has a certificate with this serial; 403 `DEVICE_NOT_REGISTERED` if the reservation's
      * device was disabled meanwhile
      * @param succeeded the lockout keys to clear
+     * @param names the authorized names, if the CA certified others
      */
     recordCertificate: completeWork(
       recorded,
-      function* (row: CertificateRow, events: Events, succeeded: readonly string[] = []): Write<void> {
+      function* (row: CertificateRow, events: Events, succeeded: readonly string[] = [], names?: string): Write<void> {
         const { request_id, ca, serial } = row;
         // Sent together: no other call of the transaction sees a use whose reservation is closed without a result.
         const takesUse = row.method === 'otp' || row.method === 'jwt';
@@ -176,6 +178,8 @@ export function issuanceWrites(db: Database) {
           throw failed('SERIAL_TAKEN', 'the certificate could not be recorded', {
             detail: `${ca} ${serial} is in the store already`,
           });
+        if (names !== undefined)
+          yield* db.run`INSERT INTO authorized_names (serial, ca, names) VALUES (${serial}, ${ca}, ${names})`;
         return done(undefined, events, row.device_key);
       },
     ),

@@ -75,6 +75,9 @@ export const lock = {
   session: (hash: string): Keys => [`session ${hash}`],
   path: (leaf: string): Keys => [`path ${leaf}`],
   intermediate: (fingerprint: string): Keys => [`intermediate ${fingerprint}`],
+  account: ({ directory, thumbprint }: { readonly directory: string; readonly thumbprint: string }): Keys => [
+    `account ${thumbprint} ${directory}`,
+  ],
   notification: (name: string): Keys => [`notification ${name}`],
   renewal: (id: string): Keys => [`renewal ${id}`],
   probe: (): Keys => ['probe'],

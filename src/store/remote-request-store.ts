@@ -31,14 +31,21 @@ export interface RequestEnd {
 /** Pending at the CA, and no process is working on it. */
 const IDLE = restsIn('pending at the CA');
 
-const UNANSWERED = `SELECT ${REQUEST_COLUMNS} FROM request WHERE ${IDLE} AND reference IS NULL
-  AND (polled_at IS NULL OR polled_at <= @before) ORDER BY position LIMIT @limit`;
+const DUE = `SELECT ${REQUEST_COLUMNS} FROM request WHERE ${IDLE} AND (reference IS NULL OR ca = ANY(@advancing))
+  AND (polled_at IS NULL OR polled_at <= @before) ORDER BY coalesce(polled_at, 0), position LIMIT @limit`;
 
 export function remoteRequestReads(db: Database) {
   return {
-    /** Requests without a reference that no process is working on or has looked up since `before`; oldest first. */
-    listUnanswered: quickRead(function* (before: number, limit: number): Operation<readonly RequestRow[]> {
-      return (yield* db.all<StoredRequest>(UNANSWERED, { before, limit })).map(toRequestRow);
+    /**
+     * Requests that no process is working on or has looked up since `before`, without a reference or at CAs where only
+     * polls advance them; those that nobody looked up for longest first.
+     */
+    listToPoll: quickRead(function* (
+      before: number,
+      limit: number,
+      advancing: readonly string[],
+    ): Operation<readonly RequestRow[]> {
+      return (yield* db.all<StoredRequest>(DUE, { before, limit, advancing })).map(toRequestRow);
     }),
   };
 }
@@ -131,10 +138,15 @@ export function remoteRequestWrites(db: Database) {
     takePoll: write(lock.request, function* (id: string, now: number, before: number): Write<boolean> {
       return done((yield* db.get<{ idle: number }>(NOTE_POLL, { id, now, before }))?.idle === 1, []);
     }),
-    noteMissing: write(lock.request, function* (id: string, since: number | null): Write<void> {
-      yield* db.run`UPDATE request SET missing_since = ${since} WHERE id = ${id} AND status = 'pending'`;
-      return done(undefined, []);
-    }),
+    /** What it waits for, and since when the CA does not know it. */
+    noteWaiting: write(
+      lock.request,
+      function* (id: string, { reason, missing_since }: Pick<RequestRow, 'reason' | 'missing_since'>): Write<void> {
+        yield* db.run`UPDATE request SET missing_since = ${missing_since}, reason = ${reason}
+          WHERE id = ${id} AND status = 'pending'`;
+        return done(undefined, []);
+      },
+    ),
     /** `false`: it is no longer pending, or a process is working on it; nothing changed. */
     endRequest: write(
       lock.ending,

@@ -268,3 +268,23 @@ CREATE TABLE session (
 CREATE INDEX session_by_administrator ON session (administrator, created_at, position);
 CREATE INDEX session_by_end ON session (ends_at);
 `;
+
+/** Version 2: what belongs to CAs elsewhere. */
+export const upstreamTables = ({ keyed }: Pick<SchemaDialect, 'keyed'>): string => `
+-- The accounts of this server at ACME servers.
+CREATE TABLE acme_account (
+  directory  text NOT NULL, -- the URL of the directory
+  thumbprint text NOT NULL, -- of the account key, RFC 7638
+  url        text NOT NULL,
+  PRIMARY KEY (directory, thumbprint)
+)${keyed};
+
+-- The names that were authorized for a certificate, where its CA certified others.
+CREATE TABLE authorized_names (
+  serial text NOT NULL,
+  ca     text NOT NULL,
+  names  text NOT NULL, -- as in table request
+  PRIMARY KEY (serial, ca),
+  FOREIGN KEY (serial, ca) REFERENCES certificate (serial, ca) ON DELETE CASCADE
+)${keyed};
+`;

@@ -11,6 +11,7 @@
  * 500 (`STORE_FAILED`). Then nothing happened, unless the store was lost meanwhile. Lists reject with 400
  * `CURSOR_INVALID` for a foreign cursor.
  */
+import { acmeAccountReads, acmeAccountWrites } from './acme-account-store.ts';
 import { type ArchiveStore, auditLogWrites, type AuditStore } from './audit-store.ts';
 import type { Events } from './calls/calls.ts';
 import type { QueueOptions } from './calls/write-queue.ts';
@@ -45,6 +46,7 @@ export function commonReads(db: Database) {
     ...remoteRequestReads(db),
     ...cmcReads(db),
     ...intermediateReads(db),
+    ...acmeAccountReads(db),
     ...sessionReads(db),
     ...retentionReads(db),
     ...renewalReads(db),
@@ -67,6 +69,7 @@ export function commonWrites(db: Database, ofDead: string) {
     ...remoteRequestWrites(db),
     ...cmcWrites(db, ofDead),
     ...intermediateWrites(db),
+    ...acmeAccountWrites(db),
     ...sessionWrites(db),
     ...retentionWrites(db),
     ...renewalWrites(db),

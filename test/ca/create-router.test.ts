@@ -33,6 +33,8 @@ const context = {
     getCertificates: () => Promise.resolve([]),
     hasOtherLabels: () => Promise.resolve(false),
     rememberIntermediates: () => Promise.resolve(),
+    getAcmeAccount: () => Promise.resolve(undefined),
+    putAcmeAccount: () => Promise.resolve(),
   },
 };
 

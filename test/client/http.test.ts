@@ -1,7 +1,8 @@
 /** RFC 7030 §3.2: headers between an EST client and its server. */
 import { describe, expect, test } from 'vitest';
-import { authorization, parseChallenges, type Credentials } from '../../src/client/http/authentication.ts';
+import { authorization, type Credentials } from '../../src/client/http/authentication.ts';
 import { estBase } from '../../src/client/http/urls.ts';
+import { parseChallenges } from '../../src/est-protocol/authentication.ts';
 import { parseRetryAfter } from '../../src/retry-after.ts';
 
 const NOW = Date.UTC(2026, 10, 22);

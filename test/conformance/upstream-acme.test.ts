@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { makeKey } from '../support/csr.ts';
-import { Estuary, section } from '../support/estuary.ts';
+import { Estuary, itemsOf, section } from '../support/estuary.ts';
 import { call } from '../support/https.ts';
 import { openssl } from '../support/openssl.ts';
 import { accepts, freePorts } from '../support/ports.ts';
@@ -69,7 +69,8 @@ describe.skipIf(!requires('pebble'))('Pebble', () => {
     ]);
     run('pebble', ['-config', file('pebble.json'), '-dnsserver', `127.0.0.1:${dnsPort}`], {
       PEBBLE_WFE_NONCEREJECT: '15',
-      PEBBLE_VA_NOSLEEP: '1',
+      // Each validation takes a random time below this number of seconds.
+      PEBBLE_VA_SLEEPTIME: '8',
       // A valid authorization serves further orders of the account.
       PEBBLE_AUTHZREUSE: '100',
     });
@@ -153,11 +154,25 @@ esac
     const renew = async () =>
       (await enrollAt(front, key, 'b.example.com', { names: ['b.example.com'], client, path: 'edge/simplereenroll' }))
         .status;
-    await expect.poll(renew, { interval: 300 }).toBe(200);
+    await expect.poll(renew, { timeout: 60_000, interval: 300 }).toBe(200);
     expect((await front.est('edge/cacerts')).status).toBe(200);
     await front.server.stop();
+    // The account exists, so its binding is not sent again.
+    writeFileSync(join(home, 'hmac'), 'AAAA', { mode: 0o600 });
     await front.restart();
-    await expect.poll(renew, { interval: 300 }).toBe(200);
+    await expect.poll(renew, { timeout: 60_000, interval: 300 }).toBe(200);
+  });
+
+  test('a slow validation goes on without the device', async () => {
+    const answer = await enrollAt(front, key, 'g.example.com', { names: ['g.example.com'] });
+    expect([200, 202]).toContain(answer.status);
+    const waiting = async () => {
+      const { json } = await front.admin('GET', '/admin/requests?status=pending&ca=edge');
+      return itemsOf(json).length;
+    };
+    await expect.poll(waiting, { timeout: 60_000, interval: 300 }).toBe(0);
+    const { json } = await front.admin('GET', '/admin/certificates?ca=edge&subject=g.example.com');
+    expect(itemsOf(json)).toHaveLength(1);
   });
 
   test('a revocation is made there, too', async () => {

@@ -59,7 +59,7 @@ async function sent(ca: Ca, kind: Kind, der: Buffer, asked: AuthorizationRequest
     },
   });
   const admitted = await enrollment.admit(Authenticated.bySender(base(ca), sender, { kind: 'any' }));
-  const outcome = await enrollment.certify(enrollment.authorize(admitted, await proven(kind, der)));
+  const outcome = await enrollment.certify(await enrollment.authorize(admitted, await proven(kind, der)));
   return { outcome, enrollment };
 }
 

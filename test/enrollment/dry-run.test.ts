@@ -399,7 +399,7 @@ test('what was only asked about cannot be issued or queued', async () => {
       received(ca, good),
       mtlsIdentity({ certificate: parseCertificate(made.der), issuer: parseCertificate(maker.der) }),
     );
-    const authorized = enrollment.authorize(await enrollment.admit(assumed), await Proven.forDryRun(good));
+    const authorized = await enrollment.authorize(await enrollment.admit(assumed), await Proven.forDryRun(good));
     await expect(enrollment.certify(authorized)).rejects.toMatchObject({ status: 500, code: 'DRY_RUN' });
   }
 });

@@ -5,7 +5,7 @@ import { createLogger } from '../../src/log.ts';
 import { otpRow, requestRow, reservation } from '../store/rows.ts';
 import { opened, temporaryPaths } from '../store/support.ts';
 
-const AT_CA = 'the process ended during the submission; the server looks for the request at the CA';
+const AT_CA = 'the process ended during the submission; the CA may have the request';
 const SIGNING = 'the process ended between the intent and the record; no certificate was delivered';
 
 test('closes the reservations of the ended process and says why; uses go back, except of what a CA may have', async () => {

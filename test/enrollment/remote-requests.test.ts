@@ -13,6 +13,10 @@ import type { CaConfig } from '../../src/config/schema.ts';
 import { badRequest, EstuaryError, failed, forbidden, unavailable } from '../../src/errors.ts';
 import { StoreLost } from '../../src/store/calls/errors.ts';
 import type { Store } from '../../src/store/store.ts';
+import { parseCertifiedNames } from '../../src/enrollment/names.ts';
+import { parseCertificate } from '../../src/pki/x509/certificate.ts';
+import { formatName, parseDistinguishedName } from '../../src/pki/x509/name.ts';
+import { until } from '../support/until.ts';
 import { otpRow, T0 } from '../store/rows.ts';
 import { makeKey, simpleCsr } from '../support/csr.ts';
 import { ADDRESS, otpIdentity, pipeline, received, remoteQueue, storeWithCa } from './support.ts';
@@ -406,9 +410,14 @@ describe('a submission without an answer', () => {
   });
 
   test.each([
-    [true, 'The submission was not answered, and the CA does not know the request.'],
-    [false, 'The submission was not answered. The CA may have issued a certificate.'],
-  ])('not found once it has settled: the use goes back (canFind: %s)', async (canFind, reason) => {
+    [true, 'The submission was not answered, and the CA does not know the request.', LOST],
+    [
+      false,
+      'The submission was not answered. The CA may have issued a certificate.',
+      (label: string) =>
+        `SUBMISSION_LOST: The CA "${label}" did not answer, and may have issued a certificate. Send the request again.`,
+    ],
+  ])('not found once it has settled: the use goes back (canFind: %s)', async (canFind, reason, lost) => {
     const ca = elsewhere({ submit: unanswered, find: () => Promise.resolve([]), ...(canFind ? {} : { canFind }) });
     const one = await device(ca);
     await one.ask();
@@ -417,7 +426,7 @@ describe('a submission without an answer', () => {
     const other = await device(ca);
     await other.ask();
     other.later(SETTLED);
-    expect([await other.ask(), await other.uses()]).toEqual([LOST(ca.label), 0]);
+    expect([await other.ask(), await other.uses()]).toEqual([lost(ca.label), 0]);
     expect(await other.row()).toMatchObject({ status: 'failed', reason });
   });
 
@@ -453,10 +462,55 @@ describe('a submission without an answer', () => {
       'issued',
       'pending',
     ]);
-    expect(logged.join()).toContain('an unanswered submission failed');
-    const from: Partial<Store> = { listUnanswered: () => Promise.reject(new Error('no disk')) };
+    expect(logged.join()).toContain('a request at a CA failed');
+    const from: Partial<Store> = { listToPoll: () => Promise.reject(new Error('no disk')) };
     await first.open(from).lookForUnanswered(cas);
     expect(logged.join()).toContain('cannot look up unanswered submissions');
+  });
+});
+
+describe('a request that each poll advances', () => {
+  const advancing = (poll: RemoteQueue['poll']) =>
+    elsewhere({ submit: () => Promise.resolve(waits), poll, continuesAtOnce: true });
+  const waits = { status: 'pending', reference: 'order-1' } as const;
+
+  test('is polled without its client, also by a process that did not submit it; the reason is kept while it waits', async () => {
+    let isDone = false;
+    const ca = advancing(async (_, request) =>
+      isDone ? issued(request) : { ...waits, reason: 'the challenge is being validated', retryAfter: 3600 },
+    );
+    const one = await device(ca);
+    expect(await one.ask()).toBe('pending');
+    expect(await one.row()).toMatchObject({ status: 'pending', reason: 'the challenge is being validated' });
+    isDone = true;
+    one.later(INTERVAL);
+    await one.open().lookForUnanswered([ca]);
+    expect(await one.row()).toMatchObject({ status: 'issued', reason: null });
+  });
+
+  test('is polled again after the time that the CA gives', async () => {
+    let polls = 0;
+    const ca = advancing(async (_, request) => (polls++ < 2 ? { ...waits, retryAfter: 0 } : issued(request)));
+    const one = await device(ca);
+    await one.ask();
+    await until('it is issued', async () => (await one.row())?.status === 'issued');
+  });
+});
+
+describe('names that the CA drops', () => {
+  test.each([true, false])('are kept next to its certificate, and no others are (dropped: %s)', async (isDropped) => {
+    let serial = '';
+    const submit = async (request: IssuanceRequest) => {
+      const result = await issued(isDropped ? { ...request, subject: parseDistinguishedName('O=Upstream') } : request);
+      serial = parseCertificate(result.certificate).serialNumber;
+      return result;
+    };
+    const ca = elsewhere({ submit });
+    const one = await device(ca);
+    expect(await one.ask()).toBe('issued');
+    const names = await store.getAuthorizedNames(serial, ca.label);
+    const common = names === undefined ? undefined : formatName(parseCertifiedNames(names).subject);
+    expect(common).toBe(isDropped ? `CN=${one.otp}` : undefined);
   });
 });
 

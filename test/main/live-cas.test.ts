@@ -34,6 +34,8 @@ function liveCas(more: Pick<LiveCasOptions, 'endOfWork' | 'maxWait'> & Partial<L
         getCertificates: () => Promise.resolve([]),
         hasOtherLabels: () => Promise.resolve(false),
         rememberIntermediates: () => Promise.resolve(),
+        getAcmeAccount: () => Promise.resolve(undefined),
+        putAcmeAccount: () => Promise.resolve(),
       },
     },
     log,

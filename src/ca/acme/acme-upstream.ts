@@ -2,19 +2,17 @@
  * `driver = "acme"`: submits CSRs to an ACME server (RFC 8555, docs/guides/upstream.md). Stores the order's URL before it
  * sends the CSR, so any later poll can continue the order.
  */
-import type { KeyObject } from 'node:crypto';
-import { badRequest, describe, EstuaryError, failed, isRefusal } from '../../errors.ts';
+import { isIP } from 'node:net';
+import { badRequest, describe, isRefusal } from '../../errors.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { parsePem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { CRL_REASONS, isCrlReason } from '../../pki/x509/crl.ts';
+import { ipAddress } from '../../pki/x509/general-name.ts';
 import { attributeValues } from '../../pki/x509/name.ts';
-import { runProgram } from '../../process/run-program.ts';
-import { parseRetryAfter } from '../../retry-after.ts';
-import { type ClientTls, type HttpAnswer, HttpClient, TransportError } from '../remote/http.ts';
+import type { IsolatedLog } from '../../process/isolated-process.ts';
+import { type CommandLine, runProgram } from '../../process/run-program.ts';
 import {
-  caUnavailable,
-  refusalOf,
   shortened,
   Unanswered,
   type Upstream,
@@ -22,42 +20,60 @@ import {
   upstreamFailed,
   type UpstreamRequest,
 } from '../remote/upstream.ts';
-import { dnsRecord, externalAccountBinding, type Jwk, jwkOf, signedBody } from './jws.ts';
+import {
+  AcmeClient,
+  type AcmeClientOptions,
+  AcmeProblem,
+  isJson,
+  type Json,
+  listOf,
+  objectOf,
+  problemText,
+  textOf,
+  unreadable,
+} from './acme-client.ts';
+import { dnsRecord } from './jws.ts';
 
-interface AcmeOptions {
-  readonly directory: string;
-  readonly tls: ClientTls;
-  readonly accountKey: KeyObject;
-  readonly binding: { readonly kid: string; readonly key: () => Buffer } | undefined;
+interface AcmeOptions extends AcmeClientOptions {
   /** `none`: the CA has already authorized our names. */
   readonly challenge: 'dns-01' | 'none';
-  readonly dnsHook: readonly [string, ...string[]] | undefined;
-  /** Milliseconds for one call or one run of the hook. */
-  readonly timeout: number;
-  /** Seconds; for 503 responses, and between polls if the upstream names no interval. */
-  readonly retryAfter: number;
+  readonly dnsHook: CommandLine | undefined;
+  readonly log: Pick<IsolatedLog, 'info' | 'warn'>;
 }
 
-type Json = Readonly<Record<string, unknown>>;
+/** Name and value of a TXT record. */
+type TxtRecord = readonly [string, string];
 
-interface Directory {
-  readonly newNonce: string;
-  readonly newAccount: string;
-  readonly newOrder: string;
-  readonly revokeCert: string | undefined;
+/** What this process did for an order. */
+interface OrderWork {
+  /** The records in the DNS, by the URL of the challenge. */
+  readonly records: Map<string, TxtRecord>;
+  /** Challenges that the server was told to validate, and those that are decided. */
+  readonly answered: Set<string>;
+  readonly decided: Set<string>;
+  /** Begun by another process, which may have left records. */
+  isInherited: boolean;
+  expires: number;
+  /** As in the log. */
+  reason?: string;
 }
 
-interface Answer {
-  readonly json: Json;
-  readonly headers: HttpAnswer['headers'];
-  readonly body: Buffer;
+interface Proof {
+  readonly name: string;
+  readonly isPending: boolean;
+  readonly work: OrderWork;
 }
 
-/** A nonce may be used or expired (RFC 8555 §6.5). */
-const NONCE_ATTEMPTS = 10;
-/** Milliseconds between polls of an order or a challenge, doubled up to the maximum; and the number of polls of a challenge. */
-const [SHORTEST_PAUSE, LONGEST_PAUSE, LOOKS] = [50, 500, 12];
-/** Milliseconds to wait for an order after the CSR was sent. */
+/** What an order waits for. */
+interface Waiting {
+  readonly reason: string;
+  /** Seconds that the server asks for. */
+  readonly retryAfter: number | undefined;
+}
+
+/** Milliseconds between polls of an order if the server names none, doubled up to the maximum. */
+const [SHORTEST_PAUSE, LONGEST_PAUSE] = [50, 500];
+/** Milliseconds to wait for an order before the request is pending. */
 const LONGEST_LOOK = 4000;
 
 export class AcmeUpstream implements Upstream {
@@ -65,15 +81,12 @@ export class AcmeUpstream implements Upstream {
   readonly canRecover = false;
   readonly continuesAtOnce = true;
   readonly #options: AcmeOptions;
-  readonly #jwk: Jwk;
-  readonly #clients = new Map<string, HttpClient>();
-  readonly #nonces: string[] = [];
-  #directory: Directory | undefined;
-  #account: string | undefined;
+  readonly #acme: AcmeClient;
+  readonly #orders = new Map<string, OrderWork>();
 
   constructor(options: AcmeOptions) {
     this.#options = options;
-    this.#jwk = jwkOf(options.accountKey);
+    this.#acme = new AcmeClient(options);
   }
 
   /** Identifiers are `dns` and `ip` (RFC 8555 §9.7.7, RFC 8738); the CN must be one of them. */
@@ -94,22 +107,50 @@ export class AcmeUpstream implements Upstream {
   }
 
   async submit(request: UpstreamRequest, waits: boolean): Promise<UpstreamAnswer> {
-    const { newOrder } = await this.#resources();
+    const { newOrder } = await this.#acme.resources();
     const identifiers = request.subjectAltNames.map((name) =>
       name.kind === 'ip'
         ? { type: 'ip', value: name.value }
         : { type: 'dns', value: 'value' in name ? name.value : '' },
     );
     // If the response is lost, the order issues nothing: it has no CSR yet.
-    const { headers } = await this.#post(newOrder, { identifiers });
-    const order = headers.location;
+    const { location: order } = await this.#acme.post(newOrder, { identifiers });
     if (order === undefined || !URL.canParse(order)) throw unreadable('the order has no URL');
+    this.#workOn(order, false);
     if (waits) return { status: 'pending', reference: order };
-    return this.#continue(request, order, true);
+    try {
+      return await this.#continue(request, order, true);
+    } finally {
+      // No later poll continues it.
+      await this.#endWork(order);
+    }
   }
 
-  poll(request: UpstreamRequest, reference: string | undefined): Promise<UpstreamAnswer | { status: 'unknown' }> {
-    return reference === undefined ? Promise.resolve({ status: 'unknown' }) : this.#continue(request, reference, false);
+  async poll(request: UpstreamRequest, reference: string | undefined) {
+    if (reference === undefined) return { status: 'unknown' } as const;
+    for (const [order, { expires }] of this.#orders) if (expires < Date.now()) await this.#endWork(order);
+    this.#workOn(reference, true);
+    try {
+      const answer = await this.#continue(request, reference, false);
+      if (answer.status !== 'pending') await this.#endWork(reference);
+      return answer;
+    } catch (error) {
+      if (isRefusal(error)) await this.#endWork(reference);
+      // The server has forgotten the order.
+      if (error instanceof AcmeProblem && error.answered === 404) return { status: 'unknown' } as const;
+      throw error;
+    }
+  }
+
+  #workOn(order: string, isInherited: boolean): void {
+    if (this.#orders.has(order)) return;
+    this.#orders.set(order, {
+      records: new Map(),
+      answered: new Set(),
+      decided: new Set(),
+      isInherited,
+      expires: Infinity,
+    });
   }
 
   /**
@@ -118,27 +159,31 @@ export class AcmeUpstream implements Upstream {
    * @throws EstuaryError; {@link Unanswered}
    */
   async #continue(request: UpstreamRequest, url: string, isLast: boolean): Promise<UpstreamAnswer> {
-    const end = Date.now() + Math.min(this.#options.timeout, LONGEST_LOOK);
+    const { timeout, retryAfter: usual } = this.#options;
+    const end = Date.now() + (isLast ? timeout : Math.min(timeout, LONGEST_LOOK));
     let isSent = false;
     for (let look = 0; ; look++) {
       try {
-        let { json: order, headers } = await this.#post(url, undefined);
-        if (order['status'] === 'pending') {
-          await this.#authorize(order);
-          ({ json: order, headers } = await this.#post(url, undefined));
-        }
+        let { json: order, retryAfter } = await this.#acme.post(url, undefined);
+        const waiting = await this.#authorize(request, url, order);
+        if (order['status'] === 'pending' && waiting === undefined)
+          ({ json: order, retryAfter } = await this.#acme.post(url, undefined));
         if (order['status'] === 'ready') {
           isSent = true;
           const csr = request.csr.toString('base64url');
-          ({ json: order, headers } = await this.#post(textOf(order, 'finalize'), { csr }));
+          ({ json: order, retryAfter } = await this.#acme.post(textOf(order, 'finalize'), { csr }));
         }
         if (order['status'] === 'valid')
           return { status: 'issued', certificates: await this.#download(textOf(order, 'certificate')) };
-        if (order['status'] === 'invalid') return { status: 'rejected', reason: problemOf(order) };
-        const wait = parseRetryAfter(headers['retry-after'], Date.now());
-        const pause = wait === undefined ? Math.min(LONGEST_PAUSE, SHORTEST_PAUSE << look) : wait * 1000;
-        if (!isSent || Date.now() + pause >= end)
-          return { status: 'pending', reference: url, retryAfter: wait ?? this.#options.retryAfter };
+        const ended = await this.#endOf(order, waiting?.reason);
+        if (ended !== undefined) return this.#rejected(request, ended);
+        const wait = waiting?.retryAfter ?? retryAfter;
+        const pause = wait === undefined ? Math.min(LONGEST_PAUSE, SHORTEST_PAUSE << Math.min(look, 9)) : wait * 1000;
+        if (Date.now() + pause >= end) {
+          const reason = waiting?.reason ?? `the order is ${textOf(order, 'status')}`;
+          this.#note(request, url, reason);
+          return { status: 'pending', reference: url, retryAfter: wait ?? usual, reason };
+        }
         await new Promise((resolve) => setTimeout(resolve, pause).unref());
       } catch (error) {
         if (!isSent || !isLast || isRefusal(error)) throw error;
@@ -148,53 +193,100 @@ export class AcmeUpstream implements Upstream {
     }
   }
 
-  async #authorize(order: Json): Promise<void> {
+  /** Why an order can no longer be fulfilled; undefined: it can. */
+  async #endOf(order: Json, waiting: string | undefined): Promise<string | undefined> {
+    if (order['status'] === 'invalid')
+      return problemText(order) ?? (await this.#failedChallenge(order)) ?? 'The upstream CA rejected the request.';
+    const expires = order['status'] === 'processing' ? Infinity : expiryOf(order);
+    if (Date.now() < expires) return undefined;
+    return `The order at the upstream CA expired${waiting === undefined ? '' : `: ${waiting}`}.`;
+  }
+
+  #rejected({ request_id }: UpstreamRequest, reason: string): UpstreamAnswer {
+    this.#options.log.warn({ request_id, detail: reason }, 'the order at the upstream CA failed');
+    return { status: 'rejected', reason };
+  }
+
+  async #failedChallenge(order: Json): Promise<string | undefined> {
     for (const url of listOf(order, 'authorizations')) {
-      if (typeof url !== 'string') throw unreadable('an authorization without a URL');
-      const { json: authorization } = await this.#post(url, undefined);
-      if (authorization['status'] === 'pending') await this.#prove(authorization);
-    }
-  }
-
-  /** Answers the dns-01 challenge of an authorization unless it is already valid. */
-  async #prove(authorization: Json): Promise<void> {
-    const { challenge: kind, dnsHook } = this.#options;
-    const { value } = objectOf(authorization, 'identifier');
-    const name = typeof value === 'string' ? value : '';
-    if (kind === 'none' || dnsHook === undefined)
-      throw upstreamFailed(
-        `the account has no authorization for "${shortened(name)}", and [ca.acme] challenge is "none"`,
-      );
-    const challenge = listOf(authorization, 'challenges').find(
-      (one): one is Json => isJson(one) && one['type'] === kind,
-    );
-    if (challenge === undefined)
-      throw upstreamFailed(`the upstream CA offers no ${kind} challenge for "${shortened(name)}"`);
-    if (challenge['status'] !== 'pending') return;
-    const record = [`_acme-challenge.${name}`, dnsRecord(textOf(challenge, 'token'), this.#jwk)] as const;
-    await this.#hook(dnsHook, 'present', record);
-    try {
-      const url = textOf(challenge, 'url');
-      let { json } = await this.#post(url, {});
-      for (let look = 0; look < LOOKS && json['status'] !== 'valid' && json['status'] !== 'invalid'; look++) {
-        await new Promise((resolve) => setTimeout(resolve, Math.min(LONGEST_PAUSE, SHORTEST_PAUSE << look)).unref());
-        ({ json } = await this.#post(url, undefined));
+      const { json } = await this.#acme.post(String(url), undefined);
+      for (const challenge of listOf(json, 'challenges')) {
+        const text = isJson(challenge) ? problemText(challenge) : undefined;
+        if (text !== undefined) return text;
       }
-    } finally {
-      // The server may read the record until it decides. A leftover record is useless to others.
-      await this.#hook(dnsHook, 'cleanup', record).catch(() => undefined);
     }
+    return undefined;
   }
 
-  async #hook(hook: readonly [string, ...string[]], verb: string, record: readonly [string, string]): Promise<void> {
+  /** Works on all authorizations. @returns what the order waits for; undefined: each authorization is decided */
+  async #authorize(request: UpstreamRequest, url: string, order: Json): Promise<Waiting | undefined> {
+    const work = this.#orders.get(url);
+    if (work === undefined) throw upstreamFailed(`nobody works on the order ${url}`);
+    work.expires = expiryOf(order);
+    const isOpen = order['status'] === 'pending';
+    if (!isOpen && !work.isInherited) return undefined;
+    const waiting: Waiting[] = [];
+    for (const authorizationUrl of listOf(order, 'authorizations')) {
+      if (typeof authorizationUrl !== 'string') throw unreadable('an authorization without a URL');
+      const { json: authorization, retryAfter } = await this.#acme.post(authorizationUrl, undefined);
+      const name = orderedName(authorization, request);
+      const isPending = isOpen && authorization['status'] === 'pending';
+      const one = await this.#prove(authorization, { name, isPending, work });
+      if (one !== undefined) waiting.push({ ...one, retryAfter: one.retryAfter ?? retryAfter });
+    }
+    if (!isOpen) work.isInherited = false;
+    const [first] = waiting;
+    const times = waiting.flatMap(({ retryAfter = [] }) => retryAfter);
+    return first && { ...first, retryAfter: times.length === 0 ? undefined : Math.max(...times) };
+  }
+
+  /** Answers the dns-01 challenge of an authorization. @returns what it waits for; undefined: it is decided */
+  async #prove(authorization: Json, { name, isPending, work }: Proof): Promise<Waiting | undefined> {
+    const { challenge: kind, dnsHook } = this.#options;
+    if (kind === 'none' || dnsHook === undefined) {
+      if (!isPending) return undefined;
+      throw upstreamFailed(`the account has no authorization for "${name}", and [ca.acme] challenge is "none"`);
+    }
+    let challenge = listOf(authorization, 'challenges')
+      .filter(isJson)
+      .find((one) => one['type'] === kind);
+    if (challenge === undefined) {
+      if (!isPending) return undefined;
+      throw upstreamFailed(`the upstream CA offers no ${kind} challenge for "${name}"`);
+    }
+    const url = textOf(challenge, 'url');
+    let retryAfter: number | undefined;
+    if (isPending) {
+      // Some servers leave a challenge pending while they validate it.
+      const isNew = challenge['status'] === 'pending' && !work.answered.has(url);
+      if (isNew) {
+        const record = this.#record(name, challenge);
+        work.records.set(url, record);
+        await this.#hook(dnsHook, 'present', record);
+      }
+      ({ json: challenge, retryAfter } = await this.#acme.post(url, isNew ? {} : undefined));
+      work.answered.add(url);
+    }
+    if (isPending && challenge['status'] !== 'valid' && challenge['status'] !== 'invalid') {
+      const text = problemText(challenge);
+      return { reason: `${kind} for ${name} is being validated${text === undefined ? '' : `: ${text}`}`, retryAfter };
+    }
+    const isFinal = challenge['status'] === 'valid' || challenge['status'] === 'invalid';
+    if (work.isInherited && isFinal && !work.decided.has(url)) work.records.set(url, this.#record(name, challenge));
+    work.decided.add(url);
+    await this.#removeRecord(work, url);
+    return undefined;
+  }
+
+  #record(name: string, challenge: Json): TxtRecord {
+    return [`_acme-challenge.${name}`, dnsRecord(textOf(challenge, 'token'), this.#acme.jwk)];
+  }
+
+  async #hook(hook: CommandLine, verb: string, record: TxtRecord): Promise<void> {
     const { timeout } = this.#options;
     const [program, ...args] = hook;
-    const result = await runProgram({
-      command: [program, ...args, verb, ...record],
-      env: {},
-      timeout,
-      maxOutput: 64 << 10,
-    }).catch((error: unknown) => {
+    const command = [program, ...args, verb, ...record] as const;
+    const result = await runProgram({ command, env: {}, timeout, maxOutput: 64 << 10 }).catch((error: unknown) => {
       throw upstreamFailed(describe(error));
     });
     if (result.code !== 0)
@@ -203,8 +295,34 @@ export class AcmeUpstream implements Upstream {
       );
   }
 
+  /** The server read the record, or never will. A leftover record is useless to others. */
+  async #removeRecord({ records }: OrderWork, challenge: string): Promise<void> {
+    const { dnsHook, log } = this.#options;
+    const record = records.get(challenge);
+    if (record === undefined || dnsHook === undefined) return;
+    records.delete(challenge);
+    await this.#hook(dnsHook, 'cleanup', record).catch((error: unknown) =>
+      log.warn({ detail: describe(error) }, 'cannot remove the record of an ACME challenge'),
+    );
+  }
+
+  async #endWork(order: string): Promise<void> {
+    const work = this.#orders.get(order);
+    this.#orders.delete(order);
+    for (const challenge of work?.records.keys() ?? [])
+      if (work !== undefined) await this.#removeRecord(work, challenge);
+  }
+
+  /** Logs a reason once. */
+  #note({ request_id }: UpstreamRequest, order: string, detail: string): void {
+    const work = this.#orders.get(order);
+    if (work === undefined || work.reason === detail) return;
+    work.reason = detail;
+    this.#options.log.info({ request_id, detail }, 'waiting for the upstream CA');
+  }
+
   async #download(url: string): Promise<readonly Buffer[]> {
-    const { body } = await this.#post(url, undefined);
+    const { body } = await this.#acme.post(url, undefined);
     try {
       const certificates = parsePem(body.toString('latin1')).map(({ der }) => der);
       if (certificates.length === 0) throw unreadable('the order has no certificate');
@@ -216,173 +334,47 @@ export class AcmeUpstream implements Upstream {
   }
 
   async revoke(certificate: Buffer, reason: string): Promise<void> {
-    const { revokeCert } = await this.#resources();
+    const { revokeCert } = await this.#acme.resources();
     if (revokeCert === undefined) return;
     const code = isCrlReason(reason) ? CRL_REASONS[reason] : 0;
     try {
-      await this.#post(revokeCert, { certificate: certificate.toString('base64url'), reason: code });
+      await this.#acme.post(revokeCert, { certificate: certificate.toString('base64url'), reason: code });
     } catch (error) {
       // An earlier revocation whose response was lost.
-      if (error instanceof EstuaryError && /alreadyRevoked/.test(error.detail ?? '')) return;
-      throw error;
+      if (!(error instanceof AcmeProblem) || error.type !== 'alreadyRevoked') throw error;
     }
   }
 
   async probe(): Promise<void> {
-    this.#directory = undefined;
-    await this.#resources();
+    await this.#acme.readDirectory();
   }
 
   close(): void {
-    for (const client of this.#clients.values()) client.close();
-  }
-
-  async #resources(): Promise<Directory> {
-    if (this.#directory !== undefined) return this.#directory;
-    const answer = await this.#call('GET', this.#options.directory);
-    if (answer.status !== 200) throw this.#refusal(answer);
-    const json = jsonOf(answer);
-    const revoke = json['revokeCert'];
-    this.#directory = {
-      newNonce: textOf(json, 'newNonce'),
-      newAccount: textOf(json, 'newAccount'),
-      newOrder: textOf(json, 'newOrder'),
-      revokeCert: typeof revoke === 'string' ? revoke : undefined,
-    };
-    return this.#directory;
-  }
-
-  /** The account's URL; newAccount returns the existing account of a known key (RFC 8555 §7.3.1). */
-  async #accountUrl(): Promise<string> {
-    if (this.#account !== undefined) return this.#account;
-    const { newAccount } = await this.#resources();
-    const { binding } = this.#options;
-    const externalAccount =
-      binding === undefined
-        ? {}
-        : { externalAccountBinding: externalAccountBinding(binding.kid, binding.key(), newAccount, this.#jwk) };
-    const payload = { termsOfServiceAgreed: true, ...externalAccount };
-    const { headers } = await this.#signed(newAccount, payload, { jwk: this.#jwk });
-    if (headers.location === undefined) throw unreadable('the account has no URL');
-    this.#account = headers.location;
-    return this.#account;
-  }
-
-  async #post(url: string, payload: object | undefined): Promise<Answer> {
-    return this.#signed(url, payload, { kid: await this.#accountUrl() });
-  }
-
-  async #signed(url: string, payload: object | undefined, who: object): Promise<Answer> {
-    for (let attempt = 1; ; attempt++) {
-      const nonce = this.#nonces.pop() ?? (await this.#freshNonce());
-      const body = signedBody(this.#options.accountKey, { ...who, nonce, url }, payload);
-      const answer = await this.#call('POST', url, body);
-      const next = nonceOf(answer);
-      if (next !== undefined && this.#nonces.length < 64) this.#nonces.push(next);
-      if (answer.status >= 200 && answer.status < 300)
-        return { json: /json/.test(answer.headers['content-type'] ?? '') ? jsonOf(answer) : {}, ...answer };
-      if (typeOf(answer) !== 'badNonce' || attempt >= NONCE_ATTEMPTS) throw this.#refusal(answer);
-    }
-  }
-
-  async #freshNonce(): Promise<string> {
-    const { newNonce } = await this.#resources();
-    const nonce = nonceOf(await this.#call('HEAD', newNonce));
-    if (nonce === undefined) throw unreadable('no nonce');
-    return nonce;
-  }
-
-  /** The ACME error type takes precedence over the HTTP status. */
-  #refusal(answer: HttpAnswer): EstuaryError {
-    const type = typeOf(answer);
-    const statuses: Readonly<Record<string, number>> = {
-      badCSR: 400,
-      rejectedIdentifier: 403,
-      unauthorized: 403,
-      rateLimited: 429,
-    };
-    const status = statuses[type ?? ''] ?? (type === undefined ? answer.status : fromStatus(answer.status));
-    const text = `${problemOf(readJson(answer) ?? {})}${status >= 500 || status === 401 ? ` (${type ?? 'no type'})` : ''}`;
-    if (type === 'accountDoesNotExist') this.#account = undefined;
-    const retryAfter = parseRetryAfter(answer.headers['retry-after'], Date.now());
-    const error = refusalOf({ status, text, retryAfter }, this.#options.retryAfter);
-    if (type !== 'alreadyRevoked') return error;
-    return failed('UPSTREAM_FAILED', error.message, { detail: `alreadyRevoked: ${text}` });
-  }
-
-  async #call(method: 'GET' | 'HEAD' | 'POST', url: string, body?: Buffer): Promise<HttpAnswer> {
-    const { tls, timeout, retryAfter } = this.#options;
-    const { origin, pathname, search, protocol } = new URL(url);
-    if (protocol !== 'https:') throw unreadable(`"${shortened(url)}" is not an https URL`);
-    let client = this.#clients.get(origin);
-    if (client === undefined) this.#clients.set(origin, (client = new HttpClient(origin, tls)));
-    try {
-      const headers = {
-        'User-Agent': 'estuary',
-        ...(body === undefined ? {} : { 'Content-Type': 'application/jose+json' }),
-      };
-      const path = `${pathname}${search}`;
-      return await client.call({ method, path, headers, deadline: Date.now() + timeout, ...(body && { body }) });
-    } catch (error) {
-      if (!(error instanceof TransportError)) throw error;
-      // Every step of an order can be repeated, so a lost response counts as a failed call.
-      throw caUnavailable(error.message, retryAfter);
-    }
+    this.#acme.close();
   }
 }
 
-function nonceOf({ headers }: HttpAnswer): string | undefined {
-  const nonce = headers['replay-nonce'];
-  return typeof nonce === 'string' ? nonce : undefined;
+/** Milliseconds since the epoch; never, if the server gives no time. */
+function expiryOf(order: Json): number {
+  const time = Date.parse(String(order['expires']));
+  return Number.isNaN(time) ? Infinity : time;
 }
 
-/** 400 or 403 with another type concerns our account or our request, not the device. */
-const fromStatus = (status: number): number => (status === 429 || status === 503 ? status : 500);
-
-const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
-
-function readJson({ body }: Pick<HttpAnswer, 'body'>): Json | undefined {
-  try {
-    const value: unknown = JSON.parse(body.toString('utf8'));
-    return isJson(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+/**
+ * The name of an authorization, as this server ordered it. The hook of the operator gets no other names.
+ * @throws EstuaryError 500
+ */
+function orderedName(authorization: Json, { subjectAltNames }: UpstreamRequest): string {
+  const { type, value } = objectOf(authorization, 'identifier');
+  const plain = (text: string): string =>
+    type === 'ip' ? plainAddress(text) : text.replace(/^\*\./, '').toLowerCase();
+  const wanted = plain(String(value));
+  const ordered = subjectAltNames.flatMap((name) =>
+    (name.kind === 'dns' || name.kind === 'ip') && name.kind === type ? plain(name.value) : [],
+  );
+  const name = ordered.find((one) => one === wanted);
+  if (name === undefined) throw unreadable(`an authorization is for "${wanted}", which is not in the order`);
+  return name;
 }
 
-function jsonOf(answer: Pick<HttpAnswer, 'body'>): Json {
-  const json = readJson(answer);
-  if (json === undefined) throw unreadable('its answer is not a JSON object');
-  return json;
-}
-
-function textOf(json: Json, name: string): string {
-  const value = json[name];
-  if (typeof value !== 'string') throw unreadable(`its answer has no "${name}"`);
-  return value;
-}
-
-function objectOf(json: Json, name: string): Json {
-  const value = json[name];
-  return isJson(value) ? value : {};
-}
-
-function listOf(json: Json, name: string): readonly unknown[] {
-  const value = json[name];
-  return Array.isArray(value) ? value : [];
-}
-
-/** The type of a problem document (RFC 8555 §6.7), without its namespace. */
-function typeOf(answer: Pick<HttpAnswer, 'body'>): string | undefined {
-  const type = readJson(answer)?.['type'];
-  return typeof type === 'string' ? type.replace(/^urn:ietf:params:acme:error:/, '') : undefined;
-}
-
-/** The error text of a problem document or an invalid order. */
-function problemOf(json: Json): string {
-  const detail = json['detail'] ?? objectOf(json, 'error')['detail'];
-  return typeof detail === 'string' && detail !== '' ? shortened(detail) : 'The upstream CA rejected the request.';
-}
-
-const unreadable = (detail: string): EstuaryError =>
-  upstreamFailed(`the upstream CA's answer cannot be used: ${shortened(detail)}`);
+const plainAddress = (text: string): string => (isIP(text) === 0 ? text : ipAddress(text).value);

@@ -3,13 +3,13 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { finding, type Finding } from '../../config/problem.ts';
-import { choice, optional, path, type Static, table } from '../../config/keys.ts';
+import { choice, list, optional, path, type Static, table, text } from '../../config/keys.ts';
 import { FileError, type MaterialReader } from '../../config/material/reader.ts';
 import { errorCode } from '../../config/secret.ts';
 import { describe, failed } from '../../errors.ts';
 import { OID, oidByName } from '../../pki/der/oids.ts';
 import { commandLine } from '../../process/run-program.ts';
-import type { DriverDefinition, DriverContext } from '../driver.ts';
+import { type DriverDefinition, type DriverContext, labeledLog } from '../driver.ts';
 import {
   https,
   loadUpstream,
@@ -38,6 +38,19 @@ const acme = table('An ACME server.', {
     pattern: /^.+$/su,
   }),
   eab_hmac_key: optional.secret({ description: 'Key of the external account binding, base64url.' }),
+  contact: list(
+    text({
+      description: 'A URL.',
+      allowed: 'a URL such as "mailto:pki@example.com"',
+      pattern: /^mailto:[^\s@]+@[^\s@]+$/u,
+    }),
+    { description: 'Sent when the account is created; some CAs require one.', default: [] },
+  ),
+  origins: list(https('An origin, such as "https://files.example.com".'), {
+    description:
+      "Origins at which the server's URLs may be, in addition to that of `directory`. Other URLs are not followed.",
+    default: [],
+  }),
   challenge: choice(['dns-01', 'none'], {
     description:
       '`dns-01`: `dns_hook` proves control of the names. `none`: the CA considers our names authorized already.',
@@ -123,9 +136,18 @@ async function loadAccountKey(reader: MaterialReader, key: string, file: string)
 }
 
 /** @throws EstuaryError 500 `CA_UNUSABLE` if the account's key cannot sign */
-function makeUpstream(material: AcmeMaterial, { retryAfter }: DriverContext): MadeUpstream {
+function makeUpstream(material: AcmeMaterial, { retryAfter, log, store }: DriverContext): MadeUpstream {
   const { accountKey, table: ca } = material;
-  const { directory, challenge, dns_hook: words, eab_kid: kid, eab_hmac_key: hmac, max_calls } = ca.acme;
+  const {
+    directory,
+    contact,
+    origins,
+    challenge,
+    dns_hook: words,
+    eab_kid: kid,
+    eab_hmac_key: hmac,
+    max_calls,
+  } = ca.acme;
   const key = (): Buffer => Buffer.from(hmac?.reveal().toString('latin1').trim() ?? '', 'base64url');
   const common = { tls: clientTls(material), timeout: ca.acme.timeout * 1000, retryAfter };
   const binding = kid === undefined ? undefined : { kid, key };
@@ -133,6 +155,10 @@ function makeUpstream(material: AcmeMaterial, { retryAfter }: DriverContext): Ma
     const upstream = new AcmeUpstream({
       ...common,
       directory,
+      contact,
+      origins,
+      store,
+      log: labeledLog(log, ca.label),
       accountKey,
       binding,
       challenge,

@@ -19,7 +19,7 @@ export function jwkOf(key: KeyObject): Jwk {
 }
 
 /** RFC 7638 */
-const thumbprint = ({ crv, kty, x, y }: Jwk): string =>
+export const thumbprint = ({ crv, kty, x, y }: Jwk): string =>
   createHash('sha256').update(JSON.stringify({ crv, kty, x, y })).digest('base64url');
 
 /** @param payload undefined for POST-as-GET */

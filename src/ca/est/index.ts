@@ -49,6 +49,11 @@ const est = table('Another EST server.', {
     pattern: /^[^:\0]+$/su,
   }),
   password: optional.secret({ description: 'Password for HTTP Basic.' }),
+  max_tls_version: choice(['TLSv1.2', 'TLSv1.3'], {
+    description:
+      '`TLSv1.2` is for servers that request the client certificate after the handshake, such as Apache for a part of its URLs.',
+    default: 'TLSv1.3',
+  }),
   csrattrs: choice(['own', 'upstream'], {
     description: "What csrattrs answers: `[ca.csrattrs]`, or the upstream's answer.",
     default: 'own',
@@ -119,14 +124,18 @@ function* credentialChecks(
 }
 
 function makeUpstream(material: EstMaterial, context: DriverContext): MadeUpstream {
-  const { url, username, password, csrattrs, max_calls: maxCalls, timeout: seconds } = material.table.est;
+  const { url, username, password, csrattrs, client_certificate, ...own } = material.table.est;
+  const { max_calls: maxCalls, timeout: seconds, max_tls_version: maxVersion } = own;
   const credentials =
     username === undefined || password === undefined
       ? undefined
       : { username, reveal: () => password.reveal().toString('utf8') };
   const timeout = seconds * 1000;
   const upstream = new EstUpstream({
-    client: tokenClient(material, context) ?? new HttpClient(url, clientTls(material)),
+    client:
+      tokenClient(material, context) ?? new HttpClient(new URL(url).origin, { ...clientTls(material), maxVersion }),
+    url,
+    hasCertificate: client_certificate !== undefined,
     password: credentials,
     forwardsCsrAttributes: csrattrs === 'upstream',
     timeout,
@@ -139,11 +148,15 @@ function tokenClient(
   { table: { label, est: own }, token, trustAnchors }: EstMaterial,
   { retryAfter, env, log }: CheckContext,
 ): TokenHttpClient | undefined {
-  const { url, pkcs11, max_calls: maxCalls } = own;
+  const { pkcs11, max_calls: maxCalls, max_tls_version: maxVersion } = own;
   if (pkcs11 === undefined || token === undefined) return undefined;
   const { certificates, engine } = token;
   const common = { maxCalls, retryAfter, env, log: labeledLog(log, label) };
-  return new TokenHttpClient({ ...common, url, certificates, trustAnchors, token: { ...tokenAccess(pkcs11), engine } });
+  const access = { ...tokenAccess(pkcs11), engine };
+  return new TokenHttpClient({
+    ...common,
+    ...{ url: new URL(own.url).origin, maxVersion, certificates, trustAnchors, token: access },
+  });
 }
 
 /** Opens the token, as a start would. */

@@ -14,8 +14,8 @@ const isInit = (payload: unknown): payload is TokenClientInit => isObject(payloa
 const isCall = (args: unknown): args is HttpCall => isObject(args) && 'method' in args;
 
 /** Opens the token: libp11 logs in once for each context, and a process can open one only. */
-function open({ url, engine, key, pin, ca, cert }: TokenClientInit): HttpClient {
-  const tls = { ...(ca === undefined ? {} : { ca }), cert, privateKeyEngine: engine };
+function open({ url, maxVersion, engine, key, pin, ca, cert }: TokenClientInit): HttpClient {
+  const tls = { ...(ca === undefined ? {} : { ca }), cert, maxVersion, privateKeyEngine: engine };
   try {
     const secureContext = withPinFile(pin, (source) =>
       createSecureContext({ ...tls, privateKeyIdentifier: `${key};pin-source=file:${source}` }),
@@ -37,15 +37,11 @@ serve({
     async call(args): Promise<TokenCallResult> {
       if (client === undefined || !isCall(args)) throw new IsolatedError('NOT_READY', 'called before init');
       try {
-        const { status, headers, body } = await client.call({
-          ...args,
-          ...(args.body === undefined ? {} : { body: Buffer.from(args.body) }),
-        });
-        return { status, headers, body };
+        return await client.call({ ...args, ...(args.body === undefined ? {} : { body: Buffer.from(args.body) }) });
       } catch (error) {
         if (!(error instanceof TransportError)) throw error;
-        const { message, mayHaveArrived, cause } = error;
-        return { message, mayHaveArrived, tokenFailed: codeOf(cause).startsWith('ERR_OSSL_') };
+        const { message, mayHaveArrived, isTooLong, cause } = error;
+        return { message, mayHaveArrived, isTooLong, tokenFailed: codeOf(cause).startsWith('ERR_OSSL_') };
       }
     },
   },

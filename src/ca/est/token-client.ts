@@ -2,7 +2,7 @@
  * HTTPS with a client key in a PKCS#11 token. TLS waits for the token in the thread that has the connection, so a child
  * process makes the calls. A token that hangs costs this process only, which is killed and started again.
  */
-import type { IncomingHttpHeaders } from 'node:http';
+import type { SecureVersion } from 'node:tls';
 import { describe, EstuaryError } from '../../errors.ts';
 import { pemOf, type Certificate } from '../../pki/x509/certificate.ts';
 import { IsolatedProcess } from '../../process/isolated-process.ts';
@@ -13,6 +13,7 @@ import { TransportError, type HttpAnswer, type HttpCall, type HttpCaller } from 
 
 interface TokenClientOptions {
   readonly url: string;
+  readonly maxVersion: SecureVersion;
   readonly certificates: readonly Certificate[];
   readonly trustAnchors: readonly Certificate[] | undefined;
   readonly token: TokenAccess & KeyReference & { readonly engine: string };
@@ -25,6 +26,7 @@ interface TokenClientOptions {
 /** The child's start payload. */
 export interface TokenClientInit {
   readonly url: string;
+  readonly maxVersion: SecureVersion;
   readonly engine: string;
   /** RFC 7512, without the PIN. */
   readonly key: string;
@@ -35,8 +37,8 @@ export interface TokenClientInit {
 }
 
 export type TokenCallResult =
-  | { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Uint8Array }
-  | { readonly message: string; readonly mayHaveArrived: boolean; readonly tokenFailed: boolean };
+  | (Omit<HttpAnswer, 'body'> & { readonly body: Uint8Array })
+  | (Pick<TransportError, 'message' | 'mayHaveArrived' | 'isTooLong'> & { readonly tokenFailed: boolean });
 
 /** A repeated attempt would lock the token. @param code of OpenSSL */
 export const isPinFault = (code: string): boolean => code.includes('PIN');
@@ -48,10 +50,11 @@ const GRACE = 1000;
 export class TokenHttpClient implements HttpCaller {
   readonly #process: IsolatedProcess;
 
-  constructor({ url, certificates, trustAnchors, token, ...options }: TokenClientOptions) {
+  constructor({ url, maxVersion, certificates, trustAnchors, token, ...options }: TokenClientOptions) {
     const { maxCalls, retryAfter, env, log } = options;
     const init: TokenClientInit = {
       url,
+      maxVersion,
       engine: token.engine,
       key: keyUri(token),
       pin: token.pin ?? '',
@@ -87,7 +90,7 @@ export class TokenHttpClient implements HttpCaller {
     if ('status' in result) return { ...result, body: Buffer.from(result.body) };
     // Its session is lost: only a new process logs in again.
     if (result.tokenFailed) this.#process.restart(result.message);
-    throw new TransportError(result.message, result.mayHaveArrived);
+    throw new TransportError(result.message, result.mayHaveArrived, result);
   }
 
   async #result(call: HttpCall): Promise<TokenCallResult> {
@@ -99,7 +102,7 @@ export class TokenHttpClient implements HttpCaller {
     } catch (error) {
       // A process that is down, or has no turn, sent nothing.
       const sentNothing = error instanceof EstuaryError && error.kind === 'unavailable';
-      throw new TransportError(describe(error), !sentNothing, error);
+      throw new TransportError(describe(error), !sentNothing, { cause: error });
     }
   }
 

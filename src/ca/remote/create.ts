@@ -47,7 +47,7 @@ export const program = (description: string) =>
     text({
       description: 'A word of the command line.',
       allowed: 'text without NUL',
-      pattern: /^[^\0]+$/su,
+      pattern: /^[^\0]*$/su,
     }),
     { description: `${description} The program, an absolute path, and its arguments; no shell.`, minItems: 1 },
   );

@@ -4,7 +4,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
-import type { SecureContext } from 'node:tls';
+import { type SecureContext, type SecureVersion, TLSSocket } from 'node:tls';
 import { codeOf } from '../../errors.ts';
 import type { ServiceMaterial } from '../../config/material/material.ts';
 import { pemOf } from '../../pki/x509/certificate.ts';
@@ -18,6 +18,7 @@ export interface ClientTls {
   readonly key?: string;
   /** In place of the three. */
   readonly secureContext?: SecureContext;
+  readonly maxVersion?: SecureVersion;
 }
 
 /** TLS settings from a configuration section with trust anchors and a client certificate. */
@@ -46,18 +47,28 @@ export interface HttpAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
+  /** Whether the server asked for our certificate, in this connection or in one that it resumes. */
+  readonly certificateRequested?: boolean;
 }
 
 /** No complete response. */
 export class TransportError extends Error {
   /** False: no byte was sent, or the TLS handshake failed. The request certainly did not arrive. */
   readonly mayHaveArrived: boolean;
+  /** The server answered, with more than the limit. */
+  readonly isTooLong: boolean;
 
-  constructor(message: string, mayHaveArrived: boolean, cause?: unknown) {
+  constructor(message: string, mayHaveArrived: boolean, { cause, isTooLong = false }: TransportErrorOptions = {}) {
     super(message, { cause });
     this.name = 'TransportError';
     this.mayHaveArrived = mayHaveArrived;
+    this.isTooLong = isTooLong;
   }
+}
+
+interface TransportErrorOptions {
+  readonly cause?: unknown;
+  readonly isTooLong?: boolean;
 }
 
 interface HttpLimits {
@@ -98,7 +109,7 @@ export class HttpClient implements HttpCaller {
   call(options: HttpCall): Promise<HttpAnswer> {
     const { method, path, headers = {}, body, deadline, freshConnection = false } = options;
     return new Promise((resolve, reject) => {
-      let handedOn = false;
+      let [handedOn, isTooLong] = [false, false];
       const limit = (at: number, what: string): NodeJS.Timeout =>
         setTimeout(() => request.destroy(new Error(`${this.url} ${what} in time`)), Math.max(0, at - Date.now()));
       const request = httpsRequest({
@@ -114,7 +125,7 @@ export class HttpClient implements HttpCaller {
       const fail = (error: Error): void => {
         clearTimeout(answered);
         clearTimeout(connected);
-        reject(new TransportError(error.message, handedOn && !isHandshakeRefusal(error), error));
+        reject(new TransportError(error.message, handedOn && !isHandshakeRefusal(error), { cause: error, isTooLong }));
       };
       const connect = (): void => {
         handedOn = true;
@@ -126,18 +137,20 @@ export class HttpClient implements HttpCaller {
       });
       request.on('error', fail);
       request.on('response', (response) => {
+        const certificateRequested = hasRequestedCertificate(response.socket);
         const chunks: Buffer[] = [];
         let size = 0;
         response.on('data', (chunk: Buffer) => {
           size += chunk.length;
           chunks.push(chunk);
-          if (size > this.#maxAnswer)
-            request.destroy(new Error(`${this.url} responded with more than ${this.#maxAnswer} bytes`));
+          isTooLong = size > this.#maxAnswer;
+          if (isTooLong) request.destroy(new Error(`${this.url} responded with more than ${this.#maxAnswer} bytes`));
         });
         response.on('error', fail);
         response.on('end', () => {
           clearTimeout(answered);
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) });
+          const { statusCode: status = 0, headers: received } = response;
+          resolve({ status, headers: received, body: Buffer.concat(chunks), certificateRequested });
         });
       });
       request.end(body);
@@ -148,6 +161,10 @@ export class HttpClient implements HttpCaller {
     this.#agent.destroy();
   }
 }
+
+/** A request for a certificate names the algorithms of its signature, also after the handshake (RFC 5246 §7.4.4). */
+const hasRequestedCertificate = (socket: Socket): boolean =>
+  socket instanceof TLSSocket && (socket.isSessionReused() || socket.getSharedSigalgs().length > 0);
 
 /** With TLS 1.3 the server rejects a client certificate after our handshake; it has not read the request then. */
 const isHandshakeRefusal = (error: Error): boolean => /^ERR_SSL_.*ALERT/.test(codeOf(error));

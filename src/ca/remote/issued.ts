@@ -151,7 +151,7 @@ export async function verifiedChain(
   if (own === undefined) return undefined;
   const path = await pathToAnchor(own, others, anchors, now);
   if (path === undefined && !anchors.some(({ der }) => der.equals(own.der))) return undefined;
-  const chain = [own, ...(path ?? [])];
+  const chain = [own, ...(path ?? []).filter(({ der }) => !der.equals(own.der))];
   const further = others.filter(({ der }) => !chain.some((one) => one.der.equals(der)));
   const certified: Certificate[] = [...chain];
   for (const one of further) if ((await pathToAnchor(one, others, anchors, now)) !== undefined) certified.push(one);
@@ -163,4 +163,14 @@ export async function verifiedChain(
   for (const one of further)
     if (roots.includes(one) || (await pathToAnchor(one, others, trusted, now))) chain.push(one);
   return chain;
+}
+
+/** The issuing CA issued none of the other certificates. Servers send them in any order (RFC 7030 §4.1.3). */
+export async function issuerFirst(certificates: readonly Certificate[]): Promise<Certificate[]> {
+  for (const one of certificates) {
+    let issuesOther = false;
+    for (const other of certificates) issuesOther ||= other !== one && (await isIssuedBy(other, one));
+    if (!issuesOther) return [one, ...certificates.filter((other) => other !== one)];
+  }
+  return [...certificates];
 }

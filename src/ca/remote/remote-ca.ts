@@ -152,7 +152,9 @@ export class RemoteCa implements CaDriver {
   async #poll(reference: string, request: IssuanceRequest): Promise<PollResult> {
     const { upstream, now } = this.#options;
     const { request_id, pkcs10 } = request;
-    if (pkcs10 === undefined || (this.#due.get(request_id) ?? 0) > now()) return { status: 'pending', reference };
+    if (pkcs10 === undefined) return { status: 'pending', reference };
+    const wait = (this.#due.get(request_id) ?? 0) - now();
+    if (wait > 0) return { status: 'pending', reference, retryAfter: Math.ceil(wait / 1000) };
     const answer = await this.#call(() => upstream.poll(this.#upstreamRequest(request, pkcs10), reference));
     if (answer.status === 'unknown') return answer;
     return this.#resultOf(request, answer);

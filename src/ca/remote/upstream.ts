@@ -18,11 +18,19 @@ export interface UpstreamRequest extends Pick<IssuanceRequest, 'request_id' | 's
   readonly notAfter: Date;
 }
 
+interface PendingAnswer {
+  readonly status: 'pending';
+  readonly reference: string;
+  /** Seconds until the next poll. */
+  readonly retryAfter?: number | undefined;
+  /** What it waits for, for administrators. */
+  readonly reason?: string;
+}
+
 export type UpstreamAnswer =
   /** DER of the certificate and its chain, in any order. */
   | { readonly status: 'issued'; readonly certificates: readonly Buffer[] }
-  /** `retryAfter`: seconds until the next poll. */
-  | { readonly status: 'pending'; readonly reference: string; readonly retryAfter?: number | undefined }
+  | PendingAnswer
   | { readonly status: 'rejected'; readonly reason: string };
 
 export interface Upstream {

@@ -1,8 +1,13 @@
 /** An EST server for a client: operations (RFC 7030 §4), authentication, redirects and status codes. */
-import type { IncomingHttpHeaders } from 'node:http';
-import { berToDer } from '../../pki/der/ber.ts';
-import { parsePem } from '../../pki/der/pem.ts';
-import { parseCertsOnly } from '../../pki/cms/cms.ts';
+import {
+  certificatesOf,
+  derOf,
+  isIssued,
+  isWithoutAttributes,
+  REQUEST_HEADERS,
+  requestBody,
+} from '../../est-protocol/bodies.ts';
+import { exchange, RedirectError } from '../../est-protocol/exchange.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { parseCsrAttrs, type AttrOrOid } from '../../pki/pkcs10/csrattrs.ts';
 import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
@@ -44,7 +49,6 @@ export interface RenewalInformation {
 }
 
 const USER_AGENT = 'estuary-client';
-const MAX_REDIRECTS = 5;
 /** Seconds for a 202 without Retry-After, which RFC 7030 §4.2.3 requires. */
 const DEFAULT_RETRY_AFTER = 60;
 
@@ -96,11 +100,10 @@ export class EstServer {
    */
   async csrAttributes(authenticate = false): Promise<AttrOrOid[]> {
     const answer = await this.#exchange('csrattrs', { authenticate });
-    // 501: disabled.
-    if ([204, 404, 501].includes(answer.status) || (answer.status === 401 && !authenticate)) return [];
+    if (isWithoutAttributes(answer.status) || (answer.status === 401 && !authenticate)) return [];
     if (answer.status !== 200) throw failure('csrattrs', answer, this.#settings.now());
     if (answer.body.length === 0) return [];
-    return readBody('csrattrs', () => parseCsrAttrs(decoded(answer.body)));
+    return readBody('csrattrs', () => parseCsrAttrs(derOf(answer.body)));
   }
 
   /** RFC 7030 §4.2, §4.4. The request is created anew for each connection. @throws ClientError */
@@ -110,7 +113,7 @@ export class EstServer {
       const given = parseRetryAfter(answer.headers['retry-after'], this.#settings.now());
       return { kind: 'pending', retryAfter: given ?? DEFAULT_RETRY_AFTER };
     }
-    if (answer.status !== 200) throw failure(operation, answer, this.#settings.now());
+    if (!isIssued(answer.status)) throw failure(operation, answer, this.#settings.now());
     return readBody(operation, () => {
       const { certificates, serverKey } =
         operation === 'serverkeygen'
@@ -161,44 +164,38 @@ export class EstServer {
     { csr, authenticate = false }: { readonly csr?: MakeCsr; readonly authenticate?: boolean } = {},
   ): Promise<HttpAnswer> {
     const method = csr === undefined ? 'GET' : 'POST';
-    let path = `${this.#settings.base.pathname}/${operation}`;
-    let authorized = authenticate ? await this.#bearer() : undefined;
     let body: { readonly connection: Connection; readonly text: string } | undefined;
-    let isChallenged = false;
-    for (let redirects = 0; redirects <= MAX_REDIRECTS;) {
+    const send = async (path: string, authorized: string | undefined): Promise<HttpAnswer> => {
       const isKept = this.#connection?.usable === true;
       const connection = await this.#connected();
-      if (csr !== undefined && body?.connection !== connection) {
-        // Base64 in lines (RFC 2045).
-        const text = (await csr(connection.channelBinding)).toString('base64').replace(/.{64}(?=.)/g, '$&\r\n');
-        body = { connection, text: `${text}\r\n` };
-      }
+      if (csr !== undefined && body?.connection !== connection)
+        body = { connection, text: requestBody(await csr(connection.channelBinding)) };
       const headers = {
         Accept: '*/*',
         'User-Agent': USER_AGENT,
-        ...(csr && { 'Content-Type': 'application/pkcs10', 'Content-Transfer-Encoding': 'base64' }),
+        ...(csr && REQUEST_HEADERS),
         ...(authorized === undefined ? {} : { Authorization: authorized }),
       };
-      let answer: HttpAnswer;
       try {
-        answer = await connection.send({ method, path, headers, ...(body && { body: body.text }) });
+        return await connection.send({ method, path, headers, ...(body && { body: body.text }) });
       } catch (error) {
         // A server may close an idle connection just as a request begins. A GET can be repeated.
         if (isKept && csr === undefined && error instanceof ClientError && error.code === 'SERVER_UNREACHABLE')
-          continue;
+          return send(path, authorized);
         throw error;
       }
-      if (answer.status === 401 && authenticate && !isChallenged) {
-        isChallenged = true;
-        authorized = await this.#authorization(answer.headers, method, path);
-        if (authorized !== undefined) continue;
-      }
-      const target = this.#redirection(answer, path);
-      if (target === undefined) return answer;
-      path = target;
-      redirects += 1;
+    };
+    const url = new URL(`${this.#settings.base.pathname}/${operation}`, this.#settings.base);
+    try {
+      return await exchange(url, {
+        authorization: authenticate ? await this.#bearer() : undefined,
+        authorize: authenticate ? (offered, path) => this.#authorization(offered, method, path) : undefined,
+        send,
+      });
+    } catch (error) {
+      if (!(error instanceof RedirectError)) throw error;
+      throw new ClientError('refused', 'REDIRECTED', error.message, { status: error.status });
     }
-    throw new ClientError('refused', 'REDIRECTED', `${operation}: redirected more than ${MAX_REDIRECTS} times`);
   }
 
   /** Without a challenge, which a gateway in front of an EST server often omits. */
@@ -208,8 +205,7 @@ export class EstServer {
     return `Bearer ${await bearer()}`;
   }
 
-  async #authorization(headers: IncomingHttpHeaders, method: string, path: string): Promise<string | undefined> {
-    const offered = headers['www-authenticate'];
+  async #authorization(offered: string | undefined, method: string, path: string): Promise<string | undefined> {
     const { credentials, base, randomBytes } = this.#settings;
     // RFC 7030 §3.2.3, §4.1.1: never to an unauthenticated server.
     if (this.#trust.kind === 'provisional') return undefined;
@@ -217,33 +213,13 @@ export class EstServer {
     if (answer === undefined && offered !== undefined && this.#identity === undefined) throw noCredentials(offered);
     return answer;
   }
-
-  /**
-   * The path on this server to which a response redirects; undefined if it does not.
-   * @throws ClientError `REDIRECTED` to another origin, which the user must approve (RFC 7030 §3.2.1)
-   */
-  #redirection({ status, headers }: HttpAnswer, path: string): string | undefined {
-    if (![301, 302, 303, 307, 308].includes(status) || headers.location === undefined) return undefined;
-    const here = new URL(path, this.#settings.base);
-    if (!URL.canParse(headers.location, here))
-      throw new ClientError('refused', 'REDIRECTED', 'the server redirects to an invalid URL', { status });
-    const target = new URL(headers.location, here);
-    if (target.origin !== here.origin)
-      throw new ClientError(
-        'refused',
-        'REDIRECTED',
-        `the server redirects to ${target.origin}. If that server is the right one, set url to it`,
-        { status },
-      );
-    return `${target.pathname}${target.search}`;
-  }
 }
 
 const contentType = ({ headers }: HttpAnswer): string => (headers['content-type'] ?? '').trim();
 
 function certsOnlyOf(type: string, body: Buffer): Certificate[] {
   if (!/^application\/pkcs7-mime\b/i.test(type)) throw new InputError(`its type is "${type}"`);
-  return parseCertsOnly(berToDer(decoded(body))).map(parseCertificate);
+  return certificatesOf(body).map(parseCertificate);
 }
 
 /** RFC 7030 §4.4.2: the parts may be in either order. */
@@ -260,7 +236,7 @@ function readKeyAndCertificate(
   const certificate = parts.find((part) => part !== key && part.type === 'application/pkcs7-mime');
   if (key === undefined || certificate === undefined)
     throw new InputError(`its parts are ${parts.map((part) => part.contentType).join(', ')}`);
-  const serverKey = { isEnveloped: isEnveloped(key), der: berToDer(decoded(key.body)) };
+  const serverKey = { isEnveloped: isEnveloped(key), der: derOf(key.body) };
   return { certificates: certsOnlyOf(certificate.contentType, certificate.body), serverKey };
 }
 
@@ -271,23 +247,6 @@ function readBody<T>(operation: string, read: () => T): T {
     if (error instanceof InputError) throw invalid(operation, error.message, error);
     throw error;
   }
-}
-
-/**
- * RFC 8951 §3.1: base64 regardless of Content-Transfer-Encoding, with white space anywhere. Old servers send DER or
- * PEM.
- */
-function decoded(body: Buffer): Buffer {
-  if (body[0] === 0x30 && !/^[A-Za-z0-9+/=\s]*$/.test(body.toString('latin1'))) return body;
-  const text = body.toString('latin1');
-  if (text.includes('-----BEGIN ')) {
-    const [block] = parsePem(text);
-    if (block !== undefined) return block.der;
-  }
-  // libest ends its csrattrs with a NUL.
-  const base64 = text.replace(/[\s\0]+/g, '');
-  if (base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(base64)) throw new InputError('it is not base64');
-  return Buffer.from(base64, 'base64');
 }
 
 const invalid = (operation: string, reason: string, cause?: unknown): ClientError =>

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { getCACertificates } from 'node:tls';
 import { formatName } from '../../pki/x509/name.ts';
-import { parseCertificate, type Certificate } from '../../pki/x509/certificate.ts';
+import { parseCertificate, pemOf, type Certificate } from '../../pki/x509/certificate.ts';
 import { ClientError } from '../client-error.ts';
 import type { CertificateConfig, ServerConfig } from '../config/schema.ts';
 import type { ClientContext, EstOperations } from '../context.ts';
@@ -13,7 +13,7 @@ import type { EstServerSettings } from '../http/est-server.ts';
 import type { ClientIdentity, ServerTrust } from '../http/connection.ts';
 import { type CertificateFolder, readCertificates } from '../keep/certificate-folder.ts';
 import { type CaCertificates, firstAnchors, followAnchors, selfSigned } from './anchors.ts';
-import { readFingerprint } from './path.ts';
+import { findPath, readFingerprint } from './path.ts';
 
 export type TrustStore = Pick<CertificateFolder, 'given' | 'saveTrust' | 'trust'>;
 
@@ -154,6 +154,21 @@ export async function refreshTrust(
   store.saveTrust(certificates, given);
   server.use(serverTrust(certificates.anchors, config), identity);
   return certificates;
+}
+
+/** Completes a client certificate that came without its chain, which the server may need to find its path. */
+export async function presentChain(
+  server: EstOperations,
+  { server: config, context }: TrustTask,
+  identity: ClientIdentity,
+  { anchors, intermediates }: CaCertificates,
+): Promise<void> {
+  const [own, ...more] = readCertificates(identity.certificate, 'the client certificate');
+  const path = own && more.length === 0 ? await findPath(own, anchors, intermediates, context.now()) : undefined;
+  const chain = path?.slice(1).filter((one) => !anchors.includes(one)) ?? [];
+  if (chain.length === 0) return;
+  const certificate = `${identity.certificate.trimEnd()}\n${pemOf(chain)}`;
+  server.use(serverTrust(anchors, config), { ...identity, certificate });
 }
 
 const describeCa = ({ subject, fingerprint }: Certificate): string => `${formatName(subject)} (SHA-256 ${fingerprint})`;

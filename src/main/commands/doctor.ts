@@ -178,6 +178,8 @@ async function cas({ config, material }: LoadedService, now: number): Promise<Fi
       getCertificates: () => Promise.resolve([]),
       hasOtherLabels: () => Promise.resolve(false),
       rememberIntermediates: () => Promise.resolve(),
+      getAcmeAccount: () => Promise.resolve(undefined),
+      putAcmeAccount: () => Promise.resolve(),
     },
   });
   for (const ca of router.all) {

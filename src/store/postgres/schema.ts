@@ -1,5 +1,5 @@
 import { FIRST_VERSION } from '../calls/errors.ts';
-import { sharedTables } from '../schema.ts';
+import { upstreamTables, sharedTables } from '../schema.ts';
 
 /** The schema of the PostgreSQL store: the shared tables, and those of nodes and of the audit log. */
 const SCHEMA = `
@@ -118,4 +118,7 @@ export interface Migration {
  * in step by triggers, and locks no table for longer than a second (docs/guides/postgresql.md). A migration that removes something `serves` only
  * versions that no longer use it.
  */
-export const MIGRATIONS: readonly Migration[] = [{ sql: SCHEMA, serves: FIRST_VERSION }];
+export const MIGRATIONS: readonly Migration[] = [
+  { sql: SCHEMA, serves: FIRST_VERSION },
+  { sql: upstreamTables({ keyed: '' }), serves: FIRST_VERSION },
+];

@@ -1,5 +1,5 @@
 import { SEARCH_COLUMNS } from '../audit-store.ts';
-import { sharedTables } from '../schema.ts';
+import { upstreamTables, sharedTables } from '../schema.ts';
 
 /** Reads a field of an audit record. */
 export const auditField = (name: (typeof SEARCH_COLUMNS)[number]): string => `line ->> '$.${name}'`;
@@ -109,4 +109,4 @@ INSERT INTO probe VALUES (1, 0);
  * SQL scripts in order: the first creates the schema, each other upgrades a database by one version. Do not change a
  * released script.
  */
-export const MIGRATIONS: readonly string[] = [SCHEMA];
+export const MIGRATIONS: readonly string[] = [SCHEMA, upstreamTables({ keyed: ' STRICT, WITHOUT ROWID' })];

@@ -43,7 +43,12 @@ test.runIf(requires('softhsm', 'tokenTls'))(
     const url = `https://localhost:${address.port}`;
     const engine = PKCS11_ENGINES.find((path) => existsSync(path)) ?? '';
     const token = { module: SOFTHSM_MODULE, engine, token_label: 'ra token', key_label: 'ra', pin: PIN };
-    const client = new TokenHttpClient({ ...common, url, token });
+    const client = new TokenHttpClient({
+      maxVersion: 'TLSv1.3',
+      ...common,
+      url,
+      token,
+    });
     const call = (seconds: number) =>
       client.call({ method: 'GET', path: '/', deadline: Date.now() + seconds * 1000, freshConnection: true });
     try {
@@ -52,7 +57,12 @@ test.runIf(requires('softhsm', 'tokenTls'))(
       process.kill(pidOf(client), 'SIGSTOP');
       await expect(call(1)).rejects.toMatchObject({ mayHaveArrived: true });
       await until('the process is back', async () => (await call(60).catch(() => undefined))?.status === 200);
-      const wrong = new TokenHttpClient({ ...common, url, token: { ...token, pin: '0000' } });
+      const wrong = new TokenHttpClient({
+        maxVersion: 'TLSv1.3',
+        ...common,
+        url,
+        token: { ...token, pin: '0000' },
+      });
       await expect(wrong.start()).rejects.toMatchObject({ permanent: true });
     } finally {
       client.close();

@@ -4,6 +4,7 @@ import { certificateStoreContract } from './certificates.ts';
 import { cmcStoreContract } from './cmc.ts';
 import { crlStoreContract } from './crl.ts';
 import { deviceStoreContract } from './devices.ts';
+import { acmeAccountStoreContract } from './acme-accounts.ts';
 import { intermediateStoreContract } from './intermediates.ts';
 import { issuanceStoreContract } from './issuance.ts';
 import { labelContract } from './labels.ts';
@@ -26,6 +27,7 @@ export function storeContract(newDatabase: NewDatabase): void {
   crlStoreContract(newDatabase);
   deviceStoreContract(newDatabase);
   intermediateStoreContract(newDatabase);
+  acmeAccountStoreContract(newDatabase);
   issuanceStoreContract(newDatabase);
   labelContract(newDatabase);
   lockoutStoreContract(newDatabase);

@@ -94,10 +94,12 @@ export function remoteRequestStoreContract(newDatabase: NewDatabase): void {
       for (const row of [first, second]) await store.awaitCa(row.id, null, []);
       const known = await submit(store);
       await store.awaitCa(known.id, '17', []);
-      expect((await store.listUnanswered(T0, 10)).map(({ id }) => id)).toEqual([first.id, second.id]);
-      expect((await store.listUnanswered(T0, 1)).map(({ id }) => id)).toEqual([first.id]);
+      expect((await store.listToPoll(T0, 10, [])).map(({ id }) => id)).toEqual([first.id, second.id]);
+      expect((await store.listToPoll(T0, 1, [])).map(({ id }) => id)).toEqual([first.id]);
       expect(await store.takePoll(first.id, T0 + 10, T0)).toBe(true);
-      expect((await store.listUnanswered(T0, 10)).map(({ id }) => id)).toEqual([second.id]);
+      expect((await store.listToPoll(T0, 10, [])).map(({ id }) => id)).toEqual([second.id]);
+      const { ca } = known;
+      expect((await store.listToPoll(T0, 10, [ca])).map(({ id }) => id)).toEqual([second.id, known.id]);
       expect(await store.getRequest(atWork.id)).toMatchObject({ status: 'pending' });
     });
 
@@ -105,8 +107,8 @@ export function remoteRequestStoreContract(newDatabase: NewDatabase): void {
       const store = await newDatabase().open();
       const row = await submit(store);
       await store.awaitCa(row.id, null, []);
-      await store.noteMissing(row.id, T0 + 5);
-      expect(await store.getRequest(row.id)).toMatchObject({ missing_since: T0 + 5 });
+      await store.noteWaiting(row.id, { reason: 'its people decide', missing_since: T0 + 5 });
+      expect(await store.getRequest(row.id)).toMatchObject({ missing_since: T0 + 5, reason: 'its people decide' });
       await store.awaitCa(row.id, '17', []);
       expect(await store.getRequest(row.id)).toMatchObject({ missing_since: null, reference: '17' });
     });

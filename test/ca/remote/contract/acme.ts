@@ -1,4 +1,5 @@
 /** An ACME server as upstream. Does not verify signatures and nonces: Pebble does, in test/conformance. */
+import { listOf } from '../../../../src/ca/acme/acme-client.ts';
 import { encodePem } from '../../../../src/pki/der/pem.ts';
 import { parseCsr } from '../../../../src/pki/pkcs10/csr.ts';
 import type { Issuer } from '../../../support/certificates.ts';
@@ -10,7 +11,7 @@ interface Order {
   status: 'pending' | 'ready' | 'processing' | 'valid' | 'invalid';
   csr?: Buffer;
   chain?: string;
-  readonly identifiers: unknown;
+  readonly identifiers: readonly unknown[];
 }
 
 export async function acmeStandIn(
@@ -59,7 +60,7 @@ export async function acmeStandIn(
     }
     if (kind === 'newOrder') {
       if (standIn.mode === 'refuse') return problem(403, 'rejectedIdentifier', 'not on\nthis list');
-      const index = orders.push({ status: 'pending', identifiers: payload['identifiers'] }) - 1;
+      const index = orders.push({ status: 'pending', identifiers: listOf(payload, 'identifiers') }) - 1;
       return json({ status: 'pending' }, `${server.url}/order/${index}`);
     }
     const order = orders[Number(number)];
@@ -73,7 +74,7 @@ export async function acmeStandIn(
       };
       return json({
         status: challenge.status,
-        identifier: { type: 'dns', value: 'a.example' },
+        identifier: order.identifiers[0],
         challenges: [challenge],
       });
     }

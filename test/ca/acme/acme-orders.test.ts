@@ -1,0 +1,327 @@
+/** `driver = "acme"`: accounts, challenges and orders (RFC 8555 §7.3 to §7.5, §8.2) at a server that this test plays. */
+import { generateKeyPairSync } from 'node:crypto';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { isJson, type Json } from '../../../src/ca/acme/acme-client.ts';
+import { AcmeUpstream } from '../../../src/ca/acme/acme-upstream.ts';
+import type { UpstreamRequest } from '../../../src/ca/remote/upstream.ts';
+import { encodePem } from '../../../src/pki/der/pem.ts';
+import { parseDistinguishedName } from '../../../src/pki/x509/name.ts';
+import { dns, makeCa, makeCertificate, subjectAltName } from '../../support/certificates.ts';
+import { startStandIn, type StandIn } from '../../support/est-stand-in.ts';
+import { temporaryFolder } from '../../support/openssl.ts';
+
+const folder = temporaryFolder();
+const accountKey = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
+const root = await makeCa('CN=ACME Root');
+let server: StandIn;
+const opened: AcmeUpstream[] = [];
+
+/** What the server is like. */
+let acme: {
+  accounts: string[];
+  hasAccount: boolean;
+  /** Statuses of the challenge, one for each look at it; the last one stays. */
+  challenge: string[];
+  retryAfter?: string;
+  error?: object;
+  expires: string;
+  identifier?: object;
+  orderAt?: string;
+  isGone?: true;
+};
+let calls: { readonly path: string; readonly payload: Json; readonly kid: unknown }[];
+let stored: Map<string, string>;
+let logged: string[];
+
+const hookLog = (): string[] => {
+  const file = folder.file('hook.log');
+  return existsSync(file) ? readFileSync(file, 'latin1').trim().split('\n') : [];
+};
+
+beforeAll(async () => {
+  const tls = await makeCertificate({
+    subject: 'CN=localhost',
+    issuer: root,
+    extensions: [subjectAltName(dns('localhost'))],
+  });
+  server = await startStandIn(tls, ({ path, body, response }) => {
+    const url = (name: string): string => `${server.url}/${name}`;
+    const reply = (status: number, json: object, headers: Readonly<Record<string, string>> = {}) =>
+      response
+        .writeHead(status, { 'Content-Type': 'application/json', 'Replay-Nonce': 'nonce', ...headers })
+        .end(JSON.stringify(json));
+    const problem = (type: string) => reply(400, { type: `urn:ietf:params:acme:error:${type}`, detail: 'their text' });
+    const names = ['newNonce', 'newAccount', 'newOrder', 'revokeCert'];
+    if (path === '/directory') return reply(200, Object.fromEntries(names.map((name) => [name, url(name)])));
+    if (path === '/newNonce') return reply(200, {});
+    const { header, payload } = readJws(body);
+    calls.push({ path, payload, kid: header['kid'] });
+    const [challenge = 'valid'] = acme.challenge;
+    const status = challenge === 'valid' ? 'ready' : challenge === 'invalid' ? 'invalid' : 'pending';
+    const wait = acme.retryAfter === undefined ? {} : { 'Retry-After': acme.retryAfter };
+    const decided = challenge === 'valid' || challenge === 'invalid';
+    const shown = {
+      ...{ type: 'dns-01', status: challenge, token: 'token', url: url('challenge') },
+      ...(acme.error === undefined ? {} : { error: acme.error }),
+    };
+    switch (path) {
+      case '/newAccount':
+        if (payload['onlyReturnExisting'] === true && !acme.hasAccount) return problem('accountDoesNotExist');
+        acme.hasAccount = true;
+        acme.accounts.push(url(`account/${acme.accounts.length}`));
+        return reply(201, {}, { Location: acme.accounts.at(-1) ?? '' });
+      case '/newOrder':
+        if (header['kid'] !== acme.accounts.at(-1)) return problem('accountDoesNotExist');
+        return reply(201, { status: 'pending' }, { Location: acme.orderAt ?? url('order') });
+      case '/challenge': {
+        if (acme.challenge.length > 1 && isJson(payload)) acme.challenge.shift();
+        const [now = 'valid'] = acme.challenge;
+        return reply(200, { ...shown, status: now }, wait);
+      }
+      case '/authorization':
+        return reply(200, {
+          status: decided ? challenge : 'pending',
+          identifier: acme.identifier ?? { type: 'dns', value: 'a.example' },
+          challenges: [shown],
+        });
+      case '/finalize':
+        return reply(200, { status: 'valid', certificate: url('certificate') });
+      case '/certificate':
+        return response
+          .writeHead(200, { 'Content-Type': 'application/pem-certificate-chain', 'Replay-Nonce': 'nonce' })
+          .end(encodePem('CERTIFICATE', root.der));
+      default:
+        if (acme.isGone === true) return reply(404, { type: 'urn:ietf:params:acme:error:malformed' });
+        return reply(200, {
+          status,
+          expires: acme.expires,
+          authorizations: [url('authorization')],
+          finalize: url('finalize'),
+        });
+    }
+  });
+});
+afterAll(async () => {
+  for (const upstream of opened) upstream.close();
+  await server.stop();
+  folder.remove();
+});
+beforeEach(() => {
+  const expires = new Date(Date.now() + 3_600_000).toISOString();
+  acme = { accounts: [], hasAccount: false, challenge: ['pending', 'valid'], expires };
+  [calls, stored, logged] = [[], new Map(), []];
+  rmSync(folder.file('hook.log'), { force: true });
+});
+
+function readJws(body: string): { header: Json; payload: Json } {
+  const read = (text: unknown): Json => {
+    const value: unknown = text === '' ? {} : JSON.parse(Buffer.from(String(text), 'base64url').toString());
+    return isJson(value) ? value : {};
+  };
+  const jws: unknown = JSON.parse(body);
+  return isJson(jws) ? { header: read(jws['protected']), payload: read(jws['payload']) } : { header: {}, payload: {} };
+}
+
+/** A start of the server; the store stays. */
+function start(more: Partial<ConstructorParameters<typeof AcmeUpstream>[0]> = {}): AcmeUpstream {
+  const id = ({ directory, thumbprint }: { readonly directory: string; readonly thumbprint: string }) =>
+    `${directory} ${thumbprint}`;
+  const note = (fields: object): void => void logged.push(JSON.stringify(fields));
+  const upstream = new AcmeUpstream({
+    directory: `${server.url}/directory`,
+    origins: [],
+    tls: { ca: encodePem('CERTIFICATE', root.der) },
+    accountKey,
+    contact: ['mailto:pki@example.com'],
+    binding: { kid: 'kid-1', key: () => Buffer.from('secret') },
+    store: {
+      getAcmeAccount: (of) => Promise.resolve(stored.get(id(of))),
+      putAcmeAccount: (of, url) => Promise.resolve(void stored.set(id(of), url)),
+    },
+    challenge: 'dns-01',
+    dnsHook: ['/bin/sh', '-c', 'echo "$@" >> "$0"', folder.file('hook.log')],
+    timeout: 60_000,
+    retryAfter: 7,
+    log: { info: note, warn: note },
+    ...more,
+  });
+  opened.push(upstream);
+  return upstream;
+}
+
+const request: UpstreamRequest = {
+  request_id: 'r1',
+  csr: Buffer.alloc(1),
+  subject: parseDistinguishedName('CN=a.example'),
+  subjectAltNames: [dns('a.example')],
+  requester: '',
+  operation: '',
+  notAfter: new Date(),
+};
+
+async function ordered(upstream: AcmeUpstream, of = request): Promise<string> {
+  const answer = await upstream.submit(of, true);
+  if (answer.status !== 'pending') throw new Error(answer.status);
+  return answer.reference;
+}
+
+const registrations = () => calls.filter(({ path }) => path === '/newAccount').map(({ payload }) => payload);
+
+describe('the account', () => {
+  test('is looked for first, then created with contact and external account binding, and kept across starts', async () => {
+    await ordered(start());
+    const [first, second] = registrations();
+    expect(first).toEqual({ onlyReturnExisting: true });
+    expect(second).toMatchObject({ termsOfServiceAgreed: true, contact: ['mailto:pki@example.com'] });
+    expect(second).toHaveProperty('externalAccountBinding');
+    await Promise.all([ordered(start()), ordered(start())]);
+    expect(registrations()).toHaveLength(2);
+  });
+
+  test('that exists at the server already needs no second binding', async () => {
+    acme.hasAccount = true;
+    const upstream = start();
+    await Promise.all([ordered(upstream), ordered(upstream)]);
+    expect(registrations()).toEqual([{ onlyReturnExisting: true }]);
+    expect([...stored.values()]).toEqual(acme.accounts);
+  });
+
+  test('that the server no longer knows is created again, in the same request', async () => {
+    await ordered(start());
+    acme.hasAccount = false;
+    acme.accounts = ['https://localhost/lost'];
+    await ordered(start());
+    expect(registrations()).toHaveLength(4);
+    expect([...stored.values()]).toEqual([acme.accounts.at(-1)]);
+  });
+});
+
+describe('what the server says', () => {
+  test.each([
+    ['another name', { type: 'dns', value: 'b.example' }],
+    ['a command', { type: 'dns', value: 'x -rf / ; $(id)\n--force' }],
+    ['another type', { type: 'ip', value: 'a.example' }],
+    ['no name', {}],
+  ])('about %s in an authorization runs no hook', async (_what, identifier) => {
+    acme.identifier = identifier;
+    const upstream = start();
+    await expect(upstream.poll(request, await ordered(upstream))).rejects.toMatchObject({ status: 500 });
+    expect(hookLog()).toEqual([]);
+  });
+
+  test('about a wildcard is the name without it', async () => {
+    acme.identifier = { type: 'dns', value: 'A.example' };
+    const upstream = start();
+    const of = { ...request, subjectAltNames: [dns('*.a.example')] };
+    expect(await upstream.poll(of, await ordered(upstream, of))).toMatchObject({ status: 'issued' });
+    expect(hookLog()[0]).toMatch(/^present _acme-challenge\.a\.example /);
+  });
+
+  test('about another origin is not followed, unless the configuration names it', async () => {
+    for (const orderAt of [
+      'https://other.example/order',
+      'http://localhost/order',
+      `${server.url.replace(/\d+$/, '1')}/order`,
+    ]) {
+      acme.orderAt = orderAt;
+      const upstream = start();
+      await expect(upstream.poll(request, await ordered(upstream))).rejects.toMatchObject({
+        status: 500,
+        code: 'UPSTREAM_FAILED',
+      });
+    }
+    acme.orderAt = 'https://localhost:1/order';
+    const upstream = start({ origins: ['https://localhost:1'] });
+    await expect(upstream.poll(request, await ordered(upstream))).rejects.toMatchObject({ status: 503 });
+  });
+});
+
+describe('a challenge', () => {
+  const looks = () => calls.filter(({ path }) => path === '/challenge').length;
+
+  test('that is processing is polled at Retry-After; its record stays, and goes when it is final', async () => {
+    acme.challenge = ['pending', 'processing'];
+    acme.retryAfter = '30';
+    acme.error = { detail: 'no such record yet' };
+    const upstream = start();
+    const order = await ordered(upstream);
+    const reason = 'dns-01 for a.example is being validated: no such record yet';
+    const waits = { status: 'pending', reference: order, retryAfter: 30, reason };
+    expect(await upstream.poll(request, order)).toEqual(waits);
+    expect(await upstream.poll(request, order)).toEqual(waits);
+    expect(looks()).toBe(2);
+    expect(hookLog()).toEqual([expect.stringMatching(/^present /)]);
+    expect(logged.filter((line) => line.includes(reason))).toHaveLength(1);
+    acme.challenge = ['valid'];
+    expect(await upstream.poll(request, order)).toMatchObject({ status: 'issued' });
+    expect(hookLog().map((line) => line.split(' ')[0])).toEqual(['present', 'cleanup']);
+  });
+
+  test('that the server leaves pending while it validates is answered once', async () => {
+    acme.challenge = ['pending'];
+    acme.retryAfter = '30';
+    const upstream = start();
+    const order = await ordered(upstream);
+    for (let look = 0; look < 3; look++)
+      expect(await upstream.poll(request, order)).toMatchObject({ status: 'pending' });
+    expect(hookLog()).toHaveLength(1);
+  });
+
+  test('that fails is a rejection with the reason of the CA, and its record goes', async () => {
+    acme.challenge = ['pending', 'invalid'];
+    acme.error = { detail: 'wrong TXT record' };
+    const upstream = start();
+    const answer = await upstream.poll(request, await ordered(upstream));
+    expect(answer).toEqual({ status: 'rejected', reason: 'wrong TXT record' });
+    expect(hookLog().map((line) => line.split(' ')[0])).toEqual(['present', 'cleanup']);
+    expect(logged.join()).toContain('wrong TXT record');
+  });
+
+  test('of an order that expires is a rejection with the reason, and its record goes', async () => {
+    acme.challenge = ['pending', 'processing'];
+    acme.retryAfter = '30';
+    const upstream = start();
+    const order = await ordered(upstream);
+    await upstream.poll(request, order);
+    acme.expires = new Date(Date.now() - 1000).toISOString();
+    const reason = 'The order at the upstream CA expired: dns-01 for a.example is being validated.';
+    expect(await upstream.poll(request, order)).toEqual({ status: 'rejected', reason });
+    expect(hookLog().map((line) => line.split(' ')[0])).toEqual(['present', 'cleanup']);
+  });
+
+  test.each([
+    [['processing', 'valid'], 'issued'],
+    [['processing', 'invalid'], 'rejected'],
+    [['valid'], 'issued'],
+    [['invalid'], 'rejected'],
+  ])('goes on after a restart, where it is %j, and its record goes', async (later, status) => {
+    acme.challenge = ['pending', 'processing'];
+    acme.retryAfter = '30';
+    const before = start();
+    const order = await ordered(before);
+    await before.poll(request, order);
+    const after = start();
+    for (const [index, one] of later.entries()) {
+      acme.challenge = [one];
+      const answer = await after.poll(request, order);
+      expect(answer.status).toBe(index + 1 < later.length ? 'pending' : status);
+    }
+    expect(hookLog().map((line) => line.split(' ')[0])).toEqual(['present', 'cleanup']);
+    expect(hookLog()[0]?.split(' ').slice(1)).toEqual(hookLog()[1]?.split(' ').slice(1));
+  });
+
+  test('of a request that nothing continues is given up with its record', async () => {
+    acme.challenge = ['pending', 'processing'];
+    acme.retryAfter = '3600';
+    expect(await start().submit(request, false)).toMatchObject({ status: 'pending' });
+    expect(hookLog().map((line) => line.split(' ')[0])).toEqual(['present', 'cleanup']);
+  });
+});
+
+test('an order that the server has forgotten is unknown, so that it ends', async () => {
+  const upstream = start();
+  const order = await ordered(upstream);
+  acme.isGone = true;
+  expect(await upstream.poll(request, order)).toEqual({ status: 'unknown' });
+});
