@@ -56,6 +56,8 @@ export interface ClusterOptions {
   readonly tls?: { readonly certificate: string; readonly privateKey: string; readonly clientAnchors?: string };
   /** In place of what lets everybody in from loopback. */
   readonly hba?: readonly string[];
+  /** Variables of the server's environment, such as `LOCPATH`. */
+  readonly env?: Readonly<Record<string, string>>;
   /** An empty folder, in place of a new one; the cluster leaves it there. */
   readonly folder?: string;
 }
@@ -81,7 +83,7 @@ export class PostgresCluster {
       give(folder);
       asServer('initdb', ['-D', cluster.data, '-U', OWNER, '--auth=trust', '--no-sync', '-E', 'UTF8', '--locale=C']);
       cluster.#configure(options);
-      await cluster.launch();
+      await cluster.launch(options.env);
       return cluster;
     } catch (error) {
       await cluster.stop();
@@ -115,10 +117,15 @@ export class PostgresCluster {
   }
 
   /** Starts the server again, after it has ended; resolves when it answers. */
-  async launch(): Promise<void> {
+  async launch(env: Readonly<Record<string, string>> = {}): Promise<void> {
     const { command, args, cwd } = asServerCommand('postgres', ['-D', this.data]);
     const log = openSync(join(this.folder, 'log'), 'a');
-    const child = spawn(command, args, { cwd, stdio: ['ignore', log, log], detached: true });
+    const child = spawn(command, args, {
+      cwd,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', log, log],
+      detached: true,
+    });
     closeSync(log);
     this.#process = child;
     await untilReady(
@@ -157,11 +164,11 @@ export class PostgresCluster {
     return `postgresql://${OWNER}@127.0.0.1:${this.port}/${database}`;
   }
 
-  /** A new database, empty or a copy of another one. @returns its URL */
-  async createDatabase(template = 'template0'): Promise<string> {
+  /** A new database, empty or a copy of another one. @param more options of CREATE DATABASE @returns its URL */
+  async createDatabase(template = 'template0', more = ''): Promise<string> {
     const name = `test_${randomUUID().replaceAll('-', '')}`;
     await until('the template is not in use', () =>
-      this.sql(`CREATE DATABASE ${name} TEMPLATE ${template}`).then(
+      this.sql(`CREATE DATABASE ${name} TEMPLATE ${template} ${more}`).then(
         () => true,
         (error: unknown) => {
           // PostgreSQL waits five seconds for a session that is ending.

@@ -106,6 +106,8 @@ const PROBES = {
   charon: commands('Debian packages charon-systemd and strongswan-swanctl', 'charon-systemd', 'swanctl'),
   eapol: commands('Debian packages hostapd and eapoltest', 'hostapd', 'eapol_test'),
   slapd: commands('Debian package slapd', 'slapd', 'slapadd'),
+  locales: files('Debian package locales', '/usr/share/i18n/locales/de_DE'),
+  samba: commands('Debian packages samba, samba-ad-provision', 'samba', 'samba-tool'),
   pebble: commands('Debian package pebble', 'pebble', 'pebble-challtestsrv'),
   promtool: commands('Debian package prometheus', 'promtool', 'prometheus'),
   pki: commands('Debian package strongswan-pki', 'pki'),

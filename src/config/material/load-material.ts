@@ -92,11 +92,10 @@ export async function readStoreTls(config: Config, file: string, now: number): P
 /** `[store.tls]`; anchors may be in the URL (`sslrootcert`). undefined: the URL's `sslmode` decides. */
 async function loadStoreTls(reader: MaterialReader, { store }: Config): Promise<ServiceMaterial | undefined> {
   const { tls, url } = store;
-  const parameters = url && parsePostgresUrl(url.reveal().toString('utf8'))?.parameters;
-  const root = parameters?.get('sslrootcert');
+  const { sslmode, sslrootcert: root } = (url && parsePostgresUrl(url.reveal().toString('utf8'))) ?? {};
   if (root === undefined || tls?.trust_anchors !== undefined)
     return tls && (await loadService(reader, tls, 'store.tls'));
-  if (tls === undefined && parameters?.get('sslmode') === 'disable') return undefined;
+  if (tls === undefined && sslmode === 'disable') return undefined;
   const { client } = await loadService(reader, tls ?? {}, 'store.tls');
   return { client, trustAnchors: root === 'system' ? undefined : await reader.anchors('store.url', resolve(root)) };
 }
@@ -178,7 +177,7 @@ async function checkJwks(reader: MaterialReader, { auth }: Config): Promise<void
 
 function jwksProblem(text: string): string | undefined {
   try {
-    const parsed: unknown = JSON.parse(text);
+    const parsed: unknown = JSON.parse(text.replace(/^\ufeff/, ''));
     const keys: unknown = typeof parsed === 'object' && parsed !== null ? Reflect.get(parsed, 'keys') : undefined;
     if (!Array.isArray(keys) || keys.length === 0) return 'it contains no list "keys" with keys';
     const isSecret = (key: unknown): boolean => typeof key === 'object' && key !== null && ('d' in key || 'k' in key);
@@ -198,8 +197,29 @@ async function checkKeytab(reader: MaterialReader, { gssapi }: Config): Promise<
     const bytes = await readBytes(file, 'a keytab');
     if (!KEYTAB_VERSIONS.includes(bytes.subarray(0, 2).toString('hex')))
       throw new FileError(`${file} is not a keytab`, 'a keytab');
+    const [, realm] = gssapi.service_principal?.split('@') ?? [];
+    const realms = realmsOf(bytes);
+    if (realm !== undefined && realms.size > 0 && !realms.has(realm))
+      reader.problem(
+        'gssapi.service_principal',
+        `is of the realm ${realm}, but ${file} has keys of ${[...realms].join(', ')}`,
+        'the realm of the keytab, with the same case',
+      );
   });
   await reader.permissions('gssapi.keytab', gssapi.keytab);
+}
+
+/** The realms of a keytab's principals (version 2: integers are big-endian). */
+function realmsOf(keytab: Buffer): ReadonlySet<string> {
+  const realms = new Set<string>();
+  for (let at = 2; keytab[1] === 2 && at + 8 <= keytab.length;) {
+    const size = keytab.readInt32BE(at);
+    // A negative size is that of a deleted entry.
+    if (size > 0) realms.add(keytab.toString('utf8', at + 8, at + 8 + keytab.readUInt16BE(at + 6)));
+    if (size === 0) break;
+    at += 4 + Math.abs(size);
+  }
+  return realms;
 }
 
 async function loadKeyEncryption(reader: MaterialReader, { serverkeygen }: Config): Promise<Map<string, Certificate>> {

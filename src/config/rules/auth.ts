@@ -45,7 +45,10 @@ function* ldapChecks(config: Config): Generator<Finding> {
 }
 
 function* jwtChecks({ auth: { jwt } }: Config): Generator<Finding> {
-  if (jwt !== undefined) yield* oneOfTwo('auth.jwt', jwt, 'jwks_url', 'jwks_file');
+  if (jwt === undefined) return;
+  yield* oneOfTwo('auth.jwt', jwt, 'jwks_url', 'jwks_file');
+  if (jwt.jwks_token_file !== undefined && jwt.jwks_url === undefined)
+    yield finding('auth.jwt.jwks_token_file', 'is given without jwks_url (both, or neither)', 'auth.jwt.jwks_url');
 }
 
 function* oneOfTwo<K extends string>(

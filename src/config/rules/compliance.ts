@@ -74,11 +74,11 @@ function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc, serverkeygen, stor
       safe: 'remove the key',
       about: ['admin.clients'],
     };
-  if (store.driver === 'postgres' && store.tls === undefined && store.url !== undefined && isRemoteDatabase(store.url))
+  if (store.driver === 'postgres' && store.tls === undefined && store.url !== undefined && isOpenDatabase(store.url))
     yield {
       key: 'store.tls',
       message: 'is missing: traffic to the database can be read and changed in transit',
-      safe: '[store.tls] with trust_anchors',
+      safe: '[store.tls] with trust_anchors, or sslmode=verify-full in the URL',
       about: ['store.driver', 'store.url'],
     };
   for (const [index, { secret }] of cmc.shared_secrets.entries())
@@ -115,10 +115,10 @@ function* unsafeSettings({ tls, otp, gssapi, admin, est, cmc, serverkeygen, stor
     };
 }
 
-/** Whether a database is on another machine. */
-function isRemoteDatabase(url: Secret): boolean {
-  const hosts = parsePostgresUrl(url.reveal().toString('utf8'))?.hosts ?? [];
-  return hosts.some(({ host }) => !isLocalHost(host));
+/** Whether a database is on another machine, and its URL does not demand TLS. */
+function isOpenDatabase(text: Secret): boolean {
+  const url = parsePostgresUrl(text.reveal().toString('utf8'));
+  return url?.sslmode === 'disable' && url.hosts.some(({ host }) => !isLocalHost(host));
 }
 
 function* niapPoints(config: Config): Generator<UnsafeSetting> {

@@ -1,7 +1,7 @@
 import { authChecks } from './auth.ts';
 import { adminChecks, adminWarnings } from './admin.ts';
 import { caChecks } from './ca.ts';
-import { finding, type CrossChecks, type Finding } from '../problem.ts';
+import { finding, type CrossChecks, type Finding, type Warning } from '../problem.ts';
 import { complianceChecks } from './compliance.ts';
 import { nameWarnings } from './names.ts';
 import { retentionChecks, serverCertificateChecks, storeChecks } from './server.ts';
@@ -32,7 +32,7 @@ export function crossChecks(config: Config): CrossChecks {
       ...pair('store.tls', config.store.tls ?? {}, 'client_certificate', 'client_key'),
       ...compliance.problems,
     ],
-    warnings: [...adminWarnings(config), ...compliance.warnings, ...nameWarnings(config)],
+    warnings: [...adminWarnings(config), ...gssapiWarnings(config), ...compliance.warnings, ...nameWarnings(config)],
   };
 }
 
@@ -125,7 +125,7 @@ function* otpChecks({ otp }: Config): Generator<Finding> {
     );
 }
 
-function* gssapiChecks({ gssapi }: Config): Generator<Finding> {
+function* gssapiChecks({ gssapi, auth }: Config): Generator<Finding> {
   if (gssapi.gssproxy && gssapi.keytab !== undefined)
     yield finding('gssapi.keytab', 'is given, and gssapi.gssproxy is true (one of the two)', 'gssapi.gssproxy');
   if (!gssapi.enabled) return;
@@ -136,19 +136,34 @@ function* gssapiChecks({ gssapi }: Config): Generator<Finding> {
       'gssapi.gssproxy',
       'gssapi.enabled',
     );
-  if (gssapi.service_principal === undefined)
+  if (gssapi.require_crypto_verification && gssapi.service_principal === undefined)
     yield finding(
       'gssapi.service_principal',
       'is missing, and gssapi.enabled is true (HTTP/<hostname>@<REALM>)',
       'gssapi.enabled',
     );
-  if (Object.keys(gssapi.principal_mapping).length === 0 && gssapi.default_template === undefined)
+  if (gssapi.directory === undefined) return;
+  const { ldap } = auth;
+  for (const key of ['bind_dn', 'search_base'] as const)
+    if (ldap?.[key] === undefined)
+      yield finding(
+        `auth.ldap.${key}`,
+        'is missing, and [gssapi.directory] needs it (as in ldap.md)',
+        'gssapi.directory',
+      );
+  if (!gssapi.require_crypto_verification)
     yield finding(
-      'gssapi.principal_mapping',
-      'is empty, so no principal could enroll (entries, or gssapi.default_template)',
-      'gssapi.default_template',
-      'gssapi.enabled',
+      'gssapi.directory',
+      'is given, and gssapi.require_crypto_verification is false (verified tickets, or no directory)',
+      'gssapi.require_crypto_verification',
     );
+}
+
+function gssapiWarnings({ gssapi }: Config): readonly Warning[] {
+  if (!gssapi.enabled || gssapi.default_template !== undefined || Object.keys(gssapi.principal_mapping).length > 0)
+    return [];
+  const message = 'is empty, so every principal gets "principal not mapped" (entries, or gssapi.default_template)';
+  return [{ key: 'gssapi.principal_mapping', message }];
 }
 
 function* serverKeyGenChecks({ serverkeygen }: Config): Generator<Finding> {

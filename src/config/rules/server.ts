@@ -1,7 +1,7 @@
 import { driverOf } from '../../ca/drivers.ts';
 import { finding, type Finding } from '../problem.ts';
 import { labelsOf } from '../labels.ts';
-import { parsePostgresUrl } from '../postgres-url.ts';
+import { postgresUrlProblem } from '../postgres-url.ts';
 import type { Config } from '../schema.ts';
 
 /** Checks on `[retention]` and `[audit]`. */
@@ -83,11 +83,8 @@ export function* storeChecks({ server, store, otp }: Config): Generator<Finding>
   }
   if (url === undefined)
     yield finding('store.url', `is missing, and store.driver is "postgres" (${SECRET_URL})`, ...about);
-  else if (parsePostgresUrl(url.reveal().toString('utf8')) === undefined)
-    yield finding(
-      'store.url',
-      'is not a URL of a PostgreSQL database (postgresql://USER:PASSWORD@HOST/DATABASE, as libpq reads it)',
-    );
+  const problem = url && postgresUrlProblem(url.reveal().toString('utf8'));
+  if (problem !== undefined) yield finding('store.url', problem);
   if (otp.enabled && otp.lookup_key === undefined)
     yield finding(
       'otp.lookup_key',

@@ -67,6 +67,32 @@ export const otp = table('One-time passwords and the lockout against guessing th
   }),
 });
 
+const ATTRIBUTE_NAME = { allowed: 'the name of an LDAP attribute', pattern: /^[A-Za-z][A-Za-z0-9-]{0,63}$/ };
+
+const gssapiDirectory = table(
+  'Looks principals up in Active Directory, with the servers, `bind_dn` and `search_base` of `[auth.ldap]` ([guides/gssapi.md](../guides/gssapi.md)).',
+  {
+    filter: text({
+      description:
+        'The filter of the search. Exactly one entry must match. `{primary}` is the first component of the principal, `{principal}` the whole, of an enterprise principal without the realm.',
+      default: '(|(sAMAccountName={primary})(userPrincipalName={principal}))',
+      allowed: 'an LDAP filter with {primary} or {principal} (RFC 4515)',
+      check: (value) => checkFilter(value, ['primary', 'principal']),
+    }),
+    attribute: text({
+      ...ATTRIBUTE_NAME,
+      description:
+        'The attribute that gives the name for `principal_mapping`, `default_template`, and the requester. The entry must have exactly one value of it.',
+      default: 'sAMAccountName',
+    }),
+    required_group: optional.text({
+      description: 'The DN of a group. The account must be its `member`, or have it as its primary group.',
+      allowed: 'a DN as in RFC 4514',
+      check: checkDistinguishedName,
+    }),
+  },
+);
+
 export const gssapi = table('GSSAPI authentication: Kerberos over SPNEGO.', {
   enabled: boolean({ description: 'Takes Kerberos tickets by HTTP Negotiate (RFC 4559).', default: false }),
   keytab: optional.path({ description: 'The keytab with the key of `service_principal`; or use `gssproxy`.' }),
@@ -87,6 +113,12 @@ export const gssapi = table('GSSAPI authentication: Kerberos over SPNEGO.', {
       default: {},
     },
   ),
+  directory: optional(gssapiDirectory),
+  fold_case: boolean({
+    description:
+      'Compares and writes principals in lower case, and realms in upper case. Only for a KDC that ignores case, and without `[gssapi.directory]` ([guides/gssapi.md](../guides/gssapi.md)).',
+    default: false,
+  }),
   default_template: optional.text({
     description:
       'The subject DN of a principal that is not in the mapping. `{principal}` stands for the whole principal, `{primary}`, `{instance}` and `{realm}` for its parts.',
@@ -108,8 +140,6 @@ const bind = choice(['cn', 'san', 'off'], {
     "Whether the CSR's common name (`cn`) or one of its subject alternative names (`san`) must equal the client_id; otherwise the response is 403.",
   default: 'cn',
 });
-
-const ATTRIBUTE_NAME = { allowed: 'the name of an LDAP attribute', pattern: /^[A-Za-z][A-Za-z0-9-]{0,63}$/ };
 
 const ldap = table('Basic credentials, checked by a bind at an LDAP directory ([guides/ldap.md](../guides/ldap.md)).', {
   url: list(
@@ -147,17 +177,18 @@ const ldap = table('Basic credentials, checked by a bind at an LDAP directory ([
     description: 'The filter of the search. Exactly one entry must match. `{username}` is the Basic username.',
     default: '(uid={username})',
     allowed: 'an LDAP filter with {username} (RFC 4515)',
-    check: checkFilter,
+    check: (value) => checkFilter(value, ['username']),
   }),
   bind_dn: optional.text({
-    description: 'The account that searches. Without it, the search is anonymous.',
-    allowed: 'a DN as in RFC 4514',
-    check: checkDistinguishedName,
+    description:
+      'The account that searches: a DN, or another name that the directory takes, such as `user@domain` or `DOMAIN\\user`. Without it, the search is anonymous.',
+    allowed: 'a name of at most 1000 characters without control characters',
+    pattern: /^[^\p{Cc}]{1,1000}$/u,
   }),
   bind_password: optional.secret({ description: 'The password of `bind_dn`.' }),
   required_group: optional.text({
     description:
-      'The DN of a group. The entry must be its `member` or `uniqueMember`, or with `client_id_attribute = "uid"` its `memberUid`.',
+      'The DN of a group. The entry must be its `member` or `uniqueMember`, or with `client_id_attribute = "uid"` its `memberUid`. In Active Directory, the primary group counts too.',
     allowed: 'a DN as in RFC 4514',
     check: checkDistinguishedName,
   }),
@@ -210,6 +241,10 @@ const jwt = table('Bearer tokens: JSON Web Tokens of an identity provider ([guid
     'PEM file with the CA certificates that issue the certificate of the `jwks_url` server.',
     { live: true },
   ),
+  jwks_token_file: optional.path({
+    description:
+      'A file with a bearer token for `jwks_url`, as Kubernetes needs it. The server reads it for each fetch.',
+  }),
   jwks_file: optional.path({ description: 'A file with the keys of the issuer, in place of `jwks_url`.' }),
   algorithms: list(choice(JWT_ALGORITHMS, { description: 'A signature algorithm of JWS.' }), {
     description: 'The signature algorithms that are accepted. `none` and HMAC are never accepted.',
@@ -228,7 +263,7 @@ const jwt = table('Bearer tokens: JSON Web Tokens of an identity provider ([guid
     text({ description: 'A claim.', allowed: 'a claim, or claim=value', pattern: /^[^=]{1,200}(=.{0,1000})?$/su }),
     {
       description:
-        'Claims that a token must have: `"tenant"`, or with a value `"tenant=lab"`. A table `{ tenant = "lab" }` means the same. Of a claim with several values, one must be equal.',
+        'Claims that a token must have: `"tenant"`, or with a value `"tenant=lab"`. A table `{ tenant = "lab" }` means the same. Of a claim with several values, and of the words of `scope` and `scp`, one must be equal.',
       default: [],
       pairs: true,
     },
@@ -252,10 +287,11 @@ export const auth = table('Methods of authentication that use a directory or an 
   jwt: optional(jwt),
 });
 
-function checkFilter(value: string): string | undefined {
-  if (!value.includes('{username}')) return 'it does not contain {username}';
+function checkFilter(value: string, placeholders: readonly string[]): string | undefined {
+  const texts = placeholders.map((name) => `{${name}}`);
+  if (!texts.some((text) => value.includes(text))) return `it does not contain ${texts.join(' or ')}`;
   try {
-    FilterParser.parseString(value.replaceAll('{username}', 'x'));
+    FilterParser.parseString(texts.reduce((filter, text) => filter.replaceAll(text, 'x'), value));
     return undefined;
   } catch (error) {
     return `it is not an LDAP filter: ${error instanceof Error ? error.message : String(error)}`;

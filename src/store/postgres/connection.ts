@@ -1,9 +1,9 @@
 /** A pipelined connection to a writable PostgreSQL server, with all time limits set. */
 import pg from 'pg';
 import { parsePostgresUrl, type PostgresUrl } from '../../config/postgres-url.ts';
-import { describe, failed } from '../../errors.ts';
+import { failed } from '../../errors.ts';
 import { storeFailed, StoreLost, storeUnavailable } from '../calls/errors.ts';
-import { isStatementError, messageOf, toConnectionError } from './errors.ts';
+import { isRolledBack, isStatementError, messageOf, toConnectionError } from './errors.ts';
 import type { Answer, Prepared } from './queries.ts';
 
 export interface PostgresServer {
@@ -97,7 +97,7 @@ export class Connection {
     try {
       ({ command } = await this.#client.query('COMMIT'));
     } catch (error) {
-      if (isStatementError(error)) return 'rolled back';
+      if (isRolledBack(error)) return 'rolled back';
       this.end();
       throw new StoreLost(`COMMIT: ${messageOf(error)}`);
     }
@@ -176,6 +176,9 @@ export async function firstHost<Connected>(
         user: url.user ?? 'estuary',
         password: url.password ?? '',
         database: url.database ?? url.user ?? 'estuary',
+        options: url.options,
+        application_name: url.application_name,
+        connectionTimeoutMillis: url.connect_timeout === undefined ? CONNECT : url.connect_timeout * 1000,
         keepAlive: true,
         ssl: tlsOptions(host, url, tls) ?? false,
       });
@@ -220,8 +223,8 @@ async function isShared(one: pg.Client, other: pg.Client): Promise<boolean> {
   try {
     await other.query('BEGIN');
   } catch (error) {
-    // PgBouncer's statement pooling does not allow transactions.
-    if (/pooling/.test(describe(error))) return true;
+    // PgBouncer's statement pooling does not allow transactions: protocol_violation.
+    if (error instanceof pg.DatabaseError && error.code === '08P01') return true;
     throw error;
   }
   const taken = await sessionOf(other);
@@ -238,8 +241,7 @@ async function sessionOf(client: pg.Client): Promise<number | undefined> {
 function clientOf(target: pg.ClientConfig, purpose: string, answer: number): pg.Client {
   const client = new pg.Client({
     ...target,
-    application_name: `estuary ${purpose}`,
-    connectionTimeoutMillis: CONNECT,
+    application_name: target.application_name ?? `estuary ${purpose}`,
     query_timeout: answer,
     keepAliveInitialDelayMillis: 5000,
   });
@@ -293,11 +295,12 @@ function isReadOnly(results: unknown): boolean {
 }
 
 /** Per `[store.tls]`, otherwise the URL's `sslmode`. undefined: no TLS. */
-function tlsOptions(host: string, url: PostgresUrl, tls: PostgresTls | undefined): pg.ClientConfig['ssl'] {
-  const mode = url.parameters.get('sslmode') ?? 'disable';
-  if (tls === undefined && ['disable', 'allow', 'prefer'].includes(mode)) return undefined;
+function tlsOptions(host: string, { sslmode }: PostgresUrl, tls: PostgresTls | undefined): pg.ClientConfig['ssl'] {
+  // As in libpq, never for a Unix socket.
+  if ((tls === undefined && sslmode === 'disable') || host.startsWith('/')) return undefined;
   return {
     rejectUnauthorized: true,
+    ...(sslmode === 'verify-ca' ? { checkServerIdentity: () => undefined } : {}),
     // The name to verify if the host is an address.
     host,
     ...(tls?.anchors === undefined ? {} : { ca: tls.anchors }),

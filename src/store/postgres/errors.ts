@@ -10,10 +10,18 @@ const PASSING = /^(08|28|40|53|57|58|3D000|25006|25P03|55P03|55006)/;
 /** Conflicts with another transaction; a retry may succeed. */
 const IN_THE_WAY = /^(40001|40P01)$/;
 
+/** The server ends the connection: its severity would say so, too, but in the language of `lc_messages`. */
+const ENDS = /^(08|28|57P|53300|25P0[34])/;
+/** In addition, whether a COMMIT had an effect is unknown: system and internal errors, resources. */
+const UNKNOWN = /^(XX|58|53|F0)/;
+
 /** Whether the server rejected a statement but keeps the connection. */
 export function isStatementError(error: unknown): error is pg.DatabaseError {
-  return error instanceof pg.DatabaseError && error.severity === 'ERROR';
+  return error instanceof pg.DatabaseError && !ENDS.test(error.code ?? '');
 }
+
+/** Whether the error of a COMMIT says that it had no effect. */
+export const isRolledBack = (error: unknown): boolean => isStatementError(error) && !UNKNOWN.test(error.code ?? '');
 
 export const isDiskFull = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === '53100';
 

@@ -97,7 +97,11 @@ export class GroupCommit implements Writer {
       return await this.#attemptWith(calls, careful, time);
     } catch (error) {
       if (error instanceof GivenUp) return undefined;
-      return calls.map(() => ({ error }));
+      if (calls.length === 1 || !isOfOneCall(error)) return calls.map(() => ({ error }));
+      // The audit records of one call were rejected, and nobody knows of which.
+      const results: Result[] = [];
+      for (const call of calls) results.push(...((await this.#attempt([call], careful, time)) ?? []));
+      return results;
     }
   }
 
@@ -118,7 +122,7 @@ export class GroupCommit implements Writer {
     } catch (error) {
       if (!(error instanceof GivenUp)) await this.#giveUp(connection, error);
       // Such as a deadlock on the keys or while writing the records.
-      if (isInTheWay(error) && !careful) throw new GivenUp();
+      if (!careful && (isInTheWay(error) || (calls.length > 1 && isOfOneCall(error)))) throw new GivenUp();
       throw error;
     }
   }
@@ -247,6 +251,9 @@ export class GroupCommit implements Writer {
     }
   }
 }
+
+/** Whether a single call may have caused the error of a transaction. */
+const isOfOneCall = (error: unknown): boolean => isStatementError(error) && !isInTheWay(error) && !isDiskFull(error);
 
 /** Waits for all statements, and throws the first error. */
 async function inPipeline<const Sent extends readonly Promise<unknown>[]>(

@@ -102,6 +102,11 @@ const VERSION_TABLE = `CREATE TABLE IF NOT EXISTS estuary_schema (
 
 /** @returns undefined: the database is empty @throws EstuaryError for an incompatible version */
 async function knownVersion(db: Queries, migrations: readonly Migration[]): Promise<Version | undefined> {
+  const { encoding = '' } =
+    (await db.get<{ encoding: string }>`SELECT current_setting('server_encoding') AS encoding`) ?? {};
+  // Another one has no place for some of the characters that clients send.
+  if (encoding !== 'UTF8' && encoding !== 'SQL_ASCII')
+    throw failed('STORE_ENCODING', `The database has the encoding ${encoding}. Create one with ENCODING 'UTF8'.`);
   const tables = await db.all<{
     name: string;
   }>`SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`;

@@ -1,6 +1,6 @@
 /** `[store] driver = "postgres"`. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parsePostgresUrl } from '../../../src/config/postgres-url.ts';
+import { parsePostgresUrl, postgresUrlProblem } from '../../../src/config/postgres-url.ts';
 import { configFolder, type ConfigFolder, toml } from '../support.ts';
 
 let folder: ConfigFolder;
@@ -102,13 +102,42 @@ describe('[store] driver = "postgres"', () => {
         { host: 'db2', port: 5433 },
       ],
       database: 'est',
-      parameters: new Map([['application_name', 'x+y']]),
+      sslmode: 'disable',
+      sslrootcert: undefined,
+      options: undefined,
+      application_name: 'x+y',
+      connect_timeout: undefined,
     });
+    const all =
+      'postgresql://a@b/c?user=d&password=e&dbname=f&options=-csearch_path%3Dpki&sslmode=verify-ca&connect_timeout=9';
+    expect(parsePostgresUrl(all)).toMatchObject({
+      ...{ user: 'd', password: 'e', database: 'f', options: '-csearch_path=pki' },
+      ...{ sslmode: 'verify-ca', connect_timeout: 9 },
+    });
+    expect(parsePostgresUrl('postgresql://a@b/c?sslrootcert=system')?.sslmode).toBe('verify-full');
     expect(parsePostgresUrl('postgres://[::1]:6000/x')?.hosts).toEqual([{ host: '::1', port: 6000 }]);
     expect(parsePostgresUrl('postgres:///est?host=/run/postgresql')?.hosts).toEqual([
       { host: '/run/postgresql', port: 5432 },
     ]);
     for (const text of ['mysql://a/b', 'postgresql://a:0/b', 'postgresql://a,/b', 'postgresql://%zz/b', 'x'])
       expect(parsePostgresUrl(text)).toBeUndefined();
+  });
+
+  test.each([
+    ['sslmode=bogus', 'has sslmode=bogus (disable, require, verify-ca, verify-full)'],
+    ['sslmode=prefer', 'has sslmode=prefer (disable, require, verify-ca, verify-full)'],
+    ['sslmode=allow', 'has sslmode=allow (disable, require, verify-ca, verify-full)'],
+    [
+      'sslcert=a.pem',
+      /^has the parameter "sslcert", which is not supported \(host, .*; \[store\.tls\] names certificates\)$/,
+    ],
+    ['SSLMODE=require', /^has the parameter "SSLMODE", which is not supported/],
+    ['connect_timeout=x', 'has another connect_timeout (1 to 9999)'],
+    ['target_session_attrs=standby', 'has another target_session_attrs (any, primary, read-write)'],
+    ['target_session_attrs=read-write', undefined],
+  ])('a parameter of the URL is honored, or refused by name: %s', (query, problem) => {
+    const found = postgresUrlProblem(`postgresql://estuary:s3cr3t@db/est?${query}`);
+    if (problem instanceof RegExp) expect(found).toMatch(problem);
+    else expect(found).toBe(problem);
   });
 });

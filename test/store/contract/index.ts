@@ -9,6 +9,7 @@ import { intermediateStoreContract } from './intermediates.ts';
 import { issuanceStoreContract } from './issuance.ts';
 import { labelContract } from './labels.ts';
 import { lockoutStoreContract } from './lockout.ts';
+import { neighborContract } from './neighbors.ts';
 import { waitingContract } from './waiting.ts';
 import { otpStoreContract } from './otp.ts';
 import { remoteRequestStoreContract } from './remote-requests.ts';
@@ -31,6 +32,7 @@ export function storeContract(newDatabase: NewDatabase): void {
   issuanceStoreContract(newDatabase);
   labelContract(newDatabase);
   lockoutStoreContract(newDatabase);
+  neighborContract(newDatabase);
   waitingContract(newDatabase);
   otpStoreContract(newDatabase);
   remoteRequestStoreContract(newDatabase);

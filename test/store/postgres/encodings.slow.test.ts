@@ -1,0 +1,67 @@
+/** PostgreSQL as others run it: in another language, encoding and schema (docs/guides/postgresql.md). */
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkDatabase } from '../../../src/store/postgres/migrate.ts';
+import { temporaryFolder } from '../../support/openssl.ts';
+import { PostgresCluster } from '../../support/postgres.ts';
+import { requires } from '../../support/requires.ts';
+import { event, otpRow } from '../rows.ts';
+import { emptied } from './support.ts';
+
+describe.skipIf(!requires('postgres', 'locales'))('PostgreSQL with lc_messages = de_DE.UTF-8', () => {
+  const folder = temporaryFolder();
+  let cluster: PostgresCluster;
+  beforeAll(async () => {
+    chmodSync(folder.path, 0o755);
+    if (!existsSync(folder.file('de_DE.UTF-8')))
+      execFileSync('localedef', ['-i', 'de_DE', '-f', 'UTF-8', folder.file('de_DE.UTF-8')], { stdio: 'pipe' });
+    cluster = await PostgresCluster.start({
+      settings: { lc_messages: "'de_DE.UTF-8'" },
+      env: { LOCPATH: folder.path },
+    });
+  });
+  afterAll(async () => {
+    await cluster.stop();
+    folder.remove();
+  });
+
+  test('a rejected statement fails its own call, and the connection goes on', async () => {
+    const database = await emptied(await cluster.createDatabase());
+    await expect(database.sql('SELECT 1/0')).rejects.toMatchObject({ severity: 'FEHLER' });
+    const store = await database.open('node-1');
+    const connections = async (): Promise<unknown> =>
+      database.sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'estuary node-1 writes'");
+    const before = await connections();
+    const outcomes = await Promise.allSettled([
+      store.insertOtp(otpRow({ expires_at: 0.5 }), []),
+      ...Array.from({ length: 15 }, () => store.insertOtp(otpRow(), [event('otp.created')])),
+    ]);
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', ...Array<string>(15).fill('fulfilled')]);
+    expect(outcomes[0]).toMatchObject({ reason: { status: 500, code: 'STORE_FAILED' } });
+    expect(await connections()).toEqual(before);
+  });
+
+  test('a database that is not UTF8 is refused by name; one without an encoding is taken', async () => {
+    const encoded = (encoding: string) => cluster.createDatabase('template0', `ENCODING '${encoding}' LOCALE 'C'`);
+    const latin = await encoded('LATIN1');
+    const refused = { code: 'STORE_ENCODING', message: expect.stringContaining('the encoding LATIN1') as string };
+    await expect(checkDatabase({ url: latin })).rejects.toMatchObject(refused);
+    await expect((await emptied(latin)).open('node-1')).rejects.toMatchObject(refused);
+    const store = await (await emptied(await encoded('SQL_ASCII'))).open('node-1');
+    const row = otpRow({ client_id: '設備' });
+    await store.insertOtp(row, []);
+    expect(await store.getOtp(row.id)).toMatchObject({ client_id: '設備' });
+  });
+
+  test('`options` of the URL is honored: the tables are in the schema of search_path', async () => {
+    const url = await cluster.createDatabase();
+    const database = await emptied(url);
+    await database.sql('CREATE SCHEMA pki');
+    const store = await database.open('node-1', { server: { url: `${url}?options=-csearch_path%3Dpki` } });
+    await store.insertOtp(otpRow(), []);
+    expect(await database.sql("SELECT DISTINCT schemaname FROM pg_tables WHERE tablename IN ('otp', 'audit')")).toEqual(
+      [{ schemaname: 'pki' }],
+    );
+  });
+});
