@@ -3,7 +3,7 @@
  * needs, because a start would otherwise load 1,800 small modules. What it imports on use, and what programs share, are further files.
  * Packages with native code stay outside.
  */
-import { globSync } from 'node:fs';
+import { copyFileSync, globSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'vite';
 
@@ -37,3 +37,6 @@ await build({
     },
   },
 });
+
+const ACCEPTOR = 'auth/gssapi/acceptor-krb5.conf';
+copyFileSync(join(SRC, ACCEPTOR), join(ROOT, 'dist', ACCEPTOR));

@@ -2,7 +2,7 @@
 import type { AuditEvent } from '../audit/event.ts';
 import { unauthorized, type EstuaryError } from '../errors.ts';
 import { requestIdField } from '../request-context.ts';
-import { presentableName, type Lockout } from './lockout.ts';
+import { lockoutName, presentableName, type Lockout } from './lockout.ts';
 import { AttemptLimiter, passwordCheckBusy } from './otp/hashing-pool.ts';
 
 type PasswordMethod = 'otp' | 'ldap' | 'jwt';
@@ -25,6 +25,13 @@ export interface Attempt {
   readonly now: number;
 }
 
+/**
+ * Continues as the account that was found for a name: its lockout and its limits apply, and a failure counts on it
+ * instead of the typed name.
+ * @throws EstuaryError as {@link GuardedAttempts.run}
+ */
+export type AsAccount = <T>(account: string, prove: () => Promise<T>) => Promise<T>;
+
 /** Attempts per lockout key: running and waiting. */
 const PER_KEY = { concurrency: 4, queue: 12 };
 /** Attempts in total, so that a slow directory leaves capacity for other methods. */
@@ -33,11 +40,14 @@ const MAX_ATTEMPTS = 64;
 export class GuardedAttempts {
   readonly #options: GuardOptions;
   readonly #limiter: AttemptLimiter;
+  /** Per account. No attempt waits there, because it has a connection open. */
+  readonly #accounts: AttemptLimiter;
   #underWay = 0;
 
   constructor(options: GuardOptions) {
     this.#options = options;
     this.#limiter = new AttemptLimiter(PER_KEY, options.retryAfter);
+    this.#accounts = new AttemptLimiter({ ...PER_KEY, queue: 0 }, options.retryAfter);
   }
 
   /**
@@ -47,20 +57,33 @@ export class GuardedAttempts {
    * @param check throws {@link CredentialRefused}; other errors do not count
    * @throws EstuaryError 401 `LDAP_INVALID`, `JWT_INVALID`, `LOCKED_OUT`; 503 `PASSWORD_CHECK_BUSY`
    */
-  async run<T>(name: string, attempt: Attempt, check: (keys: readonly string[]) => Promise<T>): Promise<T> {
+  async run<T>(
+    name: string,
+    attempt: Attempt,
+    check: (keys: readonly string[], as: AsAccount) => Promise<T>,
+  ): Promise<T> {
     const { lockout, method, tokenLength, retryAfter } = this.#options;
     const { address, now } = attempt;
     const subject = presentableName(name, tokenLength);
-    const keys = lockout.keys(address, { kind: 'username', name: subject });
+    const keysOf = (username: string): readonly string[] =>
+      lockout.keys(address, { kind: 'username', name: lockoutName(username, tokenLength) });
+    const typed = keysOf(name);
+    let keys = typed;
+    const as: AsAccount = async (account, prove) => {
+      keys = keysOf(account);
+      const others = keys.filter((key) => !typed.includes(key));
+      if (others.length > 0) await lockout.check(others, now, event);
+      return this.#accounts.run(others, prove);
+    };
     const event = failureEvent(attempt, subject, method);
     await lockout.check(keys, now, event);
     if (this.#underWay >= MAX_ATTEMPTS)
       throw passwordCheckBusy(retryAfter, `${MAX_ATTEMPTS} attempts are already in progress`);
     this.#underWay += 1;
     try {
-      return await this.#limiter.run(keys, async (waited) => {
+      return await this.#limiter.run(typed, async (waited) => {
         if (waited) await lockout.check(keys, now, event);
-        const result = await check(keys).catch((error: unknown) => {
+        const result = await check(keys, as).catch((error: unknown) => {
           if (error instanceof CredentialRefused) return error;
           throw error;
         });

@@ -17,7 +17,7 @@ export interface LockoutSettings extends LockoutPolicy {
 /** The claimed name: a Basic username, or a CMC identification (RFC 5272 §6.2.3). */
 interface ClaimedName {
   readonly kind: 'username' | 'identification';
-  /** In the form of {@link presentableName}. */
+  /** In the form of {@link presentableName}, a username in that of {@link lockoutName}. */
   readonly name: string;
 }
 
@@ -69,6 +69,16 @@ export class Lockout {
   async countFailure(keys: readonly string[], now: number, event: AuditEvent): Promise<void> {
     await this.#store.recordFailure(keys, this.#settings, now, [event]);
   }
+}
+
+/**
+ * The form in which lockouts count a username or a DN: directories ignore case and extra white space (RFC 4518).
+ * @param tokenLength as for {@link presentableName}
+ */
+export function lockoutName(name: string, tokenLength: number): string {
+  // Through upper case, which folds more characters, such as ß.
+  const folded = name.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC');
+  return presentableName(folded.replace(/\s+/gu, ' ').trim(), tokenLength);
 }
 
 /** Longer names are replaced by their hash in the store and the audit log. */

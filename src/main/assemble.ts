@@ -120,13 +120,21 @@ export async function assemble(config: Config, material: Material, foundation: F
     endOfWork: () => Promise.all([requests.endOfThese(), crls.idle()]),
   });
   const { router: cas } = liveCas;
-  const gssapi = config.gssapi.enabled
-    ? createGssapi({ config: config.gssapi, environment: process.env, log })
-    : undefined;
   const live = new LiveSettings(cas, ownCertificate(config, cas, foundation));
+  const directory =
+    config.auth.ldap &&
+    new Directory({
+      settings: config.auth.ldap,
+      ca: () => trustedBy(live.current.named.directory),
+      retryAfter: config.est.retry_after,
+      now: Date.now,
+    });
+  const gssapi = config.gssapi.enabled
+    ? createGssapi({ config: config.gssapi, environment: process.env, log, directory })
+    : undefined;
   const otp = await createOtp(config, store, now);
   const failures = new FailureRecords({ store, log, now, observe: metrics.observe.bind(metrics) });
-  const plugins = enabledPlugins(config, { live, gssapi, otp, store });
+  const plugins = enabledPlugins(config, { live, gssapi, otp, directory, store });
   const authenticator = createEstAuthenticator({ plugins, store, failures });
   const enrollment = new Enrollment({
     ...common,
@@ -352,6 +360,7 @@ function createOtp(
 interface PluginSources {
   readonly live: LiveSettings;
   readonly gssapi: Gssapi | undefined;
+  readonly directory: Directory | undefined;
   readonly otp: OtpService;
   readonly store: Store;
 }
@@ -359,7 +368,7 @@ interface PluginSources {
 /** The configured methods, by precedence. */
 function enabledPlugins(config: Config, sources: PluginSources): AuthPlugin[] {
   const { tls, otp, auth, est } = config;
-  const { live, gssapi, store } = sources;
+  const { live, gssapi, directory, store } = sources;
   const { lockout } = sources.otp;
   const now = Date.now;
   const retryAfter = est.retry_after;
@@ -378,15 +387,9 @@ function enabledPlugins(config: Config, sources: PluginSources): AuthPlugin[] {
             store,
           }),
         ]),
-    ...(auth.ldap === undefined
+    ...(auth.ldap === undefined || directory === undefined
       ? []
-      : [
-          new LdapPlugin(
-            new Directory({ settings: auth.ldap, ca: () => trustedBy(live.current.named.directory), retryAfter, now }),
-            guarded('ldap'),
-            auth.ldap.bind,
-          ),
-        ]),
+      : [new LdapPlugin(directory, guarded('ldap'), auth.ldap.bind)]),
     ...(otp.enabled ? [new OtpPlugin(sources.otp)] : []),
   ];
 }

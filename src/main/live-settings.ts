@@ -176,9 +176,9 @@ export const trustedBy = (service: ServiceMaterial | undefined): string | undefi
 
 /** Where the keys of the token issuer come from. */
 export const keySource = (
-  { jwks_url: url, jwks_file: file = '' }: NonNullable<Config['auth']['jwt']>,
+  { jwks_url: url, jwks_file: file = '', jwks_token_file: tokenFile }: NonNullable<Config['auth']['jwt']>,
   material: () => Pick<Material, 'tokenIssuer'>,
-) => (url === undefined ? { file } : { url, ca: () => trustedBy(material().tokenIssuer) });
+) => (url === undefined ? { file } : { url, tokenFile, ca: () => trustedBy(material().tokenIssuer) });
 
 /** The configuration check knows the files; this also knows the chains of remote CAs. */
 async function refuseOwnAnchors(anchors: readonly Certificate[], cas: CaRouter): Promise<void> {

@@ -47,7 +47,11 @@ test('the provider needs a certificate of its CA; without one in the configurati
 
 test('the keys of a token issuer are not those that it redirects to', async () => {
   const keysAt = (path: string) =>
-    new IssuerKeys({ source: { url: url + path, ca: () => ca }, retryAfter: 30, now: Date.now }).probe();
+    new IssuerKeys({
+      source: { url: url + path, ca: () => ca, tokenFile: undefined },
+      retryAfter: 30,
+      now: Date.now,
+    }).probe();
   await expect(keysAt('/302/1')).rejects.toThrow('responded with status 302');
   await expect(keysAt('/200/1')).rejects.toThrow('JSON');
 });

@@ -52,6 +52,32 @@ describe.skipIf(!requires('openssl', 'kdc'))('[gssapi] at start-up of the built 
     expect(String(error)).toMatch(problem);
   });
 
+  it('a realm in another case than that of the keytab is refused by name', async () => {
+    const gssapi = `keytab = "${kdc.dir}/http.keytab"\ndefault_template = "CN={principal}"`;
+    const start = NegotiateServer.start({ kdc, gssapi, service_principal: 'HTTP/localhost@example.test' });
+    const error: unknown = await start.then(
+      async (server) => await server.stop(),
+      (reason: unknown) => reason,
+    );
+    expect(String(error)).toContain(
+      `gssapi.service_principal: is of the realm example.test, but ${kdc.dir}/http.keytab has keys of ${REALM}`,
+    );
+  });
+
+  it('without a mapping and a template: a warning at the start, and `principal not mapped`', async () => {
+    const cache = await kdc.login('alice');
+    for (const gssapi of [`keytab = "${kdc.dir}/http.keytab"`, 'require_crypto_verification = false']) {
+      const server = await NegotiateServer.start({ kdc, gssapi });
+      try {
+        await expect.poll(() => server.quickstart.server.output()).toContain('gssapi.principal_mapping');
+        const token = await initialToken({ env: kdc.env, cache });
+        expect(await server.post({ token })).toMatchObject({ status: 401, text: 'principal not mapped' });
+      } finally {
+        await server.stop();
+      }
+    }
+  });
+
   it('unverified tickets: refused under profile = "niap"', async () => {
     const gssapi = 'require_crypto_verification = false\ndefault_template = "CN={principal}"';
     const start = NegotiateServer.start({ kdc, gssapi, topLevel: 'profile = "niap"' });

@@ -58,8 +58,6 @@ export class Kdc {
  default_realm = ${REALM}
  dns_lookup_realm = false
  dns_lookup_kdc = false
- dns_canonicalize_hostname = false
- rdns = false
 ${extra}
 [realms]
  ${REALM} = {
@@ -129,6 +127,12 @@ ${extra}
   /** Adds the principal's present keys to a keytab. */
   async addKeys(name: string, keytab: string): Promise<void> {
     await this.#kadmin('ktadd', '-norandkey', '-k', keytab, name);
+  }
+
+  /** Gives principals the key of one password, as services of one account have it. */
+  async shareKey(...names: readonly string[]): Promise<void> {
+    for (const name of names)
+      await this.#kadmin('cpw', '-e', 'aes256-cts-hmac-sha1-96:onlyrealm', '-pw', 'shared', name);
   }
 
   /** Gives the principal new keys; tickets for the old ones stay in circulation. */

@@ -24,6 +24,7 @@ interface ServerOptions {
   readonly kdc: Kdc;
   /** Lines of `[gssapi]` in addition to `enabled` and `service_principal`. */
   readonly gssapi: string;
+  readonly service_principal?: string | undefined;
   /** Keys that stand before every section. */
   readonly topLevel?: string;
   readonly env?: Readonly<Record<string, string>>;
@@ -42,8 +43,9 @@ export class NegotiateServer {
     this.ca = ca;
   }
 
-  static async start({ kdc, gssapi, topLevel = '', env = {} }: ServerOptions): Promise<NegotiateServer> {
-    const sections = `${topLevel}\n[gssapi]\nenabled = true\nservice_principal = "${SERVICE}"\n${gssapi}`;
+  static async start(options: ServerOptions): Promise<NegotiateServer> {
+    const { kdc, gssapi, service_principal = SERVICE, topLevel = '', env = {} } = options;
+    const sections = `${topLevel}\n[gssapi]\nenabled = true\nservice_principal = "${service_principal}"\n${gssapi}`;
     const quickstart = await startQuickstart({ sections, env: { ...kdc.env, ...env } });
     return new NegotiateServer(quickstart, kdc, await readFile(quickstart.file('ca/root.pem')));
   }

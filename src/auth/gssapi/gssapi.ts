@@ -1,12 +1,15 @@
-import type { Problem } from '../../config/problem.ts';
+import type { Problem, Warning } from '../../config/problem.ts';
 import type { Config } from '../../config/schema.ts';
 import { describe, EstuaryError, failed, unauthorized } from '../../errors.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
 import { IsolatedError } from '../../process/protocol.ts';
+import { CredentialRefused } from '../guarded-attempts.ts';
 import type { GssapiIdentity, PresentedCredentials } from '../identity.ts';
+import type { Directory } from '../ldap/directory.ts';
 import type { AuthPlugin } from '../plugin.ts';
+import { AccountLookup } from './account-lookup.ts';
 import { GSSAPI_FAILED, KerberosVerifier, type TicketVerifier, UnverifiedTickets } from './kerberos-verifier.ts';
-import { checkPrincipalMapping, type Principal, PrincipalMapping } from './principal.ts';
+import { checkPrincipalMapping, parsePrincipal, type Principal, PrincipalMapping } from './principal.ts';
 import { decodeNegotiateToken, parseSpnegoToken, SpnegoTokenError, type TicketService } from './spnego-token.ts';
 
 export interface GssapiOptions {
@@ -14,6 +17,8 @@ export interface GssapiOptions {
   /** The server's environment; the variables of Kerberos libraries are passed to the child process. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly log: IsolatedLog;
+  /** For `[gssapi.directory]`. */
+  readonly directory?: Pick<Directory, 'lookUp'> | undefined;
 }
 
 /** The enabled `Negotiate` method. */
@@ -34,6 +39,7 @@ export interface Gssapi {
 export function createGssapi(options: GssapiOptions): Gssapi {
   const { config, log } = options;
   const mapping = new PrincipalMapping(config);
+  const accounts = accountLookup(options);
   if (!config.require_crypto_verification) {
     // The configuration check warns of it, also at start. There is no library and no key to load.
     const nothing = (): Promise<void> => Promise.resolve();
@@ -41,16 +47,22 @@ export function createGssapi(options: GssapiOptions): Gssapi {
   }
   const verifier = kerberosVerifier(options);
   return {
-    plugin: new SpnegoPlugin(verifier, mapping),
+    plugin: new SpnegoPlugin(verifier, mapping, accounts),
     async start() {
       await verifier.start();
       const reason = await verifier.missingCredentials();
       if (reason !== undefined)
         log.warn({ reason }, `there are no usable Kerberos credentials for ${String(config.service_principal)}`);
     },
-    missingCredentials: () => verifier.missingCredentials(),
+    missingCredentials: async () => (await verifier.missingCredentials()) ?? verifier.replayCacheProblem(),
     stop: () => verifier.stop(),
   };
+}
+
+function accountLookup({ config, directory }: GssapiOptions): AccountLookup | undefined {
+  const { directory: settings, service_principal } = config;
+  if (settings === undefined || directory === undefined || service_principal === undefined) return undefined;
+  return new AccountLookup(directory, settings, parsePrincipal(service_principal).realm);
 }
 
 const SILENT: IsolatedLog = { info: () => undefined, warn: () => undefined, error: () => undefined };
@@ -65,39 +77,47 @@ function kerberosVerifier({ config, environment, log }: GssapiOptions): Kerberos
  * Problems of `[gssapi]` beyond single keys: the mapping, the npm package, the keytab. An unavailable gssproxy is not a
  * configuration error.
  */
-export async function checkGssapi(options: Omit<GssapiOptions, 'log'>): Promise<Problem[]> {
+export async function checkGssapi(
+  options: Pick<GssapiOptions, 'config' | 'environment'>,
+): Promise<{ readonly problems: readonly Problem[]; readonly warnings: readonly Warning[] }> {
   const { config } = options;
-  if (!config.enabled) return [];
+  if (!config.enabled) return { problems: [], warnings: [] };
   const problems = checkPrincipalMapping(config).map(({ key, message }) => ({
     key: `gssapi.${key}`,
     message: `${message} (a distinguished name as in RFC 4514)`,
   }));
-  const credentials = config.require_crypto_verification
-    ? await checkCredentials({ ...options, log: SILENT })
-    : undefined;
-  return credentials === undefined ? problems : [...problems, credentials];
+  if (!config.require_crypto_verification) return { problems, warnings: [] };
+  const { problem, warning } = await checkCredentials({ ...options, log: SILENT });
+  return {
+    problems: problem === undefined ? problems : [...problems, problem],
+    warnings: warning === undefined ? [] : [warning],
+  };
 }
 
-async function checkCredentials(options: GssapiOptions): Promise<Problem | undefined> {
+async function checkCredentials(
+  options: GssapiOptions,
+): Promise<{ readonly problem?: Problem; readonly warning?: Warning }> {
   const verifier = kerberosVerifier(options);
   try {
     await verifier.start();
     const missing = options.config.gssproxy ? undefined : await verifier.missingCredentials();
-    return missing === undefined
-      ? undefined
-      : {
+    if (missing !== undefined)
+      return {
+        problem: {
           key: 'gssapi.keytab',
           message: `provides no credentials: ${missing} (a readable keytab with a key of gssapi.service_principal)`,
-        };
+        },
+      };
+    const cache = await verifier.replayCacheProblem();
+    const message = `every ticket gets 503, because the ${cache} (a folder that the server can write to, in the environment variable KRB5RCACHEDIR)`;
+    return cache === undefined ? {} : { warning: { key: 'gssapi.enabled', message } };
   } catch (error) {
     const what =
       error instanceof IsolatedError && error.code === 'NO_PACKAGE'
         ? `needs the optional npm package kerberos, which cannot be loaded: ${describe(error)}`
         : `cannot start the Kerberos library: ${describe(error)}`;
-    return {
-      key: 'gssapi.enabled',
-      message: `${what} (install libgssapi-krb5-2, and libkrb5-dev with a compiler before "npm ci"; or false)`,
-    };
+    const message = `${what} (install libgssapi-krb5-2, and libkrb5-dev with a compiler before "npm ci"; or false)`;
+    return { problem: { key: 'gssapi.enabled', message } };
   } finally {
     await verifier.stop();
   }
@@ -108,10 +128,12 @@ export class SpnegoPlugin implements AuthPlugin {
   readonly method = 'gssapi';
   readonly #verifier: TicketVerifier;
   readonly #mapping: PrincipalMapping;
+  readonly #accounts: Pick<AccountLookup, 'accountOf'> | undefined;
 
-  constructor(verifier: TicketVerifier, mapping: PrincipalMapping) {
+  constructor(verifier: TicketVerifier, mapping: PrincipalMapping, accounts?: Pick<AccountLookup, 'accountOf'>) {
     this.#verifier = verifier;
     this.#mapping = mapping;
+    this.#accounts = accounts;
   }
 
   hint({ authorization }: PresentedCredentials): string | undefined {
@@ -131,11 +153,25 @@ export class SpnegoPlugin implements AuthPlugin {
     if (token === undefined) return undefined;
     const ticket = readTicket(token);
     const { principal, replyToken, unverified } = await this.#verifier.verify(token, ticket);
-    return { ...this.identityOf(principal), note: unverified, replyToken };
+    const identity = this.identityOf(await this.#accountOf(principal));
+    const note = unverified ?? (identity.display === principal.text ? undefined : `as ${principal.text}`);
+    return { ...identity, note, replyToken };
+  }
+
+  /** @throws EstuaryError 401 `GSSAPI_FAILED`, 503 if the directory does not answer */
+  async #accountOf(principal: Principal): Promise<Principal> {
+    if (this.#accounts === undefined) return principal;
+    try {
+      return await this.#accounts.accountOf(principal);
+    } catch (error) {
+      if (!(error instanceof CredentialRefused)) throw error;
+      throw unauthorized('GSSAPI_FAILED', GSSAPI_FAILED, { detail: `${principal.text}: ${error.message}` });
+    }
   }
 
   /** The identity of a principal. @throws EstuaryError 401 `GSSAPI_PRINCIPAL_NOT_MAPPED` */
-  identityOf(principal: Principal): GssapiIdentity {
+  identityOf(authenticated: Principal): GssapiIdentity {
+    const principal = this.#mapping.written(authenticated);
     const mapped = this.#mapping.map(principal);
     if ('unmapped' in mapped)
       throw unauthorized('GSSAPI_PRINCIPAL_NOT_MAPPED', 'principal not mapped', {

@@ -1,5 +1,6 @@
 import { describe, EstuaryError, failed, isUnavailable, unauthorized, unavailable } from '../../errors.ts';
 import { type IsolatedLog, IsolatedProcess } from '../../process/isolated-process.ts';
+import { fileURLToPath } from 'node:url';
 import { IsolatedError, startedModule } from '../../process/protocol.ts';
 import { makePrincipal, parsePrincipal, type Principal } from './principal.ts';
 import { readAccepted, type StartArgs } from './spnego-protocol.ts';
@@ -34,7 +35,6 @@ interface CredentialConfig {
 
 /** Variables of the Kerberos and GSS-API libraries that an administrator may set for the server. */
 const PASSED_ON = [
-  'KRB5_CONFIG',
   'KRB5_TRACE',
   'KRB5RCACHEDIR',
   'GSS_MECH_CONFIG',
@@ -45,9 +45,14 @@ const PASSED_ON = [
   'TZ',
 ] as const;
 
+const CHILD = startedModule('auth/gssapi/spnego-child');
+/** Comes first in KRB5_CONFIG, so that its settings count. */
+const ACCEPTOR_CONFIG = fileURLToPath(new URL('acceptor-krb5.conf', CHILD));
+
 /**
  * The environment of the GSSAPI child process. It fixes what must not depend on how the server was started: the
- * credentials, and the replay cache, which KRB5RCACHETYPE or KRB5RCACHENAME could turn off.
+ * credentials, that a host name is used as written, and the replay cache, which KRB5RCACHETYPE or KRB5RCACHENAME could
+ * turn off.
  * @param threads concurrent library calls; each takes a thread of libuv's pool
  */
 function kerberosEnvironment(
@@ -55,7 +60,11 @@ function kerberosEnvironment(
   server: Readonly<Record<string, string | undefined>>,
   threads: number,
 ): Record<string, string> {
-  const env: Record<string, string> = { KRB5RCACHENAME: 'dfl:', UV_THREADPOOL_SIZE: String(threads) };
+  const env: Record<string, string> = {
+    KRB5_CONFIG: `${ACCEPTOR_CONFIG}:${server['KRB5_CONFIG'] ?? '/etc/krb5.conf'}`,
+    KRB5RCACHENAME: 'dfl:',
+    UV_THREADPOOL_SIZE: String(threads),
+  };
   for (const name of PASSED_ON) {
     const value = server[name];
     if (value !== undefined) env[name] = value;
@@ -101,7 +110,7 @@ export class KerberosVerifier implements TicketVerifier {
     this.#service = parsePrincipal(config.service_principal);
     this.#deadlineMs = deadlineMs;
     this.#process = new IsolatedProcess({
-      module: startedModule('auth/gssapi/spnego-child'),
+      module: CHILD,
       code: 'GSSAPI',
       subject: SUBJECT,
       env: kerberosEnvironment(config, environment, CONCURRENCY),
@@ -142,10 +151,19 @@ export class KerberosVerifier implements TicketVerifier {
     }
   }
 
+  /** Why replays cannot be detected, so that no ticket is accepted; undefined if they can, or gssproxy does it. */
+  async replayCacheProblem(): Promise<string | undefined> {
+    const answer = await this.#process.call('replayCache', undefined, { deadlineMs: this.#deadlineMs }).catch(() => '');
+    return typeof answer === 'string' && answer !== '' ? answer : undefined;
+  }
+
   async verify(token: string, ticket: TicketService): Promise<VerifiedTicket> {
     const { principal, replyToken } = await this.#accept(token, ticket);
-    // The library accepts any keytab key for this service and host in any realm; the configuration names one.
+    // The library accepts every ticket that a key of the keytab opens, and in Active Directory all services of an
+    // account have one key: of any class, and in any realm.
     if (ticket.realm !== this.#service.realm) throw refused('the ticket is from another realm', ticket);
+    const [wanted, presented] = [this.#service, ticket].map(({ components }) => components[0]?.toLowerCase());
+    if (presented !== wanted) throw refused('the ticket is for another service', ticket);
     return { principal: parse(principal, ticket), replyToken: replyToken ?? undefined };
   }
 

@@ -59,8 +59,15 @@ export function makePrincipal(components: readonly string[], realm: string): Pri
 
 /** The keys for the mapping: Kerberos principal → RFC 4514 subject, and a subject with placeholders. */
 export type PrincipalMappingConfig = Partial<
-  Pick<Config['gssapi'], 'service_principal' | 'principal_mapping' | 'default_template'>
+  Pick<Config['gssapi'], 'service_principal' | 'principal_mapping' | 'default_template' | 'fold_case' | 'directory'>
 >;
+
+/** The form of `fold_case`: the name in lower case, the realm in upper case. */
+export const foldedPrincipal = ({ components, realm }: Principal): Principal =>
+  makePrincipal(
+    components.map((component) => component.toLowerCase()),
+    realm.toUpperCase(),
+  );
 
 /** A principal's subject, or why it has none (for the log). */
 type Mapped = { readonly subject: Name } | { readonly unmapped: string };
@@ -75,6 +82,7 @@ export class PrincipalMapping {
   readonly #table: ReadonlyMap<string, Name>;
   readonly #template: SubjectTemplate | undefined;
   readonly #realm: string | undefined;
+  readonly #config: PrincipalMappingConfig;
 
   /** @throws EstuaryError 500 `GSSAPI_MISCONFIGURED` for the first problem of {@link checkPrincipalMapping} */
   constructor(config: PrincipalMappingConfig) {
@@ -82,17 +90,24 @@ export class PrincipalMapping {
     if (problem !== undefined) throw failed('GSSAPI_MISCONFIGURED', `gssapi.${problem.key}: ${problem.message}`);
     this.#table = new Map(
       Object.entries(config.principal_mapping ?? {}).map(([principal, subject]) => [
-        canonical(parsePrincipal(principal)),
+        mappingKey(parsePrincipal(principal), config),
         readSubject(subject),
       ]),
     );
+    this.#config = config;
     this.#template = config.default_template === undefined ? undefined : readTemplate(config.default_template);
-    this.#realm = config.service_principal === undefined ? undefined : parsePrincipal(config.service_principal).realm;
+    this.#realm =
+      config.service_principal === undefined ? undefined : this.written(parsePrincipal(config.service_principal)).realm;
+  }
+
+  /** The principal as `fold_case` has it written. */
+  written(principal: Principal): Principal {
+    return this.#config.fold_case === true ? foldedPrincipal(principal) : principal;
   }
 
   /** The subject of an authenticated principal: the table's entry, or the filled template. */
   map(principal: Principal): Mapped {
-    const entry = this.#table.get(canonical(principal));
+    const entry = this.#table.get(mappingKey(principal, this.#config));
     if (entry !== undefined) return { subject: entry };
     if (this.#template === undefined) return { unmapped: 'no entry in principal_mapping, and no default_template' };
     return this.#fill(this.#template, principal);
@@ -151,7 +166,7 @@ export function checkPrincipalMapping(config: PrincipalMappingConfig): Problem[]
   for (const [principal, subject] of Object.entries(config.principal_mapping ?? {})) {
     const key = `principal_mapping.${JSON.stringify(principal)}`;
     attempt(key, () => {
-      const text = canonical(readKey(principal));
+      const text = mappingKey(readKey(principal), config);
       if (seen.has(text)) throw new InputError('names the same principal as another entry');
       seen.add(text);
       readSubject(subject);
@@ -162,8 +177,11 @@ export function checkPrincipalMapping(config: PrincipalMappingConfig): Problem[]
   return problems;
 }
 
-function canonical({ components, realm }: Principal): string {
-  return makePrincipal(components, realm).text;
+/** How principals are compared: names of a directory without case. */
+function mappingKey(principal: Principal, { fold_case, directory }: PrincipalMappingConfig): string {
+  const { components, realm } = principal;
+  const ignoresCase = fold_case === true || directory !== undefined;
+  return (ignoresCase ? foldedPrincipal(principal) : makePrincipal(components, realm)).text;
 }
 
 function readKey(text: string): Principal {

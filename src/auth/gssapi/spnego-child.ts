@@ -2,6 +2,8 @@
  * Child process for the Kerberos library (through the optional npm package `kerberos`). Library calls block, for
  * minutes if gssproxy stalls, so they must not run in the server.
  */
+import { closeSync, constants, fstatSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { IsolatedError } from '../../process/protocol.ts';
 import { serve } from '../../process/serve.ts';
 import { readAcceptArgs, readStartArgs } from './spnego-protocol.ts';
@@ -35,12 +37,43 @@ async function acceptor(): Promise<Awaited<ReturnType<Kerberos['initializeServer
   }
 }
 
+/** Octets that the replay cache may need for a ticket, and more. */
+const SPACE = 65_536;
+
+/**
+ * Why the library's replay cache cannot be written; undefined if it can, or gssproxy has its own. The library then
+ * rejects every ticket, as if it were invalid.
+ */
+function replayCacheProblem(): string | undefined {
+  const { KRB5RCACHEDIR, TMPDIR, GSS_USE_PROXY } = process.env;
+  if (GSS_USE_PROXY !== undefined) return undefined;
+  const user = process.geteuid?.() ?? 0;
+  const folder = KRB5RCACHEDIR ?? TMPDIR ?? '/var/tmp';
+  const file = join(folder, `krb5_${user}.rcache2`);
+  const trial = join(folder, `.estuary-${process.pid}`);
+  try {
+    const { O_RDWR, O_CREAT, O_NOFOLLOW } = constants;
+    const opened = openSync(file, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
+    const { uid } = fstatSync(opened);
+    closeSync(opened);
+    if (uid !== user) return `replay cache ${file} belongs to another user`;
+    writeFileSync(trial, Buffer.alloc(SPACE));
+    return undefined;
+  } catch (error) {
+    return `replay cache ${file} cannot be written: ${message(error)}`;
+  } finally {
+    rmSync(trial, { force: true });
+  }
+}
+
 /** gss_accept_sec_context with the client's only token. */
 async function accept(token: string): Promise<Accepted> {
   const server = await acceptor();
   try {
     await server.step(token);
   } catch (error) {
+    const problem = replayCacheProblem();
+    if (problem !== undefined) throw new IsolatedError('REPLAY_CACHE', problem);
     throw new IsolatedError('REFUSED', message(error));
   }
   // `username` of an incomplete context is not authenticated.
@@ -59,5 +92,6 @@ serve({
     probe: async () => {
       await acceptor();
     },
+    replayCache: () => Promise.resolve(replayCacheProblem() ?? ''),
   },
 });

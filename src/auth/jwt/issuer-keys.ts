@@ -6,8 +6,15 @@ import { describe, unavailable, type EstuaryError } from '../../errors.ts';
 import { isObject } from '../../process/protocol.ts';
 import { httpsCall } from '../https-call.ts';
 
+interface KeyUrl {
+  readonly url: string;
+  readonly ca: () => string | undefined;
+  /** A file with a bearer token for the URL. */
+  readonly tokenFile: string | undefined;
+}
+
 interface IssuerKeysOptions {
-  readonly source: { readonly url: string; readonly ca: () => string | undefined } | { readonly file: string };
+  readonly source: KeyUrl | { readonly file: string };
   readonly retryAfter: number;
   readonly now: () => number;
 }
@@ -56,6 +63,13 @@ export class IssuerKeys {
     return this.#known()(header, token);
   }
 
+  /** Fetches the keys again after a signature failed, once a minute at most. @throws EstuaryError 503 */
+  async renewed(): Promise<boolean> {
+    if (!this.#mayAgain()) return false;
+    await this.#fetched();
+    return true;
+  }
+
   /** Fetches the keys. @throws Error with the reason */
   probe(): Promise<void> {
     return this.#fetch();
@@ -100,7 +114,7 @@ export class IssuerKeys {
 
   #load(): Promise<string> {
     const { source } = this.#options;
-    return 'file' in source ? readFile(source.file, 'utf8') : download(source.url, source.ca());
+    return 'file' in source ? readFile(source.file, 'utf8') : download(source);
   }
 
   #unavailable(detail: string): EstuaryError {
@@ -119,7 +133,7 @@ export class IssuerKeys {
 /** @throws Error with the reason */
 function readJwks(text: string): LocalJWKSet {
   if (text.length > MAX_JWKS) throw new Error(`the JWKS is larger than ${MAX_JWKS} bytes`);
-  const parsed: unknown = JSON.parse(text);
+  const parsed: unknown = JSON.parse(text.replace(/^\ufeff/, ''));
   const keys = isObject(parsed) ? parsed['keys'] : undefined;
   if (!Array.isArray(keys)) throw new Error('the JWKS has no list "keys"');
   // Reject symmetric keys: a verifier could also sign with them.
@@ -132,9 +146,13 @@ function readJwks(text: string): LocalJWKSet {
   return createLocalJWKSet({ keys: usable });
 }
 
-async function download(url: string, ca: string | undefined): Promise<string> {
-  const headers = { Accept: 'application/jwk-set+json, application/json' };
-  const { status, body } = await httpsCall(url, { headers, ca });
+async function download({ url, ca, tokenFile }: KeyUrl): Promise<string> {
+  // Read each time: Kubernetes replaces it.
+  const token = tokenFile && (await readFile(tokenFile, 'utf8')).trim();
+  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) throw new Error(`${tokenFile} contains no bearer token`);
+  const authorization = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+  const headers = { Accept: 'application/jwk-set+json, application/json', ...authorization };
+  const { status, body } = await httpsCall(url, { headers, ca: ca() });
   if (status !== 200) throw new Error(`${url} responded with status ${status}`);
   return body.toString('utf8');
 }

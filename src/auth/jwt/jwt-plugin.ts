@@ -1,6 +1,6 @@
 /** Authenticates EST requests by `Authorization: Bearer` (RFC 6750) with a JSON Web Token (RFC 7519). */
 import { hash } from 'node:crypto';
-import { decodeJwt, errors, jwtVerify, type JWTPayload } from 'jose';
+import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, type JWTPayload, type JWTVerifyOptions } from 'jose';
 import type { Config } from '../../config/schema.ts';
 import type { OtpStore } from '../../store/otp-store.ts';
 import { CredentialRefused, type GuardedAttempts } from '../guarded-attempts.ts';
@@ -12,12 +12,14 @@ type JwtSettings = NonNullable<Config['auth']['jwt']>;
 
 interface JwtOptions {
   readonly settings: JwtSettings;
-  readonly keys: Pick<IssuerKeys, 'find'>;
+  readonly keys: Pick<IssuerKeys, 'find' | 'renewed'>;
   readonly attempts: GuardedAttempts;
   readonly store: Pick<OtpStore, 'getOtp' | 'admitToken'>;
 }
 
 const MAX_TOKEN = 16_384;
+/** Seconds of the year 10000: the store and RFC 3339 have no such times. */
+const END_OF_TIME = 253_402_300_800;
 /** Maximum characters of the subject, the `jti`, and claims used as placeholders. */
 const MAX_VALUE = 256;
 /** Without control characters and lone surrogates. */
@@ -62,10 +64,12 @@ export class JwtPlugin implements AuthPlugin {
   }
 
   async #verify(token: string, now: number): Promise<JWTPayload> {
-    const { settings, keys } = this.#options;
+    const { settings } = this.#options;
+    if (token.length > MAX_TOKEN)
+      throw new CredentialRefused(`a token of ${token.length} characters (at most ${MAX_TOKEN})`);
     const { algorithms, issuer, audience, clock_tolerance: clockTolerance, max_age } = settings;
     try {
-      const { payload } = await jwtVerify(token, (header, jws) => keys.find(header, jws), {
+      const payload = await this.#verifyWithKeys(token, {
         algorithms: [...algorithms],
         issuer,
         audience: [...audience],
@@ -74,6 +78,8 @@ export class JwtPlugin implements AuthPlugin {
         requiredClaims: ['exp', 'aud', ...(settings.single_use ? ['jti'] : [])],
         ...(max_age === undefined ? {} : { maxTokenAge: max_age }),
       });
+      for (const name of ['exp', 'nbf', 'iat'] as const)
+        if ((payload[name] ?? 0) >= END_OF_TIME) throw new CredentialRefused(`the claim "${name}" is beyond year 9999`);
       return payload;
     } catch (error) {
       // Other library errors concern an unusable token or key.
@@ -82,8 +88,38 @@ export class JwtPlugin implements AuthPlugin {
     }
   }
 
+  /** If no key is named, each that fits is tried, and after a failure once more with keys that are fetched again. */
+  async #verifyWithKeys(token: string, options: JWTVerifyOptions): Promise<JWTPayload> {
+    try {
+      return await this.#tryKeys(token, options);
+    } catch (error) {
+      const isRejected = error instanceof errors.JWSSignatureVerificationFailed;
+      if (!isRejected || decodeProtectedHeader(token).kid !== undefined || !(await this.#options.keys.renewed()))
+        throw error;
+      return this.#tryKeys(token, options);
+    }
+  }
+
+  async #tryKeys(token: string, options: JWTVerifyOptions): Promise<JWTPayload> {
+    try {
+      const { payload } = await jwtVerify(token, (header, jws) => this.#options.keys.find(header, jws), options);
+      return payload;
+    } catch (error) {
+      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+      for await (const key of error) {
+        try {
+          return (await jwtVerify(token, key, options)).payload;
+        } catch (reason) {
+          if (reason instanceof errors.JWTClaimValidationFailed || reason instanceof errors.JWTExpired) throw reason;
+        }
+      }
+      throw new errors.JWSSignatureVerificationFailed();
+    }
+  }
+
   /** The name in an unverified token, for the lockout and the audit log. */
   #claimedName(token: string): string {
+    if (token.length > MAX_TOKEN) return '';
     try {
       const name = decodeJwt(token)[this.#options.settings.subject_claim];
       return typeof name === 'string' ? name : '';
@@ -107,7 +143,7 @@ export class JwtPlugin implements AuthPlugin {
         client_id,
         ca: null,
         created_at: now,
-        expires_at: (exp + settings.clock_tolerance + 1) * 1000,
+        expires_at: Math.min(Math.ceil((exp + settings.clock_tolerance + 1) * 1000), END_OF_TIME * 1000 - 1),
         max_uses: 1,
         uses: 0,
         revoked_at: null,
@@ -118,18 +154,20 @@ export class JwtPlugin implements AuthPlugin {
   }
 }
 
-/** The Bearer token (RFC 9110 §11.1: case-insensitive); undefined for other schemes, empty if malformed. */
+/** The Bearer token (RFC 9110 §11.1: case-insensitive); undefined for other schemes. */
 function bearerToken(authorization: string | undefined): string | undefined {
   if (authorization === undefined || !/^bearer(?=[\t ]|$)/i.test(authorization)) return undefined;
-  const token = authorization.slice('bearer'.length).trim();
-  return token.length <= MAX_TOKEN ? token : '';
+  return authorization.slice('bearer'.length).trim();
 }
 
 function checkRequired(claims: JWTPayload, required: readonly string[]): void {
   for (const one of required) {
     const [name = '', ...rest] = one.split('=');
     const value = Object.hasOwn(claims, name) ? claims[name] : undefined;
-    const fits = rest.length === 0 ? value !== undefined : textsOf(value).includes(rest.join('='));
+    const texts = textsOf(value);
+    // RFC 8693 §4.2: the values of a scope are one text.
+    if (typeof value === 'string' && (name === 'scope' || name === 'scp')) texts.push(...value.split(' '));
+    const fits = rest.length === 0 ? value !== undefined : texts.includes(rest.join('='));
     if (!fits) throw new CredentialRefused(`the claim "${name}" is missing or has another value`);
   }
 }
@@ -138,7 +176,7 @@ function placeholdersOf(claims: JWTPayload): ReadonlyMap<string, readonly string
   return new Map(Object.entries(claims).map(([name, value]) => [name, textsOf(value).filter(isUsable)]));
 }
 
-function textsOf(value: unknown): readonly string[] {
+function textsOf(value: unknown): string[] {
   return [value].flat().flatMap((one) => {
     if (typeof one === 'string') return [one];
     return typeof one === 'number' || typeof one === 'boolean' ? [String(one)] : [];

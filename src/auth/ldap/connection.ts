@@ -1,7 +1,7 @@
 /** One connection to an LDAP server: TLS from the first operation, no reconnects, one deadline for everything. */
 import { isIP, connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
-import { Client, ResultCodeError, type Entry } from 'ldapts';
+import { Client, type Entry, type Filter, ResultCodeError } from 'ldapts';
 
 /** The directory rejected the operation. */
 export class DirectoryRefusal extends Error {}
@@ -15,10 +15,12 @@ interface LdapServer {
   readonly timeout: number;
 }
 
-/** Result codes (RFC 4511 appendix A) that reject a bind; others are server failures. */
+/**
+ * Result codes (RFC 4511 appendix A) that reject a bind; others are server failures. Every error of a search is one: a
+ * base that does not exist or may not be searched is not the requester's fault.
+ */
 const BIND_REFUSED: ReadonlySet<number> = new Set([10, 19, 32, 34, 48, 49, 50, 53]);
-/** The same for a search: referral (not followed), noSuchObject, insufficientAccessRights. */
-const SEARCH_REFUSED: ReadonlySet<number> = new Set([10, 32, 50]);
+const REFERRAL = 10;
 
 export class LdapConnection {
   readonly #client: Client;
@@ -73,35 +75,39 @@ export class LdapConnection {
   async bind(dn: string, password: string): Promise<void> {
     // RFC 4513 §5.1.2: a bind without a password always succeeds.
     if (dn === '' || password === '') throw new DirectoryRefusal('an empty name or password');
-    await this.#asked(() => this.#client.bind(dn, password), BIND_REFUSED);
+    try {
+      await this.#client.bind(dn, password);
+    } catch (error) {
+      if (error instanceof ResultCodeError && BIND_REFUSED.has(error.code)) throw new DirectoryRefusal(reasonOf(error));
+      throw error;
+    }
   }
 
-  /** At most two entries, enough to detect ambiguity. @throws DirectoryRefusal */
+  /** At most two entries, enough to detect ambiguity. */
   async search(
     base: string,
     scope: 'base' | 'sub',
-    filter: string,
+    filter: string | Filter,
     attributes: readonly string[],
   ): Promise<readonly Entry[]> {
-    const { searchEntries } = await this.#asked(
-      () => this.#client.search(base, { scope, filter, attributes: [...attributes], sizeLimit: 2 }),
-      SEARCH_REFUSED,
-    );
-    return searchEntries;
-  }
-
-  async #asked<T>(operation: () => Promise<T>, refused: ReadonlySet<number>): Promise<T> {
+    const options = {
+      scope,
+      filter,
+      attributes: [...attributes],
+      explicitBufferAttributes: ['objectSid'],
+      sizeLimit: 2,
+    };
     try {
-      return await operation();
+      return (await this.#client.search(base, options)).searchEntries;
     } catch (error) {
-      if (error instanceof ResultCodeError && refused.has(error.code)) {
-        const why = error.code === 10 ? 'the directory refers to another server, which is not followed' : error.message;
-        throw new DirectoryRefusal(why);
-      }
+      if (error instanceof ResultCodeError) throw new Error(`${base}: ${reasonOf(error)}`, { cause: error });
       throw error;
     }
   }
 }
+
+const reasonOf = ({ code, message }: ResultCodeError): string =>
+  code === REFERRAL ? 'the directory refers to another server, which is not followed' : message;
 
 /** The name required in the server's certificate. */
 function identityOf(url: string): ConnectionOptions {

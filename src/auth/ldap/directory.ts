@@ -1,16 +1,17 @@
 /** Finds a username's directory entry and verifies its password by a bind (RFC 4511, RFC 4513). */
 import { randomUUID } from 'node:crypto';
-import type { Entry } from 'ldapts';
+import { EqualityFilter, OrFilter, ResultCodeError, type Entry } from 'ldapts';
 import type { Config } from '../../config/schema.ts';
 import { measured } from '../../dependency-calls.ts';
-import { describe, unavailable } from '../../errors.ts';
+import { describe, EstuaryError, isUnauthenticated, unavailable } from '../../errors.ts';
 import type { FairLimiter } from '../../process/fair-limiter.ts';
-import { CredentialRefused, type GuardedAttempts } from '../guarded-attempts.ts';
+import { type AsAccount, CredentialRefused, type GuardedAttempts } from '../guarded-attempts.ts';
 import type { ClientIdBinding, LdapIdentity, PresentedCredentials } from '../identity.ts';
 import { isBasic, parseBasic } from '../otp/basic.ts';
 import { passwordLimiter } from '../otp/hashing-pool.ts';
 import type { AuthContext, AuthPlugin } from '../plugin.ts';
 import { DirectoryRefusal, LdapConnection } from './connection.ts';
+import { escapedInDn, escapedInFilter, inserted } from './escaping.ts';
 
 export type LdapSettings = NonNullable<Config['auth']['ldap']>;
 
@@ -29,6 +30,13 @@ interface DirectoryEntry {
   readonly attributes: ReadonlyMap<string, readonly string[]>;
 }
 
+/** What {@link Directory.lookUp} searches for. */
+interface AccountSearch {
+  readonly filter: string;
+  readonly attributes: readonly string[];
+  readonly required_group: string | undefined;
+}
+
 /** Concurrent connections, and waiting ones: few, so that a directory that is down does not hold many requests. */
 const CONCURRENCY = 16;
 const QUEUE = 32;
@@ -37,6 +45,8 @@ const DEMOTED = 60_000;
 /** Longer attribute values are ignored. */
 const MAX_VALUE = 256;
 const USABLE = /^[^\p{Cc}\u2028\u2029]+$/u;
+/** Of Active Directory: an account is not a `member` of its primary group. */
+const PRIMARY_GROUP = ['objectSid', 'primaryGroupID'];
 
 export class Directory {
   readonly #options: DirectoryOptions;
@@ -51,31 +61,48 @@ export class Directory {
 
   /**
    * The entry with this password.
+   * @param as receives the DN of the entry that was found, before its password is tried
    * @throws CredentialRefused for an unknown entry or wrong password; EstuaryError 503 `LDAP_UNAVAILABLE`,
-   * `PASSWORD_CHECK_BUSY`
+   * `PASSWORD_CHECK_BUSY`, or that of `as`
    */
-  async authenticate(username: string, password: string): Promise<DirectoryEntry> {
+  async authenticate(
+    username: string,
+    password: string,
+    as: AsAccount = (_account, prove) => prove(),
+  ): Promise<DirectoryEntry> {
     if (username === '' || password === '') throw new CredentialRefused('an empty name or password');
-    const { timeout } = this.#options.settings;
-    const release = await this.#limiter.acquire({ waitMs: timeout * 1000 });
-    try {
-      return await measured(
-        { dependency: 'ldap' },
-        () => this.#ask(username, password),
-        (error) => error instanceof CredentialRefused,
-      );
-    } finally {
-      release();
-    }
+    return this.#ask((connection) => this.#find(connection, username, password, as));
   }
 
-  /** Contacts each server as {@link authenticate} does, without a password of a requester. @returns problems by URL */
-  probe(): Promise<readonly (readonly [url: string, problem: string | undefined])[]> {
-    const { url: urls } = this.#options.settings;
+  /**
+   * The values of the only entry that matches, searched by the service account.
+   * @throws CredentialRefused unless exactly one entry matches and is in the group; EstuaryError 503
+   */
+  lookUp({ filter, attributes, required_group }: AccountSearch): Promise<(attribute: string) => readonly string[]> {
+    return this.#ask(async (connection) => {
+      await this.#bindAsService(connection);
+      const wanted = [...attributes, ...PRIMARY_GROUP];
+      const [entry, ...others] = await connection.search(this.#base, 'sub', filter, wanted);
+      if (entry === undefined || others.length > 0) throw notExactlyOne(entry);
+      await this.#checkGroup(connection, required_group, entry.dn, entry);
+      return (attribute) => valuesOf(entry, attribute).filter(isUsable);
+    });
+  }
+
+  /**
+   * Contacts each server as {@link authenticate} does, without a password of a requester.
+   * @param groups further groups to look at
+   * @returns problems by URL
+   */
+  probe(
+    groups: readonly (string | undefined)[] = [],
+  ): Promise<readonly (readonly [url: string, problem: string | undefined])[]> {
+    const { url: urls, required_group } = this.#options.settings;
     return Promise.all(
       urls.map(async (url) => {
         try {
-          await LdapConnection.use(this.#serverAt(url), (connection) => this.#look(connection));
+          const look = (connection: LdapConnection) => this.#look(connection, [required_group, ...groups]);
+          await LdapConnection.use(this.#serverAt(url), look);
           return [url, undefined] as const;
         } catch (error) {
           return [url, describe(error)] as const;
@@ -84,18 +111,25 @@ export class Directory {
     );
   }
 
-  async #look(connection: LdapConnection): Promise<void> {
-    const { search_base, required_group, bind_dn } = this.#options.settings;
+  async #look(connection: LdapConnection, groups: readonly (string | undefined)[]): Promise<void> {
+    const { search_base, bind_dn } = this.#options.settings;
     await this.#bindAsService(connection);
     const look = (dn: string) => connection.search(dn, 'base', '(objectClass=*)', ['1.1']);
     // Without an account, any response will do: the directory need not show anything.
-    if (bind_dn === undefined) {
-      await refusalOf(() => look(''));
-      return;
-    }
-    for (const dn of [search_base, required_group])
+    if (bind_dn === undefined)
+      return look('').then(
+        () => undefined,
+        (error: unknown) => {
+          if (!(error instanceof Error && error.cause instanceof ResultCodeError)) throw error;
+        },
+      );
+    for (const dn of [search_base, ...groups])
       if (dn !== undefined && (await look(dn)).length === 0)
         throw new Error(`${dn} does not exist, or bind_dn may not read it`);
+  }
+
+  get #base(): string {
+    return this.#options.settings.search_base ?? '';
   }
 
   #serverAt(url: string) {
@@ -103,21 +137,32 @@ export class Directory {
     return { url, starttls: settings.starttls, ca: ca(), timeout: settings.timeout * 1000 };
   }
 
-  async #ask(username: string, password: string): Promise<DirectoryEntry> {
+  async #ask<T>(work: (connection: LdapConnection) => Promise<T>): Promise<T> {
+    const release = await this.#limiter.acquire({ waitMs: this.#options.settings.timeout * 1000 });
+    try {
+      return await measured(
+        { dependency: 'ldap' },
+        () => this.#askServers(work),
+        (error) => error instanceof CredentialRefused || isUnauthenticated(error),
+      );
+    } finally {
+      release();
+    }
+  }
+
+  async #askServers<T>(work: (connection: LdapConnection) => Promise<T>): Promise<T> {
     const { settings, retryAfter, now } = this.#options;
     const problems: string[] = [];
     const since = (url: string): number => (now() - (this.#failed.get(url) ?? -Infinity) < DEMOTED ? 1 : 0);
     for (const url of settings.url.toSorted((a, b) => since(a) - since(b))) {
       try {
-        const entry = await LdapConnection.use(this.#serverAt(url), (connection) =>
-          this.#find(connection, username, password),
-        );
+        const answer = await LdapConnection.use(this.#serverAt(url), work);
         this.#failed.delete(url);
-        return entry;
+        return answer;
       } catch (error) {
         // One server's answer is final: the next one would count a wrong password twice.
         if (error instanceof DirectoryRefusal) throw new CredentialRefused(error.message);
-        if (error instanceof CredentialRefused) throw error;
+        if (error instanceof CredentialRefused || error instanceof EstuaryError) throw error;
         this.#failed.set(url, now());
         problems.push(`${url}: ${describe(error)}`);
       }
@@ -128,31 +173,37 @@ export class Directory {
     });
   }
 
-  async #find(connection: LdapConnection, username: string, password: string): Promise<DirectoryEntry> {
-    const { user_dn: template } = this.#options.settings;
-    if (template === undefined) return this.#bySearch(connection, username, password);
-    const dn = template.replaceAll('{username}', escapedInDn(username));
+  async #find(connection: LdapConnection, username: string, password: string, as: AsAccount): Promise<DirectoryEntry> {
+    const { user_dn: template, required_group } = this.#options.settings;
+    if (template === undefined) return this.#bySearch(connection, username, password, as);
+    const dn = inserted(template, { username: escapedInDn(username) });
     await connection.bind(dn, password);
     const [entry] = await connection.search(dn, 'base', '(objectClass=*)', this.#wanted);
-    if (entry === undefined) throw new CredentialRefused('the entry cannot be read');
-    await this.#checkGroup(connection, entry.dn, entry);
+    if (entry === undefined) throw new Error(`${dn} may not read its entry`);
+    await this.#checkGroup(connection, required_group, entry.dn, entry);
     return this.#described(entry);
   }
 
   /** Takes the same steps for unknown names, so that timing reveals little. */
-  async #bySearch(connection: LdapConnection, username: string, password: string): Promise<DirectoryEntry> {
-    const { search_base: base = '', search_filter } = this.#options.settings;
+  async #bySearch(
+    connection: LdapConnection,
+    username: string,
+    password: string,
+    as: AsAccount,
+  ): Promise<DirectoryEntry> {
+    const { search_filter, required_group } = this.#options.settings;
     await this.#bindAsService(connection);
-    const filter = search_filter.replaceAll('{username}', escapedInFilter(username));
-    const [entry, ...others] = await connection.search(base, 'sub', filter, this.#wanted);
+    const filter = inserted(search_filter, { username: escapedInFilter(username) });
+    const [entry, ...others] = await connection.search(this.#base, 'sub', filter, this.#wanted);
     const only = others.length === 0 ? entry : undefined;
-    const bindAs = only?.dn ?? `cn=${randomUUID()},${base}`;
-    const outsider = await refusalOf(() => this.#checkGroup(connection, bindAs, only));
-    const unproven = await refusalOf(() => connection.bind(bindAs, password));
-    if (only === undefined)
-      throw new CredentialRefused(`${entry === undefined ? 'no entry' : 'more than one entry'} matches`);
-    for (const refusal of [unproven, outsider]) if (refusal !== undefined) throw refusal;
-    return this.#described(only);
+    const bindAs = only?.dn ?? `cn=${randomUUID()},${this.#base}`;
+    return as(only?.dn ?? username, async () => {
+      const outsider = await refusalOf(() => this.#checkGroup(connection, required_group, bindAs, only));
+      const unproven = await refusalOf(() => connection.bind(bindAs, password));
+      if (only === undefined) throw notExactlyOne(entry);
+      for (const refusal of [unproven, outsider]) if (refusal !== undefined) throw refusal;
+      return this.#described(only);
+    });
   }
 
   /** A failed bind of our own search account is not the requester's failure. */
@@ -167,33 +218,42 @@ export class Directory {
   }
 
   get #wanted(): readonly string[] {
-    const { client_id_attribute, attributes } = this.#options.settings;
-    return [client_id_attribute, ...attributes];
+    const { client_id_attribute, attributes, required_group } = this.#options.settings;
+    return [client_id_attribute, ...attributes, ...(required_group === undefined ? [] : PRIMARY_GROUP)];
   }
 
-  async #checkGroup(connection: LdapConnection, dn: string, entry: Entry | undefined): Promise<void> {
-    const { required_group: group, client_id_attribute } = this.#options.settings;
+  async #checkGroup(
+    connection: LdapConnection,
+    group: string | undefined,
+    dn: string,
+    entry: Entry | undefined,
+  ): Promise<void> {
     if (group === undefined) return;
-    const member = escapedInFilter(dn);
+    const { client_id_attribute } = this.#options.settings;
+    const equal = (attribute: string, value: string | Buffer) => new EqualityFilter({ attribute, value });
+    const filters = [equal('member', dn), equal('uniqueMember', dn)];
     const uid = client_id_attribute.toLowerCase() === 'uid' && entry && valuesOf(entry, 'uid')[0];
-    const posix = typeof uid === 'string' ? `(memberUid=${escapedInFilter(uid)})` : '';
-    const filter = `(|(member=${member})(uniqueMember=${member})${posix})`;
-    const found = await connection.search(group, 'base', filter, ['1.1']);
+    if (typeof uid === 'string') filters.push(equal('memberUid', uid));
+    const primary = entry && primaryGroup(entry);
+    if (primary !== undefined) filters.push(equal('objectSid', primary));
+    const found = await connection.search(group, 'base', new OrFilter({ filters }), ['1.1']);
     if (found.length === 0) throw new CredentialRefused(`the entry is not in the group ${group}`);
   }
 
   #described(entry: Entry): DirectoryEntry {
     const { client_id_attribute, attributes } = this.#options.settings;
     const [client_id, ...more] = valuesOf(entry, client_id_attribute);
-    if (client_id === undefined || more.length > 0 || client_id.length > MAX_VALUE || !USABLE.test(client_id))
+    if (client_id === undefined || more.length > 0 || !isUsable(client_id))
       throw new CredentialRefused(`the entry ${entry.dn} does not have exactly one usable ${client_id_attribute}`);
-    const named = attributes.map((name) => {
-      const usable = valuesOf(entry, name).filter((value) => value.length <= MAX_VALUE && USABLE.test(value));
-      return [name.toLowerCase(), usable] as const;
-    });
+    const named = attributes.map((name) => [name.toLowerCase(), valuesOf(entry, name).filter(isUsable)] as const);
     return { client_id, attributes: new Map(named) };
   }
 }
+
+const isUsable = (value: string): boolean => value.length <= MAX_VALUE && USABLE.test(value);
+
+const notExactlyOne = (entry: Entry | undefined): CredentialRefused =>
+  new CredentialRefused(`${entry === undefined ? 'no entry' : 'more than one entry'} matches`);
 
 async function refusalOf(check: () => Promise<unknown>): Promise<Error | undefined> {
   try {
@@ -207,21 +267,24 @@ async function refusalOf(check: () => Promise<unknown>): Promise<Error | undefin
 
 /** Attribute values; the directory may use any case for the name. */
 function valuesOf(entry: Entry, name: string): readonly string[] {
+  return rawValuesOf(entry, name).filter((value) => typeof value === 'string');
+}
+
+function rawValuesOf(entry: Entry, name: string): readonly (string | Buffer)[] {
   return Object.entries(entry).flatMap(([key, value]) =>
-    key !== 'dn' && key.toLowerCase() === name.toLowerCase()
-      ? [value].flat().filter((one) => typeof one === 'string')
-      : [],
+    key !== 'dn' && key.toLowerCase() === name.toLowerCase() ? [value].flat() : [],
   );
 }
 
-const hex = (octets: Buffer): string => octets.toString('hex').replace(/../g, '\\$&');
-
-/** RFC 4514 §2.4: hex-escapes every octet except letters and digits. */
-const escapedInDn = (value: string): string =>
-  value.replace(/[^A-Za-z0-9]+/g, (part) => hex(Buffer.from(part, 'utf8')));
-
-/** RFC 4515 §3. */
-const escapedInFilter = (value: string): string => value.replace(/[\0()*\\]/g, (one) => hex(Buffer.from(one)));
+/** The objectSid of an account's primary group: the SID of its domain, and the relative ID (MS-DTYP §2.4.2.2). */
+function primaryGroup(entry: Entry): Buffer | undefined {
+  const [sid] = rawValuesOf(entry, 'objectSid');
+  const [id = ''] = valuesOf(entry, 'primaryGroupID');
+  if (!Buffer.isBuffer(sid) || sid.length < 12 || !/^\d{1,10}$/.test(id) || Number(id) > 0xffff_ffff) return undefined;
+  const group = Buffer.from(sid);
+  group.writeUInt32LE(Number(id), group.length - 4);
+  return group;
+}
 
 /** Authenticates EST requests by HTTP Basic against a directory. */
 export class LdapPlugin implements AuthPlugin {
@@ -243,10 +306,12 @@ export class LdapPlugin implements AuthPlugin {
     context: AuthContext,
   ): Promise<LdapIdentity | undefined> {
     if (!isBasic(authorization)) return undefined;
-    const { username = '', password = '' } = parseBasic(authorization) ?? {};
-    const entry = await this.#attempts.run(username, { ...context, address }, () =>
-      this.#directory.authenticate(username, password),
-    );
+    const credentials = parseBasic(authorization);
+    const { username = '', password = '' } = credentials ?? {};
+    const entry = await this.#attempts.run(username, { ...context, address }, (_keys, as) => {
+      if (credentials === undefined) throw new CredentialRefused('the Basic credentials are malformed or not UTF-8');
+      return this.#directory.authenticate(username, password, as);
+    });
     const { client_id } = entry;
     return {
       method: 'ldap',

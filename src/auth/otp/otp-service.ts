@@ -12,7 +12,7 @@ import type { FailureRecords } from '../failure-records.ts';
 import { type Attempt, credentialInvalid, failureEvent } from '../guarded-attempts.ts';
 import { tokenMethod, tokenOf, type Identity, type OtpIdentity } from '../identity.ts';
 import type { PasswordCredentials, PresentedCredentials } from '../identity.ts';
-import { Lockout, presentableName, type LockoutSettings } from '../lockout.ts';
+import { Lockout, lockoutName, presentableName, type LockoutSettings } from '../lockout.ts';
 import type { AuthContext, AuthPlugin } from '../plugin.ts';
 import type { FairLimiter } from '../../process/fair-limiter.ts';
 import { isBasic, parseBasic } from './basic.ts';
@@ -119,9 +119,10 @@ export class OtpService {
    * @throws EstuaryError 401 `invalid OTP token` or `too many failures, locked out`; 503 if too many are waiting
    */
   async authenticate(credentials: PasswordCredentials | undefined, attempt: Attempt): Promise<OtpIdentity> {
-    const username = presentableName(credentials?.username ?? '', this.#settings.token_length);
-    const keys = this.lockout.keys(attempt.address, { kind: 'username', name: username });
-    const event = failureEvent(attempt, username, 'otp');
+    const { username = '' } = credentials ?? {};
+    const { token_length } = this.#settings;
+    const keys = this.lockout.keys(attempt.address, { kind: 'username', name: lockoutName(username, token_length) });
+    const event = failureEvent(attempt, presentableName(username, token_length), 'otp');
     // Otherwise the check does not wait, and its own look at the lockout suffices.
     if (this.#attempts.isBusy(keys)) await this.lockout.check(keys, attempt.now, event);
     return this.#attempts.run(keys, () => this.#check(credentials?.password ?? '', attempt, keys, event));

@@ -208,7 +208,8 @@ async function providers({ config, material }: LoadedService): Promise<Finding[]
   };
   if (ldap !== undefined) {
     const directory = new Directory({ ...common, settings: ldap, ca: () => trustedBy(material.directory) });
-    for (const [url, problem] of await directory.probe()) answers.push(['directory', url, problem]);
+    for (const [url, problem] of await directory.probe([config.gssapi.directory?.required_group]))
+      answers.push(['directory', url, problem]);
   }
   if (jwt !== undefined)
     await ask(

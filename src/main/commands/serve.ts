@@ -1,13 +1,16 @@
 /** `serve`: the server. */
 import { execFile } from 'node:child_process';
 import { checkGssapi } from '../../auth/gssapi/gssapi.ts';
+import { Directory } from '../../auth/ldap/directory.ts';
 import { driverOf } from '../../ca/drivers.ts';
-import { ConfigError, findings, formatProblem, type Problem } from '../../config/problem.ts';
+import { ConfigError, findings, formatProblem, type Problem, type Warning } from '../../config/problem.ts';
 import { type Environment, loadConfig, type LoadedService } from '../../config/load.ts';
+import type { Material } from '../../config/material/material.ts';
 import type { Config } from '../../config/schema.ts';
 import { describe, EstuaryError } from '../../errors.ts';
 import { checkDatabase } from '../../store/postgres/migrate.ts';
 import { describeTrouble, findKeyTrouble } from '../../store/sqlite/token-lookups.ts';
+import { trustedBy } from '../live-settings.ts';
 import { postgresServer } from '../open-store.ts';
 import { ServiceSignals } from '../signals.ts';
 import { type RunningService, startService } from '../start.ts';
@@ -22,13 +25,14 @@ export async function loadService(
   const loaded = await loadConfig(file, env, now());
   const { config } = loaded;
   // Checks that need the optional libraries of the configuration.
+  const gssapi = await checkGssapi({ config: config.gssapi, environment: env });
   const problems = [
-    ...(await checkGssapi({ config: config.gssapi, environment: env })),
+    ...gssapi.problems,
     ...(await startProblems(loaded, { env, now })),
     ...lookupKeyProblems(config, now()),
   ];
   if (problems.length > 0) throw new ConfigError(file, findings(problems, config));
-  return loaded;
+  return { ...loaded, warnings: [...loaded.warnings, ...gssapi.warnings] };
 }
 
 /** Opens what the CAs depend on, such as tokens, as a start would. */
@@ -61,13 +65,26 @@ function lookupKeyProblems({ otp, store }: Config, now: number): Problem[] {
   }
 }
 
+/** Contacts the directory, which may be down, and whose bases and groups change without the configuration. */
+async function directoryWarnings({ auth: { ldap }, gssapi }: Config, { directory }: Material): Promise<Warning[]> {
+  if (ldap === undefined) return [];
+  const asked = new Directory({ settings: ldap, ca: () => trustedBy(directory), retryAfter: 0, now: Date.now });
+  const problems = await asked.probe([gssapi.directory?.required_group]);
+  return problems.flatMap(([url, problem]) =>
+    problem === undefined
+      ? []
+      : [{ key: 'auth.ldap', message: `${url}: ${problem} (requests that need the directory get 503)` }],
+  );
+}
+
 /** @throws ConfigError with every problem */
 export async function checkConfiguration(
   { config: file, offline }: Values<typeof CHECK>,
   context: CommandContext,
 ): Promise<number> {
   const { config, material, warnings } = await loadService(file, context);
-  for (const { key, message } of warnings)
+  const ofDirectory = offline ? [] : await directoryWarnings(config, material);
+  for (const { key, message } of [...warnings, ...ofDirectory])
     context.err(`${formatProblem(file, { key, message: `warning: ${message}` })}\n`);
   if (config.store.driver === 'postgres' && !offline)
     try {

@@ -17,6 +17,7 @@ import { removeFolder } from '../../support/folders.ts';
 const BASE: GssapiOptions['config'] = {
   enabled: true,
   gssproxy: false,
+  fold_case: false,
   service_principal: SERVICE,
   principal_mapping: {},
   require_crypto_verification: true,
@@ -40,11 +41,11 @@ describe('require_crypto_verification = false', () => {
     const { stop } = await started(unverified);
     await stop();
     expect(unverified.log.lines).toEqual([]);
-    expect(await checkGssapi(unverified)).toEqual([]);
+    expect(await checkGssapi(unverified)).toEqual({ problems: [], warnings: [] });
   });
 
   it('has its mapping checked too', async () => {
-    const problems = await checkGssapi(
+    const { problems } = await checkGssapi(
       options({
         require_crypto_verification: false,
         default_template: '{principal}',
@@ -128,21 +129,32 @@ describe.skipIf(!requires('kdc'))('with a real KDC', () => {
       await kdc.addService('host/localhost');
       await kdc.exportKeys('host/localhost', keytab);
     }
-    const [problem, ...more] = await checkGssapi(options({ keytab }, kdc.env));
-    expect(more).toEqual([]);
+    const { problems, warnings } = await checkGssapi(options({ keytab }, kdc.env));
+    const [problem, ...more] = problems;
+    expect([more, warnings]).toEqual([[], []]);
     expect(problem?.key).toBe('gssapi.keytab');
     expect(problem?.message).toMatch(/^provides no credentials: /);
     expect(problem?.message).toMatch(reason);
   });
 
+  it('a replay cache that cannot be written is a warning of the configuration', async () => {
+    const KRB5RCACHEDIR = join(kdc.dir, 'gone');
+    const { problems, warnings } = await checkGssapi(options({ keytab: kdc.keytab }, { ...kdc.env, KRB5RCACHEDIR }));
+    expect(problems).toEqual([]);
+    expect(warnings).toEqual([
+      { key: 'gssapi.enabled', message: expect.stringContaining(`replay cache ${KRB5RCACHEDIR}/krb5_`) as string },
+    ]);
+  });
+
   it('a good keytab is no problem, nor is GSSAPI switched off', async () => {
-    expect(await checkGssapi(options({ keytab: kdc.keytab }, kdc.env))).toEqual([]);
-    expect(await checkGssapi(options({ enabled: false, keytab: '/nonexistent', default_template: '' }))).toEqual([]);
+    const good = { problems: [], warnings: [] };
+    expect(await checkGssapi(options({ keytab: kdc.keytab }, kdc.env))).toEqual(good);
+    expect(await checkGssapi(options({ enabled: false, keytab: '/nonexistent', default_template: '' }))).toEqual(good);
   });
 
   it('a gssproxy that does not answer is no problem of the configuration, but is warned of', async () => {
     const proxied = options({ gssproxy: true }, { ...kdc.env, GSSPROXY_SOCKET: join(kdc.dir, 'no.sock') });
-    expect(await checkGssapi(proxied)).toEqual([]);
+    expect(await checkGssapi(proxied)).toEqual({ problems: [], warnings: [] });
     const { stop } = await started(proxied);
     await stop();
     expect(proxied.log.lines).toContainEqual(
@@ -163,9 +175,8 @@ describe('without the optional npm package kerberos', () => {
     await writeFile(
       join(dir, 'check.ts'),
       `import { checkGssapi } from './src/auth/gssapi/gssapi.ts';
-const quiet = { info() {}, warn() {}, error() {} };
 const config = ${JSON.stringify({ ...BASE, keytab: '/nonexistent' })};
-console.log(JSON.stringify(await checkGssapi({ config, environment: process.env, log: quiet })));`,
+console.log(JSON.stringify((await checkGssapi({ config, environment: process.env })).problems));`,
     );
   });
   afterAll(() => removeFolder(dir));

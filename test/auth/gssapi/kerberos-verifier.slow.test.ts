@@ -1,4 +1,4 @@
-import { writeFile, rename, copyFile } from 'node:fs/promises';
+import { copyFile, mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Kdc, REALM } from '../../support/kdc.ts';
@@ -119,6 +119,51 @@ describe.skipIf(!requires('kdc'))('Kerberos tickets, with a real KDC and a keyta
       expect(verdict).toMatchObject(REFUSED);
       expect(verdict.detail).toContain(`(ticket for ${service.replace('@', '/')}@${REALM})`);
     }
+  });
+
+  it('a ticket for another service of the same account is rejected, although one key opens both', async () => {
+    const shared = join(kdc.dir, 'shared.keytab');
+    for (const name of ['HTTP/shared', 'cifs/shared']) await kdc.addService(name);
+    await kdc.shareKey('HTTP/shared', 'cifs/shared');
+    await kdc.exportKeys('HTTP/shared', shared);
+    const service_principal = `HTTP/shared@${REALM}`;
+    const one = await Acceptor.start({ keytab: shared, environment: kdc.env, service_principal });
+    extra.push(one);
+    expect(await one.verdict(await token({ service: 'HTTP@shared' }))).toMatchObject(ALICE);
+    const verdict = await one.verdict(await token({ service: 'cifs@shared' }));
+    expect(verdict).toMatchObject(REFUSED);
+    expect(verdict.detail).toBe(`the ticket is for another service (ticket for cifs/shared@${REALM})`);
+  });
+
+  it('the service class is compared without case', async () => {
+    const ticket = { realm: REALM, components: ['http', 'localhost'] };
+    const { principal } = await acceptor.verifier.verify(await token(), ticket);
+    expect(principal.text).toBe(`alice@${REALM}`);
+  });
+
+  it('a service_principal is used as it is written: its host name is not looked up', async () => {
+    // hosts(5) has localhost as the canonical name of this alias.
+    const alias = 'ip6-loopback';
+    const named = join(kdc.dir, 'alias.keytab');
+    await kdc.addService(`HTTP/${alias}`);
+    await kdc.exportKeys(`HTTP/${alias}`, named);
+    const service_principal = `HTTP/${alias}@${REALM}`;
+    const one = await Acceptor.start({ keytab: named, environment: kdc.env, service_principal });
+    extra.push(one);
+    expect(await one.verifier.missingCredentials()).toBeUndefined();
+  });
+
+  it('a replay cache that cannot be written is 503 and names the file; a ticket is good when it can', async () => {
+    const KRB5RCACHEDIR = join(kdc.dir, 'replays');
+    const one = await Acceptor.start({ keytab: kdc.keytab, environment: { ...kdc.env, KRB5RCACHEDIR } });
+    extra.push(one);
+    const verdict = await one.verdict(await token());
+    expect(verdict).toMatchObject({ status: 503, text: 'Kerberos authentication is temporarily unavailable' });
+    expect(verdict.detail).toMatch(/^replay cache .*\/replays\/krb5_\d+\.rcache2 cannot be written: ENOENT/);
+    expect(await one.verifier.replayCacheProblem()).toBe(verdict.detail);
+    await mkdir(KRB5RCACHEDIR);
+    expect(await one.verdict(await token())).toMatchObject(ALICE);
+    expect(await one.verifier.replayCacheProblem()).toBeUndefined();
   });
 
   it('a ticket whose cleartext realm is not that of service_principal is refused', async () => {

@@ -1,16 +1,21 @@
 /** `[auth.jwt]`: which tokens authenticate a client, and under which name (RFC 7519; docs/guides/jwt.md). */
 import { randomUUID } from 'node:crypto';
-import { generateKeyPair, SignJWT } from 'jose';
-import { expect, test } from 'vitest';
+import { writeFileSync } from 'node:fs';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { afterAll, expect, test } from 'vitest';
 import { GuardedAttempts } from '../../../src/auth/guarded-attempts.ts';
 import type { JwtIdentity } from '../../../src/auth/identity.ts';
+import { IssuerKeys } from '../../../src/auth/jwt/issuer-keys.ts';
 import { JwtPlugin } from '../../../src/auth/jwt/jwt-plugin.ts';
 import { EstuaryError } from '../../../src/errors.ts';
 import { setUpOtp, takeUse, type OtpSetup } from '../otp/support.ts';
 import { T0 } from '../../store/support.ts';
+import { temporaryFolder } from '../../support/openssl.ts';
 
 type Settings = ConstructorParameters<typeof JwtPlugin>[0]['settings'];
 
+const folder = temporaryFolder();
+afterAll(folder.remove);
 const { privateKey, publicKey } = await generateKeyPair('ES256');
 type Claims = Readonly<Record<string, unknown>>;
 const SECONDS = T0 / 1000;
@@ -39,7 +44,7 @@ const signed = (changes: Claims = {}): Promise<string> =>
 async function setUp(changes: Partial<Settings> = {}, otp?: OtpSetup) {
   const { store, clock, service } = otp ?? (await setUpOtp());
   const attempts = new GuardedAttempts({ method: 'jwt', lockout: service.lockout, tokenLength: 20, retryAfter: 7 });
-  const keys = { find: () => Promise.resolve(publicKey) };
+  const keys = { find: () => Promise.resolve(publicKey), renewed: () => Promise.resolve(false) };
   const plugin = new JwtPlugin({ settings: { ...SETTINGS, ...changes }, keys, attempts, store });
   const context = { operation: 'simpleenroll', caLabel: 'devices', certificateOnly: false, expiredGraceSeconds: 0 };
   // Each attempt from another address, so that none is locked out.
@@ -84,6 +89,65 @@ test('single_use: a revoked jti is dead although its use is left', async () => {
   await expect(service.refuseUnusable(identity, attempt)).rejects.toMatchObject({ code: 'JWT_INVALID' });
 });
 
+test('single_use: a fraction of a second is rounded up, and a time has at most four digits of a year', async () => {
+  const { store, send, outcome } = await setUp({ single_use: true, clock_tolerance: 600 });
+  const expiry = async (jti: string, exp: number): Promise<number | undefined> => {
+    const id = (await send(`Bearer ${await signed({ jti, exp })}`))?.token?.otp_id ?? '';
+    return (await store.getOtp(id))?.expires_at;
+  };
+  expect(await expiry('fraction', SECONDS + 60.123456)).toBe(T0 + 661_124);
+  expect(await expiry('last', 253_402_300_799.5)).toBe(253_402_300_799_999);
+  for (const exp of [253_402_300_800, 1e18, Number.MAX_VALUE])
+    expect(await outcome({ exp }), String(exp)).toBe('the claim "exp" is beyond year 9999');
+  expect(await outcome({ iat: 1e18 })).toBe('the claim "iat" is beyond year 9999');
+});
+
+test('RFC 7517 §4.5: without a kid, or with one of several keys, each key that fits is tried', async () => {
+  const { service, store, clock } = await setUpOtp();
+  const file = folder.file('jwks.json');
+  const others = await Promise.all([1, 2, 3].map(() => generateKeyPair('ES256', { extractable: true })));
+  const publish = async (kid: string | undefined, keys: readonly CryptoKey[]): Promise<void> =>
+    writeFileSync(
+      file,
+      // Kubernetes and others serve a byte order mark.
+      `\ufeff${JSON.stringify({ keys: await Promise.all(keys.map(async (key) => ({ ...(await exportJWK(key)), kid }))) })}`,
+    );
+  let now = clock.now;
+  const attempts = new GuardedAttempts({ method: 'jwt', lockout: service.lockout, tokenLength: 20, retryAfter: 7 });
+  const plugin = new JwtPlugin({
+    settings: SETTINGS,
+    keys: new IssuerKeys({ source: { file }, retryAfter: 7, now: () => now }),
+    attempts,
+    store,
+  });
+  const context = { operation: 'simpleenroll', caLabel: 'devices', certificateOnly: false, expiredGraceSeconds: 0 };
+  const signedBy = async (n: number, kid?: string): Promise<string | undefined> => {
+    const header = { alg: 'ES256', ...(kid === undefined ? {} : { kid }) };
+    const key = others[n]?.privateKey;
+    if (key === undefined) throw new Error('no such key');
+    const authorization = `Bearer ${await new SignJWT(CLAIMS).setProtectedHeader(header).sign(key)}`;
+    const presented = { authorization, address: randomUUID(), peerCertificate: undefined, peerIntermediates: [] };
+    return plugin.authenticate(presented, { ...context, now: clock.now }).then(
+      (identity) => identity?.client_id,
+      (error: unknown) => (error instanceof EstuaryError ? error.detail : String(error)),
+    );
+  };
+  const keysOf = (...numbers: readonly number[]) =>
+    others.filter((_, n) => numbers.includes(n)).map((one) => one.publicKey);
+  await publish(undefined, keysOf(0, 1));
+  expect([await signedBy(0), await signedBy(1)]).toEqual(['device-1', 'device-1']);
+  expect(await signedBy(2)).toBe('signature verification failed');
+  // A rotated key without a kid is looked for as an unknown kid is, once a minute.
+  await publish(undefined, keysOf(2));
+  expect(await signedBy(2)).toBe('signature verification failed');
+  now += 60_000;
+  expect(await signedBy(2)).toBe('device-1');
+  now += 60_000;
+  await publish('same', keysOf(0, 1));
+  expect(await signedBy(1, 'same')).toBe('device-1');
+  expect(await signedBy(2, 'same')).toBe('signature verification failed');
+});
+
 const TOKENS: readonly [what: string, Partial<Settings>, Claims, outcome: string][] = [
   ['single_use: without a jti', { single_use: true }, { jti: undefined }, 'missing required "jti" claim'],
   ['single_use: an unusable jti', { single_use: true }, { jti: 'a\n' }, 'the claim "jti" is not a usable text'],
@@ -108,6 +172,14 @@ const TOKENS: readonly [what: string, Partial<Settings>, Claims, outcome: string
   ['a required value', { required_claims: ['hall=7'] }, { hall: ['6', 7] }, 'device-1'],
   ['a required value with a sign of equality', { required_claims: ['hall=a=b'] }, { hall: 'a=b' }, 'device-1'],
   ['a required value, true', { required_claims: ['admin=true'] }, { admin: true }, 'device-1'],
+  ['a word of scope', { required_claims: ['scope=est'] }, { scope: 'openid est profile' }, 'device-1'],
+  ['the whole scope', { required_claims: ['scp=a b'] }, { scp: 'a b' }, 'device-1'],
+  [
+    'a word of another claim',
+    { required_claims: ['hall=a'] },
+    { hall: 'a b' },
+    'the claim "hall" is missing or has another value',
+  ],
   ['another value', { required_claims: ['hall=7'] }, { hall: '8' }, 'the claim "hall" is missing or has another value'],
   [
     'an object is no value',
@@ -150,5 +222,6 @@ test('RFC 9110 §11.1: the scheme is recognized in any case and as a whole word,
   expect((await send(`Bearer ${longest}`))?.client_id).toBe('device-1');
   await expect(send(`Bearer ${await signed({ more: 'x'.repeat(20_000) })}`)).rejects.toMatchObject({
     code: 'JWT_INVALID',
+    detail: expect.stringMatching(/^a token of \d+ characters \(at most 16384\)$/) as string,
   });
 });

@@ -72,6 +72,7 @@ describe.skipIf(!requires('slapd'))('the directory', () => {
       ['the start of a name and an asterisk', 'device-*', PASSWORD, /^refused/],
       ['a filter in the name', 'x)(uid=device-1', PASSWORD, /^refused/],
       ['a DN in the name', 'device-1,ou=devices,dc=example', PASSWORD, /^refused/],
+      ['a replacement pattern', "$'", PASSWORD, /^refused/],
       ['an empty name', '', PASSWORD, /^refused: an empty/],
       ['an empty password', 'device-1', '', /^refused: an empty/],
     ])('%s', async (_what, username, password, expected) => {
@@ -86,7 +87,7 @@ describe.skipIf(!requires('slapd'))('the directory', () => {
       expect(await outcome(members, 'O\'Brien, "x" (*)\\#ü')).toBe('O\'Brien, "x" (*)\\#ü');
       expect(await outcome(members, 'device-2')).toMatch(/^refused: the entry is not in the group/);
       expect(await outcome(directory({ ...settings, required_group: 'cn=gone,dc=example' }), 'device-1')).toMatch(
-        /^refused/,
+        /^503 LDAP_UNAVAILABLE: .*cn=gone,dc=example: .*0x20/,
       );
     });
 
@@ -168,12 +169,45 @@ describe.skipIf(!requires('slapd'))('the directory', () => {
 
   test('a referral is not followed', async () => {
     const elsewhere = directory({ ...bySearch, search_base: 'ou=elsewhere,dc=example' });
-    expect(await outcome(elsewhere, 'device-1')).toBe(
-      'refused: the directory refers to another server, which is not followed',
+    expect(await outcome(elsewhere, 'device-1')).toMatch(
+      /^503 LDAP_UNAVAILABLE: .*the directory refers to another server, which is not followed$/,
     );
     expect(await outcome(directory({ user_dn: 'uid={username},ou=elsewhere,dc=example' }), 'device-1')).toMatch(
       /^refused/,
     );
+  });
+
+  test('a search base that does not exist is a failure of the directory, also where only the account may see it', async () => {
+    for (const search_base of ['ou=gone,dc=example', 'dc=elsewhere'])
+      expect(await outcome(directory({ ...bySearch, search_base }), 'device-1')).toMatch(
+        /^503 LDAP_UNAVAILABLE: .*0x20/,
+      );
+  });
+
+  test('RFC 4518: the entry that was found counts, however its name was typed', async () => {
+    const accounts: string[] = [];
+    const as = async <T>(account: string, prove: () => Promise<T>): Promise<T> => {
+      accounts.push(account);
+      return prove();
+    };
+    for (const name of ['device-1', 'DEVICE-1', ' device-1  '])
+      expect((await directory(bySearch).authenticate(name, PASSWORD, as)).client_id).toBe('device-1');
+    expect(new Set(accounts).size).toBe(1);
+    expect(accounts[0]).toMatch(/^uid=device-1,ou=devices,dc=example$/i);
+  });
+
+  test('an account is looked up, with its group', async () => {
+    const lookUp = async (filter: string, required_group?: string): Promise<unknown> =>
+      directory(bySearch)
+        .lookUp({ filter, attributes: ['cn', 'l'], required_group })
+        .then(
+          (valuesOf) => [valuesOf('cn'), valuesOf('L'), valuesOf('sn')],
+          (error: unknown) => (error instanceof CredentialRefused ? error.message : String(error)),
+        );
+    expect(await lookUp('(uid=device-1)', GROUP)).toEqual([['Device'], ['Hall 1', 'Hall 2'], []]);
+    expect(await lookUp('(uid=device-2)', GROUP)).toBe(`the entry is not in the group ${GROUP}`);
+    expect(await lookUp('(uid=nobody)')).toBe('no entry matches');
+    expect(await lookUp('(mail=twin@example.com)')).toBe('more than one entry matches');
   });
 
   test('an account that cannot search is a failure of the directory', async () => {
@@ -222,9 +256,12 @@ describe.skipIf(!requires('slapd'))('the directory', () => {
     for (const [changes, problem] of [
       [{ bind_password: new Secret(Buffer.from('wrong')) }, /^auth\.ldap\.bind_dn: .*0x31/],
       [{ search_base: 'ou=nothing,dc=example' }, /0x20/],
-      [{ required_group: 'cn=nobody,dc=example' }, /0x20/],
+      [{ required_group: 'cn=nobody,dc=example' }, /^cn=nobody,dc=example: .*0x20/],
     ] as const)
       expect(await problems({ ...bySearch, ...changes })).toEqual([expect.stringMatching(problem)]);
+    expect(await directory(bySearch).probe(['cn=nobody,dc=example'])).toEqual([
+      [ldaps(), expect.stringMatching(/^cn=nobody,dc=example: /)],
+    ]);
   });
 
   test('a wrong password is not tried at the next server', async () => {
