@@ -32,7 +32,7 @@ describe('[store] driver = "postgres"', () => {
     expect(warnings).toContainEqual({
       key: 'store.tls',
       message:
-        'is missing: traffic to the database can be read and changed in transit ([store.tls] with trust_anchors)',
+        'is missing: traffic to the database can be read and changed in transit ([store.tls] with trust_anchors, or sslmode=verify-full in the URL)',
     });
     const { warnings: none } = await folder.load(POSTGRES('url_file = "far"', '[store.tls]'));
     expect(none.filter(({ key }) => key.startsWith('store'))).toEqual([]);
