@@ -78,7 +78,7 @@ export class Lockout {
 export function lockoutName(name: string, tokenLength: number): string {
   // Through upper case, which folds more characters, such as ß.
   const folded = name.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC');
-  return presentableName(folded.replace(/\s+/gu, ' ').trim(), tokenLength);
+  return presentableName(folded.replace(/\p{Zs}+/gu, ' ').replace(/^ | $/g, ''), tokenLength);
 }
 
 /** Longer names are replaced by their hash in the store and the audit log. */
