@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import type { ErrorCode, EstuaryError } from '../errors.ts';
 import { clientAddress } from './address.ts';
+import { discardRest, endGently, isEnding } from './closing.ts';
 import { exchangeOf, REQUEST_ID_HEADER, type Exchanges } from './exchange.ts';
 
 /** The response to a broken request. */
@@ -24,39 +25,49 @@ type Form = (refusal: Refusal) => { readonly type: string; readonly body: string
 
 const plainText: Form = ({ text }) => ({ type: 'text/plain; charset=utf-8', body: text });
 
-/** Milliseconds for a rejected client to read its response; a connection closed at once may lose it. */
-const LINGER = 2000;
-
 /**
- * Responds and closes; drops connections that were reset, never became secure or never spoke HTTP. Does not wait for
- * clients.
+ * Responds and closes; drops connections that were reset, never became secure or never spoke HTTP. What follows a
+ * complete request never replaces its response, which is sent first (RFC 9112 §9.3.2).
  * @param form the listener's error format; default: plain text
  */
 export function answerBrokenRequests(server: Server, exchanges: Exchanges, form: Form = plainText): void {
-  const refused = new WeakSet<Duplex>();
+  const waiting = new WeakSet<Duplex>();
+  const refuse = (socket: Duplex, cause: string | undefined): void => {
+    if (!socket.writable || isEnding(socket)) return;
+    if (exchanges.hasAnswered(socket)) {
+      endGently(socket);
+      return;
+    }
+    const refusal = REFUSALS[cause ?? ''] ?? MALFORMED;
+    const { requestId } = exchanges.refused(socket, refusal.status, refusal.code, cause);
+    const { type, body } = form(refusal);
+    endGently(
+      socket,
+      `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ''}\r\n${REQUEST_ID_HEADER}: ${requestId}\r\n` +
+        `Content-Type: ${type}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    );
+  };
   // Fastify installs its own handler.
   server.removeAllListeners('clientError');
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    if (refused.has(socket)) return;
+    if (waiting.has(socket) || isEnding(socket)) return;
     if (isStaleError(error, socket)) {
       // Otherwise Node never considers a response on it finished.
       Reflect.set(socket, '_hadError', false);
       return;
     }
-    if (error.code === 'ECONNRESET' || !socket.writable || exchanges.hasAnswered(socket)) {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
       return;
     }
-    const refusal = REFUSALS[error.code ?? ''] ?? MALFORMED;
-    const { requestId } = exchanges.refused(socket, refusal.status, refusal.code, error.code);
-    const { type, body } = form(refusal);
-    socket.end(
-      `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ''}\r\n${REQUEST_ID_HEADER}: ${requestId}\r\n` +
-        `Content-Type: ${type}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-    );
-    refused.add(socket);
-    const cut = setTimeout(() => socket.destroy(), LINGER);
-    socket.once('close', () => clearTimeout(cut));
+    const due = exchanges.due(socket);
+    if (due === undefined) {
+      refuse(socket, error.code);
+      return;
+    }
+    waiting.add(socket);
+    discardRest(socket);
+    due.once('close', () => refuse(socket, error.code));
   });
   // Before Node's own listener, which turns it into a clientError: an insecure socket can only be destroyed.
   server.prependListener('tlsClientError', (error: Error, socket: TLSSocket) => {

@@ -66,7 +66,14 @@ export class Exchange implements RequestContext {
 }
 
 const byRequest = new WeakMap<IncomingMessage, Exchange>();
-const onConnection = new WeakMap<Duplex, { readonly request: IncomingMessage; answered: boolean }>();
+
+interface Ongoing {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  answered: boolean;
+}
+/** The requests of a connection without a response, and the last one. */
+const onConnection = new WeakMap<Duplex, Ongoing[]>();
 
 /** The exchange of a request, created on first use. */
 export function exchangeOf(request: IncomingMessage): Exchange {
@@ -98,8 +105,9 @@ export class Exchanges {
     if (this.#followed.has(request)) return exchange;
     this.#followed.add(request);
     const { socket } = request;
-    const last = { request, answered: false };
-    onConnection.set(socket, last);
+    const last = { request, response, answered: false };
+    const others = onConnection.get(socket)?.filter(({ answered }) => !answered) ?? [];
+    onConnection.set(socket, [...others, last]);
     const end = (): void => {
       response.off('finish', end).off('close', end);
       last.answered = true;
@@ -114,8 +122,13 @@ export class Exchanges {
 
   /** Whether further data on a connection belongs to a request that was already answered. */
   hasAnswered(socket: Duplex): boolean {
-    const last = onConnection.get(socket);
-    return last?.answered === true && !last.request.complete;
+    const last = onConnection.get(socket)?.at(-1);
+    return last?.response.headersSent === true && !last.request.complete;
+  }
+
+  /** The response that a connection must still carry, whatever follows the request; undefined: none. */
+  due(socket: Duplex): ServerResponse | undefined {
+    return onConnection.get(socket)?.findLast(({ request, answered }) => request.complete && !answered)?.response;
   }
 
   /**
@@ -123,7 +136,7 @@ export class Exchanges {
    * entry may be aggregated, since anyone can cause these.
    */
   refused(socket: Duplex, status: number, code: string, detail: string | undefined): Exchange {
-    const last = onConnection.get(socket);
+    const last = onConnection.get(socket)?.at(-1);
     const begun = last?.answered === false ? exchangeOf(last.request) : undefined;
     const exchange = begun ?? new Exchange(clientAddress(socket));
     Object.assign(exchange, { status, code, detail });

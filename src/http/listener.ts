@@ -2,6 +2,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Config } from '../config/schema.ts';
 import { limitRequests } from './admission.ts';
+import { closeGently } from './closing.ts';
 import { exchangeOf } from './exchange.ts';
 import { applyHttpRules, type Refuse } from './request-head.ts';
 
@@ -40,6 +41,7 @@ export function limitListener(
   limitRequests(server, limits, refuse);
   applyHttpRules(server, est.retry_after, refuse);
   boundAnswers(server, request_timeout * 1000);
+  closeGently(server);
 }
 
 /** Milliseconds between Node's checks for slow requests; its default of 30 s is longer than most limits. */

@@ -24,7 +24,9 @@ export function applyHttpRules(server: Server, retryAfter: number, refuse: Refus
       apply: (writeHead, _, [status, ...more]: Parameters<typeof own>) => {
         for (const [name, value] of Object.entries(defaultHeaders(response, status)))
           if (!response.hasHeader(name)) response.setHeader(name, value);
-        return Reflect.apply(writeHead, response, [status, ...more]);
+        for (const name of response.getHeaderNames()) response.setHeader(caseOf(name), response.getHeader(name) ?? '');
+        const written: unknown = Reflect.apply(writeHead, response, [status, ...more.map(inCase)]);
+        return written;
       },
     });
   });
@@ -36,6 +38,27 @@ export function applyHttpRules(server: Server, retryAfter: number, refuse: Refus
     refuse(response, errorWith(417, 'EXPECTATION_FAILED', text));
   });
 }
+
+/** Names as the RFCs write them. The first are those that do not begin each word with a capital. */
+const inRfcs = new Map([
+  ['etag', 'ETag'],
+  ['www-authenticate', 'WWW-Authenticate'],
+]);
+
+/** Embedded parsers compare names with those of the RFCs; Fastify writes lower case. */
+function caseOf(name: string): string {
+  const known = inRfcs.get(name.toLowerCase());
+  if (known !== undefined) return known;
+  const made = name.replace(/(?<![a-z0-9])[a-z]/gi, (letter) => letter.toUpperCase());
+  inRfcs.set(name.toLowerCase(), made);
+  return made;
+}
+
+/** The headers among the arguments of `writeHead`, as an object. */
+const inCase = <T>(argument: T): T | Record<string, unknown> =>
+  typeof argument === 'object' && argument !== null && !Array.isArray(argument)
+    ? Object.fromEntries(Object.entries(argument).map(([name, value]) => [caseOf(name), value as unknown]))
+    : argument;
 
 /** Default headers of a response: every 503 has Retry-After (RFC 9110 §15.6.4). */
 export function defaultHeaders(response: ServerResponse, status: number): Readonly<Record<string, string>> {
@@ -55,6 +78,10 @@ function acceptAbsoluteForm(request: IncomingMessage): void {
 export const expectsContinue = ({ headers }: IncomingMessage): boolean =>
   headers.expect?.toLowerCase() === '100-continue';
 
+/** RFC 9110 §7.2: host[:port]; an IPv6 address may name its zone. */
+const HOST =
+  /^(?:\[[0-9a-fv][\w.:~!$&'()*+,;=%-]*\]|\[:[0-9a-f:.%\w-]*\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})*)(?::\d*)?$/i;
+
 /** RFC 9112 §3.2: a routable target, and one Host header (optional in HTTP/1.0). @throws EstuaryError 400 */
 export function checkHead({ headers, httpVersion, rawHeaders, url = '' }: IncomingMessage): void {
   if (!url.startsWith('/') && url !== '*')
@@ -64,4 +91,6 @@ export function checkHead({ headers, httpVersion, rawHeaders, url = '' }: Incomi
   const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host');
   if (hosts.length > 1)
     throw badRequest('HOST_REPEATED', 'The request has more than one Host header; it must have one.');
+  if (headers.host !== undefined && !HOST.test(headers.host))
+    throw badRequest('HOST_INVALID', 'The Host header must be a host name or an address, with or without a port.');
 }

@@ -81,7 +81,7 @@ export class TlsEnd {
       requestCert: this.#mode !== 'none',
       rejectUnauthorized: this.#mode === 'required',
       handshakeTimeout: server.handshake_timeout * 1000,
-      ALPNProtocols: ['http/1.1'],
+      ALPNProtocols: ['http/1.1', 'http/1.0'],
     };
   }
 

@@ -12,13 +12,14 @@ export function isBasic(authorization: string | undefined): authorization is str
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * The credentials of a Basic header; undefined if it is too long or malformed: base64 without padding, not UTF-8, no
+ * The credentials of a Basic header; undefined if it is too long or malformed: not base64, not UTF-8, no
  * colon, a control character (RFC 7617 §2).
  */
 export function parseBasic(authorization: string): PasswordCredentials | undefined {
   if (authorization.length > MAX_HEADER) return undefined;
   const base64 = /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(authorization)?.[1];
-  if (base64 === undefined || base64.length % 4 !== 0) return undefined;
+  // Padding is optional: not every device sends it.
+  if (base64 === undefined || base64.replace(/=+$/, '').length % 4 === 1) return undefined;
   let userPass: string;
   try {
     userPass = utf8.decode(Buffer.from(base64, 'base64'));

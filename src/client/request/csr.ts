@@ -2,7 +2,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { children, contextConstructed, DerReader, printableString, Tag, utf8String } from '../../pki/der/der.ts';
 import { OID, oidByName, oidName } from '../../pki/der/oids.ts';
-import { encodePem } from '../../pki/der/pem.ts';
+import { encodePem, tidyPem } from '../../pki/der/pem.ts';
 import { attribute, extensionRequest, signCsr } from '../../pki/pkcs10/csr-builder.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import { comparableGeneralNames, type GeneralName, ipAddress } from '../../pki/x509/general-name.ts';
@@ -101,8 +101,9 @@ async function tokenKey(keys: TokenKeys, text: string, id: string): Promise<Priv
 }
 
 /** @throws ClientError `KEY_UNUSABLE` */
-export function readPrivateKey(pem: string, where: string): PrivateKey {
+export function readPrivateKey(text: string, where: string): PrivateKey {
   try {
+    const pem = tidyPem(text);
     const key = createPrivateKey(pem);
     return privateKeyOf(key, createPublicKey(key).export({ format: 'der', type: 'spki' }), pem);
   } catch (error) {

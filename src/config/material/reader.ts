@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { EstuaryError } from '../../errors.ts';
-import { parsePem } from '../../pki/der/pem.ts';
+import { parsePem, tidyPem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { type Certificate, parseCertificate } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
@@ -53,19 +53,23 @@ const KEY_BEGIN = /-----BEGIN (?:PRIVATE KEY|EC PRIVATE KEY|RSA PRIVATE KEY)----
 export async function readPrivateKey(file: string): Promise<KeyObject> {
   const pem = await readBytes(file, PRIVATE_KEY);
   try {
-    const text = pem.toString('latin1');
+    const text = tidyPem(pem.toString('latin1'));
     if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: *4, *ENCRYPTED/im.test(text))
       throw new FileError(`${file} is encrypted`, PRIVATE_KEY);
     const [begin, ...others] = text.matchAll(KEY_BEGIN);
     if (others.length > 0) throw new FileError(`${file} contains ${others.length + 1} private keys`, PRIVATE_KEY);
     // `openssl ecparam -genkey` writes an "EC PARAMETERS" block first.
-    return parsePrivateKey(pem.subarray(begin?.index ?? 0), file);
+    parsePem(text);
+    return parsePrivateKey(text.slice(begin?.index ?? 0), file);
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    throw new FileError(`${file} contains no readable private key: ${error.message}`, PRIVATE_KEY);
   } finally {
     pem.fill(0);
   }
 }
 
-function parsePrivateKey(pem: Buffer, file: string): KeyObject {
+function parsePrivateKey(pem: string, file: string): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch {

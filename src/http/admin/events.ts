@@ -63,6 +63,8 @@ export function registerEvents(app: AdminApp, deps: AdminDependencies): void {
       });
       streams.add(stream);
       stream.once('close', () => streams.delete(stream));
+      // A response without end has no reader then.
+      request.raw.socket.once('end', () => stream.destroy());
       return sendEvents(reply, stream);
     },
   });

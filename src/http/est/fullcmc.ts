@@ -6,7 +6,7 @@ import type { CmcServer } from '../../cmc/server.ts';
 import { credentialRules } from '../../enrollment/authenticated.ts';
 import { countsAt } from '../../config/rules/names.ts';
 import { errorWith, isRefusal, type EstuaryError } from '../../errors.ts';
-import { decodeBody, encodeBody } from './codec.ts';
+import { CMC_LABELS, decodeBody, encodeBody } from './codec.ts';
 import type { EstAnswer, EstOperation, EstRequest } from './operation.ts';
 
 export interface FullCmcDependencies {
@@ -36,7 +36,7 @@ export function fullcmc(dependencies: FullCmcDependencies): EstOperation {
       const { ca, requestId, presented } = request;
       const responder = responderOf(dependencies, ca);
       const tls = await tlsIdentity(dependencies, request);
-      const body = decodeBody(request.body);
+      const body = decodeBody(request.body, CMC_LABELS);
       const answer = await dependencies.cmcServer.answer({
         requestId,
         ca,

@@ -123,8 +123,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
           // On a proxy's connection it does not concern the client.
           channelBinding: () =>
             socket instanceof TLSSocket && forwarded === undefined ? channelBinding(socket, 'server') : undefined,
-          // Node ends its side as soon as the client has ended its own.
-          isGone: () => socket.destroyed || socket.writableEnded,
+          isGone: () => socket.destroyed,
           body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
           lineLength: lineLengthFor(request.headers['user-agent'], options.config.est.base64_line_length),
         });

@@ -1,5 +1,6 @@
 /** The cheap checks in order, on the request's head alone. */
 import { type IncomingHttpHeaders, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Ca, CaRouter } from '../../ca/router.ts';
 import { OPERATION_NAMES } from '../../config/vocabulary.ts';
 import { badRequest, errorWith, EstuaryError, failed, notFound, type ErrorCode } from '../../errors.ts';
@@ -60,6 +61,9 @@ interface EstPath {
 
 function parsePath(url: string): EstPath {
   const path = url.split('?', 1)[0] ?? '';
+  if (path.includes('//'))
+    throw notFound('NOT_FOUND', 'The path has an empty segment: write one slash instead of two in a row.');
+  if (path.endsWith('/') && path !== PREFIX) throw notFound('NOT_FOUND', 'The path ends with a slash: leave it out.');
   if (!path.startsWith(PREFIX)) throw notFound('NOT_FOUND', `EST is served below ${PREFIX}.`);
   const segments = path.slice(PREFIX.length).split('/').map(decodeSegment);
   const id = segments.at(-2) === WITH_ID ? segments.pop() : undefined;
@@ -146,9 +150,13 @@ function writeHttp10(
   );
   const date = `Date: ${new Date().toUTCString()}\r\n`;
   const head = `HTTP/1.0 ${status} ${STATUS_CODES[status] ?? 'Unknown'}\r\n${lines.join('')}${date}Connection: close\r\n\r\n`;
-  const socket = response.socket;
-  socket?.write(response.req.method === 'HEAD' ? head : head + body, 'latin1');
-  socket?.destroySoon();
+  const send = (socket: Socket): void => {
+    socket.write(response.req.method === 'HEAD' ? head : head + body, 'latin1');
+    socket.destroySoon();
+  };
+  // Only after the responses to earlier requests.
+  if (response.socket === null) response.once('socket', send);
+  else send(response.socket);
 }
 
 /** The public error for any thrown value; unexpected ones become a 500 without details. */

@@ -7,18 +7,42 @@ interface PemBlock {
   readonly der: Buffer;
 }
 
-const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----\r?\n?([^-]*)-----END ([A-Z0-9 ]+)-----/g;
+/** Both lines of a block, also one that is cut. */
+const LINE = /-----(BEGIN|END)\b(?: ([^\r\n-]+)-----)?|-----(?:B|BE|BEG|BEGI)$/g;
+/** RFC 1421 §4.6, before the content of an encrypted key. */
+const HEADERS = /^(?:\s*[\w-]+:.*\n(?:[ \t]+\S.*\n)*)+/;
 
-/** All blocks of a PEM text, in order; other text is ignored. @throws InputError for a block that is not base64 */
+/**
+ * All blocks of a PEM text, in order; other text is ignored. Indentation and the kind of line ends do not matter.
+ * @throws InputError for a block that is cut or not base64: a half-written file must not pass for a whole one
+ */
 export function parsePem(text: string): PemBlock[] {
-  return [...text.matchAll(BLOCK)].map(([, label = '', body = '', end = '']) => {
-    if (label !== end) throw new InputError(`PEM block BEGIN ${label} ends as ${end}`);
-    const base64 = body.replace(/\s+/g, '');
+  const whole = text.trimEnd();
+  const lines = [...whole.matchAll(LINE)];
+  const blocks: PemBlock[] = [];
+  for (let i = 0; i < lines.length; i += 2) {
+    const [begin, end] = [lines[i], lines[i + 1]];
+    const label = begin?.[2];
+    const number = `PEM block ${i / 2 + 1}`;
+    if (begin?.[1] === 'END') throw new InputError(`${number} ends without a BEGIN line`);
+    if (begin === undefined || label === undefined) throw new InputError(`${number} has an incomplete BEGIN line`);
+    if (end === undefined || end[1] !== 'END') throw new InputError(`${number} (${label}) begins and does not end`);
+    if (end[2] !== label) throw new InputError(`${number} BEGIN ${label} ends as ${end[2] ?? 'an incomplete line'}`);
+    const body = whole.slice(begin.index + begin[0].length, end.index);
+    const base64 = body.replace(/\r\n?/g, '\n').replace(HEADERS, '').replace(/\s+/g, '');
     if (base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(base64))
-      throw new InputError(`PEM block ${label} is not base64`);
-    return { label, der: Buffer.from(base64, 'base64') };
-  });
+      throw new InputError(`${number} (${label}) is not base64`);
+    blocks.push({ label, der: Buffer.from(base64, 'base64') });
+  }
+  return blocks;
 }
+
+/** A PEM text as OpenSSL reads it: without a byte order mark, indentation and CR line ends. */
+export const tidyPem = (text: string): string =>
+  text
+    .replace(/^(?:\ufeff|\xef\xbb\xbf)/, '')
+    .replace(/\r\n?/g, '\n')
+    .replace(/^[ \t]+|[ \t]+$/gm, '');
 
 /** One PEM block, 64 columns, with a final newline. */
 export function encodePem(label: string, der: Uint8Array): string {

@@ -11,6 +11,7 @@ import { aesBits } from '../../../pki/cms/key-wrap.ts';
 import { certsOnly } from '../../../pki/cms/cms.ts';
 import { oidName } from '../../../pki/der/oids.ts';
 import { type AttrOrOid, encodeCsrAttrs, keyTypeOf } from '../../../pki/pkcs10/csrattrs.ts';
+import { tidyPem } from '../../../pki/der/pem.ts';
 import { pemOf } from '../../../pki/x509/certificate.ts';
 import { subjectKeyIdentifier } from '../../../pki/x509/public-key.ts';
 import { type CommandContext, EXIT, UsageError, type Values } from '../command.ts';
@@ -165,7 +166,7 @@ function protectionOf(options: ServerKeyGenOptions): KeyProtection | undefined {
   if (keyFile !== undefined && kekFile !== undefined)
     throw new UsageError('--decrypt-key and --kek-file exclude each other');
   if (keyFile !== undefined) {
-    const pem = readFileSync(keyFile, 'utf8');
+    const pem = tidyPem(readFileSync(keyFile, 'utf8'));
     const { publicKey } = readPrivateKey(pem, keyFile);
     const identifier = keyId === undefined ? subjectKeyIdentifier(publicKey.spki) : hex('--decrypt-id', keyId);
     return { key: createPrivateKey(pem), identifier };
