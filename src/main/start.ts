@@ -12,6 +12,7 @@ import { BY_SIGNAL, Reloads } from './reloads.ts';
 import { nodeTasks } from './node-tasks.ts';
 import { joinNodes, type Nodes } from './nodes.ts';
 import { openConfiguredStore } from './open-store.ts';
+import { lockAuditFile, type ServiceLock } from '../store/sqlite/service-lock.ts';
 
 export interface ServiceOptions {
   readonly config: Config;
@@ -41,7 +42,9 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const instance = randomUUID();
   // First: a start on a store in use must change nothing.
   const nodes = await joinNodes(config, material, instance, log);
+  let audit: ServiceLock | undefined;
   try {
+    audit = lockAuditFile(config.audit.file);
     const metrics = new Metrics();
     const failure = Promise.withResolvers<Error>();
     const store = await openConfiguredStore(config, material, {
@@ -54,7 +57,12 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       const service = await startOn({ log, metrics, store, instance }, options, nodes);
       return {
         reload: () => service.reload(),
-        stop: () => service.stop().finally(() => nodes.release().finally(() => process.off('SIGUSR1', ignored))),
+        stop: () =>
+          service.stop().finally(async () => {
+            process.off('SIGUSR1', ignored);
+            audit?.release();
+            await nodes.release();
+          }),
         failure: failure.promise,
       };
     } catch (error) {
@@ -62,6 +70,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       throw error;
     }
   } catch (error) {
+    audit?.release();
     await nodes.release();
     throw error;
   }

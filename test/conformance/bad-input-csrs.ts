@@ -74,7 +74,7 @@ const ENCODING: Readonly<Record<string, string | Buffer>> = {
   'padding in the middle': `${wire.slice(0, 20)}==${wire.slice(22)}`,
   'three padding characters': `${wire.replace(/=+$/, '')}===`,
   'padding alone': '====',
-  'a NUL after the base64': Buffer.concat([Buffer.from(wire), Buffer.from([0])]),
+  'a NUL in the base64': `${wire.slice(0, 20)}\0${wire.slice(20)}`,
   'a UTF-8 byte order mark before the base64': Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(wire)]),
   'UTF-16 text': Buffer.from(wire, 'utf16le'),
   'raw DER instead of base64': good,

@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describe, failed, unavailable, type EstuaryError } from '../../errors.ts';
 import { makeFolder } from '../../folders.ts';
@@ -19,7 +19,8 @@ const WAL_KEPT = 64 << 20;
 /** Opens the database for writing; creates or migrates it. */
 export function openWritable(path: string, migrations: readonly string[] = MIGRATIONS): Db {
   createFile(path);
-  const db = open(path, {});
+  // SQLite has its other files next to the real one.
+  const db = open(realpathSync(path), {});
   try {
     refuseForeign(db, path);
     db.pragma('journal_mode = WAL');

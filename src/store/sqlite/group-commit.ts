@@ -10,6 +10,7 @@ import type { Call, Reply, Writer } from '../calls/write-queue.ts';
 import { runAtOnce } from '../port.ts';
 import type { AuditLog } from './audit-log.ts';
 import { type Db, toEstuaryError } from './database.ts';
+import type { StoreFiles } from './store-files.ts';
 import { deviceClaim, type DeviceClaim } from '../device-store.ts';
 
 const force = promisify(fdatasync);
@@ -35,6 +36,8 @@ export class GroupCommit implements Writer {
   /** Copies the write-ahead log into the database while no transaction is open. */
   checkpoint: () => Promise<unknown> = () => Promise.resolve();
   readonly db: Db;
+  /** Checked before each reply, once the store is open. */
+  files: StoreFiles | undefined;
   readonly #log: AuditLog;
   readonly #onCommit: ((events: Events) => void) | undefined;
   readonly #lock;
@@ -86,9 +89,11 @@ export class GroupCommit implements Writer {
     const time = calls[0]?.time ?? 0;
     try {
       this.#refuseUnforced();
+      this.files?.check();
       await this.#beginWithLog(time);
       const replies = this.#together(calls) ?? (await this.#apart(calls, time));
       await this.#finish();
+      this.files?.check();
       return replies;
     } catch (error) {
       const reason = toEstuaryError(error);
@@ -111,10 +116,15 @@ export class GroupCommit implements Writer {
   /** The result of a read, once it is on disk. @throws StoreLost if it may not be */
   async durable<T>(read: () => T | Promise<T>): Promise<T> {
     this.#refuseUnforced();
-    const value = await read();
-    await this.#forced;
-    if (this.#unforced !== undefined) throw this.#unforced;
-    return value;
+    try {
+      const value = await read();
+      await this.#forced;
+      if (this.#unforced !== undefined) throw this.#unforced;
+      return value;
+    } finally {
+      // Also the reason of SQLite's errors.
+      this.files?.check();
+    }
   }
 
   /** @throws EstuaryError 503 if the last checkpoint failed: the write-ahead log grows until one succeeds */

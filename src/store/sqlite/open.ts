@@ -10,6 +10,7 @@ import { type Db, openReadOnly, openWritable, toEstuaryError } from './database.
 import { GroupCommit } from './group-commit.ts';
 import { readOperations, writeOperations } from './operations.ts';
 import { ReadingThread } from './reading-thread.ts';
+import { StoreFiles } from './store-files.ts';
 import { settleLookups } from './token-lookups.ts';
 
 interface SqliteStoreOptions extends StoreOptions {
@@ -32,6 +33,7 @@ export async function openStore(options: SqliteStoreOptions): Promise<Store> {
   const { path, now = Date.now, onBehind = () => undefined } = options;
   const { group, operations } = await openWriter(options, now());
   try {
+    group.files = new StoreFiles(path, group.db.name);
     const db = openReadOnly(path);
     const thread = new ReadingThread(path);
     // One service owns the file, so no lease guards its work.

@@ -1,15 +1,15 @@
 /**
- * One service per store. The lock is the operating system's, on a file next to the database. It ends with the process
+ * One service per store and per audit file. The lock is the operating system's, on a file next to the database. It ends with the process
  * that holds it, so a leftover file has no effect.
  *
  * The file is an empty SQLite database, because Node has no other access to such locks: the service holds the write
  * lock (RESERVED) while it runs, and never writes.
  */
 import Database from 'better-sqlite3';
-import { closeSync, openSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { codeOf, describe, failed, unavailable, type EstuaryError } from '../../errors.ts';
+import { codeOf, describe, failed, unavailable } from '../../errors.ts';
 import { makeFolder } from '../../folders.ts';
 import { toEstuaryError } from './database.ts';
 
@@ -20,14 +20,30 @@ export interface ServiceLock {
 /**
  * Takes the store for this service, before anything is read or written. The database need not exist yet.
  * @param storePath the database's path
- * @throws EstuaryError 500 `STORE_IN_USE` with the holder's host and process ID in its detail; 503 `STORE_UNAVAILABLE`
- * if the lock file is unusable
+ * @throws EstuaryError 500 `STORE_IN_USE` with the holder's host and process ID in its detail; 500 `STORE_HARD_LINKS`;
+ * 503 `STORE_UNAVAILABLE` if the lock file is unusable
  */
 export function lockStore(storePath: string): ServiceLock {
   const paths = pathsFor(storePath);
+  const links = statSync(paths.file, { throwIfNoEntry: false })?.nlink ?? 1;
+  if (links > 1) {
+    const detail = `${paths.file} has ${links} hard links; remove the others`;
+    throw failed('STORE_HARD_LINKS', 'the database has several names', { detail });
+  }
+  return lock(paths, 'STORE_IN_USE', 'the store is in use by another service');
+}
+
+/**
+ * Takes the audit file for this service, as {@link lockStore}.
+ * @throws EstuaryError 500 `AUDIT_IN_USE`; 503 `STORE_UNAVAILABLE` if the lock file is unusable
+ */
+export const lockAuditFile = (path: string): ServiceLock =>
+  lock(pathsFor(path), 'AUDIT_IN_USE', 'the audit file is in use by another service');
+
+function lock(paths: LockPaths, code: 'STORE_IN_USE' | 'AUDIT_IN_USE', message: string): ServiceLock {
   const db = openLock(paths.lock);
   try {
-    if (!took(db)) throw inUse(paths);
+    if (!took(db)) throw failed(code, message, { detail: `${readOwner(paths.owner)} has ${paths.file}` });
   } catch (error) {
     db.close();
     throw toEstuaryError(error);
@@ -44,19 +60,19 @@ export function lockStore(storePath: string): ServiceLock {
 }
 
 interface LockPaths {
-  readonly store: string;
+  readonly file: string;
   readonly lock: string;
   readonly owner: string;
 }
 
-/** Next to the actual database, whatever path was used. */
-function pathsFor(storePath: string): LockPaths {
+/** Next to the actual file, whatever path was used. */
+function pathsFor(path: string): LockPaths {
   try {
-    makeFolder(dirname(storePath));
-    const store = realPath(storePath);
-    return { store, lock: `${store}.lock`, owner: `${store}.owner` };
+    makeFolder(dirname(path));
+    const file = realPath(path);
+    return { file, lock: `${file}.lock`, owner: `${file}.owner` };
   } catch (error) {
-    throw unavailable('STORE_UNAVAILABLE', 'the database cannot be opened', { detail: describe(error), cause: error });
+    throw unavailable('STORE_UNAVAILABLE', `${path} cannot be opened`, { detail: describe(error), cause: error });
   }
 }
 
@@ -77,7 +93,7 @@ function openLock(path: string): Database.Database {
     db.pragma('journal_mode = MEMORY');
     return db;
   } catch (error) {
-    throw unavailable('STORE_UNAVAILABLE', 'the lock of the store cannot be used', {
+    throw unavailable('STORE_UNAVAILABLE', 'the lock of the store or the audit file cannot be used', {
       detail: `${path}: ${describe(error)}`,
       cause: error,
     });
@@ -103,12 +119,6 @@ function writeOwner(path: string): void {
   } catch {
     // The message then names no holder.
   }
-}
-
-function inUse({ store, owner }: LockPaths): EstuaryError {
-  return failed('STORE_IN_USE', 'the store is in use by another service', {
-    detail: `${readOwner(owner)} has ${store}`,
-  });
 }
 
 function readOwner(path: string): string {
