@@ -1,5 +1,5 @@
 /** What package.json, the lock file, the Dockerfile and the scripts must agree on. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type ServerOptions } from 'node:https';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -191,8 +191,8 @@ describe('the health check', () => {
     });
   }
 
-  function check(port: number): Promise<number> {
-    const env = { ...process.env, ESTUARY_ADMIN_PORT: String(port) };
+  function check(how: number | Readonly<Record<string, string>>): Promise<number> {
+    const env = { ...process.env, ...(typeof how === 'number' ? { ESTUARY_ADMIN_PORT: String(how) } : how) };
     return new Promise((resolve) => {
       execFile(process.execPath, [join(ROOT, 'scripts/lib/healthcheck.js')], { env, timeout: 50_000 }, (error) => {
         resolve(error === null ? 0 : Number(error.code));
@@ -203,6 +203,17 @@ describe('the health check', () => {
   test('passes on 200', async () => {
     expect(await check(await listen({}, 200))).toBe(0);
   });
+  test.each(['127.0.0.1', '0.0.0.0', '::'])(
+    'reads port and host "%s" of the file that ESTUARY_CONFIG names',
+    async (host) => {
+      const port = await listen({}, 200);
+      const config = folder.file('est.toml');
+      writeFileSync(config, `[admin]\nhost = "${host}"\nport = ${port}\n`);
+      expect(await check({ ESTUARY_CONFIG: config })).toBe(0);
+      writeFileSync(config, '[admin]\nport = 1\n');
+      expect(await check({ ESTUARY_CONFIG: config })).toBe(1);
+    },
+  );
   test('fails on another status', async () => {
     expect(await check(await listen({}, 503))).toBe(1);
   });

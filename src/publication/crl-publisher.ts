@@ -6,6 +6,7 @@ import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { buildTbsCertList, isListSignedBy, parseCertificateList, revokedCount } from '../pki/x509/crl.ts';
 import { subjectKeyIdentifier } from '../pki/x509/public-key.ts';
+import { backdated } from './clocks.ts';
 import type { CrlHead, CrlRow, CrlStore } from '../store/crl-store.ts';
 
 export interface CrlPublisherOptions {
@@ -191,15 +192,17 @@ export class CrlPublisher {
     const this_update = Math.floor(now() / 1000) * 1000;
     const next_update = this_update + interval * 1000;
     const { certificate } = ca;
+    const earlier = before === undefined ? 0 : parseCertificateList(before.der).thisUpdate.getTime();
+    // RFC 5280 §3.3: an entry stays until one CRL issued after the certificate's expiry has contained it.
+    const { entries, newest } = await this.#entries(ca.label, now(), earlier);
     const tbs = buildTbsCertList({
       signatureAlgorithm: signer.signatureAlgorithm,
       issuer: certificate.subject.der,
-      thisUpdate: new Date(this_update),
+      thisUpdate: new Date(backdated(this_update, newest, earlier)),
       nextUpdate: new Date(next_update),
       authorityKeyIdentifier: certificate.subjectKeyIdentifier ?? subjectKeyIdentifier(certificate.spki),
       number,
-      // RFC 5280 §3.3: an entry stays until one CRL issued after the certificate's expiry has contained it.
-      entries: await this.#entries(ca.label, now(), before?.this_update ?? 0),
+      entries,
     });
     const row: CrlRow = { ca: ca.label, number, this_update, next_update, der: await signer.sign(tbs) };
     const saved = await store.saveCrl(row, head.changes, [crlIssued(ca.label, number, row.der.length)]);
@@ -211,14 +214,16 @@ export class CrlPublisher {
     return row;
   }
 
-  async #entries(ca: string, revoked_until: number, valid_at: number): Promise<Buffer[]> {
-    const pages: Buffer[] = [];
+  async #entries(ca: string, revoked_until: number, valid_at: number): Promise<{ entries: Buffer[]; newest: number }> {
+    const entries: Buffer[] = [];
+    let newest = 0;
     for (let after = 0; ;) {
       const filter = { ca, revoked_until, valid_at, after, limit: PAGE };
-      const { count, last, der } = await this.#options.store.revokedEntries(filter);
-      pages.push(der);
-      if (count < PAGE) return pages;
-      after = last;
+      const page = await this.#options.store.revokedEntries(filter);
+      entries.push(page.der);
+      newest = Math.max(newest, page.newest);
+      if (page.count < PAGE) return { entries, newest };
+      after = page.last;
     }
   }
 }

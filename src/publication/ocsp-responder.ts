@@ -1,6 +1,7 @@
 /** Answers OCSP requests from the store, signed by the CA or by its delegated responder (RFC 6960 §2.2). */
 import type { OcspDelegate, StatusSigner } from '../ca/driver.ts';
 import type { Ca } from '../ca/router.ts';
+import { backdated } from './clocks.ts';
 import { CountedLines } from '../counted-repeats.ts';
 import { describe, EstuaryError, failed, isUnavailable, unavailable } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -212,9 +213,11 @@ export class OcspResponder {
     const data = buildResponseData({
       spki: (delegate ?? ca).certificate.spki,
       producedAt: new Date(thisUpdate),
-      thisUpdate: new Date(thisUpdate),
       nextUpdate: new Date(nextUpdate),
-      statuses,
+      statuses: statuses.map(({ certId, status }) => {
+        const revoked = status.status === 'revoked' ? status.revocationTime.getTime() : 0;
+        return { certId, status, thisUpdate: new Date(backdated(thisUpdate, revoked)) };
+      }),
       nonce,
     });
     const basic = await (delegate ?? signer).sign(data);

@@ -8,6 +8,7 @@ import type { Database, Operation, Write } from './port.ts';
 export interface CrlRow {
   readonly ca: string;
   readonly number: number;
+  /** When it was signed; its own thisUpdate is earlier (publication/clocks.ts). */
   readonly this_update: number;
   readonly next_update: number;
   readonly der: Buffer;
@@ -29,6 +30,8 @@ export interface RevokedEntries {
   readonly count: number;
   /** The position of the last of them. */
   readonly last: number;
+  /** Time of the newest revocation among them; 0: none. */
+  readonly newest: number;
   /** Concatenated DER elements of revokedCertificates (RFC 5280 §5.1). */
   readonly der: Buffer;
 }
@@ -85,7 +88,9 @@ export function crlReads(db: Database) {
          AND position > @after ORDER BY position LIMIT @limit`,
         filter,
       );
-      return { count: rows.length, last: rows.at(-1)?.position ?? 0, der: Buffer.concat(rows.map(encodeRow)) };
+      const newest = rows.reduce((time, { revoked_at }) => Math.max(time, revoked_at), 0);
+      const last = rows.at(-1)?.position ?? 0;
+      return { count: rows.length, last, newest, der: Buffer.concat(rows.map(encodeRow)) };
     }),
   };
 }

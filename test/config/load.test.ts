@@ -18,7 +18,7 @@ describe('what the configuration gives', () => {
   test('what is left out has its documented default', async () => {
     const { config } = await folder.load(toml());
     expect(config).toMatchObject({
-      server: { shutdown_grace: 10, body_limit: 65536 },
+      server: { shutdown_grace: 8, body_limit: 65536 },
       est: {
         host: '0.0.0.0',
         port: 9443,

@@ -3,8 +3,9 @@ import { checkCidr, checkHost, checkServerName, HOST_ALLOWED } from './formats.t
 
 export const server = table('The process and what all its listeners share.', {
   shutdown_grace: seconds(0, 3600, {
-    description: 'How long requests in flight may take to finish after SIGTERM or SIGINT.',
-    default: 10,
+    description:
+      'How long requests in flight may take to finish after SIGTERM or SIGINT. `docker stop` kills after 10 seconds.',
+    default: 8,
   }),
   body_limit: integer(1024, 16777216, {
     description: 'The largest request body; a larger one is answered 413.',

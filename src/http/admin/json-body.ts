@@ -35,10 +35,12 @@ interface BodyRules {
 /**
  * Checks the headers before the body is read.
  * @param limit of JSON, in bytes
- * @throws {EstuaryError} 415 for an unsupported type or a compressed body, 413 for a length above the limit
+ * @throws {EstuaryError} 400 without a type, 415 for an unsupported type or a compressed body, 413 for a length above the limit
  */
 export function checkBodyHead({ headers }: FastifyRequest, limit: number, { bulk }: BodyRules): void {
   const type = headers['content-type'] ?? '';
+  if (type.trim() === '')
+    throw badRequest('CONTENT_TYPE_MISSING', `the request needs the header Content-Type: ${typesOf(bulk)}`);
   const isRows = bulk !== undefined && isBulkType(type);
   if (!isRows && (bulk === 'only' || !/^application\/json[ \t]*(?:;|$)/i.test(type)))
     throw errorWith(415, 'MEDIA_TYPE_UNSUPPORTED', `the body must be ${typesOf(bulk)}`);

@@ -16,7 +16,10 @@ export const CMC_LABELS = ['CMS', 'PKCS7'];
  */
 export function decodeBody(body: Buffer, labels: readonly string[] = CSR_LABELS): Buffer {
   // Devices count the end of a C string.
-  const text = body.toString('latin1').replace(/[\0\t-\r ]+$/, '');
+  const end = body.findLastIndex(
+    (octet) => octet > 0x20 || (octet > 0 && octet < 0x09) || (octet > 0x0d && octet < 0x20),
+  );
+  const text = body.toString('latin1', 0, end + 1);
   if (isRawDer(text))
     throw badRequest(
       'BODY_NOT_BASE64',

@@ -152,16 +152,17 @@ export type OcspStatus =
 interface ResponseInput {
   readonly spki: Buffer;
   readonly producedAt: Date;
-  readonly thisUpdate: Date;
   readonly nextUpdate: Date;
-  readonly statuses: readonly { readonly certId: CertId; readonly status: OcspStatus }[];
+  readonly statuses: readonly { readonly certId: CertId; readonly status: OcspStatus; readonly thisUpdate: Date }[];
   readonly nonce: Buffer | undefined;
 }
 
 /** DER ResponseData to be signed; identifies the responder by key. */
 export function buildResponseData(input: ResponseInput): Buffer {
-  const times = [generalizedTime(input.thisUpdate), explicit(0, generalizedTime(input.nextUpdate))];
-  const singles = input.statuses.map(({ certId, status }) => sequence(certId.der, encodeStatus(status), ...times));
+  const nextUpdate = explicit(0, generalizedTime(input.nextUpdate));
+  const singles = input.statuses.map(({ certId, status, thisUpdate }) =>
+    sequence(certId.der, encodeStatus(status), generalizedTime(thisUpdate), nextUpdate),
+  );
   const nonce =
     input.nonce === undefined
       ? []

@@ -18,6 +18,9 @@ import { formatGeneralName, type GeneralName, generalNameProblem, parseGeneralNa
 import { type Name, parseName } from '../x509/name.ts';
 import { type PublicKeyInfo, publicKeyProblem } from '../x509/public-key.ts';
 
+/** Attributes whose extensions are joined. */
+export const EXTENSION_REQUESTS: readonly string[] = [OID.extensionRequest, OID.microsoftExtensionRequest];
+
 /** The content of a request, without its proof of possession. */
 export interface CsrContent {
   readonly der: Buffer;
@@ -93,7 +96,8 @@ function checkSubject(subject: Name, what: string): void {
 }
 
 function checkDuplicates(attributes: readonly Attribute[], extensions: readonly Extension[]): void {
-  const attribute = firstRepeated(attributes.map(({ oid }) => oid));
+  const single = attributes.map(({ oid }) => oid).filter((oid) => !EXTENSION_REQUESTS.includes(oid));
+  const attribute = firstRepeated(single);
   if (attribute !== undefined)
     throw badRequest('CSR_DUPLICATE_ATTRIBUTE', `The CSR has the attribute ${oidName(attribute)} more than once.`);
   const extension = duplicateExtension(extensions);

@@ -2,7 +2,7 @@
 import { badRequest, EstuaryError } from '../../errors.ts';
 import { type Attribute, parseAttributes } from '../cms/cms.ts';
 import { contextConstructed, DerError, DerReader, unlessMalformed, type DerElement } from '../der/der.ts';
-import { OID, oidName } from '../der/oids.ts';
+import { oidName } from '../der/oids.ts';
 import { parseExtensions, type Extension } from '../x509/extensions.ts';
 import { NotAsciiError } from '../x509/general-name.ts';
 import { parseName } from '../x509/name.ts';
@@ -15,7 +15,7 @@ import {
   type SignatureAlgorithm,
 } from '../x509/signature-algorithms.ts';
 import { readSigned } from '../x509/signed.ts';
-import { checkedContent, checkKey, singleValue, type CsrContent } from './csr-content.ts';
+import { checkedContent, checkKey, type CsrContent, EXTENSION_REQUESTS } from './csr-content.ts';
 
 export interface RequestKey {
   /** As in `PublicKeyInfo`. */
@@ -109,7 +109,10 @@ function readCsr(der: Buffer, readKey: (spki: Buffer) => PublicKeyInfo): ReadCsr
   const { content: info, algorithm, signature } = readSigned(der, names);
 
   const reader = new DerReader(info.value, 'CertificationRequestInfo');
-  if (reader.integer('version') !== 0) throw badRequest('CSR_VERSION', 'The CSR is not of version 1 (encoded as 0).');
+  // RFC 2986 §4.1 has only 0; wolfSSL writes the version of a certificate. Nothing depends on it.
+  const version = reader.integer('version');
+  if (version < 0 || version > 2)
+    throw badRequest('CSR_VERSION', `The CSR has version field ${version}; it must be 0.`);
   const subject = parseName(reader.sequence('subject'));
   const publicKey = readKey(reader.sequence('subjectPKInfo'));
   // RFC 2986 requires the attributes field, possibly empty; many clients omit it.
@@ -123,13 +126,19 @@ function checked({ attributeSet, ...content }: ReadCsr['content']): CsrContent {
   return checkedContent(content, attributes, requestedExtensions(attributes));
 }
 
+/** Of all extensionRequest attributes, in either form. What comes twice with the same octets counts once. */
 function requestedExtensions(attributes: readonly Attribute[]): Extension[] {
-  return [OID.extensionRequest, OID.microsoftExtensionRequest].flatMap((type) => {
-    const value = singleValue(attributes, type);
-    if (value === undefined) return [];
-    // RFC 5280 §4.1 requires at least one extension; OpenSSL accepts an empty list, and clients send it.
-    return parseExtensions(value);
-  });
+  // RFC 5280 §4.1 requires at least one extension; OpenSSL accepts an empty list, and clients send it.
+  const all = attributes
+    .filter(({ oid }) => EXTENSION_REQUESTS.includes(oid))
+    .flatMap(({ oid, values }) => {
+      const [value, ...more] = values;
+      if (value === undefined || more.length > 0) throw new DerError(`${oidName(oid)}: not exactly one value`);
+      return parseExtensions(value);
+    });
+  const isSame = (a: Extension, b: Extension): boolean =>
+    a.oid === b.oid && a.critical === b.critical && a.value.equals(b.value);
+  return all.filter((extension, i) => all.findIndex((other) => isSame(other, extension)) === i);
 }
 
 /**

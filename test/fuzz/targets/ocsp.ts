@@ -21,11 +21,12 @@ function read(input: Buffer): void {
   const at = new Date(0);
   const statuses = certIds.map((certId) => ({
     certId,
+    thisUpdate: at,
     status: isOfIssuer(certId, { name: ca.subject.der, spki: ca.spki })
       ? ({ status: 'revoked', revocationTime: at, reason: 'keyCompromise' } as const)
       : ({ status: 'unknown' } as const),
   }));
-  const data = buildResponseData({ spki: ca.spki, producedAt: at, thisUpdate: at, nextUpdate: at, statuses, nonce });
+  const data = buildResponseData({ spki: ca.spki, producedAt: at, nextUpdate: at, statuses, nonce });
   parseDer(successfulResponse(data));
   parseDer(failureResponse('malformedRequest'));
 }

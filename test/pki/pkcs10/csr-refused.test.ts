@@ -170,7 +170,7 @@ const PARSED: Table = {
     }),
   },
   CSR_VERSION: {
-    'version 2': csr({ version: integer(1) }),
+    'version 4': csr({ version: integer(3) }),
     'a negative version': csr({ version: integer(-1) }),
   },
   CSR_KEY_UNSUPPORTED: {
@@ -263,13 +263,17 @@ const PARSED: Table = {
     'one bad name among good ones': withSan(dns('a.example'), dns('-'), dns('b.example')),
   },
   CSR_DUPLICATE_ATTRIBUTE: {
-    'two extensionRequests': csr({ attributes: [extensionRequest(san(dns('a'))), extensionRequest(san(dns('b')))] }),
     'two challengePasswords': csr({ attributes: [challengePassword('a'), challengePassword('b')] }),
     'two unknown ones': csr({ attributes: [csrAttribute('1.2.3.4', NULL), csrAttribute('1.2.3.4', NULL)] }),
   },
   CSR_DUPLICATE_EXTENSION: {
     'two subjectAltNames': withExtensions(san(dns('a')), san(dns('b'))),
-    'two unknown ones': withExtensions(extension('1.2.3', NULL), extension('1.2.3', NULL)),
+    'two unknown ones': withExtensions(extension('1.2.3', NULL), extension('1.2.3', integer(1))),
+    'one that differs in critical only': withExtensions(
+      extension('1.2.3', NULL),
+      extension('1.2.3', NULL, boolean(true)),
+    ),
+    'two extensionRequests': csr({ attributes: [extensionRequest(san(dns('a'))), extensionRequest(san(dns('b')))] }),
     'one in each form of extensionRequest': csr({
       attributes: [
         extensionRequest(san(dns('a'))),
