@@ -22,6 +22,17 @@ describe('what is changed', () => {
     ['a negation once', 'if (!(a === 1)) b = 1;', ['!(a === 1) → true', '!(a === 1) → false']],
     ['a call that is a statement', 'f(1);', ['f(1); → ']],
     ['the condition of a loop: it has to end', 'while (f()) g = 1;', ['f() → false']],
+    [
+      'the keys of a write, and its kind',
+      'a = write(lock.token, b);',
+      [
+        ...['quick', 'slow', 'begins', 'completes'].map(
+          (kind) => `write → ((...all) => ({ ...write(...all), kind: '${kind}' }))`,
+        ),
+        ...['undefined', '(() => [])', "'everything'"].map((keys) => `lock.token → ${keys}`),
+      ],
+    ],
+    ['each key of several', 'c = (a) => [...lock.token(a), ...b(a)];', ['lock.token(a) → []', 'b(a) → []']],
     ['no type', 'type A = true; let a: true | undefined;', []],
     ['no line of log', 'log.warn({}, "x");', []],
   ])('%s', (_, text, expected) => {

@@ -5,6 +5,9 @@ import { callsOf, EVERYTHING, quickRead, slowRead, type WriteOperation } from '.
 import { result } from '../../src/store/port.ts';
 import { AuditLog } from '../../src/store/sqlite/audit-log.ts';
 import { openWritable } from '../../src/store/sqlite/database.ts';
+import { AuditLog as NodeAuditLog } from '../../src/store/postgres/audit-log.ts';
+import * as postgres from '../../src/store/postgres/operations.ts';
+import { Queries } from '../../src/store/postgres/queries.ts';
 import { readOperations, writeOperations } from '../../src/store/sqlite/operations.ts';
 import { certificateRow, deviceRow, otpRow, requestRow, reservation, T0 } from './rows.ts';
 import { temporaryPaths } from './support.ts';
@@ -13,6 +16,16 @@ function tables() {
   const { path, auditFile } = temporaryPaths();
   const db = openWritable(path);
   return { reads: readOperations(db), writes: writeOperations(db, new AuditLog(db, auditFile)) };
+}
+
+/** Those of PostgreSQL; they have no connection. */
+function tablesOfNode() {
+  const queries = new Queries({ query: () => Promise.reject(new Error('not connected')) });
+  const log = new NodeAuditLog(queries, temporaryPaths().auditFile, 'node-1');
+  return {
+    reads: postgres.readOperations(queries, 'node-1'),
+    writes: postgres.writeOperations(queries, log, 'node-1'),
+  };
 }
 
 const named = (table: object, kind: string): readonly string[] =>
@@ -40,6 +53,17 @@ test('lists, exports, counts of whole tables and maintenance do not run in the m
     ...['findOverTokens', 'indexForSearch', 'lastArchived', 'listAudit', 'listCertificates', 'listDeviceAttributes'],
     ...['listDevices', 'listLockouts', 'listOtps', 'listRequests', 'revokedEntries'],
   ]);
+});
+
+test('what the drivers write themselves is of the same kind in both', () => {
+  const [here, there] = [tables(), tablesOfNode()];
+  for (const name of ['reads', 'writes'] as const) {
+    const kinds = new Map<string, string>(Object.entries(here[name]).map(([call, { kind }]) => [call, kind]));
+    const others = Object.entries(there[name]).filter(([call]) => call !== 'indexForSearch');
+    for (const [call, { kind }] of others) expect([call, kind]).toEqual([call, kinds.get(call)]);
+    expect(others.length).toBeGreaterThan(name === 'reads' ? 30 : 40);
+  }
+  expect(there.writes.indexForSearch).toMatchObject({ kind: 'free', keys: EVERYTHING });
 });
 
 describe('a node that the others may consider dead', () => {
@@ -185,10 +209,12 @@ describe('what two writes could conflict on, they name', () => {
   });
 
   test.each(Object.entries(EXPECTED))('%s', (name, expected) => {
-    const writes: Readonly<Record<string, WriteOperation>> = tables().writes;
-    const keys = writes[name]?.keys;
-    if (expected.length === 0) expect(keys).toBe(EVERYTHING);
-    else if (typeof keys !== 'function') expect.fail('it has the transaction to itself');
-    else for (const [args, names] of expected) expect(keys(...(args as never[]))).toEqual(names);
+    const drivers: readonly Readonly<Record<string, WriteOperation>>[] = [tables().writes, tablesOfNode().writes];
+    for (const { [name]: operation } of drivers) {
+      const keys = operation?.keys;
+      if (expected.length === 0) expect(keys).toBe(EVERYTHING);
+      else if (typeof keys !== 'function') expect.fail('it has the transaction to itself');
+      else for (const [args, names] of expected) expect(keys(...(args as never[]))).toEqual(names);
+    }
   });
 });

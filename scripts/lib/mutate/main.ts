@@ -34,6 +34,7 @@ const USAGE = `Usage: scripts/mutate [OPTION…] [FILE…]
 
   FILE             files of src to change (${RULES.join(' ')})
   --minutes N      ends after that time (60)
+  --facts          tries only what the operations of the store say of themselves, on the test of that
   --decisions      tries no \`??\`, \`true\`, \`false\` and calls
   --tests PATTERN  the tests to run, in place of those for the folders; repeatable
   --list           prints what the report has, and tries nothing
@@ -45,6 +46,7 @@ const { values, positionals } = parseArgs({
     minutes: { type: 'string', default: '60' },
     tests: { type: 'string', multiple: true, default: [] },
     decisions: { type: 'boolean', default: false },
+    facts: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -113,7 +115,8 @@ class Kept<T extends object> {
 
 const reports = new Kept<Report>('reports', { hash: '', mutants: [] });
 const reached = new Kept<Reached>('reached', { time: 0, alone: {}, files: {} });
-const files = globSync(positionals.length > 0 ? positionals : RULES, { cwd: ROOT }).sort();
+const rules = values.facts ? ['src/store/**/*.ts'] : RULES;
+const files = globSync(positionals.length > 0 ? positionals : rules, { cwd: ROOT }).sort();
 const until = Date.now() + Number(values.minutes) * 60_000;
 
 // --- the tests -------------------------------------------------------------------------------------------------
@@ -188,8 +191,9 @@ const TESTS: Readonly<Record<string, readonly string[]>> = {
 const ofFolders = Object.entries(TESTS)
   .filter(([folder]) => files.some((file) => file.startsWith(folder)))
   .flatMap(([, patterns]) => patterns);
-const tests = globSync(values.tests.length > 0 ? values.tests : ofFolders, { cwd: ROOT })
-  .filter((file) => file.endsWith('.test.ts') && (values.tests.length > 0 || !SLOW.test(file)))
+const chosen = values.facts && values.tests.length === 0 ? ['test/store/operation.test.ts'] : values.tests;
+const tests = globSync(chosen.length > 0 ? chosen : ofFolders, { cwd: ROOT })
+  .filter((file) => file.endsWith('.test.ts') && (chosen.length > 0 || !SLOW.test(file)))
   .sort();
 
 const hasServer = (test: string): boolean => test.startsWith('test/conformance/');
@@ -275,7 +279,8 @@ const alive = (of: readonly string[] = files): { mutant: Tried; file: string }[]
     mutantsOf(file).flatMap((mutant) => (isDead(mutant) || !isWanted(mutant) ? [] : [{ mutant, file }])),
   );
 
-const isWanted = ({ kind }: Mutant): boolean => !values.decisions || kind === 'decision';
+const isWanted = ({ kind }: Mutant): boolean =>
+  values.facts ? kind === 'fact' : !values.decisions || kind === 'decision';
 
 /** Tries on a test file all mutants of some files that its tests reach, one after the other in one process. */
 async function tryTogether(test: string, runner: Runner, of: readonly string[], isFirst = false): Promise<void> {
@@ -500,7 +505,9 @@ function row(name: string, all: readonly Counted[]): string {
 function summary(): void {
   const head = ['File', 'Mutants', ...RESULTS, 'decisions', ...RESULTS.slice(2)];
   console.log(`| ${head.join(' | ')} |\n|---|${'--:|'.repeat(head.length - 1)}`);
-  const all = files.map((file) => ({ file, mutants: mutantsOf(file) })).filter(({ mutants }) => mutants.length > 0);
+  const all = files
+    .map((file) => ({ file, mutants: mutantsOf(file).filter((one) => !values.facts || isWanted(one)) }))
+    .filter(({ mutants }) => mutants.length > 0);
   const results = ({ file, mutants }: (typeof all)[number]): Counted[] =>
     mutants.map((mutant) => ({ kind: mutant.kind, result: resultOf(file, mutant) }));
   for (const one of all) console.log(row(`\`${one.file}\``, results(one)));

@@ -13,8 +13,11 @@ export interface Mutant {
   readonly kind: Kind;
 }
 
-/** `decision`: equality, logical and conditional operators, and quantifiers; `further`: `??`, `true`, `false` and calls. */
-export type Kind = 'decision' | 'further';
+/**
+ * `decision`: equality, logical and conditional operators, and quantifiers; `further`: `??`, `true`, `false` and calls;
+ * `fact`: what an operation of the store says of itself.
+ */
+export type Kind = 'decision' | 'further' | 'fact';
 
 export interface MutatedFile {
   readonly mutants: readonly Mutant[];
@@ -64,6 +67,7 @@ const isComparison = (node: ts.Node): node is ts.BinaryExpression =>
 /** Texts to put in the place of an expression. Of a chain of clauses each is left out once, and the whole is decided once. */
 function replacements(node: ts.Node, source: ts.SourceFile): string[] {
   if (ts.isParenthesizedExpression(node)) return [];
+  if (isFact(node)) return facts(node, source);
   const found = isLogical(node) ? ofLogical(node, source) : isDecision(node) ? constants(node) : [];
   if (isLiteral(node) && !isComparison(node.parent)) found.push(String(node.kind === SyntaxKind.FalseKeyword));
   if (isComparison(node)) {
@@ -80,7 +84,54 @@ const isLiteral = (node: ts.Node): boolean =>
   node.kind === SyntaxKind.TrueKeyword || node.kind === SyntaxKind.FalseKeyword;
 
 const kindOf = (node: ts.Node): Kind =>
-  isLiteral(node) || ts.isStatement(node) || (isLogical(node) && isFallback(node)) ? 'further' : 'decision';
+  isFact(node)
+    ? 'fact'
+    : isLiteral(node) || ts.isStatement(node) || (isLogical(node) && isFallback(node))
+      ? 'further'
+      : 'decision';
+
+/** Constructors of store operations (src/store/operation.ts) → the kinds that they make. */
+const OPERATIONS: Readonly<Record<string, string>> = {
+  quickRead: 'quick',
+  slowRead: 'slow',
+  write: 'free',
+  beginWork: 'begins',
+  completeWork: 'completes',
+};
+
+/** The constructor of an operation, the keys of a write, and a part of such keys. */
+function isFact(node: ts.Node): boolean {
+  const { parent } = node;
+  if (ts.isSpreadElement(parent)) return ts.isArrayLiteralExpression(parent.parent) && isKeys(parent.parent);
+  if (ts.isArrayLiteralExpression(node)) return isKeys(node) && !node.elements.some(ts.isSpreadElement);
+  if (!ts.isCallExpression(parent) || !ts.isIdentifier(parent.expression) || !(parent.expression.text in OPERATIONS))
+    return false;
+  return node === parent.expression || (node === parent.arguments[0] && parent.arguments.length > 1);
+}
+
+/** `[...lock.request(id), …]`, or what the vocabulary of keys makes. */
+const isKeys = (array: ts.ArrayLiteralExpression): boolean =>
+  array.elements.length > 0 && (/\block\.\w+\(/.test(array.getText()) || isOfVocabulary(array));
+
+function isOfVocabulary(node: ts.Node): boolean {
+  if (ts.isArrowFunction(node)) return node.type?.getText() === 'Keys';
+  return !ts.isSourceFile(node) && isOfVocabulary(node.parent);
+}
+
+function facts(node: ts.Node, source: ts.SourceFile): string[] {
+  const text = node.getText(source);
+  const kind = OPERATIONS[text];
+  if (kind !== undefined && ts.isIdentifier(node))
+    return Object.values(OPERATIONS).flatMap((other) =>
+      other === kind ? [] : [`((...all) => ({ ...${text}(...all), kind: '${other}' }))`],
+    );
+  if (!ts.isCallExpression(node.parent)) return ['[]'];
+  return [
+    'undefined',
+    ...(text === 'nothing' ? [] : ['(() => [])']),
+    ...(text === 'EVERYTHING' ? [] : ["'everything'"]),
+  ];
+}
 
 const isFallback = ({ operatorToken }: ts.BinaryExpression): boolean =>
   operatorToken.kind === SyntaxKind.QuestionQuestionToken;

@@ -40,6 +40,14 @@ const DAY = 86_400_000;
 const LABELS = ['est', 'acme', 'command', 'command-without-poll', 'dogtag'] as const;
 export type RemoteLabel = (typeof LABELS)[number];
 
+/** Opens the store of the world. */
+export type OpenStore = (options: {
+  readonly path: string;
+  readonly auditFile: string;
+  readonly node: string;
+  readonly now: () => number;
+}) => Promise<Store>;
+
 export interface Device {
   readonly name: string;
   readonly key: TestKey;
@@ -80,7 +88,7 @@ export class World {
     this.#material = material;
   }
 
-  static async start(): Promise<World> {
+  static async start(open: OpenStore = openStore): Promise<World> {
     const dir = mkdtempSync(join(tmpdir(), 'estuary-remote-'));
     const file = (name: string): string => join(dir, name);
     const time = { now: Date.now() };
@@ -135,7 +143,7 @@ export class World {
     writeFileSync(file('est.toml'), stringify(toml));
     const { config } = await loadConfigOnly(file('est.toml'), {});
     const material = await readMaterial(config);
-    const store = await openStore({ path: file('est.db'), auditFile: file('audit.log'), node: 'node-1', now });
+    const store = await open({ path: file('est.db'), auditFile: file('audit.log'), node: 'node-1', now });
     return new World(dir, time, store, upstreams, config, material);
   }
 
