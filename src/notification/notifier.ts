@@ -176,6 +176,8 @@ export class Notifier {
     const { observe, now } = this.#options;
     observe(this.name, 'delivered', count);
     this.#deliveredAt = now();
+    // A receiver that fails now and then gets the rest at once.
+    this.#failures = 0;
   }
 
   /** Also of nodes that are new since. */

@@ -98,8 +98,11 @@ export class Warnings {
     for (const selection of selections) {
       const filter = { ...selection, ca: row.ca, status: 'valid', limit: NEWEST, order: 'desc' } as const;
       const { items } = await store.listCertificates(filter, time);
-      if (items.some((one) => one.not_after > row.not_after && identities(one).some((key) => own.includes(key))))
-        return true;
+      // Newest first. The CA's expiry may be that of both.
+      const place = items.findIndex(({ serial }) => serial === row.serial);
+      const isNewer = ({ not_before }: ListedCertificate, at: number): boolean =>
+        not_before === row.not_before ? at < place || place === -1 : not_before > row.not_before;
+      if (items.some((one, at) => isNewer(one, at) && identities(one).some((key) => own.includes(key)))) return true;
     }
     return false;
   }

@@ -103,6 +103,30 @@ test('attempts come less often the longer a receiver is down, and at once after 
   expect(await notifier.deliver()).toBe(1000);
 });
 
+test('a receiver that fails now and then is not one that is down: the wait does not grow while events get through', async () => {
+  const here = await world({ ...HOOK, ...common });
+  const failed = new Set<string>();
+  const notifier = here.make({
+    receiver: {
+      send: ([first]) => {
+        const id = first?.id ?? '';
+        if (!failed.has(id)) {
+          failed.add(id);
+          return Promise.reject(new Error('502'));
+        }
+        here.got.push(first === undefined ? [] : [first]);
+        return Promise.resolve();
+      },
+      close: () => undefined,
+    },
+  });
+  for (let n = 1; n <= 9; n++) await here.store.audit([revoked(`0${n}`)]);
+  const delays: number[] = [];
+  while (here.got.length < 9) delays.push(await notifier.deliver());
+  expect(delays.length).toBe(10);
+  expect(Math.max(...delays)).toBeLessThanOrEqual(1000);
+});
+
 test('a node that is not on duty delivers nothing', async () => {
   const here = await world({ ...HOOK, ...common });
   await here.store.audit([revoked('01')]);

@@ -36,14 +36,25 @@ test('certificates are announced at each threshold once, and not if a newer one 
   await issue({ subject: 'CN=short', requester: 'short' }, 5);
   await issue({ subject: 'CN=renewed', requester: 'renewed' }, 20);
   await issue({ subject: 'CN=renewed', requester: 'CN=renewed' }, 400);
+  // The CA's expiry is that of both.
+  await issue({ subject: 'CN=clamped', requester: 'clamped' }, 20);
+  await issue({ subject: 'CN=clamped', requester: 'CN=clamped' }, 20);
   await issue({ subject: 'CN=tag', device: 'tag', device_key: 'key' }, 20);
   await issue({ subject: 'CN=tag-new', device: 'tag', device_key: 'key' }, 400);
-  expect(await announced()).toEqual([['CN=short', 7]]);
+  expect(await announced()).toEqual([
+    ['CN=short', 7],
+    ['CN=clamped', 30],
+  ]);
+  const { items } = await store.listAudit({ type: 'certificate.expiring', limit: 100 });
+  expect(items.at(-1)?.requester).toBe('CN=clamped');
   expect(await announced()).toEqual([]);
   clock.now += 4.5 * DAY;
   expect(await announced()).toEqual([['CN=short', 1]]);
   clock.now += 10 * DAY;
-  expect(await announced()).toEqual([['CN=long', 30]]);
+  expect(await announced()).toEqual([
+    ['CN=long', 30],
+    ['CN=clamped', 7],
+  ]);
   folder.remove();
 });
 
