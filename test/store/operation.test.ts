@@ -1,5 +1,5 @@
 /** What the store knows about each operation, and that the calls are made of it. */
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { WriteQueue } from '../../src/store/calls/write-queue.ts';
 import { callsOf, EVERYTHING, quickRead, slowRead, type WriteOperation } from '../../src/store/operation.ts';
 import { result } from '../../src/store/port.ts';
@@ -10,18 +10,24 @@ import * as postgres from '../../src/store/postgres/operations.ts';
 import { Queries } from '../../src/store/postgres/queries.ts';
 import { readOperations, writeOperations } from '../../src/store/sqlite/operations.ts';
 import { certificateRow, deviceRow, otpRow, requestRow, reservation, T0 } from './rows.ts';
-import { temporaryPaths } from './support.ts';
+import { temporaryFolder } from '../support/openssl.ts';
 
-function tables() {
-  const { path, auditFile } = temporaryPaths();
-  const db = openWritable(path);
-  return { reads: readOperations(db), writes: writeOperations(db, new AuditLog(db, auditFile)) };
-}
+const folder = temporaryFolder();
+const db = openWritable(folder.file('est.db'));
+afterAll(() => {
+  db.close();
+  folder.remove();
+});
+
+const tables = () => ({
+  reads: readOperations(db),
+  writes: writeOperations(db, new AuditLog(db, folder.file('audit.log'))),
+});
 
 /** Those of PostgreSQL; they have no connection. */
 function tablesOfNode() {
   const queries = new Queries({ query: () => Promise.reject(new Error('not connected')) });
-  const log = new NodeAuditLog(queries, temporaryPaths().auditFile, 'node-1');
+  const log = new NodeAuditLog(queries, folder.file('audit.log'), 'node-1');
   return {
     reads: postgres.readOperations(queries, 'node-1'),
     writes: postgres.writeOperations(queries, log, 'node-1'),
@@ -45,6 +51,16 @@ describe('a call of the store is what its table has an operation for', () => {
     expect(await calls.find('a')).toBe('found');
     expect(received).toEqual([[table.find, 'find', ['a']]]);
   });
+});
+
+test.each(['SQLite', 'PostgreSQL'])('%s has reads and writes, each of a kind of its table', (driver) => {
+  const { reads, writes } = driver === 'SQLite' ? tables() : tablesOfNode();
+  const kinds = (table: Readonly<Record<string, { readonly kind: string }>>) =>
+    [...new Set(Object.values(table).map(({ kind }) => kind))].sort();
+  expect([kinds(reads), kinds(writes)]).toEqual([
+    ['quick', 'slow'],
+    ['begins', 'completes', 'free'],
+  ]);
 });
 
 test('lists, exports, counts of whole tables and maintenance do not run in the main thread', () => {
@@ -208,13 +224,15 @@ describe('what two writes could conflict on, they name', () => {
     expect(Object.keys(tables().writes).sort()).toEqual(Object.keys(EXPECTED).sort());
   });
 
-  test.each(Object.entries(EXPECTED))('%s', (name, expected) => {
+  // One test for all: scripts/mutate runs each test for each fact.
+  test('of its arguments, at both drivers', () => {
     const drivers: readonly Readonly<Record<string, WriteOperation>>[] = [tables().writes, tablesOfNode().writes];
-    for (const { [name]: operation } of drivers) {
-      const keys = operation?.keys;
-      if (expected.length === 0) expect(keys).toBe(EVERYTHING);
-      else if (typeof keys !== 'function') expect.fail('it has the transaction to itself');
-      else for (const [args, names] of expected) expect(keys(...(args as never[]))).toEqual(names);
-    }
+    for (const writes of drivers)
+      for (const [name, expected] of Object.entries(EXPECTED)) {
+        const keys = writes[name]?.keys;
+        if (expected.length === 0) expect(keys, name).toBe(EVERYTHING);
+        else if (typeof keys !== 'function') expect.fail(`${name} has the transaction to itself`);
+        else for (const [args, names] of expected) expect(keys(...(args as never[])), name).toEqual(names);
+      }
   });
 });
