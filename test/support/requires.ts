@@ -135,6 +135,7 @@ const PROBES = {
     commands('Debian package opensc', 'pkcs11-tool'),
     npmPackage('graphene-pk11', 'needs python3, make and g++ at npm ci'),
   ),
+  p11kit: commands('Debian package p11-kit', 'p11-kit'),
   pkcs11Shim: all(
     commands('Debian package gcc', 'cc'),
     files('Debian package libp11-kit-dev', '/usr/include/p11-kit-1/p11-kit/pkcs11.h'),

@@ -20,7 +20,7 @@ import type { CHECK, SERVE } from './options.ts';
 /** @throws ConfigError with every problem that prevents a start */
 export async function loadService(
   file: string,
-  { env, now }: Pick<CommandContext, 'env' | 'now'>,
+  { env, now, err }: Pick<CommandContext, 'env' | 'now'> & Partial<Pick<CommandContext, 'err'>>,
 ): Promise<LoadedService> {
   const loaded = await loadConfig(file, env, now());
   const { config } = loaded;
@@ -28,16 +28,24 @@ export async function loadService(
   const gssapi = await checkGssapi({ config: config.gssapi, environment: env });
   const problems = [
     ...gssapi.problems,
-    ...(await startProblems(loaded, { env, now })),
+    ...(await startProblems(loaded, { env, now }, err)),
     ...lookupKeyProblems(config, now()),
   ];
   if (problems.length > 0) throw new ConfigError(file, findings(problems, config));
   return { ...loaded, warnings: [...loaded.warnings, ...gssapi.warnings] };
 }
 
-/** Opens what the CAs depend on, such as tokens, as a start would. */
-async function startProblems({ config, material }: LoadedService, context: Pick<CommandContext, 'env' | 'now'>) {
-  const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+/**
+ * Opens what the CAs depend on, such as tokens, as a start would.
+ * @param err receives warnings, and what the library of a token prints
+ */
+async function startProblems(
+  { config, material }: LoadedService,
+  context: Pick<CommandContext, 'env' | 'now'>,
+  err?: CommandContext['err'],
+) {
+  const warn = (_: object, message: string): void => err?.(`warning: ${message}\n`);
+  const log = { info: () => undefined, warn, error: () => undefined };
   const found: Problem[] = [];
   for (const [index, ca] of material.cas.entries())
     found.push(
@@ -132,7 +140,8 @@ export async function serve(
     process.exit(error === undefined ? EXIT.ok : EXIT.failed);
   });
   try {
-    const loaded = await loadService(configFile, context);
+    // The start itself logs warnings.
+    const loaded = await loadService(configFile, { env: context.env, now: context.now });
     // Nothing is open yet.
     if (control.stopping) return EXIT.ok;
     const service = await startService({ ...loaded, configFile });

@@ -1,4 +1,4 @@
-/** The rules on `[[ca]]` tables with the drivers est, acme and command. */
+/** The rules on `[[ca]]` tables with the drivers est, acme, command and pkcs11. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { configFolder, toml, type ConfigFolder } from '../support.ts';
 import { ConfigError } from '../../../src/config/problem.ts';
@@ -12,7 +12,8 @@ afterAll(() => folder.remove());
 
 /** What is wrong with a configuration whose second CA is this one. */
 async function problems(table: string, more = ''): Promise<string[]> {
-  const edge = `[[ca]]\nlabel = "edge"\nupstream_trust_anchors = "ca/root.pem"\n${table}`;
+  const anchors = table.startsWith('driver = "pkcs11"') ? '' : 'upstream_trust_anchors = "ca/root.pem"\n';
+  const edge = `[[ca]]\nlabel = "edge"\n${anchors}${table}`;
   await folder.write('est.toml', `${toml(more)}\n${edge}\n`);
   try {
     await loadConfigOnly(`${folder.path}/est.toml`, {});
@@ -70,11 +71,16 @@ describe('a remote driver', () => {
       'pkcs11: is given, and so is client_key',
     ],
     ['no certificate', `${token}\nkey_label = "ra"`, 'pkcs11: is set without client_certificate'],
-    ['no name of the key', `${certificate}\n${token}`, 'pkcs11.key_label: or key_id names the key'],
+    ['no name of the key', `${certificate}\n${token}`, 'pkcs11.key_label: is missing, and so is key_id'],
     [
       'two names of the key',
       `${certificate}\n${token}\nkey_label = "ra"\nkey_id = "01"`,
-      'pkcs11.key_label: or key_id names the key',
+      'pkcs11.key_label: is given, and so is key_id',
+    ],
+    [
+      'a URI and a name',
+      `${certificate}\n${token}\nuri = "pkcs11:object=ra"`,
+      'pkcs11.uri: is given, and so is token_label',
     ],
     ['a slot', `${certificate}\n${token}\nkey_label = "ra"\nslot = 1`, 'pkcs11.slot: unknown key'],
   ])('a key of est in a token is refused with %s', async (_, more, message) => {
@@ -101,5 +107,47 @@ describe('a remote driver', () => {
       'acme.dns_hook',
       'acme.eab_kid',
     ]);
+  });
+
+  describe('a CA key in a token', () => {
+    const at = (more: string): string =>
+      `driver = "pkcs11"\ncertificate = "ca/root.pem"\n[ca.pkcs11]\n${more}`.replaceAll(
+        'MODULE',
+        'module = "ca/root.pem"',
+      );
+    const named = 'token_label = "est"\nkey_label = "k"';
+
+    test.each([
+      `MODULE\n${named}`,
+      'MODULE\nuri = "pkcs11:token=est;object=k"\npin_file = "password"',
+      'uri = "pkcs11:token=est;object=k?module-path=ca/root.pem&pin-source=password"',
+      'MODULE\nslot = 9223372036854775807\nkey_id = "01:02"',
+      'MODULE\nslot = "0xffffffffffffffff"\nkey_id = "%01%02"',
+    ])('may be named by %j', async (table) => {
+      expect(await problems(at(table))).toEqual([]);
+    });
+
+    test.each([
+      [`MODULE\n${named}\nuri = "pkcs11:object=k"`, 'pkcs11.uri: is given, and so is token_label'],
+      ['MODULE\nuri = "pkcs11:object=k"\nkey_id = "01"', 'pkcs11.uri: is given, and so is key_id'],
+      ['MODULE\nuri = "pkcs11:object=k?module-path=/x.so"', 'pkcs11.module: is given, and so is module-path in uri'],
+      [
+        'MODULE\nuri = "pkcs11:object=k?pin-source=password"\npin_file = "password"',
+        'pkcs11.pin_file: is given, and so is pin-source in uri',
+      ],
+      [
+        'MODULE\nuri = "pkcs11:object=k?pin-source=password"\npin_env = "PIN"',
+        'pkcs11.pin_env: is given, and so is pin-source in uri',
+      ],
+      ['MODULE\nuri = "pkcs11:object=k?pin-value=1234"', 'pkcs11.uri: contains pin-value: a secret must not be in'],
+      ['MODULE\nuri = "pkcs11:object=k;x-y=1"', 'pkcs11.uri: has the attribute "x-y", which is not supported'],
+      ['uri = "pkcs11:object=k"', 'pkcs11.module: is missing'],
+      ['MODULE\nslot = -1\nkey_id = "01"', 'pkcs11.slot: "-1" is not a slot ID'],
+      ['MODULE\nslot = 1\nkey_id = "0x1"', 'pkcs11.key_id: "0x1" has the wrong form'],
+    ])('is refused with %j', async (table, message) => {
+      const found = await problems(at(table));
+      expect(found).toContainEqual(expect.stringContaining(message));
+      expect(found.join()).not.toContain('1234');
+    });
   });
 });

@@ -18,6 +18,7 @@ import { configFolder, toml } from '../../config/support.ts';
 import type { ConfigFolder } from '../../config/support.ts';
 import { keyPair, pkcs8Pem, spkiDer } from '../../support/keys.ts';
 import { openssl, opensslText } from '../../support/openssl.ts';
+import { buildShim } from '../../support/pkcs11-shim.ts';
 import { requires } from '../../support/requires.ts';
 import { PIN, SOFTHSM_MODULE, softHsm } from '../../support/softhsm.ts';
 import type { SoftHsm } from '../../support/softhsm.ts';
@@ -30,7 +31,12 @@ const NOW = Math.floor(Date.now() / 1000) * 1000 + 3_600_000;
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
 /** The [[ca]] tables of a configuration, with the default one in the token. */
-const tokenCa = (label: string, lines: readonly string[], pin = 'pin_file = "hsm.pin"'): string =>
+const tokenCa = (
+  label: string,
+  lines: readonly string[],
+  pin = 'pin_file = "hsm.pin"',
+  module = SOFTHSM_MODULE,
+): string =>
   [
     '[[ca]]',
     `label = "${label}"`,
@@ -39,7 +45,7 @@ const tokenCa = (label: string, lines: readonly string[], pin = 'pin_file = "hsm
     `certificate = "${label}.pem"`,
     ...(label === 'sub' ? [`chain = "${label}-root.pem"`] : []),
     '[ca.pkcs11]',
-    `module = "${SOFTHSM_MODULE}"`,
+    `module = "${module}"`,
     'token_label = "est"',
     pin,
     ...lines,
@@ -65,12 +71,15 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
     return `${folder.path}/est.toml`;
   }
 
+  /** For the module. */
+  const moduleEnv: Record<string, string> = {};
+
   async function init(...args: string[]): Promise<{ code: number; out: string; err: string }> {
     let out = '';
     let err = '';
     const program = { name: 'estuary', commands: COMMANDS };
     const code = await runCommand(program, ['ca', 'init', ...args], {
-      env: { ...hsm.env, HSM_PIN: PIN },
+      env: { ...hsm.env, ...moduleEnv, HSM_PIN: PIN },
       out: (text) => (out += textOf(text)),
       err: (text) => (err += text),
       now: () => NOW,
@@ -114,6 +123,23 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
       hsm.file('leaf.pem'),
     ]);
   };
+
+  test.runIf(requires('pkcs11Shim')).each(['0x13', '6', '0x80000001'])(
+    'a token that refuses CKA_DECRYPT false, as TPMs do with %s: the key is created without it, and it is named',
+    async (rv) => {
+      const label = `tpm-${rv}`;
+      Object.assign(moduleEnv, { SHIM: 'nodecrypt,stderr,fork', SHIM_RV: rv, SHIM_FORK_S: '600' });
+      const ca = tokenCa(label, [`key_label = "${label}"`], undefined, buildShim(hsm));
+      const done = await init('--config', await configure(ca), '--ca', label, '--key-type', 'ec:P-256');
+      expect(done.code).toBe(0);
+      expect(done.err).toContain('warning: the token refused CKA_DECRYPT false and CKA_UNWRAP false');
+      expect(done.err).toContain(`the PKCS #11 library of "${label}" printed: vendor module: line 1`);
+      const listed = await hsm.tool('est', '--list-objects', '--type', 'privkey');
+      expect(listed).toMatch(
+        new RegExp(`label: +${label}[^]*?Access: +sensitive, always sensitive, never extractable`),
+      );
+    },
+  );
 
   test.each(['ec:P-256', 'ec:P-384', 'rsa:2048', 'rsa:3072'])(
     'a root with a key of %s: OpenSSL accepts it and what the CA then issues',

@@ -1,0 +1,109 @@
+/**
+ * PKCS #11 modules of other projects: the key is created in the token, eight sign at the same time, and signing goes on
+ * after a restart of the process behind the module.
+ */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { generateKey } from '../../src/ca/pkcs11/generate-key.ts';
+import { Pkcs11Signer } from '../../src/ca/pkcs11/pkcs11-signer.ts';
+import type { TokenAccess, TokenKeyType } from '../../src/ca/pkcs11/wire.ts';
+import { parsePublicKey } from '../../src/pki/x509/public-key.ts';
+import { parseSignatureAlgorithm, verifySignature } from '../../src/pki/x509/signature-algorithms.ts';
+import { requires } from '../support/requires.ts';
+import { PIN, SOFTHSM_MODULE, softHsm, type SoftHsm } from '../support/softhsm.ts';
+import { until } from '../support/until.ts';
+
+const LIBRARIES = `/usr/lib/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu`;
+const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
+describe.skipIf(!requires('softhsm', 'certutil', 'p11kit'))('a key in the token of', () => {
+  let hsm: SoftHsm;
+
+  beforeAll(() => {
+    hsm = softHsm();
+    hsm.addToken('est');
+  });
+  afterAll(() => hsm.remove());
+
+  async function expectToWork(
+    access: TokenAccess,
+    type: TokenKeyType,
+    more: Readonly<Record<string, string>> = {},
+    restart?: () => Promise<void>,
+  ): Promise<void> {
+    const env = { ...process.env, ...hsm.env, ...more };
+    const name = `issuing ${type} ${Object.keys(more).join()}`;
+    const order = { access, reference: { key_label: name }, type, label: name };
+    await expect(generateKey(order, env, () => undefined)).resolves.toMatchObject({ label: name, leftOut: [] });
+    const common = { max_sessions: 8, timeout: 60, retryAfter: 1, env, log: QUIET };
+    const signer = new Pkcs11Signer({ ...access, key_label: name, ...common });
+    try {
+      await signer.start();
+      const algorithm = parseSignatureAlgorithm(signer.signatureAlgorithm);
+      const sign = async (): Promise<boolean> => {
+        const tbs = Buffer.from('a certificate');
+        return verifySignature(algorithm, parsePublicKey(signer.spki), tbs, await signer.sign(tbs));
+      };
+      expect(await Promise.all(Array.from({ length: 24 }, sign))).not.toContain(false);
+      if (restart !== undefined) {
+        await restart();
+        await until('a signature after the restart', () => sign().catch(() => false));
+      }
+      expect(await signer.health()).toEqual({ health: 'ok' });
+    } finally {
+      await signer.close();
+    }
+  }
+
+  const types = ['ec:P-256', 'ec:P-384', 'rsa:2048'] as const;
+
+  test.each(types)('NSS softokn without a password: %s', async (type) => {
+    const folder = hsm.file(`nss-${type}`);
+    mkdirSync(folder);
+    execFileSync('certutil', ['-N', '-d', `sql:${folder}`, '--empty-password'], { timeout: 60_000, stdio: 'pipe' });
+    const library_parameters = `configDir='sql:${folder}' certPrefix='' keyPrefix='' secmod='secmod.db' flags=`;
+    const module = join(LIBRARIES, 'libsoftokn3.so');
+    await expectToWork({ module, library_parameters, token_label: 'NSS Certificate DB' }, type);
+  });
+
+  const proxy = { module: join(LIBRARIES, 'p11-kit-proxy.so'), token_label: 'est', pin: PIN };
+
+  test.each([
+    ['module', SOFTHSM_MODULE],
+    ['remote', `|p11-kit remote ${SOFTHSM_MODULE}`],
+  ])('p11-kit-proxy with "%s: %s"', async (key, value) => {
+    const folder = hsm.file(`p11-${key}`);
+    mkdirSync(join(folder, 'pkcs11/modules'), { recursive: true });
+    writeFileSync(join(folder, 'pkcs11/pkcs11.conf'), 'user-config: only\n');
+    writeFileSync(join(folder, 'pkcs11/modules/softhsm.module'), `${key}: ${value}\n`);
+    await expectToWork(proxy, 'ec:P-256', { XDG_CONFIG_HOME: folder, [`P11_TEST_${key}`]: '1' });
+  });
+
+  test('p11-kit server, also after its restart', async () => {
+    const socket = hsm.file('p11.socket');
+    let server: ChildProcess | undefined;
+    const stop = async (): Promise<void> => {
+      const ended = new Promise((resolve) => server?.once('exit', resolve));
+      server?.kill();
+      await ended;
+    };
+    const start = async (): Promise<void> => {
+      const args = ['server', '-f', '-n', socket, '--provider', SOFTHSM_MODULE, 'pkcs11:token=est'];
+      server = spawn('p11-kit', args, { env: { ...process.env, ...hsm.env }, stdio: 'ignore' });
+      await until('the socket', () => existsSync(socket));
+    };
+    await start();
+    try {
+      const module = join(LIBRARIES, 'pkcs11/p11-kit-client.so');
+      const env = { P11_KIT_SERVER_ADDRESS: `unix:path=${socket}` };
+      await expectToWork({ ...proxy, module }, 'ec:P-384', env, async () => {
+        await stop();
+        await start();
+      });
+    } finally {
+      await stop();
+    }
+  });
+});
