@@ -27,6 +27,7 @@ const BASE = [
   'version.ts',
   'ready-lines.ts',
   'retry-after.ts',
+  'outgoing-proxy.ts',
 ];
 
 /**
@@ -61,7 +62,7 @@ const forbidden = [
     to: {
       path: '^src/',
       pathNot:
-        '^src/(client|est-protocol|pki)/|^src/(errors|error-codes|retry-after)\\.ts$|^src/config/(nearest|problem)\\.ts$',
+        '^src/(client|est-protocol|pki)/|^src/(errors|error-codes|outgoing-proxy|retry-after)\\.ts$|^src/config/(nearest|problem)\\.ts$',
     },
   },
   {

@@ -130,7 +130,7 @@ export class AdminAuthenticator {
       const admin = oidcIdentity(oidc.settings, claims);
       if (admin !== undefined) return admin;
       throw forbidden('OIDC_NO_ROLE', 'your groups at the OpenID provider have no role here', {
-        detail: `${oidc.settings.roles_claim} of ${claims.subject}: ${claims.values.join(', ') || 'no value'}`,
+        detail: `${oidc.settings.roles_claim} of ${claims.subject}: ${claims.values.join(', ') || 'no value'}${claims.omitted === undefined ? '' : ` (the provider left out "${claims.omitted}" for its size: _claim_names)`}`,
       });
     } catch (error) {
       if (isRefusal(error)) {

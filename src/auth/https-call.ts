@@ -1,6 +1,7 @@
 /** One HTTPS call to an identity provider: on a new connection, without redirects, bounded in time and size. */
 import type { IncomingHttpHeaders } from 'node:http';
-import { Agent, request as httpsRequest } from 'node:https';
+import { request as httpsRequest } from 'node:https';
+import { ProxiedAgent } from '../outgoing-proxy.ts';
 
 interface HttpsCall {
   readonly method?: string;
@@ -27,7 +28,8 @@ export class UnreachableError extends Error {}
 /** @throws UnreachableError */
 export function httpsCall(url: string, { method = 'GET', headers = {}, body, ca }: HttpsCall): Promise<HttpsAnswer> {
   return new Promise((resolve, reject) => {
-    const agent = new Agent({ minVersion: 'TLSv1.2', rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }) });
+    const tls = { minVersion: 'TLSv1.2', rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }) } as const;
+    const agent = new ProxiedAgent(new URL(url), tls);
     const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
     const request = httpsRequest(url, { method, agent, headers: { ...headers, ...length } });
     const late = setTimeout(() => request.destroy(new Error(`${url} did not respond in time`)), TIMEOUT);

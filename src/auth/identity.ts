@@ -36,7 +36,7 @@ export interface UsedToken {
   readonly usable: boolean;
   /** Why an expired or revoked token is dead; then even that request is rejected ({@link OtpService.refuseRepeat}). */
   readonly dead?: string | undefined;
-  /** Lockout keys that a failure counts on, and a use clears. */
+  /** Lockout keys that a failure counts on. */
   readonly lockoutKeys: readonly string[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * Counts failures of shared secrets and locks out. The counts are in the store, so they survive a restart. Only the use
- * of a correct password clears them, in the same transaction.
+ * Counts failures of shared secrets and locks out. The counts are in the store, so they survive a restart. A success
+ * does not clear them.
  */
 import { createHash } from 'node:crypto';
 

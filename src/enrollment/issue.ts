@@ -21,7 +21,6 @@ import { measured } from '../dependency-calls.ts';
 import type { Keyed } from './keyed.ts';
 import { RequestRepeated, type Repeats } from './repeats.ts';
 import {
-  clearedBy,
   deviceOf,
   eventBase,
   receivedEvents,
@@ -51,13 +50,10 @@ const SERIAL_ATTEMPTS = 3;
 export class Reserved {
   readonly keyed: Keyed;
   readonly #prepared: PreparedIssuance;
-  /** Lockout keys that the certificate clears. */
-  readonly succeeded: readonly string[];
 
-  private constructor({ keyed, prepared }: Allowed, succeeded: readonly string[]) {
+  private constructor({ keyed, prepared }: Allowed) {
     this.keyed = keyed;
     this.#prepared = prepared;
-    this.succeeded = succeeded;
   }
 
   get prepared(): PreparedIssuance {
@@ -92,7 +88,7 @@ export class Reserved {
       if (result === 'repeated') throw new RequestRepeated();
       refuseUnusable(result, request, 'at the reservation');
       // A queued request took its use earlier.
-      if (result === 'reserved') return new Reserved(allowed, waited ? [] : clearedBy(request));
+      if (result === 'reserved') return new Reserved(allowed);
     }
     throw failed('SERIAL_EXHAUSTED', 'The CA could not choose a serial number.');
   }
@@ -201,7 +197,7 @@ export class Recorded {
   static async of(signed: Signed, issuance: Issuance, revocationChallenge?: string): Promise<Recorded> {
     const { archivedKeyId, reserved } = signed;
     const { certificate, content } = signed.issued;
-    const { keyed, succeeded } = reserved;
+    const { keyed } = reserved;
     const { requestId, ca, identity, operation, owner } = keyed.request;
     const of = {
       ...ca.issuedUnder,
@@ -220,7 +216,7 @@ export class Recorded {
         certificateIssued(event, row, operation),
       ];
       const names = ca.ownIsRecorded ? namesBeyond(certificate, keyed.names) : undefined;
-      await issuance.store.recordCertificate(row, events, succeeded, names);
+      await issuance.store.recordCertificate(row, events, names);
     } catch (error) {
       await release(keyed, issuance, error);
       throw error;

@@ -18,7 +18,6 @@ import type { Allowed } from './allowed.ts';
 import { formatCertifiedNames } from './names.ts';
 import { recognitionOf, type Recognized } from './recognition.ts';
 import {
-  clearedBy,
   deviceOf,
   eventBase,
   receivedEvents,
@@ -73,7 +72,7 @@ export class Queued {
       ...receivedEvents(request, true),
       { ...eventBase(request), type: 'request.queued', outcome: 'success', detail: request.operation },
     ];
-    const result = await store.queueRequest(row, place.supersedes, events, clearedBy(request));
+    const result = await store.queueRequest(row, place.supersedes, events);
     if (typeof result === 'object') return result;
     refuseUnusable(result, request, 'when the request was to be queued');
     result satisfies 'queued';

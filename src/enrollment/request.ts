@@ -131,11 +131,6 @@ export function receivedEvents(request: RequestBase, takesUse: boolean): AuditEv
   return [...events, { ...base, type: 'request.received', outcome: 'success', detail }, ...used];
 }
 
-/** The lockout keys that an accepted request clears: those of the password that it used. */
-export function clearedBy({ identity }: Pick<RequestBase, 'identity'>): readonly string[] {
-  return tokenOf(identity)?.lockoutKeys ?? [];
-}
-
 /** 401: the request's token is used up or dead. */
 export function tokenInvalid(identity: Identity, detail: string): EstuaryError {
   return credentialInvalid(tokenMethod(identity), detail);

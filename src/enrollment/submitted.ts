@@ -18,7 +18,6 @@ import { certificateRow } from './certificate-row.ts';
 import { namesBeyond, parseCertifiedNames } from './names.ts';
 import { RequestRepeated, type Repeats } from './repeats.ts';
 import {
-  clearedBy,
   eventBase,
   receivedEvents,
   refuseDryRun,
@@ -90,7 +89,6 @@ export class Submitted {
     const row = this.#row;
     const { keyed, prepared } = this.#allowed;
     const { request } = keyed;
-    const succeeded = takesUse(row) ? clearedBy(request) : [];
     let result;
     try {
       result = await prepared.issue(true);
@@ -105,14 +103,14 @@ export class Submitted {
         { ...eventBase(request), type: 'request.queued', outcome: 'success', detail },
       ];
       await orRelease(this.#options, request.requestId, () =>
-        this.#options.store.awaitCa(row.id, result.reference, events, succeeded),
+        this.#options.store.awaitCa(row.id, result.reference, events),
       );
       return { status: 'pending', requestId: row.id };
     }
     if (result.status === 'issued') {
       const { address } = request;
       await orRelease(this.#options, request.requestId, () =>
-        recordIssued(this.#options.store, row, result.certificate, { address, succeeded }),
+        recordIssued(this.#options.store, row, result.certificate, address),
       );
       return result;
     }
@@ -171,7 +169,7 @@ export async function recordIssued(
   store: IssuanceStore,
   row: RequestRow,
   der: Buffer,
-  { address, succeeded }: { readonly address?: string; readonly succeeded?: readonly string[] } = {},
+  address?: string,
 ): Promise<void> {
   const { ca, requester, method, id, device, device_key, required_device } = row;
   const of = { ca, requester, method, request_id: id, device, device_key, required_device };
@@ -182,7 +180,7 @@ export async function recordIssued(
     certificateIssued(event, certificate, row.operation),
   ];
   const names = namesBeyond(der, parseCertifiedNames(row.names));
-  await store.recordCertificate(certificate, events, succeeded, names);
+  await store.recordCertificate(certificate, events, names);
   noteOnRequest({ serial: certificate.serial });
 }
 

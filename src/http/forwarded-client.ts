@@ -47,7 +47,9 @@ export function forwardedOf(request: IncomingMessage): Forwarded | undefined {
 
 function forwardedBy(request: IncomingMessage, forwarding: Forwarding): Forwarded | undefined {
   const leaf = only(request, LEAF);
-  const chain = only(request, CHAIN);
+  // RFC 8941 §3.1: a list may span lines.
+  const lines = valuesOf(request, CHAIN);
+  const chain = lines.length === 0 ? undefined : lines.join(',');
   if (!isProxy(request, forwarding)) {
     if (leaf === undefined && chain === undefined) return undefined;
     throw refused('This connection may not send Client-Cert or Client-Cert-Chain: it is not that of a trusted proxy.');
@@ -87,11 +89,14 @@ function isProxy({ socket }: IncomingMessage, { proxies, now }: Forwarding): boo
 }
 
 /** The exact value of a header that occurs once. */
-function only({ rawHeaders }: IncomingMessage, wanted: string): string | undefined {
-  const [value, ...more] = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === wanted);
+function only(request: IncomingMessage, wanted: string): string | undefined {
+  const [value, ...more] = valuesOf(request, wanted);
   if (more.length > 0) throw refused(`The request has more than one ${wanted} header; it must have one.`);
   return value;
 }
+
+const valuesOf = ({ rawHeaders }: IncomingMessage, wanted: string): readonly string[] =>
+  rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === wanted);
 
 /** The octets of a byte sequence (RFC 8941 §3.3.5). */
 function octets(item: string, name: string): Buffer {

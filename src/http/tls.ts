@@ -6,7 +6,8 @@ import type { KeyPair } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { bitString, integer, oid, sequence, time } from '../pki/der/der.ts';
 import { encodePem } from '../pki/der/pem.ts';
-import { parsePemCertificates, pemOf } from '../pki/x509/certificate.ts';
+import { type Certificate, parsePemCertificates, pemOf } from '../pki/x509/certificate.ts';
+import type { Name } from '../pki/x509/name.ts';
 import { isObject } from '../process/protocol.ts';
 import type { TicketSecret } from './ticket-secret.ts';
 
@@ -19,14 +20,12 @@ const NO_SIGNATURE = bitString(Buffer.alloc(64));
 const NEVER = sequence(time(new Date(0)), time(new Date(0)));
 
 /**
- * Certificates that contain only the subjects of others. Node's `ca` is both the trust list and the content of
+ * Certificates that contain only names. Node's `ca` is both the trust list and the content of
  * CertificateRequest (RFC 8446 §4.2.4, RFC 5246 §7.4.4), by which some clients choose their certificate.
- * @param certificates PEM
- * @returns PEM, one per distinct subject
+ * @returns PEM, one per distinct name
  */
-function authorityNames(certificates: readonly string[]): string[] {
-  const subjects = parsePemCertificates(certificates.join('\n')).map(({ subject }) => subject.der);
-  const distinct = new Map(subjects.map((der) => [der.toString('hex'), der]));
+function authorityNames(names: readonly Name[]): string[] {
+  const distinct = new Map(names.map(({ der }) => [der.toString('hex'), der]));
   return [...distinct.values()].map((subject) => {
     const tbs = sequence(integer(1), ED25519, subject, NEVER, subject, NO_SIGNER);
     return encodePem('CERTIFICATE', sequence(tbs, ED25519, NO_SIGNATURE));
@@ -57,12 +56,15 @@ export interface TlsMaterial {
   readonly groups: readonly string[];
   /** PEM certificates to which client certificates may chain; empty in mode `none`. */
   readonly clientCas: readonly string[];
+  /** PEM certificates of proxies, whose issuers are named and not trusted. */
+  readonly proxies?: readonly string[];
 }
 
 interface TlsConfig {
   readonly server: Pick<Config['server'], 'handshake_timeout'>;
   readonly tls: { readonly client_auth: { readonly mode: ClientAuthMode } };
   readonly admin: { readonly tls: { readonly mode: ClientAuthMode } };
+  readonly est: { readonly client_certificate_header?: unknown };
 }
 
 /** The TLS settings of one listener. */
@@ -73,12 +75,13 @@ export class TlsEnd {
   /** Fixed options for `https.createServer`. Nobody can connect before {@link present}. */
   readonly options: TlsOptions;
 
-  constructor(name: 'est' | 'admin', { server, tls, admin }: TlsConfig, ticketSecret: TicketSecret) {
+  constructor(name: 'est' | 'admin', { server, tls, admin, est }: TlsConfig, ticketSecret: TicketSecret) {
     this.#name = name;
     this.#mode = name === 'est' ? tls.client_auth.mode : admin.tls.mode;
     this.#ticketSecret = ticketSecret;
     this.options = {
-      requestCert: this.#mode !== 'none',
+      // In mode none, a proxy shows its certificate.
+      requestCert: this.#mode !== 'none' || (name === 'est' && est.client_certificate_header !== undefined),
       rejectUnauthorized: this.#mode === 'required',
       handshakeTimeout: server.handshake_timeout * 1000,
       ALPNProtocols: ['http/1.1', 'http/1.0'],
@@ -109,7 +112,15 @@ export class TlsEnd {
    * queue until the next read of the connection.
    */
   secureContext(material: TlsMaterial): SecureContextOptions & TlsOptions {
-    const { clientCas } = material;
+    const { clientCas, proxies = [] } = material;
+    const anchors = this.#mode === 'required' ? [...clientCas, ...proxies] : [];
+    const named = parsePemCertificates(clientCas.join('\n')).map(({ subject }) => subject);
+    const issuers = parsePemCertificates(proxies.join('\n')).map(({ issuer }) => issuer);
+    // An anchor names itself; a second certificate with its name would only be tried in vain.
+    const names =
+      anchors.length === 0
+        ? [...named, ...issuers]
+        : issuers.filter((one) => !named.some((name) => name.der.equals(one.der)));
     return {
       cert: material.certificate,
       key: material.privateKey,
@@ -122,15 +133,15 @@ export class TlsEnd {
       // An anchor may be an intermediate.
       allowPartialTrustChain: true,
       // Without any, Node would use its public CAs.
-      ca: this.#mode === 'required' ? [...clientCas] : authorityNames(clientCas),
+      ca: [...anchors, ...authorityNames(names)],
       // Sessions are not shared between listeners, whose rules for client certificates differ.
       sessionIdContext: `estuary ${this.#name}`,
       ticketKeys: this.#ticketKeys(material),
     };
   }
 
-  #ticketKeys({ clientCas }: TlsMaterial): Buffer {
-    return this.#ticketSecret.keysOf(this.#name, clientCas);
+  #ticketKeys({ clientCas, proxies = [] }: TlsMaterial): Buffer {
+    return this.#ticketSecret.keysOf(this.#name, [...clientCas, ...proxies]);
   }
 }
 
@@ -150,8 +161,10 @@ export function tlsMaterial(
   pair: KeyPair,
   { min_version: minVersion, groups }: Pick<Config['tls'], 'min_version' | 'groups'>,
   trust: ClientTrust | undefined,
+  proxies: readonly Certificate[] = [],
 ): TlsMaterial {
-  return { ...presented(pair), minVersion, groups, clientCas: trust?.tlsCertificates ?? [] };
+  const ofProxies = proxies.map((proxy) => pemOf([proxy]));
+  return { ...presented(pair), minVersion, groups, clientCas: trust?.tlsCertificates ?? [], proxies: ofProxies };
 }
 
 export function presented({ certificates, privateKey }: KeyPair): Pick<TlsMaterial, 'certificate' | 'privateKey'> {

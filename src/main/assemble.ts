@@ -51,7 +51,7 @@ import { createReceiver } from '../notification/receivers.ts';
 import { Warnings, type WarningsOptions } from '../notification/warnings.ts';
 import { CrlPublisher } from '../publication/crl-publisher.ts';
 import type { ServiceState } from '../service-state-metrics.ts';
-import { lookupKeyFile, MIN_LOOKUP_KEY, readLookupKey } from '../store/lookup-key-file.ts';
+import { hmacKeyFile, lookupKeyFile, makeLookupKey, MIN_LOOKUP_KEY, readLookupKey } from '../store/lookup-key-file.ts';
 import type { Store } from '../store/store.ts';
 import { VERSION } from '../version.ts';
 import { bindAll, Listener, listenerContext } from './listener.ts';
@@ -354,8 +354,13 @@ function createOtp(
     queue: otp.hash_queue,
     retryAfter: est.retry_after,
   });
-  return OtpService.create(store, { ...otp, hmacKey: otp.hmac_key?.reveal(), lookupKey }, pool, now);
+  const hmacKey = otp.hmac_key?.reveal() ?? (driver === 'sqlite' ? ownHmacKey(hmacKeyFile(path), otp) : undefined);
+  return OtpService.create(store, { ...otp, hmacKey, lookupKey }, pool, now);
 }
+
+/** Also read with another algorithm, for tokens that were made before it. */
+const ownHmacKey = (file: string, { hash_algorithm, enabled }: Config['otp']): Buffer | undefined =>
+  readLookupKey(file) ?? (enabled && hash_algorithm === 'sha256-hmac' ? makeLookupKey(file) : undefined);
 
 interface PluginSources {
   readonly live: LiveSettings;

@@ -152,7 +152,7 @@ async function makeState(config: Config, material: Resolved, cas: CaRouter): Pro
   return {
     configuration: config,
     estTrust,
-    estTls: tlsMaterial(tls, config.tls, estTrust),
+    estTls: tlsMaterial(tls, config.tls, estTrust, proxies),
     adminTls: tlsMaterial(adminTls, config.tls, adminTrust),
     admin: {
       mode: config.admin.tls.mode,

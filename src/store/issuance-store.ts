@@ -2,9 +2,8 @@
 import { type EstuaryError, failed, forbidden } from '../errors.ts';
 import { done, type Events, undone } from './calls/calls.ts';
 import { type CertificateRow, insertCertificate } from './certificate-store.ts';
-import { clearFailures } from './lockout-store.ts';
 import { giveBackOtpUse, otpReturned, type Repeatable, takeOtpUse } from './otp-store.ts';
-import { beginWork, type Calls, completeWork, type Keys, lock, quickRead, write } from './operation.ts';
+import { beginWork, type Calls, completeWork, lock, quickRead, write } from './operation.ts';
 import { type Database, type Operation, result, type Write } from './port.ts';
 import { goes, mayGo, restsIn, TRANSITIONS } from './request-state.ts';
 
@@ -100,7 +99,6 @@ const issued = (of: Pick<Reservation, 'request_id' | 'device_key' | 'ca' | 'seri
   ...lock.certificate(of),
 ];
 const reserved = (reservation: Reservation) => [...issued(reservation), ...lock.token(reservation.otp_id)];
-const recorded = (row: CertificateRow, _: unknown, passed: Keys = []) => [...issued(row), ...lock.passwords(passed)];
 
 export function issuanceWrites(db: Database) {
   const insertRow = insertCertificate(db);
@@ -148,12 +146,11 @@ export function issuanceWrites(db: Database) {
      * @throws {EstuaryError} 500 `RESERVATION_NOT_OPEN` if it is released, already recorded, or for another CA or serial;
      * 500 `SERIAL_TAKEN` if the CA has a certificate with this serial; 403 `DEVICE_NOT_REGISTERED` if the reservation's
      * device was disabled meanwhile
-     * @param succeeded the lockout keys to clear
      * @param names the authorized names, if the CA certified others
      */
     recordCertificate: completeWork(
-      recorded,
-      function* (row: CertificateRow, events: Events, succeeded: readonly string[] = [], names?: string): Write<void> {
+      issued,
+      function* (row: CertificateRow, events: Events, names?: string): Write<void> {
         const { request_id, ca, serial } = row;
         // Sent together: no other call of the transaction sees a use whose reservation is closed without a result.
         const takesUse = row.method === 'otp' || row.method === 'jwt';
@@ -169,7 +166,6 @@ export function issuanceWrites(db: Database) {
           throw forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail: 'disabled while the CA signed' });
         const [inserted] = yield* db.together([
           insertRow(row, open.created_at),
-          clearFailures(db, succeeded),
           ...(open.queued === 1
             ? [db.run(FORGET, request_id), db.run(MARK_ISSUED, { id: request_id, serial, at: open.created_at })]
             : []),

@@ -65,11 +65,6 @@ export function lockoutReads(db: Database) {
   };
 }
 
-/** Deletes the failures of keys; part of every operation that uses a valid password. */
-export function clearFailures(db: Database, keys: readonly string[]): Operation<unknown> {
-  return db.together(keys.map((key) => db.run`DELETE FROM failure WHERE key = ${key}`));
-}
-
 const lockoutOf = (db: Database, key: string, now: number) =>
   db.get<{ locked_until: number }>`SELECT locked_until FROM lockout WHERE key = ${key} AND locked_until > ${now}`;
 
@@ -78,6 +73,7 @@ const ofOne = (key: string) => lock.passwords([key]);
 export function lockoutWrites(db: Database) {
   const forget = (table: string, key: string, column: string) =>
     `DELETE FROM ${table} WHERE ${db.dialect.among(table, key, `WHERE ${column} <= ? LIMIT ${FORGOTTEN_AT_ONCE}`)}`;
+  const forgetKey = (key: string) => db.run`DELETE FROM failure WHERE key = ${key}`;
   const forgetFailures = forget('failure', 'rowid', 'at');
   const forgetLockouts = forget('lockout', 'key', 'locked_until');
 
@@ -94,7 +90,7 @@ export function lockoutWrites(db: Database) {
       db.run`INSERT INTO lockout (key, failures, locked_until)
         VALUES (${key}, ${failures}, ${now + policy.lockout_duration * 1000})
         ON CONFLICT (key) DO UPDATE SET failures = excluded.failures, locked_until = excluded.locked_until`,
-      clearFailures(db, [key]),
+      forgetKey(key),
     ]);
     return [lockoutStarted(key, failures, policy, events[0])];
   }
@@ -117,7 +113,7 @@ export function lockoutWrites(db: Database) {
       },
     ),
     deleteLockout: write(ofOne, function* (key: string, events: Events): Write<boolean> {
-      yield* clearFailures(db, [key]);
+      yield* forgetKey(key);
       return (yield* db.run`DELETE FROM lockout WHERE key = ${key}`) === 1 ? done(true, events) : undone(false);
     }),
   };
@@ -141,8 +137,7 @@ function lockoutStarted(
 }
 
 /**
- * Failed passwords and lockouts. Keys are `address:…` / `username:…` / `identification:…`. Only the effect of a valid
- * password clears counts: `succeeded` of the calls that issue or queue names the keys of its sender. A lockout in force
- * stays.
+ * Failed passwords and lockouts. Keys are `address:…` / `username:…` / `identification:…`. A success clears nothing:
+ * the holder of a valid password could guess others without end.
  */
 export type LockoutStore = Calls<ReturnType<typeof lockoutReads> & ReturnType<typeof lockoutWrites>>;

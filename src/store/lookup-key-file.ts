@@ -47,6 +47,9 @@ export function lookupKeyFile(storePath: string): string {
   return join(dirname(storePath), 'otp-lookup.key');
 }
 
+/** The key of `sha256-hmac` next to a SQLite store, unless the configuration names one. */
+export const hmacKeyFile = (storePath: string): string => join(dirname(storePath), 'otp-hmac.key');
+
 /**
  * The key in the file, or undefined without a file.
  * @throws EstuaryError 500 `LOOKUP_KEY_DAMAGED`; 503 `LOOKUP_KEY_UNAVAILABLE`

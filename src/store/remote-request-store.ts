@@ -1,9 +1,8 @@
 /** Requests that a remote CA decides. */
 import { done, type Events, undone } from './calls/calls.ts';
 import { insertReservation, mayIssue, type Reservation } from './issuance-store.ts';
-import { clearFailures } from './lockout-store.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp-store.ts';
-import { beginWork, type Calls, type Keys, lock, quickRead, write } from './operation.ts';
+import { beginWork, type Calls, lock, quickRead, write } from './operation.ts';
 import type { Database, Operation, Write } from './port.ts';
 import { goes, mayGo, restsIn } from './request-state.ts';
 import {
@@ -59,11 +58,6 @@ const NOTE_POLL = `UPDATE request SET polled_at = @now WHERE id = @id AND ${mayG
 const END = `UPDATE request SET status = @status, reason = @reason, final = @final, changed_at = @now,
   decided_at = coalesce(@decided_at, decided_at) WHERE id = @id AND ${mayGo('failAtCa')} RETURNING otp_id, ca`;
 
-const awaited = (id: string, _: unknown, _events: unknown, passed: Keys = []) => [
-  ...lock.request(id),
-  ...lock.passwords(passed),
-];
-
 export function remoteRequestWrites(db: Database) {
   const close = (id: string) => db.run`DELETE FROM reservation WHERE request_id = ${id}`;
   return {
@@ -103,24 +97,19 @@ export function remoteRequestWrites(db: Database) {
     /**
      * Closes the reservation; the request is pending at the CA.
      * @param reference null: the outcome of the submission is unknown
-     * @param succeeded the lockout keys to clear
      */
-    awaitCa: write(
-      awaited,
-      function* (id: string, reference: string | null, events: Events, succeeded: readonly string[] = []): Write<void> {
-        yield* db.together([
-          close(id),
-          clearFailures(db, succeeded),
-          ...(reference === null
-            ? []
-            : [
-                db.run`UPDATE request SET reference = ${reference}, missing_since = NULL
+    awaitCa: write(lock.request, function* (id: string, reference: string | null, events: Events): Write<void> {
+      yield* db.together([
+        close(id),
+        ...(reference === null
+          ? []
+          : [
+              db.run`UPDATE request SET reference = ${reference}, missing_since = NULL
                 WHERE id = ${id} AND status = 'pending'`,
-              ]),
-        ]);
-        return done(undefined, events);
-      },
-    ),
+            ]),
+      ]);
+      return done(undefined, events);
+    }),
     /**
      * Closes the reservation of a request that the CA certainly did not receive. The request is deleted, and its OTP use
      * returned; an approved request becomes approved again.

@@ -7,10 +7,9 @@ import { done, type Events, undone } from './calls/calls.ts';
 import { storeFailed } from './calls/errors.ts';
 import { readSans } from './certificate-store.ts';
 import { mayIssue } from './issuance-store.ts';
-import { clearFailures } from './lockout-store.ts';
 import { giveBackOtpUse, takeOtpUse } from './otp-store.ts';
 import { fold, type Page, type PageRequest } from './page.ts';
-import { type Calls, EVERYTHING, type Keys, lock, quickRead, slowRead, write } from './operation.ts';
+import { type Calls, EVERYTHING, lock, quickRead, slowRead, write } from './operation.ts';
 import { type Database, given, insertInto, type Operation, PURGED_AT_ONCE, someContains, type Write } from './port.ts';
 import { ANSWERED, ENDED, goes, inStatus, mayGo, type RequestStatus } from './request-state.ts';
 
@@ -233,10 +232,6 @@ export const newRequest = ({ id, recognition, otp_id, device_key }: RequestRow) 
   ...lock.token(otp_id),
   ...lock.deviceOf(device_key),
 ];
-const queued = (row: RequestRow, _: unknown, _events: unknown, passed: Keys = []) => [
-  ...newRequest(row),
-  ...lock.passwords(passed),
-];
 const decided = ({ id }: Decision) => lock.ending(id);
 
 /** Writes to queued requests; issuance-store.ts claims them and records their certificates. */
@@ -247,31 +242,24 @@ export function requestWrites(db: Database) {
     /**
      * Takes the OTP use (if any) and queues a `pending` request. If {@link findRequest} finds one other than
      * `supersedes`, returns that one, and nothing changes.
-     * @param succeeded the lockout keys to clear with `queued`
      */
-    queueRequest: write(
-      queued,
-      function* (
-        row: RequestRow,
-        supersedes: string | null,
-        events: Events,
-        succeeded: readonly string[] = [],
-      ): Write<'queued' | 'otp-unusable' | 'device-refused' | RequestRow> {
-        const { id, otp_id, recognition, device_key, required_device, ca, created_at } = row;
-        const [known, may] = yield* db.together([
-          findNewest(db, recognition),
-          mayIssue(db, required_device, ca, created_at),
-        ]);
-        if (known !== undefined && known.id !== supersedes) return undone(known);
-        if (!may) return undone('device-refused');
-        // The lookup above found an identical request in progress: it is in the queue.
-        const repeatable = { recognition, retry_window: 0 };
-        const wanted = { otp_id, request_id: id, now: created_at };
-        if ((yield* takeOtpUse(db, wanted, repeatable)) !== 'taken') return undone('otp-unusable');
-        yield* db.together([insertRequest(db, row), clearFailures(db, succeeded)]);
-        return done('queued', events, device_key);
-      },
-    ),
+    queueRequest: write(newRequest, function* (row: RequestRow, supersedes: string | null, events: Events): Write<
+      'queued' | 'otp-unusable' | 'device-refused' | RequestRow
+    > {
+      const { id, otp_id, recognition, device_key, required_device, ca, created_at } = row;
+      const [known, may] = yield* db.together([
+        findNewest(db, recognition),
+        mayIssue(db, required_device, ca, created_at),
+      ]);
+      if (known !== undefined && known.id !== supersedes) return undone(known);
+      if (!may) return undone('device-refused');
+      // The lookup above found an identical request in progress: it is in the queue.
+      const repeatable = { recognition, retry_window: 0 };
+      const wanted = { otp_id, request_id: id, now: created_at };
+      if ((yield* takeOtpUse(db, wanted, repeatable)) !== 'taken') return undone('otp-unusable');
+      yield* insertRequest(db, row);
+      return done('queued', events, device_key);
+    }),
     /**
      * Decides a pending request of this server, or counts an approval. The events are committed with `decided` only.
      * `device-refused`: its device may no longer have a certificate. `overtaken`: another administrator decided

@@ -2,11 +2,13 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { httpsCall, UnreachableError } from '../../src/auth/https-call.ts';
 import { IssuerKeys } from '../../src/auth/jwt/issuer-keys.ts';
+import { HttpClient } from '../../src/ca/remote/http.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { dns, makeCa, makeClient, subjectAltName } from '../support/certificates.ts';
+import { startProxy } from '../support/connect-proxy.ts';
 
 const issuer = await makeCa('CN=Provider CA');
 const ca = encodePem('CERTIFICATE', issuer.der);
@@ -43,6 +45,31 @@ test('the provider needs a certificate of its CA; without one in the configurati
   const other = encodePem('CERTIFICATE', (await makeCa('CN=Other CA')).der);
   for (const wrong of [other, undefined])
     await expect(httpsCall(`${url}/200/1`, { ca: wrong })).rejects.toThrow(UnreachableError);
+});
+
+test('HTTPS_PROXY of the environment is used, unless NO_PROXY excepts the server', async () => {
+  const proxy = await startProxy();
+  onTestFinished(() => proxy.stop());
+  vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${proxy.port}`);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect(await httpsCall(`${url}/200/1`, { ca })).toMatchObject({ status: 200 });
+  const client = new HttpClient(url, { ca });
+  onTestFinished(() => client.close());
+  for (const freshConnection of [false, true])
+    expect(
+      await client.call({ method: 'GET', path: '/200/1', deadline: Date.now() + 60_000, freshConnection }),
+    ).toMatchObject({ status: 200 });
+  expect(proxy.targets).toEqual(Array(3).fill(new URL(url).host));
+  await expect(httpsCall(`${url}/200/1`, { ca: undefined })).rejects.toThrow(UnreachableError);
+  vi.stubEnv('NO_PROXY', 'localhost');
+  expect(await httpsCall(`${url}/200/1`, { ca })).toMatchObject({ status: 200 });
+  expect(proxy.targets).toHaveLength(4);
+  vi.stubEnv('NO_PROXY', '');
+  vi.stubEnv('HTTPS_PROXY', 'not a URL');
+  await expect(httpsCall(`${url}/200/1`, { ca })).rejects.toThrow('HTTPS_PROXY is not an http:// or https:// URL');
+  await expect(
+    client.call({ method: 'GET', path: '/', deadline: Date.now() + 60_000, freshConnection: true }),
+  ).rejects.toMatchObject({ mayHaveArrived: false });
 });
 
 test('the keys of a token issuer are not those that it redirects to', async () => {

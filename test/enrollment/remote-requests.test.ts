@@ -208,25 +208,8 @@ describe('what an administrator approved', () => {
     expect(await one.ask()).toBe('pending');
     const { id = '' } = (await one.row()) ?? {};
     await store.decideRequest({ id, status: 'approved', reason: null, decided_at: now }, []);
-    const cleared: unknown[] = [];
-    const from: Partial<Store> = {
-      awaitCa: (...all) => (cleared.push(all[3]), store.awaitCa(...all)),
-      recordCertificate: (...all) => (cleared.push(all[2]), store.recordCertificate(...all)),
-    };
-    expect([await one.ask({ from }), await one.uses(), (await one.row())?.status]).toEqual([answer, 1, status]);
+    expect([await one.ask(), await one.uses(), (await one.row())?.status]).toEqual([answer, 1, status]);
     expect((await one.audit()).filter((type) => type === 'otp.used')).toEqual(['otp.used']);
-    expect(cleared.flat()).toEqual([]);
-  });
-
-  test('without an approval, the certificate or its wait clears the failures of the password', async () => {
-    const cleared: unknown[] = [];
-    const from: Partial<Store> = {
-      awaitCa: (...all) => (cleared.push(all[3]), store.awaitCa(...all)),
-      recordCertificate: (...all) => (cleared.push(all[2]), store.recordCertificate(...all)),
-    };
-    const [waits, gets] = [await device(elsewhere()), await device(elsewhere({ submit: issued }))];
-    expect([await waits.ask({ from }), await gets.ask({ from })]).toEqual(['pending', 'issued']);
-    expect(cleared).toEqual([[`lockout ${waits.otp}`], [`lockout ${gets.otp}`]]);
   });
 });
 

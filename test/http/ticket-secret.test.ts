@@ -74,7 +74,7 @@ describe.each(['TLSv1.2', 'TLSv1.3'] as const)('sessions, %s', (version) => {
   });
   const listenerWith = (ticketSecret: TicketSecret): TlsEnd => {
     const tls = { client_auth: { mode: 'required' }, mode: 'required' } as const;
-    return new TlsEnd('est', { server: { handshake_timeout: 60 }, tls, admin: { tls } }, ticketSecret);
+    return new TlsEnd('est', { server: { handshake_timeout: 60 }, tls, admin: { tls }, est: {} }, ticketSecret);
   };
 
   async function start(listener: TlsEnd): Promise<void> {

@@ -33,15 +33,21 @@ afterEach(() => {
   log.length = 0;
 });
 
-async function listening(mode: ClientAuthMode, answer?: (socket: TLSSocket) => string): Promise<number> {
+async function listening(
+  mode: ClientAuthMode,
+  answer?: (socket: TLSSocket) => string,
+  proxies?: readonly string[],
+): Promise<number> {
+  const est = proxies === undefined ? {} : { client_certificate_header: {} };
   const material = {
+    ...(proxies === undefined ? {} : { proxies }),
     certificate: Buffer.from(pem(server)),
     privateKey: Buffer.from(pkcs8Pem(server.keys)),
     minVersion: 'TLSv1.2',
     groups: ['X25519', 'P-256'],
     clientCas: [pem(issuing), pem(root)],
   } as const;
-  const config = { server: { handshake_timeout: 60 }, tls: { client_auth: { mode } }, admin: { tls: { mode } } };
+  const config = { server: { handshake_timeout: 60 }, tls: { client_auth: { mode } }, admin: { tls: { mode } }, est };
   const end = new TlsEnd('est', config, TicketSecret.random());
   running = createServer(end.options, ({ socket }, response) => {
     response.end(socket instanceof TLSSocket ? (answer?.(socket) ?? '') : '');
@@ -117,6 +123,25 @@ describe.each(['TLSv1.2', 'TLSv1.3'] as const)('%s', (version) => {
     });
     expect(await talk(port, [current], version)).toContain('sent no issuer');
   });
+
+  test.each(['required', 'optional', 'none'] as const)(
+    'mode %s: the certificate of a proxy passes the handshake, and its issuer is named, never trusted',
+    async (mode) => {
+      const stranger = await makeCa('CN=Proxies');
+      const selfSigned = await makeCa('CN=self-signed proxy');
+      const proxy = await makeClient('CN=proxy', stranger);
+      const sibling = await makeClient('CN=sibling', stranger);
+      const port = await listening(mode, subjectOf, [pem(proxy), pem(selfSigned)]);
+      expect(await talk(port, [proxy], version)).toContain('HTTP/1.1 200');
+      const { output: named } = await runAny(
+        'openssl',
+        ['s_client', '-connect', `127.0.0.1:${port}`, version === 'TLSv1.2' ? '-tls1_2' : '-tls1_3'],
+        { input: '' },
+      );
+      for (const name of ['CN = Proxies', 'CN = self-signed proxy']) expect(named).toContain(name);
+      if (mode === 'required') expect(await talk(port, [sibling, stranger], version)).not.toContain('HTTP/1.1 200');
+    },
+  );
 
   test.each([
     ['unknown issuer', device, /client certificate refused: /],

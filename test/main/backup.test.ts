@@ -60,7 +60,14 @@ async function backedUp(since: (store: Store, made: Case) => Promise<unknown>, b
   await withStore(paths, async (store) => {
     for (const row of tokens) await store.insertOtp(row, [tokenEvent({ type: 'otp.created', token: row }, {})]);
     if (before !== since) await before(store, made);
-    backUp({ storePath: paths.path, ownLookupKey: true, to: backup, now: () => T0, progress: () => undefined });
+    backUp({
+      storePath: paths.path,
+      ownLookupKey: true,
+      ownHmacKey: true,
+      to: backup,
+      now: () => T0,
+      progress: () => undefined,
+    });
     await since(store, made);
   });
   return made;
@@ -76,6 +83,7 @@ function restoreTo({ paths, backup }: Case, bar: (what: string) => Bar = noBar):
     auditFile: paths.auditFile,
     archive: join(paths.folder, 'archive'),
     ownLookupKey: true,
+    ownHmacKey: true,
     node: 'node',
     cas: ['devices'],
     now: T0 + HOUR,
@@ -345,7 +353,7 @@ test('a backup is one moment of the store, while others write', async () => {
   await withStore(paths, async (store) => {
     const writing = Promise.all(Array.from({ length: 50 }, () => issue(store)));
     const progress = (text: string) => void told.push(text);
-    backUp({ storePath: paths.path, ownLookupKey: true, to: backup, now: () => T0, progress });
+    backUp({ storePath: paths.path, ownLookupKey: true, ownHmacKey: true, to: backup, now: () => T0, progress });
     await writing;
   });
   // The tables are in the write-ahead log yet: what is said is not the size of an empty database.

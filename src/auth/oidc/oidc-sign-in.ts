@@ -4,6 +4,8 @@ import * as client from 'openid-client';
 import type { Config } from '../../config/schema.ts';
 import { measured } from '../../dependency-calls.ts';
 import { describe, type EstuaryError, unauthorized, unavailable } from '../../errors.ts';
+import { cutText } from '../../log.ts';
+import { isObject } from '../../process/protocol.ts';
 import { type HttpsAnswer, httpsCall, UnreachableError } from '../https-call.ts';
 
 export interface OidcSettings extends Omit<NonNullable<Config['admin']['oidc']>, 'client_secret' | 'trust_anchors'> {
@@ -20,6 +22,8 @@ export interface OidcClaims {
   readonly name: string | undefined;
   /** Of the roles claim. */
   readonly values: readonly string[];
+  /** A claim that the provider left out for its size (OpenID Connect Core §5.6.2). */
+  readonly omitted?: string;
 }
 
 /** Milliseconds for which a sign-in may take. */
@@ -29,6 +33,8 @@ const METADATA_LIFETIME = 600_000;
 /** Calls that may wait for the provider, so that a slow one does not hold many. */
 const MAX_WAITING = 32;
 const MAX_VALUES = 1000;
+/** Characters of each text of the provider in the log. */
+const MAX_TEXT = 500;
 
 interface State {
   readonly state: string;
@@ -94,29 +100,35 @@ export class OidcSignIn {
     const idToken = tokens.claims();
     if (idToken === undefined) throw refused('the answer of the provider has no ID token');
     const { name_claim, roles_claim, issuer } = this.settings;
-    const isMissing = [name_claim, roles_claim].some((claim) => idToken[claim] === undefined);
+    const lacks = (claim: string): boolean => claimAt(idToken, claim) === undefined;
+    const canAsk = provider.serverMetadata().userinfo_endpoint !== undefined;
     const more =
-      isMissing && provider.serverMetadata().userinfo_endpoint !== undefined
-        ? await client.fetchUserInfo(provider, tokens.access_token, idToken.sub)
+      canAsk && (lacks(name_claim) || lacks(roles_claim))
+        ? await client.fetchUserInfo(provider, tokens.access_token, idToken.sub).catch((error: unknown) => {
+            if (lacks(roles_claim)) throw error;
+            return {};
+          })
         : {};
     const claims: Readonly<Record<string, unknown>> = { ...more, ...idToken };
-    const name = claims[name_claim];
+    const name = claimAt(claims, name_claim);
+    const omitted = claims['_claim_names'];
+    const [first = ''] = Object.hasOwn(claims, roles_claim) ? [roles_claim] : roles_claim.split('.');
     return {
       issuer,
       subject: idToken.sub,
       name: typeof name === 'string' ? name.slice(0, 200) : undefined,
-      values: textsOf(claims[roles_claim]),
+      values: textsOf(claimAt(claims, roles_claim)),
+      ...(isObject(omitted) && Object.hasOwn(omitted, first) ? { omitted: first } : {}),
     };
   }
 
   /** Metadata that could not be read is read again at the next call. */
   #discovered(): Promise<client.Configuration> {
-    const { issuer, client_id, client_secret } = this.settings;
+    const { issuer, client_id } = this.settings;
     const at = this.#now();
     if (this.#provider !== undefined && Math.abs(at - this.#provider.at) < METADATA_LIFETIME)
       return this.#provider.found;
-    const auth = client.ClientSecretBasic(client_secret.reveal().toString('utf8'));
-    const found = client.discovery(new URL(issuer), client_id, {}, auth, {
+    const found = client.discovery(new URL(issuer), client_id, {}, authentication(this.settings), {
       // The signature of the ID token is verified, too, although it came over TLS.
       execute: [client.enableNonRepudiationChecks],
       [client.customFetch]: (url, options) => this.#fetch(url, options),
@@ -144,6 +156,12 @@ export class OidcSignIn {
     try {
       return await work();
     } catch (error) {
+      if (isRejected(error))
+        throw unavailable(
+          'OIDC_REJECTED',
+          'the OpenID provider rejects this server; an operator must check client_id, client_secret_file and token_endpoint_auth_method of admin.oidc',
+          { detail: chainOf(error) },
+        );
       throw isUnavailable(error) ? this.#unavailable(chainOf(error)) : refused(chainOf(error));
     } finally {
       this.#waiting -= 1;
@@ -188,10 +206,30 @@ export class OidcSignIn {
 const refused = (detail: string): EstuaryError =>
   unauthorized('OIDC_FAILED', 'signing in at the OpenID provider failed; start again', { detail });
 
-/** Not the user's fault: the provider cannot be reached, or does not accept this server. */
-function isUnavailable(error: unknown): boolean {
+/** RFC 6749 §2.3.1. The secret is encoded as little as possible, because some providers do not decode it. */
+function authentication({ client_secret, token_endpoint_auth_method: configured }: OidcSettings): client.ClientAuth {
+  const secret = client_secret.reveal().toString('utf8');
+  const encoded = (text: string): string => encodeURIComponent(text).replaceAll('%20', '+');
+  return ({ token_endpoint_auth_methods_supported: offered = [] }, { client_id }, body, headers) => {
+    const isPost = offered.includes('client_secret_post') && !offered.includes('client_secret_basic');
+    if ((configured ?? (isPost ? 'client_secret_post' : 'client_secret_basic')) === 'client_secret_post') {
+      body.set('client_id', client_id);
+      body.set('client_secret', secret);
+    } else {
+      const credentials = Buffer.from(`${encoded(client_id)}:${encoded(secret)}`).toString('base64');
+      headers.set('Authorization', `Basic ${credentials}`);
+    }
+  };
+}
+
+/** The provider does not accept this server. */
+function isRejected(error: unknown): boolean {
   const code: unknown = error instanceof client.ResponseBodyError ? error.error : undefined;
-  if (code === 'invalid_client' || code === 'unauthorized_client') return true;
+  return code === 'invalid_client' || code === 'unauthorized_client';
+}
+
+/** Not the user's fault: the provider cannot be reached. */
+function isUnavailable(error: unknown): boolean {
   for (let one: unknown = error; one instanceof Error; one = one.cause)
     if (one instanceof UnreachableError) return true;
   return false;
@@ -200,7 +238,11 @@ function isUnavailable(error: unknown): boolean {
 /** An error with its causes. Contains no secret: a code is worth nothing after its use. */
 function chainOf(error: unknown): string {
   const parts: string[] = [];
-  for (let one: unknown = error; one instanceof Error && parts.length < 4; one = one.cause) parts.push(describe(one));
+  for (let one: unknown = error; one instanceof Error && parts.length < 4; one = one.cause) {
+    parts.push(describe(one));
+    if (one instanceof client.ResponseBodyError || one instanceof client.AuthorizationResponseError)
+      parts.push(...[one.error, one.error_description ?? ''].filter(Boolean).map((text) => cutText(text, MAX_TEXT)));
+  }
   return parts.length === 0 ? describe(error) : parts.join(': ');
 }
 
@@ -212,8 +254,20 @@ function toResponse({ status, headers, body }: HttpsAnswer): Response {
   });
 }
 
+/** A claim, or a path to a value where no claim has that name. */
+function claimAt(claims: Readonly<Record<string, unknown>>, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name];
+  return name
+    .split('.')
+    .reduce<unknown>(
+      (value, part) => (isObject(value) && Object.hasOwn(value, part) ? value[part] : undefined),
+      claims,
+    );
+}
+
 const textsOf = (claim: unknown): readonly string[] =>
   [claim]
     .flat()
-    .filter((one): one is string => typeof one === 'string')
+    .map((one: unknown) => (isObject(one) ? (one['name'] ?? one['value']) : one))
+    .filter((one) => typeof one === 'string')
     .slice(0, MAX_VALUES);

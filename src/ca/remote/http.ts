@@ -2,10 +2,11 @@
  * One HTTPS call to a server of a remote CA, bounded in time and size. Reports whether the request may have arrived.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { Agent, request as httpsRequest } from 'node:https';
+import { type Agent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import { type SecureContext, type SecureVersion, TLSSocket } from 'node:tls';
 import { codeOf } from '../../errors.ts';
+import { ProxiedAgent } from '../../outgoing-proxy.ts';
 import type { ServiceMaterial } from '../../config/material/material.ts';
 import { pemOf } from '../../pki/x509/certificate.ts';
 
@@ -102,7 +103,7 @@ export class HttpClient implements HttpCaller {
     this.url = this.#base.origin;
     // Regardless of NODE_TLS_REJECT_UNAUTHORIZED.
     this.#tls = { ...tls, rejectUnauthorized: true };
-    this.#agent = new Agent({ keepAlive: true, timeout, maxSockets, ...this.#tls });
+    this.#agent = new ProxiedAgent(this.#base, this.#tls, { keepAlive: true, timeout, maxSockets });
     this.#maxAnswer = maxAnswer;
   }
 
@@ -118,7 +119,7 @@ export class HttpClient implements HttpCaller {
         method,
         path: `${this.#base.pathname.replace(/\/$/, '')}${path}`,
         headers: { ...headers, ...(body === undefined ? {} : { 'Content-Length': body.length }) },
-        ...(freshConnection ? { agent: false, ...this.#tls } : { agent: this.#agent }),
+        agent: freshConnection ? new ProxiedAgent(this.#base, this.#tls) : this.#agent,
       });
       const answered = limit(deadline, 'did not answer');
       const connected = limit(options.connectDeadline ?? deadline, 'could not be connected to');

@@ -16,7 +16,8 @@ import { channelBinding } from '../../pki/channel-binding.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { encodePem } from '../../pki/der/pem.ts';
 import { ClientError } from '../client-error.ts';
-import { openTunnel, type Proxy } from './proxy.ts';
+import type { Proxy } from '../../outgoing-proxy.ts';
+import { openTunnel } from './proxy.ts';
 import { tokenSecureContext, type TokenTlsKey } from '../token/tls-key.ts';
 
 /** Above any chain or ML-DSA certificate. */

@@ -20,9 +20,3 @@ export const labelProblem = (label: string): string | undefined =>
 
 const segment = (label: string): string =>
   encodeURIComponent(label).replace(/%(?:3A|40|24|26|2B|2C|3B|3D)/g, (encoded) => decodeURIComponent(encoded));
-
-/** Why a text is not a proxy URL. It may contain a password, so the message does not repeat it. */
-export const proxyProblem = (text: string): string | undefined =>
-  text === 'none' || (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
-    ? undefined
-    : 'is not an http:// or https:// URL';

@@ -99,7 +99,7 @@ function* pair<Key extends string>(
 const BCRYPT_LIMIT = 72;
 const KEY_MINIMUM = 32;
 
-function* otpChecks({ otp }: Config): Generator<Finding> {
+function* otpChecks({ otp, store }: Config): Generator<Finding> {
   const about = ['otp.hash_algorithm'];
   if (otp.hash_algorithm === 'bcrypt' && otp.token_length > BCRYPT_LIMIT)
     yield finding(
@@ -107,10 +107,10 @@ function* otpChecks({ otp }: Config): Generator<Finding> {
       `${otp.token_length} is too long for bcrypt (at most ${BCRYPT_LIMIT} with hash_algorithm = "bcrypt")`,
       ...about,
     );
-  if (otp.hash_algorithm === 'sha256-hmac' && otp.hmac_key === undefined)
+  if (otp.hash_algorithm === 'sha256-hmac' && otp.hmac_key === undefined && store.driver === 'postgres')
     yield finding(
       'otp.hmac_key',
-      'is missing, and otp.hash_algorithm is "sha256-hmac" (hmac_key_file = "path" or hmac_key_env = "VARIABLE", 32 bytes or more)',
+      'is missing, otp.hash_algorithm is "sha256-hmac", and store.driver is "postgres" (hmac_key_file = "path" or hmac_key_env = "VARIABLE", 32 bytes or more, the same key on every server of the database)',
       ...about,
     );
   if (otp.hmac_key !== undefined && otp.hmac_key.length < KEY_MINIMUM)
@@ -217,15 +217,9 @@ function* publicationChecks({ publication }: Config): Generator<Finding> {
     );
 }
 
-function* forwardingChecks({ est, tls }: Config): Generator<Finding> {
+function* forwardingChecks({ est }: Config): Generator<Finding> {
   const key = 'est.client_certificate_header';
   if (est.client_certificate_header === undefined) return;
-  if (tls.client_auth.mode === 'none')
-    yield finding(
-      key,
-      'is given, and tls.client_auth.mode is "none": the proxies could not show their certificates (another mode)',
-      'tls.client_auth.mode',
-    );
   if (est.require_pop_linking)
     yield finding(
       key,

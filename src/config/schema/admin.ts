@@ -73,7 +73,11 @@ const oidc = table(
       allowed: 'a text of 1 to 500 characters',
       pattern: /^.{1,500}$/su,
     }),
-    client_secret: secret({ description: 'The secret of the client, sent as `client_secret_basic`.' }),
+    client_secret: secret({ description: 'The secret of the client.' }),
+    token_endpoint_auth_method: optional.choice(['client_secret_basic', 'client_secret_post'], {
+      description: 'How the server sends the secret.',
+      defaultText: "what the provider's metadata offers, `client_secret_basic` first",
+    }),
     trust_anchors: trustAnchors("PEM file with the CA certificates that issue the provider's certificate."),
     scopes: list(text({ description: 'A scope.', allowed: 'a scope', pattern: /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/ }), {
       description: 'The scopes to request. `openid` is one of them.',
@@ -89,7 +93,10 @@ const oidc = table(
         (value.endsWith('/auth/oidc/callback') ? undefined : `"${value}" does not end with /auth/oidc/callback`),
     }),
     name_claim: claim('The claim with the name to display. It decides nothing.', 'name'),
-    roles_claim: claim('The claim whose values give roles: a text or a list of texts.', 'groups'),
+    roles_claim: claim(
+      'The claim whose values give roles: a text, an object with a `name` or `value`, or a list of them. Where no claim has this name, it is a path, such as `realm_access.roles`.',
+      'groups',
+    ),
     roles: map(
       table('What a value of the claim allows.', {
         roles: roles('the administrator'),

@@ -43,7 +43,8 @@ export const otp = table('One-time passwords and the lockout against guessing th
     default: 0,
   }),
   hmac_key: optional.secret({
-    description: 'The key of `sha256-hmac`, 32 bytes or more; needed for that algorithm only.',
+    description:
+      'The key of `sha256-hmac`, 32 bytes or more. Absent: the server creates `otp-hmac.key` next to a SQLite store. With PostgreSQL, nodes need the same key, so it is required.',
     raw: true,
   }),
   lookup_key: optional.secret({

@@ -22,7 +22,7 @@ import type { ChainHead } from '../../audit/record.ts';
 import type { Config } from '../../config/schema.ts';
 import { describe, type EstuaryError, failed } from '../../errors.ts';
 import { makeFolder, sync } from '../../folders.ts';
-import { lookupKeyFile } from '../../store/lookup-key-file.ts';
+import { hmacKeyFile, lookupKeyFile } from '../../store/lookup-key-file.ts';
 import { openReadOnly } from '../../store/sqlite/database.ts';
 import { VERSION } from '../../version.ts';
 
@@ -70,7 +70,14 @@ export function unusedSuffix(path: string, now: number): string {
  */
 const MANIFEST = 'backup.json';
 export const DATABASE = 'est.db';
-export const LOOKUP_KEY = 'otp-lookup.key';
+const LOOKUP_KEY = 'otp-lookup.key';
+const HMAC_KEY = 'otp-hmac.key';
+/** Keys that the server creates next to the store, by their names in a backup. */
+export const OWN_KEYS = [
+  [LOOKUP_KEY, lookupKeyFile],
+  [HMAC_KEY, hmacKeyFile],
+] as const;
+const KEYS: readonly string[] = OWN_KEYS.map(([name]) => name);
 
 const Manifest = Type.Object({
   format: Type.Literal(1),
@@ -105,8 +112,8 @@ export function readBackup(folder: string): Manifest {
   if (manifest.files[DATABASE] === undefined) throw damaged(`${join(folder, MANIFEST)} names no ${DATABASE}`);
   for (const [name, { bytes, sha256 }] of Object.entries(manifest.files)) {
     // The key may be stored elsewhere.
-    if (name === LOOKUP_KEY && statSync(join(folder, name), { throwIfNoEntry: false }) === undefined) continue;
-    if (![DATABASE, LOOKUP_KEY].includes(name)) throw damaged(`${join(folder, MANIFEST)} names ${name}`);
+    if (KEYS.includes(name) && statSync(join(folder, name), { throwIfNoEntry: false }) === undefined) continue;
+    if (![DATABASE, ...KEYS].includes(name)) throw damaged(`${join(folder, MANIFEST)} names ${name}`);
     const path = join(folder, name);
     const size = statSync(path, { throwIfNoEntry: false })?.size;
     if (size !== bytes || digestOf(path) !== sha256) throw damaged(`${path} is not the file that was backed up`);
@@ -128,8 +135,9 @@ export function requireFile(driver: Config['store']['driver']): void {
 
 export interface BackupOptions {
   readonly storePath: string;
-  /** Whether the server generated the lookup key of the tokens next to the store. */
+  /** Whether the server generated these keys of the tokens next to the store. */
   readonly ownLookupKey: boolean;
+  readonly ownHmacKey: boolean;
   /** A missing or empty folder. */
   readonly to: string;
   readonly now: () => number;
@@ -140,7 +148,7 @@ export interface BackupOptions {
  * @returns the content of `backup.json`
  * @throws EstuaryError 500 `BACKUP_EXISTS`, or an error that prevents reading the store; file system errors
  */
-export function backUp({ storePath, ownLookupKey, to, now, progress }: BackupOptions): Manifest {
+export function backUp({ storePath, ownLookupKey, ownHmacKey, to, now, progress }: BackupOptions): Manifest {
   if (!existsSync(storePath))
     throw failed('STORE_FAILED', 'there is no store to back up', { detail: `${storePath} does not exist` });
   makeFolder(to);
@@ -152,17 +160,18 @@ export function backUp({ storePath, ownLookupKey, to, now, progress }: BackupOpt
     const audit = copyDatabase(storePath, join(to, DATABASE));
     progress(`checked: complete up to audit record ${audit.seq}`);
     const names = [DATABASE];
-    const key = lookupKeyFile(storePath);
-    if (ownLookupKey && existsSync(key)) {
-      copyPrivately(key, join(to, LOOKUP_KEY));
-      names.push(LOOKUP_KEY);
+    for (const [name, fileOf] of OWN_KEYS) {
+      const key = fileOf(storePath);
+      if (!(name === LOOKUP_KEY ? ownLookupKey : ownHmacKey) || !existsSync(key)) continue;
+      copyPrivately(key, join(to, name));
+      names.push(name);
     }
     const manifest: Manifest = { format: 1, made_at, version: VERSION, audit, files: describeFiles(to, names) };
     writeFileSync(join(to, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true });
     sync(to);
     return manifest;
   } catch (error) {
-    for (const name of [DATABASE, LOOKUP_KEY, MANIFEST]) rmSync(join(to, name), { force: true });
+    for (const name of [DATABASE, ...KEYS, MANIFEST]) rmSync(join(to, name), { force: true });
     throw error;
   }
 }

@@ -7,16 +7,16 @@ import { dirname, join } from 'node:path';
 import type { ChainHead } from '../../audit/record.ts';
 import { failed } from '../../errors.ts';
 import { makeFolder, sync } from '../../folders.ts';
-import { lookupKeyFile } from '../../store/lookup-key-file.ts';
 import { openWritable } from '../../store/sqlite/database.ts';
 import { openReplay } from '../../store/sqlite/replay-session.ts';
-import { copyPrivately, DATABASE, unusedSuffix, LOOKUP_KEY, type Manifest, moveAside, readBackup } from './backup.ts';
+import { copyPrivately, DATABASE, unusedSuffix, type Manifest, moveAside, OWN_KEYS, readBackup } from './backup.ts';
 import { catchUp, type CatchUpOptions, type CaughtUp } from './catch-up.ts';
 
 export interface RestoreOptions extends Pick<CatchUpOptions, 'auditFile' | 'archive' | 'cas' | 'now' | 'bar'> {
   readonly from: string;
   readonly storePath: string;
   readonly ownLookupKey: boolean;
+  readonly ownHmacKey: boolean;
   readonly node: string;
   readonly progress: (text: string) => void;
   /** Shows the progress of writing a file, until the returned function is called. */
@@ -67,9 +67,13 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
   progress(`applied audit records up to ${applied.upTo}`);
   sync(copy);
   const moved = [...applied.moved, ...takePlace(copy, storePath, mark)];
-  const key = options.ownLookupKey ? restoreLookupKey(from, storePath, mark) : undefined;
+  const keys = OWN_KEYS.flatMap(([name, fileOf]) =>
+    (name === 'otp-lookup.key' ? options.ownLookupKey : options.ownHmacKey)
+      ? (restoreKey(join(from, name), fileOf(storePath), mark) ?? [])
+      : [],
+  );
   sync(dirname(storePath));
-  return { ...applied, manifest, moved: key === undefined ? moved : [...moved, key] };
+  return { ...applied, manifest, moved: [...moved, ...keys] };
 }
 
 function checkWhole(path: string, { audit }: Manifest): void {
@@ -109,9 +113,7 @@ function takePlace(copy: string, storePath: string, mark: string): string[] {
 }
 
 /** @returns the new name of a different key that was in its place */
-function restoreLookupKey(from: string, storePath: string, mark: string): string | undefined {
-  const kept = join(from, LOOKUP_KEY);
-  const place = lookupKeyFile(storePath);
+function restoreKey(kept: string, place: string, mark: string): string | undefined {
   if (!existsSync(kept)) return undefined;
   if (existsSync(place) && readFileSync(place).equals(readFileSync(kept))) return undefined;
   const moved = moveAside(place, mark);

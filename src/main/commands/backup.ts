@@ -36,6 +36,7 @@ async function copy(config: Config, folder: string, context: CommandContext): Pr
     return backUp({
       storePath: store.path,
       ownLookupKey: otp.lookup_key === undefined,
+      ownHmacKey: otp.hmac_key === undefined,
       to: folder,
       now: () => context.now(),
       progress: (text) => context.out(`${text}\n`),
@@ -51,6 +52,7 @@ function notInIt(file: string, { audit, otp, ca }: Config): string[] {
     `the audit file ${audit.file}, which records everything after the backup: copy it to another machine continuously`,
     `the configuration ${file}, and the certificates, keys and secrets that it names`,
     ...(otp.lookup_key === undefined ? [] : ['the lookup key of one-time passwords (otp.lookup_key_file)']),
+    ...(otp.hmac_key === undefined ? [] : ['the HMAC key of one-time passwords (otp.hmac_key_file)']),
     ...ca.map((one) => driverOf(one).keyPlace?.(one) ?? `the remote CA ${one.label}`),
   ];
 }
@@ -71,6 +73,7 @@ export async function runRestore(
       auditFile: audit.file,
       archive: audit.archive,
       ownLookupKey: otp.lookup_key === undefined,
+      ownHmacKey: otp.hmac_key === undefined,
       node: store.node_name ?? hostname(),
       cas: ca.map(({ label }) => label),
       now: context.now(),

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { OidcSignIn, type OidcClaims } from '../../../src/auth/oidc/oidc-sign-in.ts';
@@ -25,14 +26,18 @@ let now: number;
 let replies: Record<string, Reply>;
 let requests: string[];
 let held: Promise<void> | undefined;
+/** To the token endpoint. */
+let sent: { readonly authorization: string | undefined; readonly body: string }[];
 
 const METADATA = '/.well-known/openid-configuration';
 
 beforeAll(async () => {
   const { der, keys } = await makeClient('CN=provider', ca, { extensions: [subjectAltName(dns('localhost'))] });
   const key = keys.privateKey.export({ format: 'pem', type: 'pkcs8' });
-  server = createServer({ cert: encodePem('CERTIFICATE', der), key }, ({ url = '' }, response) => {
+  server = createServer({ cert: encodePem('CERTIFICATE', der), key }, (request, response) => {
+    const { url = '', headers } = request;
     requests.push(url);
+    if (url === '/token') void text(request).then((body) => sent.push({ authorization: headers.authorization, body }));
     const { status = 200, json } = replies[url] ?? { status: 404 };
     void Promise.resolve(held).then(() => {
       response.writeHead(status, json && { 'Content-Type': 'application/json' }).end(json && JSON.stringify(json));
@@ -45,7 +50,7 @@ beforeAll(async () => {
 afterAll(() => void server.close());
 
 beforeEach(async () => {
-  [now, requests, held] = [0, [], undefined];
+  [now, requests, held, sent] = [0, [], undefined, []];
   const metadata = {
     issuer,
     authorization_endpoint: `${issuer}/authorize`,
@@ -148,14 +153,62 @@ test('32 sign-ins wait for the provider; one more is rejected until they are don
 });
 
 test.each([
-  [{ status: 401, json: { error: 'invalid_client' } }, 'OIDC_UNAVAILABLE'],
-  [{ status: 400, json: { error: 'unauthorized_client' } }, 'OIDC_UNAVAILABLE'],
+  [{ status: 401, json: { error: 'invalid_client' } }, 'OIDC_REJECTED'],
+  [{ status: 400, json: { error: 'unauthorized_client' } }, 'OIDC_REJECTED'],
   [{ status: 500 }, 'OIDC_UNAVAILABLE'],
   [{ status: 400, json: { error: 'invalid_grant' } }, 'OIDC_FAILED'],
   [{ status: 404 }, 'OIDC_FAILED'],
   [{ json: { access_token: 'a', token_type: 'bearer' } }, 'OIDC_FAILED'],
 ])('the provider answers a code with %j: %s', async (token, code) => {
   await expect(signIn({ token })).rejects.toMatchObject({ code });
+});
+
+test('the error of the provider and its description are in the detail, cut', async () => {
+  const json = { error: 'invalid_grant', error_description: `expired ${'x'.repeat(600)}` };
+  await expect(signIn({ token: { status: 400, json } })).rejects.toMatchObject({
+    detail: expect.stringMatching(/invalid_grant: expired x{492}… \(608 characters\)/) as string,
+  });
+});
+
+test('roles are a path where no claim has that name, and may be objects', async () => {
+  const of = async (roles_claim: string, claims: Claims): Promise<readonly string[]> => {
+    oidc = new OidcSignIn({ ...oidc.settings, roles_claim }, () => now);
+    return (await signIn({ claims: { name: 'Ada', ...claims } })).values;
+  };
+  expect(await of('realm_access.roles', { realm_access: { roles: ['a', 'b'] } })).toEqual(['a', 'b']);
+  expect(await of('a.b', { 'a.b': 'whole', a: { b: 'path' } })).toEqual(['whole']);
+  expect(await of('constructor.name', {})).toEqual([]);
+  expect(await of('roles', { roles: [{ name: 'a' }, { value: 'b' }, { name: 7 }, 'c'] })).toEqual(['a', 'b', 'c']);
+});
+
+test('a failing userinfo endpoint stops a sign-in only if the roles are missing', async () => {
+  replies['/userinfo'] = { status: 403 };
+  expect(await signIn({ claims: { groups: 'a' } })).toMatchObject({ name: undefined, values: ['a'] });
+  await expect(signIn({ claims: { name: 'Ada' } })).rejects.toMatchObject({ code: 'OIDC_FAILED' });
+});
+
+test('OpenID Connect Core §5.6.2: a claim that was left out for its size is named', async () => {
+  expect(await signIn({ claims: { name: 'Ada', _claim_names: { groups: 'src1' } } })).toMatchObject({
+    omitted: 'groups',
+  });
+});
+
+test.each([
+  [undefined, undefined, 'basic'],
+  [undefined, ['client_secret_basic', 'client_secret_post'], 'basic'],
+  [undefined, ['client_secret_post'], 'post'],
+  ['client_secret_post', ['client_secret_basic'], 'post'],
+  ['client_secret_basic', ['client_secret_post'], 'basic'],
+] as const)('with %s and an offer of %s the secret is sent by %s', async (configured, offered, expected) => {
+  const secret = 'a-._~ä &';
+  replies[METADATA] = { json: { ...replies[METADATA]?.json, token_endpoint_auth_methods_supported: offered } };
+  const way = configured === undefined ? {} : { token_endpoint_auth_method: configured };
+  oidc = new OidcSignIn({ ...oidc.settings, ...way, client_secret: { reveal: () => Buffer.from(secret) } }, () => now);
+  await signIn({ claims: { name: 'Ada', groups: 'a' } });
+  const { authorization = '', body = '' } = sent.at(-1) ?? {};
+  const basic = `Basic ${Buffer.from('estuary:a-._~%C3%A4+%26').toString('base64')}`;
+  if (expected === 'basic') expect([authorization, body.includes('client_secret')]).toEqual([basic, false]);
+  else expect([authorization, new URLSearchParams(body).get('client_secret')]).toEqual(['', secret]);
 });
 
 test('the detail of a rejection names the causes', async () => {

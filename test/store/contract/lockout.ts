@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { Store } from '../../../src/store/store.ts';
 import { certificateRow, event, otpRow, requestRow, reservation, T0 } from '../rows.ts';
 import { auditTypes, type NewDatabase } from './support.ts';
 
@@ -48,54 +47,17 @@ export function lockoutStoreContract(newDatabase: NewDatabase): void {
       expect(await store.lockedUntil([KEY], T0 + 901_000)).toBeUndefined();
     });
 
-    describe('what a use of a password comes to clears the count of its keys only, and ends no lockout', () => {
-      const other = 'address:192.0.2.2';
-
-      test.each<[string, (store: Store, keys: readonly string[]) => Promise<void>]>([
-        [
-          'a certificate',
-          async (store, keys) => {
-            const intent = reservation();
-            await store.reserve(intent, []);
-            await store.recordCertificate(certificateRow(intent), [], keys);
-          },
-        ],
-        [
-          'a queued request',
-          async (store, keys) => {
-            await store.queueRequest(requestRow(), null, [], keys);
-          },
-        ],
-        [
-          'a request that waits at its CA',
-          async (store, keys) => {
-            const row = requestRow({ decider: 'ca' });
-            await store.submitRequest(row, null, reservation({ request_id: row.id, serial: null }), []);
-            await store.awaitCa(row.id, '7', [], keys);
-          },
-        ],
-      ])('%s', async (_, accept) => {
-        const store = await newDatabase().open();
-        for (let n = 0; n < 5; n++) await store.recordFailure([KEY, other], POLICY, T0, FAILED);
-        await accept(store, [KEY]);
-        await store.recordFailure([KEY, other], POLICY, T0, FAILED);
-        expect(await store.lockedUntil([KEY], T0)).toBeUndefined();
-        expect(await store.lockedUntil([KEY, other], T0)).toBe(T0 + 900_000);
-        await accept(store, [other]);
-        expect(await store.lockedUntil([other], T0)).toBe(T0 + 900_000);
-      });
-
-      test('a request that turns out to be queued already, or finds no use left, clears nothing', async () => {
-        const store = await newDatabase().open();
-        const used = otpRow({ uses: 1 });
-        await store.insertOtp(used, []);
-        await store.queueRequest(requestRow({ recognition: 'same' }), null, []);
-        for (let n = 0; n < 5; n++) await store.recordFailure([KEY], POLICY, T0, FAILED);
-        expect(await store.queueRequest(requestRow({ recognition: 'same' }), null, [], [KEY])).toMatchObject({});
-        expect(await store.queueRequest(requestRow({ otp_id: used.id }), null, [], [KEY])).toBe('otp-unusable');
-        await store.recordFailure([KEY], POLICY, T0, FAILED);
-        expect(await store.lockedUntil([KEY], T0)).toBe(T0 + 900_000);
-      });
+    test('a success clears no failures: they count for their window', async () => {
+      const store = await newDatabase().open();
+      for (let n = 0; n < 5; n++) await store.recordFailure([KEY], POLICY, T0, FAILED);
+      const otp = otpRow();
+      await store.insertOtp(otp, []);
+      const intent = reservation({ otp_id: otp.id });
+      expect(await store.reserve(intent, [])).toBe('reserved');
+      await store.recordCertificate(certificateRow(intent), []);
+      await store.queueRequest(requestRow(), null, []);
+      await store.recordFailure([KEY], POLICY, T0, FAILED);
+      expect(await store.lockedUntil([KEY], T0)).toBe(T0 + 900_000);
     });
 
     test('a lockout and a count survive a restart', async () => {
