@@ -5,13 +5,14 @@
  *
  * Longer than other files: the order of the stages, for new requests and those in the queue, is to be read in one place.
  */
+import { certificateFailed } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import type { EstAuthenticator } from '../auth/est-authenticator.ts';
 import type { FailureRecords } from '../auth/failure-records.ts';
 import { tokenOf, type Identity } from '../auth/identity.ts';
 import type { OtpService } from '../auth/otp/otp-service.ts';
 import type { Ca } from '../ca/router.ts';
-import { describe, failed, forbidden, isRefusal } from '../errors.ts';
+import { describe, EstuaryError, failed, forbidden, isRefusal } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { noteOnRequest } from '../request-context.ts';
 import { stateOf } from '../store/request-state.ts';
@@ -34,7 +35,14 @@ import { Queued, RequestQueue, type Known } from './queue.ts';
 import { keySentOnce, Repeats, RequestRepeated, underWay } from './repeats.ts';
 import { ReservationReleaser } from './reservation-releaser.ts';
 import { RemoteRequests, type RemoteCa } from './remote-requests.ts';
-import { deniedEvent, RequestTaken, type EnrollmentOutcome, type ReceivedByEst, type RequestBase } from './request.ts';
+import {
+  deniedEvent,
+  eventBase,
+  RequestTaken,
+  type EnrollmentOutcome,
+  type ReceivedByEst,
+  type RequestBase,
+} from './request.ts';
 
 interface EnrollmentOptions {
   readonly store: Store;
@@ -250,7 +258,7 @@ export class Enrollment {
   ): Promise<EnrollmentOutcome> {
     const keyed = await this.#key(authorized, delivery);
     try {
-      const allowed = await this.#allow(await Checked.of(keyed), queued);
+      const allowed = await this.#allow(await this.#check(keyed), queued);
       // A queued request was hashed before.
       const challenge = queued ? authorized.csr.revocationChallenge : await this.#hashedChallenge(authorized);
       const reserved = await Reserved.of(allowed, this.#issuance, queued !== undefined);
@@ -283,13 +291,25 @@ export class Enrollment {
     }
   }
 
+  /** {@link Checked.of}; a CA that is out of use leaves a record. @throws EstuaryError as there */
+  async #check(keyed: Keyed): Promise<Checked> {
+    try {
+      return await Checked.of(keyed);
+    } catch (error) {
+      const { request } = keyed;
+      if (error instanceof EstuaryError && error.code === 'CA_UNAVAILABLE' && request.dryRun !== true)
+        await this.#options.store.audit([...request.events, certificateFailed(eventBase(request), describe(error))]);
+      throw error;
+    }
+  }
+
   /**
    * Checks that what an administrator sees could be issued, with a sample key of the same type if it does not exist yet.
    */
   async #checkWaiting(authorized: Authorized, keyType?: string): Promise<Checked> {
-    if (authorized.key.kind === 'own') return Checked.of(Keyed.own(authorized, authorized.key));
+    if (authorized.key.kind === 'own') return this.#check(Keyed.own(authorized, authorized.key));
     await checkWithoutKey(authorized);
-    return Checked.of(
+    return this.#check(
       await Keyed.sample(authorized, keyType ?? authorized.key.likeKeyType, this.#options.keyGenerator),
     );
   }

@@ -480,6 +480,15 @@ describe('a request that each poll advances', () => {
   });
 });
 
+test('a CA that is out of use leaves a record of the request, and takes no use', async () => {
+  const ca = elsewhere();
+  const down = () => Promise.reject(unavailable('CA_UNAVAILABLE', 'The CA is unavailable.', { detail: 'breaker' }));
+  const one = await device(new Ca(ca.config, { ...ca.driver, prepare: down }));
+  expect(await one.ask()).toMatch(/^CA_UNAVAILABLE/);
+  expect([await one.uses(), await one.row()]).toEqual([0, undefined]);
+  expect((await one.audit()).at(0)).toMatch(/^certificate\.failed .*breaker/);
+});
+
 describe('names that the CA drops', () => {
   test.each([true, false])('are kept next to its certificate, and no others are (dropped: %s)', async (isDropped) => {
     let serial = '';
