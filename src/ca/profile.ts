@@ -16,6 +16,7 @@ import {
   ipAddress,
   networkMask,
   sameGeneralNames,
+  underscoreProblem,
   type GeneralName,
 } from '../pki/x509/general-name.ts';
 import { NamePattern, type PlaceholderValues } from '../pki/x509/name-template.ts';
@@ -232,7 +233,9 @@ function checkAltNames(
   if (names.length > san.max)
     throw badRequest('SAN_NOT_ALLOWED', `The request has ${names.length} subjectAltNames; ${san.max} are allowed.`);
   for (const name of names) {
-    const reason = isAmong(name, added) ? undefined : altNameProblem(profile, name, values);
+    const reason =
+      (isAmong(name, added) ? undefined : altNameProblem(profile, name, values)) ??
+      (san.dns_underscore === true ? undefined : underscoreProblem(name));
     if (reason !== undefined)
       throw badRequest('SAN_NOT_ALLOWED', `The subjectAltName ${quote(formatGeneralName(name))} ${reason}.`);
   }

@@ -118,7 +118,7 @@ function templatesOf(profile: TemplateProfile): Templates {
     const { template } = profile.subject;
     templates = {
       subject: template === undefined ? undefined : new SubjectTemplate(template),
-      added: profile.san.add?.map((text) => new SanTemplate(text)) ?? [],
+      added: profile.san.add?.map((text) => new SanTemplate(text, profile.san.dns_underscore)) ?? [],
     };
     parsed.set(profile, templates);
   }

@@ -5,8 +5,7 @@
 import type { ClientIdBinding, Identity } from '../auth/identity.ts';
 import type { Ca } from '../ca/router.ts';
 import { type EstuaryError, forbidden } from '../errors.ts';
-import { oid, sequence, setOf, Tag, tlv } from '../pki/der/der.ts';
-import { changeSubject, type CsrContent } from '../pki/pkcs10/csr-content.ts';
+import { changeSubject, checkNoEmptyValue, type CsrContent } from '../pki/pkcs10/csr-content.ts';
 import { type Certificate, isIssuedBy, parseCertificate } from '../pki/x509/certificate.ts';
 import {
   encodeGeneralNames,
@@ -16,7 +15,7 @@ import {
   sameGeneralNames,
 } from '../pki/x509/general-name.ts';
 import type { PlaceholderValues } from '../pki/x509/name-template.ts';
-import { type AttributeTypeAndValue, formatName, type Name, namesEqual, parseName } from '../pki/x509/name.ts';
+import { formatName, issuedName, type Name, namesEqual, parseName, withoutEmpty } from '../pki/x509/name.ts';
 import { checkBoundNames, type NameRight } from './bound-names.ts';
 import { filledTemplates, placeholderValues } from './name-templates.ts';
 import type { RequestBase } from './request.ts';
@@ -43,7 +42,8 @@ export interface DecidedNames {
  * The only place where names are decided.
  * @param authorized for the certificate to renew, of which its CA certified fewer
  * @returns the request, and the names that its certificate gets
- * @throws EstuaryError 403 `SUBJECT_NOT_OWN`, `CLIENT_ID_MISMATCH`, `NAME_NOT_OWN`, `NAME_NOT_MADE`,
+ * @throws EstuaryError 400 `CSR_SUBJECT_INVALID` for an empty value, except in a renewal, which leaves it out; 403
+ * `SUBJECT_NOT_OWN`, `CLIENT_ID_MISMATCH`, `NAME_NOT_OWN`, `NAME_NOT_MADE`,
  * `SUBJECT_MISMATCH`, `SAN_MISMATCH`, `SUBJECT_CHANGE_NOT_ALLOWED`
  */
 export function decideNames(
@@ -54,13 +54,17 @@ export function decideNames(
   authorized?: CertifiedNames,
 ): DecidedNames {
   const { ca } = request;
+  if (right.kind !== 'renewal') checkNoEmptyValue(csr);
   const values = placeholderValues(request, right);
   switch (right.kind) {
     case 'enrollment':
     case 'secret':
       return authorizeEnroll(ca, right, { csr, values }, binding);
     case 'renewal':
-      return asAsked(authorizeReenroll(ca, right.certificate, csr, authorized), values);
+      return asAsked(
+        authorizeReenroll(ca, right.certificate, { ...csr, subject: withoutEmpty(csr.subject) }, authorized),
+        values,
+      );
     case 'any':
       if (csr.subjectChange !== undefined) checkChangeAllowed(ca);
       return asAsked(changeSubject(csr), values);
@@ -188,22 +192,6 @@ function checkSameNames(csr: CsrContent, certificate: Certificate, which: string
 }
 
 const list = (names: CsrContent['subjectAltNames']): string => `[${names.map(formatGeneralName).join(', ')}]`;
-
-/** String types that RFC 5280 §4.1.2.4 allows only for old names; new ones are UTF8String. */
-const OUTDATED: ReadonlySet<number> = new Set([Tag.TELETEX_STRING, Tag.BMP_STRING, Tag.UNIVERSAL_STRING]);
-
-const isOutdated = ({ tag }: AttributeTypeAndValue): boolean => OUTDATED.has(tag);
-
-/** A name for a new certificate: UTF8String replaces outdated string types. */
-export function issuedName(name: Name): Name {
-  if (!name.rdns.some((rdn) => rdn.some(isOutdated))) return name;
-  const encode = (attribute: AttributeTypeAndValue): Buffer =>
-    sequence(
-      oid(attribute.type),
-      isOutdated(attribute) ? tlv(Tag.UTF8_STRING, Buffer.from(attribute.text, 'utf8')) : attribute.value,
-    );
-  return parseName(sequence(...name.rdns.map((rdn) => setOf(...rdn.map(encode)))));
-}
 
 /** The stored form: JSON of base64 DER. */
 export function formatCertifiedNames({ subject, subjectAltNames, added }: CertifiedNames): string {

@@ -3,6 +3,8 @@
  *
  * Longer than other files: the problems share the files, which OpenSSL makes once.
  */
+import { encodePem } from '../../src/pki/der/pem.ts';
+import { keyUsage, makeCa, makeCertificate } from '../support/certificates.ts';
 import { generateKeyPairSync } from 'node:crypto';
 import { chmod, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -243,7 +245,7 @@ describe('--check finds files that are missing or damaged', () => {
     await folder.write('tls/server.pem', der);
     const lines = await problems(toml());
     expect(lines).toHaveLength(1);
-    expect(lines[0]).toMatch(/^est\.toml: tls\.certificate: tls\/server\.pem contains a damaged certificate: /);
+    expect(lines[0]).toMatch(/^est\.toml: tls\.certificate: tls\/server\.pem: certificate 1 cannot be read: /);
   });
 
   test('an encrypted key', async () => {
@@ -291,6 +293,46 @@ describe('--check finds a PKI that does not fit together', () => {
     await expectProblem(
       toml('', { clientAuth: '[tls.client_auth]\ntrust_anchors = "tls/client.pem"' }),
       'tls.client_auth.trust_anchors: "CN=client" is not a CA certificate (CA certificates only)',
+    );
+  });
+
+  test('RFC 5280 §6.1: a trust anchor of version 1, or with keyCertSign alone, is a warning', async () => {
+    const old = await makeCertificate({ subject: 'CN=Old', version: 1 });
+    const plain = await makeCertificate({ subject: 'CN=Plain', extensions: [keyUsage('keyCertSign')] });
+    await folder.write('tls/anchors.pem', [old, plain].map(({ der }) => encodePem('CERTIFICATE', der)).join(''));
+    const { warnings } = await folder.load(
+      toml('', { clientAuth: '[tls.client_auth]\ntrust_anchors = "tls/anchors.pem"' }),
+      {},
+      {},
+    );
+    expect(warnings.flatMap(({ key, message }) => (key === 'tls.client_auth.trust_anchors' ? [message] : []))).toEqual([
+      '"CN=Old" is of version 1: other software may not accept it as a CA (a CA certificate of version 3)',
+      '"CN=Plain" has no basicConstraints: other software may not accept it as a CA (a CA certificate of version 3)',
+    ]);
+  });
+
+  test('RFC 5280 §6.1.4: an end entity, or a certificate of version 1 that another CA issued, is no trust anchor', async () => {
+    const root = await makeCa('CN=Root of old');
+    const below = await makeCertificate({ subject: 'CN=Below', issuer: root, version: 1 });
+    const own = await makeCertificate({ subject: 'CN=Own', extensions: [keyUsage('digitalSignature')] });
+    const neither = await makeCertificate({ subject: 'CN=Neither' });
+    await folder.write(
+      'tls/anchors.pem',
+      [below, own, neither].map(({ der }) => encodePem('CERTIFICATE', der)).join(''),
+    );
+    expect(await problems(toml('', { clientAuth: '[tls.client_auth]\ntrust_anchors = "tls/anchors.pem"' }))).toEqual(
+      ['Below', 'Own', 'Neither'].map(
+        (cn) => `est.toml: tls.client_auth.trust_anchors: "CN=${cn}" is not a CA certificate (CA certificates only)`,
+      ),
+    );
+  });
+
+  test('a certificate of a bundle that cannot be read is named by its file and number', async () => {
+    const pem = content('ca/root.pem').toString();
+    await folder.write('tls/anchors.pem', pem + encodePem('CERTIFICATE', Buffer.from([0x30, 0])) + pem);
+    await expectProblem(
+      toml('', { clientAuth: '[tls.client_auth]\ntrust_anchors = "tls/anchors.pem"' }),
+      'tls.client_auth.trust_anchors: tls/anchors.pem: certificate 2 cannot be read: Certificate.tbsCertificate: truncated header (a PEM file with one certificate or more)',
     );
   });
 

@@ -1,7 +1,8 @@
 /** Who may ask for other names than those of its request or certificate (RFC 6402 §2.8), and how names are written (RFC 5280 §4.1.2.4). */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Ca } from '../../src/ca/router.ts';
-import { decideNames, isOfCa, issuedName, type NameRight } from '../../src/enrollment/names.ts';
+import { decideNames, isOfCa, type NameRight } from '../../src/enrollment/names.ts';
+import { issuedName } from '../../src/pki/x509/name.ts';
 import { EstuaryError } from '../../src/errors.ts';
 import { sequence, setOf, tlv, utf8String } from '../../src/pki/der/der.ts';
 import { OID } from '../../src/pki/der/oids.ts';

@@ -5,7 +5,7 @@
  * Rejects what it does not implement: policyConstraints (other policy processing is irrelevant, as every policy is
  * acceptable) and every critical extension that is not listed below.
  */
-import type { Certificate } from '../../pki/x509/certificate.ts';
+import { type Certificate, isAnchor } from '../../pki/x509/certificate.ts';
 import { DerError } from '../../pki/der/der.ts';
 import { findExtension } from '../../pki/x509/extensions.ts';
 import { namesMatch } from '../../pki/x509/name.ts';
@@ -74,7 +74,7 @@ interface IssuerRole {
 
 /** Why a certificate may not issue at its position in a path, or undefined. Ignores time, names and signatures. */
 export function issuerProblem(certificate: Certificate, { anchor, below }: IssuerRole): string | undefined {
-  if (!mayIssue(certificate, anchor)) return 'is not a CA certificate';
+  if (!(anchor ? isAnchor(certificate) : certificate.isCa)) return 'is not a CA certificate';
   if (certificate.keyUsage !== undefined && !certificate.keyUsage.includes('keyCertSign'))
     return 'has a keyUsage without keyCertSign';
   if (certificate.pathLength !== undefined && below > certificate.pathLength)
@@ -83,13 +83,6 @@ export function issuerProblem(certificate: Certificate, { anchor, below }: Issue
   const critical = unprocessedCriticalExtension(certificate);
   if (critical !== undefined) return `has a critical extension ${critical} that is not supported`;
   return keyProblem(certificate.publicKey);
-}
-
-/** basicConstraints with cA; an anchor may predate that extension (version 1, or keyCertSign alone). */
-function mayIssue(certificate: Certificate, anchor: boolean): boolean {
-  if (certificate.isCa) return true;
-  if (!anchor || findExtension(certificate.extensions, OID.basicConstraints) !== undefined) return false;
-  return certificate.keyUsage?.includes('keyCertSign') ?? (certificate.version === 1 && isSelfIssued(certificate));
 }
 
 /**

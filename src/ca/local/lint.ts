@@ -19,9 +19,14 @@ import {
   reservedExtension,
 } from '../../pki/x509/extensions.ts';
 import { type Certificate, type TbsFields, parseTbsCertificate } from '../../pki/x509/certificate.ts';
-import { formatGeneralName, generalNameProblem, parseGeneralNames } from '../../pki/x509/general-name.ts';
+import {
+  formatGeneralName,
+  generalNameProblem,
+  parseGeneralNames,
+  underscoreProblem,
+} from '../../pki/x509/general-name.ts';
 import { nameConstraintProblem, parseNameConstraints } from '../../pki/x509/name-constraints.ts';
-import { namesMatch } from '../../pki/x509/name.ts';
+import { issuedName, namesMatch } from '../../pki/x509/name.ts';
 import {
   type PublicKeyInfo,
   publicKeyProblem,
@@ -42,6 +47,8 @@ interface LintSubject {
   /** DER AlgorithmIdentifier outside the signed part of the finished certificate. */
   readonly signatureAlgorithm: Buffer;
   readonly maxValidityDays: number;
+  /** `ca.profile.san.dns_underscore`. */
+  readonly underscores?: boolean | undefined;
   /** The profile's own extensions by OID: whether each is critical. */
   readonly further?: ReadonlyMap<string, boolean>;
   /** Set if the certificate must be that of a CA. */
@@ -126,7 +133,8 @@ export const LINT_RULES: readonly LintRule[] = [
   }),
   ofRequest('subject-attributes', 'RFC 5280 §4.1.2.6, appendix A.1, X.501 §9.3', ({ tbs: { subject } }) => {
     const problem = subjectProblem(subject);
-    return problem && `the subject ${problem}`;
+    if (problem !== undefined) return `the subject ${problem}`;
+    return issuedName(subject) === subject ? undefined : 'the subject must have the string types of RFC 5280, in order';
   }),
   ofRequest('subject-or-san', 'RFC 5280 §4.1.2.6, §4.2.1.6', ({ tbs }) => {
     const san = findExtension(tbs.extensions, OID.subjectAltName);
@@ -143,7 +151,7 @@ export const LINT_RULES: readonly LintRule[] = [
   ofRequest('san-form', 'RFC 5280 §4.2.1.6', (subject) => {
     for (const name of extensionValue(subject, OID.subjectAltName, parseGeneralNames) ?? []) {
       if (name.kind === 'other') return 'subjectAltName may contain only DNS, IP, email and URI names';
-      const problem = generalNameProblem(name);
+      const problem = generalNameProblem(name) ?? (subject.underscores === true ? undefined : underscoreProblem(name));
       if (problem !== undefined) return `subjectAltName ${JSON.stringify(formatGeneralName(name))} ${problem}`;
     }
     return undefined;

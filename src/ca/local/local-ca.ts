@@ -41,7 +41,9 @@ import { InputError } from '../../pki/input-error.ts';
 /** The parts of `[ca.profile]` that determine the certificate. */
 export type IssuanceProfile = ExtensionProfile &
   ValidityProfile &
-  Pick<ProfileConfig, 'max_validity_days' | 'key_usage' | 'extended_key_usage' | 'certificate_authority'>;
+  Pick<ProfileConfig, 'max_validity_days' | 'key_usage' | 'extended_key_usage' | 'certificate_authority'> & {
+    readonly san?: Pick<ProfileConfig['san'], 'dns_underscore'>;
+  };
 
 interface LocalCaOptions {
   /** The CA's certificate, for the signer's key. */
@@ -185,8 +187,13 @@ export class LocalCa implements CaDriver {
       subjectAltNames: request.subjectAltNames,
       further: this.#extensions.copied(request.extensions ?? []),
     });
-    const { max_validity_days: maxValidityDays } = this.#options.profile;
-    const rules = { maxValidityDays, further: this.#extensions.further, authority: this.#authority };
+    const { max_validity_days: maxValidityDays, san } = this.#options.profile;
+    const rules = {
+      maxValidityDays,
+      underscores: san?.dns_underscore,
+      further: this.#extensions.further,
+      authority: this.#authority,
+    };
     return this.#linted(tbs, { serialNumber, notAfter }, publicKey, rules);
   }
 
@@ -219,7 +226,7 @@ export class LocalCa implements CaDriver {
     tbs: Buffer,
     { serialNumber, notAfter }: { readonly serialNumber: Buffer; readonly notAfter: Date },
     publicKey: PublicKeyInfo,
-    rules: Pick<LintContext, 'maxValidityDays' | 'further' | 'authority'>,
+    rules: Pick<LintContext, 'maxValidityDays' | 'underscores' | 'further' | 'authority'>,
   ): PreparedIssuance {
     const { signatureAlgorithm } = this.signer;
     const linted = lint(tbs, { issuer: this.certificate, publicKey, signatureAlgorithm, ...rules });

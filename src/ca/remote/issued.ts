@@ -1,7 +1,7 @@
 /** Compares what a remote CA issued with the request and the profile; nothing else is delivered. */
 import type { ProfileConfig } from '../../config/schema/profile.ts';
 import { DerError, parseDer, readBitString, Tag } from '../../pki/der/der.ts';
-import { type Certificate, isIssuedBy } from '../../pki/x509/certificate.ts';
+import { type Certificate, isAnchor, isIssuedBy } from '../../pki/x509/certificate.ts';
 import { applicationPolicies, findExtension, type KeyUsage } from '../../pki/x509/extensions.ts';
 import { formatGeneralName, sameGeneralNames } from '../../pki/x509/general-name.ts';
 import { foldedRdns, namesMatch, formatName, type Name } from '../../pki/x509/name.ts';
@@ -123,7 +123,11 @@ export async function pathToAnchor(
   const above: Certificate[] = [];
   for (let last = certificate; above.length < MAX_PATH;) {
     const candidates = [...anchors, ...others].filter(
-      (one) => one.isCa && one.keyUsage?.includes('keyCertSign') !== false && isValid(one) && !above.includes(one),
+      (one) =>
+        (anchors.includes(one) ? isAnchor(one) : one.isCa) &&
+        one.keyUsage?.includes('keyCertSign') !== false &&
+        isValid(one) &&
+        !above.includes(one),
     );
     let next: Certificate | undefined;
     for (const one of candidates) {

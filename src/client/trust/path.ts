@@ -1,5 +1,5 @@
 /** Certification paths (RFC 5280 §6.1) to a client's anchors, for certificates that a server lists or issues. */
-import { type Certificate, verifyCertificateSignature, isIssuedBy } from '../../pki/x509/certificate.ts';
+import { type Certificate, isAnchor, verifyCertificateSignature, isIssuedBy } from '../../pki/x509/certificate.ts';
 import { namesMatch } from '../../pki/x509/name.ts';
 
 /** Hex of SHA-256 or SHA-512, with colons and in any case; otherwise undefined. */
@@ -40,7 +40,8 @@ async function search(
   if (path.length >= MAX_LENGTH) return undefined;
   const candidates = [...anchors, ...others.filter((one) => !anchors.includes(one))];
   for (const issuer of candidates) {
-    if (path.includes(issuer) || !mayIssue(issuer, path)) continue;
+    const isCa = anchors.includes(issuer) ? isAnchor(issuer) : issuer.isCa;
+    if (path.includes(issuer) || !isCa || !mayIssue(issuer, path)) continue;
     if (!(await isIssuedBy(top, issuer))) continue;
     const found = await search([...path, issuer], anchors, others, now);
     if (found !== undefined) return found;
@@ -51,9 +52,9 @@ async function search(
 export const isCurrent = ({ notBefore, notAfter }: Certificate, now: number): boolean =>
   notBefore.getTime() <= now && now <= notAfter.getTime();
 
-/** RFC 5280 §6.1.4: a CA that may sign certificates, with sufficient path length. */
+/** RFC 5280 §6.1.4: it may sign certificates, with sufficient path length. */
 function mayIssue(issuer: Certificate, below: readonly Certificate[]): boolean {
-  if (!issuer.isCa || issuer.keyUsage?.includes('keyCertSign') === false) return false;
+  if (issuer.keyUsage?.includes('keyCertSign') === false) return false;
   const cas = below.slice(1).filter(({ subject, issuer: above }) => !namesMatch(subject, above));
   return issuer.pathLength === undefined || cas.length <= issuer.pathLength;
 }

@@ -154,7 +154,8 @@ async function loadProxies(reader: MaterialReader, { est }: Config): Promise<Pro
   const { proxy_certificates, intermediates: file } = est.client_certificate_header;
   const key = 'est.client_certificate_header';
   const certificates = await reader.certificates(`${key}.proxy_certificates`, proxy_certificates);
-  const intermediates = file === undefined ? [] : await reader.anchors(`${key}.intermediates`, file);
+  const intermediates =
+    file === undefined ? [] : await reader.anchors(`${key}.intermediates`, file, ({ isCa }) => isCa);
   for (const { notAfter, subject } of certificates ?? [])
     if (notAfter.getTime() < reader.now)
       reader.warn(

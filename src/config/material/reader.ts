@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { EstuaryError } from '../../errors.ts';
 import { parsePem, tidyPem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
-import { type Certificate, parseCertificate } from '../../pki/x509/certificate.ts';
+import { type Certificate, isAnchor, parsePemCertificates } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
 import type { Problem, Warning } from '../problem.ts';
 import { errorCode } from '../secret.ts';
@@ -33,13 +33,11 @@ const CERTIFICATES = 'a PEM file with one certificate or more';
 export async function readCertificates(file: string): Promise<Certificates> {
   const text = (await readBytes(file, CERTIFICATES)).toString('latin1');
   try {
-    const [first, ...others] = parsePem(text)
-      .filter(({ label }) => label === 'CERTIFICATE' || label === 'X509 CERTIFICATE')
-      .map(({ der }) => parseCertificate(der));
+    const [first, ...others] = parsePemCertificates(text);
     if (first !== undefined) return [first, ...others];
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
-    throw new FileError(`${file} contains a damaged certificate: ${error.message}`, CERTIFICATES);
+    throw new FileError(`${file}: ${error.message}`, CERTIFICATES);
   }
   throw new FileError(`${file} contains no certificate`, CERTIFICATES);
 }
@@ -204,12 +202,18 @@ export class MaterialReader {
       this.warn(key, `${file} is readable by every user of this machine`, 'mode 0600');
   }
 
-  /** A bundle of CA certificates. An expired one is a warning if others remain. */
-  async anchors(key: string, file: string): Promise<Certificates | undefined> {
+  /** A bundle of CA certificates. One that does not say that it is a CA, or that expired where others remain, is a warning. */
+  async anchors(key: string, file: string, counts = isAnchor): Promise<Certificates | undefined> {
     const certificates = await this.certificates(key, file);
     if (certificates === undefined) return undefined;
-    for (const { isCa, subject } of certificates)
-      if (!isCa) this.problem(key, `"${formatName(subject)}" is not a CA certificate`, 'CA certificates only');
+    for (const one of certificates) {
+      const who = `"${formatName(one.subject)}"`;
+      if (!counts(one)) this.problem(key, `${who} is not a CA certificate`, 'CA certificates only');
+      else if (!one.isCa) {
+        const why = one.version === 1 ? 'is of version 1' : 'has no basicConstraints';
+        this.warn(key, `${who} ${why}: other software may not accept it as a CA`, 'a CA certificate of version 3');
+      }
+    }
     const expired = certificates.filter(({ notAfter }) => notAfter.getTime() < this.now);
     if (expired.length === certificates.length)
       this.problem(key, 'every certificate in it has expired', 'at least one that is valid now');

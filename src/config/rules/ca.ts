@@ -138,6 +138,13 @@ function* profileChecks(profile: ProfileConfig, key: string): Generator<Finding>
     const reason = checkAttributeName(type);
     if (reason !== undefined) yield finding(`${key}.subject.patterns`, `${reason} (${ATTRIBUTE_ALLOWED})`);
   }
+  for (const text of profile.san.add ?? [])
+    if (profile.san.dns_underscore !== true && /^dns:[^{}]*_|^dns:.*\}[^{}]*_/.test(text))
+      yield finding(
+        `${key}.san.add`,
+        `"${text}" contains "_" (a name without it, or dns_underscore = true)`,
+        `${key}.san.dns_underscore`,
+      );
   for (const kind of profile.san.required)
     if (!profile.san.allowed.includes(kind))
       yield finding(

@@ -52,7 +52,7 @@ export function checkPattern(value: string): string | undefined {
 
 const hasProblem = (value: string, problem: string): string => `"${value}" has ${problem}`;
 export const checkSubjectTemplate = checkedBy((value) => new SubjectTemplate(value), hasProblem);
-export const checkSanTemplate = checkedBy((value) => new SanTemplate(value), hasProblem);
+export const checkSanTemplate = checkedBy((value) => new SanTemplate(value, true), hasProblem);
 
 /** A name of this kind that name constraints can permit. */
 export const checkPermitted = (kind: keyof PermittedNames): ((value: string) => string | undefined) =>

@@ -100,6 +100,11 @@ const san = table("Policy on the CSR's subject alternative names.", {
     defaultText: 'none',
   }),
   wildcards: boolean({ description: 'Lets DNS names start with `*.`.', default: false }),
+  dns_underscore: optional.boolean({
+    description:
+      'Lets DNS names contain `_`, which RFC 5280 forbids: for renewals of old fleets, and for `_service` names.',
+    defaultText: 'false',
+  }),
   max: integer(0, 1000, {
     description: 'The largest number of subject alternative names in one certificate.',
     default: 32,

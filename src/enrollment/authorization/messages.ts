@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { InputError } from '../../pki/input-error.ts';
 import { generalNameProblem, ipAddress, type GeneralName } from '../../pki/x509/general-name.ts';
-import { parseDistinguishedName, type Name } from '../../pki/x509/name.ts';
+import { issuedName, parseDistinguishedName, type Name } from '../../pki/x509/name.ts';
 import type { RequestOverride } from '../../store/request-store.ts';
 
 const text = (description: string) => Type.String({ description });
@@ -78,7 +78,7 @@ export interface Overridden {
 
 export function readOverride({ subject, sans, validity_days }: RequestOverride): Overridden {
   return {
-    ...(subject === undefined ? {} : { subject: parseDistinguishedName(subject) }),
+    ...(subject === undefined ? {} : { subject: issuedName(parseDistinguishedName(subject)) }),
     ...(sans === undefined ? {} : { subjectAltNames: sans.map(readName) }),
     validityDays: validity_days,
   };

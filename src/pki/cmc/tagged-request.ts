@@ -8,7 +8,7 @@ import { oidName, OID } from '../der/oids.ts';
 import { parsePublicKey } from '../x509/public-key.ts';
 import {
   UnsupportedSignatureAlgorithm,
-  parseMessageSignatureAlgorithm,
+  parseSignatureAlgorithm,
   verifySignature,
   type SignatureAlgorithm,
 } from '../x509/signature-algorithms.ts';
@@ -135,7 +135,7 @@ export async function verifyProofOfPossession(request: CmcCertificateRequest): P
     throw unproven(bodyPartID, 'popRequired', 'The request has no signature that proves possession of its key.');
   if (popo.withInput)
     throw unproven(bodyPartID, 'popFailed', 'The proof of possession signs a poposkInput instead of the request.');
-  const algorithm = naming(bodyPartID, () => parseMessageSignatureAlgorithm(popo.algorithm));
+  const algorithm = naming(bodyPartID, () => parseSignatureAlgorithm(popo.algorithm));
   if (!(await isSigned(request, algorithm, popo.signature)))
     throw unproven(bodyPartID, 'popFailed', "The request's proof of possession is not valid.");
   return { method: 'signature', csr: undefined };
@@ -153,7 +153,7 @@ function signatureAlgorithmOf(request: CmcCertificateRequest): SignatureAlgorith
   if (request.kind === 'pkcs10') return request.csr.signatureAlgorithm;
   const { popo } = request.message;
   if (popo?.kind !== 'signature') return undefined;
-  return naming(request.bodyPartID, () => parseMessageSignatureAlgorithm(popo.algorithm));
+  return naming(request.bodyPartID, () => parseSignatureAlgorithm(popo.algorithm));
 }
 
 const unproven = (bodyPartID: BodyPartID, failInfo: 'popRequired' | 'popFailed', message: string): CmcError =>

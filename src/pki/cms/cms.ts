@@ -32,7 +32,7 @@ import { ML_DSA } from '../x509/key-pair.ts';
 import type { PublicKeyInfo } from '../x509/public-key.ts';
 import {
   DIGESTS,
-  parseMessageSignatureAlgorithm,
+  parseSignatureAlgorithm,
   SIGNATURE_ALGORITHMS,
   verifySignature,
   type HashName,
@@ -177,7 +177,7 @@ const algorithmOid = (der: Buffer): string => readAlgorithm(parseDer(der), 'Sign
 
 /** CMS may identify an RSA signature by rsaEncryption alone; the digest algorithm completes it. */
 function cmsSignatureAlgorithm(der: Buffer, digest: MessageDigest): SignatureAlgorithm {
-  if (algorithmOid(der) !== OID.rsaEncryption || digest === 'shake256') return parseMessageSignatureAlgorithm(der);
+  if (algorithmOid(der) !== OID.rsaEncryption || digest === 'shake256') return parseSignatureAlgorithm(der);
   return SIGNATURE_ALGORITHMS[`${digest}WithRSAEncryption`];
 }
 

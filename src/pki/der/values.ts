@@ -84,7 +84,10 @@ export function readBitStringOctets(element: DerElement, what = 'BIT STRING'): B
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** The text of any ASN.1 character string. Throws for characters that its type does not allow. */
+/**
+ * The text of any ASN.1 character string. Characters outside the alphabet of its type are read, and octets above 0x7F in a
+ * type of single octets are Latin-1: many CAs and devices write both.
+ */
 export function readString(element: DerElement, what = 'string'): string {
   const { tag, value } = element;
   switch (tag) {
@@ -95,12 +98,9 @@ export function readString(element: DerElement, what = 'string'): string {
         throw new DerError(`${what}: not UTF-8`);
       }
     case Tag.PRINTABLE_STRING:
-      return checked(value.toString('latin1'), /^[A-Za-z0-9 '()+,\-./:=?]*$/, `${what}: not a PrintableString`);
     case Tag.NUMERIC_STRING:
-      return checked(value.toString('latin1'), /^[0-9 ]*$/, `${what}: not a NumericString`);
     case Tag.IA5_STRING:
     case Tag.VISIBLE_STRING:
-      return checked(value.toString('latin1'), /^[\x00-\x7f]*$/, `${what}: not ASCII`);
     case Tag.TELETEX_STRING:
       return value.toString('latin1');
     case Tag.BMP_STRING:
@@ -121,9 +121,37 @@ export function readString(element: DerElement, what = 'string'): string {
   }
 }
 
-function checked(text: string, allowed: RegExp, message: string): string {
-  if (!allowed.test(text)) throw new DerError(message);
-  return text;
+/** Characters that a string type cannot hold; the other types hold all of Unicode, or are only read. */
+const OUTSIDE: ReadonlyMap<number, RegExp> = new Map([
+  [Tag.PRINTABLE_STRING, /[^A-Za-z0-9 '()+,\-./:=?]/u],
+  [Tag.NUMERIC_STRING, /[^0-9 ]/u],
+  [Tag.IA5_STRING, /[^\x00-\x7f]/u],
+  [Tag.VISIBLE_STRING, /[^\x20-\x7e]/u],
+  [Tag.TELETEX_STRING, /[^\x00-\xff]/u],
+  [Tag.BMP_STRING, /[\u{10000}-\u{10ffff}]/u],
+]);
+
+/** The first character that the string type cannot hold, in words; undefined if it holds the text. */
+export const characterOutside = (tag: number, text: string): string | undefined => {
+  const outside = OUTSIDE.get(tag);
+  return outside && firstMatch(text, outside);
+};
+
+/** The first character that matches, and its place, counted from 1: `"_" at position 4`. */
+export function firstMatch(text: string, pattern: RegExp, from = 0): string | undefined {
+  const match = pattern.exec(text.slice(from));
+  if (match === null) return undefined;
+  const at = from + match.index;
+  const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
+  const code = `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
+  const shown = /[!-~]/.test(character)
+    ? JSON.stringify(character)
+    : character === ' '
+      ? 'a space (" ")'
+      : /[\p{L}\p{N}\p{P}\p{S}]/u.test(character)
+        ? `"${character}" (${code})`
+        : code;
+  return `${shown} at position ${Array.from(text.slice(0, at)).length + 1}`;
 }
 
 /** UTCTime or GeneralizedTime as restricted by RFC 5280 §4.1.2.5 (with seconds, Zulu, no fraction). */

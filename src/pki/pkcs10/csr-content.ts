@@ -10,12 +10,13 @@ import {
   readString,
   sequence,
   Tag,
+  unlessMalformed,
 } from '../der/der.ts';
 import { firstRepeated, OID, oidName } from '../der/oids.ts';
 import { subjectProblem } from '../x509/attribute-syntax.ts';
 import { duplicateExtension, type Extension, findExtension } from '../x509/extensions.ts';
 import { formatGeneralName, type GeneralName, generalNameProblem, parseGeneralNames } from '../x509/general-name.ts';
-import { type Name, parseName } from '../x509/name.ts';
+import { emptyAttribute, type Name, parseName, withoutEmpty } from '../x509/name.ts';
 import { type PublicKeyInfo, publicKeyProblem } from '../x509/public-key.ts';
 
 /** Attributes whose extensions are joined. */
@@ -26,12 +27,14 @@ export interface CsrContent {
   readonly der: Buffer;
   /** DER CertificationRequestInfo, which the signature covers. */
   readonly info: Buffer;
+  /** May have empty values, which {@link checkNoEmptyValue} rejects where the request renews no certificate. */
   readonly subject: Name;
   readonly publicKey: PublicKeyInfo;
   readonly attributes: readonly Attribute[];
   /** Requested extensions, from extensionRequest or Microsoft's variant. */
   readonly extensions: readonly Extension[];
   readonly subjectAltNames: readonly GeneralName[];
+  /** Empty if its value cannot be read. */
   readonly challengePassword: string | undefined;
   /** The channel binding in its dedicated attribute (RFC 7894 §3.3). */
   readonly identityLinking: string | undefined;
@@ -55,14 +58,15 @@ export function checkedContent(
   attributes: readonly Attribute[],
   extensions: readonly Extension[],
 ): CsrContent {
-  checkSubject(content.subject, 'subject');
+  checkSubject(withoutEmpty(content.subject), 'subject');
   checkDuplicates(attributes, extensions);
   return {
     ...content,
     attributes,
     extensions,
     subjectAltNames: requestedAltNames(extensions),
-    challengePassword: textOf(attributes, 'challengePassword'),
+    // With `est.challenge_password = "ignore"`, it may be anything.
+    challengePassword: unlessMalformed(() => textOf(attributes, 'challengePassword'), ''),
     identityLinking: boundedTextOf(attributes, 'estIdentityLinking'),
     otpChallenge: boundedTextOf(attributes, 'otpChallenge'),
     revocationChallenge: boundedTextOf(attributes, 'revocationChallenge'),
@@ -93,6 +97,11 @@ export function checkKey(publicKey: PublicKeyInfo): void {
 function checkSubject(subject: Name, what: string): void {
   const problem = subjectProblem(subject);
   if (problem !== undefined) throw badRequest('CSR_SUBJECT_INVALID', `The CSR's ${what} ${problem}.`);
+}
+
+/** @throws EstuaryError 400 `CSR_SUBJECT_INVALID` */
+export function checkNoEmptyValue({ subject }: Pick<CsrContent, 'subject'>): void {
+  if (emptyAttribute(subject) !== undefined) checkSubject(subject, 'subject');
 }
 
 function checkDuplicates(attributes: readonly Attribute[], extensions: readonly Extension[]): void {

@@ -4,13 +4,12 @@ import { type Attribute, parseAttributes } from '../cms/cms.ts';
 import { contextConstructed, DerError, DerReader, unlessMalformed, type DerElement } from '../der/der.ts';
 import { oidName } from '../der/oids.ts';
 import { parseExtensions, type Extension } from '../x509/extensions.ts';
-import { NotAsciiError } from '../x509/general-name.ts';
 import { parseName } from '../x509/name.ts';
 import { parsePublicKey, unreadableKey, type PublicKeyInfo } from '../x509/public-key.ts';
 import {
   UnsupportedSignatureAlgorithm,
   algorithmFitsKey,
-  parseMessageSignatureAlgorithm,
+  parseSignatureAlgorithm,
   verifySignature,
   type SignatureAlgorithm,
 } from '../x509/signature-algorithms.ts';
@@ -43,7 +42,7 @@ export function parseCsr(der: Buffer): Csr {
   return reading(() => {
     const { content, algorithm, signature } = readCsr(der, parsePublicKey);
     checkKey(content.publicKey);
-    const signatureAlgorithm = parseMessageSignatureAlgorithm(algorithm);
+    const signatureAlgorithm = parseSignatureAlgorithm(algorithm);
     if (!algorithmFitsKey(signatureAlgorithm, content.publicKey))
       throw badRequest(
         'CSR_SIGNATURE_ALGORITHM',
@@ -75,12 +74,6 @@ function reading<T>(read: () => T): T {
 }
 
 function malformed(error: DerError): EstuaryError {
-  if (error instanceof NotAsciiError)
-    return badRequest(
-      'CSR_SAN_INVALID',
-      `The CSR's subjectAltName has a ${error.field} with characters outside of ASCII (${INTERNATIONALIZED[error.field]}).`,
-      { cause: error },
-    );
   if (error instanceof UnsupportedSignatureAlgorithm)
     return badRequest(
       'CSR_SIGNATURE_ALGORITHM',
@@ -88,13 +81,6 @@ function malformed(error: DerError): EstuaryError {
     );
   return badRequest('CSR_MALFORMED', `The CSR is not valid DER: ${error.message}.`, { cause: error });
 }
-
-/** Name forms for internationalized values (RFC 5280 §7.2, §7.4, §7.5). */
-const INTERNATIONALIZED: Readonly<Record<NotAsciiError['field'], string>> = {
-  dNSName: 'an internationalized name is written in A-labels: xn--…',
-  rfc822Name: 'an internationalized domain is written in A-labels: xn--…',
-  uniformResourceIdentifier: 'they are percent-encoded, and the host is written in A-labels: xn--…',
-};
 
 interface ReadCsr {
   readonly content: Pick<CsrContent, 'der' | 'info' | 'subject' | 'publicKey'> & {

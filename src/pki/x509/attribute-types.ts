@@ -10,20 +10,14 @@ interface AttributeType {
    * X520name), X.520, PKCS #9, and RFC 1274 §9.3.1 for userId.
    */
   readonly bound: number;
-  /** Permitted string types (tags), the usual one first (RFC 5280 appendix A, X.520, PKCS #9). */
-  readonly strings: readonly number[];
+  /** The only permitted string type (tag); undefined: a DirectoryString (RFC 5280 appendix A, X.520). */
+  readonly string: StringType | undefined;
 }
 
-const DIRECTORY_STRING: readonly number[] = [
-  Tag.UTF8_STRING,
-  Tag.PRINTABLE_STRING,
-  Tag.TELETEX_STRING,
-  Tag.UNIVERSAL_STRING,
-  Tag.BMP_STRING,
-];
+type StringType = typeof Tag.PRINTABLE_STRING | typeof Tag.IA5_STRING;
 
-const row = (long: keyof typeof OID, name: string, bound: number, strings = DIRECTORY_STRING) =>
-  [long, { name, bound, strings }] as const;
+const row = (long: keyof typeof OID, name: string, bound: number, string?: StringType) =>
+  [long, { name, bound, string }] as const;
 
 /** By their names in {@link OID}. */
 const ROWS: readonly (readonly [keyof typeof OID, AttributeType])[] = [
@@ -32,12 +26,12 @@ const ROWS: readonly (readonly [keyof typeof OID, AttributeType])[] = [
   row('stateOrProvinceName', 'ST', 128),
   row('organizationName', 'O', 64),
   row('organizationalUnitName', 'OU', 64),
-  row('countryName', 'C', 2, [Tag.PRINTABLE_STRING]),
+  row('countryName', 'C', 2, Tag.PRINTABLE_STRING),
   row('streetAddress', 'STREET', 128),
-  row('domainComponent', 'DC', Infinity, [Tag.IA5_STRING]),
+  row('domainComponent', 'DC', Infinity, Tag.IA5_STRING),
   row('userId', 'UID', 256),
   row('surname', 'SN', 32_768),
-  row('serialNumber', 'serialNumber', 64, [Tag.PRINTABLE_STRING]),
+  row('serialNumber', 'serialNumber', 64, Tag.PRINTABLE_STRING),
   row('title', 'title', 64),
   row('description', 'description', 1024),
   row('businessCategory', 'businessCategory', 128),
@@ -46,11 +40,11 @@ const ROWS: readonly (readonly [keyof typeof OID, AttributeType])[] = [
   row('givenName', 'givenName', 32_768),
   row('initials', 'initials', 32_768),
   row('generationQualifier', 'generationQualifier', 32_768),
-  row('dnQualifier', 'dnQualifier', Infinity, [Tag.PRINTABLE_STRING]),
+  row('dnQualifier', 'dnQualifier', Infinity, Tag.PRINTABLE_STRING),
   row('pseudonym', 'pseudonym', 128),
   row('organizationIdentifier', 'organizationIdentifier', 256),
-  row('emailAddress', 'emailAddress', 255, [Tag.IA5_STRING]),
-  row('unstructuredName', 'unstructuredName', 255, [...DIRECTORY_STRING, Tag.IA5_STRING]),
+  row('emailAddress', 'emailAddress', 255, Tag.IA5_STRING),
+  row('unstructuredName', 'unstructuredName', 255),
   row('unstructuredAddress', 'unstructuredAddress', 255),
 ];
 

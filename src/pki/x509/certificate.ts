@@ -19,6 +19,7 @@ import {
 } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
 import { encodePem, parsePem } from '../der/pem.ts';
+import { InputError } from '../input-error.ts';
 import {
   type BasicConstraints,
   duplicateExtension,
@@ -202,11 +203,28 @@ export function isSameCertificate(a: Certificate, b: Certificate): boolean {
   return a.tbs.equals(b.tbs);
 }
 
-/** All CERTIFICATE blocks of a PEM text. @throws DerError; InputError */
+/** All certificates of a PEM text. @throws InputError that says which one cannot be read */
 export function parsePemCertificates(text: string): Certificate[] {
   return parsePem(text)
-    .filter(({ label }) => label === 'CERTIFICATE')
-    .map(({ der }) => parseCertificate(der));
+    .filter(({ label }) => label === 'CERTIFICATE' || label === 'X509 CERTIFICATE')
+    .map(({ der }, index) => {
+      try {
+        return parseCertificate(der);
+      } catch (error) {
+        if (!(error instanceof DerError)) throw error;
+        throw new InputError(`certificate ${index + 1} cannot be read: ${error.message}`);
+      }
+    });
+}
+
+/**
+ * Whether a configured trust anchor can be a CA. RFC 5280 §6.1: an anchor is a name and a key, so it may be a self-issued
+ * certificate of version 1, or have keyCertSign without basicConstraints.
+ */
+export function isAnchor(certificate: Certificate): boolean {
+  const { isCa, extensions, keyUsage, version, issuer, subject } = certificate;
+  if (isCa || findExtension(extensions, OID.basicConstraints) !== undefined) return isCa;
+  return keyUsage?.includes('keyCertSign') ?? (version === 1 && namesMatch(issuer, subject));
 }
 
 /** Concatenated PEM of the certificates, in order. */

@@ -6,6 +6,7 @@ import {
   Tag,
   children,
   contextPrimitive,
+  firstMatch,
   implicitPrimitive,
   parseDer,
   sequence,
@@ -36,15 +37,15 @@ export function parseGeneralNames(der: Buffer): GeneralName[] {
   return elements.map(parseGeneralName);
 }
 
-/** @throws DerError; {@link NotAsciiError} */
+/** Octets above 0x7F are read as Latin-1; {@link generalNameProblem} finds them. @throws DerError */
 export function parseGeneralName(element: DerElement): GeneralName {
   switch (element.tag) {
     case contextPrimitive(RFC822_NAME):
-      return { kind: 'email', value: readIa5(element, 'rfc822Name') };
+      return { kind: 'email', value: element.value.toString('latin1') };
     case contextPrimitive(DNS_NAME):
-      return { kind: 'dns', value: readIa5(element, 'dNSName') };
+      return { kind: 'dns', value: element.value.toString('latin1') };
     case contextPrimitive(URI):
-      return { kind: 'uri', value: readIa5(element, 'uniformResourceIdentifier') };
+      return { kind: 'uri', value: element.value.toString('latin1') };
     case contextPrimitive(IP_ADDRESS):
       return { kind: 'ip', value: formatAddress(element.value), bytes: element.value };
     default:
@@ -52,21 +53,6 @@ export function parseGeneralName(element: DerElement): GeneralName {
         throw new DerError('GeneralName: unexpected tag');
       return { kind: 'other', tag: element.tag, der: element.raw };
   }
-}
-
-export class NotAsciiError extends DerError {
-  readonly field: 'rfc822Name' | 'dNSName' | 'uniformResourceIdentifier';
-
-  constructor(field: NotAsciiError['field']) {
-    super(`GeneralName.${field}: not ASCII`);
-    this.name = 'NotAsciiError';
-    this.field = field;
-  }
-}
-
-function readIa5({ value }: DerElement, field: NotAsciiError['field']): string {
-  if (value.some((octet) => octet > 0x7f)) throw new NotAsciiError(field);
-  return value.toString('latin1');
 }
 
 export function encodeGeneralNames(names: readonly GeneralName[]): Buffer {
@@ -136,52 +122,71 @@ function comparable(name: GeneralName): string {
   return `email:${name.value.slice(0, at)}${name.value.slice(at).toLowerCase()}`;
 }
 
-/** What is wrong with a name's form (RFC 5280 §4.2.1.6), or undefined. Checks only DNS, IP, email and URI names. */
+/**
+ * What is wrong with a name's form (RFC 5280 §4.2.1.6), or undefined. Names the first character that is not allowed, and
+ * its place, counted from 1. Underscores in dNSNames are for {@link underscoreProblem}.
+ */
 export function generalNameProblem(name: GeneralName): string | undefined {
   switch (name.kind) {
     case 'dns':
-      return dnsProblem(name.value);
+      return hostProblem(name.value, 0, '_');
     case 'email':
       return emailProblem(name.value);
     case 'uri':
       return uriProblem(name.value);
     case 'ip':
+      return name.bytes.length === 4 || name.bytes.length === 16
+        ? undefined
+        : `has ${name.bytes.length} octets instead of 4 or 16`;
     case 'other':
       return undefined;
   }
 }
 
-const LABEL = /^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
+/** RFC 5280 §4.2.1.6 forbids underscores in dNSNames; `ca.profile.san.dns_underscore` allows them. */
+export function underscoreProblem(name: GeneralName): string | undefined {
+  const found = name.kind === 'dns' ? firstMatch(name.value, /_/) : undefined;
+  return found && `contains ${found}: RFC 5280 forbids it, and ca.profile.san.dns_underscore = true allows it`;
+}
 
-/** RFC 1034 §3.5 preferred name syntax (leading digits per RFC 1123), with `*` as the whole leftmost label. */
-function dnsProblem(value: string): string | undefined {
-  if (value === '') return 'is empty';
-  if (value.length > 253) return 'is longer than 253 characters';
+/**
+ * RFC 1034 §3.5 preferred name syntax (leading digits per RFC 1123), with `*` as the whole leftmost label.
+ * @param from where the host begins in the value
+ */
+function hostProblem(value: string, from: number, further: '' | '_'): string | undefined {
+  const host = value.slice(from);
+  if (host === '') return 'is empty';
+  if (host.length > 253) return 'is longer than 253 characters';
   // Includes leading zeros, which some software accepts.
-  if (/^\d+(\.\d+){3}$/.test(value)) return 'is an IP address, which must be an iPAddress';
-  const labels = value.split('.');
+  if (/^\d+(\.\d+){3}$/.test(host)) return 'is an IP address, which must be an iPAddress';
+  const wrong = firstMatch(value, new RegExp(`[^A-Za-z0-9.*${further}-]`, 'u'), from);
+  if (wrong !== undefined)
+    return `contains ${wrong}, which is not a letter, digit or hyphen; internationalized names are written in A-labels (xn--…)`;
+  const labels = host.split('.');
   if (labels[0] === '*' && labels.length > 2) labels.shift();
-  return labels.every((label) => LABEL.test(label)) ? undefined : 'is not a host name of letters, digits and hyphens';
+  const label = new RegExp(`^[A-Za-z0-9${further}]([A-Za-z0-9${further}-]{0,61}[A-Za-z0-9${further}])?$`);
+  return labels.every((one) => label.test(one))
+    ? undefined
+    : 'is not a host name: each label has 1 to 63 letters, digits and inner hyphens';
 }
 
 function emailProblem(value: string): string | undefined {
   const at = value.lastIndexOf('@');
   const local = value.slice(0, at);
-  if (
-    at < 1 ||
-    local.length > 64 ||
-    !/^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+(\.[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+)*$/.test(local)
-  )
-    return 'is not a mailbox (local-part@domain)';
-  const domain = value.slice(at + 1);
-  return domain.startsWith('*') ? 'has a wildcard domain' : dnsProblem(domain) && 'has no valid domain';
+  if (at < 1 || local.length > 64) return 'is not a mailbox (local-part@domain)';
+  const wrong = firstMatch(local, /[^A-Za-z0-9!#$%&'*+\-/=?^_`{|}~.]/u);
+  if (wrong !== undefined) return `contains ${wrong}, which a mailbox cannot contain`;
+  if (/^\.|\.\.|\.$/.test(local)) return 'is not a mailbox (local-part@domain)';
+  return value.startsWith('*', at + 1) ? 'has a wildcard domain' : hostProblem(value, at + 1, '');
 }
 
 /** RFC 5280 §4.2.1.6: the URI is absolute, and its authority is a host. */
 function uriProblem(value: string): string | undefined {
-  if (!/^[A-Za-z][A-Za-z0-9+.-]*:([\x21\x23-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e])+$/.test(value))
-    return 'is not an absolute URI';
-  if (/%(?![0-9A-Fa-f]{2})/.test(value)) return 'contains an invalid percent-encoding';
+  const wrong = firstMatch(value, /[^\x21\x23-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e]/u);
+  if (wrong !== undefined) return `contains ${wrong}, which must be percent-encoded in a URI`;
+  const percent = firstMatch(value, /%(?![0-9A-Fa-f]{2})/u);
+  if (percent !== undefined) return `contains an invalid percent-encoding: ${percent}`;
+  if (!/^[A-Za-z][A-Za-z0-9+.-]*:./.test(value)) return 'is not an absolute URI';
   if (
     /^[^:]*:\/\//.test(value) &&
     !/^[^:]*:\/\/([^/?#@]*@)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:\d*)?([/?#]|$)/.test(value)
@@ -210,10 +215,10 @@ function addressBytes(text: string): Buffer {
 
 const word = (bytes: Buffer, offset: number): string => bytes.readUInt16BE(offset).toString(16);
 
-/** @throws DerError unless the address has 4 or 16 octets */
+/** Of another length than 4 or 16 octets: hex. */
 export function formatAddress(bytes: Buffer): string {
   if (bytes.length === 4) return [...bytes].join('.');
-  if (bytes.length !== 16) throw new DerError('GeneralName.iPAddress: neither 4 nor 16 octets');
+  if (bytes.length !== 16) return bytes.toString('hex');
   const groups = Array.from({ length: 8 }, (_, i) => word(bytes, i * 2)).join(':');
   // RFC 5952 §4.2: the first of the longest runs of two or more zero groups becomes "::".
   const runs = groups.match(/\b0(:0)+\b/g) ?? [];

@@ -5,7 +5,7 @@
 import { OID } from '../der/oids.ts';
 import { InputError } from '../input-error.ts';
 import { subjectProblem } from './attribute-syntax.ts';
-import { generalNameProblem, ipAddress, type GeneralName } from './general-name.ts';
+import { generalNameProblem, ipAddress, type GeneralName, underscoreProblem } from './general-name.ts';
 import { attributeType } from './attribute-types.ts';
 import { buildName, parseDistinguishedName, parseName, type AttributeTypeAndValue, type Name } from './name.ts';
 
@@ -178,14 +178,19 @@ export const SAN_TEMPLATE_ALLOWED = `a kind and a name, such as "dns:{id}.exampl
 /** A subjectAltName with placeholders, such as `dns:{id}.example.com`. */
 export class SanTemplate {
   readonly #kind: SanKind;
+  readonly #underscores: boolean;
   readonly #parts: readonly Part[];
 
-  /** @throws InputError */
-  constructor(template: string) {
+  /**
+   * @param underscores whether a DNS name may contain them
+   * @throws InputError
+   */
+  constructor(template: string, underscores = false) {
     const [, kind, text = ''] = /^([a-z]+):(.+)$/s.exec(template) ?? [];
     const known = SAN_KINDS.find((one) => one === kind);
     if (known === undefined) throw new InputError('no kind of name at the start');
     this.#kind = known;
+    this.#underscores = underscores;
     const parts: Part[] = text.split(BRACES).map((part, i) => (i % 2 === 1 ? placeholder(part) : part));
     if (parts.some((part) => typeof part === 'string' && /[{}]/.test(part))) throw new InputError('an unmatched brace');
     this.#parts = parts.filter((part) => part !== '');
@@ -214,7 +219,9 @@ export class SanTemplate {
     const name = { kind: this.#kind, value: text };
     const literal = this.#parts.map((part) => (typeof part === 'string' ? part : '')).join('');
     const problem =
-      generalNameProblem(name) ?? (text.includes('*') && !literal.includes('*') ? 'has a wildcard' : undefined);
+      generalNameProblem(name) ??
+      (this.#underscores ? undefined : underscoreProblem(name)) ??
+      (text.includes('*') && !literal.includes('*') ? 'has a wildcard' : undefined);
     if (problem !== undefined) throw new InputError(problem);
     return name;
   }
@@ -223,7 +230,7 @@ export class SanTemplate {
 /** Values that cannot extend beyond one component of a name. */
 const INSIDE: Readonly<Record<SanKind, RegExp>> = {
   // One label: no dots.
-  dns: /^[A-Za-z0-9-]+$/,
+  dns: /^[A-Za-z0-9_-]+$/,
   email: /^[A-Za-z0-9!#$%&'*+\-=?^_`{|}~.]+$/,
   // RFC 3986 §2.3: unreserved.
   uri: /^[A-Za-z0-9\-._~]+$/,

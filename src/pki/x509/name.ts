@@ -3,6 +3,7 @@ import {
   CHARACTER_STRINGS,
   DerError,
   Tag,
+  characterOutside,
   children,
   oid,
   parseDer,
@@ -11,6 +12,7 @@ import {
   sequence,
   setOf,
   tlv,
+  unlessMalformed,
   type DerElement,
 } from '../der/der.ts';
 import { InputError } from '../input-error.ts';
@@ -18,9 +20,9 @@ import { attributeName, attributeType, knownAttributeType } from './attribute-ty
 
 export interface AttributeTypeAndValue {
   readonly type: string;
-  /** Identifier octet of the value, such as {@link Tag.UTF8_STRING}. */
+  /** Identifier octet of the value, such as {@link Tag.UTF8_STRING}; 0 for a string that cannot be decoded. */
   readonly tag: number;
-  /** The decoded string; `#` and hex of the DER for other types. */
+  /** The decoded string; `#` and hex of the DER for other values. */
   readonly text: string;
   /** DER of the value, including the header. */
   readonly value: Buffer;
@@ -36,6 +38,8 @@ export interface AttributeInput {
   readonly type: string;
   readonly text: string;
   readonly tag?: number;
+  /** DER of a value that is not a character string. */
+  readonly value?: Buffer;
 }
 
 export const isCharacterString = (tag: number): boolean => CHARACTER_STRINGS.has(tag);
@@ -54,23 +58,11 @@ function parseAttribute(element: DerElement): AttributeTypeAndValue {
   return readFields(element, 'AttributeTypeAndValue', (fields) => {
     const type = fields.oid('type');
     const value = fields.next(undefined, 'value');
-    const text = isCharacterString(value.tag)
-      ? readString(value, 'AttributeTypeAndValue.value')
-      : `#${value.raw.toString('hex')}`;
-    return { type, tag: value.tag, text, value: value.raw };
+    const isString = isCharacterString(value.tag);
+    const text = isString ? unlessMalformed(() => readString(value), undefined) : undefined;
+    const tag = isString && text === undefined ? 0 : value.tag;
+    return { type, tag, text: text ?? `#${value.raw.toString('hex')}`, value: value.raw };
   });
-}
-
-/** Whether every multi-valued RDN has the DER order of a SET OF (X.690 §11.6). */
-export function isDerOrdered(name: Name): boolean {
-  return name.rdns.every(
-    (rdn) =>
-      rdn.length < 2 ||
-      rdn.every((attribute, i) => {
-        const next = rdn[i + 1];
-        return next === undefined || Buffer.compare(encodeAttribute(attribute), encodeAttribute(next)) <= 0;
-      }),
-  );
 }
 
 const encodeAttribute = (attribute: { type: string; value: Buffer }): Buffer =>
@@ -83,7 +75,10 @@ const encodeAttribute = (attribute: { type: string; value: Buffer }): Buffer =>
 export function buildName(rdns: readonly (readonly AttributeInput[])[]): Name {
   return fromRdns(
     rdns.map((rdn) =>
-      rdn.map(({ type, text, tag = usualTag(type) }) => ({ type, tag, text, value: encodeText(type, text, tag) })),
+      rdn.map(({ type, text, tag = usualTag(type), value }) => ({
+        ...{ type, tag, text },
+        value: isCharacterString(tag) || value === undefined ? encodeText(type, text, tag) : value,
+      })),
     ),
   );
 }
@@ -94,23 +89,54 @@ function fromRdns(rdns: readonly (readonly AttributeTypeAndValue[])[]): Name {
 }
 
 /** UTF8String, except for types with a fixed string type (RFC 5280 appendix A). */
-const usualTag = (type: string): number => knownAttributeType(type)?.strings[0] ?? Tag.UTF8_STRING;
+const usualTag = (type: string): number => knownAttributeType(type)?.string ?? Tag.UTF8_STRING;
 
 function encodeText(type: string, text: string, tag: number): Buffer {
-  if (!text.isWellFormed()) throw new InputError(`${attributeName(type)}: not Unicode text`);
-  const value = tag === Tag.BMP_STRING ? Buffer.from(text, 'utf16le').swap16() : Buffer.from(text, 'utf8');
-  const element = tlv(tag, value);
-  try {
-    if (readString(parseDer(element)) !== text) throw new InputError('characters outside of the string type');
-  } catch (error) {
-    throw new InputError(
-      `${attributeName(type)}: ${error instanceof DerError ? error.message : 'characters outside of the string type'}`,
-    );
-  }
-  return element;
+  const outside = text.isWellFormed() ? characterOutside(tag, text) : 'text that is not Unicode';
+  if (outside !== undefined) throw new InputError(`${attributeName(type)} cannot hold ${outside}`);
+  return tlv(tag, tag === Tag.BMP_STRING ? Buffer.from(text, 'utf16le').swap16() : Buffer.from(text, 'utf8'));
 }
 
 export const EMPTY_NAME: Name = { der: sequence(), rdns: [] };
+
+const ISSUED: ReadonlySet<number> = new Set([Tag.UTF8_STRING, Tag.PRINTABLE_STRING]);
+const OUTDATED: ReadonlySet<number> = new Set([Tag.TELETEX_STRING, Tag.BMP_STRING, Tag.UNIVERSAL_STRING]);
+
+/** The string type of an attribute in a new certificate (RFC 5280 §4.1.2.4, appendix A). */
+function issuedTag({ type, tag, text }: AttributeTypeAndValue): number {
+  const known = knownAttributeType(type);
+  if (!isCharacterString(tag)) return tag;
+  if (known?.string !== undefined) return known.string;
+  const isKept = known === undefined ? !OUTDATED.has(tag) : ISSUED.has(tag);
+  return isKept && characterOutside(tag, text) === undefined ? tag : Tag.UTF8_STRING;
+}
+
+/**
+ * A name for a new certificate: the string types that RFC 5280 and X.520 demand, and sorted multi-valued RDNs. Returns the
+ * same object if the name is one already.
+ * @throws InputError for a text that its type cannot hold
+ */
+export function issuedName(name: Name): Name {
+  const isIssued = ([attribute, ...more]: Name['rdns'][number]): boolean =>
+    attribute !== undefined && more.length === 0 && issuedTag(attribute) === attribute.tag;
+  if (name.rdns.every(isIssued)) return name;
+  const built = buildName(
+    name.rdns.map((rdn) => rdn.map((attribute) => ({ ...attribute, tag: issuedTag(attribute) }))),
+  );
+  return built.der.equals(name.der) ? name : parseName(built.der);
+}
+
+const isEmpty = ({ text }: AttributeTypeAndValue): boolean => text === '';
+
+/** The type of the first attribute without a value, which RFC 5280 appendix A forbids. */
+export const emptyAttribute = (name: Name): string | undefined => name.rdns.flat().find(isEmpty)?.type;
+
+/** The name without its empty attributes, which say nothing. */
+export function withoutEmpty(name: Name): Name {
+  return emptyAttribute(name) === undefined
+    ? name
+    : fromRdns(name.rdns.map((rdn) => rdn.filter((one) => !isEmpty(one))).filter(({ length }) => length > 0));
+}
 
 /** The texts of all attributes of one type, in encoded order. */
 export function attributeValues(name: Name, type: string): string[] {
@@ -121,22 +147,16 @@ export function attributeValues(name: Name, type: string): string[] {
 
 /**
  * Whether two names are identical, for comparing a request with a certificate. RDNs are ordered, the attributes of an
- * RDN are a set, values compare by decoded text. Unlike `namesMatch`, it does not fold case (RFC 5280 §7.1).
+ * RDN are a set, values compare by decoded text, empty ones do not count. Unlike `namesMatch`, it does not fold case (RFC
+ * 5280 §7.1).
  */
 export function namesEqual(a: Name, b: Name): boolean {
-  if (a.der.equals(b.der)) return true;
-  return a.rdns.length === b.rdns.length && a.rdns.every((rdn, i) => sameRdn(rdn, b.rdns[i] ?? []));
-}
-
-function sameRdn(a: readonly AttributeTypeAndValue[], b: readonly AttributeTypeAndValue[]): boolean {
-  const left = a.map(comparable).sort();
-  const right = b.map(comparable).sort();
-  return left.length === right.length && left.every((value, i) => value === right[i]);
+  return a.der.equals(b.der) || comparableName(a) === comparableName(b);
 }
 
 /** A lookup key that is equal for names that are {@link namesEqual}. */
 export function comparableName(name: Name): string {
-  return JSON.stringify(name.rdns.map((rdn) => rdn.map(comparable).sort()));
+  return JSON.stringify(withoutEmpty(name).rdns.map((rdn) => rdn.map(comparable).sort()));
 }
 
 const comparable = ({ type, tag, text }: AttributeTypeAndValue): string =>

@@ -74,25 +74,14 @@ export function parseSignatureAlgorithm(der: Buffer): SignatureAlgorithm {
   }
   const known = KNOWN.get(dotted);
   if (known === undefined) throw new UnsupportedSignatureAlgorithm(dotted);
-  // RFC 4055 §5 requires NULL with RSA and tolerates its absence; RFC 5758, RFC 8410 and RFC 9881 require absence.
-  if (parameters !== undefined && !(parameters.raw.equals(NULL) && known.scheme === 'rsa-pkcs1'))
+  // RFC 4055 §5 requires NULL with RSA. RFC 5758 and RFC 8410 forbid it, but NSS, Dogtag's clients and others write it.
+  if (parameters !== undefined && !(parameters.raw.equals(NULL) && known.scheme !== 'ml-dsa'))
     throw new DerError('AlgorithmIdentifier.parameters: unexpected');
   return { der, oid: dotted, ...known, saltLength: undefined };
 }
 
 /** ecdsa-with-SHA2, ANSI X9.62. */
 export const ECDSA_ARC = '1.2.840.10045.4.3.';
-
-/**
- * Parses the algorithm of a request's or message's signature. Unlike in a certificate, it tolerates the NULL that NSS
- * (and so Dogtag's clients) adds to ECDSA, against RFC 5758 §3.2.
- * @throws as {@link parseSignatureAlgorithm}
- */
-export function parseMessageSignatureAlgorithm(der: Buffer): SignatureAlgorithm {
-  const { oid: dotted, parameters } = readAlgorithm(parseDer(der, undefined, 'AlgorithmIdentifier'));
-  const isTolerated = dotted.startsWith(ECDSA_ARC) && parameters?.raw.equals(NULL) === true;
-  return isTolerated ? plain(dotted) : parseSignatureAlgorithm(der);
-}
 
 /** RFC 4055 §3.1, with the same hash for message and mask: SHA-256, -384 or -512. */
 function parsePssParameters(der: Buffer): { hash: HashName; saltLength: number } {

@@ -19,13 +19,15 @@ import {
   buildName,
   escapeAttributeValue,
   formatName,
-  isDerOrdered,
   namesEqual,
   parseDistinguishedName,
   parseName,
   type AttributeInput,
   type Name,
+  comparableName,
   foldedName,
+  issuedName,
+  withoutEmpty,
   namesMatch,
 } from '../../../src/pki/x509/name.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
@@ -227,18 +229,46 @@ describe('X.690: what is no Name is refused', () => {
     ['an attribute without value', sequence(setOf(sequence(oid(OID.commonName))))],
     ['an attribute with two values', sequence(setOf(sequence(oid(OID.commonName), utf8String('a'), utf8String('b'))))],
     ['trailing octets', Buffer.concat([sequence(setOf(valid)), Buffer.alloc(1)])],
-    ['a star in a PrintableString', name(attribute(OID.commonName, tlv(Tag.PRINTABLE_STRING, Buffer.from('*'))))],
-    ['broken UTF-8', name(attribute(OID.commonName, tlv(Tag.UTF8_STRING, Buffer.from([0xff]))))],
     ['nothing', Buffer.alloc(0)],
   ])('%s', (_, der) => {
     expect(() => parseName(der)).toThrow(DerError);
   });
+});
 
-  test('X.690 §11.6: the order of a multi-valued RDN is told', () => {
-    const second = attribute(OID.organizationName, utf8String('a'));
-    expect(isDerOrdered(parseName(sequence(setOf(valid, second))))).toBe(true);
-    expect(isDerOrdered(parseName(sequence(tlv(Tag.SET, second, valid))))).toBe(false);
-    expect(isDerOrdered(parseName(sequence(setOf(valid), setOf(second))))).toBe(true);
+describe('strings of other software', () => {
+  const ofTag = (tag: number, octets: string) =>
+    parseName(name(attribute(OID.commonName, tlv(tag, Buffer.from(octets, 'latin1')))));
+
+  test.each([Tag.PRINTABLE_STRING, Tag.IA5_STRING, Tag.TELETEX_STRING, Tag.VISIBLE_STRING, Tag.NUMERIC_STRING])(
+    'characters outside of the alphabet of string type %d are read, octets above 0x7F as Latin-1',
+    (tag) => {
+      expect(namesEqual(ofTag(tag, 'a_&@*\xe9'), ofTag(Tag.UTF8_STRING, 'a_&@*\xc3\xa9'))).toBe(true);
+      expect(namesMatch(ofTag(tag, 'A_&@*\xe9'), ofTag(Tag.UTF8_STRING, 'a_&@*\xc3\xa9'))).toBe(true);
+      expect(issuedName(ofTag(tag, 'a_&')).der).toEqual(ofTag(Tag.UTF8_STRING, 'a_&').der);
+    },
+  );
+
+  test.each([
+    ['broken UTF-8', Tag.UTF8_STRING, '\xc0\xaf'],
+    ['an odd BMPString', Tag.BMP_STRING, 'a'],
+    ['a UniversalString beyond Unicode', Tag.UNIVERSAL_STRING, '\x7f\0\0\0'],
+  ])('%s equals only itself', (_, tag, octets) => {
+    const one = ofTag(tag, octets);
+    const hex = one.rdns[0]?.[0]?.text ?? '';
+    expect(namesEqual(one, ofTag(tag, octets))).toBe(true);
+    expect(namesEqual(one, ofTag(Tag.UTF8_STRING, hex))).toBe(false);
+    expect(namesMatch(one, ofTag(Tag.UTF8_STRING, hex))).toBe(false);
+    expect(formatName(one)).toBe(`CN=${hex}`);
+  });
+
+  test('an empty value does not count in a comparison', () => {
+    const cn = attribute(OID.commonName, utf8String('a'));
+    const o = attribute(OID.organizationName, utf8String(''));
+    for (const other of [name(o, cn), name(cn, o), sequence(setOf(cn, o))]) {
+      expect(namesEqual(parseName(other), parseName(name(cn)))).toBe(true);
+      expect(comparableName(parseName(other))).toBe(comparableName(parseName(name(cn))));
+      expect(withoutEmpty(parseName(other)).der).toEqual(name(cn));
+    }
   });
 });
 

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe } from '../../../errors.ts';
 import { InputError } from '../../../pki/input-error.ts';
-import { parseCertificate, parsePemCertificates } from '../../../pki/x509/certificate.ts';
+import { parseCertificate, isAnchor, parsePemCertificates } from '../../../pki/x509/certificate.ts';
 import { spkiHash } from '../../../pki/x509/public-key.ts';
 import { argument, type Entry, EXIT, flag, time, UsageError, value, type Values, values } from '../command.ts';
 import { adminCommand, confirm, recordCommand, type Session, YES } from './admin-command.ts';
@@ -160,7 +160,7 @@ async function keyOfIssuer(file: string): Promise<string> {
       ? parsePemCertificates(bytes.toString('latin1'))
       : [parseCertificate(bytes)];
     if (issuer === undefined || more.length > 0) throw new InputError('the file must contain exactly one certificate');
-    if (!issuer.isCa && issuer.version > 1) throw new InputError('this is not a CA certificate');
+    if (!isAnchor(issuer)) throw new InputError('this is not a CA certificate');
     return spkiHash(issuer);
   } catch (error) {
     throw new UsageError(`--issuer-file ${file}: ${describe(error)}`);
