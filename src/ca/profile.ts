@@ -16,6 +16,8 @@ import {
   ipAddress,
   networkMask,
   sameGeneralNames,
+  sanKind,
+  type TextKind,
   underscoreProblem,
   type GeneralName,
 } from '../pki/x509/general-name.ts';
@@ -59,7 +61,7 @@ interface CompiledProfile {
   readonly allowedAttributes: ReadonlySet<string> | undefined;
   readonly attributePatterns: ReadonlyMap<string, NamePattern>;
   readonly san: PolicyProfile['san'];
-  readonly sanPatterns: Readonly<Record<'dns' | 'email' | 'uri', readonly NamePattern[] | undefined>>;
+  readonly sanPatterns: Readonly<Record<TextKind, readonly NamePattern[] | undefined>>;
   readonly blocks: readonly AddressBlock[] | undefined;
 }
 
@@ -114,15 +116,17 @@ export function allowedByPlaceholder(
   return patterns.some((pattern) => matchesName(pattern, name, values));
 }
 
-/** DNS names are compared in lower case. */
+/** DNS and SRV names, and hex, are compared in lower case. */
 function matchesName(
   pattern: NamePattern,
-  { kind, value }: { readonly kind: 'dns' | 'email' | 'uri'; readonly value: string },
+  { kind, value }: { readonly kind: TextKind; readonly value: string },
   values: PlaceholderValues | undefined,
 ): boolean {
-  const dns = kind === 'dns';
-  return matches(pattern, dns ? value.toLowerCase() : value, values, dns);
+  const lower = FOLDED.has(kind);
+  return matches(pattern, lower ? value.toLowerCase() : value, values, lower);
 }
+
+const FOLDED: ReadonlySet<TextKind> = new Set(['dns', 'srv', 'hardware_module', 'other_name']);
 
 function matches(
   pattern: NamePattern,
@@ -150,14 +154,25 @@ function compile(profile: PolicyProfile): CompiledProfile {
       Object.entries(subject.patterns).map(([name, pattern]) => [resolveAttribute(name), new NamePattern(pattern)]),
     ),
     san,
-    sanPatterns: { dns: patternsOf(san.dns), email: patternsOf(san.email), uri: patternsOf(san.uri) },
+    sanPatterns: {
+      ...{ dns: patternsOf(san.dns), email: patternsOf(san.email), uri: patternsOf(san.uri), upn: patternsOf(san.upn) },
+      srv: patternsOf(lowerCase(san.srv), true),
+      hardware_module: patternsOf(lowerCase(san.hardware_module), true),
+      permanent_identifier: patternsOf(san.permanent_identifier, true),
+      registered_id: patternsOf(san.registered_id, true),
+      other_name: patternsOf(lowerCase(san.other), true),
+    },
     blocks: san.ip?.map(addressBlock),
   };
 }
 
-function patternsOf(texts: readonly string[] | undefined): readonly NamePattern[] | undefined {
-  return texts?.map((text) => new NamePattern(text));
+function patternsOf(texts: readonly string[] | undefined, isLiteral = false): readonly NamePattern[] | undefined {
+  return texts?.map((text) => new NamePattern(text, isLiteral));
 }
+
+/** Literal values outside of placeholders, whose names have letters in both cases. */
+const lowerCase = (texts: readonly string[] | undefined): readonly string[] | undefined =>
+  texts?.map((text) => text.replace(/[^{}]+(?![^{]*\})/g, (literal) => literal.toLowerCase()));
 
 function resolveAttribute(name: string): string {
   const type = attributeType(name);
@@ -239,7 +254,7 @@ function checkAltNames(
     if (reason !== undefined)
       throw badRequest('SAN_NOT_ALLOWED', `The subjectAltName ${quote(formatGeneralName(name))} ${reason}.`);
   }
-  const missing = san.required.find((kind) => !names.some((name) => name.kind === kind));
+  const missing = san.required.find((kind) => !names.some((name) => sanKind(name) === kind));
   if (missing !== undefined)
     throw badRequest('SAN_MISSING', `The request needs a subjectAltName of the kind ${missing}.`);
 }
@@ -249,7 +264,10 @@ function altNameProblem(
   name: GeneralName,
   values: PlaceholderValues | undefined,
 ): string | undefined {
-  if (name.kind === 'other' || !san.allowed.includes(name.kind)) return 'is of a kind that is not allowed';
+  const kindName = sanKind(name);
+  if (name.kind === 'other' || kindName === undefined) return 'is of a kind that Estuary does not issue';
+  if (!san.allowed.includes(kindName))
+    return `is of the kind ${kindName}, which ca.profile.san.allowed does not contain`;
   if (name.kind === 'ip')
     return blocks?.some(({ address, mask }) => addressWithin(name.bytes, address, mask)) === false
       ? 'is not in an allowed address block'

@@ -29,6 +29,9 @@ export type NameRight =
   /** None: it polls a queued request. */
   | { readonly kind: 'none' };
 
+/** Kinds of subjectAltName that can be a client_id or a principal. */
+const BINDING: ReadonlySet<GeneralName['kind']> = new Set(['dns', 'ip', 'email', 'uri', 'upn']);
+
 /** What a requester is bound to. */
 type Bound =
   | { readonly by: 'client_id'; readonly value: string; readonly where: 'cn' | 'san' }
@@ -140,7 +143,7 @@ function isBound(bound: Bound, value: string, ignoreCase: boolean): boolean {
 function isBoundAltName(bound: Bound, name: GeneralName): boolean {
   if (bound.by === 'certificate')
     return bound.certificate.subjectAltNames.some((own) => sameGeneralNames([own], [name]));
-  return name.kind !== 'other' && isBound(bound, name.value, name.kind === 'dns');
+  return BINDING.has(name.kind) && name.kind !== 'other' && isBound(bound, name.value, name.kind === 'dns');
 }
 
 function allowsAttribute({ ca, values }: Judged, attribute: AttributeTypeAndValue): boolean {

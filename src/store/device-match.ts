@@ -3,10 +3,10 @@
  * the match or the number of devices. A certificate has one hash for each combination of fields that it could match.
  */
 import { hash } from 'node:crypto';
-import { isIP } from 'node:net';
 import { OID } from '../pki/der/oids.ts';
+import { InputError } from '../pki/input-error.ts';
 import { type Certificate, fingerprintsOf } from '../pki/x509/certificate.ts';
-import { formatGeneralName, ipAddress, type GeneralName } from '../pki/x509/general-name.ts';
+import { formatGeneralName, type GeneralName, parseGeneralNameText } from '../pki/x509/general-name.ts';
 import { attributeValues } from '../pki/x509/name.ts';
 import { spkiHash } from '../pki/x509/public-key.ts';
 import type { IssuedCertificate } from './certificate-store.ts';
@@ -116,18 +116,29 @@ function factsOf(certificate: Certificate): Facts {
 
 const comparable = (name: GeneralName): string => comparableSan(formatGeneralName(name));
 
-/** Whether a text has the form of names in records: `DNS:a`, `IP:192.0.2.1`, `email:a@example.com`, `URI:…`. */
+/** Whether a text has the form of names in records: `DNS:a`, `IP:192.0.2.1`, `upn:a@example.com`, `hardware_module:…`. */
 export function isSan(text: string): boolean {
   const [kind, value] = parts(text);
-  if (kind === 'IP') return isIP(value) !== 0;
-  return ['DNS', 'email', 'URI'].includes(kind) && /^[\x21-\x7e]+$/.test(value);
+  if (['DNS', 'email', 'URI'].includes(kind)) return /^[\x21-\x7e]+$/.test(value);
+  return unlessInvalid(() => parseGeneralNameText(text)) !== undefined;
 }
 
 /** A canonical form: lowercase DNS names, normalized addresses. */
 function comparableSan(text: string): string {
   const [kind, value] = parts(text);
   if (kind === 'DNS') return `DNS:${value.toLowerCase()}`;
-  return kind === 'IP' && isIP(value) !== 0 ? formatGeneralName(ipAddress(value)) : text;
+  if (kind === 'email' || kind === 'URI') return text;
+  const name = unlessInvalid(() => parseGeneralNameText(text));
+  return name === undefined ? text : formatGeneralName(name);
+}
+
+function unlessInvalid<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof InputError) return undefined;
+    throw error;
+  }
 }
 
 function parts(text: string): [kind: string, value: string] {

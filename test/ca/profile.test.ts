@@ -16,7 +16,7 @@ import {
   MAX_EXTENSION_LENGTH,
   type Extension,
 } from '../../src/pki/x509/extensions.ts';
-import { ipAddress, type GeneralName } from '../../src/pki/x509/general-name.ts';
+import { ipAddress, type GeneralName, parseGeneralNameText } from '../../src/pki/x509/general-name.ts';
 import { EMPTY_NAME, parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { parsePublicKey } from '../../src/pki/x509/public-key.ts';
@@ -41,6 +41,7 @@ const key = (kind: KeyKind) => parsePublicKey(spkiDer(keyPair(kind)));
 const smallOrder = () =>
   parsePublicKey(Buffer.concat([key('ed25519').spki.subarray(0, -32), Buffer.of(1), Buffer.alloc(31)]));
 const dns = (value: string): GeneralName => ({ kind: 'dns', value });
+const other = (text: string): GeneralName => parseGeneralNameText(text);
 const requested = (overrides: Partial<RequestedContent> = {}): RequestedContent => ({
   subject: parseDistinguishedName('CN=dev-1,O=Example'),
   subjectAltNames: [],
@@ -110,6 +111,35 @@ describe('the profile allows', () => {
       { subject: { patterns: { CN: '{id}' } }, san: { dns: ['{id}\\.example'] } },
       { ...names(dns('a.example')), values: undefined },
     ],
+    ['a user principal name that matches', { san: { allowed: ['upn'], upn: ['[a-z]+@a'] } }, names(other('upn:x@a'))],
+    [
+      'names of the other kinds, and values in either case of their hex',
+      {
+        san: {
+          allowed: ['hardware_module', 'permanent_identifier', 'srv', 'registered_id', 'other:1.2.3'],
+          ...{ hardware_module: ['1.2:00AB'], permanent_identifier: ['1.2:A'], srv: ['_e.A.example'] },
+          ...{ registered_id: ['1.2.3'], other: ['1.2.3:0C0161'] },
+          max: 5,
+        },
+      },
+      names(
+        ...['hardware_module:1.2:00ab', 'permanent_identifier:1.2:A', 'srv:_e.a.Example', 'registered_id:1.2.3'].map(
+          other,
+        ),
+        other('other:1.2.3:0c0161'),
+      ),
+    ],
+    [
+      'a value with a placeholder',
+      { san: { allowed: ['permanent_identifier'], permanent_identifier: ['1.2:{id}'] } },
+      { ...names(other('permanent_identifier:1.2:a.b')), values: () => ['a.b'] },
+    ],
+    [
+      'an underscore where dns_underscore is on',
+      { san: { dns_underscore: true, allowed: ['dns'] } },
+      names(dns('_est.a.example')),
+    ],
+    ['an underscore in a CN', {}, subject('CN=a_b.example')],
     ['the required kinds', { san: { required: ['dns'] } }, names(dns('a.example'), ipAddress('10.0.0.1'))],
     ['a key usage of the profile', {}, keyUsage('keyEncipherment')],
     ['purposes of the profile', {}, purposes(OID.clientAuth, '1.2.3.4')],
@@ -164,6 +194,39 @@ describe('the profile refuses with 400', () => {
     ],
     ['every SAN where none is allowed', 'SAN_NOT_ALLOWED', { san: { allowed: [] } }, names(dns('a.example'))],
     ['a kind of SAN that is not offered', 'SAN_NOT_ALLOWED', {}, names({ kind: 'other', tag: 0xa4, der: NULL })],
+    ['a kind that is off by default', 'SAN_NOT_ALLOWED', {}, names(other('upn:a@b'))],
+    [
+      'an otherName of another OID',
+      'SAN_NOT_ALLOWED',
+      { san: { allowed: ['other:1.2.3'] } },
+      names(other('other:1.2.4:0500')),
+    ],
+    [
+      'a user principal name that does not match',
+      'SAN_NOT_ALLOWED',
+      { san: { allowed: ['upn'], upn: ['[a-z]+@a'] } },
+      names(other('upn:x@b')),
+    ],
+    [
+      'a literal value that differs where a regular expression would match',
+      'SAN_NOT_ALLOWED',
+      { san: { allowed: ['permanent_identifier'], permanent_identifier: ['1.2:a.b'] } },
+      names(other('permanent_identifier:1.2:axb')),
+    ],
+    [
+      'the value of another requester',
+      'SAN_NOT_ALLOWED',
+      { san: { allowed: ['permanent_identifier'], permanent_identifier: ['1.2:{id}'] } },
+      { ...names(other('permanent_identifier:1.2:axb')), values: () => ['a.b'] },
+    ],
+    ['a missing otherName', 'SAN_MISSING', { san: { allowed: ['other:1.2'], required: ['other:1.2'] } }, {}],
+    ['an underscore in a DNS name', 'SAN_NOT_ALLOWED', {}, names(dns('a_b.example'))],
+    [
+      'an underscore in a DNS name that the profile itself adds',
+      'SAN_NOT_ALLOWED',
+      {},
+      { ...names(dns('a_b.example')), added: [dns('a_b.example')] },
+    ],
     ['too many SANs', 'SAN_NOT_ALLOWED', {}, names(...['a', 'b', 'c', 'd', 'e'].map(dns))],
     ['a missing kind of SAN', 'SAN_MISSING', { san: { required: ['dns', 'ip'] } }, names(dns('a.example'))],
     ['a DNS name that does not match', 'SAN_NOT_ALLOWED', { san: { dns: ['a\\.example'] } }, names(dns('aa.example'))],

@@ -6,11 +6,23 @@ import { NULL, oid, printableString, sequence, Tag, tlv, utf8String } from '../.
 import { OID } from '../../src/pki/der/oids.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
+import { encodeGeneralName, formatGeneralName, parseGeneralNameText } from '../../src/pki/x509/general-name.ts';
 import { type Issuer, keyUsage, makeCa, makeCertificate, makeClient } from '../support/certificates.ts';
-import { attribute, buildCsr, commonName, csrAttribute, makeKey, name, onTheWire } from '../support/csr.ts';
-import { caSection, certificatesOf, type ClientIdentity, Estuary, section } from '../support/estuary.ts';
+import {
+  attribute,
+  buildCsr,
+  commonName,
+  csrAttribute,
+  extensionRequest,
+  makeKey,
+  name,
+  onTheWire,
+  san,
+} from '../support/csr.ts';
+import { caSection, certificatesOf, type ClientIdentity, Estuary, itemsOf, section } from '../support/estuary.ts';
 import type { Answer } from '../support/https.ts';
 import { pkcs8Pem } from '../support/keys.ts';
+import { openssl } from '../support/openssl.ts';
 
 const text = (value: Buffer): string => `#${value.toString('hex')}`;
 const NULL_ECDSA = sequence(oid(OID.ecdsaWithSHA256), NULL);
@@ -28,6 +40,16 @@ const anchors = new Map(
   await Promise.all(Object.entries(ANCHORS).map(async ([what, make]) => [what, await make()] as const)),
 );
 
+const SANS = [
+  'upn:alice@a.example',
+  'hardware_module:1.3.6.1.4.1.9:00ab',
+  'permanent_identifier:1.3.6.1:serial 1',
+  'srv:_est.a.example',
+  'registered_id:1.3.6.1',
+  'other:1.2.3:0500',
+  'dns:_est.a_b.example',
+];
+
 let estuary: Estuary;
 beforeAll(async () => {
   estuary = await Estuary.start({
@@ -37,6 +59,13 @@ beforeAll(async () => {
       appendFileSync(join(dir, 'tls/client-anchors.pem'), pem);
       section(caSection(config), 'profile')['renewal_issuers'] = 'old.pem';
       section(config, 'est')['challenge_password'] = 'ignore';
+      Object.assign(section(caSection(config, 1), 'profile'), {
+        mtls_subject: 'same',
+        san: {
+          allowed: [...SANS.map((text) => (text.startsWith('other:') ? 'other:1.2.3' : text.split(':')[0]))],
+          ...{ required: ['upn'], upn: ['[a-z]+@a\\.example'], add: ['registered_id:1.3.6.1'], dns_underscore: true },
+        },
+      });
     },
   });
 });
@@ -71,9 +100,9 @@ describe('a trust anchor of other software', () => {
   });
 });
 
-async function enroll(csr: Buffer): Promise<Answer> {
+async function enroll(csr: Buffer, path = 'simpleenroll'): Promise<Answer> {
   const { token } = await estuary.otp();
-  return estuary.enroll(onTheWire(csr), { password: token });
+  return estuary.enroll(onTheWire(csr), { password: token, path });
 }
 
 describe('a request of other software', () => {
@@ -104,5 +133,80 @@ describe('a request of other software', () => {
     const wrong = await enroll(buildCsr(key, { subject }));
     expect(wrong.status).toBe(400);
     expect(wrong.text).toContain('serialNumber with "_" at position 2');
+  });
+});
+
+describe('every kind of subjectAltName', () => {
+  const key = makeKey();
+  const withNames = (...texts: readonly string[]): Buffer => {
+    const names = texts.map((text) => encodeGeneralName(parseGeneralNameText(text.replace(/^dns:/, 'DNS:'))));
+    return buildCsr(key, { subject: commonName('alice'), attributes: [extensionRequest(san(...names))] });
+  };
+  const wanted = SANS.map((text) => text.replace(/^dns:/, 'DNS:')).sort();
+
+  test('is issued, recorded, renewed and shown where the profile allows it', async () => {
+    const [first = '', ...others] = SANS.filter((text) => !text.startsWith('registered_id'));
+    const answer = await enroll(withNames(first, ...others), 'lab/simpleenroll');
+    const certificate = issued(answer);
+    expect(certificate.subjectAltNames.map(formatGeneralName).sort()).toEqual(wanted);
+    const { json } = await estuary.admin('GET', `/admin/certificates?san=${encodeURIComponent('upn:alice')}`);
+    expect(itemsOf(json).map(({ sans }) => (Array.isArray(sans) ? sans.toSorted() : sans))).toEqual([wanted]);
+
+    const client = { cert: encodePem('CERTIFICATE', certificate.der), key: key.pem };
+    const again = (...texts: readonly string[]): Promise<Answer> =>
+      estuary.enroll(onTheWire(withNames(...texts)), { client, path: 'lab/simplereenroll' });
+    expect(
+      issued(await again(...SANS))
+        .subjectAltNames.map(formatGeneralName)
+        .sort(),
+    ).toEqual(wanted);
+    expect((await again(...others)).status).toBe(403);
+
+    writeFileSync(join(estuary.dir, 'alice.pem'), client.cert);
+    writeFileSync(
+      join(estuary.dir, 'issuing.pem'),
+      certificatesOf(await estuary.est('lab/cacerts'))
+        .map((der) => encodePem('CERTIFICATE', der))
+        .join(''),
+    );
+    const strict = [
+      '-x509_strict',
+      '-CAfile',
+      join(estuary.dir, 'ca/root.pem'),
+      '-untrusted',
+      join(estuary.dir, 'issuing.pem'),
+    ];
+    openssl(['verify', ...strict, join(estuary.dir, 'alice.pem')]);
+  });
+
+  test('mtls_subject = "same": another name of any kind gets 403', async () => {
+    const client = {
+      cert: encodePem('CERTIFICATE', issued(await enroll(withNames(...SANS), 'lab/simpleenroll')).der),
+      key: key.pem,
+    };
+    const ask = (...texts: readonly string[]): Promise<Answer> =>
+      estuary.enroll(onTheWire(withNames(...texts)), { client, path: 'lab/simpleenroll' });
+    issued(await ask('upn:alice@a.example'));
+    for (const other of ['upn:bob@a.example', 'hardware_module:1.3.6.1.4.1.9:00ac', 'permanent_identifier::serial 1'])
+      expect((await ask('upn:alice@a.example', other)).status).toBe(403);
+  });
+
+  test('a message names the kind, the key or the character, and its place', async () => {
+    const text = async (...names: string[]): Promise<string> => {
+      const { status, text: sentence } = await enroll(withNames(...names), 'simpleenroll');
+      expect(status).toBe(400);
+      return sentence;
+    };
+    expect(await text('upn:a@b')).toContain(
+      '"upn:a@b" is of the kind upn, which ca.profile.san.allowed does not contain',
+    );
+    expect(await text('dns:a_b.example')).toContain(
+      'contains "_" at position 2: RFC 5280 forbids it, and ca.profile.san.dns_underscore = true',
+    );
+    const uri = tlv(0x86, Buffer.from('urn:host:My App'));
+    const csr = buildCsr(key, { subject: commonName('a'), attributes: [extensionRequest(san(uri))] });
+    expect((await enroll(csr)).text).toBe(
+      'The CSR\'s subjectAltName URI:urn:host:My App contains a space (" ") at position 12, which must be percent-encoded in a URI.',
+    );
   });
 });

@@ -112,7 +112,7 @@ const ENCODINGS: readonly ((text: string) => Buffer)[] = [
 ];
 
 const value = (characters: string) =>
-  fc.array(fc.constantFrom(...characters), { minLength: 0, maxLength: 8 }).map((all) => all.join(''));
+  fc.array(fc.constantFrom(...Array.from(characters)), { minLength: 0, maxLength: 8 }).map((all) => all.join(''));
 const odd = value("abcXYZ019 _&@*'()+,-./:=?!#$%;<>[]^`{|}~é\u00fc\u00df");
 const plain = value("abcXYZ019 '()+,-./:=?");
 const ascii = value('abcXYZ019_&@*-.');

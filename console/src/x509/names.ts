@@ -35,11 +35,36 @@ function address(bytes: Uint8Array): string {
   return (hex(bytes).match(/.{4}/g) ?? []).map((group) => group.replace(/^0{1,3}/, '')).join(':');
 }
 
+/** An otherName in the form of records: `upn:a@example.com`. */
+function otherName(name: Element): string {
+  const [type, tagged] = within(name);
+  const [value] = within(tagged);
+  if (type === undefined || value === undefined) return 'other name';
+  switch (oid(type)) {
+    case '1.3.6.1.4.1.311.20.2.3':
+      return `upn:${characters(value)}`;
+    case '1.3.6.1.5.5.7.8.7':
+      return `srv:${characters(value)}`;
+    case '1.3.6.1.5.5.7.8.4': {
+      const [module, serial] = within(value);
+      return `hardware_module:${module === undefined ? '' : oid(module)}:${serial === undefined ? '' : hex(serial.content)}`;
+    }
+    case '1.3.6.1.5.5.7.8.3': {
+      const parts = within(value);
+      const assigner = parts.find(({ tag }) => tag === 0x06);
+      const identifier = parts.find(isText);
+      return `permanent_identifier:${assigner === undefined ? '' : oid(assigner)}:${identifier === undefined ? '' : characters(identifier)}`;
+    }
+    default:
+      return `other:${oid(type)}:${hex(value.raw)}`;
+  }
+}
+
 /** A GeneralName in the form of records: `DNS:a`. */
 export function generalName(name: Element): string {
   switch (name.tag & 0x1f) {
     case 0:
-      return 'other name';
+      return otherName(name);
     case 1:
       return `email:${characters(name)}`;
     case 2:
@@ -51,7 +76,7 @@ export function generalName(name: Element): string {
     case 7:
       return `IP:${address(name.content)}`;
     case 8:
-      return `registered ID ${oid(name)}`;
+      return `registered_id:${oid(name)}`;
     default:
       return hex(name.content);
   }

@@ -150,7 +150,7 @@ export const LINT_RULES: readonly LintRule[] = [
   ),
   ofRequest('san-form', 'RFC 5280 §4.2.1.6', (subject) => {
     for (const name of extensionValue(subject, OID.subjectAltName, parseGeneralNames) ?? []) {
-      if (name.kind === 'other') return 'subjectAltName may contain only DNS, IP, email and URI names';
+      if (name.kind === 'other') return 'subjectAltName may contain only names of the kinds that a profile can allow';
       const problem = generalNameProblem(name) ?? (subject.underscores === true ? undefined : underscoreProblem(name));
       if (problem !== undefined) return `subjectAltName ${JSON.stringify(formatGeneralName(name))} ${problem}`;
     }

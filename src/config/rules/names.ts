@@ -1,4 +1,5 @@
 /** Warns of settings that let one requester use another's name (docs/guides/names.md). */
+import { SAN_KINDS } from '../../pki/x509/general-name.ts';
 import { finding, type Warning } from '../problem.ts';
 import { labelsOf } from '../labels.ts';
 import type { Config, ProfileConfig, RequesterMethod } from '../schema.ts';
@@ -94,8 +95,12 @@ export function allowsAnyName({ approval, authorization, profile }: CaTable): bo
 function followsFromRequester({ subject, san }: ProfileConfig): boolean {
   const tied = (patterns: readonly string[] | undefined): boolean =>
     patterns?.every((pattern) => PLACEHOLDER.test(pattern)) ?? false;
-  const sans = { dns: tied(san.dns), email: tied(san.email), uri: tied(san.uri), ip: false };
+  const isTied = (allowed: string): boolean => {
+    if (allowed.startsWith('other:')) return tied(san.other);
+    const kind = SAN_KINDS.find((one) => one === allowed);
+    return kind !== undefined && kind !== 'ip' && tied(san[kind]);
+  };
   const { template, patterns } = subject;
   const named = template !== undefined || (patterns['CN'] !== undefined && tied([patterns['CN']]));
-  return named && san.allowed.every((kind) => sans[kind]);
+  return named && san.allowed.every(isTied);
 }

@@ -6,6 +6,8 @@ import { isIP } from 'node:net';
 import { parseDistinguishedName } from '../../pki/x509/name.ts';
 import { attributeType } from '../../pki/x509/attribute-types.ts';
 import { encodeNameConstraints, type PermittedNames } from '../../pki/x509/name-constraints.ts';
+import { generalName, SAN_KINDS, type TextKind } from '../../pki/x509/general-name.ts';
+import { otherNameKind } from '../../pki/x509/other-names.ts';
 import { NamePattern, SanTemplate, SubjectTemplate } from '../../pki/x509/name-template.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { requireDer } from '../../pki/der/element.ts';
@@ -52,6 +54,24 @@ export function checkPattern(value: string): string | undefined {
 
 const hasProblem = (value: string, problem: string): string => `"${value}" has ${problem}`;
 export const checkSubjectTemplate = checkedBy((value) => new SubjectTemplate(value), hasProblem);
+/** A kind of subjectAltName that a profile can allow. */
+export function checkSanKind(value: string): string | undefined {
+  if (SAN_KINDS.some((kind) => kind === value)) return undefined;
+  const [, oid] = /^other:(.*)$/.exec(value) ?? [];
+  if (oid === undefined) return `"${value}" is not a kind of name`;
+  const known = otherNameKind(oid);
+  return known === undefined ? checkOid(oid) : `"${value}" is the kind "${known}"`;
+}
+
+/** A name of a kind, or one with placeholders. */
+export const checkSanLiteral = (kind: TextKind): ((value: string) => string | undefined) =>
+  checkedBy(
+    (value) => {
+      const isFixed = !new NamePattern(value, true).hasPlaceholder;
+      if (isFixed) generalName(kind, value);
+    },
+    (value, problem) => `"${value}" ${problem}`,
+  );
 export const checkSanTemplate = checkedBy((value) => new SanTemplate(value, true), hasProblem);
 
 /** A name of this kind that name constraints can permit. */

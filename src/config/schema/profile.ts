@@ -1,5 +1,6 @@
 import { boolean, choice, integer, list, map, optional, type Static, table, text } from '../keys.ts';
 import { KEY_TYPES } from './csrattrs.ts';
+import { SAN_KINDS, type TextKind } from '../../pki/x509/general-name.ts';
 import { PLACEHOLDERS_ALLOWED, SAN_TEMPLATE_ALLOWED } from '../../pki/x509/name-template.ts';
 import {
   ATTRIBUTE_ALLOWED,
@@ -10,6 +11,8 @@ import {
   checkExtensionValue,
   checkOid,
   checkPattern,
+  checkSanKind,
+  checkSanLiteral,
   checkSanTemplate,
   checkSubjectTemplate,
   urlCheck,
@@ -55,6 +58,22 @@ const matching = (name: string) =>
     defaultText: 'any',
   });
 
+const sanKind = () =>
+  text({
+    description: 'A kind of name.',
+    allowed: `${SAN_KINDS.join(', ')}, or other:OID for another otherName`,
+    check: checkSanKind,
+  });
+const literal = (kind: TextKind, name: string) =>
+  optional.list(
+    text({
+      description: 'A name.',
+      allowed: 'a name without a prefix, with placeholders',
+      check: checkSanLiteral(kind),
+    }),
+    { description: `${name} has to be one of these values, which may have placeholders.`, defaultText: 'any' },
+  );
+
 const subject = table("Policy on the CSR's subject. Empty, any well-formed subject is allowed.", {
   required: list(attribute(), { description: 'Attribute types that the subject of a CSR has to carry.', default: [] }),
   allowed: optional.list(attribute(), {
@@ -75,17 +94,23 @@ const subject = table("Policy on the CSR's subject. Empty, any well-formed subje
 });
 
 const san = table("Policy on the CSR's subject alternative names.", {
-  allowed: list(choice(['dns', 'ip', 'email', 'uri'], { description: 'A kind of name.' }), {
+  allowed: list(sanKind(), {
     description: 'The kinds of subject alternative name that a CSR may carry; an empty list allows none.',
     default: ['dns', 'ip', 'email', 'uri'],
   }),
-  required: list(choice(['dns', 'ip', 'email', 'uri'], { description: 'A kind of name.' }), {
+  required: list(sanKind(), {
     description: 'Kinds of which a CSR has to carry at least one name.',
     default: [],
   }),
   dns: matching('A DNS name, in lower case,'),
   email: matching('An email address'),
   uri: matching('A URI'),
+  upn: matching('A user principal name'),
+  hardware_module: literal('hardware_module', 'A hardwareModuleName (RFC 4108), `OID:HEX`,'),
+  permanent_identifier: literal('permanent_identifier', 'A permanentIdentifier (RFC 4043), `OID:VALUE`,'),
+  srv: literal('srv', 'A SRVName (RFC 4985), `_service.example.com`,'),
+  registered_id: literal('registered_id', 'A registered ID'),
+  other: literal('other_name', 'Another otherName, `OID:HEX` with the DER of its value,'),
   ip: optional.list(
     text({
       description: 'An address block.',

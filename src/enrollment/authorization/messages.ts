@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { InputError } from '../../pki/input-error.ts';
-import { generalNameProblem, ipAddress, type GeneralName } from '../../pki/x509/general-name.ts';
+import { parseGeneralNameText, type GeneralName } from '../../pki/x509/general-name.ts';
 import { issuedName, parseDistinguishedName, type Name } from '../../pki/x509/name.ts';
 import type { RequestOverride } from '../../store/request-store.ts';
 
@@ -27,7 +27,9 @@ export const AuthorizationRequest = Type.Object(
       { additionalProperties: false },
     ),
     subject: text('RFC 4514: the subject that the certificate gets.'),
-    sans: names('The names that the certificate gets: `DNS:a`, `IP:192.0.2.1`, `email:…`, `URI:…`.'),
+    sans: names(
+      'The names that the certificate gets: `DNS:a`, `IP:192.0.2.1`, `email:…`, `URI:…`, `upn:…` (docs/guides/names.md).',
+    ),
     key_type: text('Of the key to certify: `ec:P-256`, `rsa:2048`, `ed25519` …'),
     csr: text('What was sent, PEM: `CERTIFICATE REQUEST`, or `CRMF REQUEST` where it came so in CMC.'),
     device: Type.Optional(text('The id of the registered device that asks; absent where the CA asks for none.')),
@@ -110,18 +112,12 @@ function parseJson(body: Buffer): unknown {
   }
 }
 
-const KINDS = { DNS: 'dns', email: 'email', URI: 'uri' } as const;
-
 /** Parses a name as records write it. @throws InputError */
 function readName(written: string): GeneralName {
-  const colon = written.indexOf(':');
-  const kind = written.slice(0, Math.max(0, colon));
-  const value = written.slice(colon + 1);
-  if (kind === 'IP') return ipAddress(value);
-  if (kind !== 'DNS' && kind !== 'email' && kind !== 'URI')
-    throw new InputError(`${JSON.stringify(written.slice(0, 64))} is not a name of a known type`);
-  const name: GeneralName = { kind: KINDS[kind], value };
-  const problem = generalNameProblem(name);
-  if (problem !== undefined) throw new InputError(`${JSON.stringify(written.slice(0, 64))} ${problem}`);
-  return name;
+  try {
+    return parseGeneralNameText(written);
+  } catch (error) {
+    if (error instanceof InputError) throw new InputError(`${JSON.stringify(written.slice(0, 64))} ${error.message}`);
+    throw error;
+  }
 }

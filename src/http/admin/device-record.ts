@@ -26,7 +26,9 @@ const Match = strictObject(
     issuer_spki_sha256: text("SHA-256 of the issuer's SubjectPublicKeyInfo, hex.", 95),
     serial_number: text('The attribute serialNumber of its subject.'),
     common_name: text('The attribute CN of its subject.'),
-    san: text('One of its names: `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`.'),
+    san: text(
+      'One of its names: `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`, `hardware_module:OID:HEX` (docs/guides/names.md).',
+    ),
     fingerprint_sha256: text('SHA-256 of the certificate or its ECDSA twin, hex.', 95),
   },
   {
@@ -177,7 +179,7 @@ function readMatch(given: Static<typeof NewMatch>, issuers: readonly Certificate
   if (others.san !== undefined && !isSan(others.san))
     throw badRequest(
       'FIELD_INVALID',
-      'match.san must be a name like DNS:a.example.com, IP:192.0.2.1, email:… or URI:…',
+      'match.san must be a name like DNS:a.example.com, IP:192.0.2.1, email:…, URI:…, upn:… or hardware_module:OID:HEX',
     );
   const named = issuer === undefined ? undefined : issuerKey(issuer, issuers);
   const key = issuer_spki_sha256 === undefined ? named : readHash('issuer_spki_sha256', issuer_spki_sha256);

@@ -17,7 +17,7 @@ export const RequestRecord = titled('Request', 'A queued request.', {
   ca: Text("The CA's label."),
   operation: Text('`simpleenroll`, `simplereenroll`, …'),
   subject: Text('RFC 4514.'),
-  sans: Texts('`DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`'),
+  sans: Texts('`DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`, `upn:…` (docs/guides/names.md)'),
   key_type: Text('The type of the key to certify: `ec:P-256`, `rsa:2048`, `ed25519`, …'),
   requester: Text('The requester.'),
   method: Text('How the requester authenticated.'),

@@ -122,7 +122,11 @@ export const OID = {
   cpsQualifier: '1.3.6.1.5.5.7.2.1',
 
   // name forms (RFC 9598)
+  permanentIdentifier: '1.3.6.1.5.5.7.8.3',
+  hardwareModuleName: '1.3.6.1.5.5.7.8.4',
+  dnsSrv: '1.3.6.1.5.5.7.8.7',
   smtpUTF8Mailbox: '1.3.6.1.5.5.7.8.9',
+  userPrincipalName: '1.3.6.1.4.1.311.20.2.3',
 
   // key purposes (RFC 5280 §4.2.1.12, RFC 6402 §2.10)
   anyExtendedKeyUsage: '2.5.29.37.0',

@@ -8,6 +8,8 @@ import { type AttributeTypeAndValue, isCharacterString, type Name } from './name
 const CONTROL = /[\x00-\x1f\x7f-\x9f]/;
 /** Characters that change the text direction, have no width, or break the line. */
 const INVISIBLE = /[\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\p{Cf}\p{Zl}\p{Zp}]/u;
+/** Either of them. */
+export const UNSAFE = new RegExp(`${CONTROL.source}|${INVISIBLE.source}`, 'u');
 
 const STRING_NAMES = { [Tag.PRINTABLE_STRING]: 'a PrintableString', [Tag.IA5_STRING]: 'an IA5String' } as const;
 

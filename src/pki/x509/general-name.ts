@@ -11,19 +11,43 @@ import {
   parseDer,
   sequence,
   tlv,
+  oid,
+  readOid,
+  unlessMalformed,
+  contextConstructed,
   type DerElement,
 } from '../der/der.ts';
 import { InputError } from '../input-error.ts';
+import { UNSAFE } from './attribute-syntax.ts';
+import { encodeOtherName, otherNameKind, readOtherName, splitAtColon } from './other-names.ts';
+
+/** Kinds of names, as configuration calls them; in addition `other:OID` for a further type of otherName. */
+export const SAN_KINDS = [
+  'dns',
+  'ip',
+  'email',
+  'uri',
+  'upn',
+  'hardware_module',
+  'permanent_identifier',
+  'srv',
+  'registered_id',
+] as const;
+export type SanKind = (typeof SAN_KINDS)[number];
+/** Kinds whose name is its text. */
+export type TextKind = Exclude<SanKind, 'ip'> | 'other_name';
 
 export type GeneralName =
-  | { readonly kind: 'dns' | 'email' | 'uri'; readonly value: string }
+  | { readonly kind: TextKind; /** `OID:HEX` of an `other_name`: the DER of its value. */ readonly value: string }
   | {
       readonly kind: 'ip';
       /** Canonical text (dotted quad, RFC 5952). */ readonly value: string;
       readonly bytes: Buffer;
     }
+  /** A kind that is only read, such as a directoryName. */
   | { readonly kind: 'other'; /** Identifier octet. */ readonly tag: number; readonly der: Buffer };
 
+const OTHER_NAME = 0;
 const RFC822_NAME = 1;
 const DNS_NAME = 2;
 const URI = 6;
@@ -48,18 +72,26 @@ export function parseGeneralName(element: DerElement): GeneralName {
       return { kind: 'uri', value: element.value.toString('latin1') };
     case contextPrimitive(IP_ADDRESS):
       return { kind: 'ip', value: formatAddress(element.value), bytes: element.value };
+    case contextConstructed(OTHER_NAME):
+      return unlessMalformed(() => readOtherName(element), undefined) ?? other(element);
+    case contextPrimitive(REGISTERED_ID): {
+      const value = unlessMalformed(() => readOid({ ...element, tag: Tag.OID }), undefined);
+      return value === undefined ? other(element) : { kind: 'registered_id', value };
+    }
     default:
       if ((element.tag & 0xc0) !== 0x80 || (element.tag & 0x1f) > REGISTERED_ID)
         throw new DerError('GeneralName: unexpected tag');
-      return { kind: 'other', tag: element.tag, der: element.raw };
+      return other(element);
   }
 }
+
+const other = ({ tag, raw: der }: DerElement): GeneralName => ({ kind: 'other', tag, der });
 
 export function encodeGeneralNames(names: readonly GeneralName[]): Buffer {
   return sequence(...names.map(encodeGeneralName));
 }
 
-/** @throws InputError for a DNS, email or URI value that is not ASCII */
+/** @throws InputError for a value that its type cannot hold */
 export function encodeGeneralName(name: GeneralName): Buffer {
   switch (name.kind) {
     case 'email':
@@ -70,10 +102,45 @@ export function encodeGeneralName(name: GeneralName): Buffer {
       return encodeIa5(URI, name.value);
     case 'ip':
       return implicitPrimitive(IP_ADDRESS, name.bytes);
+    case 'registered_id':
+      return implicitPrimitive(REGISTERED_ID, parseDer(oid(name.value)).value);
     case 'other':
       return name.der;
+    default:
+      return encodeOtherName(name.kind, name.value);
   }
 }
+
+/** The kind as in `ca.profile.san.allowed`; undefined for one that cannot be issued. */
+export function sanKind(name: GeneralName): string | undefined {
+  if (name.kind === 'other_name') return `other:${splitAtColon(name.value)[0]}`;
+  return name.kind === 'other' ? undefined : name.kind;
+}
+
+/** A well-formed name from its text, without prefix. @throws InputError that says what is wrong */
+export function generalName(kind: SanKind | 'other_name', text: string): GeneralName {
+  if (kind === 'ip') return ipAddress(text);
+  const hasHex = kind === 'hardware_module' || kind === 'other_name';
+  const name: GeneralName = { kind, value: hasHex ? text.toLowerCase() : text };
+  const problem = generalNameProblem(name);
+  if (problem !== undefined) throw new InputError(problem);
+  return name;
+}
+
+/** A name in the form of {@link formatGeneralName}. @throws InputError */
+export function parseGeneralNameText(text: string): GeneralName {
+  const [prefix, value] = text.includes(':') ? splitAtColon(text) : ['', ''];
+  const kind = prefix === 'other' ? 'other_name' : SAN_KINDS.find((one) => (PREFIXES[one] ?? one) === prefix);
+  if (kind === undefined) throw new InputError('is not a name of a known kind');
+  return generalName(kind, value);
+}
+
+const PREFIXES: Readonly<Partial<Record<TextKind | 'ip', string>>> = {
+  dns: 'DNS',
+  ip: 'IP',
+  uri: 'URI',
+  other_name: 'other',
+};
 
 function encodeIa5(tag: number, value: string): Buffer {
   if (!/^[\x00-\x7f]*$/.test(value))
@@ -87,23 +154,16 @@ export function ipAddress(text: string): Extract<GeneralName, { readonly kind: '
   return { kind: 'ip', value: formatAddress(bytes), bytes };
 }
 
-/** `DNS:a`, `IP:1.2.3.4`, `email:a@b`, `URI:…`; other kinds as `other:` and hex of the DER. */
+/** Names that are only read, by the number of their tag (RFC 5280 §4.2.1.6). */
+const READ_ONLY = ['other_name', '', '', 'x400_address', 'directory_name', 'edi_party_name', '', '', 'registered_id'];
+
+/** `DNS:a`, `IP:1.2.3.4`, `email:a@b`, `URI:…`, `upn:…`, `other:OID:HEX` …; names that are only read have the hex of the DER. */
 export function formatGeneralName(name: GeneralName): string {
-  switch (name.kind) {
-    case 'dns':
-      return `DNS:${name.value}`;
-    case 'email':
-      return `email:${name.value}`;
-    case 'uri':
-      return `URI:${name.value}`;
-    case 'ip':
-      return `IP:${name.value}`;
-    case 'other':
-      return `other:${name.der.toString('hex')}`;
-  }
+  if (name.kind === 'other') return `${READ_ONLY[name.tag & 0x1f] ?? ''}:${name.der.toString('hex')}`;
+  return `${PREFIXES[name.kind] ?? name.kind}:${name.value}`;
 }
 
-/** Whether two lists contain the same names in any order. DNS names and email domains are case-insensitive. */
+/** Whether two lists contain the same names in any order. DNS and SRV names and email domains are case-insensitive. */
 export function sameGeneralNames(a: readonly GeneralName[], b: readonly GeneralName[]): boolean {
   const left = new Set(a.map(comparable));
   const right = new Set(b.map(comparable));
@@ -116,7 +176,7 @@ export function comparableGeneralNames(names: readonly GeneralName[]): string {
 }
 
 function comparable(name: GeneralName): string {
-  if (name.kind === 'dns') return formatGeneralName(name).toLowerCase();
+  if (name.kind === 'dns' || name.kind === 'srv') return formatGeneralName(name).toLowerCase();
   if (name.kind !== 'email') return formatGeneralName(name);
   const at = name.value.lastIndexOf('@') + 1;
   return `email:${name.value.slice(0, at)}${name.value.slice(at).toLowerCase()}`;
@@ -140,6 +200,32 @@ export function generalNameProblem(name: GeneralName): string | undefined {
         : `has ${name.bytes.length} octets instead of 4 or 16`;
     case 'other':
       return undefined;
+    default:
+      return furtherProblem(name);
+  }
+}
+
+function furtherProblem(name: { readonly kind: TextKind; readonly value: string }): string | undefined {
+  const { kind, value } = name;
+  if (kind === 'other_name') {
+    const known = otherNameKind(splitAtColon(value)[0]);
+    if (known !== undefined) return `is not a valid ${known}: its value has another type`;
+  }
+  if (kind === 'upn' && value === '') return 'is empty';
+  const wrong = value.isWellFormed() ? firstMatch(value, UNSAFE) : 'text that is not Unicode';
+  if (wrong !== undefined) return `contains ${wrong}, which is a control or invisible character`;
+  if (kind === 'srv') {
+    const service = /^_[A-Za-z0-9-]+\./.exec(value)?.[0].length;
+    return service === undefined
+      ? 'is not a service and a host, such as _est.example.com'
+      : hostProblem(value, service, '');
+  }
+  try {
+    encodeGeneralName(name);
+    return undefined;
+  } catch (error) {
+    if (error instanceof InputError) return `is invalid: ${error.message}`;
+    throw error;
   }
 }
 

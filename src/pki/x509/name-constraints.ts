@@ -10,7 +10,6 @@ import {
   parseDer,
   implicitPrimitive,
   readInteger,
-  readOid,
   readString,
   sequence,
   tlv,
@@ -182,15 +181,24 @@ function constrainedNames(
 ): ConstrainedName[] {
   const names: ConstrainedName[] = subjectAltNames.flatMap((name) => {
     const text = formatGeneralName(name);
-    if (name.kind !== 'other') return { ...name, text };
-    if (name.tag === DIRECTORY_NAME) return directory(parseName(parseDer(name.der).value));
-    const mailbox = name.tag === OTHER_NAME ? smtpUtf8Mailbox(name.der) : undefined;
-    return mailbox === undefined
-      ? { ...name, text }
-      : [
-          { ...name, text },
-          { kind: 'email', value: mailbox, text },
-        ];
+    switch (name.kind) {
+      case 'dns':
+      case 'email':
+      case 'uri':
+        return { kind: name.kind, value: name.value, text };
+      case 'ip':
+        return { ...name, text };
+      case 'other':
+        if (name.tag === DIRECTORY_NAME) return directory(parseName(parseDer(name.der).value));
+        return { kind: 'other', tag: name.tag, text };
+      case 'registered_id':
+        return { kind: 'other', tag: contextPrimitive(8), text };
+      default: {
+        const otherName = { kind: 'other', tag: OTHER_NAME, text } as const;
+        const mailbox = name.kind === 'other_name' ? smtpUtf8Mailbox(name.value) : undefined;
+        return mailbox === undefined ? otherName : [otherName, { kind: 'email', value: mailbox, text }];
+      }
+    }
   });
   if (subject.rdns.length > 0) names.push(directory(subject));
   for (const value of attributeValues(subject, OID.emailAddress))
@@ -202,10 +210,10 @@ function constrainedNames(
 }
 
 /** RFC 9598 §6: constraints on mailboxes also apply to internationalized ones. @throws DerError */
-function smtpUtf8Mailbox(der: Buffer): string | undefined {
-  const other = new DerReader(parseDer(der).value, 'OtherName');
-  if (other.nextTag !== Tag.OID || readOid(other.next()) !== OID.smtpUTF8Mailbox) return undefined;
-  return readString(parseDer(other.next(contextConstructed(0), 'value').value, Tag.UTF8_STRING), 'SmtpUTF8Mailbox');
+function smtpUtf8Mailbox(otherName: string): string | undefined {
+  const [type, hex = ''] = otherName.split(':');
+  if (type !== OID.smtpUTF8Mailbox) return undefined;
+  return readString(parseDer(Buffer.from(hex, 'hex'), Tag.UTF8_STRING), 'SmtpUTF8Mailbox');
 }
 
 /** Letters, digits and hyphens, plus the underscores that are common in practice. */

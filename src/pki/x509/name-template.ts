@@ -5,7 +5,7 @@
 import { OID } from '../der/oids.ts';
 import { InputError } from '../input-error.ts';
 import { subjectProblem } from './attribute-syntax.ts';
-import { generalNameProblem, ipAddress, type GeneralName, underscoreProblem } from './general-name.ts';
+import { generalName, type GeneralName, SAN_KINDS, type SanKind, underscoreProblem } from './general-name.ts';
 import { attributeType } from './attribute-types.ts';
 import { buildName, parseDistinguishedName, parseName, type AttributeTypeAndValue, type Name } from './name.ts';
 
@@ -18,10 +18,11 @@ export class NoFittingValue extends Error {}
 type Part = string | { readonly placeholder: string };
 
 const SIMPLE: ReadonlySet<string> = new Set(['id', 'client_id', 'principal', 'primary', 'instance', 'realm']);
-const CERTIFICATE_NAMES: ReadonlySet<string> = new Set(['dns', 'ip', 'email', 'uri']);
+/** Kinds of the certificate's names that are placeholders. */
+const CERTIFICATE_NAMES: ReadonlySet<string> = new Set(SAN_KINDS.filter((kind) => kind !== 'registered_id'));
 
 export const PLACEHOLDERS_ALLOWED =
-  '{id}, {client_id}, {principal}, {primary}, {instance}, {realm}, {cert.CN} or another attribute type, {cert.dns}, {cert.ip}, {cert.email}, {cert.uri}, {device.id}, {device.NAME}, {ldap.NAME}, {jwt.NAME}';
+  '{id}, {client_id}, {principal}, {primary}, {instance}, {realm}, {cert.CN} or another attribute type, {cert.dns}, {cert.ip}, {cert.email}, {cert.uri}, {cert.upn}, {cert.hardware_module}, {cert.permanent_identifier}, {cert.srv}, {device.id}, {device.NAME}, {ldap.NAME}, {jwt.NAME}';
 
 /** Why a placeholder is unknown; undefined if it is known. */
 function placeholderProblem(name: string): string | undefined {
@@ -41,15 +42,17 @@ function placeholder(name: string): { readonly placeholder: string } {
 
 // --- patterns --------------------------------------------------------------------------------------------------
 
-/** A regular expression with placeholders. */
+/** A regular expression, or a literal text, with placeholders. */
 export class NamePattern {
   readonly #parts: readonly Part[];
   /** Compiled once if there is no placeholder. */
   readonly #fixed: RegExp | undefined;
 
   /** @throws InputError for an unknown placeholder; SyntaxError for an invalid regular expression */
-  constructor(pattern: string) {
-    this.#parts = patternParts(pattern);
+  constructor(pattern: string, isLiteral = false) {
+    this.#parts = isLiteral
+      ? templateParts(pattern).map((part) => (typeof part === 'string' ? quoted(part) : part))
+      : patternParts(pattern);
     const sample = this.#source(() => ['x']) ?? '';
     // Compile it alone first: `a)|(b` would become valid inside the group.
     new RegExp(sample, 'u');
@@ -108,6 +111,13 @@ function patternParts(pattern: string): Part[] {
 // --- templates -------------------------------------------------------------------------------------------------
 
 const BRACES = /\{([^{}]*)\}/g;
+
+/** @throws InputError */
+function templateParts(text: string): Part[] {
+  const parts: Part[] = text.split(BRACES).map((part, i) => (i % 2 === 1 ? placeholder(part) : part));
+  if (parts.some((part) => typeof part === 'string' && /[{}]/.test(part))) throw new InputError('an unmatched brace');
+  return parts.filter((part) => part !== '');
+}
 
 /** The single value of a placeholder. @throws NoFittingValue */
 function single(name: string, values: PlaceholderValues): string {
@@ -170,14 +180,11 @@ export class SubjectTemplate {
   }
 }
 
-const SAN_KINDS = ['dns', 'ip', 'email', 'uri'] as const;
-type SanKind = (typeof SAN_KINDS)[number];
-
-export const SAN_TEMPLATE_ALLOWED = `a kind and a name, such as "dns:{id}.example.com" (kinds: ${SAN_KINDS.join(', ')})`;
+export const SAN_TEMPLATE_ALLOWED = `a kind and a name, such as "dns:{id}.example.com" (kinds: ${SAN_KINDS.join(', ')}, other:OID)`;
 
 /** A subjectAltName with placeholders, such as `dns:{id}.example.com`. */
 export class SanTemplate {
-  readonly #kind: SanKind;
+  readonly #kind: SanKind | 'other_name';
   readonly #underscores: boolean;
   readonly #parts: readonly Part[];
 
@@ -186,16 +193,16 @@ export class SanTemplate {
    * @throws InputError
    */
   constructor(template: string, underscores = false) {
-    const [, kind, text = ''] = /^([a-z]+):(.+)$/s.exec(template) ?? [];
-    const known = SAN_KINDS.find((one) => one === kind);
+    const [, kind, text = ''] = /^([a-z_]+):(.+)$/s.exec(template) ?? [];
+    const known = kind === 'other' ? 'other_name' : SAN_KINDS.find((one) => one === kind);
     if (known === undefined) throw new InputError('no kind of name at the start');
     this.#kind = known;
     this.#underscores = underscores;
-    const parts: Part[] = text.split(BRACES).map((part, i) => (i % 2 === 1 ? placeholder(part) : part));
-    if (parts.some((part) => typeof part === 'string' && /[{}]/.test(part))) throw new InputError('an unmatched brace');
-    this.#parts = parts.filter((part) => part !== '');
+    this.#parts = templateParts(text);
     const isWhole = this.#parts.length === 1 && typeof this.#parts[0] !== 'string';
-    if (!isWhole) this.#named(() => (known === 'ip' ? '1' : 'x'));
+    // A part of the DER cannot be checked without the value.
+    if (known === 'other_name' && /:.*\{/s.test(text)) generalName(known, text.replace(/:.*$/s, ':0500'));
+    else if (!isWhole) this.#named((_, before) => sample(known, before));
   }
 
   /** @throws NoFittingValue if a placeholder has no value, several, or one that is invalid for its kind */
@@ -209,36 +216,57 @@ export class SanTemplate {
   }
 
   /** @throws InputError */
-  #named(value: (name: string) => string): GeneralName {
+  #named(value: (name: string, before: string) => string): GeneralName {
     let text = '';
     for (const part of this.#parts) {
       if (typeof part === 'string') text += part;
-      else text += this.#parts.length === 1 ? value(part.placeholder) : inside(this.#kind, value(part.placeholder));
+      else {
+        const one = value(part.placeholder, text);
+        text += this.#parts.length === 1 ? one : inside(this.#kind, one, text);
+      }
     }
-    if (this.#kind === 'ip') return ipAddress(text);
-    const name = { kind: this.#kind, value: text };
+    const name = generalName(this.#kind, text);
     const literal = this.#parts.map((part) => (typeof part === 'string' ? part : '')).join('');
     const problem =
-      generalNameProblem(name) ??
       (this.#underscores ? undefined : underscoreProblem(name)) ??
-      (text.includes('*') && !literal.includes('*') ? 'has a wildcard' : undefined);
+      (this.#kind === 'dns' && text.includes('*') && !literal.includes('*') ? 'has a wildcard' : undefined);
     if (problem !== undefined) throw new InputError(problem);
     return name;
   }
 }
 
-/** Values that cannot extend beyond one component of a name. */
-const INSIDE: Readonly<Record<SanKind, RegExp>> = {
+const OID_PART = /^\d+(\.\d+)*$/;
+const HEX = /^[0-9a-f]+$/i;
+
+/** Values that cannot extend beyond one component of a name; after the colon of `OID:…` for a kind with one. */
+const INSIDE: Readonly<Record<SanKind | 'other_name', RegExp>> = {
   // One label: no dots.
   dns: /^[A-Za-z0-9_-]+$/,
   email: /^[A-Za-z0-9!#$%&'*+\-=?^_`{|}~.]+$/,
   // RFC 3986 §2.3: unreserved.
   uri: /^[A-Za-z0-9\-._~]+$/,
-  ip: /^[0-9a-fA-F]+$/,
+  ip: HEX,
+  upn: /^[^@]+$/,
+  hardware_module: HEX,
+  permanent_identifier: /^.+$/s,
+  srv: /^[A-Za-z0-9-]+$/,
+  registered_id: OID_PART,
+  other_name: HEX,
 };
 
-function inside(kind: SanKind, value: string): string {
-  if (!INSIDE[kind].test(value)) throw new InputError(`cannot be made from ${JSON.stringify(value.slice(0, 80))}`);
+const hasOid = (kind: SanKind | 'other_name'): boolean =>
+  kind === 'hardware_module' || kind === 'permanent_identifier' || kind === 'other_name';
+
+/** A value that makes a template of this kind valid, if its literal parts are. */
+function sample(kind: SanKind | 'other_name', before: string): string {
+  if (kind === 'registered_id' || (hasOid(kind) && !before.includes(':'))) return '1.2';
+  if (kind === 'ip') return '1';
+  return kind === 'hardware_module' ? '00' : 'x';
+}
+
+function inside(kind: SanKind | 'other_name', value: string, before: string): string {
+  const allowed = hasOid(kind) && !before.includes(':') ? OID_PART : INSIDE[kind];
+  if (!allowed.test(value)) throw new InputError(`cannot be made from ${JSON.stringify(value.slice(0, 80))}`);
   return value;
 }
 
@@ -248,6 +276,6 @@ export function certificatePlaceholder(
 ): { readonly attribute: string } | { readonly kind: SanKind } | undefined {
   if (!name.startsWith('cert.')) return undefined;
   const rest = name.slice('cert.'.length);
-  const kind = SAN_KINDS.find((one) => one === rest);
+  const kind = SAN_KINDS.find((one) => one === rest && CERTIFICATE_NAMES.has(one));
   return kind === undefined ? { attribute: attributeType(rest) ?? OID.commonName } : { kind };
 }

@@ -332,7 +332,7 @@ describe('RFC 2986: a malformed request is 400 with its code', () => {
       expect(thrown(withSan(dns(text)))).toMatchObject({
         message: expect.stringMatching(
           / at position 2, .*internationalized names are written in A-labels \(xn--…\)\.$/,
-        ),
+        ) as string,
       });
   });
 

@@ -1,11 +1,22 @@
 import { describe, expect, test } from 'vitest';
 
-import { DerError, Tag, explicit, integer, sequence, tlv, utf8String } from '../../../src/pki/der/der.ts';
+import {
+  DerError,
+  Tag,
+  explicit,
+  integer,
+  octetString,
+  oid,
+  sequence,
+  tlv,
+  utf8String,
+} from '../../../src/pki/der/der.ts';
 import {
   encodeGeneralNames,
   formatGeneralName,
   generalNameProblem,
   ipAddress,
+  parseGeneralNameText,
   parseGeneralNames,
   sameGeneralNames,
   type GeneralName,
@@ -195,6 +206,82 @@ describe('the form of a name', () => {
     'http://a/<b>',
   ])('URI %j is not', (text) => {
     expect(value('uri')(text)).toBeTypeOf('string');
+  });
+});
+
+describe('kinds of otherName', () => {
+  const otherName = (type: string, value: Buffer): Buffer => tlv(0xa0, oid(type), tlv(0xa0, value));
+  const one = (der: Buffer): GeneralName => parseGeneralNames(sequence(der))[0] as GeneralName;
+  const UPN = '1.3.6.1.4.1.311.20.2.3';
+
+  test.each([
+    ['upn:é@a.example', otherName(UPN, utf8String('é@a.example'))],
+    [
+      'hardware_module:1.3.6.1.4.1.9:00ab',
+      otherName('1.3.6.1.5.5.7.8.4', sequence(oid('1.3.6.1.4.1.9'), octetString(Buffer.from('00ab', 'hex')))),
+    ],
+    ['permanent_identifier:1.3.6:a:b', otherName('1.3.6.1.5.5.7.8.3', sequence(utf8String('a:b'), oid('1.3.6')))],
+    ['permanent_identifier::x', otherName('1.3.6.1.5.5.7.8.3', sequence(utf8String('x')))],
+    ['permanent_identifier:1.3.6:', otherName('1.3.6.1.5.5.7.8.3', sequence(oid('1.3.6')))],
+    ['srv:_est.a.example', otherName('1.3.6.1.5.5.7.8.7', tlv(Tag.IA5_STRING, Buffer.from('_est.a.example')))],
+    ['registered_id:1.3.6.1', tlv(0x88, oid('1.3.6.1').subarray(2))],
+    ['other:1.2.3:0500', otherName('1.2.3', Buffer.from([5, 0]))],
+  ])('%s is read, written and parsed from its text', (text, der) => {
+    const name = one(der);
+    expect(formatGeneralName(name)).toBe(text);
+    expect(generalNameProblem(name)).toBeUndefined();
+    expect(encodeGeneralNames([name])).toEqual(sequence(der));
+    expect(parseGeneralNameText(text)).toEqual(name);
+  });
+
+  test.each([Tag.IA5_STRING, Tag.PRINTABLE_STRING])(
+    'a user principal name of string type %d becomes a UTF8String',
+    (tag) => {
+      const name = one(otherName(UPN, tlv(tag, Buffer.from('a@b'))));
+      expect(encodeGeneralNames([name])).toEqual(sequence(otherName(UPN, utf8String('a@b'))));
+    },
+  );
+
+  test.each([
+    ['a UPN that is an INTEGER', otherName(UPN, integer(1)), 'is not a valid upn: its value has another type'],
+    [
+      'a UPN that is a BMPString',
+      otherName(UPN, tlv(Tag.BMP_STRING, Buffer.from([0, 97]))),
+      'is not a valid upn: its value has another type',
+    ],
+    ['an empty UPN', otherName(UPN, utf8String('')), 'is empty'],
+    [
+      'a UPN with a line feed',
+      otherName(UPN, utf8String('a\n@b')),
+      'contains U+000A at position 2, which is a control or invisible character',
+    ],
+    [
+      'a SRVName without a service',
+      otherName('1.3.6.1.5.5.7.8.7', tlv(Tag.IA5_STRING, Buffer.from('a.example'))),
+      'is not a service and a host, such as _est.example.com',
+    ],
+    [
+      'a hardwareModuleName that is text',
+      otherName('1.3.6.1.5.5.7.8.4', utf8String('a')),
+      'is not a valid hardware_module: its value has another type',
+    ],
+    [
+      'a permanentIdentifier with a field too many',
+      otherName('1.3.6.1.5.5.7.8.3', sequence(oid('1.2'), integer(1))),
+      'is not a valid permanent_identifier: its value has another type',
+    ],
+    [
+      'an unknown one that is no DER',
+      otherName('1.2.3', Buffer.from([0x30, 2, 5, 9])),
+      'is invalid: the value: truncated value',
+    ],
+  ])('%s is read, and rejected', (_, der, problem) => {
+    expect(generalNameProblem(one(der))).toBe(problem);
+  });
+
+  test('what cannot be read is kept, and never issued', () => {
+    for (const der of [tlv(0xa0, Buffer.alloc(0)), tlv(0x88, Buffer.from([0x80])), tlv(0xa4, sequence())])
+      expect(one(der)).toMatchObject({ kind: 'other', der });
   });
 });
 

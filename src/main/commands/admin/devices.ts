@@ -23,7 +23,7 @@ const described = {
   'match-issuer-spki': value('HEX', "SHA-256 of that CA's SubjectPublicKeyInfo"),
   'match-serial-number': value('TEXT', "attribute serialNumber in the subject of the device's certificate"),
   'match-common-name': value('TEXT', 'attribute CN in that subject'),
-  'match-san': value('NAME', 'one of its alternative names: DNS:a, IP:192.0.2.1, email:…, URI:…'),
+  'match-san': value('NAME', 'one of its alternative names: DNS:a, IP:192.0.2.1, email:…, URI:…, upn:…'),
   'match-fingerprint': value('HEX', "SHA-256 of the device's certificate"),
   attribute: values('NAME=TEXT', 'for the names in its certificates'),
   'not-after': time('when the registration expires: a time, or a period such as 365d', 1),
