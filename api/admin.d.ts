@@ -956,7 +956,7 @@ export interface components {
             ca: string;
             /** @description RFC 4514. */
             subject: string;
-            /** @description `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…` */
+            /** @description `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`, `upn:…` (docs/guides/names.md) */
             sans: string[];
             /** Format: date-time */
             not_before: string;
@@ -992,7 +992,7 @@ export interface components {
             ca: string;
             /** @description RFC 4514. */
             subject: string;
-            /** @description `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…` */
+            /** @description `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`, `upn:…` (docs/guides/names.md) */
             sans: string[];
             /** Format: date-time */
             not_before: string;
@@ -1216,7 +1216,7 @@ export interface components {
             operation: string;
             /** @description RFC 4514. */
             subject: string;
-            /** @description `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…` */
+            /** @description `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`, `upn:…` (docs/guides/names.md) */
             sans: string[];
             /** @description The type of the key to certify: `ec:P-256`, `rsa:2048`, `ed25519`, … */
             key_type: string;
@@ -1248,7 +1248,7 @@ export interface components {
             operation: string;
             /** @description RFC 4514. */
             subject: string;
-            /** @description `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…` */
+            /** @description `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`, `upn:…` (docs/guides/names.md) */
             sans: string[];
             /** @description The type of the key to certify: `ec:P-256`, `rsa:2048`, `ed25519`, … */
             key_type: string;
@@ -1351,7 +1351,7 @@ export interface components {
                 serial_number?: string;
                 /** @description The attribute CN of its subject. */
                 common_name?: string;
-                /** @description One of its names: `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`. */
+                /** @description One of its names: `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`, `hardware_module:OID:HEX` (docs/guides/names.md). */
                 san?: string;
                 /** @description SHA-256 of the certificate or its ECDSA twin, hex. */
                 fingerprint_sha256?: string;
@@ -1376,7 +1376,7 @@ export interface components {
                 serial_number?: string;
                 /** @description The attribute CN of its subject. */
                 common_name?: string;
-                /** @description One of its names: `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`. */
+                /** @description One of its names: `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`, `hardware_module:OID:HEX` (docs/guides/names.md). */
                 san?: string;
                 /** @description SHA-256 of the certificate or its ECDSA twin, hex. */
                 fingerprint_sha256?: string;
@@ -1501,7 +1501,7 @@ export interface components {
                 serial_number?: string;
                 /** @description The attribute CN of its subject. */
                 common_name?: string;
-                /** @description One of its names: `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`. */
+                /** @description One of its names: `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`, `hardware_module:OID:HEX` (docs/guides/names.md). */
                 san?: string;
                 /** @description SHA-256 of the certificate or its ECDSA twin, hex. */
                 fingerprint_sha256?: string;
@@ -1537,7 +1537,7 @@ export interface components {
                 serial_number?: string;
                 /** @description The attribute CN of its subject. */
                 common_name?: string;
-                /** @description One of its names: `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`. */
+                /** @description One of its names: `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`, `hardware_module:OID:HEX` (docs/guides/names.md). */
                 san?: string;
                 /** @description SHA-256 of the certificate or its ECDSA twin, hex. */
                 fingerprint_sha256?: string;
