@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import type { AuditedRequester } from '../audit/event.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
-import { formatGeneralName, ipAddress } from '../pki/x509/general-name.ts';
+import { formatGeneralName, ipAddress, mappedIPv4 } from '../pki/x509/general-name.ts';
 import { formatName, type Name } from '../pki/x509/name.ts';
 import type { CertificateHolder } from './certificate-holder.ts';
 import type { ConnectionCertificates } from './mtls/presented-certificates.ts';
@@ -152,9 +152,9 @@ function fromCertificate(certificate: Certificate): FromCertificate {
 export function lockoutAddress(address: string): string {
   const bare = address.replace(/%.*$/, '');
   if (!isIPv6(bare)) return bare;
+  const mapped = mappedIPv4(bare);
+  if (mapped !== undefined) return mapped;
   const { bytes } = ipAddress(bare);
-  const mapped = bytes.subarray(0, 10).every((octet) => octet === 0) && bytes.readUInt16BE(10) === 0xffff;
-  if (mapped) return [...bytes.subarray(12)].join('.');
   const groups = [0, 2, 4, 6].map((offset) => bytes.readUInt16BE(offset).toString(16));
   return `${ipAddress(`${groups.join(':')}::`).value}/64`;
 }

@@ -139,7 +139,7 @@ function withoutIdentifier({ encryption, password }: KeyProtectionSettings, iden
   if (chosen === undefined)
     throw badRequest(
       'KEY_PASSWORD_MISSING',
-      'There is no password to encrypt the private key with: use a one-time password, add a DecryptKeyIdentifier or an AsymmetricDecryptKeyIdentifier to the CSR, or set serverkeygen.password_file or serverkeygen.password_env on the server.',
+      'There is no password to encrypt the private key with: add a DecryptKeyIdentifier or an AsymmetricDecryptKeyIdentifier to the CSR, set serverkeygen.password_file or serverkeygen.password_env on the server, or use a one-time password.',
     );
   return { form: 'password', password: chosen };
 }

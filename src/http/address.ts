@@ -1,12 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { mappedIPv4 } from '../pki/x509/general-name.ts';
 import { isObject } from '../process/protocol.ts';
 
-/** The remote IPv4 address in IPv4 form, also on a dual-stack socket. */
-export function networkAddress(address: string | undefined): string {
-  if (address === undefined) return 'unknown';
-  return /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/.exec(address)?.[1] ?? address;
-}
+/** An IPv4 address in IPv4 form, also from a dual-stack socket or a proxy. */
+export const networkAddress = (address: string | undefined): string =>
+  address === undefined ? 'unknown' : (mappedIPv4(address) ?? address);
 
 /** Addresses reported by a balancer (proxy-connection.ts) or a proxy (forwarded-client.ts). */
 const told = new WeakMap<object, string>();

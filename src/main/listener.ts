@@ -79,13 +79,23 @@ export class Listener {
       // For `localhost`, Fastify creates further servers for its other addresses, which would bypass limits, reload and
       // close.
       const address = isIP(host) === 0 ? (await lookup(host)).address : host;
-      await this.#app.listen({ ...this.#binding, host: address });
+      await this.#listen(address);
     } catch (error) {
       const hint = HINTS[codeOf(error)] ?? `Correct ${this.#name}.host or ${this.#name}.port`;
       throw new Error(
         `the ${this.#name} listener cannot listen on ${host}, port ${port} (${describe(error)}). ${hint.replaceAll('NAME', this.#name)}.`,
         { cause: error },
       );
+    }
+  }
+
+  /** `::` is IPv6 and IPv4, and IPv4 alone on a machine without IPv6. */
+  async #listen(address: string): Promise<void> {
+    try {
+      await this.#app.listen({ ...this.#binding, host: address });
+    } catch (error) {
+      if (address !== '::' || !NO_IPV6.has(codeOf(error))) throw error;
+      await this.#app.listen({ ...this.#binding, host: '0.0.0.0' });
     }
   }
 
@@ -108,6 +118,8 @@ export class Listener {
     clearInterval(idle);
   }
 }
+
+const NO_IPV6: ReadonlySet<string> = new Set(['EAFNOSUPPORT', 'EADDRNOTAVAIL']);
 
 const HINTS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'Another program uses the port: stop it, or change NAME.port',

@@ -12,7 +12,7 @@ afterEach(async () => {
 });
 
 /** A listener that answers `/` with its number, and the addresses for which Fastify was asked. */
-function listener(binding: Partial<Binding> = {}, name: ListenerName = 'admin') {
+function listener(binding: Partial<Binding> = {}, name: ListenerName = 'admin', unavailable?: string) {
   const app = fastify();
   const own = `listener ${made.length}`;
   app.get('/', () => own);
@@ -20,6 +20,8 @@ function listener(binding: Partial<Binding> = {}, name: ListenerName = 'admin') 
   const logged: unknown[] = [];
   const listen = (at: Binding): Promise<unknown> => {
     asked.push(at.host);
+    if (unavailable !== undefined && at.host.includes(':'))
+      return Promise.reject(Object.assign(new Error('no IPv6'), { code: unavailable }));
     return app.listen(at);
   };
   const one = new Listener(
@@ -54,6 +56,24 @@ test.each(['localhost', '127.0.0.1'])(
     expect(app.addresses()).toHaveLength(1);
   },
 );
+
+test.each(['EAFNOSUPPORT', 'EADDRNOTAVAIL'])(
+  'host = "::" is IPv4 alone on a machine without IPv6 (%s)',
+  async (code) => {
+    const { asked, app, listener: one } = listener({ host: '::' }, 'est', code);
+    await one.bind();
+    expect(asked).toEqual(['::', '0.0.0.0']);
+    expect(app.addresses()).toMatchObject([{ address: '0.0.0.0' }]);
+    const other = listener({ host: '::1' }, 'est', code);
+    await expect(other.listener.bind()).rejects.toThrow('cannot listen on ::1');
+  },
+);
+
+test('host = "::" is a failure where the port is taken', async () => {
+  const { asked, listener: one } = listener({ host: '::' }, 'est', 'EADDRINUSE');
+  await expect(one.bind()).rejects.toThrow('Another program uses the port');
+  expect(asked).toEqual(['::']);
+});
 
 describe('before it serves', () => {
   test('connections wait, and are served when it opens', async () => {

@@ -8,15 +8,15 @@ export interface Csv {
 export function parseCsv(text: string): Csv {
   const lines: string[][] = [];
   let fields: string[] = [];
-  const pattern = /("(?:[^"]|"")*"|[^,\r\n]*)(,|\r?\n|$)/gy;
+  const pattern = /[ \t]*("(?:[^"]|"")*"(?=[ \t]*(?:[,\r\n]|$))|[^,\r\n]*)[ \t]*(,|\r?\n|$)/gy;
   const body = text === '' || text.endsWith('\n') ? text.replace(/^\ufeff/, '') : `${text.replace(/^\ufeff/, '')}\n`;
   while (pattern.lastIndex < body.length) {
     const match = pattern.exec(body);
     if (match === null) break;
     const [, field = '', end] = match;
-    fields.push(/^"[^]*"$/.test(field) ? field.slice(1, -1).replaceAll('""', '"') : field);
+    fields.push(/^"[^]*"$/.test(field) ? field.slice(1, -1).replaceAll('""', '"') : field.trim());
     if (end === ',') continue;
-    if (fields.length > 1 || fields[0] !== '') lines.push(fields);
+    if (fields.some((one) => one !== '')) lines.push(fields);
     fields = [];
   }
   const [header = [], ...rows] = lines;

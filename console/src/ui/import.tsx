@@ -176,10 +176,11 @@ function rejections(answer: string, source: Csv, name: string): readonly Rejecti
   const { header, rows } = parseCsv(answer);
   const [row, code, message] = PROBLEM.map((one) => header.indexOf(one));
   const at = source.header.indexOf(name);
-  return rows.flatMap((fields) => {
+  // Each row has its result in its place.
+  return rows.flatMap((fields, index) => {
     const value = (n: number | undefined): string => fields[n ?? -1] ?? '';
     if (value(code) === '') return [];
-    const named = source.rows[Number(value(row)) - 1]?.[at] ?? '';
+    const named = source.rows[index]?.[at] ?? '';
     return [{ row: value(row), name: named, message: value(message) }];
   });
 }

@@ -309,7 +309,8 @@ export class LdapPlugin implements AuthPlugin {
     const credentials = parseBasic(authorization);
     const { username = '', password = '' } = credentials ?? {};
     const entry = await this.#attempts.run(username, { ...context, address }, (_keys, as) => {
-      if (credentials === undefined) throw new CredentialRefused('the Basic credentials are malformed or not UTF-8');
+      // RFC 4513 §5.1.3: names and passwords of a directory are UTF-8.
+      if (credentials?.isUtf8 !== true) throw new CredentialRefused('the Basic credentials are malformed or not UTF-8');
       return this.#directory.authenticate(username, password, as);
     });
     const { client_id } = entry;

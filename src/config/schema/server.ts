@@ -47,8 +47,9 @@ export const server = table('The process and what all its listeners share.', {
 
 export const est = table('The EST listener and its operations.', {
   host: text({
-    description: 'The address the EST listener binds to.',
-    default: '0.0.0.0',
+    description:
+      'The address the EST listener binds to. `::` is IPv6 and IPv4, and IPv4 alone on a machine without IPv6.',
+    default: '::',
     allowed: HOST_ALLOWED,
     check: checkHost,
   }),

@@ -68,8 +68,8 @@ export const cmc = table('Full CMC (RFC 5272); `est.fullcmc` turns it on.', {
 export const publication = table('The plain-HTTP listener for relying parties.', {
   enabled: boolean({ description: 'Serves CRLs, OCSP and CA certificates over plain HTTP.', default: false }),
   host: text({
-    description: 'The address the publication listener binds to.',
-    default: '0.0.0.0',
+    description: 'The address the publication listener binds to, as in `[est]`.',
+    default: '::',
     allowed: 'an IP address or a host name',
     check: checkHost,
   }),

@@ -314,6 +314,14 @@ export function formatAddress(bytes: Buffer): string {
   return `${groups.slice(0, at).replace(/:$/, '')}::${groups.slice(at + longest.length).replace(/^:/, '')}`;
 }
 
+/** The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2), in whichever form; undefined for another text. */
+export function mappedIPv4(text: string): string | undefined {
+  if (!/ffff:/i.test(text) || !isIPv6(text) || text.includes('%')) return undefined;
+  const bytes = addressBytes(text);
+  const isMapped = bytes.subarray(0, 10).every((octet) => octet === 0) && bytes.readUInt16BE(10) === 0xffff;
+  return isMapped ? formatAddress(bytes.subarray(12)) : undefined;
+}
+
 export function addressWithin(address: Buffer, base: Buffer, mask: Buffer): boolean {
   if (address.length !== base.length) return false;
   return address.every((octet, i) => (octet & (mask[i] ?? 255)) === ((base[i] ?? 0) & (mask[i] ?? 255)));

@@ -22,7 +22,23 @@ describe('RFC 7617: what is taken for credentials', () => {
     ['UTF-8', `Basic ${base64('gerät:pässword')}`, 'gerät', 'pässword'],
   ])('%s', (_, header, username, password) => {
     expect(isBasic(header)).toBe(true);
-    expect(parseBasic(header)).toEqual({ username, password });
+    expect(parseBasic(header)).toEqual({ username, password, isUtf8: true });
+  });
+
+  test.each([
+    ['a name in ISO-8859-1', 'ger\xe4t:pass', 'ger\\xe4t', 'pass'],
+    ['a name in windows-1252', '\x80:pass', '\\x80', 'pass'],
+    ['a password in ISO-8859-1', 'a:p\xe4:ss', 'a', 'p\\xe4:ss'],
+  ])('split at the first colon octet, in any encoding: %s', (_, latin1, username, password) => {
+    const header = `Basic ${base64(Buffer.from(latin1, 'latin1'))}`;
+    expect(parseBasic(header)).toEqual({ username, password, isUtf8: false });
+  });
+
+  test('names of other octets are other names, and that of UTF-8 is none of them', () => {
+    const names = ['ger\xe4t', 'ger\xe5t', 'ger\xc3\xa4t', 'ger\\xe4t'.replace('\\', '\xff')].map(
+      (latin1) => parseBasic(`Basic ${base64(Buffer.from(`${latin1}:x`, 'latin1'))}`)?.username,
+    );
+    expect(new Set(names).size).toBe(4);
   });
 
   test.each([undefined, '', 'Bearer abc', 'Negotiate abc', 'Basically abc', 'Digest username="a"'])(
@@ -52,9 +68,6 @@ const MALFORMED: readonly [string, string][] = [
   ['a control character in the name', `Basic ${base64('us\x07er:pass')}`],
   ['a C1 control character', `Basic ${base64('user:pa\u0085ss')}`],
   ['a delete character', `Basic ${base64('user:pass\x7f')}`],
-  ['not UTF-8', `Basic ${base64(Buffer.from('757365723aff', 'hex'))}`],
-  ['a lone surrogate in UTF-8', `Basic ${base64(Buffer.from('757365723aeda080', 'hex'))}`],
-  ['overlong UTF-8', `Basic ${base64(Buffer.from('757365723ac0af', 'hex'))}`],
   ['UTF-16', `Basic ${base64(Buffer.from('user:pass', 'utf16le'))}`],
   ['a very long password', `Basic ${base64(`user:${'x'.repeat(5000)}`)}`],
   ['a megabyte', `Basic ${base64(Buffer.alloc(1 << 20, 'x'))}`],
@@ -85,6 +98,12 @@ const NO_TOKENS: readonly [string, string][] = [
   ['a pattern', 'user:%%%%%%%%%%%%%%%%%%%%'],
 ];
 
+const NOT_UTF8: readonly [string, string][] = [
+  ['a password that is not UTF-8', `Basic ${base64(Buffer.from('757365723aff', 'hex'))}`],
+  ['a lone surrogate in UTF-8', `Basic ${base64(Buffer.from('757365723aeda080', 'hex'))}`],
+  ['overlong UTF-8', `Basic ${base64(Buffer.from('757365723ac0af', 'hex'))}`],
+];
+
 describe('malformed credentials get 401 invalid OTP token and count as a failure', () => {
   const folder = temporaryFolder();
   let store: Store;
@@ -99,7 +118,11 @@ describe('malformed credentials get 401 invalid OTP token and count as a failure
     folder.remove();
   });
 
-  const rows = [...MALFORMED, ...NO_TOKENS.map(([what, text]): [string, string] => [what, `Basic ${base64(text)}`])];
+  const rows = [
+    ...MALFORMED,
+    ...NOT_UTF8,
+    ...NO_TOKENS.map(([what, text]): [string, string] => [what, `Basic ${base64(text)}`]),
+  ];
 
   test('there are 25 of them and more', () => expect(rows.length).toBeGreaterThanOrEqual(25));
 

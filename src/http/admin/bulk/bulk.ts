@@ -38,7 +38,7 @@ export type BulkRow = { readonly row: number } & ({ readonly record: unknown } |
 export type BulkAnswer = object | BulkFailure;
 
 export interface BulkFailure {
-  /** From 1, without the header. */
+  /** Line of the input at which it begins, from 1. */
   readonly row: number;
   readonly code: ErrorCode;
   readonly message: string;
@@ -90,14 +90,14 @@ function decode(bytes: Buffer): string {
 function readCsv(text: string, columns: Columns): BulkInput {
   let header: readonly string[] | undefined;
   const rows: BulkRow[] = [];
-  for (const { fields, problem } of parseCsv(text)) {
+  for (const { fields, problem, line: row } of parseCsv(text)) {
     if (header === undefined) {
       if (problem !== undefined) throw badRequest('HEADER_MISSING', `the header line of the CSV has ${problem}`);
       header = fields;
       checkHeader(header, columns);
       continue;
     }
-    const row = next(rows);
+    checkNumber(rows);
     const wrong = problem ?? (fields.length === header.length ? undefined : `${fields.length} fields`);
     rows.push(
       wrong === undefined
@@ -112,21 +112,22 @@ function readCsv(text: string, columns: Columns): BulkInput {
 function readNdjson(text: string): BulkRow[] {
   const rows: BulkRow[] = [];
   const body = text.startsWith('\ufeff') ? text.slice(1) : text;
-  for (let at = 0; at < body.length;) {
+  for (let at = 0, row = 1; at < body.length; row += 1) {
     const newline = body.indexOf('\n', at);
     const end = newline < 0 ? body.length : newline;
     const line = body.slice(at, end).trim();
     at = end + 1;
-    if (line !== '') rows.push(parseLine(next(rows), line));
+    if (line === '') continue;
+    checkNumber(rows);
+    rows.push(parseLine(row, line));
   }
   return rows;
 }
 
-/** The number of the next row. @throws EstuaryError 413 */
-function next(rows: readonly BulkRow[]): number {
+/** Before another row. @throws EstuaryError 413 */
+function checkNumber(rows: readonly BulkRow[]): void {
   if (rows.length >= MAX_BULK_ROWS)
     throw errorWith(413, 'BODY_TOO_LARGE', `the body has more than ${MAX_BULK_ROWS} rows; nothing was done`);
-  return rows.length + 1;
 }
 
 function parseLine(row: number, line: string): BulkRow {

@@ -48,7 +48,8 @@ export function recordOf(header: readonly string[], cells: readonly string[], { 
 /** Text that is not a number or boolean stays text; the record's schema rejects it by name. */
 function typed(cell: string, type: ColumnType): unknown {
   if (type === 'integer' && /^-?\d{1,15}$/.test(cell)) return Number(cell);
-  return type === 'boolean' && (cell === 'true' || cell === 'false') ? cell === 'true' : cell;
+  // Spreadsheets write TRUE.
+  return type === 'boolean' && /^(true|false)$/i.test(cell) ? cell.toLowerCase() === 'true' : cell;
 }
 
 /** A record's cells under a header; null and absent values are empty. */

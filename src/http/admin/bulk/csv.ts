@@ -2,37 +2,37 @@
 
 interface CsvRecord {
   readonly fields: readonly string[];
+  /** Line of the input at which it begins, counted from 1. */
+  readonly line: number;
   /** Why the record is malformed. */
   readonly problem?: string;
 }
 
-/** Parses record by record; skips empty lines. */
+/** Parses record by record; skips those without any value, and white space around values without quotes. */
 export function* parseCsv(text: string): Generator<CsvRecord> {
   // Spreadsheets write a byte order mark.
   let at = text.startsWith('\ufeff') ? 1 : 0;
-  while (at < text.length) {
-    const record = readRecord(text, at);
-    at = record.end;
-    if (record.fields.length > 1 || record.fields[0] !== '' || record.quoted) yield record;
+  for (let line = 1; at < text.length;) {
+    const { end, ...record } = readRecord(text, at);
+    if (record.problem !== undefined || record.fields.some((field) => field !== '')) yield { ...record, line };
+    for (; at < end; at += 1) if (text[at] === '\n') line += 1;
   }
 }
 
-interface Read extends CsvRecord {
+interface Read extends Omit<CsvRecord, 'line'> {
   readonly end: number;
-  readonly quoted: boolean;
 }
 
 function readRecord(text: string, start: number): Read {
   const fields: string[] = [];
   let at = start;
-  let quoted = false;
   for (;;) {
-    const field = text[at] === '"' ? readQuoted(text, at) : readPlain(text, at);
-    quoted ||= text[at] === '"';
+    const begin = afterBlanks(text, at);
+    const field = text[begin] === '"' ? readQuoted(text, begin) : readPlain(text, at);
     fields.push(field.value);
     at = field.end;
-    if (field.problem !== undefined) return { fields, quoted, problem: field.problem, end: endOfLine(text, at) };
-    if (text[at] !== ',') return { fields, quoted, end: endOfLine(text, at) };
+    if (field.problem !== undefined) return { fields, problem: field.problem, end: endOfLine(text, at) };
+    if (text[at] !== ',') return { fields, end: endOfLine(text, at) };
     at += 1;
   }
 }
@@ -46,7 +46,7 @@ interface Field {
 function readPlain(text: string, start: number): Field {
   let end = start;
   while (end < text.length && !',\n'.includes(text.charAt(end)) && !isLineEnd(text, end)) end += 1;
-  const value = text.slice(start, end);
+  const value = text.slice(start, end).trim();
   return value.includes('"') ? { value, end, problem: 'a quote in an unquoted field' } : { value, end };
 }
 
@@ -58,13 +58,20 @@ function readQuoted(text: string, start: number): Field {
     if (quote < 0) return { value, end: text.length, problem: 'an unclosed quote' };
     value += text.slice(at, quote);
     if (text[quote + 1] !== '"') {
-      const end = quote + 1;
+      const end = afterBlanks(text, quote + 1);
       if (end === text.length || text[end] === ',' || isLineEnd(text, end)) return { value, end };
       return { value, end, problem: 'text after a quoted field' };
     }
     value += '"';
     at = quote + 2;
   }
+}
+
+/** The offset after blanks, which are not part of a value. */
+function afterBlanks(text: string, start: number): number {
+  let at = start;
+  while (text[at] === ' ' || text[at] === '\t') at += 1;
+  return at;
 }
 
 const isLineEnd = (text: string, at: number): boolean =>
@@ -77,5 +84,5 @@ function endOfLine(text: string, at: number): number {
 }
 
 export function csvLine(fields: readonly string[]): string {
-  return `${fields.map((field) => (/[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field)).join(',')}\r\n`;
+  return `${fields.map((field) => (/[",\r\n]|^\s|\s$/.test(field) ? `"${field.replaceAll('"', '""')}"` : field)).join(',')}\r\n`;
 }

@@ -99,8 +99,8 @@ function report(
 }
 
 interface RowFailure {
-  /** In the file, from 1 without the header. */
-  readonly row: number;
+  /** Line of the file, from 1. */
+  readonly row: string;
   readonly code: string;
   readonly message: string;
 }
@@ -152,8 +152,8 @@ class Answers {
     const lines = records.map((fields) => {
       const failed = fields[code ?? -1] ?? '';
       if (failed === '') return csvLine(fields);
-      const number = this.#fail(fields[row ?? -1] ?? '', failed, fields[message ?? -1] ?? '');
-      return csvLine(fields.map((one, n) => (n === row ? String(number) : one)));
+      this.failures.push({ row: fields[row ?? -1] ?? '', code: failed, message: fields[message ?? -1] ?? '' });
+      return csvLine(fields);
     });
     return [...(this.#before === 0 ? [csvLine(header)] : []), ...lines].join('');
   }
@@ -163,17 +163,13 @@ class Answers {
     return lines
       .map((line) => {
         const record = asRecord(line);
-        if (record?.['row'] === undefined || record['code'] === undefined) return `${line}\n`;
-        const row = this.#fail(textAt(record, 'row'), textAt(record, 'code'), textAt(record, 'message'));
-        return `${JSON.stringify({ ...record, row })}\n`;
+        if (record?.['row'] !== undefined && record['code'] !== undefined) {
+          const [row, code, message] = [textAt(record, 'row'), textAt(record, 'code'), textAt(record, 'message')];
+          this.failures.push({ row, code, message });
+        }
+        return `${line}\n`;
       })
       .join('');
-  }
-
-  #fail(row: string, code: string, message: string): number {
-    const number = Number(row) + this.#before;
-    this.failures.push({ row: number, code, message });
-    return number;
   }
 }
 
@@ -216,33 +212,34 @@ function csvParts(text: string): Part[] {
   const wrong = header.problem ?? records[broken]?.problem;
   if (wrong !== undefined)
     throw new UsageError(
-      `FILE: ${header.problem === undefined ? `row ${broken + 1}` : 'the header line'} has ${wrong}`,
+      `FILE: ${header.problem === undefined ? `row ${records[broken]?.line ?? 0}` : 'the header line'} has ${wrong}`,
     );
-  const head = csvLine(header.fields);
-  return together(records.map(({ fields }) => csvLine(fields))).map((part) => ({ ...part, text: head + part.text }));
+  const rows = records.map(({ fields, line }) => ({ text: csvLine(fields), line }));
+  return together(rows, csvLine(header.fields));
 }
 
 const ndjsonParts = (text: string): Part[] =>
   together(
-    text
-      .split('\n')
-      .filter((line) => line.trim() !== '')
-      .map((line) => `${line}\n`),
+    text.split('\n').flatMap((line, n) => (line.trim() === '' ? [] : [{ text: `${line}\n`, line: n + 1 }])),
+    '',
   );
 
-/** Groups as many lines as one call may have. */
-function together(lines: readonly string[]): Part[] {
-  const parts: { lines: string[]; bytes: number }[] = [];
-  for (const line of lines) {
-    const bytes = Buffer.byteLength(line);
-    const last = parts.at(-1);
-    if (last === undefined || last.lines.length >= MOST_ROWS || last.bytes + bytes > MOST_BYTES)
-      parts.push({ lines: [line], bytes });
-    else {
-      last.lines.push(line);
-      last.bytes += bytes;
-    }
+const linesIn = (text: string): number => text.split('\n').length - 1;
+
+/** Groups as many rows as one call may have. Empty lines keep each row at its line, which the results name. */
+function together(rows: readonly { readonly text: string; readonly line: number }[], head: string): Part[] {
+  const parts: { texts: string[]; bytes: number; next: number; rows: number }[] = [];
+  for (const { text, line } of rows) {
+    const bytes = Buffer.byteLength(text);
+    let part = parts.at(-1);
+    if (part === undefined || part.rows >= MOST_ROWS || part.bytes + bytes > MOST_BYTES)
+      parts.push((part = { texts: [head], bytes: line, next: 1 + linesIn(head), rows: 0 }));
+    const skipped = Math.max(0, line - part.next);
+    part.texts.push('\n'.repeat(skipped), text);
+    part.bytes += bytes;
+    part.next += skipped + linesIn(text);
+    part.rows += 1;
   }
   if (parts.length === 0) throw new UsageError('FILE has no rows');
-  return parts.map((part) => ({ text: part.lines.join(''), rows: part.lines.length }));
+  return parts.map((part) => ({ text: part.texts.join(''), rows: part.rows }));
 }

@@ -24,18 +24,18 @@ test.each<[string, string, unknown]>([
   ],
   ['CR at the end of the file', 'a\r', [['a']]],
   ['a byte order mark', '\ufeffa,b', [['a', 'b']]],
+  ['empty fields', ',x,\r\n', [['', 'x', '']]],
+  ['empty lines', 'a\r\n\r\n\nb\n', [['a'], ['b']]],
   [
-    'empty fields',
-    ',\r\n,x,\r\n',
+    'rows without any value',
+    'a,b\n,\n , ,\t\n""\nc,d\n',
     [
-      ['', ''],
-      ['', 'x', ''],
+      ['a', 'b'],
+      ['c', 'd'],
     ],
   ],
-  ['empty lines', 'a\r\n\r\n\nb\n', [['a'], ['b']]],
-  ['a quoted empty field alone', '""\r\n', [['']]],
   ['commas, quotes and line ends in quotes', '"a,b","c""d","e\r\nf"\r\ng', [['a,b', 'c"d', 'e\r\nf'], ['g']]],
-  ['spaces, which belong to a field', ' a , b ', [[' a ', ' b ']]],
+  ['white space around values without quotes', ' a ,\t" b " , c d ', [['a', ' b ', 'c d']]],
   ['a CR inside of a field', 'a\rb,c', [['a\rb', 'c']]],
   ['an unclosed quote', 'a\n"b\nc', [['a'], 'an unclosed quote']],
   ['a quote inside of a plain field', 'a"b,c\nd', ['a quote in an unquoted field', ['d']]],
@@ -48,9 +48,19 @@ test.each<[string, string, unknown]>([
 test('RFC 4180: what is written is read as it was', () => {
   const rows = [
     ['plain', '', 'a,b', '"', 'x\ny', '\r', ' ', '=1+1'],
-    ['', '', '', '', '', '', '', ''],
+    [' a', 'b ', '', '\t', '', '', '', ''],
   ];
   expect(fields(rows.map(csvLine).join(''))).toEqual(rows);
+});
+
+test('each row has the line of the input at which it begins, from 1', () => {
+  const text = '\ufeffa,b\r\n1,2\r\n\r\n,\r\n"x\ny",3\r\n4,5';
+  expect([...parseCsv(text)].map(({ line }) => line)).toEqual([1, 2, 5, 7]);
+});
+
+test.each(['TRUE', 'True', 'true'])('a spreadsheet writes %s', (cell) => {
+  expect(recordOf(['enabled'], [cell], COLUMNS)).toEqual({ enabled: true });
+  expect(recordOf(['enabled'], [cell.replace(/true/i, 'FALSE')], COLUMNS)).toEqual({ enabled: false });
 });
 
 const COLUMNS = {
