@@ -82,7 +82,7 @@ test.each(MALFORMED)('%s are no credentials', (_, header) => {
 test('a header has at most 4,096 characters', () => {
   const credentials = `Basic ${base64('user:pass')}`;
   const padded = (length: number): string => credentials.replace(' ', ' '.repeat(1 + length - credentials.length));
-  expect(parseBasic(padded(4096))).toEqual({ username: 'user', password: 'pass' });
+  expect(parseBasic(padded(4096))).toEqual({ username: 'user', password: 'pass', isUtf8: true });
   expect(parseBasic(padded(4097))).toBeUndefined();
 });
 

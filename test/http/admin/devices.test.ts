@@ -171,10 +171,10 @@ describe('POST /admin/devices with many rows', () => {
     expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, NDJSON]);
     expect(lines(answer.body)).toEqual([
       { ...FULL, ...TIMES },
-      { row: 2, code: 'DEVICE_EXISTS', message: expect.stringMatching(/^id "[^"]+": /) as string },
-      { row: 3, code: 'ROW_INVALID', message: expect.any(String) as string },
-      { row: 4, code: 'FIELD_INVALID', message: expect.stringContaining('id') as string },
-      { row: 5, code: expect.any(String) as string, message: expect.any(String) as string },
+      { row: 3, code: 'DEVICE_EXISTS', message: expect.stringMatching(/^id "[^"]+": /) as string },
+      { row: 4, code: 'ROW_INVALID', message: expect.any(String) as string },
+      { row: 5, code: 'FIELD_INVALID', message: expect.stringContaining('id') as string },
+      { row: 6, code: expect.any(String) as string, message: expect.any(String) as string },
       { id: 'device-2', ...DEFAULTS, ...TIMES },
     ]);
     expect(await ids(fixture)).toEqual(['device-1', 'device-2']);
@@ -197,8 +197,8 @@ describe('POST /admin/devices with many rows', () => {
     );
     expect(first).toContain('device-1,devices,false');
     expect(others.map((line) => line.split(',').slice(12, 14).join(' '))).toEqual([
-      '2 FIELD_INVALID',
-      '3 ROW_INVALID',
+      '4 FIELD_INVALID',
+      '5 ROW_INVALID',
       ' ',
       '',
     ]);
@@ -227,8 +227,8 @@ describe('POST /admin/devices with many rows', () => {
         .trimEnd()
         .split('\r\n')
         .map((line) => /,(\d,[A-Z_]+,"?id ""\w+"")/.exec(line)?.[1]);
-    const bad = '3,FIELD_INVALID,"id ""bad""';
-    const [second, last] = ['2,DEVICE_EXISTS,"id ""known""', '4,DEVICE_EXISTS,"id ""new""'];
+    const bad = '4,FIELD_INVALID,"id ""bad""';
+    const [second, last] = ['3,DEVICE_EXISTS,"id ""known""', '5,DEVICE_EXISTS,"id ""new""'];
     expect(await failures('dry_run=true')).toEqual([undefined, undefined, second, bad, last]);
     expect(await failures('dry_run=true&mode=upsert')).toEqual([undefined, undefined, undefined, bad, undefined]);
     const one = await call('POST', '/admin/devices?dry_run=true', { id: 'new' });

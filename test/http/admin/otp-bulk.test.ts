@@ -61,7 +61,7 @@ test('CSV in, CSV out', async () => {
   const [header, first = '', second = ''] = answer.body.split('\r\n');
   expect(header).toBe('id,client_id,ca,created_at,expires_at,max_uses,uses,status,token,row,code,message');
   expect(first).toMatch(/^[0-9a-f-]+,"a, b",,\S+Z,\S+Z,2,0,active,\S{20},,,$/);
-  expect(second).toMatch(/^,,,,,,,,,2,FIELD_INVALID,"client_id ""[^"]+"": max_uses /);
+  expect(second).toMatch(/^,,,,,,,,,3,FIELD_INVALID,"client_id ""[^"]+"": max_uses /);
 });
 
 test.each<[string, string, string, number]>([
@@ -91,8 +91,8 @@ test('a dry run checks every row, names row and client_id, estimates the time, a
   expect(header).toBe('client_id,ca,expires_at,max_uses,row,code,message');
   expect(lines).toEqual([
     `a,,${at(NOW + DAY)},1,,,`,
-    expect.stringMatching(/^,,,,2,FIELD_INVALID,"client_id ""b"": max_uses /),
-    expect.stringMatching(/^,,,,3,FIELD_INVALID,"client_id ""c"": expires_at /),
+    expect.stringMatching(/^,,,,3,FIELD_INVALID,"client_id ""b"": max_uses /),
+    expect.stringMatching(/^,,,,4,FIELD_INVALID,"client_id ""c"": expires_at /),
   ]);
   expect((await store.listOtps({ limit: 1 }, 0)).items).toEqual([]);
   expect((await store.listAudit({ limit: 1 })).items).toEqual([]);
