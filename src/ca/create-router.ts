@@ -2,6 +2,7 @@
 import type { CaMaterial, LabelMaterial, Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { describe, failed } from '../errors.ts';
+import { AbsentCa } from './absent-ca.ts';
 import type { CaDriver, DriverContext, Predecessor } from './driver.ts';
 import { driverOf } from './drivers.ts';
 import { type IssuedCertificates, Ca, CaRouter } from './router.ts';
@@ -36,18 +37,37 @@ export function createRouter(
     const issued = { store: context.store, isShared: further.length > 0 };
     const common = { popLinking, all: () => cas, issued };
     const urls = publicationUrls(publication, label);
-    const driver = driverOf(material.table).create(
+    const { driver, fault = material.fault } = create(
       material,
       { ...context, retryAfter: est.retry_after, publication: urls },
-      before && predecessorOf(material, before),
+      before,
     );
-    const issuer = new Ca(material.table, driver, { ...common, ...material });
+    const issuer = new Ca(material.table, driver, { ...common, ...material, fault });
     return [
       issuer,
       ...further.map((one) => new Ca(one.table, underProfileOf(one, driver), { ...common, ...one, issuer })),
     ];
   });
   return new CaRouter(cas);
+}
+
+/** The driver of a CA, or what takes its place while a file cannot be used. */
+function create(
+  material: CaMaterial,
+  context: DriverContext,
+  before: CasInForce | undefined,
+): { readonly driver: CaDriver; readonly fault?: string } {
+  const { table, fault, certificates } = material;
+  const definition = driverOf(table);
+  const isRemote = definition.remote !== undefined;
+  if (fault !== undefined && (isRemote || certificates === undefined))
+    return { driver: new AbsentCa(table.label, { isRemote, certificates }, fault) };
+  try {
+    return { driver: definition.create(material, context, before && predecessorOf(material, before)) };
+  } catch (error) {
+    const reason = describe(error);
+    return { driver: new AbsentCa(table.label, { isRemote, certificates }, reason), fault: reason };
+  }
 }
 
 /** The CA of a further label, with that label's profile. @throws EstuaryError 500 `CA_UNUSABLE` */

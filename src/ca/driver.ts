@@ -4,6 +4,7 @@
  *
  * Errors are {@link EstuaryError}s: 400/403 rejected by the CA, 503 (with retryAfter) temporarily down, 500 failed.
  */
+import { type EstuaryError, unavailable } from '../errors.ts';
 import type { CaMaterial } from '../config/material/material.ts';
 import type { ProfileConfig } from '../config/schema/profile.ts';
 import type { CmsSigner } from '../pki/cms/cms.ts';
@@ -284,12 +285,18 @@ export interface Signer {
   /** Signs `tbs` with {@link signatureAlgorithm}; returns the signature in X.509 form (DER for ECDSA). */
   sign(tbs: Buffer): Promise<Buffer>;
   readonly signatureAlgorithm: Buffer;
+  /** @throws EstuaryError 503 if it cannot sign now. Absent: it always can */
+  requireUp?(): void;
   /** Concurrent signatures; default 1. */
   readonly concurrency?: number;
   /** The external key store, if any. */
   readonly dependency?: CaDependency;
   close?(): Promise<void>;
 }
+
+/** 503 until an operator, the clock or the server's own attempt ends it. @param detail for the log */
+export const caOutOfService = (label: string, detail: string): EstuaryError =>
+  unavailable('CA_UNAVAILABLE', `The CA "${label}" is not available.`, { detail });
 
 export function labeledLog(log: IsolatedLog, ca: string): IsolatedLog {
   return {

@@ -12,6 +12,7 @@ const DELEGATE_NEAR_END = 7;
 const DELEGATE_ENDS = 'the certificate of the OCSP responder expires soon; after that, the CA key signs OCSP responses';
 
 type Expiring = Pick<Ca, 'driver' | 'certificate'>;
+type Observed = Expiring & Partial<Pick<Ca, 'fault'>>;
 
 /** Whole days until the CA certificate expires, negative afterwards; undefined while it is unknown. */
 export function daysLeft(ca: Expiring, now: number): number | undefined {
@@ -19,7 +20,8 @@ export function daysLeft(ca: Expiring, now: number): number | undefined {
 }
 
 /** The driver's health, reduced from `ok` to `degraded` if the CA certificate expires soon. */
-export async function healthOf(ca: Expiring, now: number): Promise<HealthReport> {
+export async function healthOf(ca: Observed, now: number): Promise<HealthReport> {
+  if (ca.fault !== undefined) return { health: 'down', detail: ca.fault };
   const report: HealthReport = (await ca.driver.health?.()) ?? { health: 'ok' };
   const days = daysLeft(ca, now);
   return report.health === 'ok' && days !== undefined && days < NEAR_END

@@ -7,7 +7,7 @@ import { type Name, namesMatch } from '../pki/x509/name.ts';
 import { looksLike } from '../pki/x509/subject-names.ts';
 import { type CertificateRow, isRecordOf, type CertificateStore } from '../store/certificate-store.ts';
 import { CsrAttributes } from './csr-attributes.ts';
-import type { CaDriver } from './driver.ts';
+import { type CaDriver, caOutOfService } from './driver.ts';
 
 interface CaSurroundings {
   /** Further CAs whose certificates may be renewed here. */
@@ -22,6 +22,8 @@ interface CaSurroundings {
   readonly issuer?: Ca | undefined;
   /** Distinguishes certificates of labels; if absent, all belong to this one. */
   readonly issued?: IssuedCertificates | undefined;
+  /** Why it cannot issue: a file that it needs cannot be used. */
+  readonly fault?: string | undefined;
 }
 
 /** A certificate authority under a label: its own, or a further label with its own profile and rules. */
@@ -39,6 +41,8 @@ export class Ca {
   readonly csrAttributes: CsrAttributes;
   /** Whose certificates authenticate here. */
   readonly clientIssuers: ClientIssuers;
+  /** Why it cannot issue before a reload: a file that it needs cannot be used. */
+  readonly fault: string | undefined;
   #certificate: Certificate | undefined;
   #certificates: readonly Certificate[] = [];
   readonly #boundary: LabelBoundary | undefined;
@@ -54,6 +58,7 @@ export class Ca {
     this.driver = driver;
     this.csrAttributes = new CsrAttributes(config.csrattrs, popLinking);
     this.renewalIssuers = renewalIssuers;
+    this.fault = surroundings.fault;
     this.#all = all;
     this.#boundary =
       issued &&
@@ -64,6 +69,11 @@ export class Ca {
         isRemote: driver.remoteQueue !== undefined,
       });
     this.clientIssuers = new ClientIssuers(this, { list: config.client_issuers, certificates: clientIssuers, all });
+  }
+
+  /** @throws EstuaryError 503 while a file that the label needs cannot be used */
+  requireUsable(): void {
+    if (this.fault !== undefined) throw caOutOfService(this.label, this.fault);
   }
 
   get issuedUnder(): Pick<CertificateRow, 'ca' | 'label'> {

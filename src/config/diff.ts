@@ -84,6 +84,8 @@ export interface ReloadReport {
   readonly needsRestart: readonly string[];
   readonly certificates: readonly CertificateInForce[];
   readonly warnings: readonly Warning[];
+  /** What cannot be used: the reload succeeds next to it. */
+  readonly faults: readonly Warning[];
 }
 
 export type ReloadOutcome =

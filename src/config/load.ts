@@ -3,8 +3,19 @@ import { dirname, resolve } from 'node:path';
 import { DRIVERS } from '../ca/drivers.ts';
 import { errorCode } from './secret.ts';
 import { loadMaterial } from './material/load-material.ts';
-import type { Material } from './material/material.ts';
-import { ConfigError, findings, isTable, parseToml, type Problem, type Table, type Warning } from './problem.ts';
+import { FileMemory, type Material, memoryIds } from './material/material.ts';
+import {
+  ConfigError,
+  type Fault,
+  FilesError,
+  findings,
+  isTable,
+  keysWithLabels,
+  parseToml,
+  type Problem,
+  type Table,
+  type Warning,
+} from './problem.ts';
 import { readDocument } from './read.ts';
 import { asConfig, configSchema } from './schema.ts';
 import type { Config } from './schema.ts';
@@ -19,6 +30,8 @@ export interface LoadedConfig {
 /** With the content of the files that it names. */
 export interface LoadedService extends LoadedConfig {
   readonly material: Material;
+  /** Files and certificates that cannot be used; they stop only what needs them. */
+  readonly faults: readonly Fault[];
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -27,16 +40,27 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  * Reads and checks a configuration file: syntax, keys, values, secrets, cross-key rules, and the named certificates and
  * keys.
  * @param file path as the operator gave it, which prefixes every problem
- * @throws {@link ConfigError} with every problem
+ * @param before what an earlier reading gave, for a reload
+ * @throws {@link ConfigError} with every problem; {@link FilesError} if only files prevent a start
  */
-export async function loadConfig(file: string, env: Environment, now = Date.now()): Promise<LoadedService> {
-  const { config, problems, warnings, named } = await read(file, env);
-  const loaded = await loadMaterial(config, now);
+export async function loadConfig(
+  file: string,
+  env: Environment,
+  now = Date.now(),
+  before?: FileMemory,
+): Promise<LoadedService> {
+  const memory = new FileMemory();
+  const { config, problems, faults, warnings, named } = await read(file, env, memory, before);
+  const loaded = await loadMaterial(config, now, before, faults);
   const all = [...problems, ...unreported(loaded.problems, problems)];
-  if (all.length > 0 || loaded.material === undefined) throw new ConfigError(file, named(all));
+  const found = unreported(loaded.faults, problems);
+  if (all.length > 0) throw new ConfigError(file, named([...all, ...found]));
+  if (loaded.material === undefined) throw new FilesError(file, named(found));
+  for (const [id, secret] of memory.secrets) loaded.material.memory.secrets.set(id, secret);
   return {
     config,
     material: loaded.material,
+    faults: named(found),
     warnings: named([...warnings, ...expiredTokens(config, now), ...loaded.warnings]),
   };
 }
@@ -46,29 +70,52 @@ export async function loadConfig(file: string, env: Environment, now = Date.now(
  * @throws {@link ConfigError} with every problem
  */
 export async function loadConfigOnly(file: string, env: Environment): Promise<LoadedConfig> {
-  const { config, problems, warnings, named } = await read(file, env);
-  if (problems.length > 0) throw new ConfigError(file, named(problems));
+  const { config, problems, faults, warnings, named } = await read(file, env);
+  if (problems.length > 0) throw new ConfigError(file, named([...problems, ...faults]));
+  if (faults.length > 0) throw new FilesError(file, named(faults));
   return { config, warnings: named(warnings) };
 }
 
 interface Read extends LoadedConfig {
   readonly problems: readonly Problem[];
+  /** Secrets that cannot be read. */
+  readonly faults: readonly Fault[];
   /** Deduplicates findings and adds table labels. */
-  readonly named: (found: readonly Problem[]) => readonly Problem[];
+  readonly named: <Found extends Problem>(found: readonly Found[]) => Found[];
 }
 
-async function read(file: string, env: Environment): Promise<Read> {
+async function read(
+  file: string,
+  env: Environment,
+  memory = new FileMemory(),
+  before = new FileMemory(),
+): Promise<Read> {
   const parsed = parseToml(await readText(file));
   if ('problem' in parsed) throw new ConfigError(file, [parsed.problem]);
+  const labeled = keysWithLabels(parsed.document);
   const document = await readDocument(configSchema, withDerivedDefaults(parsed.document), {
     folder: dirname(resolve(file)),
     env,
+    secretBefore: (key, path) =>
+      memoryIds(labeled(key), path)
+        .map((id) => before.secrets.get(id))
+        .find((secret) => secret !== undefined),
+    keepSecret: (key, path, secret) => {
+      for (const id of memoryIds(labeled(key), path)) memory.secrets.set(id, secret);
+    },
   });
   const config = asConfig(document.value);
   const { problems, warnings } = crossChecks(config);
   const reported = [...document.problems, ...unusedFileKeys(parsed.document)];
-  const named = (found: readonly Problem[]) => findings(found, parsed.document);
-  return { config, problems: [...reported, ...unreported(problems, reported)], warnings, named };
+  const named = <Found extends Problem>(found: readonly Found[]) => findings(found, parsed.document);
+  const known = [...reported, ...document.faults.filter(({ isKept }) => isKept !== true)];
+  return {
+    config,
+    problems: [...reported, ...unreported(problems, known).map(({ key, message }) => ({ key, message }))],
+    faults: document.faults,
+    warnings,
+    named,
+  };
 }
 
 /** Detects file keys that PostgreSQL does not use; only the document shows them, because they have defaults. */
@@ -120,14 +167,14 @@ async function readText(file: string): Promise<string> {
 }
 
 /** Drops cross-key findings about keys that are already reported: the checks saw default values for them. */
-function unreported(
-  found: readonly (Problem & { readonly about?: readonly string[] })[],
+function unreported<Found extends Problem & { readonly about?: readonly string[] }>(
+  found: readonly Found[],
   reported: readonly Problem[],
-) {
+): Found[] {
   const keys = new Set(reported.flatMap(({ key }) => [key, key.replace(/_(file|env)$/, '')]));
-  return found
-    .filter(({ key, about = [] }) => ![key, ...about].some((one) => around(one).some((other) => keys.has(other))))
-    .map(({ key, message }): Problem => ({ key, message }));
+  return found.filter(
+    ({ key, about = [] }) => ![key, ...about].some((one) => around(one).some((other) => keys.has(other))),
+  );
 }
 
 function around(key: string): string[] {

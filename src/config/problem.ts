@@ -14,16 +14,45 @@ export interface Problem {
 /** An allowed but unsafe setting, for the log. */
 export type Warning = Pick<Problem, 'key' | 'message'>;
 
+/** A file or certificate that cannot be used, although the configuration file itself is right. */
+export interface Fault extends Problem {
+  /** What a reload read before stays in force. */
+  readonly isKept?: boolean;
+  /** It ends or began with time: expired, or not yet valid. */
+  readonly isTime?: boolean;
+}
+
+/** Whether only a label is affected, not the server. */
+export const isOfLabel = ({ key }: Problem): boolean => /^(ca|label)\[/.test(key);
+
+/** A fault with its effect, for people. */
+export function reported(fault: Fault): Warning {
+  const { key, message, isKept, isTime } = fault;
+  const effect =
+    isKept === true ? 'what was read before stays in force' : isOfLabel(fault) ? OUT_OF_SERVICE : undefined;
+  const end = isTime === true ? '' : '. Correct the file, then reload';
+  return { key, message: effect === undefined ? message : `${message}: ${effect}${end}` };
+}
+
+const OUT_OF_SERVICE = 'this label answers 503';
+
 /** `CONFIG_INVALID`: the configuration is refused; `problems` are in the schema's order of sections. */
 export class ConfigError extends EstuaryError {
   readonly file: string;
   readonly problems: readonly Problem[];
+  /** Only files are at fault, so that another start may succeed. */
+  readonly isOfFiles: boolean = false;
 
   constructor(file: string, problems: readonly Problem[]) {
     super(500, 'CONFIG_INVALID', problems.map((problem) => formatProblem(file, problem)).join('\n'));
     this.file = file;
     this.problems = problems;
   }
+}
+
+/** {@link ConfigError} for files without which the server cannot start. */
+export class FilesError extends ConfigError {
+  override readonly isOfFiles = true;
 }
 
 /** A problem's line on stderr: `FILE: KEY: problem (what is allowed)`. */
@@ -119,4 +148,14 @@ export function finding(key: string, message: string, ...about: readonly string[
 export interface CrossChecks {
   readonly problems: readonly Finding[];
   readonly warnings: readonly Warning[];
+}
+
+/**
+ * What `--check` says of faults: time is a warning, everything else is refused.
+ * @throws FilesError with every fault that time does not end
+ */
+export function checkFaults(file: string, faults: readonly Fault[]): Warning[] {
+  const lasting = faults.filter(({ isTime }) => isTime !== true);
+  if (lasting.length > 0) throw new FilesError(file, faults);
+  return faults.map(reported);
 }

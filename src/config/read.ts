@@ -22,7 +22,7 @@ import {
 import { Check, Create } from 'typebox/value';
 import { keysOf, notes, tablesOf } from './keys.ts';
 import { editDistance, nearest } from './nearest.ts';
-import { isTable, type Problem, type Table, typeName } from './problem.ts';
+import { type Fault, isTable, type Problem, type Table, typeName } from './problem.ts';
 import { Secret, secretFromEnv, secretFromFile, type Surroundings } from './secret.ts';
 
 const SECRET_NAME = /(^|_)(pin|password|passphrase|passwd|secret|hmac_key|lookup_key|symmetric_key|token)$/i;
@@ -99,15 +99,18 @@ function children(schema: TSchema): readonly (readonly [string, TSchema])[] {
 interface Reading {
   readonly value: unknown;
   readonly problems: readonly Problem[];
+  /** Secrets whose files cannot be read. */
+  readonly faults: readonly Fault[];
 }
 
 export async function readDocument(schema: TObject, document: Table, where: Surroundings): Promise<Reading> {
   const reader = new Reader(schema, where);
-  return { value: await reader.table(schema, document, ''), problems: reader.problems };
+  return { value: await reader.table(schema, document, ''), problems: reader.problems, faults: reader.faults };
 }
 
 class Reader {
   readonly problems: Problem[] = [];
+  readonly faults: Fault[] = [];
   readonly #root: TObject;
   readonly #where: Surroundings;
 
@@ -237,11 +240,18 @@ class Reader {
       this.#problem(at, `is ${source === '' ? 'empty' : typeName(source)}`, file === undefined ? 'a name' : 'a path');
       return Create(schema);
     }
-    const loaded =
-      file === undefined ? secretFromEnv(source, form, this.#where) : await secretFromFile(source, form, this.#where);
-    if (loaded instanceof Secret) return loaded;
-    this.#problem(at, loaded, file === undefined ? 'the name of a variable that is set' : 'a readable file');
-    return Create(schema);
+    if (file === undefined) {
+      const loaded = secretFromEnv(source, form, this.#where);
+      if (loaded instanceof Secret) return loaded;
+      this.#problem(at, loaded, 'the name of a variable that is set');
+      return Create(schema);
+    }
+    const loaded = await secretFromFile(source, form, this.#where);
+    const kept = loaded instanceof Secret ? loaded : this.#where.secretBefore?.(at, source);
+    if (!(loaded instanceof Secret))
+      this.faults.push({ key: at, message: `${loaded} (a readable file)`, isKept: kept !== undefined });
+    if (kept !== undefined) this.#where.keepSecret?.(at, source, kept);
+    return kept ?? Create(schema);
   }
 
   #wrong(schema: TSchema, reason: string, key: string): unknown {

@@ -66,6 +66,10 @@ export interface Surroundings {
   /** Absolute path of the configuration file's folder. */
   readonly folder: string;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The secret that an earlier reading found in a file, if it is still to be used. */
+  readonly secretBefore?: (key: string, file: string) => Secret | undefined;
+  /** Keeps a secret for the next reading. */
+  readonly keepSecret?: (key: string, file: string, secret: Secret) => void;
 }
 
 type SecretForm = 'secret' | 'bytes' | 'pin';

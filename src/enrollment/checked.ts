@@ -59,6 +59,7 @@ async function checkContent(
   publicKey: PublicKeyInfo | undefined,
   shown: RequestKey | undefined,
 ): Promise<void> {
+  ca.requireUsable();
   ca.csrAttributes.check(csr, shown);
   checkPolicy(ca.profile, { ...names, values, publicKey, extensions: csr.extensions });
   if (ca.driver.takesCsr === true) await checkForwarded(ca, csr);

@@ -213,12 +213,14 @@ export async function assemble(config: Config, material: Material, foundation: F
     log,
     metrics,
   });
+  let isStopping = false;
   const admin = new TlsEnd('admin', config, foundation.ticketSecret);
   const adminApp = createAdminApp(
     {
       ...common,
       lastReload: foundation.lastReload,
       reload: foundation.reload,
+      isStopping: () => isStopping,
       certificateExpiries: () => live.current.certificateExpiries,
       ...(gssapi?.missingCredentials && { missingCredentials: gssapi.missingCredentials }),
       otp,
@@ -313,6 +315,7 @@ export async function assemble(config: Config, material: Material, foundation: F
       // Not in bind(): the CAs must have started.
       { start: () => (publication === undefined ? undefined : crls.start()), stop: () => crls.stop() },
       listening(listeners, config.server.shutdown_grace * 1000),
+      { stop: () => void (isStopping = true) },
     ],
   };
 }

@@ -54,7 +54,7 @@ export class LiveCas implements Part {
   }
 
   async start(): Promise<void> {
-    for (const { driver } of this.router.issuers) await driver.start?.();
+    await Promise.all(this.router.issuers.map(async ({ driver }) => driver.start?.()));
   }
 
   async stop(): Promise<void> {
@@ -75,7 +75,7 @@ export class LiveCas implements Part {
       await closeAll(without(router, this.router));
     };
     try {
-      for (const driver of without(router, this.router)) await driver.start?.();
+      await Promise.all(without(router, this.router).map(async (driver) => driver.start?.()));
     } catch (error) {
       await close();
       throw error;

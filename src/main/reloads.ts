@@ -11,7 +11,7 @@ import { labelsOf } from '../config/labels.ts';
 import { loadConfig } from '../config/load.ts';
 import { certificateExpiries, type CertificateExpiry, endOf, type Material } from '../config/material/material.ts';
 import { readMaterial } from '../config/material/load-material.ts';
-import type { Warning } from '../config/problem.ts';
+import { reported, type Warning } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
 import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -110,7 +110,9 @@ export class Reloads {
     const { plan, material, report } = await this.#read();
     const prepared = await prepare(plan.config, material);
     try {
-      await store.audit([{ type: 'config.reload', outcome: 'success', ...by, detail: plan.live.join(', ') }]);
+      const faults = report.faults.map(({ key, message }) => `${key}: ${message}`);
+      const detail = [plan.live.join(', '), ...faults].filter((part) => part !== '').join('; ');
+      await store.audit([{ type: 'config.reload', outcome: 'success', ...by, detail }]);
     } catch (error) {
       prepared.drop();
       throw error;
@@ -119,7 +121,7 @@ export class Reloads {
     this.#config = plan.config;
     this.#material = material;
     log.level = plan.config.log.level;
-    for (const { key, message } of report.warnings) log.warn({ key }, message);
+    for (const { key, message } of [...report.warnings, ...report.faults]) log.warn({ key }, message);
     if (plan.restart.length > 0) log.warn({ keys: plan.restart }, 'changed keys that need a restart');
     const certificates = report.certificates.map(({ notAfter, ...one }) => ({
       ...one,
@@ -131,10 +133,11 @@ export class Reloads {
 
   async #read(): Promise<Wanted> {
     const { configFile } = this.#options;
-    const { config, material, warnings } = await loadConfig(configFile, process.env);
+    const { memory } = this.#material;
+    const { config, material, warnings, faults } = await loadConfig(configFile, process.env, Date.now(), memory);
     const plan = planReload(this.#config, config);
     // If a restart is needed, the configured files stay as they were.
-    const live = plan.restart.length === 0 ? material : await readMaterial(plan.config);
+    const live = plan.restart.length === 0 ? material : await readMaterial(plan.config, memory);
     const before = new Set(inForce(this.#material).map(identify));
     const certificates = inForce(live).map((one) => ({ ...one, isNew: !before.has(identify(one)) }));
     return {
@@ -145,6 +148,7 @@ export class Reloads {
         needsRestart: plan.restart,
         certificates,
         warnings: [...warnings, ...(await this.#orphans(plan.config))],
+        faults: faults.map(reported),
       },
     };
   }

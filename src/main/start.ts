@@ -1,6 +1,6 @@
 /** Starts a configured service: the store's lock, the store, the parts, and the node's tasks. */
 import { randomUUID } from 'node:crypto';
-import type { Warning } from '../config/problem.ts';
+import { type Fault, reported, type Warning } from '../config/problem.ts';
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
 import { createLogger } from '../log.ts';
@@ -20,6 +20,7 @@ export interface ServiceOptions {
   /** SIGHUP reads it again. */
   readonly configFile: string;
   readonly warnings: readonly Warning[];
+  readonly faults: readonly Fault[];
 }
 
 export interface RunningService {
@@ -78,10 +79,10 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 
 async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promise<Omit<RunningService, 'failure'>> {
   const { log, store } = base;
-  const { config, material, configFile, warnings } = options;
+  const { config, material, configFile, warnings, faults } = options;
   const { now } = nodes.clock;
   const isOnDuty = (): boolean => nodes.standing.onDuty;
-  for (const { key, message } of warnings) log.warn({ key }, message);
+  for (const { key, message } of [...warnings, ...faults.map(reported)]) log.warn({ key }, message);
   const reloads = new Reloads({
     config,
     material,

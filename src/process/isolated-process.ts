@@ -134,6 +134,11 @@ export class IsolatedProcess {
     return this.#limiter.run(work, { waitMs: limits.deadlineMs });
   }
 
+  /** @throws EstuaryError 503 while it is not up */
+  requireUp(): void {
+    this.#requireUp();
+  }
+
   /** Replaces the child: for library state that only a new process fixes. */
   restart(reason: string): void {
     this.#current?.kill(reason);

@@ -430,14 +430,14 @@ describe('--check finds a PKI that does not fit together', () => {
     ]);
   });
 
-  test('certificates that have expired, or are not valid yet', async () => {
-    const later = await problems(toml(), Date.now() + 40 * DAY);
-    for (const key of ['ca[devices].certificate', 'ca[devices].chain'])
-      expect(later.some((line) => line.startsWith(`est.toml: ${key}: `) && line.includes(' expired on '))).toBe(true);
-    for (const key of ['tls.client_auth.trust_anchors', 'admin.tls.trust_anchors'])
-      expect(later).toContain(`est.toml: ${key}: every certificate in it has expired (at least one that is valid now)`);
-    const earlier = await problems(toml(), Date.now() - 2 * DAY);
-    expect(earlier.some((line) => /^est\.toml: tls\.certificate: .* is not valid before /.test(line))).toBe(true);
+  test('certificates that have expired, or are not valid yet, are warnings', async () => {
+    const warned = async (now: number) =>
+      (await folder.load(toml(), {}, { now })).warnings.map(({ key, message }) => `${key}: ${message}`);
+    const later = await warned(Date.now() + 40 * DAY);
+    for (const key of ['ca[devices].certificate', 'ca[devices].chain', 'tls.client_auth.trust_anchors'])
+      expect(later.some((line) => line.startsWith(`${key}: `) && line.includes(' expired on '))).toBe(true);
+    const earlier = await warned(Date.now() - 2 * DAY);
+    expect(earlier.some((line) => /^tls\.certificate: .* is not valid before /.test(line))).toBe(true);
   });
 
   test('a problem with a file does not hide another of the keys', async () => {
@@ -483,7 +483,7 @@ describe('RFC 6960 §4.2.2.2: a delegated OCSP responder', () => {
     );
   });
 
-  test("one that has expired is a warning: the CA's own key answers; NIAP refuses it", async () => {
+  test("one that has expired is a warning: the CA's own key answers", async () => {
     issue('ca/ocsp', '/CN=Responder', 'ca/issuing', GOOD, 1);
     const now = Date.now() + 2 * DAY;
     const { warnings } = await folder.load(withOcsp, {}, { now });
@@ -493,12 +493,6 @@ describe('RFC 6960 §4.2.2.2: a delegated OCSP responder', () => {
         message: expect.stringMatching(/^the certificate expired on .*: the CA key signs OCSP responses \(/) as string,
       },
     ]);
-    const refused = await problems(`profile = "niap"\n${withOcsp}`, now);
-    expect(refused).toContainEqual(
-      expect.stringMatching(/^est\.toml: ca\[devices\]\.ocsp\.certificate: the certificate expired on /),
-    );
-    const early = await problems(withOcsp, Date.now() - 2 * DAY);
-    expect(early).toContainEqual(expect.stringMatching(/ca\[devices\]\.ocsp\.certificate: .* is not valid before /));
   });
 
   test("another key than the certificate's is refused", async () => {
@@ -523,7 +517,7 @@ describe('RFC 6960 §4.2.2.2: a delegated OCSP responder', () => {
 });
 
 describe('warnings about files', () => {
-  test('a server certificate that has expired; NIAP refuses it', async () => {
+  test('a server certificate that has expired', async () => {
     issue('tls/short', '/CN=localhost', 'ca/issuing', ['extendedKeyUsage=serverAuth', LEAF], 1);
     const now = Date.now() + 2 * DAY;
     const pair = 'certificate = "tls/short.pem"\nprivate_key = "tls/short.key"';
@@ -534,9 +528,6 @@ describe('warnings about files', () => {
         key,
         message: expect.stringMatching(/^the certificate expired on .*: clients .* do not connect \(/) as string,
       })),
-    );
-    expect(await problems(`profile = "niap"\n${text}`, now)).toContainEqual(
-      expect.stringMatching(/^est\.toml: tls\.certificate: the certificate expired on /),
     );
   });
 
@@ -581,10 +572,19 @@ describe('[cmc]: the files of full CMC', () => {
     );
   });
 
-  test("an authority's certificate that has expired is refused", async () => {
+  test("an authority's certificate that has expired is a warning", async () => {
     issue('ra', '/CN=RA', 'ca/issuing', [LEAF], 1);
-    const [line = ''] = await problems(toml('[cmc]\nra_certificates = ["ra.pem"]'), Date.now() + 2 * DAY);
-    expect(line).toContain('est.toml: cmc.ra_certificates[0]: a certificate expired on ');
+    const { warnings } = await folder.load(
+      toml('[cmc]\nra_certificates = ["ra.pem"]'),
+      {},
+      { now: Date.now() + 2 * DAY },
+    );
+    expect(warnings).toContainEqual({
+      key: 'cmc.ra_certificates[0]',
+      message: expect.stringMatching(
+        /^the certificate of "CN=RA" expired on .*: it is not accepted as an RA/,
+      ) as string,
+    });
   });
 });
 

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { loadConfig, loadConfigOnly, type LoadedConfig } from '../../src/config/load.ts';
-import { ConfigError } from '../../src/config/problem.ts';
+import { checkFaults, ConfigError } from '../../src/config/problem.ts';
 import { removeFolder } from '../support/folders.ts';
 
 /** The parts of the smallest configuration that is accepted; tests replace one or add to it. */
@@ -60,7 +60,9 @@ export async function configFolder(): Promise<ConfigFolder> {
   const load: ConfigFolder['load'] = async (text, env = {}, options) => {
     await write('est.toml', text);
     const file = join(path, 'est.toml');
-    return options === undefined ? loadConfigOnly(file, env) : loadConfig(file, env, options.now);
+    if (options === undefined) return loadConfigOnly(file, env);
+    const { config, warnings, faults } = await loadConfig(file, env, options.now);
+    return { config, warnings: [...warnings, ...checkFaults(file, faults)] };
   };
   const problems: ConfigFolder['problems'] = async (text, env, options) => {
     try {

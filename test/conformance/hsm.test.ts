@@ -55,7 +55,7 @@ describe.skipIf(!possible)('a server with its CA keys in SoftHSM2', () => {
       { key_label: 'ca 1' },
       'ca[devices].pkcs11.key_label: the private key does not belong to the CA certificate',
     ],
-  ])('refuses to start with %s, and --check refuses it too', async (_, change, message) => {
+  ])('--check refuses %s', async (_, change, message) => {
     const config = join(estuary.dir, 'est.toml');
     let before: TomlTable = {};
     estuary.reconfigure((toml) => {
@@ -64,12 +64,10 @@ describe.skipIf(!possible)('a server with its CA keys in SoftHSM2', () => {
       Object.assign(table, change);
     });
     try {
-      for (const more of [[], ['--check']]) {
-        const env = { ...estuary.env, WRONG_PIN: '0000' };
-        const { code, output } = await runAny(NODE, [SERVER, '--config', config, ...more], { env });
-        expect(output).toContain(`${config}: ${message}`);
-        expect(code).toBe(2);
-      }
+      const env = { ...estuary.env, WRONG_PIN: '0000' };
+      const { code, output } = await runAny(NODE, [SERVER, '--config', config, '--check'], { env });
+      expect(output).toContain(`${config}: ${message}`);
+      expect(code).toBe(2);
     } finally {
       estuary.reconfigure((toml) => void (caSection(toml)['pkcs11'] = before));
     }

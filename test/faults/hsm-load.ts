@@ -96,7 +96,7 @@ export class HsmUnderLoad {
   }
 
   async readiness(): Promise<number> {
-    return (await this.estuary.admin('GET', '/readyz')).status;
+    return (await this.estuary.admin('GET', '/readyz?ca=devices')).status;
   }
 
   /** What `estuary_dependency_up` says of the default CA's HSM. */

@@ -122,6 +122,7 @@ const BACKGROUND = (config: TomlTable): void => {
 
 describe('assemble', () => {
   test('makes listeners, a token, a CA elsewhere, Kerberos and publication without socket, timer or process', async () => {
+    writeFileSync(join(dir, 'no.keytab'), Buffer.from('0502', 'hex'));
     const config = await configured((toml) => {
       BACKGROUND(toml);
       section(toml, 'publication')['port'] = 1;
@@ -166,13 +167,15 @@ describe('assemble', () => {
   });
 
   test('a part that cannot start takes down those before it', async () => {
-    const config = await configured((toml) => Object.assign(caSection(toml, 0), ABSENT_TOKEN, { file: undefined }));
+    const config = await configured(() => undefined);
     const store = await openStoreOf(config);
     const opened = new Opened();
     const start = async (): Promise<void> => {
-      await new Lifecycle(await assembleOver(config, store), { log: createLogger('fatal') }).start();
+      const assembly = await assembleOver(config, store);
+      const broken = { start: () => Promise.reject(new Error('broken')) };
+      await new Lifecycle({ ...assembly, parts: [...assembly.parts, broken] }, { log: createLogger('fatal') }).start();
     };
-    await expect(opened.by(start)).rejects.toThrow();
+    await expect(opened.by(start)).rejects.toThrow('broken');
     await expect.poll(() => opened.kinds).toEqual([]);
   });
 

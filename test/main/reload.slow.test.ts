@@ -53,10 +53,8 @@ describe('a reload', () => {
 
   test('that fails changes nothing, has one record, and `/readyz` names it until one succeeds', async () => {
     const before = ofReloads().length;
-    const file = join(estuary.dir, 'tls/server.key');
-    const key = readFileSync(file);
     otherToken();
-    writeFileSync(file, 'not a key');
+    appendFileSync(configFile(), '\n[mistake]\n');
     await reload('reload failed; the old configuration stays in force');
     expect(await adminStatus()).toBe(200);
     expect(await readyz()).toMatchObject({ status: 'degraded', parts: { reload: 'degraded' } });
@@ -64,9 +62,27 @@ describe('a reload', () => {
     await expect
       .poll(() => ofReloads().slice(before), WAIT)
       .toEqual([expect.stringContaining('"outcome":"failure"') as unknown]);
-    writeFileSync(file, key);
     writeFileSync(configFile(), good);
     await reload('configuration reloaded');
+    expect((await readyz())['status']).toBe('ok');
+  });
+
+  test('next to files that cannot be used succeeds and lists them; what was read before stays in force', async () => {
+    const files = ['tls/server.key', 'tls/client-anchors.pem', 'ca/issuing.key'];
+    const contents = files.map((name) => readFileSync(join(estuary.dir, name)));
+    for (const name of files) writeFileSync(join(estuary.dir, name), 'nothing');
+    const { status, json } = await estuary.admin('POST', '/admin/reload');
+    for (const [index, name] of files.entries()) writeFileSync(join(estuary.dir, name), contents[index] ?? '');
+    expect(status).toBe(200);
+    expect(json).toMatchObject({
+      faults: [
+        expect.objectContaining({ key: 'tls.private_key' }),
+        expect.objectContaining({ key: 'tls.client_auth.trust_anchors' }),
+        expect.objectContaining({ key: 'ca[devices].file.private_key' }),
+        expect.objectContaining({ key: 'ca[lab].file.private_key' }),
+      ],
+    });
+    expect(ofReloads().at(-1)).toContain('what was read before stays in force');
     expect((await readyz())['status']).toBe('ok');
   });
 

@@ -12,14 +12,12 @@ export type FileCaFiles = LocalCaConfig &
 
 /** @throws Error with everything that a start would refuse */
 export async function openFileCa(config: FileCaFiles, context: LocalCaContext): Promise<LocalCa> {
-  const reader = new MaterialReader(Date.now(), false);
-  const { label, certificate, file } = config;
-  const pair = await reader.pair('certificate', certificate, 'file.private_key', file.private_key);
+  const reader = new MaterialReader(Date.now());
   const own = await loadOwnCa(reader, { ...config, profile: {}, client_issuers: [] }, 'ca');
-  const problems = reader.problems.filter(({ message }) => !message.startsWith('is missing: '));
-  if (pair === undefined || own === undefined || problems.length > 0)
-    throw new Error(`ca "${label}": ${problems.map(({ key, message }) => `${key}: ${message}`).join('; ')}`);
-  return createFileCa(config, { ...own, privateKey: pair.privateKey }, context);
+  const faults = reader.faults.filter(({ message }) => !message.startsWith('is missing: '));
+  if (own === undefined || faults.length > 0)
+    throw new Error(`ca "${config.label}": ${faults.map(({ key, message }) => `${key}: ${message}`).join('; ')}`);
+  return createFileCa(config, own, context);
 }
 
 /** What a `[[ca]]` table names. */
@@ -27,8 +25,8 @@ export async function caMaterial<Table extends CaTable, Material extends CaMater
   driver: DriverDefinition<Table, Material>,
   table: Table,
 ): Promise<Material> {
-  const reader = new MaterialReader(Date.now(), false);
+  const reader = new MaterialReader(Date.now());
   const material = await driver.load(reader, table, 'ca[0]');
-  if (material === undefined) throw new Error(reader.problems.map(({ message }) => message).join('; '));
+  if (material === undefined) throw new Error(reader.faults.map(({ message }) => message).join('; '));
   return material;
 }

@@ -131,7 +131,7 @@ async function loadAccountKey(reader: MaterialReader, key: string, file: string)
   }
   const accountKey = await reader.privateKey(key, file);
   if (accountKey === undefined || accountKey.asymmetricKeyDetails?.namedCurve === 'prime256v1') return accountKey;
-  reader.problem(key, `${file} is not an EC P-256 key`, 'the key of an ACME account');
+  reader.fault(key, `${file} is not an EC P-256 key`, 'the key of an ACME account');
   return undefined;
 }
 

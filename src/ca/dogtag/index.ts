@@ -1,7 +1,14 @@
 /** `driver = "dogtag"`: a CA behind Dogtag PKI. */
 import { choice, list, optional, path, seconds, type Static, table, text } from '../../config/keys.ts';
 import { loadChain, loadOthers } from '../../config/material/ca.ts';
-import { firstOf, type CaMaterial, type Certificates, type KeyPair } from '../../config/material/material.ts';
+import {
+  firstOf,
+  type CaCertificates,
+  type CaMaterial,
+  type Certificates,
+  type KeyPair,
+} from '../../config/material/material.ts';
+import type { MaterialReader } from '../../config/material/reader.ts';
 import { urlCheck } from '../../config/schema/formats.ts';
 import { caCertificate, remoteCaKeys } from '../../config/schema/label.ts';
 import { isSameConfig } from '../../config/secret.ts';
@@ -87,18 +94,43 @@ export const dogtagDriver: DriverDefinition<DogtagCaTable, DogtagCaMaterial> = {
     const { trust_anchors, client_certificate, client_key } = ca.dogtag;
     const at = `${key}.dogtag`;
     const trustAnchors = await reader.anchors(`${at}.trust_anchors`, trust_anchors);
-    const client = await reader.pair(`${at}.client_certificate`, client_certificate, `${at}.client_key`, client_key);
-    const { certificate, chain } = ca;
-    const certificates = certificate === undefined ? undefined : await loadChain(reader, key, certificate, chain);
+    const effect = 'Dogtag does not accept it';
+    const client = await reader.pair(
+      `${at}.client_certificate`,
+      client_certificate,
+      `${at}.client_key`,
+      client_key,
+      effect,
+    );
+    const certificates = ca.certificate === undefined ? undefined : await loadPinned(reader, ca, key, ca.certificate);
     const others = await loadOthers(reader, ca, key);
-    if (trustAnchors === undefined || client === undefined || others === undefined) return undefined;
-    if (certificate !== undefined && certificates === undefined) return undefined;
+    if (trustAnchors === undefined || client === undefined) return undefined;
+    if (ca.certificate !== undefined && certificates === undefined) return undefined;
     const expiring = { agent: firstOf(client), dogtag_anchor: trustAnchors };
     return { table: ca, certificates, trustAnchors, client, expiring, ...others };
   },
   create: createDogtagCa,
   archivesKeys: ({ dogtag }) => dogtag.kra_urls.length > 0,
 };
+
+/** `certificate` and `chain`, which pin what the server says. */
+async function loadPinned(
+  reader: MaterialReader,
+  { chain }: DogtagCaTable,
+  key: string,
+  file: string,
+): Promise<CaCertificates | undefined> {
+  const pinned = await reader.kept(
+    `${key}.certificate`,
+    file,
+    ({ cas }) => cas,
+    async () => {
+      const certificates = await loadChain(reader, key, file, chain);
+      return certificates && { certificates, privateKey: undefined };
+    },
+  );
+  return pinned?.certificates;
+}
 
 /** What the driver uses of its table and files. */
 type DogtagMaterial = Pick<DogtagCaMaterial, 'certificates' | 'trustAnchors' | 'client'> & {

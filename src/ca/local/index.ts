@@ -1,12 +1,13 @@
 /** `driver = "file"`: a CA whose key is in a file. Also creates the local CA of any other key store. */
 import type { KeyObject } from 'node:crypto';
-import { choice, path, type Static, table } from '../../config/keys.ts';
+import { choice, optional, path, type Static, table } from '../../config/keys.ts';
 import { loadOwnCa } from '../../config/material/ca.ts';
 import type { KeyPair, OwnCaMaterial } from '../../config/material/material.ts';
 import { caCertificate, caKeys } from '../../config/schema/label.ts';
 import { describe, failed, type EstuaryError } from '../../errors.ts';
+import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { DriverDefinition, OcspDelegate, Signer } from '../driver.ts';
-import { FileSigner, ocspDelegate } from './signing.ts';
+import { AbsentSigner, FileSigner, ocspDelegate } from './signing.ts';
 import { LocalCa, type IssuanceProfile } from './local-ca.ts';
 import type { PublicationUrls } from './tbs.ts';
 
@@ -47,6 +48,7 @@ const fileKeys = table('A CA whose key is in a file.', {
   certificate: caCertificate(),
   file: table('A CA key in a file.', {
     private_key: path({ description: "PEM file with the CA's private key, readable by the server alone." }),
+    password: optional.secret({ description: 'The passphrase of an encrypted key (PKCS #8).' }),
   }),
 });
 
@@ -54,21 +56,16 @@ export type FileCaTable = Static<typeof fileKeys>;
 
 interface FileCaMaterial extends OwnCaMaterial {
   readonly table: FileCaTable;
-  readonly privateKey: KeyObject;
+  /** undefined: it cannot be used, and the label is out of service. */
+  readonly privateKey: KeyObject | undefined;
 }
 
 export const fileDriver: DriverDefinition<FileCaTable, FileCaMaterial> = {
   keys: fileKeys,
   name: 'file',
   async load(reader, ca, key) {
-    const pair = await reader.pair(
-      `${key}.certificate`,
-      ca.certificate,
-      `${key}.file.private_key`,
-      ca.file.private_key,
-    );
     const own = await loadOwnCa(reader, ca, key);
-    return pair && own && { table: ca, privateKey: pair.privateKey, ...own };
+    return own && { table: ca, ...own };
   },
   create: (material, { publication, now }) => createFileCa(material.table, material, { publication, now }),
   keyPlace: ({ label, file }) => `the key of CA ${label}, ${file.private_key}`,
@@ -80,7 +77,12 @@ export function createFileCa(
   material: Pick<FileCaMaterial, 'certificates' | 'ocsp' | 'privateKey'>,
   context: LocalCaContext,
 ): LocalCa {
-  return createLocalCa(config, material, fileSigner(config.label, 'file.private_key', material.privateKey), context);
+  const { privateKey, certificates } = material;
+  const signer =
+    privateKey === undefined
+      ? absentSigner(config.label, certificates.certificate)
+      : fileSigner(config.label, 'file.private_key', privateKey);
+  return createLocalCa(config, material, signer, context);
 }
 
 function createDelegate(label: string, { certificates: [certificate], privateKey }: KeyPair): OcspDelegate {
@@ -89,6 +91,15 @@ function createDelegate(label: string, { certificates: [certificate], privateKey
     return ocspDelegate(certificate, signer);
   } catch (error) {
     throw problem(label, 'ocsp.private_key', describe(error));
+  }
+}
+
+/** For a label that is out of service. @throws EstuaryError 500 `CA_UNUSABLE` */
+export function absentSigner(label: string, certificate: Certificate): AbsentSigner {
+  try {
+    return new AbsentSigner(label, certificate.publicKey);
+  } catch (error) {
+    throw problem(label, 'certificate', describe(error));
   }
 }
 

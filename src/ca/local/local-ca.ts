@@ -7,6 +7,7 @@ import {
   constantExtensions,
   expiry,
   type ExtensionProfile,
+  notValid,
   ProfileExtensions,
   type PublicationUrls,
   randomSerial,
@@ -20,6 +21,7 @@ import { DerError } from '../../pki/der/der.ts';
 import type { KeyUsage } from '../../pki/x509/extensions.ts';
 import { encodeNameConstraints } from '../../pki/x509/name-constraints.ts';
 import { OID, oidByName } from '../../pki/der/oids.ts';
+import { formatName } from '../../pki/x509/name.ts';
 import { parsePublicKey, subjectKeyIdentifier, type PublicKeyInfo } from '../../pki/x509/public-key.ts';
 import type {
   CaDependency,
@@ -156,7 +158,8 @@ export class LocalCa implements CaDriver {
   /**
    * Builds the TBSCertificate and lints its bytes.
    * @throws EstuaryError 400 CERTIFICATE_LINT (the request violates the named rule) or KEY_USAGE_IMPOSSIBLE; 500
-   * CERTIFICATE_LINT (our fault) or CA_NOT_VALID (outside the CA certificate's validity)
+   * CERTIFICATE_LINT (our fault); 503 CA_NOT_VALID (outside the validity of the CA certificate or one above it), or
+   * from the key store
    */
   prepare(request: IssuanceRequest): Promise<PreparedIssuance> {
     // A promise turns a throw into a rejection.
@@ -167,7 +170,25 @@ export class LocalCa implements CaDriver {
     return (await this.prepare(request)).issue();
   }
 
+  /** Why it cannot issue at this time: its certificate or one above it has expired or is not yet valid. */
+  get #untimely(): string | undefined {
+    const { issuers, now } = this.#options;
+    const time = now();
+    const certificate = [this.certificate, ...issuers].find(
+      ({ notBefore, notAfter }) => time < notBefore.getTime() || time >= notAfter.getTime(),
+    );
+    return certificate && `the certificate of "${formatName(certificate.subject)}" is ${expiry(certificate)}`;
+  }
+
+  /** @throws EstuaryError 503 */
+  #requireUp(): void {
+    const problem = this.#untimely;
+    if (problem !== undefined) throw notValid(problem);
+    this.signer.requireUp?.();
+  }
+
   #prepare(request: IssuanceRequest): PreparedIssuance {
+    this.#requireUp();
     const { notBefore, notAfter } = validityPeriod(
       this.#options.profile,
       this.certificate,
@@ -202,6 +223,7 @@ export class LocalCa implements CaDriver {
   }
 
   #prepareServerCertificate({ subject, subjectAltNames, spki }: ServerCertificateRequest): PreparedIssuance {
+    this.#requireUp();
     const serialNumber = randomSerial();
     const validity = validityPeriod(
       this.#options.profile,
@@ -256,9 +278,8 @@ export class LocalCa implements CaDriver {
   }
 
   async health(): Promise<HealthReport> {
-    const now = this.#options.now();
-    if (now < this.certificate.notBefore.getTime() || now >= this.certificate.notAfter.getTime())
-      return { health: 'down', detail: `the CA certificate is ${expiry(this.certificate)}` };
+    const problem = this.#untimely;
+    if (problem !== undefined) return { health: 'down', detail: problem };
     return (await this.dependency?.health()) ?? { health: 'ok' };
   }
 

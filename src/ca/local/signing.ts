@@ -12,7 +12,7 @@ import {
   type SignatureAlgorithm,
   verifySignature,
 } from '../../pki/x509/signature-algorithms.ts';
-import type { OcspDelegate, Signer } from '../driver.ts';
+import { caOutOfService, type OcspDelegate, type Signer } from '../driver.ts';
 
 /** The public name of CRLs and OCSP responses in messages. */
 export const STATUS = 'its revocation data';
@@ -65,16 +65,42 @@ export class FileSigner implements Signer {
     this.#key = privateKey;
     this.spki = createPublicKey(this.#key).export({ format: 'der', type: 'spki' });
     this.#keyType = parsePublicKey(this.spki).keyType;
-    const algorithm = defaultSignatureAlgorithm(this.#keyType);
-    if (algorithm === undefined) throw new InputError(`a CA key of the type ${this.#keyType} is not supported`);
-    this.#algorithm = algorithm;
-    this.signatureAlgorithm = algorithm.der;
+    this.#algorithm = algorithmFor(this.#keyType);
+    this.signatureAlgorithm = this.#algorithm.der;
   }
 
   /** Synchronously if cheap, otherwise in the thread pool: see {@link createSignature}. */
   sign(tbs: Buffer): Promise<Buffer> {
     return createSignature(this.#algorithm, this.#key, this.#keyType, tbs);
   }
+}
+
+/** Stands for a key that cannot be used. */
+export class AbsentSigner implements Signer {
+  readonly spki: Buffer;
+  readonly signatureAlgorithm: Buffer;
+  readonly #label: string;
+
+  /** @param publicKey of the CA's certificate @throws InputError if keys of its type cannot sign certificates */
+  constructor(label: string, { spki, keyType }: PublicKeyInfo) {
+    this.#label = label;
+    this.spki = spki;
+    this.signatureAlgorithm = algorithmFor(keyType).der;
+  }
+
+  requireUp(): never {
+    throw caOutOfService(this.#label, 'its key cannot be used');
+  }
+
+  sign(): Promise<Buffer> {
+    return Promise.reject(caOutOfService(this.#label, 'its key cannot be used'));
+  }
+}
+
+function algorithmFor(keyType: string): SignatureAlgorithm {
+  const algorithm = defaultSignatureAlgorithm(keyType);
+  if (algorithm === undefined) throw new InputError(`a CA key of the type ${keyType} is not supported`);
+  return algorithm;
 }
 
 /**

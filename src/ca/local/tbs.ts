@@ -1,7 +1,7 @@
 /** TBSCertificate v3 of an end entity or a device CA (RFC 5280 §4.1). */
 import { randomBytes, randomInt } from 'node:crypto';
 import type { ProfileConfig } from '../../config/schema/profile.ts';
-import { failed } from '../../errors.ts';
+import { type EstuaryError, unavailable } from '../../errors.ts';
 import { explicit, integer, octetString, oid, sequence, time } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
 import {
@@ -35,15 +35,17 @@ interface Period {
 const BACKDATING = 60;
 const DAY = 86_400_000;
 
+export const notValid = (detail: string): EstuaryError =>
+  unavailable('CA_NOT_VALID', 'The CA certificate has expired or is not yet valid.', { detail });
+
 /**
  * The validity period per profile, backdated a little, within the CA certificate's validity.
  * @param time milliseconds since the epoch @param days overrides the profile
- * @throws EstuaryError 500 `CA_NOT_VALID`
+ * @throws EstuaryError 503 `CA_NOT_VALID`
  */
 export function validityPeriod(profile: ValidityProfile, ca: Period, time: number, days: number | undefined): Period {
   const now = Math.floor(time / 1000) * 1000;
-  if (now < ca.notBefore.getTime() || now >= ca.notAfter.getTime())
-    throw failed('CA_NOT_VALID', 'The CA certificate has expired or is not yet valid.', { detail: expiry(ca) });
+  if (now < ca.notBefore.getTime() || now >= ca.notAfter.getTime()) throw notValid(expiry(ca));
   const backdating = profile.backdate_seconds ?? BACKDATING;
   const notBefore = Math.max(now - backdating * 1000, ca.notBefore.getTime());
   // notBefore and notAfter are inclusive (RFC 5280 §4.1.2.5).

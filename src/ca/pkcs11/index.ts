@@ -16,7 +16,7 @@ import {
   type Predecessor,
   type Signer,
 } from '../driver.ts';
-import { createLocalCa, LocalCa, type LocalCaConfig, type LocalCaContext } from '../local/index.ts';
+import { absentSigner, createLocalCa, LocalCa, type LocalCaConfig, type LocalCaContext } from '../local/index.ts';
 import { namingFindings, tokenAccess } from './access.ts';
 import { forgetRejectedPins } from './logins.ts';
 import { moduleOutput } from './module-output.ts';
@@ -99,7 +99,7 @@ class TokenProblem extends EstuaryError {
 }
 
 /**
- * A local CA with a key in a token, not started. Its start fails unless the key exists and matches the certificate.
+ * A local CA with a key in a token, not started. It issues once the token has shown that it has the certificate's key.
  * @param before its signer stays open if it has the same key in the same token
  * @throws EstuaryError 500 `CA_UNUSABLE` that names the label, the key and the problem
  */
@@ -110,10 +110,12 @@ export function createPkcs11Ca(
 ): LocalCa {
   const { table: config } = material;
   const { publication, now } = context;
+  if (material.fault !== undefined)
+    return createLocalCa(config, material, absentSigner(config.label, material.certificates.certificate), context);
   const opened = before && openedSigner(material, before);
   if (opened !== undefined) return createLocalCa(config, material, opened, { publication, now });
   const signer = createSigner(config, { ...context, expectedSpki: material.certificates.certificate.spki });
-  return createLocalCa(config, material, signer, { publication, now, start: () => startSigner(signer, config) });
+  return createLocalCa(config, material, signer, { publication, now, start: () => signer.keepStarting() });
 }
 
 function openedSigner(
@@ -206,13 +208,11 @@ const ALLOWED = {
 
 /** Opens the token, as a start would. */
 async function tokenProblems(material: Pkcs11CaMaterial, key: string, context: CheckContext): Promise<Problem[]> {
+  const expectedSpki = material.certificates.certificate.spki;
   try {
-    const made = createPkcs11Ca(material, context);
-    try {
-      await made.start();
-    } finally {
-      await made.close();
-    }
+    const signer = createSigner(material.table, { ...context, expectedSpki });
+    await startSigner(signer, material.table);
+    await signer.close();
     return [];
   } catch (error) {
     const name = error instanceof TokenProblem ? error.key : 'module';

@@ -9,6 +9,7 @@ import { parsePublicKey } from '../../pki/x509/public-key.ts';
 import { defaultSignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
 import type { SignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
 import type { CaDependency, HealthReport, Signer } from '../driver.ts';
+import { PersistentStart } from '../persistent-start.ts';
 import { logInOnce } from './logins.ts';
 import {
   type FoundToken,
@@ -44,6 +45,8 @@ const QUEUE_PER_SESSION = 64;
 /** Attempts to find a missing token at start, and milliseconds between them. */
 const LOOKS = 4;
 const LOOK_AGAIN = 500;
+/** Milliseconds that the server's start waits for the token. */
+const PATIENCE = 10_000;
 /** Milliseconds until a token that has no session at all is asked again, and until it may allow more than before. */
 const SESSION_AGAIN = 100;
 const MORE_SESSIONS = 30_000;
@@ -81,6 +84,7 @@ export class Pkcs11Signer implements Signer {
   readonly #options: Pkcs11SignerOptions;
   readonly #process: IsolatedProcess;
   readonly #deadlineMs: number;
+  readonly #opening: PersistentStart;
   /** The expected key until the token returns it; undefined if unknown. */
   #key: KnownKey | undefined;
   #token: FoundToken | undefined;
@@ -99,6 +103,12 @@ export class Pkcs11Signer implements Signer {
     this.#deadlineMs = options.timeout * 1000;
     this.#maximum = options.max_sessions;
     this.#sessions = options.max_sessions;
+    this.#opening = new PersistentStart(() => this.start(), {
+      what: SUBJECT.toLowerCase(),
+      log: options.log,
+      patience: PATIENCE,
+      interval: options.maxBackoffMs,
+    });
     this.#key = options.expectedSpki === undefined ? undefined : knownKey(options.expectedSpki);
   }
 
@@ -149,9 +159,24 @@ export class Pkcs11Signer implements Signer {
       }
   }
 
-  /** The token refused an operation that would be repeated: create a new signer. */
+  /** {@link start} that is repeated until it succeeds. Never rejects: {@link requireUp} says why it does not work. */
+  keepStarting(): Promise<void> {
+    return this.#opening.start();
+  }
+
+  /** It has not started, or the token refused what would be repeated: create a new signer. */
   get hasGivenUp(): boolean {
-    return this.#process.hasGivenUp;
+    return this.#process.hasGivenUp || this.#opening.problem !== undefined;
+  }
+
+  requireUp(): void {
+    const detail = this.#opening.problem;
+    if (detail === undefined) this.#process.requireUp();
+    else
+      throw unavailable('PKCS11_DOWN', `${SUBJECT} is temporarily unavailable.`, {
+        detail,
+        retryAfter: this.#options.retryAfter,
+      });
   }
 
   /** It was started, and will sign again if its token is away for a moment. */
@@ -172,6 +197,8 @@ export class Pkcs11Signer implements Signer {
   }
 
   async health(): Promise<HealthReport> {
+    const detail = this.#opening.problem;
+    if (detail !== undefined) return { health: 'down', detail };
     try {
       await this.#call('check', undefined);
       return { health: 'ok' };
@@ -182,6 +209,7 @@ export class Pkcs11Signer implements Signer {
   }
 
   close(): Promise<void> {
+    this.#opening.stop();
     return this.#process.stop();
   }
 

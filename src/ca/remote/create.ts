@@ -91,7 +91,7 @@ export async function loadUpstream<Table extends UpstreamTable>(
   const chain = table.chain === undefined ? [] : await reader.certificates(`${key}.chain`, table.chain);
   const others = await loadOthers(reader, table, key);
   const service = await loadService(reader, { ...own, trust_anchors: tls_trust_anchors }, `${key}.${table.driver}`);
-  if (anchors === undefined || chain === undefined || others === undefined) return undefined;
+  if (anchors === undefined || chain === undefined) return undefined;
   const expiring = { agent: firstOf(service.client), upstream_anchor: [...anchors, ...(service.trustAnchors ?? [])] };
   return { table, certificates: undefined, upstreamAnchors: anchors, chain, expiring, ...service, ...others };
 }

@@ -4,10 +4,12 @@ import type { Certificate } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
 import { hasNoCheck, ocspDelegateProblems } from '../../pki/ocsp/ocsp.ts';
 import { type CaTable, clientIssuerFiles } from '../schema/label.ts';
-import type { MaterialReader } from './reader.ts';
+import type { Secret } from '../secret.ts';
+import { isKeyOf, type MaterialReader, readPrivateKey, untimely } from './reader.ts';
 import {
   caCertificates,
   type CaCertificates,
+  type CaIdentity,
   type CommonCaMaterial,
   firstOf,
   type KeyPair,
@@ -35,21 +37,53 @@ export interface OwnCaFiles extends OtherFiles {
   readonly certificate: string;
   readonly chain?: string | undefined;
   readonly ocsp?: { readonly certificate: string; readonly private_key: string } | undefined;
+  /** A key in a file. */
+  readonly file?: { readonly private_key: string; readonly password?: Secret | undefined } | undefined;
 }
 
-/** The material of a local CA, whatever holds its key; undefined if a file is missing, which has been reported. */
+type LoadedOwnCa = OwnCaMaterial & Pick<CaIdentity, 'privateKey'>;
+
+/**
+ * The material of a local CA, whatever holds its key. What cannot be used is absent, and reported.
+ * @returns undefined without a certificate
+ */
 export async function loadOwnCa(
   reader: MaterialReader,
   table: OwnCaFiles,
   key: string,
-): Promise<OwnCaMaterial | undefined> {
-  const { certificate, chain, ocsp: files } = table;
-  const ocsp = files === undefined ? undefined : await loadOcspDelegate(reader, key, certificate, files);
-  const certificates = await loadChain(reader, key, certificate, chain);
+): Promise<LoadedOwnCa | undefined> {
+  const { certificate, ocsp: files } = table;
+  const identity = await reader.kept(
+    `${key}.certificate`,
+    certificate,
+    ({ cas }) => cas,
+    () => loadIdentity(reader, table, key),
+    ({ certificates: before }) => untimely(before.certificate, reader.now) === undefined,
+  );
+  if (table.file !== undefined) await reader.permissions(`${key}.file.private_key`, table.file.private_key);
   const others = await loadOthers(reader, table, key);
-  if (certificates === undefined || others === undefined) return undefined;
-  if (files !== undefined && ocsp === undefined) return undefined;
-  return { certificates, ocsp, expiring: { ocsp: firstOf(ocsp) }, ...others };
+  const ocsp = identity && files && (await loadOcspDelegate(reader, key, identity.certificates.certificate, files));
+  return identity && { ...identity, ocsp, expiring: { ocsp: firstOf(ocsp) }, ...others };
+}
+
+/** The certificate, its chain and its key, which a reload replaces together. */
+async function loadIdentity(
+  reader: MaterialReader,
+  { certificate: file, chain, file: keyFile }: OwnCaFiles,
+  key: string,
+): Promise<CaIdentity | undefined> {
+  const certificates = await loadChain(reader, key, file, chain);
+  const privateKey =
+    keyFile &&
+    (await reader.reading(`${key}.file.private_key`, keyFile.private_key, (path) =>
+      readPrivateKey(path, keyFile.password),
+    ));
+  if (certificates === undefined) return undefined;
+  reader.caValidity(`${key}.certificate`, certificates.certificate, 'the certificate');
+  if (privateKey === undefined || isKeyOf(privateKey, certificates.certificate)) return { certificates, privateKey };
+  const name = `${key}.file.private_key`;
+  reader.fault(name, `is not the key of ${key}.certificate`, 'the private key of the first certificate');
+  return { certificates, privateKey: undefined };
 }
 
 /** Loads renewal_issuers, client_issuers and the credentials of the authorization service. */
@@ -57,14 +91,14 @@ export async function loadOthers(
   reader: MaterialReader,
   { profile, client_issuers, authorization: service }: OtherFiles,
   key: string,
-): Promise<CommonCaMaterial | undefined> {
+): Promise<CommonCaMaterial> {
   const { renewal_issuers: file } = profile;
   const renewalIssuers = file === undefined ? [] : await reader.anchors(`${key}.profile.renewal_issuers`, file);
   const clientIssuers: Certificate[] = [];
   for (const issuers of clientIssuerFiles({ client_issuers }))
     clientIssuers.push(...((await reader.anchors(`${key}.client_issuers`, issuers)) ?? []));
   const authorization = service && (await loadService(reader, service, `${key}.authorization`));
-  return renewalIssuers === undefined ? undefined : { renewalIssuers, clientIssuers, authorization };
+  return { renewalIssuers: renewalIssuers ?? [], clientIssuers, authorization };
 }
 
 export async function loadService(
@@ -77,7 +111,13 @@ export async function loadService(
   const client =
     client_certificate === undefined || client_key === undefined
       ? undefined
-      : await reader.pair(`${key}.client_certificate`, client_certificate, `${key}.client_key`, client_key);
+      : await reader.pair(
+          `${key}.client_certificate`,
+          client_certificate,
+          `${key}.client_key`,
+          client_key,
+          'the service may not accept it',
+        );
   return { trustAnchors, client };
 }
 
@@ -98,7 +138,7 @@ export async function loadChain(
   const [certificate, ...further] = own;
   const arranged = await arrangeChain(certificate, [...further, ...chain]);
   const key = chain.length === 0 ? `${ca}.certificate` : `${ca}.chain`;
-  for (const problem of arranged.problems) reader.problem(key, problem, ALLOWED);
+  for (const problem of arranged.problems) reader.fault(key, problem, ALLOWED);
   for (const issuer of arranged.path.slice(1)) checkIssuerValidity(reader, `${ca}.chain`, issuer, certificate);
   for (const { subject, notAfter } of arranged.rollover)
     if (notAfter.getTime() < reader.now)
@@ -122,7 +162,7 @@ export function checkDeviceCaPath(
   for (const [above, { subject, pathLength = Infinity }] of [certificate, ...issuers].entries()) {
     const needed = table.path_length + 1 + above;
     if (pathLength < needed)
-      reader.problem(
+      reader.fault(
         `${ca}.profile.certificate_authority.path_length`,
         `is ${table.path_length}, and "${formatName(subject)}" has the path length ${pathLength}`,
         `a CA with the path length ${needed} or more, such as from "estuary ca init --path-length ${needed}"`,
@@ -137,7 +177,7 @@ function reportMissingRoot(
   chainFile: string | undefined,
 ): void {
   const last = path.at(-1) ?? path[0];
-  reader.problem(
+  reader.fault(
     key,
     `${chainFile === undefined ? 'is missing' : 'has no root'}: it must contain "${formatName(last.issuer)}", which issued "${formatName(last.subject)}"`,
     `${ALLOWED}, the self-signed root last`,
@@ -147,7 +187,7 @@ function reportMissingRoot(
 /** Certificates below an expired issuer are invalid. */
 function checkIssuerValidity(reader: MaterialReader, key: string, issuer: Certificate, certificate: Certificate): void {
   const who = `"${formatName(issuer.subject)}"`;
-  reader.validity(key, issuer, who);
+  reader.caValidity(key, issuer, who);
   if (issuer.notAfter.getTime() + DAY < certificate.notAfter.getTime())
     reader.warn(
       key,
@@ -160,18 +200,23 @@ function checkIssuerValidity(reader: MaterialReader, key: string, issuer: Certif
 async function loadOcspDelegate(
   reader: MaterialReader,
   ca: string,
-  caFile: string,
-  ocsp: { readonly certificate: string; readonly private_key: string },
+  issuer: Certificate,
+  ocsp: NonNullable<OwnCaFiles['ocsp']>,
 ): Promise<KeyPair | undefined> {
   const key = `${ca}.ocsp.certificate`;
   const effect = 'the CA key signs OCSP responses';
-  const pair = await reader.pair(key, ocsp.certificate, `${ca}.ocsp.private_key`, ocsp.private_key, effect);
-  const [issuer] = await reader.knownCertificates(caFile);
-  const certificate = pair?.certificates[0] ?? (await reader.knownCertificates(ocsp.certificate))[0];
-  if (certificate === undefined || issuer === undefined) return pair;
-  for (const problem of await ocspDelegateProblems(certificate, issuer))
-    reader.problem(key, problem, 'a certificate for OCSP responders, issued by the CA');
-  if (!hasNoCheck(certificate))
+  const pair = await reader.kept(
+    `${ca}.ocsp`,
+    ocsp.certificate,
+    ({ pairs }) => pairs,
+    async () => {
+      const read = await reader.pair(key, ocsp.certificate, `${ca}.ocsp.private_key`, ocsp.private_key, effect);
+      for (const problem of read === undefined ? [] : await ocspDelegateProblems(read.certificates[0], issuer))
+        reader.fault(key, problem, 'a certificate for OCSP responders, issued by the CA');
+      return read;
+    },
+  );
+  if (pair !== undefined && !hasNoCheck(pair.certificates[0]))
     reader.warn(
       key,
       'relying parties may request the status of the responder',

@@ -11,7 +11,7 @@ import type { Certificate } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
 import { parsePublicKey } from '../../pki/x509/public-key.ts';
 import { defaultSignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
-import { ConfigError, findings, type Problem, type Warning } from '../problem.ts';
+import { type Fault, FilesError, findings, isOfLabel, keysWithLabels, type Problem, type Warning } from '../problem.ts';
 import { labelsOf } from '../labels.ts';
 import { parsePostgresUrl } from '../postgres-url.ts';
 import type { Config } from '../schema.ts';
@@ -20,6 +20,7 @@ import { checkDeviceCaPath, loadOthers, loadService } from './ca.ts';
 import type {
   CaMaterial,
   CmcMaterial,
+  FileMemory,
   KeyPair,
   LabelMaterial,
   Material,
@@ -30,15 +31,26 @@ import { FileError, MaterialReader, readBytes } from './reader.ts';
 import { checkAdminAnchors, checkClients, loadTrust } from './trust.ts';
 
 export interface LoadedMaterial {
-  /** undefined if a file is missing, which is among the problems. */
+  /** undefined if the server cannot work with it: the problems and faults say why. */
   readonly material: Material | undefined;
   readonly problems: readonly Problem[];
+  readonly faults: readonly Fault[];
   readonly warnings: readonly Warning[];
 }
 
-/** Reads every configured file. */
-export async function loadMaterial(config: Config, now: number): Promise<LoadedMaterial> {
-  const reader = new MaterialReader(now, config.profile === 'niap');
+/**
+ * Reads every configured file.
+ * @param before what an earlier reading gave; stays in force where a file cannot be used now
+ * @param found secrets that cannot be read
+ */
+export async function loadMaterial(
+  config: Config,
+  now: number,
+  before?: FileMemory,
+  found: readonly Fault[] = [],
+): Promise<LoadedMaterial> {
+  const named = keysWithLabels(config);
+  const reader = new MaterialReader(now, { named, before, faults: found });
   const { tls, admin } = config;
   const automatic = tls.automatic !== undefined;
   const pair =
@@ -72,10 +84,12 @@ export async function loadMaterial(config: Config, now: number): Promise<LoadedM
   const openidProvider = admin.oidc && (await loadService(reader, admin.oidc, 'admin.oidc'));
   await checkJwks(reader, config);
   const cas = await loadCas(reader, config);
-  const { problems, warnings } = reader;
-  if (reader.incomplete || (!automatic && (pair === undefined || adminPair === undefined)))
-    return { material: undefined, problems, warnings };
-  return { material: { ...material, receivers, openidProvider, ...cas }, problems, warnings };
+  const { problems, faults, warnings, memory } = reader;
+  const isUsable =
+    faults.every((fault) => fault.isKept === true || fault.isTime === true || isOfLabel(fault)) &&
+    (automatic || (pair !== undefined && adminPair !== undefined));
+  const complete = { ...material, receivers, openidProvider, ...cas, memory };
+  return { material: isUsable ? complete : undefined, problems, faults, warnings };
 }
 
 /**
@@ -83,9 +97,9 @@ export async function loadMaterial(config: Config, now: number): Promise<LoadedM
  * @param file of the configuration, for the error @throws ConfigError
  */
 export async function readStoreTls(config: Config, file: string, now: number): Promise<ServiceMaterial | undefined> {
-  const reader = new MaterialReader(now, config.profile === 'niap');
+  const reader = new MaterialReader(now);
   const material = await loadStoreTls(reader, config);
-  if (reader.problems.length > 0) throw new ConfigError(file, findings(reader.problems, config));
+  if (reader.faults.length > 0) throw new FilesError(file, findings(reader.faults, config));
   return material;
 }
 
@@ -101,15 +115,15 @@ async function loadStoreTls(reader: MaterialReader, { store }: Config): Promise<
 }
 
 /**
- * The material of a configuration in force, which was checked before. Meanwhile expired certificates do not stop the
- * process; unusable ones fail when used.
- * @throws EstuaryError 500 `MATERIAL_UNUSABLE` for an unreadable file; the detail has every problem
+ * The material of a configuration in force, which was checked before.
+ * @param before as for {@link loadMaterial}
+ * @throws EstuaryError 500 `MATERIAL_UNUSABLE` for an unreadable file; the detail has every fault
  */
-export async function readMaterial(config: Config): Promise<Material> {
-  const { material, problems } = await loadMaterial(config, Date.now());
+export async function readMaterial(config: Config, before?: FileMemory): Promise<Material> {
+  const { material, faults } = await loadMaterial(config, Date.now(), before);
   if (material !== undefined) return material;
   throw failed('MATERIAL_UNUSABLE', 'A file that the configuration names cannot be used.', {
-    detail: findings(problems, config)
+    detail: findings(faults, config)
       .map(({ key, message }) => `${key}: ${message}`)
       .join('; '),
   });
@@ -156,13 +170,13 @@ async function loadProxies(reader: MaterialReader, { est }: Config): Promise<Pro
   const certificates = await reader.certificates(`${key}.proxy_certificates`, proxy_certificates);
   const intermediates =
     file === undefined ? [] : await reader.anchors(`${key}.intermediates`, file, ({ isCa }) => isCa);
-  for (const { notAfter, subject } of certificates ?? [])
-    if (notAfter.getTime() < reader.now)
-      reader.warn(
-        `${key}.proxy_certificates`,
-        `the certificate of the proxy "${formatName(subject)}" expired on ${notAfter.toISOString()}, so it cannot forward client certificates`,
-        'a certificate that is valid now',
-      );
+  for (const certificate of certificates ?? [])
+    reader.validity(
+      `${key}.proxy_certificates`,
+      certificate,
+      `the certificate of the proxy "${formatName(certificate.subject)}"`,
+      'it cannot forward client certificates',
+    );
   return certificates === undefined || intermediates === undefined ? undefined : { certificates, intermediates };
 }
 
@@ -230,10 +244,10 @@ async function loadKeyEncryption(reader: MaterialReader, { serverkeygen }: Confi
     const key = `serverkeygen.keys[${index}].certificate`;
     const [leaf] = (await reader.certificates(key, certificate)) ?? [];
     if (leaf === undefined) continue;
-    reader.validity(key, leaf, 'the certificate');
+    reader.validity(key, leaf, 'the certificate', 'no key is encrypted for it');
     const { keyType } = leaf.publicKey;
     if (!keyType.startsWith('rsa:') && !keyType.startsWith('ec:'))
-      reader.problem(key, `has a key of type ${keyType}, which cannot encrypt`, 'an RSA or EC certificate');
+      reader.fault(key, `has a key of type ${keyType}, which cannot encrypt`, 'an RSA or EC certificate');
     certificates.set(id.toLowerCase(), leaf);
   }
   return certificates;
@@ -246,7 +260,7 @@ async function loadCheckpointKey(reader: MaterialReader, { audit }: Config): Pro
   if (key === undefined) return undefined;
   const { keyType } = parsePublicKey(createPublicKey(key).export({ format: 'der', type: 'spki' }));
   if (defaultSignatureAlgorithm(keyType) === undefined)
-    reader.problem('audit.checkpoint_key', `is a key of type ${keyType}, which is not supported here`, SIGNING_KEY);
+    reader.fault('audit.checkpoint_key', `is a key of type ${keyType}, which is not supported here`, SIGNING_KEY);
   return key;
 }
 
@@ -260,7 +274,7 @@ async function loadCmc(reader: MaterialReader, { cmc }: Config): Promise<CmcMate
   for (const [index, file] of cmc.ra_certificates.entries()) {
     const key = `cmc.ra_certificates[${index}]`;
     for (const one of (await reader.certificates(key, file)) ?? []) {
-      reader.validity(key, one, 'a certificate');
+      reader.validity(key, one, `the certificate of "${formatName(one.subject)}"`, 'it is not accepted as an RA');
       raCertificates.push(one);
     }
   }
@@ -270,13 +284,13 @@ async function loadCmc(reader: MaterialReader, { cmc }: Config): Promise<CmcMate
 /** The certificate that signs PKI responses: it may sign, and has the purpose of RFC 6402 §2.10. */
 async function loadResponder(reader: MaterialReader, file: string, keyFile: string): Promise<KeyPair | undefined> {
   const key = 'cmc.certificate';
-  const pair = await reader.pair(key, file, 'cmc.private_key', keyFile);
+  const pair = await reader.pair(key, file, 'cmc.private_key', keyFile, 'clients reject the PKI responses');
   if (pair === undefined) return undefined;
   const { keyUsage, extKeyUsage, publicKey } = pair.certificates[0];
   if (keyUsage !== undefined && !keyUsage.includes('digitalSignature') && !keyUsage.includes('nonRepudiation'))
-    reader.problem(key, 'the certificate may not sign', 'keyUsage digitalSignature, or none');
+    reader.fault(key, 'the certificate may not sign', 'keyUsage digitalSignature, or none');
   if (defaultSignatureAlgorithm(publicKey.keyType) === undefined)
-    reader.problem(key, `has a key of type ${publicKey.keyType}, which cannot sign responses`, SIGNING_KEY);
+    reader.fault(key, `has a key of type ${publicKey.keyType}, which cannot sign responses`, SIGNING_KEY);
   if (extKeyUsage !== undefined && !extKeyUsage.includes(OID.cmcCA) && !extKeyUsage.includes(OID.anyExtendedKeyUsage))
     reader.warn(key, 'the certificate is not for CMC certification authorities', 'extKeyUsage cmcCA');
   return pair;
@@ -287,15 +301,28 @@ async function loadCas(reader: MaterialReader, config: Config): Promise<Pick<Mat
   const labels = new Map<string, LabelMaterial[]>();
   for (const { key, table, of } of labelsOf(config)) {
     const loaded = of === undefined ? await driverOf(table).load(reader, table, key) : undefined;
-    if (loaded !== undefined) cas.push(loaded);
     const issuer = loaded ?? cas.find((ca) => ca.table.label === of?.label);
     if (issuer?.certificates !== undefined) checkDeviceCaPath(reader, table, issuer.certificates, key);
     const others = of && (await loadOthers(reader, table, key));
-    if (of !== undefined && others !== undefined)
-      labels.set(of.label, [...(labels.get(of.label) ?? []), { table, ...others }]);
+    const fault = reader.faults.find(
+      (one) => one.key.startsWith(`${key}.`) && one.isKept !== true && one.isTime !== true,
+    );
+    const state = fault === undefined ? {} : { fault: `${fault.key.slice(key.length + 1)}: ${fault.message}` };
+    if (of === undefined) cas.push({ ...(loaded ?? { table, ...NOTHING }), ...state });
+    else if (others !== undefined)
+      labels.set(of.label, [...(labels.get(of.label) ?? []), { table, ...others, ...state }]);
   }
   return { cas, labels };
 }
+
+/** Of a CA whose files cannot be read. */
+const NOTHING = {
+  certificates: undefined,
+  expiring: {},
+  renewalIssuers: [],
+  clientIssuers: [],
+  authorization: undefined,
+} as const;
 
 /** Detects separate `[[ca]]` tables with the same key, where further labels are meant (docs/guides/names.md). */
 async function checkSharedKeys(reader: MaterialReader, { ca }: Config): Promise<void> {

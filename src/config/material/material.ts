@@ -8,6 +8,7 @@ import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { CertificateList } from '../../pki/x509/crl.ts';
 import { formatName } from '../../pki/x509/name.ts';
 import type { CaTable } from '../schema/label.ts';
+import type { Secret } from '../secret.ts';
 
 export type Certificates = readonly [Certificate, ...Certificate[]];
 
@@ -16,6 +17,30 @@ export interface KeyPair {
   /** The key's own first, then those above it in the file. */
   readonly certificates: Certificates;
   readonly privateKey: KeyObject;
+}
+
+/** A CA certificate with its chain, and its key if that is in a file. They change together. */
+export interface CaIdentity {
+  readonly certificates: CaCertificates;
+  readonly privateKey: KeyObject | undefined;
+}
+
+/** What reading the files gave, for the next reload. */
+export class FileMemory {
+  readonly certificates = new Map<string, Certificates>();
+  readonly keys = new Map<string, KeyObject>();
+  readonly pairs = new Map<string, KeyPair>();
+  readonly cas = new Map<string, CaIdentity>();
+  readonly crls = new Map<string, readonly NamedCrl[]>();
+  readonly secrets = new Map<string, Secret>();
+  /** Files that another component reads. */
+  readonly seen = new Map<string, true>();
+}
+
+/** Where a file is kept: by its key and path, and by the key alone unless the key is a list. */
+export function memoryIds(key: string, file: string): readonly string[] {
+  const id = `${key.replace(/\[\d+\]/g, '[]')} ${file}`;
+  return /\[\d+\]|client_issuers$/.test(key) ? [id] : [id, key];
 }
 
 /** A CRL with its file name for messages. Its issuer is not checked yet. */
@@ -44,6 +69,8 @@ export interface CommonCaMaterial {
   readonly clientIssuers: readonly Certificate[];
   /** `[ca.authorization]`. */
   readonly authorization: ServiceMaterial | undefined;
+  /** Why the label is out of service: a file that it needs cannot be used. */
+  readonly fault?: string | undefined;
 }
 
 export interface ServiceMaterial {
@@ -120,6 +147,7 @@ export interface Material {
   readonly cas: readonly CaMaterial[];
   /** Further labels by the CA's label. */
   readonly labels: ReadonlyMap<string, readonly LabelMaterial[]>;
+  readonly memory: FileMemory;
 }
 
 /** A chain as {@link CaCertificates}. */

@@ -5,9 +5,9 @@ import { parsePem, tidyPem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { type Certificate, isAnchor, parsePemCertificates } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
-import type { Problem, Warning } from '../problem.ts';
-import { errorCode } from '../secret.ts';
-import type { Certificates, KeyPair } from './material.ts';
+import type { Fault, Problem, Warning } from '../problem.ts';
+import { errorCode, type Secret } from '../secret.ts';
+import { type Certificates, FileMemory, type KeyPair, memoryIds } from './material.ts';
 
 /** `FILE_INVALID`: why a file is invalid, and what is allowed. */
 export class FileError extends EstuaryError {
@@ -47,11 +47,16 @@ const PRIVATE_KEY = 'a PEM file with one private key, without a passphrase';
 /** PEM labels of unencrypted private keys: PKCS #8, SEC 1, PKCS #1. */
 const KEY_BEGIN = /-----BEGIN (?:PRIVATE KEY|EC PRIVATE KEY|RSA PRIVATE KEY)-----/g;
 
-/** The private key of a PEM file. @throws FileError, without content of the file */
-export async function readPrivateKey(file: string): Promise<KeyObject> {
+/**
+ * The private key of a PEM file.
+ * @param passphrase of an encrypted one (PKCS #8) @throws FileError, without content of the file
+ */
+export async function readPrivateKey(file: string, passphrase?: Secret): Promise<KeyObject> {
   const pem = await readBytes(file, PRIVATE_KEY);
   try {
     const text = tidyPem(pem.toString('latin1'));
+    if (/-----BEGIN ENCRYPTED PRIVATE KEY-----/.test(text) && passphrase !== undefined)
+      return parsePrivateKey(text, file, passphrase);
     if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: *4, *ENCRYPTED/im.test(text))
       throw new FileError(`${file} is encrypted`, PRIVATE_KEY);
     const [begin, ...others] = text.matchAll(KEY_BEGIN);
@@ -67,11 +72,12 @@ export async function readPrivateKey(file: string): Promise<KeyObject> {
   }
 }
 
-function parsePrivateKey(pem: string, file: string): KeyObject {
+function parsePrivateKey(pem: string, file: string, passphrase?: Secret): KeyObject {
   try {
-    return createPrivateKey(pem);
+    return createPrivateKey(passphrase === undefined ? pem : { key: pem, passphrase: passphrase.reveal() });
   } catch {
-    throw new FileError(`${file} contains no readable private key`, PRIVATE_KEY);
+    if (passphrase === undefined) throw new FileError(`${file} contains no readable private key`, PRIVATE_KEY);
+    throw new FileError(`${file} has another passphrase, or is damaged`, 'a PEM file with one private key');
   }
 }
 
@@ -89,24 +95,40 @@ async function isWorldReadable(file: string): Promise<boolean> {
   }
 }
 
-/** Reads the files of a configuration, each only once, and collects problems. */
+interface ReaderOptions {
+  /** Gives keys the labels of their tables, which a reload may reorder. */
+  readonly named?: ((key: string) => string) | undefined;
+  /** What an earlier reading gave; a reload keeps what it cannot read again. */
+  readonly before?: FileMemory | undefined;
+  /** Found before: secrets that cannot be read. */
+  readonly faults?: readonly Fault[];
+}
+
+/** Reads the files of a configuration, each only once, and collects what is wrong with them. */
 export class MaterialReader {
+  /** Of the configuration, which no file can correct. */
   readonly problems: Problem[] = [];
+  readonly faults: Fault[];
   readonly warnings: Warning[] = [];
   readonly now: number;
-  readonly #strict: boolean;
+  /** For the next reload. */
+  readonly memory = new FileMemory();
+  readonly #options: ReaderOptions;
   readonly #certificates = new Map<string, Promise<Certificates>>();
-  /** An essential file is missing; the problems name it. */
-  incomplete = false;
 
-  /** @param strict `profile = "niap"`: warnings about expiry become problems */
-  constructor(now: number, strict: boolean) {
+  constructor(now: number, options: ReaderOptions = {}) {
     this.now = now;
-    this.#strict = strict;
+    this.#options = options;
+    this.faults = [...(options.faults ?? [])];
   }
 
   problem(key: string, message: string, allowed: string): void {
     this.problems.push({ key, message: `${message} (${allowed})` });
+  }
+
+  /** A file cannot be used: at a reload the earlier content stays in force, otherwise what needs the file does not work. */
+  fault(key: string, message: string, allowed: string): void {
+    this.faults.push({ key, message: `${message} (${allowed})` });
   }
 
   warn(key: string, message: string, better: string): void {
@@ -114,29 +136,63 @@ export class MaterialReader {
   }
 
   /**
-   * The result of `read`, or undefined after a reported failure. Ignores the empty path that replaces an invalid one.
+   * What `load` gives or, if it reports faults, what an earlier reading gave.
+   * @param file tells apart the files of a list
+   * @param isUsable whether the earlier content may take the place of the new one
    */
-  async reading<T>(key: string, file: string, read: (file: string) => Promise<T>): Promise<T | undefined> {
-    const result = await this.look(key, file, read);
-    if (result === undefined) this.incomplete = true;
+  async kept<T>(
+    key: string,
+    file: string,
+    memory: (of: FileMemory) => Map<string, T>,
+    load: () => Promise<T | undefined>,
+    isUsable: (before: T) => boolean = () => true,
+  ): Promise<T | undefined> {
+    const from = this.faults.length;
+    const loaded = await load();
+    const found = this.faults.slice(from).filter(({ isKept }) => isKept !== true);
+    const ids = memoryIds((this.#options.named ?? String)(key), file);
+    const known = this.#options.before && memory(this.#options.before);
+    const before = found.length === 0 ? undefined : ids.map((id) => known?.get(id)).find((one) => one !== undefined);
+    const isKept = before !== undefined && (loaded === undefined || isUsable(before));
+    for (const fault of found) if (isKept) this.faults[this.faults.indexOf(fault)] = { ...fault, isKept };
+    const result = isKept ? before : loaded;
+    if (result !== undefined && (isKept || found.every(({ isTime }) => isTime)))
+      for (const id of ids) memory(this.memory).set(id, result);
     return result;
   }
 
-  /** {@link reading} for a file that another component reads when needed. */
-  async look<T>(key: string, file: string, read: (file: string) => Promise<T>): Promise<T | undefined> {
+  /**
+   * The result of `read`, or undefined after a reported failure. Ignores the empty path that replaces an invalid one.
+   */
+  async reading<T>(key: string, file: string, read: (file: string) => Promise<T>): Promise<T | undefined> {
     if (file === '') return undefined;
     try {
       return await read(file);
     } catch (error) {
       if (!(error instanceof FileError)) throw error;
-      this.problem(key, error.message, error.allowed);
+      this.fault(key, error.message, error.allowed);
       return undefined;
     }
   }
 
+  /** Checks a file that another component reads when needed. */
+  async look(key: string, file: string, read: (file: string) => Promise<unknown>): Promise<void> {
+    await this.kept(
+      key,
+      file,
+      ({ seen }) => seen,
+      () => this.reading(key, file, (path) => read(path).then(() => true as const)),
+    );
+  }
+
   /** The certificates of a PEM file, or undefined if reported. */
   certificates(key: string, file: string): Promise<Certificates | undefined> {
-    return this.reading(key, file, (path) => this.#read(path));
+    return this.kept(
+      key,
+      file,
+      (of) => of.certificates,
+      () => this.reading(key, file, (path) => this.#read(path)),
+    );
   }
 
   /** {@link certificates} without reporting; another check reports problems. */
@@ -156,45 +212,57 @@ export class MaterialReader {
     return known;
   }
 
-  /**
-   * @param onceExpired the consequence of expiry, if it must not prevent a start, since it would not stop a running
-   * server: then it is a warning (with `profile = "niap"` a problem)
-   */
-  validity(key: string, { notBefore, notAfter }: Certificate, what: string, onceExpired?: string): void {
-    const allowed = 'a certificate that is valid now';
-    const expired = `${what} expired on ${notAfter.toISOString()}`;
-    if (notAfter.getTime() < this.now && onceExpired !== undefined && !this.#strict)
-      this.warn(key, `${expired}: ${onceExpired}`, allowed);
-    else if (notAfter.getTime() < this.now) this.problem(key, expired, allowed);
-    else if (notBefore.getTime() > this.now)
-      this.problem(key, `${what} is not valid before ${notBefore.toISOString()}`, allowed);
+  /** Warns of a certificate that is not valid now. @param effect what does not work meanwhile */
+  validity(key: string, certificate: Certificate, what: string, effect: string): void {
+    const problem = untimely(certificate, this.now);
+    if (problem !== undefined) this.warn(key, `${what} ${problem}: ${effect}`, VALID_NOW);
   }
 
-  async privateKey(key: string, file: string): Promise<KeyObject | undefined> {
-    const privateKey = await this.reading(key, file, readPrivateKey);
+  /** {@link validity} of a certificate without which a label cannot issue. */
+  caValidity(key: string, certificate: Certificate, what: string): void {
+    const problem = untimely(certificate, this.now);
+    if (problem !== undefined) this.faults.push({ key, message: `${what} ${problem} (${VALID_NOW})`, isTime: true });
+  }
+
+  /** @param passphrase of an encrypted key */
+  async privateKey(key: string, file: string, passphrase?: Secret): Promise<KeyObject | undefined> {
+    const privateKey = await this.kept(
+      key,
+      file,
+      (of) => of.keys,
+      () => this.reading(key, file, (path) => readPrivateKey(path, passphrase)),
+    );
     await this.permissions(key, file);
     return privateKey;
   }
 
   /**
-   * A certificate and its private key: readable, matching, and within validity.
-   * @param onceExpired see {@link validity}
+   * A certificate and its private key: readable and matching.
+   * @param effect what does not work with an expired one
    */
   async pair(
     certificateKey: string,
     certificateFile: string,
     key: string,
     keyFile: string,
-    onceExpired?: string,
+    effect: string,
   ): Promise<KeyPair | undefined> {
-    const certificates = await this.certificates(certificateKey, certificateFile);
-    const privateKey = await this.privateKey(key, keyFile);
-    if (certificates === undefined) return undefined;
-    this.validity(certificateKey, certificates[0], 'the certificate', onceExpired);
-    if (privateKey === undefined) return undefined;
-    if (!isKeyOf(privateKey, certificates[0]))
-      this.problem(key, `is not the key of ${certificateKey}`, 'the private key of the first certificate');
-    return { certificates, privateKey };
+    const pair = await this.kept(
+      certificateKey,
+      certificateFile,
+      ({ pairs }) => pairs,
+      async () => {
+        const certificates = await this.reading(certificateKey, certificateFile, (path) => this.#read(path));
+        const privateKey = await this.reading(key, keyFile, (path) => readPrivateKey(path));
+        if (certificates === undefined || privateKey === undefined) return undefined;
+        if (isKeyOf(privateKey, certificates[0])) return { certificates, privateKey };
+        this.fault(key, `is not the key of ${certificateKey}`, 'the private key of the first certificate');
+        return undefined;
+      },
+    );
+    await this.permissions(key, keyFile);
+    if (pair !== undefined) this.validity(certificateKey, pair.certificates[0], 'the certificate', effect);
+    return pair;
   }
 
   async permissions(key: string, file: string): Promise<void> {
@@ -202,33 +270,44 @@ export class MaterialReader {
       this.warn(key, `${file} is readable by every user of this machine`, 'mode 0600');
   }
 
-  /** A bundle of CA certificates. One that does not say that it is a CA, or that expired where others remain, is a warning. */
+  /** A bundle of CA certificates. Expired ones verify nothing. */
   async anchors(key: string, file: string, counts = isAnchor): Promise<Certificates | undefined> {
-    const certificates = await this.certificates(key, file);
-    if (certificates === undefined) return undefined;
-    for (const one of certificates) {
-      const who = `"${formatName(one.subject)}"`;
-      if (!counts(one)) this.problem(key, `${who} is not a CA certificate`, 'CA certificates only');
-      else if (!one.isCa) {
-        const why = one.version === 1 ? 'is of version 1' : 'has no basicConstraints';
+    const certificates = await this.kept(
+      key,
+      file,
+      (of) => of.certificates,
+      async () => {
+        const read = await this.reading(key, file, (path) => this.#read(path));
+        for (const certificate of read ?? [])
+          if (!counts(certificate))
+            this.fault(key, `"${formatName(certificate.subject)}" is not a CA certificate`, 'CA certificates only');
+        return read;
+      },
+    );
+    for (const certificate of certificates ?? []) {
+      const who = `"${formatName(certificate.subject)}"`;
+      if (counts(certificate) && !certificate.isCa) {
+        const why = certificate.version === 1 ? 'is of version 1' : 'has no basicConstraints';
         this.warn(key, `${who} ${why}: other software may not accept it as a CA`, 'a CA certificate of version 3');
       }
+      this.validity(key, certificate, who, 'it verifies nothing');
     }
-    const expired = certificates.filter(({ notAfter }) => notAfter.getTime() < this.now);
-    if (expired.length === certificates.length)
-      this.problem(key, 'every certificate in it has expired', 'at least one that is valid now');
-    else
-      for (const { subject, notAfter } of expired)
-        this.warn(key, `"${formatName(subject)}" expired on ${notAfter.toISOString()}`, 'valid CA certificates');
     return certificates;
   }
 
   async exists(key: string, file: string, allowed: string): Promise<void> {
-    if (file === '') return;
-    try {
-      await stat(file);
-    } catch (error) {
-      this.problem(key, `cannot read ${file}: ${errorCode(error)}`, allowed);
-    }
+    await this.look(key, file, (path) =>
+      stat(path).catch((error: unknown) => {
+        throw new FileError(`cannot read ${path}: ${errorCode(error)}`, allowed);
+      }),
+    );
   }
+}
+
+const VALID_NOW = 'a certificate that is valid now';
+
+/** Why a certificate is not valid at a time, or undefined. */
+export function untimely({ notBefore, notAfter }: Certificate, now: number): string | undefined {
+  if (notAfter.getTime() < now) return `expired on ${notAfter.toISOString()}`;
+  return notBefore.getTime() > now ? `is not valid before ${notBefore.toISOString()}` : undefined;
 }

@@ -29,6 +29,8 @@ export interface AdminDependencies {
   /** Result and time of the last reload. If it failed, the settings in force differ from the file. */
   readonly lastReload: () => ServiceState['lastReload'];
   readonly reload: Reload;
+  /** Requests in flight end, and no other comes. */
+  readonly isStopping?: () => boolean;
   /** Of configured files; drivers report the CAs' own certificates. */
   readonly certificateExpiries: () => readonly CertificateExpiry[];
   readonly otp: Pick<OtpService, 'create' | 'estimate'>;

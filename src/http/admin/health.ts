@@ -1,8 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Type } from '@fastify/type-provider-typebox';
 import type { CaDependency, HealthReport } from '../../ca/driver.ts';
 import { describe, unavailable } from '../../errors.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { described, ErrorBody, oneOf } from './schemas.ts';
+import { described, ErrorBody, oneOf, Text } from './schemas.ts';
 import { healthOf } from '../../ca/expiry.ts';
 import type { Ca } from '../../ca/router.ts';
 import { logState } from '../../log.ts';
@@ -27,49 +28,86 @@ export function registerHealth(app: AdminApp, deps: AdminDependencies, monitor: 
     () => ({ status: 'ok' as const }),
   );
 
+  const look = async (): Promise<readonly PartReport[]> => {
+    const reports = await partReports(deps, monitor);
+    for (const [part, report] of reports) logChange(part, report);
+    return reports;
+  };
+  let timer: NodeJS.Timeout | undefined;
+  app.addHook('onListen', () => {
+    timer = setInterval(() => void look(), LOOK_MS).unref();
+  });
+  app.addHook('onClose', () => {
+    clearInterval(timer);
+  });
+
   app.get(
     '/readyz',
     {
       config: { access: 'public' },
       schema: {
-        summary: 'Check whether the store and every CA are usable',
+        summary: 'Check whether this node should get requests',
         tags: ['health'],
         security: [],
+        querystring: Type.Object(
+          { ca: Type.Optional(Text('503 also while this label cannot issue; 404 for an unknown label.')) },
+          { additionalProperties: false },
+        ),
         response: {
           200: described(
-            'The service is usable. `parts` names `store`, `ca:` with the label of each CA, and with PostgreSQL `clock`. After a failed reload it also names ' +
-              '`reload`, until a reload succeeds, and `log` while the output does not accept the log.',
+            'The node should get requests. `parts` names `store`, `ca:` with each label that cannot issue or has its own CA, ' +
+              'and with PostgreSQL `clock`. A part that is `down` affects only what needs it. After a failed reload it also names ' +
+              '`reload`, until a reload succeeds.',
             { status: oneOf(['ok', 'degraded']), parts: Type.Record(Type.String(), PartHealth) },
           ),
-          503: described('The message names the parts that are down.', ErrorBody.properties),
+          404: described('The label is unknown.', ErrorBody.properties),
+          503: described(
+            'The store, the audit log or the clock is down, the node is stopping, or the label `ca` cannot issue. The message names every part that is down.',
+            ErrorBody.properties,
+          ),
         },
       },
     },
-    async () => {
-      const reports = await partReports(deps, monitor);
-      for (const [part, report] of reports) logChange(part, report);
+    async (request) => {
+      const { ca: label } = request.query;
+      const ca = label === undefined ? undefined : deps.cas.find(label);
+      const reports = await look();
       const parts = new Map(reports.map(([part, { health }]) => [part, health]));
-      const down = [...parts].filter(([, health]) => health === 'down').map(([part]) => part);
-      if (down.length > 0) throw unavailable('NOT_READY', `not ready: ${down.join(', ')}`);
+      if (ca !== undefined) parts.set(`ca:${ca.label}`, (await monitor.ca(ca)).health);
       // The old configuration stays in force: a load balancer must not remove this server.
       if (deps.lastReload()?.ok === false) parts.set('reload', 'degraded');
       // Nobody loses a certificate without it.
       if (logState().problem !== undefined) parts.set('log', 'degraded');
-      const status: 'ok' | 'degraded' =
-        parts.size > reports.length || [...parts.values()].includes('degraded') ? 'degraded' : 'ok';
+      if (deps.isStopping?.() === true) parts.set('node', 'down');
+      const down = [...parts].filter(([, health]) => health === 'down').map(([part]) => part);
+      const decisive = ['store', 'clock', 'node', ...(ca === undefined ? [] : [`ca:${ca.label}`])];
+      if (down.some((part) => decisive.includes(part))) throw unavailable('NOT_READY', `not ready: ${down.join(', ')}`);
+      const status = [...parts.values()].every((health) => health === 'ok') ? ('ok' as const) : ('degraded' as const);
       return { status, parts: Object.fromEntries(parts) };
     },
   );
 }
 
+type PartReport = readonly [part: string, report: HealthReport];
+
+/** Milliseconds between checks of which the log has the changes. */
+const LOOK_MS = 10_000;
+/** Milliseconds that a probe waits for a CA: a load balancer must not miss the answer of a node that works. */
+const CA_WAIT_MS = 1000;
+const SLOW: HealthReport = { health: 'degraded', detail: 'no response yet' };
+
 /** The state of each part by its public name. */
 async function partReports(
   { cas, clockSkew }: AdminDependencies,
   monitor: HealthMonitor,
-): Promise<(readonly [part: string, report: HealthReport])[]> {
+): Promise<readonly PartReport[]> {
+  const labels = cas.all.filter((ca) => ca.issuer === ca || ca.fault !== undefined);
   const reports = await Promise.all([
     monitor.store().then((report) => ['store', report] as const),
-    ...cas.issuers.map(async (ca) => [`ca:${ca.label}`, await monitor.ca(ca)] as const),
+    ...labels.map(async (ca) => {
+      const late = sleep(CA_WAIT_MS, SLOW, { ref: false });
+      return [`ca:${ca.label}`, await Promise.race([monitor.ca(ca), late])] as const;
+    }),
   ]);
   return clockSkew === undefined ? reports : [...reports, ['clock', monitor.clock(clockSkew())]];
 }
@@ -125,7 +163,7 @@ export class HealthMonitor {
   }
 
   /** Whether a CA can sign, and until when. Never rejects. */
-  ca(ca: Pick<Ca, 'label' | 'driver' | 'certificate'>): Promise<HealthReport> {
+  ca(ca: Pick<Ca, 'label' | 'driver' | 'certificate' | 'fault'>): Promise<HealthReport> {
     return this.#fresh(`ca:${ca.label}`, () => healthOf(ca, this.#now()));
   }
 

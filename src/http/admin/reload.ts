@@ -45,6 +45,9 @@ const Report = titled('ReloadReport', 'The changes of a reload, or of a dry run.
   warnings: Type.Array(Type.Object({ key: Type.String(), message: Type.String() }), {
     description: 'Allowed but unsafe settings.',
   }),
+  faults: Type.Array(Type.Object({ key: Type.String(), message: Type.String() }), {
+    description: 'Files and certificates that cannot be used. They affect only what needs them.',
+  }),
 });
 
 const Configuration = titled('Configuration', 'The configuration in force.', {
@@ -99,11 +102,12 @@ export function registerReload(app: AdminApp, deps: AdminDependencies): void {
   });
 }
 
-function inWords({ changed, needsRestart, certificates, warnings }: ReloadReport) {
+function inWords({ changed, needsRestart, certificates, warnings, faults }: ReloadReport) {
   return {
     changed,
     needs_restart: needsRestart,
     certificates: certificates.map((one) => ({ ...certificateInUse(one), new: one.isNew })),
     warnings,
+    faults,
   };
 }

@@ -8,9 +8,9 @@ import { Directory } from '../../auth/ldap/directory.ts';
 import { OidcSignIn } from '../../auth/oidc/oidc-sign-in.ts';
 import { createRouter } from '../../ca/create-router.ts';
 import { healthOf } from '../../ca/expiry.ts';
-import type { LoadedService } from '../../config/load.ts';
+import { loadConfigOnly, type LoadedService } from '../../config/load.ts';
 import { certificateExpiries } from '../../config/material/material.ts';
-import { ConfigError } from '../../config/problem.ts';
+import { ConfigError, reported } from '../../config/problem.ts';
 import type { Config } from '../../config/schema.ts';
 import { describe, EstuaryError } from '../../errors.ts';
 import { FairLimiter } from '../../process/fair-limiter.ts';
@@ -118,8 +118,10 @@ export async function run(
     findings.push(...(await examine(await loadService(file, context), context.now())));
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    refused = true;
-    for (const line of error.message.split('\n')) findings.push(finding('configuration', 'failed', line));
+    refused = !error.isOfFiles;
+    const check = refused ? 'configuration' : 'file';
+    for (const line of error.message.split('\n')) findings.push(finding(check, 'failed', line));
+    if (!refused) findings.push(...(await examineStore(file, context)));
   }
   const failed = findings.some(({ status }) => status === 'failed');
   if (json) context.out(`${JSON.stringify({ ok: !failed, findings }, null, 2)}\n`);
@@ -128,11 +130,25 @@ export async function run(
   return failed ? EXIT.failed : EXIT.ok;
 }
 
+/** What needs none of the files that cannot be used. */
+async function examineStore(file: string, context: CommandContext): Promise<Finding[]> {
+  try {
+    const { config } = await loadConfigOnly(file, context.env);
+    const disks = checkDisks(config).map((found): Finding => ({ check: 'disk', ...found }));
+    if (config.store.driver !== 'sqlite') return disks;
+    return [...disks, ...store(config.store.path, context.now()), await audit(config.store.path, config.audit.file)];
+  } catch (error) {
+    if (error instanceof ConfigError) return [];
+    throw error;
+  }
+}
+
 async function examine(loaded: LoadedService, now: number): Promise<Finding[]> {
-  const { config, warnings } = loaded;
+  const { config, warnings, faults } = loaded;
   return [
-    finding('configuration', 'ok', 'valid; its tokens and Kerberos credentials work'),
+    finding('configuration', 'ok', 'valid'),
     ...warnings.map(({ key, message }) => finding('configuration', 'warning', `${key}: ${message}`)),
+    ...faults.map(reported).map(({ key, message }) => finding('file', 'failed', `${key}: ${message}`)),
     ...ends(loaded, now),
     ...(await cas(loaded, now)),
     ...(await providers(loaded)),

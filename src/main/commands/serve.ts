@@ -3,11 +3,20 @@ import { execFile } from 'node:child_process';
 import { checkGssapi } from '../../auth/gssapi/gssapi.ts';
 import { Directory } from '../../auth/ldap/directory.ts';
 import { driverOf } from '../../ca/drivers.ts';
-import { ConfigError, findings, formatProblem, type Problem, type Warning } from '../../config/problem.ts';
+import {
+  checkFaults,
+  ConfigError,
+  type Fault,
+  FilesError,
+  findings,
+  formatProblem,
+  type Problem,
+  type Warning,
+} from '../../config/problem.ts';
 import { type Environment, loadConfig, type LoadedService } from '../../config/load.ts';
 import type { Material } from '../../config/material/material.ts';
 import type { Config } from '../../config/schema.ts';
-import { describe, EstuaryError } from '../../errors.ts';
+import { describe, EstuaryError, isUnavailable } from '../../errors.ts';
 import { checkDatabase } from '../../store/postgres/migrate.ts';
 import { describeTrouble, findKeyTrouble } from '../../store/sqlite/token-lookups.ts';
 import { trustedBy } from '../live-settings.ts';
@@ -17,10 +26,10 @@ import { type RunningService, startService } from '../start.ts';
 import { type CommandContext, EXIT, type Values } from './command.ts';
 import type { CHECK, SERVE } from './options.ts';
 
-/** @throws ConfigError with every problem that prevents a start */
+/** @throws ConfigError; FilesError for files that prevent a start */
 export async function loadService(
   file: string,
-  { env, now, err }: Pick<CommandContext, 'env' | 'now'> & Partial<Pick<CommandContext, 'err'>>,
+  { env, now }: Pick<CommandContext, 'env' | 'now'>,
 ): Promise<LoadedService> {
   const loaded = await loadConfig(file, env, now());
   const { config } = loaded;
@@ -28,11 +37,20 @@ export async function loadService(
   const gssapi = await checkGssapi({ config: config.gssapi, environment: env });
   const problems = [
     ...gssapi.problems,
-    ...(await startProblems(loaded, { env, now }, err)),
     ...lookupKeyProblems(config, now()),
   ];
-  if (problems.length > 0) throw new ConfigError(file, findings(problems, config));
+  if (problems.length > 0) throw new FilesError(file, findings([...problems, ...loaded.faults], config));
   return { ...loaded, warnings: [...loaded.warnings, ...gssapi.warnings] };
+}
+
+/** {@link loadService} with the tokens that a start would open. @throws as {@link loadService} */
+export async function loadWithTokens(
+  file: string,
+  { env, now, err }: Pick<CommandContext, 'env' | 'now' | 'err'>,
+): Promise<LoadedService> {
+  const loaded = await loadService(file, { env, now });
+  const tokens: readonly Fault[] = findings(await startProblems(loaded, { env, now }, err), loaded.config);
+  return { ...loaded, faults: [...loaded.faults, ...tokens] };
 }
 
 /**
@@ -42,19 +60,20 @@ export async function loadService(
 async function startProblems(
   { config, material }: LoadedService,
   context: Pick<CommandContext, 'env' | 'now'>,
-  err?: CommandContext['err'],
+  err: CommandContext['err'],
 ) {
-  const warn = (_: object, message: string): void => err?.(`warning: ${message}\n`);
+  const warn = (_: object, message: string): void => err(`warning: ${message}\n`);
   const log = { info: () => undefined, warn, error: () => undefined };
   const found: Problem[] = [];
   for (const [index, ca] of material.cas.entries())
-    found.push(
-      ...((await driverOf(ca.table).startProblems?.(ca, `ca[${index}]`, {
-        ...context,
-        retryAfter: config.est.retry_after,
-        log,
-      })) ?? []),
-    );
+    if (ca.fault === undefined)
+      found.push(
+        ...((await driverOf(ca.table).startProblems?.(ca, `ca[${index}]`, {
+          ...context,
+          retryAfter: config.est.retry_after,
+          log,
+        })) ?? []),
+      );
   return found;
 }
 
@@ -90,17 +109,20 @@ export async function checkConfiguration(
   { config: file, offline }: Values<typeof CHECK>,
   context: CommandContext,
 ): Promise<number> {
-  const { config, material, warnings } = await loadService(file, context);
+  const { config, material, warnings, faults } = await loadWithTokens(file, context);
   const ofDirectory = offline ? [] : await directoryWarnings(config, material);
-  for (const { key, message } of [...warnings, ...ofDirectory])
+  const untimely = checkFaults(file, faults);
+  const warn = (key: string, message: string): void =>
     context.err(`${formatProblem(file, { key, message: `warning: ${message}` })}\n`);
+  for (const { key, message } of [...warnings, ...ofDirectory, ...untimely]) warn(key, message);
   if (config.store.driver === 'postgres' && !offline)
     try {
       await checkDatabase(postgresServer(config, material));
     } catch (error) {
       if (!(error instanceof EstuaryError)) throw error;
       const message = `${describe(error)} (a reachable database; --offline skips this check)`;
-      throw new ConfigError(file, findings([{ key: 'store.url', message }], config));
+      if (!isUnavailable(error)) throw new FilesError(file, findings([{ key: 'store.url', message }], config));
+      warn('store.url', message);
     }
   context.out(`${file}: the configuration is valid\n`);
   return EXIT.ok;
@@ -150,8 +172,8 @@ export async function serve(
     await notifyReady(process.env, (reason) => context.err(`estuary: cannot notify the service manager: ${reason}\n`));
     return EXIT.ok;
   } catch (error) {
-    if (error instanceof ConfigError) throw error;
-    context.err(`estuary: could not start: ${describe(error)}\n`);
+    if (error instanceof ConfigError && !error.isOfFiles) throw error;
+    context.err(error instanceof ConfigError ? `${error.message}\n` : `estuary: could not start: ${describe(error)}\n`);
     // The signal may also have ended a child process that the start needs.
     return process.exit(control.stopping ? EXIT.ok : EXIT.failed);
   }

@@ -234,7 +234,7 @@ describe('validity', () => {
     ['not valid yet', () => own().notBefore.getTime() - 1000],
   ])('a CA whose certificate is %s signs nothing and is down', async (_, now) => {
     const localCa = await openCa(made(), {}, now);
-    await expect(localCa.prepare(request())).rejects.toMatchObject({ status: 500, code: 'CA_NOT_VALID' });
+    await expect(localCa.prepare(request())).rejects.toMatchObject({ status: 503, code: 'CA_NOT_VALID' });
     expect(await localCa.health()).toMatchObject({ health: 'down' });
     expect(await (await openCa(made())).health()).toEqual({ health: 'ok' });
   });

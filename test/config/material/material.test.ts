@@ -53,23 +53,64 @@ describe('material', () => {
     }
   });
 
-  test('a process that goes on with a configuration takes what has expired since, and nothing that is missing', async () => {
+  test('takes what has expired, and reports it for the labels that it stops', async () => {
     const { config } = await loadConfigOnly(file, {});
-    const later = NOW + 40 * 365 * 86_400_000;
-    const { material, problems } = await loadMaterial(config, later);
-    expect(problems.length).toBeGreaterThan(0);
-    expect(material?.cas).toHaveLength(2);
-    const chain = join(dir, 'ca/root.pem');
-    const content = readFileSync(chain);
-    writeFileSync(chain, 'nothing');
+    const { material, problems, faults } = await loadMaterial(config, NOW + 40 * 365 * 86_400_000);
+    expect(problems).toEqual([]);
+    expect(faults.length).toBeGreaterThan(0);
+    expect(faults.every(({ key, isTime }) => key.startsWith('ca[') && isTime === true)).toBe(true);
+    expect(material?.cas.map(({ fault }) => fault)).toEqual([undefined, undefined]);
+  });
+});
+
+describe('a file of a CA that cannot be used', () => {
+  const broken = async <T>(name: string, content: string, look: () => Promise<T>): Promise<T> => {
+    const path = join(dir, name);
+    const before = readFileSync(path);
+    writeFileSync(path, content);
     try {
-      await expect(readMaterial(config)).rejects.toMatchObject({
-        code: 'MATERIAL_UNUSABLE',
-        detail: expect.stringContaining('ca[devices].chain: ') as string,
-      });
+      return await look();
     } finally {
-      writeFileSync(chain, content);
+      writeFileSync(path, before);
     }
+  };
+
+  test.each([
+    ['ca/issuing.key', 'file.private_key'],
+    ['ca/issuing.pem', 'certificate'],
+    ['ca/root.pem', 'chain'],
+  ])('at a start, %s takes its labels out of service, and nothing else', async (name, key) => {
+    const { material, faults } = await broken(name, 'nothing', () => loadConfig(file, {}));
+    expect(faults.map((fault) => fault.key)).toContain(`ca[devices].${key}`);
+    expect(material.cas[0]?.fault).toContain(`${key}: `);
+    expect(material.tls).toBeDefined();
+  });
+
+  test('at a reload, the label keeps its certificate, chain and key, while the certificate is valid', async () => {
+    const first = await loadConfig(file, {});
+    const reload = (now: number) => loadConfig(file, {}, now, first.material.memory);
+    const kept = await broken('ca/issuing.key', 'nothing', () => reload(NOW));
+    expect(kept.faults.map(({ isKept }) => isKept)).toContain(true);
+    expect(kept.material.cas[0]).toMatchObject({ fault: undefined, certificates: first.material.cas[0]?.certificates });
+    const later = await broken('ca/issuing.key', 'nothing', () => reload(NOW + 40 * 365 * 86_400_000));
+    expect(later.material.cas[0]?.fault).toContain('file.private_key: ');
+  });
+
+  test('a TLS key that cannot be read stops a start, and at a reload the pair in force stays', async () => {
+    const first = await loadConfig(file, {});
+    const failed = broken('tls/server.key', 'nothing', () => loadConfig(file, {}));
+    await expect(failed).rejects.toMatchObject({ isOfFiles: true });
+    const kept = await broken('tls/server.key', 'nothing', () => loadConfig(file, {}, NOW, first.material.memory));
+    expect(kept.material.tls).toBe(first.material.tls);
+  });
+
+  test('a command that needs the files of a configuration names the fault', async () => {
+    const { config } = await loadConfigOnly(file, {});
+    const failed = broken('tls/server.key', 'nothing', () => readMaterial(config));
+    await expect(failed).rejects.toMatchObject({
+      code: 'MATERIAL_UNUSABLE',
+      detail: expect.stringContaining('tls.private_key: ') as string,
+    });
   });
 });
 
@@ -77,7 +118,7 @@ describe('CRLs of foreign client CAs', async () => {
   const root = await makeCa('CN=Root');
   const lists = [await makeCrl(root, { revoked: ['0badca11'] }), await makeCrl(root, { revoked: ['05'] })];
   const trust = async (crl: string) => {
-    const reader = new MaterialReader(NOW, false);
+    const reader = new MaterialReader(NOW);
     const files = { mode: 'optional', trust_anchors: folder.file('anchors.pem'), crl: folder.file(crl) };
     const loaded = await loadTrust(reader, 'tls.client_auth', files);
     return { crls: loaded?.crls.map(({ name, list }) => [name, formatName(list.issuer)]), reader };
@@ -112,9 +153,8 @@ describe('CRLs of foreign client CAs', async () => {
     writeFileSync(folder.file('crls/notes.crl'), content);
     const { reader } = await trust('crls');
     rmSync(folder.file('crls/notes.crl'));
-    expect(reader.problems).toEqual([
+    expect(reader.faults).toEqual([
       { key: 'tls.client_auth.crl', message: expect.stringContaining(`crls/notes.crl ${reason}`) as string },
     ]);
-    expect(reader.incomplete).toBe(true);
   });
 });

@@ -140,7 +140,7 @@ async function service(more: Partial<Settings> = {}): Promise<ExternalAuthorizat
     max_calls: 4,
     ...more,
   };
-  const material = await loadService(new MaterialReader(Date.now(), false), authorization, 'ca[0].authorization');
+  const material = await loadService(new MaterialReader(Date.now()), authorization, 'ca[0].authorization');
   const made = new ExternalAuthorization({
     log: { warn: (fields: unknown) => void logged.push(fields) },
     observe: (ca, outcome, seconds) => {

@@ -43,13 +43,35 @@ describe('GET /healthz and GET /readyz, without authentication', () => {
     });
   });
 
-  it('/readyz is 503 and names what fails; why goes to the log, not to the public', async () => {
+  it('/readyz stays 200 and names the CAs that fail; why goes to the log, not to the public', async () => {
     const { raw, logged } = await adminFixture({
       cas: [devices, ailingCa('lab', down), ailingCa('old', () => Promise.reject(new Error('gone')))],
     });
     const response = await raw('GET', '/readyz');
-    expect(failure(response)).toEqual({ statusCode: 503, code: 'NOT_READY', message: 'not ready: ca:lab, ca:old' });
+    expect(response.statusCode).toBe(200);
+    expectWholeBody(response, {
+      status: 'degraded',
+      parts: { store: 'ok', 'ca:devices': 'ok', 'ca:lab': 'down', 'ca:old': 'down' },
+    });
     expect(logged()).toContain('/opt/secret.so');
+  });
+
+  it('/readyz?ca=LABEL is 503 while that label cannot issue, and 404 for an unknown label', async () => {
+    const { raw } = await adminFixture({ cas: [devices, ailingCa('lab', down)] });
+    expect((await raw('GET', '/readyz?ca=devices')).statusCode).toBe(200);
+    expect(failure(await raw('GET', '/readyz?ca=lab'))).toEqual({
+      statusCode: 503,
+      code: 'NOT_READY',
+      message: 'not ready: ca:lab',
+    });
+    expect((await raw('GET', '/readyz?ca=none')).statusCode).toBe(404);
+  });
+
+  it('a CA that does not answer delays /readyz by a second at most', async () => {
+    const { raw } = await adminFixture({ cas: [devices, ailingCa('lab', () => new Promise(() => undefined))] });
+    const response = await raw('GET', '/readyz');
+    expect(response.statusCode).toBe(200);
+    expect(response.body).toContain('"ca:lab":"degraded"');
   });
 
   it('logs a part that is not ok once, however often it is asked for, and that it is ok again', async () => {

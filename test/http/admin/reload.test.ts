@@ -14,6 +14,7 @@ const REPORT: ReloadReport = {
     { use: 'ca', ca: 'devices', subject: 'CN=CA', serial: '01', notAfter: NOW, isNew: false },
   ],
   warnings: [{ key: 'log.level', message: 'is loud' }],
+  faults: [{ key: 'ca[lab].certificate', message: 'expired' }],
 };
 
 function recorded(outcome: Awaited<ReturnType<Reload>>): { readonly orders: ReloadOrder[]; readonly reload: Reload } {
@@ -46,6 +47,7 @@ test.each([
       { use: 'ca', ca: 'devices', subject: 'CN=CA', serial: '01', not_after, new: false },
     ],
     warnings: [{ key: 'log.level', message: 'is loud' }],
+    faults: [{ key: 'ca[lab].certificate', message: 'expired' }],
   });
   expect(orders).toMatchObject([{ dryRun, by: { subject: 'test admin' } }]);
   const { items } = (await call('GET', '/admin/audit?type=admin.access')).json();
