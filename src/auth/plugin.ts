@@ -24,6 +24,8 @@ export interface AuthContext {
   readonly expiredGraceSeconds: number;
   /** Default: every valid credential is accepted. */
   readonly rules?: CredentialRules;
+  /** Whether the label recorded a certificate that only its unknown chain could verify. */
+  readonly awaitsChain?: (certificate: Certificate) => Promise<boolean>;
   readonly now: number;
   /**
    * Receives the audit events of a success, if the caller commits them with its next transaction. By default they are

@@ -208,6 +208,11 @@ export interface CaDriver {
   /** DER certificates for /cacerts: the issuing CA, those above it up to the root, then rollover certificates. */
   chain(): readonly Buffer[];
   /**
+   * Trust anchors below which its unknown certificate may be, until the CA itself has confirmed {@link chain}. Absent: it
+   * is known
+   */
+  unconfirmed?(): readonly Certificate[];
+  /**
    * Signs or submits. It is called once, after the intent has been committed.
    * @param waits a pending result will be stored and polled
    * @throws EstuaryError; SubmissionUnanswered
@@ -266,7 +271,8 @@ export interface DriverContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: IsolatedLog;
   readonly makeMutex: MakeMutex;
-  readonly store: Pick<IntermediateStore, 'rememberIntermediates'> & AcmeAccountStore;
+  /** Also keeps the chains of remote CAs. */
+  readonly store: Pick<IntermediateStore, 'rememberIntermediates' | 'recallIntermediates'> & AcmeAccountStore;
   /** Seconds: `est.retry_after`. */
   readonly retryAfter: number;
   /** Written into every certificate. */

@@ -19,7 +19,7 @@ const INTERVAL = 5000;
 export class PersistentStart {
   readonly #open: () => Promise<void>;
   readonly #options: PersistentStartOptions;
-  #problem: string | undefined = 'it is not open yet';
+  #problem: string | undefined;
   #isStopped = false;
   #timer: NodeJS.Timeout | undefined;
 
@@ -29,13 +29,14 @@ export class PersistentStart {
     this.#options = options;
   }
 
-  /** Why it is not open; undefined once it is. */
+  /** Why it is not open; undefined once it is, and before {@link start}. */
   get problem(): string | undefined {
     return this.#problem;
   }
 
   /** Resolves after the first attempt, or while it lasts too long. Never rejects. */
   async start(): Promise<void> {
+    this.#problem = 'it is not open yet';
     await Promise.race([this.#attempt(), sleep(this.#options.patience, undefined, { ref: false })]);
   }
 

@@ -105,7 +105,8 @@ export class Ca {
    * @throws EstuaryError 500 or 503 if the store is unavailable
    */
   counts(certificate: Certificate, signer: Certificate): Promise<boolean> {
-    const isOfOwnKey = signer.spki.equals(this.certificate.spki);
+    // Only the record makes a remote CA's certificate its own, so its chain need not be known.
+    const isOfOwnKey = !this.ownIsRecorded && signer.spki.equals(this.certificate.spki);
     return this.#boundary?.admits(certificate, signer, isOfOwnKey) ?? Promise.resolve(true);
   }
 
@@ -114,10 +115,27 @@ export class Ca {
    * the CA's. A remote CA without a known certificate is skipped.
    */
   isSubjectOfCa(subject: Name): boolean {
-    return this.#all().some((ca) => {
-      const own = ca.driver.chain().length === 0 ? [] : ca.certificates;
-      return [...own, ...ca.renewalIssuers].some((certificate) => looksLike(certificate.subject, subject));
-    });
+    return this.#all().some(({ knownCertificates, renewalIssuers }) =>
+      [...knownCertificates, ...renewalIssuers].some((certificate) => looksLike(certificate.subject, subject)),
+    );
+  }
+
+  /** {@link certificates}, or none while a remote CA is unknown. */
+  get knownCertificates(): readonly Certificate[] {
+    return this.driver.chain().length === 0 ? [] : this.certificates;
+  }
+
+  /** Trust anchors below which its unconfirmed chain may be. */
+  get unconfirmed(): readonly Certificate[] {
+    return this.driver.unconfirmed?.() ?? [];
+  }
+
+  /**
+   * Whether the store recorded this certificate for the label, while its chain is unknown: nothing can verify it now.
+   * @throws EstuaryError 500 or 503
+   */
+  async awaitsChain(certificate: Certificate): Promise<boolean> {
+    return this.ownIsRecorded && this.driver.chain().length === 0 && (await this.hasRecorded(certificate));
   }
 
   /** DER certificates for /cacerts. @throws EstuaryError 503 while unknown */
@@ -194,16 +212,19 @@ interface ClientIssuersOptions {
   /** `own`, `anchors`, `any`, or file names. */
   readonly list: readonly string[];
   readonly certificates: readonly Certificate[];
-  /** The CAs of this server. @throws EstuaryError 503 while a remote CA is unknown */
-  readonly all: () => readonly Pick<Ca, 'certificates' | 'renewalIssuers'>[];
+  /** The CAs of this server. */
+  readonly all: () => readonly Pick<Ca, 'knownCertificates' | 'renewalIssuers' | 'unconfirmed'>[];
 }
 
 /** Decides whose certificates authenticate at a CA's label (`client_issuers`). It only filters; it never adds trust. */
 export class ClientIssuers {
   readonly #ca: AddressedCa;
   readonly #options: ClientIssuersOptions;
-  /** Results per anchor; a reload creates new anchor objects. */
-  readonly #above = new WeakMap<Certificate, Promise<boolean>>();
+  /** Results per anchor, and the CAs that they are about; a reload creates new anchor objects. */
+  readonly #above = new WeakMap<
+    Certificate,
+    { readonly of: readonly Certificate[]; readonly isAbove: Promise<boolean> }
+  >();
 
   constructor(ca: AddressedCa, options: ClientIssuersOptions) {
     this.#ca = ca;
@@ -217,7 +238,7 @@ export class ClientIssuers {
   /**
    * Whether a client certificate with this path is accepted.
    * @param path validated, from the client's certificate to the trust anchor
-   * @throws EstuaryError 503 while a remote CA is unknown
+   * @throws EstuaryError 503 while this CA is unknown, or from the store
    */
   async accept(path: readonly Certificate[]): Promise<boolean> {
     const { list, certificates } = this.#options;
@@ -228,11 +249,10 @@ export class ClientIssuers {
   }
 
   /**
-   * Whether the path leads to a CA of this server: any label, current or former key, or `renewal_issuers`.
-   * @throws EstuaryError 503 while a remote CA is unknown
+   * Whether the path leads to a known CA of this server: any label, current or former key, or `renewal_issuers`.
    */
   isOfThisServer(path: readonly Certificate[]): boolean {
-    return this.#options.all().some(({ certificates: [own, ...further], renewalIssuers }) => {
+    return this.#options.all().some(({ knownCertificates: [own, ...further], renewalIssuers }) => {
       if (own === undefined) return false;
       const keys = further.filter(({ subject }) => namesMatch(subject, own.subject));
       return isOneOf(path, [own, ...keys, ...renewalIssuers]);
@@ -249,18 +269,22 @@ export class ClientIssuers {
 
   /**
    * Whether the anchor and all CAs on the path are foreign: not a CA of this server, nor above one. This keeps the
-   * certificates of one label out of another.
+   * certificates of one label out of another. What is below the anchors of an unconfirmed CA may be its own.
    */
   async #isUnderForeignAnchor(path: readonly Certificate[]): Promise<boolean> {
     const anchor = path.at(-1);
-    const own = this.#options.all().flatMap(({ certificates, renewalIssuers }) => [...certificates, ...renewalIssuers]);
-    if (anchor === undefined || isOneOf(path, own)) return false;
-    let above = this.#above.get(anchor);
-    if (above === undefined) {
-      above = isAbove(anchor, own);
-      this.#above.set(anchor, above);
-    }
-    return !(await above);
+    const all = this.#options.all();
+    const unconfirmed = all.flatMap((ca) => ca.unconfirmed);
+    const own = all.flatMap(({ knownCertificates, renewalIssuers }) => [...knownCertificates, ...renewalIssuers]);
+    const of = [...own, ...unconfirmed];
+    if (anchor === undefined || isOneOf(path, of)) return false;
+    const known = this.#above.get(anchor);
+    // A chain that becomes known or changes counts at once.
+    if (known?.of.length === of.length && known.of.every((certificate, index) => certificate === of[index]))
+      return !(await known.isAbove);
+    const isOwn = isAbove(anchor, own).then(async (above) => above || (await isBelow(anchor, unconfirmed)));
+    this.#above.set(anchor, { of, isAbove: isOwn });
+    return !(await isOwn);
   }
 }
 
@@ -273,6 +297,11 @@ function isOneOf(path: readonly Certificate[], cas: readonly Certificate[]): boo
 
 async function isAbove(anchor: Certificate, own: readonly Certificate[]): Promise<boolean> {
   for (const certificate of own) if (await isIssuedBy(certificate, anchor)) return true;
+  return false;
+}
+
+async function isBelow(anchor: Certificate, issuers: readonly Certificate[]): Promise<boolean> {
+  for (const issuer of issuers) if (await isIssuedBy(anchor, issuer)) return true;
   return false;
 }
 

@@ -115,6 +115,7 @@ export class Authenticated {
       ...(operation === 'simplereenroll' ? {} : { rules: credentialRules(ca) }),
       operation,
       caLabel: ca.label,
+      awaitsChain: (certificate: Certificate) => ca.awaitsChain(certificate),
       now: now(),
       events,
     };

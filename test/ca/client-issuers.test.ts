@@ -44,8 +44,8 @@ const OWN = ['devices', 'devices, which is the anchor'];
 const FOREIGN = ['sibling, which is the anchor', 'maker', 'another key of the maker’s name', 'itself'];
 
 function issuersWith(list: readonly string[], files: readonly Issuer[] = [], renewal: readonly Issuer[] = []) {
-  const ours = { certificates: [devices, root].map(parsed), renewalIssuers: renewal.map(parsed) };
-  const theirs = { certificates: [lab, root].map(parsed), renewalIssuers: [] };
+  const ours = { knownCertificates: [devices, root].map(parsed), renewalIssuers: renewal.map(parsed), unconfirmed: [] };
+  const theirs = { knownCertificates: [lab, root].map(parsed), renewalIssuers: [], unconfirmed: [] };
   return new ClientIssuers(
     {
       certificate: parsed(devices),
@@ -108,7 +108,11 @@ describe('client_issuers', () => {
   test('anchors: not what is under an anchor above a CA of this server that its chain does not name', async () => {
     const withoutRoot = new ClientIssuers(
       { certificate: parsed(devices), renewalIssuers: [], ownIsRecorded: false, counts: () => Promise.resolve(true) },
-      { list: ['anchors'], certificates: [], all: () => [{ certificates: [devices].map(parsed), renewalIssuers: [] }] },
+      {
+        list: ['anchors'],
+        certificates: [],
+        all: () => [{ knownCertificates: [devices].map(parsed), renewalIssuers: [], unconfirmed: [] }],
+      },
     );
     const [sibl, manufacturer] = [[leaf, sibling, root].map(parsed), [leaf, lower, upper, maker].map(parsed)];
     // Twice: the result for an anchor is cached.
@@ -116,6 +120,20 @@ describe('client_issuers', () => {
       expect(await withoutRoot.accept(sibl)).toBe(false);
       expect(await withoutRoot.accept(manufacturer)).toBe(true);
     }
+  });
+  test('anchors: not what may be below an upstream CA that is unknown, until it is known', async () => {
+    const upstream = { knownCertificates: [], renewalIssuers: [], unconfirmed: [parsed(maker)] };
+    let all: readonly (typeof upstream)[] = [upstream];
+    const issuers = new ClientIssuers(
+      { certificate: parsed(devices), renewalIssuers: [], ownIsRecorded: false, counts: () => Promise.resolve(true) },
+      { list: ['anchors'], certificates: [], all: () => all },
+    );
+    const belowAnchor = [leaf, lower, upper].map(parsed);
+    expect(await issuers.accept([...belowAnchor, parsed(maker)])).toBe(false);
+    expect(await issuers.accept(belowAnchor)).toBe(false);
+    expect(await issuers.accept([leaf, devices, root].map(parsed))).toBe(true);
+    all = [{ ...upstream, unconfirmed: [] }];
+    expect(await issuers.accept(belowAnchor)).toBe(true);
   });
   test('the default lets a manufacturer in and keeps another label out', async () => {
     expect(await accepted(['own', 'anchors'])).toEqual([...OWN, ...FOREIGN]);
@@ -150,7 +168,11 @@ describe('certificates under a CA of this server', () => {
   test('are not any while its only CA is not known', () => {
     const issuers = new ClientIssuers(
       { certificate: parsed(devices), renewalIssuers: [], ownIsRecorded: false, counts: () => Promise.resolve(true) },
-      { list: [], certificates: [], all: () => [{ certificates: [], renewalIssuers: [parsed(maker)] }] },
+      {
+        list: [],
+        certificates: [],
+        all: () => [{ knownCertificates: [], renewalIssuers: [parsed(maker)], unconfirmed: [] }],
+      },
     );
     expect(issuers.isOfThisServer([leaf, devices, root].map(parsed))).toBe(false);
   });
@@ -158,7 +180,7 @@ describe('certificates under a CA of this server', () => {
     expect(own([], [], [former]).toSorted()).toEqual([...OURS, 'former'].toSorted());
   });
   test('include those of an earlier key in the chain of a CA', () => {
-    const chain = { certificates: [devices, former, root].map(parsed), renewalIssuers: [] };
+    const chain = { knownCertificates: [devices, former, root].map(parsed), renewalIssuers: [], unconfirmed: [] };
     const issuers = new ClientIssuers(
       { certificate: parsed(devices), renewalIssuers: [], ownIsRecorded: false, counts: () => Promise.resolve(true) },
       { list: [], certificates: [], all: () => [chain] },

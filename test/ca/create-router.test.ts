@@ -32,6 +32,7 @@ const context = {
   store: {
     getCertificates: () => Promise.resolve([]),
     hasOtherLabels: () => Promise.resolve(false),
+    recallIntermediates: () => Promise.resolve([]),
     rememberIntermediates: () => Promise.resolve(),
     getAcmeAccount: () => Promise.resolve(undefined),
     putAcmeAccount: () => Promise.resolve(),

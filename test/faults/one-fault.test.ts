@@ -53,6 +53,17 @@ async function withFaults(config: TomlTable, dir: string): Promise<void> {
     inFile('keyless'),
     inFile('locked', { password_file: 'ca/locked.pass' }),
     { ...common('token'), driver: 'pkcs11', pkcs11 },
+    {
+      label: 'edge',
+      driver: 'est',
+      upstream_trust_anchors: 'ca/token.pem',
+      est: {
+        url: 'https://127.0.0.1:1/.well-known/est',
+        tls_trust_anchors: 'ca/token.pem',
+        client_certificate: 'admin/client.pem',
+        client_key: 'admin/client.key',
+      },
+    },
   ];
 }
 
@@ -88,6 +99,12 @@ describe('after a start next to faults', () => {
     expect((await estuary.est(`${label}/cacerts`)).status).toBe(200);
     expect((await estuary.admin('GET', `/readyz?ca=${label}`)).status).toBe(503);
     expect((await estuary.admin('GET', `/admin/cas/${label}`)).json['health']).toBe('down');
+  });
+
+  test('a label with an upstream CA that does not answer has 503, and answers csrattrs', async () => {
+    expect(await enroll('edge')).toBe(503);
+    expect((await estuary.est('edge/cacerts')).status).toBe(503);
+    expect((await estuary.est('edge/csrattrs')).status).toBe(204);
   });
 
   test('other labels issue to one-time passwords and certificates', async () => {

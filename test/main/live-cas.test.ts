@@ -33,6 +33,7 @@ function liveCas(more: Pick<LiveCasOptions, 'endOfWork' | 'maxWait'> & Partial<L
       store: {
         getCertificates: () => Promise.resolve([]),
         hasOtherLabels: () => Promise.resolve(false),
+        recallIntermediates: () => Promise.resolve([]),
         rememberIntermediates: () => Promise.resolve(),
         getAcmeAccount: () => Promise.resolve(undefined),
         putAcmeAccount: () => Promise.resolve(),

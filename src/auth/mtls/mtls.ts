@@ -1,5 +1,5 @@
 /** Authenticates EST requests by the client certificate of the TLS handshake. */
-import { unauthorized } from '../../errors.ts';
+import { EstuaryError, unauthorized, unavailable } from '../../errors.ts';
 import { OID } from '../../pki/der/oids.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { CertificateStore } from '../../store/certificate-store.ts';
@@ -168,6 +168,12 @@ export class MtlsPlugin implements AuthPlugin {
     const validated = await validatePresented(this.#trust(), certificates, context.now, {
       expiredGraceSeconds: context.expiredGraceSeconds,
       memory: this.#memory,
+    }).catch(async (error: unknown) => {
+      const isUntrusted = error instanceof EstuaryError && error.code === 'CLIENT_CERTIFICATE_UNTRUSTED';
+      if (!isUntrusted || (await context.awaitsChain?.(certificates.leaf())) !== true) throw error;
+      throw unavailable('CA_UNAVAILABLE', `The CA "${context.caLabel}" is not available.`, {
+        detail: 'its chain is unknown, so its certificates cannot be verified',
+      });
     });
     const holder = holderOf(validated);
     await checkNotRevokedHere(this.#store, holder);

@@ -8,16 +8,20 @@ import { arrangeChain } from '../../pki/x509/ca-chain.ts';
 import type { CaCertificates } from '../../config/material/material.ts';
 import { textOf, type JsonObject, ReplicaFault, getJson } from './answers.ts';
 import { certificateIn } from './enroll.ts';
+import type { ChainKeeping } from '../remote/chain-keeping.ts';
 import type { Replicas } from './replicas.ts';
 
 export class RemoteChain {
   readonly #pinned: CaCertificates | undefined;
+  readonly #keeping: ChainKeeping | undefined;
   #certificates: readonly Certificate[];
   #problem: string | undefined;
+  #isConfirmed = false;
 
   /** @param pinned `ca.certificate` and `ca.chain`; the server must agree with them */
-  constructor(pinned: CaCertificates | undefined) {
+  constructor(pinned: CaCertificates | undefined, keeping?: ChainKeeping) {
     this.#pinned = pinned;
+    this.#keeping = keeping;
     this.#certificates = pinned === undefined ? [] : [pinned.certificate, ...pinned.issuers, ...pinned.rollover];
   }
 
@@ -28,6 +32,18 @@ export class RemoteChain {
 
   get certificate(): Certificate | undefined {
     return this.#certificates[0];
+  }
+
+  /** See `CaDriver.unconfirmed`. */
+  get unconfirmed(): readonly Certificate[] {
+    return this.#isConfirmed || this.#pinned !== undefined ? [] : (this.#keeping?.anchors ?? []);
+  }
+
+  /** Takes the chain that an earlier process kept, until the server answers. Never rejects. */
+  async recall(): Promise<void> {
+    if (this.#pinned !== undefined || this.#keeping === undefined) return;
+    const kept = await this.#keeping.recall();
+    if (kept !== undefined && this.certificate === undefined) this.#certificates = kept;
   }
 
   /** Why the server cannot be used as this CA. */
@@ -42,6 +58,9 @@ export class RemoteChain {
         certificatesIn(await getJson(replica.call, '/ca/rest/config/cert/signing')),
       );
       this.#problem = await this.#take(own, others);
+      if (this.#problem !== undefined) return;
+      this.#isConfirmed = true;
+      if (this.#pinned === undefined) await this.#keeping?.keep(this.#certificates);
     } catch (error) {
       if (this.certificate === undefined) this.#problem = `the CA certificate is unknown: ${describe(error)}`;
     }

@@ -1,4 +1,5 @@
 /** A CA in Dogtag PKI, which Estuary uses as an agent (docs/guides/dogtag.md). */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, EstuaryError, failed, isUnavailable } from '../../errors.ts';
 import type { ProfileConfig } from '../../config/schema/profile.ts';
 import type { CmsSigner } from '../../pki/cms/cms.ts';
@@ -36,6 +37,9 @@ import { findRequest, revokeCertificate } from './certificates.ts';
 
 /** The parts of `[ca.profile]` that its certificates are compared with. */
 export type AskedProfile = IssuedProfile & Pick<ProfileConfig, 'max_validity_days'>;
+
+/** Milliseconds that the server's start waits for the replicas. */
+const PATIENCE = 2000;
 
 interface DogtagCaOptions {
   readonly replicas: Replicas;
@@ -85,7 +89,15 @@ export class DogtagCa implements CaDriver {
 
   /** Checks the replicas and reads the chain. */
   async start(): Promise<void> {
-    await Promise.all([this.#options.replicas.start(), this.#options.kra?.start()]);
+    const { replicas, kra, chain } = this.#options;
+    await chain.recall();
+    // The server's start does not wait for a replica that hangs.
+    const started = Promise.all([replicas.start(), kra?.start()]);
+    await Promise.race([started, sleep(PATIENCE, undefined, { ref: false })]);
+  }
+
+  unconfirmed(): readonly Certificate[] {
+    return this.#options.chain.unconfirmed;
   }
 
   chain(): readonly Buffer[] {

@@ -14,6 +14,7 @@ import { caCertificate, remoteCaKeys } from '../../config/schema/label.ts';
 import { isSameConfig } from '../../config/secret.ts';
 import { type DriverDefinition, labeledLog, type DriverContext, type Predecessor } from '../driver.ts';
 import { clientTls } from '../remote/http.ts';
+import { ChainKeeping } from '../remote/chain-keeping.ts';
 import { fingerprints } from '../remote/create.ts';
 import { RemoteChain } from './chain.ts';
 import { CmcService } from './cmc.ts';
@@ -146,13 +147,14 @@ type DogtagMaterial = Pick<DogtagCaMaterial, 'certificates' | 'trustAnchors' | '
  */
 export function createDogtagCa(
   material: DogtagMaterial,
-  { retryAfter, log, makeMutex }: Pick<DriverContext, 'retryAfter' | 'log' | 'makeMutex'>,
+  { retryAfter, log, makeMutex, store, now }: Pick<DriverContext, 'retryAfter' | 'log' | 'makeMutex' | 'store' | 'now'>,
   before?: Predecessor<DogtagCaMaterial>,
 ): DogtagCa {
   if (before?.driver instanceof DogtagCa && isSame(material, before.material)) return before.driver;
   const { table: config } = material;
   const { label, dogtag } = config;
-  const chain = new RemoteChain(material.certificates);
+  const keeping = new ChainKeeping({ label, store, anchors: material.trustAnchors, log: labeledLog(log, label), now });
+  const chain = new RemoteChain(material.certificates, keeping);
   const timeout = dogtag.timeout * 1000;
   const common = {
     tls: clientTls(material),

@@ -164,11 +164,6 @@ export class Pkcs11Signer implements Signer {
     return this.#opening.start();
   }
 
-  /** It has not started, or the token refused what would be repeated: create a new signer. */
-  get hasGivenUp(): boolean {
-    return this.#process.hasGivenUp || this.#opening.problem !== undefined;
-  }
-
   requireUp(): void {
     const detail = this.#opening.problem;
     if (detail === undefined) this.#process.requireUp();

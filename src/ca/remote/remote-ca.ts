@@ -24,7 +24,9 @@ import {
   type RevocationRequest,
   type SoughtRequest,
 } from '../driver.ts';
+import { PersistentStart } from '../persistent-start.ts';
 import { Breaker } from './breaker.ts';
+import { ChainKeeping, isSameChain } from './chain-keeping.ts';
 import { type IssuedProfile, issuedProblem, isKey, pathToAnchor, verifiedChain } from './issued.ts';
 import { caUnavailable, checkSubject, Unanswered, upstreamFailed } from './upstream.ts';
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from './upstream.ts';
@@ -42,7 +44,7 @@ interface RemoteCaOptions {
   readonly profile: IssuedProfile & Pick<ProfileConfig, 'validity_days'>;
   readonly log: IsolatedLog;
   /** Stores the intermediates between a certificate and an anchor. */
-  readonly store: Pick<IntermediateStore, 'rememberIntermediates'>;
+  readonly store: Pick<IntermediateStore, 'rememberIntermediates' | 'recallIntermediates'>;
   readonly now: () => number;
 }
 
@@ -50,6 +52,8 @@ interface RemoteCaOptions {
 const CHAIN_INTERVAL = 3_600_000;
 /** The same while the chain is unknown. */
 const CHAIN_RETRY = 10_000;
+/** Milliseconds that the server's start waits for the upstream, and between attempts to open it. */
+const [PATIENCE, REOPEN] = [2000, 10_000];
 /** Milliseconds for which an upstream may not know a pending request, before it counts as lost. */
 const LOST_AFTER = 600_000;
 /** Calls that may wait per concurrent call. */
@@ -66,6 +70,10 @@ export class RemoteCa implements CaDriver {
   /** As {@link chain} publishes it. */
   #chain: readonly Certificate[];
   #chainRead = 0;
+  readonly #keeping: ChainKeeping;
+  /** The upstream itself has reported {@link #chain}. */
+  #isConfirmed = false;
+  readonly #opening: PersistentStart;
   #chainTimer: NodeJS.Timeout | undefined;
   #closed = false;
   /** Earliest next poll of each pending request. */
@@ -75,12 +83,19 @@ export class RemoteCa implements CaDriver {
     const { upstream, maxCalls, timeout, retryAfter, log } = options;
     this.#options = options;
     this.#chain = options.chain;
+    this.#keeping = new ChainKeeping(options);
     this.#calls = new FairLimiter({
       concurrency: maxCalls,
       queue: maxCalls * WAITING,
       busy: (detail) => busy(retryAfter, detail),
     });
     this.#breaker = new Breaker({ probe: () => upstream.probe(), log });
+    this.#opening = new PersistentStart(() => this.#open(), {
+      what: 'the upstream CA',
+      log,
+      patience: PATIENCE,
+      interval: REOPEN,
+    });
     this.dependency = { name: upstream.name, health: () => this.health() };
     this.remoteQueue = {
       settled: 2 * timeout,
@@ -96,12 +111,20 @@ export class RemoteCa implements CaDriver {
     };
   }
 
+  /** Does not wait for the upstream: until it answers, the kept chain counts. */
   async start(): Promise<void> {
-    const { upstream, label } = this.#options;
+    if (this.#chain.length === 0) this.#chain = (await this.#keeping.recall()) ?? [];
+    await this.#opening.start();
+  }
+
+  /** @throws Error why no call can be made */
+  async #open(): Promise<void> {
+    const { upstream } = this.#options;
     try {
       await upstream.start?.();
     } catch (error) {
-      throw failed('CA_UNUSABLE', `ca "${label}": ${describe(error)}`);
+      this.#breaker.open(describe(error));
+      throw error;
     }
     if (upstream.chain !== undefined) await this.#refreshChain();
     else await upstream.probe().catch((error: unknown) => this.#breaker.open(describe(error)));
@@ -113,9 +136,16 @@ export class RemoteCa implements CaDriver {
     return known.map(({ der }) => der);
   }
 
+  unconfirmed(): readonly Certificate[] {
+    const { upstream, anchors } = this.#options;
+    return this.#isConfirmed || upstream.chain === undefined ? [] : anchors;
+  }
+
   csrAttributes(): Promise<Buffer | undefined> {
     const { upstream } = this.#options;
-    return this.#call(() => upstream.csrAttributes?.() ?? Promise.resolve(undefined));
+    return upstream.csrAttributes === undefined
+      ? Promise.resolve(undefined)
+      : this.#call(() => upstream.csrAttributes?.() ?? Promise.resolve(undefined));
   }
 
   async issue(request: IssuanceRequest, waits?: boolean): Promise<IssuanceResult> {
@@ -208,6 +238,7 @@ export class RemoteCa implements CaDriver {
       // certificate.
       if (this.#options.upstream.chain === undefined) {
         this.#chain = path;
+        await this.#keeping.keep(this.#chain);
         const intermediates = path.filter((one) => !anchors.includes(one));
         if (intermediates.length > 0)
           await this.#options.store.rememberIntermediates({ leaf: leaf.fingerprint, intermediates }, time);
@@ -287,14 +318,16 @@ export class RemoteCa implements CaDriver {
       const chain = await verifiedChain((await upstream.chain?.()) ?? [], anchors, now());
       if (chain === undefined)
         throw upstreamFailed('its chain does not end at a certificate in upstream_trust_anchors');
-      this.#chain = chain;
+      if (!isSameChain(this.#chain, chain)) this.#chain = chain;
+      this.#isConfirmed = true;
       this.#breaker.succeeded();
     } catch (error) {
       log.warn({ detail: describe(error) }, 'cannot refresh the chain of the upstream CA');
-      if (this.#chain.length === 0) this.#breaker.open(describe(error));
+      if (!this.#isConfirmed) this.#breaker.open(describe(error));
     }
+    await this.#keeping.keep(this.#chain);
     clearTimeout(this.#chainTimer);
-    const wait = this.#chain.length === 0 ? CHAIN_RETRY : CHAIN_INTERVAL;
+    const wait = this.#isConfirmed ? CHAIN_INTERVAL : CHAIN_RETRY;
     if (!this.#closed) this.#chainTimer = setTimeout(() => void this.#refreshChain(), wait).unref();
   }
 
@@ -309,11 +342,14 @@ export class RemoteCa implements CaDriver {
   }
 
   health(): Promise<HealthReport> {
-    return Promise.resolve(this.#breaker.health());
+    const detail = this.#opening.problem;
+    const report = this.#breaker.health();
+    return Promise.resolve(report.health === 'ok' && detail !== undefined ? { health: 'down', detail } : report);
   }
 
   close(): Promise<void> {
     this.#closed = true;
+    this.#opening.stop();
     clearTimeout(this.#chainTimer);
     this.#breaker.close();
     this.#options.upstream.close();

@@ -196,6 +196,7 @@ async function cas({ config, material }: LoadedService, now: number): Promise<Fi
       rememberIntermediates: () => Promise.resolve(),
       getAcmeAccount: () => Promise.resolve(undefined),
       putAcmeAccount: () => Promise.resolve(),
+      recallIntermediates: () => Promise.resolve([]),
     },
   });
   for (const ca of router.all) {

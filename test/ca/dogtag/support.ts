@@ -40,6 +40,13 @@ export async function openDriver(
     {
       retryAfter: 7,
       log: QUIET,
+      now: Date.now,
+      store: {
+        recallIntermediates: () => Promise.resolve([]),
+        rememberIntermediates: () => Promise.resolve(),
+        getAcmeAccount: () => Promise.resolve(undefined),
+        putAcmeAccount: () => Promise.resolve(),
+      },
       makeMutex: (_name, queueLimit) => new FairLimiter({ concurrency: 1, queue: queueLimit }),
     },
   );

@@ -1,6 +1,6 @@
 /** A remote CA: the issued certificate is compared with the request, and a failing upstream is taken out of use. */
 import { parseRetryAfter } from '../../../src/retry-after.ts';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { IssuedProfile } from '../../../src/ca/remote/issued.ts';
 import { RemoteCa } from '../../../src/ca/remote/remote-ca.ts';
 import { refusalOf, Unanswered, type Upstream, type UpstreamAnswer } from '../../../src/ca/remote/upstream.ts';
@@ -11,6 +11,7 @@ import { bitString, oid, sequence } from '../../../src/pki/der/der.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
 import type { Extension } from '../../../src/pki/x509/extensions.ts';
+import type { PresentedIntermediate, PresentedPath } from '../../../src/store/intermediate-store.ts';
 import {
   basicConstraints,
   dns,
@@ -56,6 +57,7 @@ async function remote(
   submit: () => Promise<UpstreamAnswer>,
   more: Partial<Upstream> = {},
   profile: Partial<IssuedProfile> = {},
+  options: Partial<ConstructorParameters<typeof RemoteCa>[0]> = {},
 ): Promise<Made> {
   const revoked: Buffer[] = [];
   const upstream: Upstream = {
@@ -79,8 +81,9 @@ async function remote(
     retryAfter: 7,
     profile: { validity_days: 30, ...PROFILE, ...profile },
     log: { info: () => undefined, warn: () => undefined, error: () => undefined },
-    store: { rememberIntermediates: () => Promise.resolve() },
+    store: { recallIntermediates: () => Promise.resolve([]), rememberIntermediates: () => Promise.resolve() },
     now: () => NOW,
+    ...options,
   });
   const csr = await verifyCsr(
     parseCsr(
@@ -110,6 +113,32 @@ async function refusal(work: Promise<unknown>): Promise<EstuaryError> {
   if (error instanceof EstuaryError) return error;
   throw new Error(`not an EstuaryError: ${describeError(error)}`);
 }
+
+test('the store keeps the last known chain, which counts until the upstream answers, if it leads to an anchor', async () => {
+  const kept = new Map<string, readonly PresentedIntermediate[]>();
+  const store = {
+    recallIntermediates: (leaf: string) => Promise.resolve(kept.get(leaf) ?? []),
+    rememberIntermediates: ({ leaf, intermediates }: PresentedPath) =>
+      Promise.resolve(void kept.set(leaf, intermediates)),
+  };
+  const submit = answering(issuing);
+  const chain = [issuing, root].map(({ der }) => parseCertificate(der));
+  const { ca: first } = await remote(submit, { chain: () => Promise.resolve(chain) }, {}, { store });
+  onTestFinished(() => first.close());
+  await first.start();
+  expect(first.unconfirmed()).toEqual([]);
+  const down = { chain: () => Promise.reject(new Error('it is down')) };
+  const { ca: second } = await remote(submit, down, {}, { store });
+  onTestFinished(() => second.close());
+  await second.start();
+  expect(second.chain()).toEqual(first.chain());
+  expect(second.unconfirmed().map(({ der }) => der)).toEqual([root.der]);
+  expect(await second.health()).toMatchObject({ health: 'down' });
+  const { ca: third } = await remote(submit, down, {}, { store, anchors: [parseCertificate(foreign.der)] });
+  onTestFinished(() => third.close());
+  await third.start();
+  expect(third.chain()).toEqual([]);
+});
 
 test('a request in another format than PKCS #10 is 400, and nothing is sent', async () => {
   const submit = vi.fn(answering(issuing));
