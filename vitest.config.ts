@@ -3,6 +3,7 @@ import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import FileOrder, { workersFor } from './test/support/file-order.ts';
+import { IN_PROCESS } from './test/support/server-process.ts';
 
 // Threads and child processes run from the TypeScript source: without a cache each of them strips the types anew, which
 // is more than half of the CPU time of the store's tests.
@@ -34,6 +35,14 @@ if (process.env['TMPDIR'] === undefined && memoryServes()) process.env['TMPDIR']
 const SHARED =
   'test/{audit,auth,ca,client,cmc,config,enrollment,http,pki,publication,store}/**/!(*.slow|spnego-child|verified-signatures).test.ts';
 
+/**
+ * What a whole server does for clients, with the server in the process of its tests. These files share processes too, so they leave
+ * no environment changed. Left out are files about the process: a kill, memory, sockets, tokens in the environment, nodes, and
+ * programs for which the test waits with `spawnSync`. For one such test in a file, its server is `built`.
+ */
+const SERVED =
+  'test/conformance/!(*.slow|connections|fullcmc-hsm|fullcmc-queue|fullcmc-settings|hsm|hsm-publication|limits|lost-answers|metrics|notifications|ocsp-delegate|proxy-protocol|publication|queue|reload|reuse-port|revocation-at-once|serverkeygen|serverkeygen-queue|serverkeygen-secrecy|slow-clients|upstream-est).test.ts';
+
 /** What `scripts/test --fast` leaves out; docs/internals/testing.md says why. */
 const SLOW = ['test/{conformance,interop,faults}/**/*.test.ts', 'test/**/*.slow.test.ts'];
 const DOGTAG = 'test/dogtag/**/*.test.ts';
@@ -62,7 +71,11 @@ export default defineConfig({
     projects: [
       { extends: true, test: { name: 'shared', include: [SHARED], isolate: false } },
       { extends: true, test: { name: 'alone', include: ['test/**/*.test.ts'], exclude: [SHARED, DOGTAG, ...SLOW] } },
-      { extends: true, test: { name: 'slow', include: SLOW } },
+      { extends: true, test: { name: 'slow', include: SLOW, exclude: [SERVED] } },
+      {
+        extends: true,
+        test: { name: 'served', include: [SERVED], isolate: false, env: { ESTUARY_TEST_SERVER: IN_PROCESS } },
+      },
       { extends: true, test: { name: 'dogtag', include: [DOGTAG], setupFiles: './test/support/dogtag-started.ts' } },
       { extends: true, test: { name: 'postgres', include: ON_POSTGRES, env: { ESTUARY_TEST_STORE: 'postgres' } } },
     ],

@@ -29,8 +29,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Check whether the store and every CA are usable
-         * @description Check whether the store and every CA are usable.
+         * Check whether this node should get requests
+         * @description Check whether this node should get requests.
          */
         get: operations["getReadyz"];
         put?: never;
@@ -1743,6 +1743,11 @@ export interface components {
                 key: string;
                 message: string;
             }[];
+            /** @description Files and certificates that cannot be used. They affect only what needs them. */
+            faults: {
+                key: string;
+                message: string;
+            }[];
         };
         ConfigurationKey: {
             /** @description Such as `ca[devices].profile.validity_days`. */
@@ -1968,14 +1973,17 @@ export interface operations {
     };
     getReadyz: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description 503 also while this label cannot issue; 404 for an unknown label. */
+                ca?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The service is usable. `parts` names `store`, `ca:` with the label of each CA, and with PostgreSQL `clock`. After a failed reload it also names `reload`, until a reload succeeds, and `log` while the output does not accept the log. */
+            /** @description The node should get requests. `parts` names `store`, `ca:` with each label that cannot issue or has its own CA, and with PostgreSQL `clock`. A part that is `down` affects only what needs it. After a failed reload it also names `reload`, until a reload succeeds. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1990,7 +1998,24 @@ export interface operations {
                     };
                 };
             };
-            /** @description The message names the parts that are down. */
+            /** @description The label is unknown. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        statusCode: number;
+                        /** @description The reason phrase of the status. */
+                        error: string;
+                        /** @description A stable code for programs. */
+                        code: string;
+                        /** @description One sentence for people. */
+                        message: string;
+                    };
+                };
+            };
+            /** @description The store, the audit log or the clock is down, the node is stopping, or the label `ca` cannot issue. The message names every part that is down. */
             503: {
                 headers: {
                     [name: string]: unknown;

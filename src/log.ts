@@ -4,7 +4,7 @@ import type { DestinationStream, LevelWithSilent, Logger } from 'pino';
 import { LogOutput, type OutputState, unblockedOutput, writeOnceTo } from './log-output.ts';
 import { requestIdField } from './request-context.ts';
 
-export type { Logger } from 'pino';
+export type { DestinationStream, Logger } from 'pino';
 
 /** Lowercase field names that may hold a secret; redacted at every level. */
 const SECRET_NAMES: ReadonlySet<string> = new Set([

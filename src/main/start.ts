@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { type Fault, reported, type Warning } from '../config/problem.ts';
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
-import { createLogger } from '../log.ts';
+import { createLogger, type DestinationStream } from '../log.ts';
 import { Metrics } from '../metrics.ts';
 import { VERSION } from '../version.ts';
 import { assemble, type Foundation } from './assemble.ts';
@@ -21,6 +21,8 @@ export interface ServiceOptions {
   readonly configFile: string;
   readonly warnings: readonly Warning[];
   readonly faults: readonly Fault[];
+  /** Default: standard output. */
+  readonly logTo?: DestinationStream;
 }
 
 export interface RunningService {
@@ -37,7 +39,7 @@ type Base = Pick<Foundation, 'log' | 'metrics' | 'store' | 'instance'>;
 /** Starts everything; resolves when the listeners accept. @throws the problem; everything is closed then */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const { config, material } = options;
-  const log = createLogger(config.log.level);
+  const log = createLogger(config.log.level, options.logTo);
   const ignored = (): void => log.info('SIGUSR1 has no effect; SIGHUP reloads the configuration');
   process.on('SIGUSR1', ignored);
   const instance = randomUUID();

@@ -37,7 +37,7 @@ let device: ClientIdentity;
 let other: ClientIdentity;
 
 beforeAll(async () => {
-  server = await Estuary.start({ configure: setting.configure });
+  server = await Estuary.start({ built: true, configure: setting.configure });
   device = issuedOutside(server, 'issuing', makeKey(), '/CN=device-1', DEVICE);
   other = issuedOutside(server, 'issuing', makeKey(), '/CN=device-2', DEVICE);
 });

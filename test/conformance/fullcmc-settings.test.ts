@@ -38,7 +38,7 @@ let server: Estuary;
 afterEach(() => server.stop());
 
 async function started(configure: NonNullable<EstuaryOptions['configure']>): Promise<void> {
-  server = await Estuary.start({ configure: withParticipants(configure).configure });
+  server = await Estuary.start({ built: true, configure: withParticipants(configure).configure });
 }
 
 /** An initial request with an identity proof. */
@@ -164,7 +164,7 @@ describe('RFC 6402 §2.10: a configured responder', () => {
 
 test("a configured RA whom its issuer's CRL revokes is nobody", async () => {
   const setting = withParticipants();
-  server = await Estuary.start({ configure: setting.configure });
+  server = await Estuary.start({ built: true, configure: setting.configure });
   const { configuredRa: ra } = setting.participants;
   const ask = () => exchange(server, requestBy(ra, { reqSequence: [tcr(1, simpleCsr(makeKey(), 'anybody'))] }), ra);
   expect(inShort(await ask())).toEqual(['success [1]']);

@@ -12,6 +12,7 @@ const LIMIT = 5;
 
 beforeAll(async () => {
   estuary = await Estuary.start({
+    built: true,
     configure: (config) => {
       const otp = section(config, 'otp');
       otp['retry_window'] = 3600;

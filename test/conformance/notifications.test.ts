@@ -36,6 +36,7 @@ function verified(header: unknown, body: string): boolean {
 
 beforeAll(async () => {
   estuary = await Estuary.start({
+    built: true,
     configure(config, dir) {
       const [key, cert] = ['tls/server.key', 'tls/server.pem'].map((name) => readFileSync(join(dir, name)));
       receiver = createServer({ key, cert }, (request, response) => {

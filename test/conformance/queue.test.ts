@@ -18,6 +18,7 @@ const key = makeKey();
 
 beforeAll(async () => {
   estuary = await Estuary.start({
+    built: true,
     configure: (config) => {
       caSection(config)['approval'] = 'manual';
       section(config, 'est')['retry_after'] = 7;

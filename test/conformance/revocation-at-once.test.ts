@@ -22,6 +22,7 @@ describe.each([
 
   beforeAll(async () => {
     estuary = await Estuary.start({
+      built: true,
       listeners: ['est', 'admin', 'publication'],
       configure(config, dir) {
         const listener = { enabled: true, host: '127.0.0.1', port: 0, base_url: 'http://pki.example.test' };

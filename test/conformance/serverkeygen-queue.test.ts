@@ -43,6 +43,7 @@ let estuary: Estuary;
 
 beforeAll(async () => {
   estuary = await Estuary.start({
+    built: true,
     configure: (config, dir) => {
       writeFileSync(join(dir, 'kek.bin'), KEK);
       section(config, 'serverkeygen')['keys'] = [{ id: KEK_ID, symmetric_key_file: 'kek.bin' }];

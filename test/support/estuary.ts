@@ -30,6 +30,8 @@ export interface EstuaryOptions {
   readonly quickstartEnv?: Readonly<Record<string, string>>;
   /** `ulimit -n` of the server. */
   readonly openFiles?: number;
+  /** Whether the test needs a process (server-process.ts). */
+  readonly built?: boolean;
   /** How long each start may take, in milliseconds. */
   readonly timeout?: number;
   /** Of the quickstart's PKI: one of ML-DSA, with OpenSSL 3.5. */
@@ -279,5 +281,6 @@ function launch(dir: string, options: EstuaryOptions): Promise<ServerProcess> {
     ...(options.env === undefined ? {} : { env: options.env }),
     ...(options.openFiles === undefined ? {} : { openFiles: options.openFiles }),
     ...(options.timeout === undefined ? {} : { timeout: options.timeout }),
+    ...(options.built === undefined ? {} : { built: options.built }),
   });
 }

@@ -17,12 +17,20 @@ export function workersFor(cores: number, memory: number): number {
 }
 
 /** By project. The files of a project without isolation stay together, because they share processes. */
-const RANKS: Readonly<Record<string, number>> = { slow: 0, postgres: 0, alone: 1, shared: 2 };
+const RANKS: Readonly<Record<string, number>> = { postgres: 0, slow: 1, served: 2, alone: 3, shared: 4 };
 
 const rankOf = ({ project }: TestSpecification): number => RANKS[project.name] ?? 0;
+const ALONE = 3;
 
 /** Seconds of CPU for a KiB of a test file, by project. */
-const COSTS: Readonly<Record<string, number>> = { slow: 1, postgres: 1.5, dogtag: 2, alone: 0.2, shared: 0.05 };
+const COSTS: Readonly<Record<string, number>> = {
+  slow: 1,
+  postgres: 1,
+  served: 0.6,
+  dogtag: 2,
+  alone: 0.2,
+  shared: 0.05,
+};
 
 /** Of lint and the other checks of the tree, which are in the first part. */
 const CHECKS = 100;
@@ -67,7 +75,7 @@ export default class FileOrder extends BaseSequencer {
     const sorted = (await super.sort(files)).sort((a, b) => rankOf(a) - rankOf(b));
     const isDogtag = ({ project }: TestSpecification): boolean => project.name === 'dogtag';
     const order = sorted.filter((file) => !isDogtag(file));
-    const servers = order.filter((file) => rankOf(file) === 0).length;
+    const servers = order.filter((file) => rankOf(file) < ALONE).length;
     const dogtag = sorted.filter(isDogtag);
     // There is one Dogtag, which starts during the run: its files are apart, in the second half.
     for (const [n, file] of dogtag.entries())

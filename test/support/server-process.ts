@@ -1,5 +1,5 @@
 /**
- * The built server as a separate process, for black-box tests. Ports in the configuration may be 0:
+ * A server for black-box tests: the built one as a separate process, or the sources in the test's process. Ports in the configuration may be 0:
  * the ports that the kernel chose are read from the server's log.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -19,6 +19,12 @@ export const NODE = [join(ROOT, 'node_modules', '.bin', 'node')].find((path) => 
 
 export type ListenerName = 'est' | 'admin' | 'publication';
 
+/** The value of `ESTUARY_TEST_SERVER` with which servers run in the test's process (in-process.ts) unless they need their own. */
+export const IN_PROCESS = 'in-process';
+
+/** With this value, those that need it run there too, and a kill is a stop: for scripts/mutate. */
+export const ALWAYS_IN_PROCESS = 'always in-process';
+
 export interface StartOptions {
   /** Path of the configuration file. */
   readonly config: string;
@@ -32,6 +38,8 @@ export interface StartOptions {
   readonly timeout?: number;
   /** `ulimit -n` of the server. */
   readonly openFiles?: number;
+  /** For a test about the process: signals, exit codes, a kill, memory, sockets, or what blocks the event loop. */
+  readonly built?: boolean;
 }
 
 export interface Exit {
@@ -57,11 +65,15 @@ export interface ServerProcess {
 const STOP_TIMEOUT = 60_000;
 
 /**
- * Starts `node dist/server.js --config …` and waits until its listeners answer.
+ * Starts `node dist/server.js --config …`, or the sources in this process, and waits until its listeners answer.
  *
  * @throws {Error} with the server's output when it exits or does not listen in time, or when dist/ is older than src/.
  */
 export async function startServer(options: StartOptions): Promise<ServerProcess> {
+  const place = process.env['ESTUARY_TEST_SERVER'];
+  const needsProcess = ['program', 'env', 'openFiles'].some((name) => name in options);
+  if ((place === ALWAYS_IN_PROCESS || (place === IN_PROCESS && options.built !== true)) && !needsProcess)
+    return (await import('./in-process.ts')).startInProcess(options);
   assertBuilt();
   const command = [NODE, options.program ?? SERVER, '--config', options.config];
   const [program, ...args] =
@@ -178,7 +190,7 @@ class RunningServer implements ServerProcess {
   }
 }
 
-function parseRecord(line: string): Readonly<Record<string, unknown>> | undefined {
+export function parseRecord(line: string): Readonly<Record<string, unknown>> | undefined {
   if (!line.startsWith('{')) return undefined;
   try {
     const value: unknown = JSON.parse(line);
