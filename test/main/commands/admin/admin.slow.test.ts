@@ -151,7 +151,7 @@ describe('one-time passwords', () => {
     const done = await admin(['otp', 'bulk', file(name, rows), '--out', out]);
     expect(done.code).toBe(1);
     expect(done.err).toContain(
-      'row 2: client_id "bulk-2": max_uses must be 1 or more (FIELD_INVALID)\n2 of 3 tokens created; the results are in',
+      'row 3: client_id "bulk-2": max_uses must be 1 or more (FIELD_INVALID)\n2 of 3 tokens created; the results are in',
     );
     const lines = readFileSync(out, 'utf8').trim().split('\n');
     expect(lines.length).toBe(name.endsWith('.csv') ? 4 : 3);
@@ -164,7 +164,7 @@ describe('one-time passwords', () => {
     const rows = file('estimated.csv', 'client_id,max_uses\r\nestimated,1\r\nbad-1,0\r\nbad-2,x\r\n');
     const dry = await admin(['otp', 'bulk', rows, '--dry-run']);
     expect(dry.code).toBe(1);
-    expect(dry.err).toMatch(/^row 2: client_id "bad-1": .*\nrow 3: client_id "bad-2": .*\n1 of 3 rows are valid\n$/m);
+    expect(dry.err).toMatch(/^row 3: client_id "bad-1": .*\nrow 4: client_id "bad-2": .*\n1 of 3 rows are valid\n$/m);
     const list = ['otp', 'list', '--client-id', 'estimated', '--csv'];
     expect((await admin(list)).out.trim().split('\n')).toHaveLength(1);
     expect((await admin(['otp', 'bulk', rows])).err).toMatch(/^creating tokens: 3 rows, about \d+ s\n/);
@@ -609,7 +609,7 @@ describe('devices', () => {
       answers,
     ]);
     expect(done.code).toBe(1);
-    expect(done.err).toContain('row 10001: id is required (FIELD_INVALID)\n10001 of 10002 devices registered');
+    expect(done.err).toContain('row 10002: id is required (FIELD_INVALID)\n10001 of 10002 devices registered');
     const lines = readFileSync(answers, 'utf8').trimEnd().split('\r\n');
     expect(lines).toHaveLength(10_003);
     expect(lines.at(-2)).toMatch(/,10001,FIELD_INVALID,id is required$/);
