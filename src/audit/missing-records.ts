@@ -173,9 +173,12 @@ function linked(
   return found.toReversed();
 }
 
-/** Rotated files: `audit.log.1`, `audit.log-20261101.gz`. */
-const rotated = (path: string): string[] =>
-  filesIn(dirname(path), (name) => name !== basename(path) && name.startsWith(basename(path)));
+/** Rotated files: `audit.log.1`, `audit.log-20261101.gz`. The lock of the file and its owner are not records. */
+function rotated(path: string): string[] {
+  const file = basename(path);
+  const others = [file, `${file}.lock`, `${file}.owner`];
+  return filesIn(dirname(path), (name) => name.startsWith(file) && !others.includes(name));
+}
 
 function filesIn(folder: string | undefined, isWanted: (name: string) => boolean): string[] {
   if (folder === undefined || !existsSync(folder)) return [];

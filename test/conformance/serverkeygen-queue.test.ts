@@ -19,7 +19,7 @@ import {
   type TestKey,
 } from '../support/csr.ts';
 import { caSection, Estuary, section, type ClientIdentity, type EstCall } from '../support/estuary.ts';
-import { openTls, type Answer } from '../support/https.ts';
+import type { Answer } from '../support/https.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { approve, auditOf, requestId, requestsOf, pollAcrossKill, usesOf } from '../support/queued-requests.ts';
 import {
@@ -311,46 +311,6 @@ describe('the answer with the key is the only one', () => {
     expect(await certificatesOf(cn)).toHaveLength(1);
     expect(await auditOf(estuary, 'key.generated', await requestId(estuary, cn))).toHaveLength(1);
     expect(await usesOf(estuary, otp.id)).toBe(1);
-  });
-});
-
-describe('a client that hangs up before its key is ready', () => {
-  /** Sends the request and closes at once; done when the server has noticed. */
-  async function hangUp(cn: string, token: string, path: string): Promise<void> {
-    const body = wire(cn);
-    const socket = await openTls(estuary.server.port('est'), { ca: estuary.root });
-    const authorization = `Authorization: Basic ${Buffer.from(`x:${token}`).toString('base64')}`;
-    const head = [`POST /.well-known/est/${path} HTTP/1.1`, 'Host: localhost', 'Content-Type: application/pkcs10'];
-    const before = gone();
-    const request = [...head, authorization, `Content-Length: ${body.length}`, '', body].join('\r\n');
-    // The server finds the request and its end together, however slow this process is.
-    estuary.server.signal('SIGSTOP');
-    await new Promise<void>((resolve) => void socket.end(request, resolve));
-    estuary.server.signal('SIGCONT');
-    await expect.poll(gone).toBe(before + 1);
-    socket.destroy();
-  }
-  const gone = (): number => estuary.server.log().filter(({ code }) => code === 'CLIENT_GONE').length;
-
-  test('after the approval: its request stays approved, and the next poll gets a key', async () => {
-    const { cn, otp, poll } = await queued();
-    await approve(estuary, cn);
-    await hangUp(cn, otp.token, 'serverkeygen');
-    expect((await requestsOf(estuary, cn))[0]).toMatchObject({ status: 'approved' });
-    expect(await certificatesOf(cn)).toEqual([]);
-    readServerKey(await poll());
-    expect(await certificatesOf(cn)).toHaveLength(1);
-    expect(await usesOf(estuary, otp.id)).toBe(1);
-  });
-
-  test('at a CA that issues at once: no certificate, and no use is taken', async () => {
-    const cn = freshName();
-    const otp = await estuary.otp({ client_id: cn });
-    await hangUp(cn, otp.token, 'lab/serverkeygen');
-    expect(await certificatesOf(cn)).toEqual([]);
-    expect(await usesOf(estuary, otp.id)).toBe(0);
-    const answer = await estuary.enroll(wire(cn), { path: 'lab/serverkeygen', password: otp.token });
-    readServerKey(answer);
   });
 });
 

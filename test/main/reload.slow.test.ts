@@ -79,7 +79,6 @@ describe('a reload', () => {
         expect.objectContaining({ key: 'tls.private_key' }),
         expect.objectContaining({ key: 'tls.client_auth.trust_anchors' }),
         expect.objectContaining({ key: 'ca[devices].file.private_key' }),
-        expect.objectContaining({ key: 'ca[lab].file.private_key' }),
       ],
     });
     expect(ofReloads().at(-1)).toContain('what was read before stays in force');

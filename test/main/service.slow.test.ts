@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
@@ -108,7 +108,7 @@ test('SIGHUP: another server certificate and bearer token count at once; open co
 
 test('SIGHUP: a reload that fails leaves the old state in force and says why', async () => {
   const est = await start();
-  writeFileSync(join(est.dir, 'tls/server.key'), 'not a key');
+  appendFileSync(join(est.dir, 'est.toml'), '\n[mistake]\n');
   est.server.signal('SIGHUP');
   await untilLogged(est.server, { msg: 'reload failed; the old configuration stays in force' });
   expect((await est.est('cacerts')).status).toBe(200);
