@@ -146,7 +146,8 @@ test('RFC 5280 §3.3: an entry stays until a list signed after the expiry has ha
   const hasIt = async (): Promise<boolean> =>
     (await publisher.current(ca, signer)).der.toString('hex').includes(serial);
   expect(await hasIt()).toBe(true);
-  clock.now = not_after + 1000;
+  // thisUpdate is a minute before the signing.
+  clock.now = not_after + 61_000;
   expect(await hasIt(), 'the first list after the expiry').toBe(true);
   clock.now += INTERVAL * 1000;
   expect(await hasIt(), 'the one after that').toBe(false);
