@@ -1,6 +1,6 @@
 /** The requests of an ACME client (RFC 8555 §6, §7.1 to §7.3): directory, nonces, account, signed requests, errors. */
 import type { KeyObject } from 'node:crypto';
-import { EstuaryError } from '../../errors.ts';
+import { EstuaryError, isUnavailable } from '../../errors.ts';
 import { parseRetryAfter } from '../../retry-after.ts';
 import type { AcmeAccountStore } from '../../store/acme-account-store.ts';
 import { type ClientTls, type HttpAnswer, HttpClient, TransportError } from '../remote/http.ts';
@@ -135,7 +135,7 @@ export class AcmeClient {
     try {
       return await this.#signed(newAccount, { onlyReturnExisting: true }, { jwk: this.jwk });
     } catch (error) {
-      const isRefused = error instanceof AcmeProblem && error.status !== 503 && error.answered < 500;
+      const isRefused = error instanceof AcmeProblem && !isUnavailable(error) && error.answered < 500;
       if (!isRefused || error.type === 'unauthorized') throw error;
       return undefined;
     }

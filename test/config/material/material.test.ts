@@ -89,7 +89,7 @@ describe('a file of a CA that cannot be used', () => {
   test('at a reload, the label keeps its certificate, chain and key, while the certificate is valid', async () => {
     const first = await loadConfig(file, {});
     const reload = (now: number) => loadConfig(file, {}, now, first.material.memory);
-    const kept = await broken('ca/issuing.key', 'nothing', () => reload(NOW));
+    const kept = await broken('ca/issuing.key', 'nothing', () => reload(Date.now()));
     expect(kept.faults.map(({ isKept }) => isKept)).toContain(true);
     expect(kept.material.cas[0]).toMatchObject({ fault: undefined, certificates: first.material.cas[0]?.certificates });
     const later = await broken('ca/issuing.key', 'nothing', () => reload(NOW + 40 * 365 * 86_400_000));

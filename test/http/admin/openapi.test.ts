@@ -137,7 +137,7 @@ describe('GET /admin/openapi.json', () => {
     expect(described.sort()).toEqual([...expected, ...others.map((path) => `get ${path}`)].sort());
     expect(paths['/healthz']?.['get']?.security).toEqual([]);
     expect(paths['/readyz']?.['get']?.security).toEqual([]);
-    expect(Object.keys(paths['/readyz']?.['get']?.responses ?? {}).sort()).toEqual(['200', '503']);
+    expect(Object.keys(paths['/readyz']?.['get']?.responses ?? {}).sort()).toEqual(['200', '404', '503']);
   });
 
   it('every parameter and every response is described, and path parameters match the path', async () => {
