@@ -3,7 +3,8 @@ import { readFileSync, writeFileSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, stringify, type TomlTable } from 'smol-toml';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { Pkcs11Signer } from '../../src/ca/pkcs11/pkcs11-signer.ts';
 import { createRouter, backendOf, type CasInForce } from '../../src/ca/create-router.ts';
 import { loadConfigOnly } from '../../src/config/load.ts';
 import { readMaterial } from '../../src/config/material/load-material.ts';
@@ -21,8 +22,13 @@ beforeAll(async () => {
   await makeQuickstart(dir);
   rollRoot(dir);
   made = readFileSync(join(dir, 'est.toml'), 'utf8');
+  // A reload opens a token anew that is not open.
+  vi.spyOn(Pkcs11Signer.prototype, 'isOpen', 'get').mockReturnValue(true);
 });
-afterAll(() => removeFolder(dir));
+afterAll(() => {
+  vi.restoreAllMocks();
+  removeFolder(dir);
+});
 
 const context = {
   now: Date.now,

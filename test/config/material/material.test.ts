@@ -91,7 +91,8 @@ describe('a file of a CA that cannot be used', () => {
     const reload = (now: number) => loadConfig(file, {}, now, first.material.memory);
     const kept = await broken('ca/issuing.key', 'nothing', () => reload(Date.now()));
     expect(kept.faults.map(({ isKept }) => isKept)).toContain(true);
-    expect(kept.material.cas[0]).toMatchObject({ fault: undefined, certificates: first.material.cas[0]?.certificates });
+    expect(kept.material.cas[0]?.fault).toBeUndefined();
+    expect(kept.material.cas[0]?.certificates).toEqual(first.material.cas[0]?.certificates);
     const later = await broken('ca/issuing.key', 'nothing', () => reload(NOW + 40 * 365 * 86_400_000));
     expect(later.material.cas[0]?.fault).toContain('file.private_key: ');
   });
