@@ -160,7 +160,7 @@ export async function serve(
   });
   try {
     // The start itself logs warnings.
-    const loaded = await loadService(configFile, { env: context.env, now: context.now });
+    const loaded = await loadService(configFile, context);
     // Nothing is open yet.
     if (control.stopping) return EXIT.ok;
     const service = await startService({ ...loaded, configFile });

@@ -110,7 +110,9 @@ afterAll(async () => {
 beforeEach(() => {
   const expires = new Date(Date.now() + 3_600_000).toISOString();
   acme = { accounts: [], hasAccount: false, challenge: ['pending', 'valid'], expires };
-  [calls, stored, logged] = [[], new Map(), []];
+  calls = [];
+  stored = new Map();
+  logged = [];
   rmSync(folder.file('hook.log'), { force: true });
 });
 
