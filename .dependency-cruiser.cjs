@@ -28,6 +28,7 @@ const BASE = [
   'ready-lines.ts',
   'retry-after.ts',
   'outgoing-proxy.ts',
+  'proxy-url.ts',
 ];
 
 /**
@@ -62,7 +63,7 @@ const forbidden = [
     to: {
       path: '^src/',
       pathNot:
-        '^src/(client|est-protocol|pki)/|^src/(errors|error-codes|outgoing-proxy|retry-after)\\.ts$|^src/config/(nearest|problem)\\.ts$',
+        '^src/(client|est-protocol|pki)/|^src/(errors|error-codes|(?:outgoing-proxy|proxy-url)|retry-after)\\.ts$|^src/config/(nearest|problem)\\.ts$',
     },
   },
   {

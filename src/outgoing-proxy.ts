@@ -4,6 +4,7 @@ import { Agent, type AgentOptions } from 'node:https';
 import { BlockList, isIP } from 'node:net';
 import { type Duplex, PassThrough } from 'node:stream';
 import { connect as connectTls, type ConnectionOptions, getCACertificates } from 'node:tls';
+import { proxyProblem } from './proxy-url.ts';
 
 /** The proxy is misconfigured (`permanent`), or does not connect. */
 export class ProxyError extends Error {
@@ -17,12 +18,6 @@ export class ProxyError extends Error {
     this.permanent = permanent;
   }
 }
-
-/** Why a text is not a proxy URL. It may contain a password, so the message does not repeat it. */
-export const proxyProblem = (text: string): string | undefined =>
-  text === 'none' || (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
-    ? undefined
-    : 'is not an http:// or https:// URL';
 
 export interface Proxy {
   readonly url: URL;

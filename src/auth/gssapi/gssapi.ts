@@ -77,19 +77,23 @@ function kerberosVerifier({ config, environment, log }: GssapiOptions): Kerberos
  * Problems of `[gssapi]` beyond single keys: the mapping, the npm package, the keytab. An unavailable gssproxy is not a
  * configuration error.
  */
-export async function checkGssapi(
-  options: Pick<GssapiOptions, 'config' | 'environment'>,
-): Promise<{ readonly problems: readonly Problem[]; readonly warnings: readonly Warning[] }> {
+export async function checkGssapi(options: Pick<GssapiOptions, 'config' | 'environment'>): Promise<{
+  /** Of the configuration alone. */
+  readonly mistakes: readonly Problem[];
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Warning[];
+}> {
   const { config } = options;
-  if (!config.enabled) return { problems: [], warnings: [] };
-  const problems = checkPrincipalMapping(config).map(({ key, message }) => ({
+  if (!config.enabled) return { mistakes: [], problems: [], warnings: [] };
+  const mistakes = checkPrincipalMapping(config).map(({ key, message }) => ({
     key: `gssapi.${key}`,
     message: `${message} (a distinguished name as in RFC 4514)`,
   }));
-  if (!config.require_crypto_verification) return { problems, warnings: [] };
+  if (!config.require_crypto_verification) return { mistakes, problems: [], warnings: [] };
   const { problem, warning } = await checkCredentials({ ...options, log: SILENT });
   return {
-    problems: problem === undefined ? problems : [...problems, problem],
+    mistakes,
+    problems: problem === undefined ? [] : [problem],
     warnings: warning === undefined ? [] : [warning],
   };
 }

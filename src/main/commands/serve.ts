@@ -35,6 +35,7 @@ export async function loadService(
   const { config } = loaded;
   // Checks that need the optional libraries of the configuration.
   const gssapi = await checkGssapi({ config: config.gssapi, environment: env });
+  if (gssapi.mistakes.length > 0) throw new ConfigError(file, findings(gssapi.mistakes, config));
   const problems = [...gssapi.problems, ...lookupKeyProblems(config, now())];
   if (problems.length > 0) throw new FilesError(file, findings([...problems, ...loaded.faults], config));
   return { ...loaded, warnings: [...loaded.warnings, ...gssapi.warnings] };
