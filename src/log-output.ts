@@ -18,7 +18,7 @@ const LAST_WRITE = 100;
 type Written = (error: NodeJS.ErrnoException | null, bytes: number) => void;
 
 /** Writes once, without waiting for the output. */
-export type WriteOnce = (piece: Buffer, done: Written) => void;
+type WriteOnce = (piece: Buffer, done: Written) => void;
 
 export interface OutputState {
   /** Lines since the start of the process. */

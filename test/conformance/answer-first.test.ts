@@ -64,7 +64,7 @@ async function exchange(listener: ListenerName, pieces: readonly (string | Buffe
   return statuses(text);
 }
 
-/** The status of each response; throws for what is none. */
+/** The status of each response; throws for other content. */
 function statuses(text: string): number[] {
   const found: number[] = [];
   for (let rest = text; rest !== '';) {

@@ -63,7 +63,7 @@ export type PrincipalMappingConfig = Partial<
 >;
 
 /** The form of `fold_case`: the name in lower case, the realm in upper case. */
-export const foldedPrincipal = ({ components, realm }: Principal): Principal =>
+const foldedPrincipal = ({ components, realm }: Principal): Principal =>
   makePrincipal(
     components.map((component) => component.toLowerCase()),
     realm.toUpperCase(),

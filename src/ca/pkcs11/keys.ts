@@ -270,7 +270,7 @@ function certifiedKey(der: Buffer | undefined): Buffer | undefined {
   }
 }
 
-/** Security problems of a private key, one sentence each. An attribute that the token does not show is none. */
+/** Security problems of a private key, one sentence each. An attribute that the token does not show is no problem. */
 export function keyWarnings({ lib }: Token, session: Handle, key: Handle): string[] {
   const warnings: string[] = [];
   if (flag(lib, session, key, 'CKA_EXTRACTABLE') === true)

@@ -111,7 +111,7 @@ function slotsOf(lib: Pkcs11): Handle[] {
     }
 }
 
-export function tokenInfo(lib: Pkcs11, slot: Handle): TokenInfo {
+function tokenInfo(lib: Pkcs11, slot: Handle): TokenInfo {
   const { label, manufacturerID, model, serialNumber, flags, maxSessionCount } = lib.C_GetTokenInfo(slot);
   return {
     label: trimmed(label),

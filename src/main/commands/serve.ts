@@ -42,7 +42,7 @@ export async function loadService(
 }
 
 /** {@link loadService} with the tokens that a start would open. @throws as {@link loadService} */
-export async function loadWithTokens(
+async function loadWithTokens(
   file: string,
   { env, now, err }: Pick<CommandContext, 'env' | 'now' | 'err'>,
 ): Promise<LoadedService> {

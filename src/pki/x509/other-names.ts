@@ -47,7 +47,7 @@ function octetsOf(hex: string): Buffer {
   return Buffer.from(hex, 'hex');
 }
 
-export const OTHER_NAMES: Readonly<Record<OtherNameKind, OtherNameType>> = {
+const OTHER_NAMES: Readonly<Record<OtherNameKind, OtherNameType>> = {
   upn: {
     type: OID.userPrincipalName,
     read: (value) => stringOf(value, Tag.UTF8_STRING, Tag.IA5_STRING, Tag.PRINTABLE_STRING),

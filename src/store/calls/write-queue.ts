@@ -31,7 +31,7 @@ export interface QueueOptions {
   readonly now?: () => number;
   /** Called when the database is found to be older than the audit file; nothing can be written from then on. */
   readonly onBehind?: (error: EstuaryError) => void;
-  /** Whether the other nodes certainly consider this node alive. Absent: there are none. */
+  /** Whether the other nodes certainly consider this node alive. Absent with one node. */
   readonly isHeld?: () => boolean;
 }
 

@@ -95,7 +95,7 @@ describe.skipIf(!requires('softhsm', 'pkcs11Shim'))('a PKCS #11 module with', ()
   });
   afterAll(() => hsm.remove());
 
-  describe('formats of its own', () => {
+  describe('unusual formats', () => {
     test.each([
       ['cantlock', 'ec256', 'no locking (CKR_CANT_LOCK): one call at a time'],
       ['badslot', 'ec256', 'a slot with an unknown token'],
