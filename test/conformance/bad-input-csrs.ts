@@ -133,7 +133,7 @@ const DER: Readonly<Record<string, string>> = {
 
 /** Version, signature, key. */
 const KEYS: Readonly<Record<string, string>> = {
-  'version 1': csr({ version: integer(1) }),
+  'version 3': csr({ version: integer(3) }),
   'version -1': csr({ version: integer(-1) }),
   'a version that is no INTEGER': csr({ version: boolean(true) }),
   'a version of 100 octets': csr({ version: integer(Buffer.alloc(100, 0x7f)) }),

@@ -238,7 +238,7 @@ describe.skipIf(!requires('softhsm'))('a reload of a CA in an HSM', () => {
 
   test('what is replaced is closed when the requests that began with it have ended', async () => {
     expect((await reload(estuary)).status).toBe(200);
-    const [former = 0] = children();
+    const former = children();
     const { token } = await estuary.otp();
     const socket = await openTls(estuary.server.port('est'), { ca: estuary.root });
     const head =
@@ -252,13 +252,14 @@ describe.skipIf(!requires('softhsm'))('a reload of a CA in an HSM', () => {
     expect(await reload(estuary, change)).toMatchObject({ json: { changed: ['ca[devices].pkcs11.max_sessions'] } });
     await expect.poll(children, WAIT).toHaveLength(before + 1);
     await validity(estuary);
-    expect(isAlive(former)).toBe(true);
+    expect(former.map(isAlive)).toEqual([true, true]);
     let answer = '';
     socket.on('data', (chunk: Buffer) => (answer += chunk.toString('latin1')));
     socket.write(wire.slice(50));
     await expect.poll(() => answer, WAIT).toMatch(/^HTTP\/1\.1 200 /);
     socket.destroy();
-    await expect.poll(() => isAlive(former), WAIT).toBe(false);
+    // The CAs start at the same time, so the log does not tell which process is of which.
+    await expect.poll(() => former.filter(isAlive), WAIT).toHaveLength(1);
   });
 
   test('a wrong PIN stops its label alone, until a reload with the right one', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { caSection, Estuary, section } from '../support/estuary.ts';
 import { withKeysInHsm } from '../support/keys-in-hsm.ts';
+import { untilLogged } from '../support/server-process.ts';
 import { requires } from '../support/requires.ts';
 import { SOFTHSM_MODULE, softHsm } from '../support/softhsm.ts';
 
@@ -28,7 +29,12 @@ describe.skipIf(!requires('softhsm'))('a wrong PIN at the start', () => {
       },
       hsm,
     );
-    await expect(Estuary.start(options)).rejects.toThrow(/CKR_PIN_INCORRECT/);
+    const estuary = await Estuary.start(options);
+    onTestFinished(() => estuary.stop());
+    const { detail } = await untilLogged(estuary.server, {
+      msg: 'cannot use the hardware security module; not tried again before a reload',
+    });
+    expect(detail).toContain('CKR_PIN_INCORRECT');
     expect(readFileSync(output, 'utf8').match(/^\d+: C_Login$/gm)).toHaveLength(1);
   });
 });

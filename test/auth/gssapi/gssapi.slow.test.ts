@@ -23,6 +23,8 @@ const BASE: GssapiOptions['config'] = {
   require_crypto_verification: true,
 };
 
+const NOTHING = { mistakes: [], problems: [], warnings: [] };
+
 function options(config: Partial<GssapiOptions['config']>, environment = {}): GssapiOptions & { log: KeptLog } {
   const mapping = config.principal_mapping === undefined ? { default_template: 'CN={principal}' } : {};
   return { config: { ...BASE, ...mapping, ...config }, environment, log: new KeptLog() };
@@ -41,18 +43,18 @@ describe('require_crypto_verification = false', () => {
     const { stop } = await started(unverified);
     await stop();
     expect(unverified.log.lines).toEqual([]);
-    expect(await checkGssapi(unverified)).toEqual({ problems: [], warnings: [] });
+    expect(await checkGssapi(unverified)).toEqual(NOTHING);
   });
 
   it('has its mapping checked too', async () => {
-    const { problems } = await checkGssapi(
+    const { mistakes } = await checkGssapi(
       options({
         require_crypto_verification: false,
         default_template: '{principal}',
         principal_mapping: { x: 'CN=X' },
       }),
     );
-    expect(problems.map(({ key }) => key)).toEqual(['gssapi.principal_mapping."x"', 'gssapi.default_template']);
+    expect(mistakes.map(({ key }) => key)).toEqual(['gssapi.principal_mapping."x"', 'gssapi.default_template']);
   });
 });
 
@@ -147,14 +149,15 @@ describe.skipIf(!requires('kdc'))('with a real KDC', () => {
   });
 
   it('a good keytab is no problem, nor is GSSAPI switched off', async () => {
-    const good = { problems: [], warnings: [] };
-    expect(await checkGssapi(options({ keytab: kdc.keytab }, kdc.env))).toEqual(good);
-    expect(await checkGssapi(options({ enabled: false, keytab: '/nonexistent', default_template: '' }))).toEqual(good);
+    expect(await checkGssapi(options({ keytab: kdc.keytab }, kdc.env))).toEqual(NOTHING);
+    expect(await checkGssapi(options({ enabled: false, keytab: '/nonexistent', default_template: '' }))).toEqual(
+      NOTHING,
+    );
   });
 
   it('a gssproxy that does not answer is no problem of the configuration, but is warned of', async () => {
     const proxied = options({ gssproxy: true }, { ...kdc.env, GSSPROXY_SOCKET: join(kdc.dir, 'no.sock') });
-    expect(await checkGssapi(proxied)).toEqual({ problems: [], warnings: [] });
+    expect(await checkGssapi(proxied)).toEqual(NOTHING);
     const { stop } = await started(proxied);
     await stop();
     expect(proxied.log.lines).toContainEqual(

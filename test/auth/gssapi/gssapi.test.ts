@@ -70,7 +70,7 @@ describe('the configuration', () => {
 
   it('is checked if GSSAPI is on', async () => {
     const keys = async (changes: Partial<typeof config>): Promise<string[]> =>
-      (await checkGssapi({ config: { ...config, ...changes }, environment: {} })).problems.map(({ key }) => key);
+      (await checkGssapi({ config: { ...config, ...changes }, environment: {} })).mistakes.map(({ key }) => key);
     expect(await keys({})).toEqual(['gssapi.default_template']);
     expect(await keys({ default_template: 'CN={principal}' })).toEqual([]);
     expect(await keys({ enabled: false })).toEqual([]);

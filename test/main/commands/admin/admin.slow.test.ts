@@ -141,17 +141,18 @@ describe('one-time passwords', () => {
   });
 
   test.each([
-    ['rows.csv', 'client_id,max_uses\r\n"bulk, 1",2\r\nbulk-2,0\r\nbulk-3,\r\n'],
+    ['rows.csv', 3, 'client_id,max_uses\r\n"bulk, 1",2\r\nbulk-2,0\r\nbulk-3,\r\n'],
     [
       'rows.ndjson',
+      2,
       '{"client_id":"bulk, 1","max_uses":2}\n{"client_id":"bulk-2","max_uses":0}\n\n{"client_id":"bulk-3"}\n',
     ],
-  ])('bulk: %s, answered in its format, each row for itself', async (name, rows) => {
+  ])('bulk: %s, answered in its format, each row for itself', async (name, line, rows) => {
     const out = file(`answers-of-${name}`);
     const done = await admin(['otp', 'bulk', file(name, rows), '--out', out]);
     expect(done.code).toBe(1);
     expect(done.err).toContain(
-      'row 3: client_id "bulk-2": max_uses must be 1 or more (FIELD_INVALID)\n2 of 3 tokens created; the results are in',
+      `row ${line}: client_id "bulk-2": max_uses must be 1 or more (FIELD_INVALID)\n2 of 3 tokens created; the results are in`,
     );
     const lines = readFileSync(out, 'utf8').trim().split('\n');
     expect(lines.length).toBe(name.endsWith('.csv') ? 4 : 3);
@@ -612,7 +613,7 @@ describe('devices', () => {
     expect(done.err).toContain('row 10002: id is required (FIELD_INVALID)\n10001 of 10002 devices registered');
     const lines = readFileSync(answers, 'utf8').trimEnd().split('\r\n');
     expect(lines).toHaveLength(10_003);
-    expect(lines.at(-2)).toMatch(/,10001,FIELD_INVALID,id is required$/);
+    expect(lines.at(-2)).toMatch(/,10002,FIELD_INVALID,id is required$/);
     expect(lines.at(-1)).toMatch(/^fleet-10001,/);
     const { out: table } = await admin(['device', 'list', '--csv', '--id', 'fleet-7']);
     const again = await admin(['device', 'import', file('again.csv', table), '--upsert']);
@@ -620,7 +621,7 @@ describe('devices', () => {
       code: 0,
       err: expect.stringMatching(/1 of 1 devices registered\n$/) as unknown,
     });
-    expect((await admin(['device', 'import', file('again.csv')])).err).toContain('row 1: ');
+    expect((await admin(['device', 'import', file('again.csv')])).err).toContain('row 2: ');
   });
 });
 
