@@ -20,6 +20,8 @@ export interface Fault extends Problem {
   readonly isKept?: boolean;
   /** It ends or began with time: expired, or not yet valid. */
   readonly isTime?: boolean;
+  /** What does not work meanwhile, if that is neither a label nor the server. */
+  readonly effect?: string;
 }
 
 /** Whether only a label is affected, not the server. */
@@ -28,8 +30,8 @@ export const isOfLabel = ({ key }: Problem): boolean => /^(ca|label)\[/.test(key
 /** A fault with its effect, for people. */
 export function reported(fault: Fault): Warning {
   const { key, message, isKept, isTime } = fault;
-  const effect =
-    isKept === true ? 'what was read before stays in force' : isOfLabel(fault) ? OUT_OF_SERVICE : undefined;
+  const kept = isKept === true ? 'what was read before stays in force' : undefined;
+  const effect = kept ?? fault.effect ?? (isOfLabel(fault) ? OUT_OF_SERVICE : undefined);
   const end = isTime === true ? '' : '. Correct the file, then reload';
   return { key, message: effect === undefined ? message : `${message}: ${effect}${end}` };
 }

@@ -4,6 +4,7 @@ import type { Config } from '../config/schema.ts';
 import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Assembly } from './assemble.ts';
+import { crlFaults } from './live-settings.ts';
 import type { Prepared } from './reloads.ts';
 
 export class Lifecycle {
@@ -43,6 +44,7 @@ export class Lifecycle {
     try {
       const state = await live.make(config, material, next.router);
       return {
+        faults: crlFaults({ estTrust: state.estTrust, adminTrust: state.admin.trust }, Date.now()),
         apply: () => {
           next.apply();
           live.replace(state);

@@ -15,8 +15,10 @@ import {
   type KeyPair,
   type Material,
   type ServiceMaterial,
+  type TrustMaterial,
 } from '../config/material/material.ts';
-import { ownAnchorMessage, ownAnchors } from '../config/material/trust.ts';
+import { CRL_EFFECT, ownAnchorMessage, ownAnchors } from '../config/material/trust.ts';
+import type { Fault } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
 import { keyProtection, type KeyProtectionSettings } from '../enrollment/key-protection.ts';
 import type { ServerCertificate } from '../enrollment/server-certificate.ts';
@@ -92,7 +94,9 @@ export class LiveSettings {
    */
   async make(config: Config, material: Material, cas = this.#cas): Promise<LiveState> {
     if (material.tls === undefined) await this.#own?.refresh();
-    const state = await makeState(config, resolve(material, this.#own), cas);
+    const before = this.#current;
+    const trusts = before && { estTrust: before.estTrust, adminTrust: before.admin.trust };
+    const state = await makeState(config, resolve(material, this.#own), cas, trusts);
     for (const { end, material: materialOf } of this.#uses) end.check(materialOf(state));
     return state;
   }
@@ -141,13 +145,16 @@ function resolve(named: Material, own: ServerCertificate | undefined): Resolved 
 }
 
 /** @throws EstuaryError, or RangeError if a key cannot sign */
-async function makeState(config: Config, material: Resolved, cas: CaRouter): Promise<LiveState> {
-  const { clientTrust, adminTrust: adminMaterial, tls, adminTls } = material;
-  const intermediates = [...ownCertificates(cas), ...(material.proxies?.intermediates ?? []).map(({ der }) => der)];
-  const learned = (): Certificate[] => chainsOfRemoteCas(cas);
+async function makeState(
+  config: Config,
+  material: Resolved,
+  cas: CaRouter,
+  before: ClientTrusts | undefined,
+): Promise<LiveState> {
+  const { tls, adminTls } = material;
+  const own = ownCertificates(cas).map((der) => parseCertificate(der));
   const proxies = material.proxies?.certificates ?? [];
-  const estTrust = clientTrust && (await ClientTrust.create({ ...clientTrust, intermediates, learned, proxies }));
-  const adminTrust = adminMaterial && (await ClientTrust.create(adminMaterial));
+  const { estTrust, adminTrust } = await clientTrusts(material, own, before, () => chainsOfRemoteCas(cas));
   if (adminTrust !== undefined) await refuseOwnAnchors(adminTrust.anchors, cas);
   return {
     configuration: config,
@@ -168,6 +175,65 @@ async function makeState(config: Config, material: Resolved, cas: CaRouter): Pro
     certificateExpiries: certificateExpiries(material),
     named: material.named,
   };
+}
+
+export interface ClientTrusts {
+  readonly estTrust: ClientTrust | undefined;
+  readonly adminTrust: ClientTrust | undefined;
+}
+
+/** @param before in force until now */
+async function clientTrusts(
+  { clientTrust, adminTrust, proxies }: Material,
+  own: readonly Certificate[],
+  before?: ClientTrusts,
+  learned: () => readonly Certificate[] = () => [],
+): Promise<ClientTrusts> {
+  // Without `crl`, nothing is checked, whatever was.
+  const former = (trust: ClientTrust | undefined, { crls }: TrustMaterial) => crls && trust?.revocation;
+  const intermediates = [...own, ...(proxies?.intermediates ?? [])].map(({ der }) => der);
+  return {
+    estTrust:
+      clientTrust &&
+      (await ClientTrust.create({
+        ...clientTrust,
+        before: former(before?.estTrust, clientTrust),
+        intermediates,
+        learned,
+        own: await ownAnchors(clientTrust.anchors, own),
+        proxies: proxies?.certificates ?? [],
+      })),
+    adminTrust:
+      adminTrust && (await ClientTrust.create({ ...adminTrust, before: former(before?.adminTrust, adminTrust) })),
+  };
+}
+
+/** CRLs that cannot be used, are missing or have expired. */
+export function crlFaults({ estTrust, adminTrust }: ClientTrusts, now: number): Fault[] {
+  const sections = [
+    ['tls.client_auth.crl', estTrust],
+    ['admin.tls.crl', adminTrust],
+  ] as const;
+  return sections.flatMap(([key, trust]) => [
+    ...(trust?.revocation.problems ?? []).map((problem): Fault => ({
+      key,
+      message: `${problem} (a current CRL of a trusted CA)`,
+      effect: CRL_EFFECT,
+    })),
+    ...(trust?.revocation.states(now) ?? []).flatMap(({ problem: message, nextUpdate }): Fault[] =>
+      message === undefined ? [] : [{ key, message, effect: 'its certificates are rejected', isTime: nextUpdate > 0 }],
+    ),
+  ]);
+}
+
+/** {@link crlFaults} of a configuration that is not in force: the chains of remote CAs are unknown. */
+export async function configuredCrlFaults(material: Material, now: number): Promise<Fault[]> {
+  const ofCas = material.cas.flatMap(({ certificates: found }) =>
+    found === undefined ? [] : [found.certificate, ...found.issuers, ...found.rollover],
+  );
+  const labels = [...material.cas, ...[...material.labels.values()].flat()];
+  const trusts = await clientTrusts(material, [...ofCas, ...labels.flatMap(({ renewalIssuers }) => renewalIssuers)]);
+  return crlFaults(trusts, now);
 }
 
 /** The CAs for the certificate of a service, PEM. */

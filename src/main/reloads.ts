@@ -11,7 +11,7 @@ import { labelsOf } from '../config/labels.ts';
 import { loadConfig } from '../config/load.ts';
 import { certificateExpiries, type CertificateExpiry, endOf, type Material } from '../config/material/material.ts';
 import { readMaterial } from '../config/material/load-material.ts';
-import { reported, type Warning } from '../config/problem.ts';
+import { type Fault, reported, type Warning } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
 import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -20,6 +20,8 @@ import type { Store } from '../store/store.ts';
 
 /** A checked configuration that is not in force. Call exactly one of the two, once. */
 export interface Prepared {
+  /** What was found when the files were put together. */
+  readonly faults: readonly Fault[];
   /** Puts it in force; cannot fail. */
   apply(): void;
   drop(): void;
@@ -94,8 +96,7 @@ export class Reloads {
   /** A dry run: prepares the reload and drops it. */
   async #try(): Promise<ReloadOutcome> {
     try {
-      const { plan, material, report } = await this.#read();
-      const prepared = await this.#options.prepare(plan.config, material);
+      const { prepared, report } = await this.#prepare();
       prepared.drop();
       return { ok: true, report };
     } catch (error) {
@@ -104,11 +105,10 @@ export class Reloads {
   }
 
   async #bringIntoForce({ by }: ReloadOrder): Promise<ReloadReport> {
-    const { log, store, prepare } = this.#options;
+    const { log, store } = this.#options;
     await store.reopenAuditFile();
     beforeReload();
-    const { plan, material, report } = await this.#read();
-    const prepared = await prepare(plan.config, material);
+    const { plan, material, prepared, report } = await this.#prepare();
     try {
       const faults = report.faults.map(({ key, message }) => `${key}: ${message}`);
       const detail = [plan.live.join(', '), ...faults].filter((part) => part !== '').join('; ');
@@ -129,6 +129,13 @@ export class Reloads {
     }));
     log.info({ keys: plan.live, certificates }, 'configuration reloaded');
     return report;
+  }
+
+  async #prepare(): Promise<Wanted & { readonly prepared: Prepared }> {
+    const { report, ...wanted } = await this.#read();
+    const prepared = await this.#options.prepare(wanted.plan.config, wanted.material);
+    const faults = [...report.faults, ...prepared.faults.map(reported)];
+    return { ...wanted, prepared, report: { ...report, faults } };
   }
 
   async #read(): Promise<Wanted> {

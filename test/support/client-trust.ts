@@ -1,6 +1,6 @@
 /** Snapshots of client trust from PEM and DER, as the configuration's files hold them. */
 import { ClientTrust } from '../../src/auth/mtls/client-trust.ts';
-import type { CrlSource } from '../../src/auth/mtls/revocation-lists.ts';
+import type { CrlSource, RevocationLists } from '../../src/auth/mtls/revocation-lists.ts';
 import { parsePemCertificates, type Certificate } from '../../src/pki/x509/certificate.ts';
 import { parseCertificateList } from '../../src/pki/x509/crl.ts';
 
@@ -16,6 +16,9 @@ export interface ClientTrustFiles {
   readonly intermediates?: readonly Buffer[];
   readonly crls?: readonly CrlFile[];
   readonly proxies?: readonly Certificate[];
+  readonly crlsIncomplete?: boolean;
+  readonly before?: RevocationLists;
+  readonly own?: readonly Certificate[];
 }
 
 export function clientTrust({ trustAnchors, crls = [], ...rest }: ClientTrustFiles): Promise<ClientTrust> {

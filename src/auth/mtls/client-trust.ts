@@ -1,6 +1,6 @@
 /** The trusted issuers of client certificates: an immutable snapshot, which a reload replaces. */
 import { isSameCertificate, parseCertificate, pemOf, type Certificate } from '../../pki/x509/certificate.ts';
-import { foldedName } from '../../pki/x509/name.ts';
+import { foldedName, namesMatch } from '../../pki/x509/name.ts';
 import { findPath, type IssuerSource } from './path-building.ts';
 import { RevocationLists, type CrlSource } from './revocation-lists.ts';
 
@@ -9,7 +9,13 @@ interface ClientTrustInput {
   readonly anchors: readonly Certificate[];
   /** DER of CA certificates for path building: our CAs' and renewal_issuers. They are not trusted by themselves. */
   readonly intermediates?: readonly Buffer[];
-  readonly crls?: readonly CrlSource[];
+  readonly crls?: readonly CrlSource[] | undefined;
+  /** A further CRL could not be read. */
+  readonly crlsIncomplete?: boolean;
+  /** CRLs in force until now; undefined at the start. */
+  readonly before?: RevocationLists | undefined;
+  /** The anchors that are CAs of this server or above one. */
+  readonly own?: readonly Certificate[];
   /** Later additions: the chains of remote CAs. */
   readonly learned?: () => readonly Certificate[];
   /** Certificates of proxies that forward client certificates. They authenticate nobody. */
@@ -55,8 +61,9 @@ export class ClientTrust {
     this.tlsCertificates = this.certificates.map((certificate) => pemOf([certificate]));
   }
 
-  /** Builds and checks the snapshot. @throws EstuaryError 500 `CRL_INVALID`; the message is for the operator */
   static async create(input: ClientTrustInput): Promise<ClientTrust> {
+    const { crls: sources = [], crlsIncomplete: isIncomplete = false, before, own = [], learned = () => [] } = input;
+    const isOwn = (issuer: Certificate): boolean => [...own, ...learned()].some((ca) => isSameCa(ca, issuer));
     const anchors = [...new Map(input.anchors.map((anchor) => [anchor.fingerprint, anchor])).values()];
     const known = new Set(anchors.map(({ fingerprint }) => fingerprint));
     const helpers = (input.intermediates ?? []).map(parseCertificate).filter(({ fingerprint }) => {
@@ -64,7 +71,8 @@ export class ClientTrust {
       known.add(fingerprint);
       return fresh;
     });
-    const candidates = new ClientTrust(anchors, helpers, await RevocationLists.load([], []), new Set());
+    const lists = { sources: [], issuers: [], anchors, isIncomplete: false, isOwn };
+    const candidates = new ClientTrust(anchors, helpers, await RevocationLists.load(lists), new Set());
     const trusted: Certificate[] = [];
     const paths = anchors.map((anchor): readonly Certificate[] => [anchor]);
     const links = new Set<string>();
@@ -75,7 +83,7 @@ export class ClientTrust {
       paths.push(found.path);
       for (const [i, issuer] of found.path.slice(1).entries()) links.add(linkOf(found.path[i] ?? helper, issuer));
     }
-    const revocation = await RevocationLists.load(input.crls ?? [], paths);
+    const revocation = await RevocationLists.load({ ...lists, sources, issuers: paths, isIncomplete, before });
     return new ClientTrust(anchors, trusted, revocation, links, input);
   }
 
@@ -122,3 +130,5 @@ export class ClientTrust {
 }
 
 const linkOf = (subject: Certificate, issuer: Certificate): string => `${subject.fingerprint} ${issuer.fingerprint}`;
+
+const isSameCa = (a: Certificate, b: Certificate): boolean => namesMatch(a.subject, b.subject) && a.spki.equals(b.spki);

@@ -1,5 +1,5 @@
 /** CRLs of foreign client CAs: loading and queries (RFC 5280 §6.3, complete direct lists only). */
-import { describe, failed, unauthorized } from '../../errors.ts';
+import { unauthorized } from '../../errors.ts';
 import { unlessMalformed } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { InputError } from '../../pki/input-error.ts';
@@ -13,7 +13,7 @@ import {
   revokedEntries,
 } from '../../pki/x509/crl.ts';
 import { findExtension } from '../../pki/x509/extensions.ts';
-import { foldedName } from '../../pki/x509/name.ts';
+import { foldedName, formatName } from '../../pki/x509/name.ts';
 import { isRecordOf, type IssuedCertificate, type CertificateStore } from '../../store/certificate-store.ts';
 
 /** A configured CRL; `name` is for messages. */
@@ -26,6 +26,8 @@ type RevocationStatus = 'good' | 'revoked' | 'unknown';
 
 interface LoadedList {
   readonly issuer: string;
+  /** RFC 4514. */
+  readonly issuerName: string;
   readonly issuerSpki: Buffer;
   readonly thisUpdate: number;
   readonly nextUpdate: number;
@@ -49,42 +51,107 @@ const KNOWN_CRITICAL: ReadonlySet<string> = new Set([
   OID.authorityKeyIdentifier,
 ]);
 
+export interface ListsInput {
+  readonly sources: readonly CrlSource[];
+  /** CA certificates that may have signed the lists, with their paths. */
+  readonly issuers: readonly Path[];
+  readonly anchors: readonly Certificate[];
+  /** A further list could not be read. */
+  readonly isIncomplete: boolean;
+  /** Whether it is a CA of this server or above one, which needs no list. */
+  readonly isOwn: (issuer: Certificate) => boolean;
+  /** In force until now; undefined at the start. */
+  readonly before?: RevocationLists | undefined;
+}
+
+/** The list of an issuer. */
+export interface ListState {
+  /** RFC 4514. */
+  readonly issuer: string;
+  /** 0: the issuer needs a list and has none. */
+  readonly nextUpdate: number;
+  /** Why the status of its certificates is unknown now. */
+  readonly problem?: string;
+}
+
 export class RevocationLists {
+  /** Why lists cannot be used: malformed, of an unknown issuer, wrongly signed, not supported, or without nextUpdate. */
+  readonly problems: readonly string[];
+  readonly #lists: readonly LoadedList[];
   readonly #byIssuer: ReadonlyMap<string, readonly LoadedList[]>;
   /** Lists with a revoked signer: their entries count, but absence from them proves nothing. */
   readonly #void: ReadonlySet<LoadedList>;
+  /** Names of the issuers that had a list in this process, by name and key. */
+  readonly #listed: ReadonlyMap<string, string>;
+  readonly #anchors: ReadonlyMap<string, Certificate>;
+  /** Anchors whose list may be one that cannot be used. */
+  readonly #unproven: ReadonlyMap<string, Certificate>;
+  readonly #isOwn: (issuer: Certificate) => boolean;
 
-  private constructor(lists: readonly LoadedList[]) {
-    const current = newest(lists);
-    this.#byIssuer = Map.groupBy(current, ({ issuer }) => issuer);
-    this.#void = new Set(current.filter(({ signers }) => signers.every((path) => this.#hasRevoked(path))));
+  private constructor(lists: readonly LoadedList[], problems: readonly string[], input: ListsInput) {
+    const { anchors, isIncomplete, isOwn, before } = input;
+    const isFaulty = isIncomplete || problems.length > 0;
+    const kept = isFaulty && before !== undefined ? before.#lists : [];
+    this.problems = problems;
+    this.#isOwn = isOwn;
+    this.#lists = newest([...lists, ...kept]);
+    this.#byIssuer = Map.groupBy(this.#lists, ({ issuer }) => issuer);
+    this.#void = new Set(this.#lists.filter(({ signers }) => signers.every((path) => this.#hasRevoked(path))));
+    const listed = this.#lists.map(
+      ({ issuer, issuerSpki, issuerName }) => [idOf(issuer, issuerSpki), issuerName] as const,
+    );
+    this.#listed = new Map([...(before === undefined ? [] : before.#listed), ...listed]);
+    this.#anchors = new Map(anchors.map((anchor) => [idOf(foldedName(anchor.subject), anchor.spki), anchor]));
+    // A reload leaves the anchors alone that authenticated before.
+    const isNew = (id: string): boolean => before === undefined || !before.#anchors.has(id) || before.#unproven.has(id);
+    this.#unproven = new Map(isFaulty ? [...this.#anchors].filter(([id]) => isNew(id)) : []);
   }
 
   /**
-   * Verifies and reads every list. An expired list is loaded, and makes its issuer's certificates fail.
-   * @param issuers CA certificates that may have signed the lists, with their paths
-   * @throws EstuaryError 500 `CRL_INVALID` that names the list: malformed, unknown issuer, invalid signature, a delta
-   * or indirect CRL, limited to some reasons, or without nextUpdate
+   * Verifies and reads every list. An expired list is loaded, and makes its issuer's certificates fail. While one cannot
+   * be used, those in force stay; at the start, certificates of anchors without a list fail.
    */
-  static async load(sources: readonly CrlSource[], issuers: readonly Path[]): Promise<RevocationLists> {
+  static async load(input: ListsInput): Promise<RevocationLists> {
     const lists: LoadedList[] = [];
-    for (const source of sources) {
+    const problems: string[] = [];
+    for (const { name, list } of input.sources) {
       try {
-        lists.push(await loadList(source.list, issuers));
+        lists.push(await loadList(list, input.issuers));
       } catch (error) {
-        throw failed('CRL_INVALID', `CRL ${source.name}: ${describe(error)}`);
+        if (!(error instanceof InputError)) throw error;
+        problems.push(`${name}: ${error.message}`);
       }
     }
-    return new RevocationLists(lists);
+    return new RevocationLists(lists, problems, input);
+  }
+
+  /** Each list, and the issuers that lack one. */
+  states(now: number): ListState[] {
+    const states = this.#lists.map(({ issuerName: issuer, thisUpdate, nextUpdate }): ListState => {
+      const date = (time: number): string => new Date(time).toISOString();
+      if (now >= nextUpdate)
+        return { issuer, nextUpdate, problem: `the CRL of "${issuer}" expired on ${date(nextUpdate)}` };
+      if (now >= thisUpdate) return { issuer, nextUpdate };
+      return { issuer, nextUpdate, problem: `the CRL of "${issuer}" is not valid before ${date(thisUpdate)}` };
+    });
+    const unproven = [...this.#unproven].filter(([, anchor]) => !this.#isOwn(anchor));
+    const needed = new Map([
+      ...unproven.map(([id, { subject }]) => [id, formatName(subject)] as const),
+      ...this.#listed,
+    ]);
+    for (const [id, issuer] of needed)
+      if (!this.#byIssuer.has(nameIn(id)))
+        states.push({ issuer, nextUpdate: 0, problem: `there is no CRL of "${issuer}"` });
+    return states;
   }
 
   /**
-   * The status of a certificate: `good` if its issuer has no list; `unknown` if no list covers it, or a covering one is
+   * The status of a certificate: `good` if its issuer needs no list; `unknown` if no list covers it, or a covering one is
    * expired or has a revoked signer.
    */
   status(certificate: Certificate, issuer: Certificate, now: number): RevocationStatus {
     const decisive = this.#decisive(certificate, issuer);
-    if (decisive === undefined) return 'good';
+    if (decisive === undefined) return this.#lacksList(issuer) ? 'unknown' : 'good';
     if (isListed(certificate, decisive)) return 'revoked';
     const speaking = decisive.filter((list) => !this.#void.has(list));
     if (speaking.length === 0) return 'unknown';
@@ -101,6 +168,11 @@ export class RevocationLists {
     return sameKey.length > 0 ? sameKey : covering;
   }
 
+  #lacksList(issuer: Certificate): boolean {
+    const id = idOf(foldedName(issuer.subject), issuer.spki);
+    return this.#listed.has(id) || (this.#unproven.has(id) && !this.#isOwn(issuer));
+  }
+
   #hasRevoked(path: Path): boolean {
     return path.some((certificate, i) => {
       const issuer = path[i + 1];
@@ -109,6 +181,9 @@ export class RevocationLists {
   }
 }
 
+const idOf = (name: string, spki: Buffer): string => `${spki.toString('base64')} ${name}`;
+const nameIn = (id: string): string => id.slice(id.indexOf(' ') + 1);
+
 const isListed = ({ serialNumber }: Certificate, lists: readonly LoadedList[]): boolean =>
   lists.some(({ serials }) => serials.has(serialNumber));
 
@@ -116,7 +191,7 @@ const isListed = ({ serialNumber }: Certificate, lists: readonly LoadedList[]): 
 function newest(lists: readonly LoadedList[]): LoadedList[] {
   const byScope = new Map<string, LoadedList>();
   for (const list of lists) {
-    const key = `${list.issuer}\n${list.issuerSpki.toString('base64')}\n${list.scopeKey}`;
+    const key = `${list.scopeKey}\n${idOf(list.issuer, list.issuerSpki)}`;
     const other = byScope.get(key);
     if (other === undefined || other.thisUpdate < list.thisUpdate) byScope.set(key, list);
   }
@@ -147,6 +222,7 @@ async function loadList(list: CertificateList, issuers: readonly Path[]): Promis
   const { spki, signers } = await findSigner(list, issuer, issuers);
   return {
     issuer,
+    issuerName: formatName(list.issuer),
     issuerSpki: spki,
     signers,
     thisUpdate: list.thisUpdate.getTime(),

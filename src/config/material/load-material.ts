@@ -86,7 +86,9 @@ export async function loadMaterial(
   const cas = await loadCas(reader, config);
   const { problems, faults, warnings, memory } = reader;
   const isUsable =
-    faults.every((fault) => fault.isKept === true || fault.isTime === true || isOfLabel(fault)) &&
+    faults.every((fault) =>
+      [fault.isKept, fault.isTime, fault.effect !== undefined, isOfLabel(fault)].includes(true),
+    ) &&
     (automatic || (pair !== undefined && adminPair !== undefined));
   const complete = { ...material, receivers, openidProvider, ...cas, memory };
   return { material: isUsable ? complete : undefined, problems, faults, warnings };

@@ -31,7 +31,6 @@ export class FileMemory {
   readonly keys = new Map<string, KeyObject>();
   readonly pairs = new Map<string, KeyPair>();
   readonly cas = new Map<string, CaIdentity>();
-  readonly crls = new Map<string, readonly NamedCrl[]>();
   readonly secrets = new Map<string, Secret>();
   /** Files that another component reads. */
   readonly seen = new Map<string, true>();
@@ -52,7 +51,10 @@ export interface NamedCrl {
 /** The trust settings of a listener. */
 export interface TrustMaterial {
   readonly anchors: Certificates;
-  readonly crls: readonly NamedCrl[];
+  /** undefined: none configured. */
+  readonly crls: readonly NamedCrl[] | undefined;
+  /** A CRL could not be read. */
+  readonly crlsIncomplete: boolean;
 }
 
 export interface CaCertificates {

@@ -36,24 +36,37 @@ export async function loadTrust(
 ): Promise<TrustMaterial | undefined> {
   const verified = mode !== 'none' && file !== undefined;
   const anchors = verified ? await reader.anchors(`${section}.trust_anchors`, file) : undefined;
-  const crls = crl === undefined ? [] : await loadCrls(reader, `${section}.crl`, crl);
-  return anchors === undefined ? undefined : { anchors, crls };
+  const loaded = crl === undefined ? NO_CRLS : await loadCrls(reader, `${section}.crl`, crl);
+  return anchors && { anchors, ...loaded };
 }
 
+type Crls = Pick<TrustMaterial, 'crls' | 'crlsIncomplete'>;
+const NO_CRLS: Crls = { crls: undefined, crlsIncomplete: false };
+
 /** Readable and in CRL form. Issuers are checked when the CRLs come into force. */
-async function loadCrls(reader: MaterialReader, key: string, path: string): Promise<NamedCrl[]> {
+async function loadCrls(reader: MaterialReader, key: string, path: string): Promise<Crls> {
   const lists: NamedCrl[] = [];
+  const from = reader.faults.length;
   for (const file of (await reader.reading(key, path, crlFiles)) ?? [])
     lists.push(...((await reader.reading(key, file, readCrls)) ?? []));
-  return lists;
+  const found = reader.faults.splice(from).map((fault) => ({ ...fault, effect: CRL_EFFECT }));
+  reader.faults.push(...found);
+  return { crls: lists, crlsIncomplete: found.length > 0 };
 }
+
+/** What a CRL that cannot be used affects. */
+export const CRL_EFFECT =
+  'the CRLs in force stay; after a start, certificates of trust anchors without a CRL are rejected';
+
+/** Of the files in a folder. */
+const CRL_NAME = /\.(?:crl|pem|der|r\d)$/i;
 
 async function crlFiles(path: string): Promise<string[]> {
   try {
     if (!(await stat(path)).isDirectory()) return [path];
     const entries = await readdir(path, { withFileTypes: true });
     return entries
-      .filter((entry) => !entry.isDirectory() && !entry.name.startsWith('.'))
+      .filter((entry) => !entry.isDirectory() && !entry.name.startsWith('.') && CRL_NAME.test(entry.name))
       .map(({ name }) => join(path, name))
       .sort();
   } catch (error) {

@@ -19,7 +19,7 @@ import type { Config } from '../../config/schema.ts';
 import { describe, EstuaryError, isUnavailable } from '../../errors.ts';
 import { checkDatabase } from '../../store/postgres/migrate.ts';
 import { describeTrouble, findKeyTrouble } from '../../store/sqlite/token-lookups.ts';
-import { trustedBy } from '../live-settings.ts';
+import { configuredCrlFaults, trustedBy } from '../live-settings.ts';
 import { postgresServer } from '../open-store.ts';
 import { ServiceSignals } from '../signals.ts';
 import { type RunningService, startService } from '../start.ts';
@@ -38,7 +38,8 @@ export async function loadService(
   if (gssapi.mistakes.length > 0) throw new ConfigError(file, findings(gssapi.mistakes, config));
   const problems = [...gssapi.problems, ...lookupKeyProblems(config, now())];
   if (problems.length > 0) throw new FilesError(file, findings([...problems, ...loaded.faults], config));
-  return { ...loaded, warnings: [...loaded.warnings, ...gssapi.warnings] };
+  const faults = [...loaded.faults, ...(await configuredCrlFaults(loaded.material, now()))];
+  return { ...loaded, faults, warnings: [...loaded.warnings, ...gssapi.warnings] };
 }
 
 /** {@link loadService} with the tokens that a start would open. @throws as {@link loadService} */

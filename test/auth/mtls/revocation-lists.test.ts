@@ -313,11 +313,9 @@ describe('RFC 5280 §6.3: CRLs of client CAs', () => {
     ['a list of somebody else under the name', crl(impostor), 'verifies its signature'],
     ['a wrong signature', crl(root, { sign: () => Buffer.alloc(70) }), 'verifies its signature'],
     ['an issuer without cRLSign', crl(noCrlSign), 'verifies its signature'],
-  ])('%s is refused at loading, naming the file', async (_, source, reason) => {
-    const loading = clientTrust({ trustAnchors: pem(root, noCrlSign), crls: [await source] });
-    await expect(loading).rejects.toMatchObject({ code: 'CRL_INVALID' });
-    await expect(loading).rejects.toThrow(reason);
-    await expect(loading).rejects.toThrow('test.crl');
+  ])('%s is a problem that names the file', async (_, source, reason) => {
+    const { revocation } = await clientTrust({ trustAnchors: pem(root, noCrlSign), crls: [await source] });
+    expect(revocation.problems).toEqual([expect.stringMatching(new RegExp(`^test\\.crl: .*${reason}`)) as string]);
   });
 
   test('a list of 20,000 entries is read whole', async () => {
@@ -325,5 +323,63 @@ describe('RFC 5280 §6.3: CRLs of client CAs', () => {
     const trust = await clientTrust({ trustAnchors: pem(root), crls: [await crl(root, { revoked: serials })] });
     const last = await makeClient('CN=a', root, { serial: serials.at(-1) ?? '' });
     expect(await refusal(trust, last)).toBe('client certificate revoked');
+  });
+});
+
+describe('one fault costs one issuer', async () => {
+  const other = await makeCa('CN=Other Root');
+  const third = await makeCa('CN=Third Root');
+  const trustAnchors = pem(root, other, third);
+  const [ofOther, ofThird] = [await makeClient('CN=a', other), await makeClient('CN=a', third)];
+  const damaged = await crl(root, { sign: () => Buffer.alloc(70) });
+  const states = async (trust: ClientTrust) =>
+    Promise.all([good, ofOther, ofThird].map(async (leaf) => (await refusal(trust, leaf)) ?? 'accepted'));
+  const reload = (before: ClientTrust, crls: readonly CrlFile[], more = {}) =>
+    clientTrust({ trustAnchors, crls, before: before.revocation, ...more });
+  const STATUS_UNKNOWN = 'client certificate revocation status unknown';
+
+  test('at the start, anchors without a valid list fail while a list cannot be used', async () => {
+    const started = await clientTrust({ trustAnchors, crls: [damaged, await crl(other)] });
+    expect(await states(started)).toEqual([STATUS_UNKNOWN, 'accepted', STATUS_UNKNOWN]);
+    expect(started.revocation.states(NOW).flatMap(({ problem = [] }) => problem)).toEqual([
+      'there is no CRL of "CN=Root"',
+      'there is no CRL of "CN=Third Root"',
+    ]);
+    const still = await reload(started, [await crl(other)], { crlsIncomplete: true });
+    expect(await states(still)).toEqual([STATUS_UNKNOWN, 'accepted', STATUS_UNKNOWN]);
+    expect(await states(await reload(still, [await crl(other)]))).toEqual(['accepted', 'accepted', 'accepted']);
+  });
+
+  test('a CA of this server, and one above it, needs no list', async () => {
+    const own = [root, third].map(({ der }) => parseCertificate(der));
+    expect(await states(await clientTrust({ trustAnchors, own, crlsIncomplete: true }))).toEqual([
+      'accepted',
+      STATUS_UNKNOWN,
+      'accepted',
+    ]);
+  });
+
+  test('a reload with a list that cannot be used keeps those in force, and takes the newer ones', async () => {
+    const before = await clientTrust({ trustAnchors, crls: [await crl(root, { revoked: ['600d'] })] });
+    const newer = await crl(other, { revoked: ['77'] });
+    const after = await reload(before, [damaged, newer]);
+    expect(await states(after)).toEqual(['client certificate revoked', 'accepted', 'accepted']);
+    expect(await refusal(after, await makeClient('CN=b', other, { serial: '77' }))).toBe('client certificate revoked');
+    const again = await reload(after, [], { crlsIncomplete: true });
+    expect(await states(again)).toEqual(['client certificate revoked', 'accepted', 'accepted']);
+  });
+
+  test('an issuer whose list is missing after a reload is not trusted until it has one again', async () => {
+    const before = await clientTrust({ trustAnchors, crls: [await crl(root), await crl(other)] });
+    const without = await reload(before, [await crl(other)]);
+    expect(await states(without)).toEqual([STATUS_UNKNOWN, 'accepted', 'accepted']);
+    expect(await states(await reload(without, []))).toEqual([STATUS_UNKNOWN, STATUS_UNKNOWN, 'accepted']);
+    expect(await states(await reload(without, [await crl(root)]))).toEqual(['accepted', STATUS_UNKNOWN, 'accepted']);
+  });
+
+  test('an expired list is named with its date', async () => {
+    const { revocation } = await clientTrust({ trustAnchors, crls: [await crl(root)] });
+    expect(revocation.states(NOW)).toEqual([{ issuer: 'CN=Root', nextUpdate: NOW + DAY }]);
+    expect(revocation.states(NOW + DAY)).toMatchObject([{ problem: expect.stringContaining('expired on') as string }]);
   });
 });

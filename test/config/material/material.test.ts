@@ -1,5 +1,5 @@
 /** Configured files are read, parsed and checked once, in one place, for start, `--check` and reload. */
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadConfig, loadConfigOnly } from '../../../src/config/load.ts';
@@ -122,14 +122,17 @@ describe('CRLs of foreign client CAs', async () => {
     const reader = new MaterialReader(NOW);
     const files = { mode: 'optional', trust_anchors: folder.file('anchors.pem'), crl: folder.file(crl) };
     const loaded = await loadTrust(reader, 'tls.client_auth', files);
-    return { crls: loaded?.crls.map(({ name, list }) => [name, formatName(list.issuer)]), reader };
+    return { crls: loaded?.crls?.map(({ name, list }) => [name, formatName(list.issuer)]), reader };
   };
   beforeAll(() => {
     writeFileSync(folder.file('anchors.pem'), encodePem('CERTIFICATE', root.der));
     writeFileSync(folder.file('both.pem'), lists.map((der) => encodePem('X509 CRL', der)).join(''));
     mkdirSync(folder.file('crls'));
     for (const [index, der] of lists.entries()) writeFileSync(folder.file(`crls/${index}.crl`), der);
-    writeFileSync(folder.file('crls/.hidden'), 'not read');
+    for (const name of ['.hidden.crl', 'README', 'list.crl.bak', 'notes.txt'])
+      writeFileSync(folder.file(`crls/${name}`), 'not read');
+    symlinkSync('nowhere', folder.file('crls/dangling'));
+    for (const name of ['a.PEM', 'b.der', 'c.r0', 'd.r9']) writeFileSync(folder.file(`crls/${name}`), lists[0] ?? '');
   });
 
   test('a PEM file with several', async () => {
@@ -139,23 +142,28 @@ describe('CRLs of foreign client CAs', async () => {
     ]);
   });
 
-  test('a folder of files in DER, without those that are hidden', async () => {
-    expect((await trust('crls')).crls).toEqual([
-      ['0.crl', 'CN=Root'],
-      ['1.crl', 'CN=Root'],
-    ]);
+  test('a folder: only files with the name of a CRL that are not hidden', async () => {
+    const { crls, reader } = await trust('crls');
+    const names = ['0.crl', '1.crl', 'a.PEM', 'b.der', 'c.r0', 'd.r9'];
+    expect(crls).toEqual(names.map((name) => [name, 'CN=Root']));
+    expect(reader.faults).toEqual([]);
   });
 
   test.each([
     ['text', Buffer.from('hello'), 'contains no CRL'],
     ['malformed bytes', Buffer.from('3003020101', 'hex'), 'contains a damaged CRL'],
     ['a certificate', root.der, 'contains a damaged CRL'],
-  ])('%s in the folder is a problem that names the file, and there is no trust then', async (_, content, reason) => {
-    writeFileSync(folder.file('crls/notes.crl'), content);
-    const { reader } = await trust('crls');
-    rmSync(folder.file('crls/notes.crl'));
-    expect(reader.faults).toEqual([
-      { key: 'tls.client_auth.crl', message: expect.stringContaining(`crls/notes.crl ${reason}`) as string },
-    ]);
-  });
+  ])(
+    '%s in the folder is a fault that names the file, and costs only what it speaks of',
+    async (_, content, reason) => {
+      writeFileSync(folder.file('crls/notes.crl'), content);
+      const { crls, reader } = await trust('crls');
+      rmSync(folder.file('crls/notes.crl'));
+      expect(crls).toHaveLength(6);
+      expect(reader.faults).toMatchObject([
+        { key: 'tls.client_auth.crl', message: expect.stringContaining(`crls/notes.crl ${reason}`) as string },
+      ]);
+      expect(reader.faults[0]?.effect).toBeDefined();
+    },
+  );
 });

@@ -1,5 +1,4 @@
 /** Certificate revocation lists, as an operator puts them in from elsewhere. */
-import { EstuaryError } from '../../../src/errors.ts';
 import { parseCertificate } from '../../../src/pki/x509/certificate.ts';
 import {
   isListSignedBy,
@@ -56,5 +55,5 @@ export const target: Target = {
   grammar: 'der',
   seeds,
   read,
-  isRefusal: (error) => isDerError(error) || (error instanceof EstuaryError && error.code === 'CRL_INVALID'),
+  isRefusal: isDerError,
 };

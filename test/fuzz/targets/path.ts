@@ -5,7 +5,6 @@
  */
 import { sign } from 'node:crypto';
 import { validateClientCertificate } from '../../../src/auth/mtls/mtls.ts';
-import { EstuaryError } from '../../../src/errors.ts';
 import { bitString, children, parseDer, sequence, Tag, unlessMalformed } from '../../../src/pki/der/der.ts';
 import { encodePem } from '../../../src/pki/der/pem.ts';
 import {
@@ -78,16 +77,11 @@ async function read(input: Buffer): Promise<void> {
     .slice(0, 4)
     .map((one, i) => ({ name: `${i}`, der: signedAnew(one, signers, 2) }));
   const known = { trustAnchors, intermediates: [issuing.der] };
-  const trust =
-    (await unlessRefused(() => clientTrust({ ...known, crls }), isCrlInvalid)) ?? (await clientTrust(known));
+  const trust = (await unlessRefused(() => clientTrust({ ...known, crls }), isDerError)) ?? (await clientTrust(known));
   const { path } = await validateClientCertificate(trust, leaf, intermediates, NOW, { expiredGraceSeconds: 86_400 });
   const anchor = path.at(-1);
   if (anchor === undefined || !trust.isAnchor(anchor)) throw new Error('a path that ends at no trust anchor');
 }
-
-/** The operator's file is refused at start. */
-const isCrlInvalid = (error: unknown): boolean =>
-  isDerError(error) || (error instanceof EstuaryError && error.code === 'CRL_INVALID');
 
 async function seeds(): Promise<Buffer[]> {
   const fixed = (name: string) => ({ kind: 'ed25519', keys: ed25519(name), serial: '02' }) as const;
