@@ -80,6 +80,7 @@ export const lock = {
   ],
   notification: (name: string): Keys => [`notification ${name}`],
   renewal: (id: string): Keys => [`renewal ${id}`],
+  fleet: (): Keys => ['fleet'],
   probe: (): Keys => ['probe'],
 } as const;
 

@@ -288,3 +288,104 @@ CREATE TABLE authorized_names (
   FOREIGN KEY (serial, ca) REFERENCES certificate (serial, ca) ON DELETE CASCADE
 )${keyed};
 `;
+
+/**
+ * Version 3: the fleet (docs/guides/fleet.md). Servers write all of it in the background. Tables holder, holder_count and fleet_progress
+ * are derived: from the other tables, and from the audit records that say what has changed, whichever version wrote them.
+ */
+export const fleetTables = ({ position, integer, bytes, table, keyed }: SchemaDialect): string => `
+-- What was seen of each certificate on the EST listener. A row exists from the issuance on, or from the first use.
+CREATE TABLE certificate_use (
+  serial          text NOT NULL,
+  ca              text NOT NULL,
+  holder          text, -- key in table holder; null: not determined yet, or nobody's (of a CA, a registration authority, this server)
+  issued_at       ${integer}, -- as in table certificate, or its not_before; null while holder is not determined
+  renewed_serial  text, -- the certificate with which it was requested, if that was a renewal
+  renewed_ca      text,
+  first_used_at   ${integer}, -- when it first authenticated, in any operation
+  last_used_at    ${integer},
+  connected_at    ${integer}, -- when the connection of the last use began
+  tls_version     text, -- 'TLSv1.2', 'TLSv1.3' of the last use; before the first, of the request that issued it. null: unknown, or a proxy's
+  names_label     ${integer}, -- whether the last use, or that request, named the label: 0 or 1
+  renewal_info_at ${integer}, -- when renewal-info was last requested for it, by anybody
+  reported        text NOT NULL DEFAULT '', -- the states of its holder that were reported or existed before, each followed by a space
+  PRIMARY KEY (serial, ca),
+  FOREIGN KEY (serial, ca) REFERENCES certificate (serial, ca) ON DELETE CASCADE
+)${keyed};
+CREATE INDEX certificate_use_by_holder ON certificate_use (holder, issued_at) WHERE holder IS NOT NULL;
+CREATE INDEX certificate_use_by_renewed ON certificate_use (renewed_serial, renewed_ca) WHERE renewed_serial IS NOT NULL;
+
+-- The answers of cacerts that were given over connections with a certificate.
+CREATE TABLE given_chain (
+  position ${position},
+  sha256   text NOT NULL UNIQUE, -- hex, of der
+  der      ${bytes} NOT NULL -- the certificates, one after another
+)${table};
+CREATE TABLE given_to (
+  serial text NOT NULL,
+  ca     text NOT NULL,
+  chain  ${integer} NOT NULL, -- position in table given_chain
+  PRIMARY KEY (serial, ca, chain),
+  FOREIGN KEY (serial, ca) REFERENCES certificate (serial, ca) ON DELETE CASCADE
+)${keyed};
+
+-- Passes for one more renewal with a certificate that has expired.
+CREATE TABLE rescue (
+  serial      text NOT NULL,
+  ca          text NOT NULL,
+  until       ${integer} NOT NULL,
+  reason      text,
+  created_at  ${integer} NOT NULL,
+  created_by  text NOT NULL, -- the administrator, for people
+  request_id  text, -- of the renewal that used it; null: open
+  recognition text, -- of that renewal, as in table request
+  PRIMARY KEY (serial, ca),
+  FOREIGN KEY (serial, ca) REFERENCES certificate (serial, ca) ON DELETE CASCADE
+)${keyed};
+
+CREATE TABLE holder (
+  position        ${position},
+  key             text NOT NULL UNIQUE, -- a hash of label, names and device_key; for a device that never had a certificate, of device_key
+  label           text, -- null: of a device that no label is set for
+  device          text,
+  device_key      text,
+  serial          text, -- the newest certificate that is not revoked; null without one
+  ca              text,
+  subject         text, -- RFC 4514
+  sans            text NOT NULL, -- a JSON array
+  issued_at       ${integer}, -- of the newest certificate; for a device without one, when it got its first
+  ends            ${integer} NOT NULL, -- expiry of the newest certificate; without one, a time after all others
+  window_end      ${integer}, -- of its renewal
+  state           text, -- null: in no list
+  since           ${integer},
+  next_at         ${integer}, -- when the state is to be derived again; null: never
+  first_failed_at ${integer}, -- first rejected renewal after the newest certificate was issued
+  last_failed_at  ${integer},
+  last_code       text, -- of the error
+  last_message    text,
+  request_id      text, -- of the renewal that was queued last
+  entered_at      ${integer}, -- when it got a state that is to be reported; null: reported
+  reported_at     ${integer}
+)${table};
+CREATE INDEX holder_by_state ON holder (state, ends, position, label) WHERE state IS NOT NULL;
+CREATE INDEX holder_by_end ON holder (ends, position, label, state) WHERE state IS NOT NULL;
+CREATE INDEX holder_by_device ON holder (device_key) WHERE device_key IS NOT NULL;
+CREATE INDEX holder_by_next ON holder (next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX holder_by_entry ON holder (entered_at) WHERE entered_at IS NOT NULL;
+CREATE INDEX holder_by_report ON holder (reported_at) WHERE reported_at IS NOT NULL;
+
+-- How many holders are in each state.
+CREATE TABLE holder_count (
+  label text NOT NULL, -- '': none
+  state text NOT NULL,
+  n     ${integer} NOT NULL,
+  PRIMARY KEY (label, state)
+)${keyed};
+
+-- How far the derivation is: in table certificate, and in each chain of audit records ('audit ' and the node).
+CREATE TABLE fleet_progress (
+  name   text PRIMARY KEY,
+  upto   ${integer} NOT NULL,
+  detail text
+)${keyed};
+`;

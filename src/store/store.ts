@@ -33,6 +33,7 @@ import { requestReads, requestWrites } from './request-store.ts';
 import { retentionReads, retentionWrites } from './retention-store.ts';
 import { sessionReads, sessionWrites } from './session-store.ts';
 import { statisticsReads } from './statistics-store.ts';
+import { useReads, useWrites } from './use-store.ts';
 
 export function commonReads(db: Database) {
   return {
@@ -52,6 +53,7 @@ export function commonReads(db: Database) {
     ...renewalReads(db),
     ...notificationReads(db),
     ...statisticsReads(db),
+    ...useReads(db),
   };
 }
 
@@ -74,6 +76,7 @@ export function commonWrites(db: Database, ofDead: string) {
     ...retentionWrites(db),
     ...renewalWrites(db),
     ...notificationWrites(db),
+    ...useWrites(db),
   };
 }
 

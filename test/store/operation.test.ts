@@ -187,6 +187,7 @@ describe('what two writes could conflict on, they name', () => {
     startRenewal: [[[{ id: 'i' }], ['renewal i']]],
     endRenewal: [[['i'], ['renewal i']]],
     noteOverdue: [[['i', T0], ['renewal i']]],
+    recordUses: [[[{}], ['fleet']]],
     audit: [[[[]], []]],
     auditDevice: [[['k', []], []]],
     reopenAuditFile: [[[], []]],

@@ -1,5 +1,15 @@
 import { FIRST_VERSION } from '../calls/errors.ts';
-import { upstreamTables, sharedTables } from '../schema.ts';
+import { fleetTables, type SchemaDialect, sharedTables, upstreamTables } from '../schema.ts';
+
+const DIALECT: SchemaDialect = {
+  position: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
+  integer: 'bigint',
+  bytes: 'bytea',
+  table: '',
+  keyed: '',
+  then: ', position',
+  foldedSans: '\n  sans_folded text NOT NULL, -- the names in lower case, a line each',
+};
 
 /** The schema of the PostgreSQL store: the shared tables, and those of nodes and of the audit log. */
 const SCHEMA = `
@@ -23,15 +33,7 @@ CREATE TABLE shared_secret (
   sealed      bytea NOT NULL -- under store.shared_key
 );
 
-${sharedTables({
-  position: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
-  integer: 'bigint',
-  bytes: 'bytea',
-  table: '',
-  keyed: '',
-  then: ', position',
-  foldedSans: '\n  sans_folded text NOT NULL, -- the names in lower case, a line each',
-})}
+${sharedTables(DIALECT)}
 CREATE INDEX reservation_by_instance ON reservation (instance);
 CREATE INDEX reservation_by_otp ON reservation (otp_id) WHERE otp_id IS NOT NULL;
 CREATE INDEX certificate_by_revocation ON certificate (ca, position) WHERE revoked_at IS NOT NULL;
@@ -120,5 +122,6 @@ export interface Migration {
  */
 export const MIGRATIONS: readonly Migration[] = [
   { sql: SCHEMA, serves: FIRST_VERSION },
-  { sql: upstreamTables({ keyed: '' }), serves: FIRST_VERSION },
+  { sql: upstreamTables(DIALECT), serves: FIRST_VERSION },
+  { sql: fleetTables(DIALECT), serves: FIRST_VERSION },
 ];

@@ -1,5 +1,5 @@
 import { SEARCH_COLUMNS } from '../audit-store.ts';
-import { upstreamTables, sharedTables } from '../schema.ts';
+import { fleetTables, type SchemaDialect, sharedTables, upstreamTables } from '../schema.ts';
 
 /** Reads a field of an audit record. */
 export const auditField = (name: (typeof SEARCH_COLUMNS)[number]): string => `line ->> '$.${name}'`;
@@ -12,8 +12,7 @@ const auditIndexes = INDEXED_FIELDS.map(
     `CREATE INDEX audit_by_${name} ON audit (${auditField(name)}) WHERE indexed = 1 AND ${auditField(name)} IS NOT NULL;`,
 );
 
-/** The schema of the SQLite store: the shared tables, and what the searches and the audit log need. */
-const SCHEMA = `${sharedTables({
+const DIALECT: SchemaDialect = {
   position: 'INTEGER PRIMARY KEY',
   integer: 'INTEGER',
   bytes: 'BLOB',
@@ -22,7 +21,10 @@ const SCHEMA = `${sharedTables({
   // Each entry of an index ends with it.
   then: '',
   foldedSans: '',
-})}
+};
+
+/** The schema of the SQLite store: the shared tables, and what the searches and the audit log need. */
+const SCHEMA = `${sharedTables(DIALECT)}
 -- Everything that a CRL contains of a revoked certificate, so that the rows, each on another page, are not read for it.
 CREATE INDEX crl_entry ON certificate (ca, position, revoked_at, not_after, serial, reason, invalidity_date) WHERE revoked_at IS NOT NULL;
 
@@ -109,4 +111,4 @@ INSERT INTO probe VALUES (1, 0);
  * SQL scripts in order: the first creates the schema, each other upgrades a database by one version. Do not change a
  * released script.
  */
-export const MIGRATIONS: readonly string[] = [SCHEMA, upstreamTables({ keyed: ' STRICT, WITHOUT ROWID' })];
+export const MIGRATIONS: readonly string[] = [SCHEMA, upstreamTables(DIALECT), fleetTables(DIALECT)];

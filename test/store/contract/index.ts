@@ -18,6 +18,7 @@ import { requestStoreContract } from './requests.ts';
 import { retentionStoreContract } from './retention.ts';
 import { sessionStoreContract } from './sessions.ts';
 import { statisticsStoreContract } from './statistics.ts';
+import { useStoreContract } from './uses.ts';
 import type { NewDatabase } from './support.ts';
 
 /** The whole contract of {@link Store}: a driver's test file calls it with how to make a database. */
@@ -41,4 +42,5 @@ export function storeContract(newDatabase: NewDatabase): void {
   retentionStoreContract(newDatabase);
   sessionStoreContract(newDatabase);
   statisticsStoreContract(newDatabase);
+  useStoreContract(newDatabase);
 }
