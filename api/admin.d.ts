@@ -1186,7 +1186,7 @@ export interface components {
             kind: "webhook" | "smtp";
             /** @description The server of a webhook, or the recipients of mail. */
             destination: string;
-            events: ("certificate.expiring" | "certificate.issued" | "certificate.revoked" | "request.queued" | "request.decided" | "authentication.locked" | "ca.expiring" | "crl.overdue" | "upstream.unavailable" | "renewal.overdue")[] | null;
+            events: ("certificate.expiring" | "certificate.issued" | "certificate.revoked" | "request.queued" | "request.decided" | "authentication.locked" | "ca.expiring" | "crl.overdue" | "client_crl.expired" | "ca.unavailable" | "upstream.unavailable" | "renewal.overdue")[] | null;
             labels: string[] | null;
             /**
              * @description `standby`: another node delivers, and knows of its attempts.
@@ -1401,7 +1401,7 @@ export interface components {
             /** @description The node that wrote the record. */
             node?: string;
             /** @enum {string} */
-            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
+            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "client_crl.expired" | "ca.unavailable" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
             /** @enum {string} */
             outcome: "success" | "failure";
             /** @description Who. */
@@ -1629,7 +1629,7 @@ export interface components {
             /** @description The node that wrote the record. */
             node?: string;
             /** @enum {string} */
-            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
+            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "client_crl.expired" | "ca.unavailable" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
             /** @enum {string} */
             outcome: "success" | "failure";
             /** @description Who. */
@@ -1813,10 +1813,15 @@ export interface components {
                     days_left: number | null;
                 }[];
                 dependencies: {
-                    /** @enum {string} */
-                    name: "hsm" | "dogtag" | "est" | "acme" | "command" | "gssapi";
+                    /** @description As in `estuary_dependency_up`. */
+                    name: string;
                     ca: string | null;
                     up: boolean;
+                }[];
+                /** @description Files that cannot be used, and CRLs that are missing or have expired. */
+                faults: {
+                    key: string;
+                    message: string;
                 }[];
                 /** @description The nodes that share the store, by name. A dead node disappears when another node notices it. */
                 nodes: {
@@ -1983,7 +1988,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The node should get requests. `parts` names `store`, `ca:` with each label that cannot issue or has its own CA, and with PostgreSQL `clock`. A part that is `down` affects only what needs it. After a failed reload it also names `reload`, until a reload succeeds. */
+            /** @description The node should get requests. `parts` names `store`, `ca:` with each label that cannot issue or has its own CA, and with PostgreSQL `clock`; while they fail, also `files`, `client_crl`, and services as in `estuary_dependency_up`. A part that is `down` affects only what needs it. After a failed reload it also names `reload`, until a reload succeeds. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5234,7 +5239,7 @@ export interface operations {
                 since?: string;
                 /** @description Records up to this time. */
                 until?: string;
-                type?: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
+                type?: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "client_crl.expired" | "ca.unavailable" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
                 /** @description A part of the subject; case-insensitive. */
                 subject?: string;
                 /** @description A label. */

@@ -29,6 +29,8 @@ export interface ServiceState {
   readonly cas: readonly CaGauge[];
   readonly dependencies: readonly DependencyGauge[];
   readonly certificates: readonly CertificateGauge[];
+  /** nextUpdate of CRLs of clients' issuers; 0: a needed one is missing. */
+  readonly clientCrls: readonly { readonly issuer: string; readonly nextUpdate: number }[];
   /** undefined if the store does not respond. */
   readonly waiting:
     { readonly pending: readonly { ca: string; count: number }[]; readonly lockouts: number } | undefined;
@@ -61,11 +63,18 @@ export function renderState(state: ServiceState): Promise<string> {
     end.set({ use, ca, subject, serial }, notAfter / 1000);
   const dependencyUp = gauge(
     'estuary_dependency_up',
-    '1 if the external dependency responds: hsm, dogtag, est, acme, command, gssapi.',
+    '1 if the external dependency responds: hsm, dogtag, est, acme, command, gssapi, ldap, jwks, oidc, authorization, notification.',
     'dependency',
     'ca',
   );
   for (const { name, ca, up: isUp } of state.dependencies) dependencyUp.set({ dependency: name, ca }, isUp ? 1 : 0);
+  const crlEnd = gauge(
+    'estuary_client_crl_expiry_timestamp_seconds',
+    'nextUpdate of the CRL of an issuer of client certificates; 0 if it needs one and has none.',
+    'issuer',
+  );
+  for (const [issuer, lists] of Map.groupBy(state.clientCrls, (list) => list.issuer))
+    crlEnd.set({ issuer }, Math.min(...lists.map(({ nextUpdate }) => nextUpdate)) / 1000);
   gauge('estuary_store_up', '1 if the store and the audit log can be written.').set(state.storeUp ? 1 : 0);
   if (state.waiting !== undefined) {
     const pending = gauge('estuary_requests_pending', 'Queued requests that wait for a decision.', 'ca');

@@ -38,6 +38,9 @@ function dependencies(store: AdminDependencies['store']): AdminDependencies {
   return {
     store,
     lastReload: () => undefined,
+    faults: () => [],
+    clientCrls: () => [],
+    services: () => [],
     reload: never,
     certificateExpiries: () => [],
     est: () => ({ port: 0, certificate: '' }),

@@ -36,6 +36,8 @@ export const AUDIT_TYPES = [
   'certificate.expiring',
   'ca.expiring',
   'crl.overdue',
+  'client_crl.expired',
+  'ca.unavailable',
   'upstream.unavailable',
   'notification.failed',
   'device.created',

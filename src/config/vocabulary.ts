@@ -28,6 +28,8 @@ export const NOTIFICATION_EVENTS = [
   'authentication.locked',
   'ca.expiring',
   'crl.overdue',
+  'client_crl.expired',
+  'ca.unavailable',
   'upstream.unavailable',
   'renewal.overdue',
 ] as const;

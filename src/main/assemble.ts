@@ -15,6 +15,7 @@ import { presentedCertificates } from '../auth/mtls/presented-certificates.ts';
 import { GuardedAttempts } from '../auth/guarded-attempts.ts';
 import { IssuerKeys } from '../auth/jwt/issuer-keys.ts';
 import { JwtPlugin } from '../auth/jwt/jwt-plugin.ts';
+import { OidcSignIn } from '../auth/oidc/oidc-sign-in.ts';
 import { Directory, LdapPlugin } from '../auth/ldap/directory.ts';
 import { HashingPool } from '../auth/otp/hashing-pool.ts';
 import { OtpPlugin, OtpService } from '../auth/otp/otp-service.ts';
@@ -46,6 +47,7 @@ import type { Metrics } from '../metrics.ts';
 import type { MakeMutex } from '../process/fair-limiter.ts';
 import { atIntervals, every } from '../process/turns.ts';
 import type { Reload } from '../config/diff.ts';
+import type { Warning } from '../config/problem.ts';
 import { Notifier } from '../notification/notifier.ts';
 import { createReceiver } from '../notification/receivers.ts';
 import { Warnings, type WarningsOptions } from '../notification/warnings.ts';
@@ -58,6 +60,7 @@ import { bindAll, Listener, listenerContext } from './listener.ts';
 import { LiveCas } from './live-cas.ts';
 import { keySource, LiveSettings, trustedBy } from './live-settings.ts';
 import type { NodeClock } from './nodes.ts';
+import { requireOne, ServiceWatch } from './service-watch.ts';
 import { nodeName } from './open-store.ts';
 import type { Part } from './part.ts';
 import { watchExpiries } from './watch-ends.ts';
@@ -83,6 +86,8 @@ export interface Foundation {
   /** Whether this node performs the tasks that only one node performs. */
   readonly isOnDuty: () => boolean;
   readonly lastReload: () => ServiceState['lastReload'];
+  /** Of files, since the last reload. */
+  readonly faults: () => readonly Warning[];
   readonly reload: Reload;
 }
 
@@ -105,7 +110,10 @@ export async function assemble(config: Config, material: Material, foundation: F
   const common = { store, log, now, instance, isOnDuty };
   const authorization = new ExternalAuthorization({
     log,
-    observe: metrics.countAuthorization.bind(metrics),
+    observe: (ca, outcome, seconds) => {
+      metrics.countAuthorization(ca, outcome, seconds);
+      services.note('authorization', ca, outcome === 'failed' ? 'it did not decide' : undefined);
+    },
     retryAfter: config.est.retry_after,
   });
   const requests = new OpenRequests();
@@ -133,8 +141,10 @@ export async function assemble(config: Config, material: Material, foundation: F
     ? createGssapi({ config: config.gssapi, environment: process.env, log, directory })
     : undefined;
   const otp = await createOtp(config, store, now);
+  const keys = issuerKeys(config, live);
+  const services = watchedServices(config, { live, directory, keys });
   const failures = new FailureRecords({ store, log, now, observe: metrics.observe.bind(metrics) });
-  const plugins = enabledPlugins(config, { live, gssapi, otp, directory, store });
+  const plugins = enabledPlugins(config, { live, gssapi, otp, directory, keys, store });
   const authenticator = createEstAuthenticator({ plugins, store, failures });
   const enrollment = new Enrollment({
     ...common,
@@ -219,6 +229,16 @@ export async function assemble(config: Config, material: Material, foundation: F
     {
       ...common,
       lastReload: foundation.lastReload,
+      faults: foundation.faults,
+      clientCrls: () => live.clientCrls(now()),
+      services: () => [
+        ...services.reports,
+        ...notifiers.map(({ name, problem }) => ({
+          name: 'notification',
+          ca: '',
+          problem: problem && `${name}: ${problem}`,
+        })),
+      ],
       reload: foundation.reload,
       isStopping: () => isStopping,
       certificateExpiries: () => live.current.certificateExpiries,
@@ -295,8 +315,15 @@ export async function assemble(config: Config, material: Material, foundation: F
             );
         }),
       ),
+      services,
       ...notifiers,
-      ...(notifiers.length === 0 ? [] : [repeating(() => watchingWarnings(config, { ...common, cas, crls }))]),
+      ...(notifiers.length === 0
+        ? []
+        : [
+            repeating(() =>
+              watchingWarnings(config, { ...common, cas, crls, clientCrls: () => live.clientCrls(now()) }),
+            ),
+          ]),
       repeating(() => watchExpiry({ cas: issuers, log, now })),
       repeating(() => watchExpiries({ ends: () => live.current.certificateExpiries, config, log, now })),
       ...(config.tls.automatic === undefined
@@ -365,10 +392,31 @@ function createOtp(
 const ownHmacKey = (file: string, { hash_algorithm, enabled }: Config['otp']): Buffer | undefined =>
   readLookupKey(file) ?? (enabled && hash_algorithm === 'sha256-hmac' ? makeLookupKey(file) : undefined);
 
+const issuerKeys = ({ auth: { jwt }, est }: Config, live: LiveSettings): IssuerKeys | undefined =>
+  jwt &&
+  new IssuerKeys({ source: keySource(jwt, () => live.current.named), retryAfter: est.retry_after, now: Date.now });
+
+/** Reads the metadata anew. */
+const tryProvider = async (oidc: OidcSignIn | undefined): Promise<unknown> =>
+  oidc && new OidcSignIn(oidc.settings).begin();
+
+function watchedServices(
+  { admin, gssapi }: Config,
+  { live, directory, keys }: Pick<PluginSources, 'live' | 'directory' | 'keys'>,
+): ServiceWatch {
+  const groups = [gssapi.directory?.required_group];
+  return new ServiceWatch([
+    ...(directory === undefined ? [] : [{ name: 'ldap', probe: () => directory.probe(groups).then(requireOne) }]),
+    ...(keys === undefined ? [] : [{ name: 'jwks', probe: () => keys.probe() }]),
+    ...(admin.oidc === undefined ? [] : [{ name: 'oidc', probe: () => tryProvider(live.current.admin.oidc) }]),
+  ]);
+}
+
 interface PluginSources {
   readonly live: LiveSettings;
   readonly gssapi: Gssapi | undefined;
   readonly directory: Directory | undefined;
+  readonly keys: IssuerKeys | undefined;
   readonly otp: OtpService;
   readonly store: Store;
 }
@@ -376,21 +424,20 @@ interface PluginSources {
 /** The configured methods, by precedence. */
 function enabledPlugins(config: Config, sources: PluginSources): AuthPlugin[] {
   const { tls, otp, auth, est } = config;
-  const { live, gssapi, directory, store } = sources;
+  const { live, gssapi, directory, keys, store } = sources;
   const { lockout } = sources.otp;
-  const now = Date.now;
   const retryAfter = est.retry_after;
   const guarded = (method: 'ldap' | 'jwt') =>
     new GuardedAttempts({ method, lockout, tokenLength: otp.token_length, retryAfter });
   return [
     ...(tls.client_auth.mode === 'none' ? [] : [new MtlsPlugin(() => live.clientTrust, store)]),
     ...(gssapi === undefined ? [] : [gssapi.plugin]),
-    ...(auth.jwt === undefined
+    ...(auth.jwt === undefined || keys === undefined
       ? []
       : [
           new JwtPlugin({
             settings: auth.jwt,
-            keys: new IssuerKeys({ source: keySource(auth.jwt, () => live.current.named), retryAfter, now }),
+            keys,
             attempts: guarded('jwt'),
             store,
           }),
@@ -454,7 +501,7 @@ function watchingWarnings(
     log,
     isOnDuty,
     ...sources
-  }: Pick<WarningsOptions, 'store' | 'cas' | 'crls' | 'now'> & Pick<Foundation, 'log' | 'isOnDuty'>,
+  }: Pick<WarningsOptions, 'store' | 'cas' | 'crls' | 'clientCrls' | 'now'> & Pick<Foundation, 'log' | 'isOnDuty'>,
 ): () => void {
   const days = [...new Set(notifications.flatMap((one) => one.days))];
   const warnings = new Warnings({ ...sources, days, isPublished: enabled });

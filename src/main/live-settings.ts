@@ -7,6 +7,7 @@ import type { AdminAuthSettings } from '../auth/admin-authenticator.ts';
 import type { SessionTimes } from '../auth/admin-sessions.ts';
 import { OidcSignIn } from '../auth/oidc/oidc-sign-in.ts';
 import { ClientTrust } from '../auth/mtls/client-trust.ts';
+import type { ListState } from '../auth/mtls/revocation-lists.ts';
 import type { CaRouter } from '../ca/router.ts';
 import { cmcParties, type CmcParties } from '../cmc/sender.ts';
 import {
@@ -85,6 +86,12 @@ export class LiveSettings {
     const { estTrust } = this.current;
     if (estTrust === undefined) throw new Error('client certificates are not verified');
     return estTrust;
+  }
+
+  /** CRLs of clients' and administrators' issuers. */
+  clientCrls(now: number): ListState[] {
+    const { estTrust, admin } = this.current;
+    return [estTrust, admin.trust].flatMap((trust) => trust?.revocation.states(now) ?? []);
   }
 
   /**

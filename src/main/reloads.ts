@@ -11,7 +11,7 @@ import { labelsOf } from '../config/labels.ts';
 import { loadConfig } from '../config/load.ts';
 import { certificateExpiries, type CertificateExpiry, endOf, type Material } from '../config/material/material.ts';
 import { readMaterial } from '../config/material/load-material.ts';
-import { type Fault, reported, type Warning } from '../config/problem.ts';
+import { type Fault, isOfLabel, reported, type Warning } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
 import { describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -33,6 +33,7 @@ interface ReloadsOptions {
   readonly config: Config;
   readonly material: Material;
   readonly configFile: string;
+  readonly faults: readonly Fault[];
   readonly store: Pick<Store, 'audit' | 'reopenAuditFile' | 'countWaiting'>;
   readonly now: () => number;
   readonly log: Logger;
@@ -46,13 +47,15 @@ export const BY_SIGNAL: ReloadOrder = { dryRun: false };
 interface Wanted {
   readonly plan: ReloadPlan;
   readonly material: Material;
-  readonly report: ReloadReport;
+  readonly faults: readonly Fault[];
+  readonly report: Omit<ReloadReport, 'faults'>;
 }
 
 export class Reloads {
   readonly #options: ReloadsOptions;
   #config: Config;
   #material: Material;
+  #faults: readonly Warning[];
   #last: ServiceState['lastReload'];
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -60,6 +63,12 @@ export class Reloads {
     this.#options = options;
     this.#config = options.config;
     this.#material = options.material;
+    this.#faults = ofFiles(options.faults);
+  }
+
+  /** Files that cannot be used, which affect more than a label. */
+  get faults(): readonly Warning[] {
+    return this.#faults;
   }
 
   /** For `/readyz` and the metrics. */
@@ -108,10 +117,10 @@ export class Reloads {
     const { log, store } = this.#options;
     await store.reopenAuditFile();
     beforeReload();
-    const { plan, material, prepared, report } = await this.#prepare();
+    const { plan, material, prepared, faults, report } = await this.#prepare();
     try {
-      const faults = report.faults.map(({ key, message }) => `${key}: ${message}`);
-      const detail = [plan.live.join(', '), ...faults].filter((part) => part !== '').join('; ');
+      const found = report.faults.map(({ key, message }) => `${key}: ${message}`);
+      const detail = [plan.live.join(', '), ...found].filter((part) => part !== '').join('; ');
       await store.audit([{ type: 'config.reload', outcome: 'success', ...by, detail }]);
     } catch (error) {
       prepared.drop();
@@ -120,6 +129,7 @@ export class Reloads {
     prepared.apply();
     this.#config = plan.config;
     this.#material = material;
+    this.#faults = ofFiles(faults);
     log.level = plan.config.log.level;
     for (const { key, message } of [...report.warnings, ...report.faults]) log.warn({ key }, message);
     if (plan.restart.length > 0) log.warn({ keys: plan.restart }, 'changed keys that need a restart');
@@ -131,11 +141,11 @@ export class Reloads {
     return report;
   }
 
-  async #prepare(): Promise<Wanted & { readonly prepared: Prepared }> {
-    const { report, ...wanted } = await this.#read();
+  async #prepare(): Promise<Wanted & { readonly prepared: Prepared; readonly report: ReloadReport }> {
+    const wanted = await this.#read();
     const prepared = await this.#options.prepare(wanted.plan.config, wanted.material);
-    const faults = [...report.faults, ...prepared.faults.map(reported)];
-    return { ...wanted, prepared, report: { ...report, faults } };
+    const faults = [...wanted.faults, ...prepared.faults];
+    return { ...wanted, prepared, faults, report: { ...wanted.report, faults: faults.map(reported) } };
   }
 
   async #read(): Promise<Wanted> {
@@ -150,12 +160,12 @@ export class Reloads {
     return {
       plan,
       material: live,
+      faults,
       report: {
         changed: plan.live,
         needsRestart: plan.restart,
         certificates,
         warnings: [...warnings, ...(await this.#orphans(plan.config))],
-        faults: faults.map(reported),
       },
     };
   }
@@ -174,6 +184,10 @@ export class Reloads {
       }));
   }
 }
+
+/** Faults that no CA's health shows, nor an expiry. */
+const ofFiles = (faults: readonly Fault[]): Warning[] =>
+  faults.filter((fault) => fault.isTime !== true && (fault.isKept === true || !isOfLabel(fault))).map(reported);
 
 /** Including the CAs' own files. */
 function inForce(material: Material): CertificateExpiry[] {

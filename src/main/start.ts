@@ -89,6 +89,7 @@ async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promi
     config,
     material,
     configFile,
+    faults,
     store,
     now,
     log,
@@ -101,6 +102,7 @@ async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promi
     makeMutex: nodes.makeMutex,
     isOnDuty,
     lastReload: () => reloads.last,
+    faults: () => reloads.faults,
     reload: (order) => reloads.reload(order),
   };
   const assembly = await assemble(config, material, foundation);

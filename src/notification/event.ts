@@ -14,6 +14,8 @@ const OF_TYPE = new Map<string, NotificationEvent>([
   ['lockout.started', 'authentication.locked'],
   ['ca.expiring', 'ca.expiring'],
   ['crl.overdue', 'crl.overdue'],
+  ['client_crl.expired', 'client_crl.expired'],
+  ['ca.unavailable', 'ca.unavailable'],
   ['upstream.unavailable', 'upstream.unavailable'],
   ['renewal.overdue', 'renewal.overdue'],
 ]);
@@ -23,6 +25,8 @@ export const WARNINGS: readonly NotificationEvent[] = [
   'certificate.expiring',
   'ca.expiring',
   'crl.overdue',
+  'client_crl.expired',
+  'ca.unavailable',
   'upstream.unavailable',
   'renewal.overdue',
 ];

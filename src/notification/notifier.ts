@@ -70,6 +70,11 @@ export class Notifier {
     return this.#options.config.name;
   }
 
+  /** Why the last delivery failed. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
   /** What happened before the receiver was configured is not sent. */
   async start(): Promise<void> {
     const { store } = this.#options;

@@ -2,6 +2,8 @@
 import { everyCertificate, identities } from '../administration/renewals.ts';
 import { auditedCertificate } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
+import type { ListState } from '../auth/mtls/revocation-lists.ts';
+import { healthOf } from '../ca/expiry.ts';
 import type { CaRouter } from '../ca/router.ts';
 import { crlAge, type CrlPublisher } from '../publication/crl-publisher.ts';
 import type { Store } from '../store/store.ts';
@@ -9,7 +11,8 @@ import type { ListedCertificate } from '../store/certificate-store.ts';
 
 export interface WarningsOptions {
   readonly store: Store;
-  readonly cas: Pick<CaRouter, 'issuers'>;
+  readonly cas: Pick<CaRouter, 'issuers' | 'all'>;
+  readonly clientCrls: () => readonly ListState[];
   readonly crls: Pick<CrlPublisher, 'latest'>;
   /** Days before the expiry, any order. */
   readonly days: readonly number[];
@@ -29,7 +32,7 @@ const [PLACE, UNTIL] = ['', 'expiring'];
 
 export class Warnings {
   readonly #options: WarningsOptions;
-  /** What was recorded: CRLs that are overdue, remote CAs that are unavailable, certificates. */
+  /** What was recorded: CRLs that are overdue, CAs that are unavailable, certificates. */
   readonly #known = new Set<string>();
 
   constructor(options: WarningsOptions) {
@@ -43,7 +46,7 @@ export class Warnings {
     const before = (await store.notificationPlaces(PLACE)).get(UNTIL) ?? 0;
     const expiring = [...(await this.#certificates(before, time)), ...this.#cas(before, time)];
     await store.advanceNotification(PLACE, UNTIL, time, expiring);
-    const states = [...(await this.#crls(time)), ...(await this.#upstreams())];
+    const states = [...(await this.#crls(time)), ...(await this.#unavailable(time)), ...this.#clientCrls()];
     if (states.length > 0) await store.audit(states);
   }
 
@@ -134,15 +137,25 @@ export class Warnings {
     return events;
   }
 
-  async #upstreams(): Promise<AuditEvent[]> {
+  async #unavailable(time: number): Promise<AuditEvent[]> {
     const events: AuditEvent[] = [];
-    for (const { label, driver } of this.#options.cas.issuers) {
-      const report = await driver.dependency?.health();
-      if (!this.#isNew(`upstream ${label}`, report?.health === 'down')) continue;
-      const detail = `${driver.dependency?.name ?? ''} of ${label}: ${report?.detail ?? 'down'}`;
-      events.push({ ca: label, type: 'upstream.unavailable', outcome: 'failure', detail });
+    for (const ca of this.#options.cas.all) {
+      if (ca.issuer !== ca && ca.fault === undefined) continue;
+      const report = await healthOf(ca, time);
+      if (!this.#isNew(`unavailable ${ca.label}`, report.health === 'down')) continue;
+      const type = ca.ownIsRecorded ? 'upstream.unavailable' : 'ca.unavailable';
+      events.push({ ca: ca.label, type, outcome: 'failure', detail: `${ca.label}: ${report.detail ?? 'down'}` });
     }
     return events;
+  }
+
+  #clientCrls(): AuditEvent[] {
+    const states = this.#options.clientCrls();
+    return [...Map.groupBy(states, ({ issuer }) => issuer)].flatMap(([issuer, lists]) => {
+      const detail = lists.find(({ problem }) => problem !== undefined)?.problem;
+      const isNew = this.#isNew(`client CRL ${issuer}`, detail !== undefined);
+      return isNew && detail !== undefined ? [{ type: 'client_crl.expired', outcome: 'failure', detail } as const] : [];
+    });
   }
 
   #isNew(what: string, isSo: boolean): boolean {

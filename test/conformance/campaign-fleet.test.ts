@@ -64,7 +64,7 @@ async function world() {
   const store = await openStore({ path, auditFile: config.audit.file, node: 'one', lookupKey, now: clock.now });
   const assembly = await assemble(config, await readMaterial(config), {
     ...{ log, metrics: new Metrics(), store, instance: 'one', clock },
-    ...{ ticketSecret: TicketSecret.random(), isOnDuty: () => true, lastReload: () => undefined },
+    ...{ ticketSecret: TicketSecret.random(), isOnDuty: () => true, lastReload: () => undefined, faults: () => [] },
     makeMutex: (_, queue) => new FairLimiter({ concurrency: 1, queue }),
     reload: () => Promise.resolve({ ok: false, reason: 'not here' }),
   });

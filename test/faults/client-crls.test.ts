@@ -8,6 +8,7 @@ import { runAny } from '../support/command.ts';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { type ClientIdentity, Estuary, section } from '../support/estuary.ts';
 import { pkcs8Pem } from '../support/keys.ts';
+import { call } from '../support/https.ts';
 import { NODE, SERVER, untilLogged } from '../support/server-process.ts';
 
 const key = makeKey();
@@ -46,6 +47,8 @@ beforeAll(async () => {
     const clientAuth = section(config, 'tls', 'client_auth');
     const anchors = ['tls/client-anchors.pem', 'tls/foreign.pem'].map((name) => readFileSync(join(dir, name), 'utf8'));
     writeFileSync(join(dir, 'tls/all.pem'), anchors.join(''));
+    const jwt = { issuer: 'https://127.0.0.1:1', audience: 'est', jwks_url: 'https://127.0.0.1:1/keys' };
+    Object.assign(section(config, 'auth'), { jwt });
     Object.assign(clientAuth, { trust_anchors: 'tls/all.pem', crl: 'crls' });
   });
   await estuary.restart();
@@ -88,4 +91,34 @@ test('certificates of an issuer fail when its CRL has expired, or is missing', a
     expect(faults).toContain(name);
   expect(await statuses()).toEqual([UNKNOWN, UNKNOWN, '200']);
   expect(await check()).toMatchObject({ code: 0, output: expect.stringContaining('expired on') as string });
+});
+
+test('metrics, health, log and doctor report what fails', async () => {
+  const metrics = async (): Promise<string> =>
+    (
+      await call({
+        port: estuary.server.port('admin'),
+        path: '/metrics',
+        tls: { ca: estuary.root },
+        headers: { Authorization: `Bearer ${estuary.adminToken}` },
+      })
+    ).body.toString();
+  expect(await metrics()).toContain('estuary_client_crl_expiry_timestamp_seconds{issuer="CN=West"} 0');
+  expect(await metrics()).toContain('estuary_dependency_up{dependency="jwks",ca=""} 0');
+  const { status, json } = await estuary.admin('GET', '/readyz');
+  expect([status, json]).toMatchObject([200, { status: 'degraded', parts: { client_crl: 'degraded', jwks: 'down' } }]);
+  await untilLogged(estuary.server, { part: 'client_crl', health: 'degraded' });
+  const { health } = (await estuary.admin('GET', '/admin/overview')).json;
+  expect(health).toMatchObject({
+    faults: expect.arrayContaining([{ key: 'crl', message: 'there is no CRL of "CN=West"' }]) as unknown,
+    dependencies: expect.arrayContaining([{ name: 'jwks', ca: null, up: false }]) as unknown,
+  });
+  const doctor = await runAny(NODE, [SERVER, 'doctor', '--config', file('est.toml')]);
+  expect(doctor.code).toBe(1);
+  expect(doctor.output).toMatch(/^failed +file: tls\.client_auth\.crl: the CRL of "CN=East" expired on /m);
+  writeFileSync(file('crls/east.crl'), await makeCrl(east));
+  writeFileSync(file('crls/west.crl'), await makeCrl(west));
+  expect(await reload()).toBe('[]');
+  expect((await estuary.admin('GET', '/readyz')).json['parts']).not.toHaveProperty('client_crl');
+  await untilLogged(estuary.server, { part: 'client_crl', msg: 'a component is healthy again' });
 });

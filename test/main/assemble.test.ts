@@ -68,6 +68,7 @@ async function assembleOver(config: Config, store: Store): Promise<Assembly> {
     isOnDuty: () => true,
     makeMutex: (_name, queueLimit) => new FairLimiter({ concurrency: 1, queue: queueLimit }),
     lastReload: () => undefined,
+    faults: () => [],
     reload: () => Promise.resolve({ ok: false, reason: 'not here' }),
   });
 }

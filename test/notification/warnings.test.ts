@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { ListState } from '../../src/auth/mtls/revocation-lists.ts';
 import { createLogger } from '../../src/log.ts';
 import { Warnings } from '../../src/notification/warnings.ts';
 import { CrlPublisher } from '../../src/publication/crl-publisher.ts';
@@ -16,7 +17,13 @@ test('certificates are announced at each threshold once, and not if a newer one 
   const ca = await fileCa(folder, 'devices', true);
   const sources = { store, isPublished: true, now: () => clock.now };
   const crls = new CrlPublisher({ ...sources, cas: () => [ca], interval: 3600, log: createLogger('silent') });
-  const warnings = new Warnings({ ...sources, cas: { issuers: [ca] }, crls, days: [30, 7, 1] });
+  const warnings = new Warnings({
+    ...sources,
+    cas: { issuers: [ca], all: [ca] },
+    clientCrls: () => [],
+    crls,
+    days: [30, 7, 1],
+  });
   const issue = async (more: Partial<CertificateRow>, days: number) => {
     const intent = reservation({ ca: 'devices', created_at: clock.now });
     await store.reserve(intent, []);
@@ -58,20 +65,27 @@ test('certificates are announced at each threshold once, and not if a newer one 
   folder.remove();
 });
 
-test('an overdue CRL, an expiring CA and an unavailable upstream are announced once, and again after a recovery', async () => {
+test('an overdue CRL, an expiring CA and one that cannot issue are announced once, and again after a recovery', async () => {
   const clock = { now: Date.now() };
   const store = await opened(temporaryPaths(), () => clock.now);
   const folder = temporaryFolder();
   const ca = await fileCa(folder, 'devices', true);
   const state = { health: 'ok' as 'ok' | 'down' };
-  const dependency = { name: 'hsm' as const, health: () => Promise.resolve({ ...state, detail: 'no token' }) };
   const { driver } = ca;
-  Object.defineProperty(driver, 'dependency', { value: dependency });
+  Object.defineProperty(driver, 'health', { value: () => Promise.resolve({ ...state, detail: 'no token' }) });
+  const states: ListState[] = [{ issuer: 'CN=East', nextUpdate: 1 }];
   const signer = driver.statusSigner;
   if (signer === undefined) throw new Error('the CA signs no CRLs');
   const options = { store, cas: () => [ca], interval: 3600, log: createLogger('silent'), now: () => clock.now };
   const publisher = new CrlPublisher(options);
-  const warnings = new Warnings({ ...options, cas: { issuers: [ca] }, crls: publisher, days: [7], isPublished: true });
+  const warnings = new Warnings({
+    ...options,
+    cas: { issuers: [ca], all: [ca] },
+    clientCrls: () => states,
+    crls: publisher,
+    days: [7],
+    isPublished: true,
+  });
   let seen = 0;
   /** The types of new records. */
   const announced = async (): Promise<readonly string[]> => {
@@ -86,14 +100,21 @@ test('an overdue CRL, an expiring CA and an unavailable upstream are announced o
   expect(await announced()).toEqual([]);
   state.health = 'down';
   clock.now += 0.85 * HOUR;
-  expect(await announced()).toEqual(['crl.overdue', 'upstream.unavailable']);
+  expect(await announced()).toEqual(['crl.overdue', 'ca.unavailable']);
   expect(await announced()).toEqual([]);
   state.health = 'ok';
   await publisher.current(ca, signer);
   expect(await announced()).toEqual([]);
   state.health = 'down';
   clock.now += 2 * HOUR;
-  expect(await announced()).toEqual(['crl.overdue', 'upstream.unavailable']);
+  expect(await announced()).toEqual(['crl.overdue', 'ca.unavailable']);
+  states.push({ issuer: 'CN=West', nextUpdate: 0, problem: 'there is no CRL of "CN=West"' });
+  expect(await announced()).toEqual(['client_crl.expired']);
+  Object.defineProperty(ca, 'ownIsRecorded', { value: true });
+  state.health = 'ok';
+  expect(await announced()).toEqual([]);
+  state.health = 'down';
+  expect(await announced()).toEqual(['upstream.unavailable']);
   clock.now = ca.certificate.notAfter.getTime() - 6 * DAY;
   expect(await announced()).toEqual(['ca.expiring']);
   expect(await announced()).toEqual([]);

@@ -40,7 +40,7 @@ interface Trouble {
   readonly isDown: boolean;
 }
 
-function troubles({ store, cas, dependencies, nodes, reload, certificates }: HealthRecord): readonly Trouble[] {
+function troubles({ store, cas, dependencies, faults, nodes, reload, certificates }: HealthRecord): readonly Trouble[] {
   const health = (what: string, one: HealthRecord['store'], href?: string): readonly Trouble[] =>
     one.health === 'ok'
       ? []
@@ -51,6 +51,7 @@ function troubles({ store, cas, dependencies, nodes, reload, certificates }: Hea
     ...dependencies
       .filter(({ up }) => !up)
       .map(({ name, ca }) => ({ what: `${name}${ca === null ? '' : ` of ${ca}`} is down`, isDown: true })),
+    ...faults.map(({ key, message }) => ({ what: `${key}: ${message}`, isDown: false })),
     ...nodes.filter(({ alive }) => !alive).map(({ name }) => ({ what: `node ${name} is down`, isDown: true })),
     ...(reload?.ok === false ? [{ what: 'the last reload failed', isDown: false, href: link(['configuration']) }] : []),
     ...certificates
@@ -107,6 +108,7 @@ export function Health({ of }: { readonly of: HealthRecord }) {
                 </State>
               ),
             ],
+            ...of.faults.map(({ key, message }): Fact => [key, <State of="degraded">{message}</State>]),
             ...of.cas.map(({ label, health, detail, days_left }): Fact => [
               `CA ${label}`,
               <>

@@ -171,7 +171,14 @@ type CertificateUse =
   | 'admin_anchor'
   | 'cmc'
   | 'store_client'
-  | 'store_anchor';
+  | 'store_anchor'
+  | 'renewal_issuer'
+  | 'client_issuer'
+  | 'ra'
+  | 'key_encryption'
+  | 'proxy'
+  | 'service_client'
+  | 'service_anchor';
 
 export interface CertificateExpiry {
   readonly use: CertificateUse;
@@ -185,9 +192,14 @@ export interface CertificateExpiry {
 
 /** All configured certificates, except the CAs' own, which their drivers report. */
 export function certificateExpiries(material: Material): CertificateExpiry[] {
-  const { tls, adminTls, clientTrust, adminTrust, cmc, cas, storeTls } = material;
+  const { tls, adminTls, clientTrust, adminTrust, cmc, cas, labels, storeTls } = material;
   const ends = (use: CertificateUse, certificates: readonly Certificate[] = [], ca = ''): CertificateExpiry[] =>
     certificates.map((certificate) => endOf({ use, ca }, certificate));
+  const ofService = (service: ServiceMaterial | undefined, ca = ''): CertificateExpiry[] => [
+    ...ends('service_client', firstOf(service?.client), ca),
+    ...ends('service_anchor', service?.trustAnchors, ca),
+  ];
+  const services = [material.directory, material.tokenIssuer, material.openidProvider, ...material.receivers.values()];
   return [
     ...ends('tls', tls?.certificates),
     ...ends('client_anchor', clientTrust?.anchors),
@@ -196,6 +208,15 @@ export function certificateExpiries(material: Material): CertificateExpiry[] {
     ...ends('cmc', firstOf(cmc.responder)),
     ...ends('store_client', firstOf(storeTls?.client)),
     ...ends('store_anchor', storeTls?.trustAnchors),
+    ...ends('ra', cmc.raCertificates),
+    ...ends('key_encryption', [...material.keyEncryption.values()]),
+    ...ends('proxy', material.proxies?.certificates),
+    ...services.flatMap((service) => ofService(service)),
+    ...[...cas, ...[...labels.values()].flat()].flatMap((one) => [
+      ...ends('renewal_issuer', one.renewalIssuers, one.table.label),
+      ...ends('client_issuer', one.clientIssuers, one.table.label),
+      ...ofService(one.authorization, one.table.label),
+    ]),
     ...cas.flatMap(({ table, expiring }) => CA_USES.flatMap((use) => ends(use, expiring[use], table.label))),
   ];
 }

@@ -9,6 +9,8 @@ import type { AdminIdentity } from '../../auth/administrators.ts';
 import type { OtpService } from '../../auth/otp/otp-service.ts';
 import type { CaRouter } from '../../ca/router.ts';
 import type { CertificateExpiry } from '../../config/material/material.ts';
+import type { ListState } from '../../auth/mtls/revocation-lists.ts';
+import type { Warning } from '../../config/problem.ts';
 import type { Config } from '../../config/schema.ts';
 import type { ShownKey } from '../../config/shown.ts';
 import type { DryRun } from '../../enrollment/dry-run.ts';
@@ -46,6 +48,15 @@ export interface AdminDependencies {
   /** Trust anchors of the EST listener, and CA certificates below them. */
   readonly issuers: () => readonly Certificate[];
   readonly notifiers: readonly Pick<Notifier, 'name' | 'state' | 'test'>[];
+  /** Faults of files (docs/guides/faults.md). */
+  readonly faults: () => readonly Warning[];
+  readonly clientCrls: () => readonly ListState[];
+  /** Services that were tried: a directory, a token issuer … */
+  readonly services: () => readonly {
+    readonly name: string;
+    readonly ca: string;
+    readonly problem: string | undefined;
+  }[];
   readonly crls: Pick<CrlPublisher, 'latest' | 'signNow'>;
   readonly dryRun: Pick<DryRun, 'run' | 'queued'>;
   readonly settings: AdminSettings;

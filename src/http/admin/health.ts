@@ -56,7 +56,7 @@ export function registerHealth(app: AdminApp, deps: AdminDependencies, monitor: 
         response: {
           200: described(
             'The node should get requests. `parts` names `store`, `ca:` with each label that cannot issue or has its own CA, ' +
-              'and with PostgreSQL `clock`. A part that is `down` affects only what needs it. After a failed reload it also names ' +
+              'and with PostgreSQL `clock`; while they fail, also `files`, `client_crl`, and services as in `estuary_dependency_up`. A part that is `down` affects only what needs it. After a failed reload it also names ' +
               '`reload`, until a reload succeeds.',
             { status: oneOf(['ok', 'degraded']), parts: Type.Record(Type.String(), PartHealth) },
           ),
@@ -72,7 +72,8 @@ export function registerHealth(app: AdminApp, deps: AdminDependencies, monitor: 
       const { ca: label } = request.query;
       const ca = label === undefined ? undefined : deps.cas.find(label);
       const reports = await look();
-      const parts = new Map(reports.map(([part, { health }]) => [part, health]));
+      const shown = reports.filter(([part, { health }]) => health !== 'ok' || !isOccasional(part));
+      const parts = new Map(shown.map(([part, { health }]) => [part, health]));
       if (ca !== undefined) parts.set(`ca:${ca.label}`, (await monitor.ca(ca)).health);
       // The old configuration stays in force: a load balancer must not remove this server.
       if (deps.lastReload()?.ok === false) parts.set('reload', 'degraded');
@@ -96,20 +97,43 @@ const LOOK_MS = 10_000;
 const CA_WAIT_MS = 1000;
 const SLOW: HealthReport = { health: 'degraded', detail: 'no response yet' };
 
+/** Parts that are named only while they fail. */
+const isOccasional = (part: string): boolean => !/^(?:store|clock|ca:.*)$/.test(part);
+
 /** The state of each part by its public name. */
-async function partReports(
-  { cas, clockSkew }: AdminDependencies,
-  monitor: HealthMonitor,
-): Promise<readonly PartReport[]> {
+async function partReports(deps: AdminDependencies, monitor: HealthMonitor): Promise<readonly PartReport[]> {
+  const { cas, clockSkew, missingCredentials } = deps;
   const labels = cas.all.filter((ca) => ca.issuer === ca || ca.fault !== undefined);
+  const late = (report: Promise<HealthReport>): Promise<HealthReport> =>
+    Promise.race([report, sleep(CA_WAIT_MS, SLOW, { ref: false })]);
   const reports = await Promise.all([
     monitor.store().then((report) => ['store', report] as const),
-    ...labels.map(async (ca) => {
-      const late = sleep(CA_WAIT_MS, SLOW, { ref: false });
-      return [`ca:${ca.label}`, await Promise.race([monitor.ca(ca), late])] as const;
-    }),
+    ...labels.map(async (ca) => [`ca:${ca.label}`, await late(monitor.ca(ca))] as const),
+    ...(missingCredentials === undefined
+      ? []
+      : [late(monitor.gssapi(missingCredentials)).then((report) => ['gssapi', report] as const)]),
   ]);
-  return clockSkew === undefined ? reports : [...reports, ['clock', monitor.clock(clockSkew())]];
+  return [
+    ...reports,
+    ...(clockSkew === undefined ? [] : [['clock', monitor.clock(clockSkew())] as const]),
+    ...occasional(deps),
+  ];
+}
+
+/** Services, CRLs and files, of which several can have one name. */
+function occasional({ services, clientCrls, faults }: AdminDependencies): PartReport[] {
+  const found: readonly (readonly [part: string, health: 'down' | 'degraded', problem: string | undefined])[] = [
+    ...services().map(({ name, ca, problem }) => [ca === '' ? name : `${name}:${ca}`, 'down', problem] as const),
+    ['client_crl', 'degraded', undefined],
+    ...clientCrls().map(({ problem }) => ['client_crl', 'degraded', problem] as const),
+    ['files', 'degraded', undefined],
+    ...faults().map(({ key, message }) => ['files', 'degraded', `${key}: ${message}`] as const),
+  ];
+  return [...Map.groupBy(found, ([part]) => part)].map(([part, all]) => {
+    const failing = all.filter(([, , problem]) => problem !== undefined);
+    const [, health = 'ok'] = failing[0] ?? [];
+    return [part, health === 'ok' ? { health } : { health, detail: failing.map(([, , one]) => one).join('; ') }];
+  });
 }
 
 /**

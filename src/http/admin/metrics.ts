@@ -8,7 +8,7 @@ import { route } from './route.ts';
 
 /** Never rejects: a part that does not respond is reported as such. */
 export async function serviceState(deps: AdminDependencies, monitor: HealthMonitor): Promise<ServiceState> {
-  const cas = deps.cas.issuers;
+  const cas = deps.cas.all.filter((ca) => ca.issuer === ca || ca.fault !== undefined);
   const [store, dependencies, waiting, ...reports] = await Promise.all([
     monitor.store(),
     dependenciesOf(deps, monitor),
@@ -30,6 +30,7 @@ export async function serviceState(deps: AdminDependencies, monitor: HealthMonit
       ),
     ],
     dependencies,
+    clientCrls: deps.clientCrls(),
     waiting,
     storeUp: store.health !== 'down',
     lastReload: deps.lastReload(),
@@ -37,7 +38,7 @@ export async function serviceState(deps: AdminDependencies, monitor: HealthMonit
   };
 }
 
-/** The dependencies of the CAs and of Negotiate. */
+/** The dependencies of the CAs, of Negotiate, and the services of the configuration. */
 async function dependenciesOf(deps: AdminDependencies, monitor: HealthMonitor): Promise<ServiceState['dependencies']> {
   const behindCas = deps.cas.issuers.flatMap(({ label, driver: { dependency } }) =>
     dependency === undefined
@@ -49,9 +50,16 @@ async function dependenciesOf(deps: AdminDependencies, monitor: HealthMonitor): 
     missingCredentials === undefined
       ? []
       : [{ name: 'gssapi', ca: '', report: monitor.gssapi(missingCredentials) } as const];
-  return Promise.all(
+  const asked = await Promise.all(
     [...behindCas, ...gssapi].map(async ({ name, ca, report }) => ({ name, ca, up: (await report).health !== 'down' })),
   );
+  const tried = Map.groupBy(deps.services(), ({ name, ca }) => `${name} ${ca}`).values();
+  const services = [...tried].flatMap(([one, ...more]) =>
+    one === undefined
+      ? []
+      : [{ name: one.name, ca: one.ca, up: [one, ...more].every(({ problem }) => problem === undefined) }],
+  );
+  return [...asked, ...services];
 }
 
 /** `GET /metrics` for Prometheus; public only with `admin.public_metrics`. */

@@ -1,5 +1,4 @@
 /** `GET /admin/overview`: the state of the service on one page, limited by the caller's roles. */
-import { DRIVERS } from '../../ca/drivers.ts';
 import { hostname } from 'node:os';
 import type { FastifyRequest } from 'fastify';
 import { Type, type Static } from '@fastify/type-provider-typebox';
@@ -59,11 +58,14 @@ const Overview = titled('Overview', 'The state of the service.', {
       ),
       dependencies: Type.Array(
         Type.Object({
-          name: oneOf([...DRIVERS.flatMap(({ dependency }) => dependency ?? []), 'gssapi']),
+          name: Text('As in `estuary_dependency_up`.'),
           ca: nullable(Text('The label of the CA that uses it.')),
           up: Type.Boolean(),
         }),
       ),
+      faults: Type.Array(Type.Object({ key: Type.String(), message: Type.String() }), {
+        description: 'Files that cannot be used, and CRLs that are missing or have expired.',
+      }),
       nodes: Type.Array(
         Type.Object({
           name: Text('`store.node_name`, as in audit records.'),
@@ -177,6 +179,10 @@ async function healthOf(deps: AdminDependencies, monitor: HealthMonitor): Promis
   return {
     store,
     cas,
+    faults: [
+      ...deps.faults(),
+      ...deps.clientCrls().flatMap(({ problem: message }) => (message === undefined ? [] : { key: 'crl', message })),
+    ],
     dependencies: dependencies.map(({ ca, ...one }) => ({ ...one, ca: ca === '' ? null : ca })),
     nodes,
     reload: reloadRecord(deps.lastReload()),

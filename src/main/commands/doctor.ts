@@ -12,7 +12,7 @@ import { loadConfigOnly, type LoadedService } from '../../config/load.ts';
 import { certificateExpiries } from '../../config/material/material.ts';
 import { ConfigError, reported } from '../../config/problem.ts';
 import type { Config } from '../../config/schema.ts';
-import { describe, EstuaryError } from '../../errors.ts';
+import { describe } from '../../errors.ts';
 import { FairLimiter } from '../../process/fair-limiter.ts';
 import { MIN_FREE } from '../../store/audit-chain.ts';
 import { verifyNodes } from '../../store/postgres/read-audit.ts';
@@ -21,6 +21,7 @@ import { verifyAudit } from '../../store/sqlite/read-audit.ts';
 import { keySource, trustedBy } from '../live-settings.ts';
 import { nodeName, postgresServer } from '../open-store.ts';
 import { type CommandContext, EXIT } from './command.ts';
+import { detailOf } from '../service-watch.ts';
 import { loadService } from './serve.ts';
 
 interface Finding {
@@ -170,13 +171,12 @@ async function sharedStore({ config, material }: LoadedService): Promise<Finding
   }
 }
 
-const detailOf = (error: unknown): string =>
-  error instanceof EstuaryError && error.detail !== undefined ? `${error.message}: ${error.detail}` : describe(error);
-
 function ends({ material }: LoadedService, now: number): Finding[] {
   return certificateExpiries(material).map(({ use, subject, notAfter }) => {
     const days = Math.floor((notAfter - now) / DAY);
-    const status = days < 0 ? 'failed' : days < NEAR_END ? 'warning' : 'ok';
+    // A rollover leaves its issuers behind.
+    const expired = use === 'renewal_issuer' || use === 'client_issuer' ? 'warning' : 'failed';
+    const status = days < 0 ? expired : days < NEAR_END ? 'warning' : 'ok';
     return finding('certificate', status, `${use} ${subject}: expires ${new Date(notAfter).toISOString()}`);
   });
 }

@@ -9,6 +9,7 @@ const STATE: ServiceState = {
   cas: [],
   dependencies: [],
   certificates: [],
+  clientCrls: [],
   waiting: undefined,
   storeUp: true,
   lastReload: undefined,

@@ -59,6 +59,7 @@ describe('GET /admin/overview', () => {
           { label: 'lab', health: 'down', detail: 'token gone', not_after: null, days_left: null },
         ],
         dependencies: [],
+        faults: [],
         nodes: [{ name: 'node-1', host: hostname(), alive: true, lease_age: null, on_duty: true }],
         reload: { at: at(NOW - HOUR), ok: false },
         certificates: [],

@@ -28,7 +28,7 @@ const KINDS = [
 ];
 
 const STATE: ServiceState = {
-  ...{ cas: [], dependencies: [], certificates: [], waiting: undefined },
+  ...{ cas: [], dependencies: [], certificates: [], clientCrls: [], waiting: undefined },
   ...{ storeUp: true, lastReload: undefined, clockSkew: 0 },
 };
 
