@@ -257,6 +257,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/certificates/{serial}/rescue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a certificate authenticate one more renewal although it has expired
+         * @description For simplereenroll only. Neither its expiry nor the validity of its issuers counts. A second call replaces the time.
+         */
+        post: operations["postCertificatesBySerialRescue"];
+        /**
+         * End the pass of a certificate for one more renewal, or the repeats of that renewal
+         * @description End the pass of a certificate for one more renewal, or the repeats of that renewal.
+         */
+        delete: operations["deleteCertificatesBySerialRescue"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/renewals": {
         parameters: {
             query?: never;
@@ -974,6 +998,7 @@ export interface components {
             /** @description Lower-case hex. */
             fingerprint_sha256: string;
             device: string | null;
+            rescue_until: string | null;
             /** @description The label of the request, if it is not the label of the CA. */
             label?: string;
         };
@@ -1010,6 +1035,7 @@ export interface components {
             /** @description Lower-case hex. */
             fingerprint_sha256: string;
             device: string | null;
+            rescue_until: string | null;
             /** @description The label of the request, if it is not the label of the CA. */
             label?: string;
             archived_key_id: string | null;
@@ -1086,6 +1112,13 @@ export interface components {
             revoked: number;
             /** @description The number of certificates left: the `count` of the next call. */
             remaining: number;
+        };
+        /** @description How long the certificate may be used for one more renewal. */
+        Rescue: {
+            /** @description From now on, or from its expiry on if it has not expired. */
+            for_seconds: number;
+            /** @description For the audit log. */
+            reason?: string;
         };
         /** @description The certificates to replace, and the deadline. */
         RenewalStart: {
@@ -1401,7 +1434,7 @@ export interface components {
             /** @description The node that wrote the record. */
             node?: string;
             /** @enum {string} */
-            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "client_crl.expired" | "ca.unavailable" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
+            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.rescued" | "certificate.rescue_ended" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "client_crl.expired" | "ca.unavailable" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
             /** @enum {string} */
             outcome: "success" | "failure";
             /** @description Who. */
@@ -1430,6 +1463,8 @@ export interface components {
             revocation_reason?: string;
             /** @description Of the revoked certificate, if it was given. */
             invalidity_date?: string;
+            /** @description The end of a pass for one more renewal. */
+            rescue_until?: string;
             /** @description The same in all records of a request. */
             request_id?: string;
             /** @description Of an issued certificate or a rejected request: the operation. Of `admin.access`: the call. */
@@ -1629,7 +1664,7 @@ export interface components {
             /** @description The node that wrote the record. */
             node?: string;
             /** @enum {string} */
-            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "client_crl.expired" | "ca.unavailable" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
+            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.rescued" | "certificate.rescue_ended" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "client_crl.expired" | "ca.unavailable" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
             /** @enum {string} */
             outcome: "success" | "failure";
             /** @description Who. */
@@ -1658,6 +1693,8 @@ export interface components {
             revocation_reason?: string;
             /** @description Of the revoked certificate, if it was given. */
             invalidity_date?: string;
+            /** @description The end of a pass for one more renewal. */
+            rescue_until?: string;
             /** @description The same in all records of a request. */
             request_id?: string;
             /** @description Of an issued certificate or a rejected request: the operation. Of `admin.access`: the call. */
@@ -3263,6 +3300,196 @@ export interface operations {
             };
             /** @description The call does not accept this Content-Type. */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed. The log has the reason. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log is temporarily unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postCertificatesBySerialRescue: {
+        parameters: {
+            query?: {
+                /** @description A CA's label. */
+                ca?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Hex. */
+                serial: string;
+            };
+            cookie?: never;
+        };
+        /** @description How long the certificate may be used for one more renewal. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Rescue"];
+            };
+        };
+        responses: {
+            /** @description An issued certificate. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Certificate"];
+                };
+            };
+            /** @description A parameter or the body is malformed. The message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The current state does not allow the call. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is larger than server.body_limit, or has too many rows. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call does not accept this Content-Type. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed. The log has the reason. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log is temporarily unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteCertificatesBySerialRescue: {
+        parameters: {
+            query?: {
+                /** @description A CA's label. */
+                ca?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Hex. */
+                serial: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Ended. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A parameter or the body is malformed. The message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5239,7 +5466,7 @@ export interface operations {
                 since?: string;
                 /** @description Records up to this time. */
                 until?: string;
-                type?: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "client_crl.expired" | "ca.unavailable" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
+                type?: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.rescued" | "certificate.rescue_ended" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "client_crl.expired" | "ca.unavailable" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
                 /** @description A part of the subject; case-insensitive. */
                 subject?: string;
                 /** @description A label. */

@@ -73,6 +73,7 @@ function dependencies(store: AdminDependencies['store']): AdminDependencies {
       otp: { enabled: true, max_uses: 1, default_ttl: 86_400 },
       admin: { public_metrics: false, console: false },
       publication: { enabled: false },
+      tls: { client_auth: { mode: 'optional' } },
     },
     metrics: new Metrics(),
     version: VERSION,

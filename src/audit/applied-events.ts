@@ -110,6 +110,25 @@ export function certificateReleased(by: By, row: CertificateNames): AuditEvent {
   return { ...by, ...certificateFacts(row), type: 'certificate.released', outcome: 'success', detail: row.subject };
 }
 
+/** @param why of the administrator */
+export function certificateRescued(by: By, row: CertificateNames, until: number, why?: string): AuditEvent {
+  const rescue_until = new Date(until).toISOString();
+  return {
+    ...by,
+    ...certificateFacts(row),
+    type: 'certificate.rescued',
+    outcome: 'success',
+    rescue_until,
+    ...(why === undefined ? {} : { reason: why }),
+    detail: `${row.subject}: until ${rescue_until}`,
+  };
+}
+
+/** @param by has the ID of the request that used the pass */
+export function certificateRescueEnded(by: By, row: CertificateKey, detail: string): AuditEvent {
+  return { ...by, ...auditedCertificate(row), type: 'certificate.rescue_ended', outcome: 'success', detail };
+}
+
 export function renewalEnded(by: By, id: string): AuditEvent {
   return { ...by, type: 'renewal.ended', outcome: 'success', detail: id };
 }

@@ -28,6 +28,8 @@ export const AUDIT_TYPES = [
   'certificate.revoked',
   'certificate.held',
   'certificate.released',
+  'certificate.rescued',
+  'certificate.rescue_ended',
   'certificate.accepted',
   'certificate.imported',
   'renewal.started',
@@ -118,6 +120,8 @@ export interface AuditEvent extends AuditedRequester {
   /** For `certificate.revoked` and `certificate.held`: an RFC 5280 CRLReason name, and the invalidity date, ISO 8601 UTC. */
   readonly revocation_reason?: string;
   readonly invalidity_date?: string;
+  /** For `certificate.rescued`: the end of the pass, ISO 8601 UTC. */
+  readonly rescue_until?: string;
   readonly request_id?: string;
   /** For `certificate.issued` and rejected requests: the operation. For `admin.access`: the call, such as `POST /admin/otp`. */
   readonly operation?: string;

@@ -20,6 +20,7 @@ export const HASHED_FIELDS = [
   'certificate_not_after',
   'revocation_reason',
   'invalidity_date',
+  'rescue_until',
   'request_id',
   'operation',
   'requester',

@@ -3,6 +3,7 @@ import type { AuditedRequester } from '../audit/event.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
 import { formatGeneralName, ipAddress, mappedIPv4 } from '../pki/x509/general-name.ts';
 import { formatName, type Name } from '../pki/x509/name.ts';
+import type { CertificateRow } from '../store/certificate-store.ts';
 import type { CertificateHolder } from './certificate-holder.ts';
 import type { ConnectionCertificates } from './mtls/presented-certificates.ts';
 
@@ -24,6 +25,8 @@ export interface MtlsIdentity extends IdentityBase, CertificateHolder {
   readonly method: 'mtls';
   /** A CA of this server issued it, or the store has recorded it. Only enrollments determine this. */
   readonly issuedHere: boolean;
+  /** The expired certificate whose pass lets it authenticate. */
+  readonly rescued?: Pick<CertificateRow, 'ca' | 'serial'>;
 }
 
 /** A one-time password or single-use JWT; a request uses it with its reservation. */

@@ -1,7 +1,7 @@
 /** An authentication method of the EST listener. */
 import type { AuditEvent } from '../audit/event.ts';
 import type { Certificate } from '../pki/x509/certificate.ts';
-import type { Identity, PresentedCredentials } from './identity.ts';
+import type { Identity, MtlsIdentity, PresentedCredentials } from './identity.ts';
 
 /** Which credentials the requested label accepts. */
 export interface CredentialRules {
@@ -26,6 +26,8 @@ export interface AuthContext {
   readonly rules?: CredentialRules;
   /** Whether the label recorded a certificate that only its unknown chain could verify. */
   readonly awaitsChain?: (certificate: Certificate) => Promise<boolean>;
+  /** Passes of expired certificates count (simplereenroll). @returns how the request is recognized, if it is readable */
+  readonly recognition?: (identity: MtlsIdentity) => string | undefined;
   readonly now: number;
   /**
    * Receives the audit events of a success, if the caller commits them with its next transaction. By default they are

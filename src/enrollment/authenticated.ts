@@ -6,6 +6,7 @@ import type { FailureRecords } from '../auth/failure-records.ts';
 import {
   type CmcIdentity,
   type Identity,
+  type MtlsIdentity,
   type PasswordCredentials,
   tokenOf,
   type UsedToken,
@@ -19,7 +20,7 @@ import { parseCsrWithoutProof } from '../pki/pkcs10/csr.ts';
 import { type Certificate, isSameCertificate } from '../pki/x509/certificate.ts';
 import { isOfCa, type NameRight, notIssuedHere } from './names.ts';
 import { Proven } from './proven.ts';
-import { recognizeSent } from './recognition.ts';
+import { recognitionOf, recognizeSent } from './recognition.ts';
 import type { Repeats } from './repeats.ts';
 import { bodyOf, type EstEnrollment, type Received, type ReceivedByEst, type RequestBase } from './request.ts';
 
@@ -112,7 +113,9 @@ export class Authenticated {
     const context = {
       certificateOnly: rules.certificateOnly,
       expiredGraceSeconds: rules.expiredGraceSeconds(ca),
-      ...(operation === 'simplereenroll' ? {} : { rules: credentialRules(ca) }),
+      ...(operation === 'simplereenroll'
+        ? { recognition: (identity: MtlsIdentity) => recognitionOfSent(received, identity) }
+        : { rules: credentialRules(ca) }),
       operation,
       caLabel: ca.label,
       awaitsChain: (certificate: Certificate) => ca.awaitsChain(certificate),
@@ -163,6 +166,10 @@ function readOr<T, U>(read: () => T, otherwise: U): T | U {
     throw error;
   }
 }
+
+/** undefined: the request is unreadable. */
+const recognitionOfSent = (received: ReceivedByEst, identity: MtlsIdentity): string | undefined =>
+  readOr(() => recognitionOf({ ...received, identity, events: [] }, recognizeSent(received)), undefined);
 
 /** Whether a used-up token comes with the request that it was used for; malformed data never does. */
 async function standingOf(

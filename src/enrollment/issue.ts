@@ -27,6 +27,7 @@ import {
   refuseDryRun,
   refuseUnusable,
   RequestTaken,
+  rescuedRequest,
   type EnrollmentOutcome,
 } from './request.ts';
 import type { ReservationReleaser } from './reservation-releaser.ts';
@@ -114,6 +115,7 @@ function reservationOf({ keyed, prepared }: Allowed, { instance, now }: Issuance
     required_device,
     otp_id: tokenOf(identity)?.otp_id ?? null,
     created_at: now(),
+    rescued: rescuedRequest(keyed.request, keyed.authorized.recognition),
   };
 }
 

@@ -23,6 +23,7 @@ import {
   receivedEvents,
   refuseDryRun,
   refuseUnusable,
+  rescuedRequest,
   type EnrollmentOutcome,
   type RequestBase,
 } from './request.ts';
@@ -72,7 +73,8 @@ export class Queued {
       ...receivedEvents(request, true),
       { ...eventBase(request), type: 'request.queued', outcome: 'success', detail: request.operation },
     ];
-    const result = await store.queueRequest(row, place.supersedes, events);
+    const rescued = rescuedRequest(request, row.recognition);
+    const result = await store.queueRequest(row, place.supersedes, events, rescued);
     if (typeof result === 'object') return result;
     refuseUnusable(result, request, 'when the request was to be queued');
     result satisfies 'queued';

@@ -4,9 +4,9 @@ import { copiedExtensions } from '../ca/profile.ts';
 import type { ProfileConfig } from '../config/schema.ts';
 import { OID } from '../pki/der/oids.ts';
 import { parseCsr, parseCsrWithoutProof } from '../pki/pkcs10/csr.ts';
-import type { CsrContent } from '../pki/pkcs10/csr-content.ts';
+import { changeSubject, type CsrContent } from '../pki/pkcs10/csr-content.ts';
 import { comparableGeneralNames } from '../pki/x509/general-name.ts';
-import { comparableName } from '../pki/x509/name.ts';
+import { comparableName, withoutEmpty } from '../pki/x509/name.ts';
 import { spkiHash } from '../pki/x509/public-key.ts';
 import { certifiedSubject } from './names.ts';
 import { bodyOf, type ReceivedByEst, type RequestBase } from './request.ts';
@@ -33,8 +33,12 @@ export function recognizeSent(received: ReceivedByEst): Recognized {
   const der = bodyOf(received);
   return received.operation === 'serverkeygen'
     ? recognize(parseCsrWithoutProof(der), 'generated')
-    : recognize(parseCsr(der), 'own');
+    : recognize(withRequestedNames(parseCsr(der)), 'own');
 }
+
+/** As {@link decideNames} reads them. */
+const withRequestedNames = (csr: CsrContent): CsrContent =>
+  changeSubject({ ...csr, subject: withoutEmpty(csr.subject) });
 
 /** Equal for the same request of the same requester. */
 export function recognitionOf({ ca, operation, identity }: RequestBase, sent: Recognized): string {

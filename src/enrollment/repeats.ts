@@ -5,8 +5,9 @@ import { forbidden, unavailable, type EstuaryError } from '../errors.ts';
 import type { CertificateRow, CertificateStore } from '../store/certificate-store.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { OtpStore, OtpUse, Repeatable } from '../store/otp-store.ts';
+import type { RescueStore, RescueUse } from '../store/rescue-store.ts';
 import { recognitionOf, type Recognized } from './recognition.ts';
-import { tokenInvalid, type EnrollmentOutcome, type RequestBase } from './request.ts';
+import { rescuedRequest, rescueOver, tokenInvalid, type EnrollmentOutcome, type RequestBase } from './request.ts';
 
 /** Tells whether a request was queued before. */
 interface QueueLookup {
@@ -14,7 +15,7 @@ interface QueueLookup {
 }
 
 interface RepeatsOptions {
-  readonly store: AuditStore & CertificateStore & OtpStore;
+  readonly store: AuditStore & CertificateStore & OtpStore & Pick<RescueStore, 'findRescueUse'>;
   readonly queue: QueueLookup;
   readonly now: () => number;
   /** `otp.retry_window`, in milliseconds. */
@@ -82,13 +83,22 @@ export class Repeats {
    */
   async answer(again: Request, isGone: () => boolean): Promise<EnrollmentOutcome | undefined> {
     const { store, retryWindow, maxWait } = this.#options;
-    if (retryWindow === 0 || tokenOf(again.request.identity) === undefined) return undefined;
-    const { recognition } = again;
+    const { request, recognition } = again;
+    const rescued = rescuedRequest(request, recognition);
+    if (rescued === undefined && (retryWindow === 0 || tokenOf(request.identity) === undefined)) return undefined;
     let pause = FIRST_PAUSE;
     for (let waited = 0; ; waited += pause, pause = Math.min(2 * pause, LONGEST_PAUSE)) {
-      const use = await store.findOtpUse(recognition);
-      if (use !== undefined && this.#isInWindow(use)) return this.#again(again, use);
-      if (use?.under_way !== true) return undefined;
+      let isUnderWay;
+      if (rescued === undefined) {
+        const use = await store.findOtpUse(recognition);
+        if (use !== undefined && this.#isInWindow(use)) return this.#again(again, use);
+        isUnderWay = use?.under_way;
+      } else {
+        const use = await store.findRescueUse(rescued);
+        if (use?.used === true) return this.#renewedAgain(request, use);
+        isUnderWay = use?.under_way;
+      }
+      if (isUnderWay !== true) return undefined;
       if (waited >= maxWait || isGone()) throw underWay();
       await sleep(Math.min(pause, maxWait - waited));
     }
@@ -99,8 +109,16 @@ export class Repeats {
     return issued_at !== null && issued_at > now() - retryWindow;
   }
 
+  /** @throws EstuaryError 401 if its certificate is revoked, has expired, or is gone */
+  async #renewedAgain(request: RequestBase, use: RescueUse): Promise<EnrollmentOutcome> {
+    const certificate = await this.#unexpiredOf(use);
+    if (certificate === undefined || certificate.revoked_at !== null || certificate.der.length === 0)
+      throw rescueOver(`the certificate of request ${use.request_id} is revoked, expired, or gone`);
+    return this.#sameAgain(request, certificate, use);
+  }
+
   /** An expired certificate is useless: the request counts as new. */
-  async #unexpiredOf({ request_id }: OtpUse): Promise<CertificateRow | undefined> {
+  async #unexpiredOf({ request_id }: Pick<OtpUse, 'request_id'>): Promise<CertificateRow | undefined> {
     const { store, now } = this.#options;
     const row = await store.findCertificateByRequest(request_id);
     return row === undefined || row.not_after < now() ? undefined : row;
@@ -117,9 +135,18 @@ export class Repeats {
     if (token === undefined || token.revoked_at !== null || token.expires_at <= now())
       throw tokenInvalid(request.identity, `token ${use.otp_id} has expired or is revoked`);
     if (key.kind === 'generated') throw keySentOnce(certificate);
-    const { serial, der } = certificate;
-    const note = `repeats the response to ${use.request_id}`;
-    await store.audit(request.events.map((event) => ({ ...event, serial, detail: `${event.detail ?? ''}; ${note}` })));
+    return this.#sameAgain(request, certificate, use);
+  }
+
+  async #sameAgain(
+    request: RequestBase,
+    { serial, der }: CertificateRow,
+    { request_id }: Pick<OtpUse, 'request_id'>,
+  ): Promise<EnrollmentOutcome> {
+    const note = `repeats the response to ${request_id}`;
+    await this.#options.store.audit(
+      request.events.map((event) => ({ ...event, serial, detail: `${event.detail ?? ''}; ${note}` })),
+    );
     return { status: 'issued', certificate: der };
   }
 }

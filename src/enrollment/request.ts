@@ -5,9 +5,10 @@ import { auditedRequester, type Identity, type PresentedCredentials, tokenMethod
 import type { PopLinking } from '../auth/channel-binding.ts';
 import { credentialInvalid } from '../auth/guarded-attempts.ts';
 import type { Ca } from '../ca/router.ts';
-import { EstuaryError, failed, forbidden } from '../errors.ts';
+import { EstuaryError, failed, forbidden, unauthorized } from '../errors.ts';
 import type { DeviceRow } from '../store/device-store.ts';
 import type { RequestRow } from '../store/request-store.ts';
+import type { RescuedRequest } from '../store/rescue-store.ts';
 import type { KeyPart } from './key-protection.ts';
 
 export type EstEnrollment = 'simpleenroll' | 'simplereenroll' | 'serverkeygen';
@@ -47,14 +48,25 @@ export function deviceNotRegistered(detail: string): EstuaryError {
   return forbidden('DEVICE_NOT_REGISTERED', 'device not registered', { detail });
 }
 
-/** @param when the store refused. @throws EstuaryError 401 if the token has no use left; 403 if the device has no right */
+/** The pass that a request needs; undefined: its certificate has not expired. */
+export const rescuedRequest = ({ identity }: RequestBase, recognition: string): RescuedRequest | undefined =>
+  identity.method === 'mtls' && identity.rescued !== undefined ? { ...identity.rescued, recognition } : undefined;
+
+export const rescueOver = (detail: string): EstuaryError =>
+  unauthorized('CLIENT_CERTIFICATE_EXPIRED', 'client certificate expired', { detail });
+
+/**
+ * @param when the store refused
+ * @throws EstuaryError 401 if the token has no use left, or the pass is over; 403 if the device has no right
+ */
 export function refuseUnusable<Result>(
   result: Result,
   { identity }: Pick<RequestBase, 'identity'>,
   when: string,
-): asserts result is Exclude<Result, 'otp-unusable' | 'device-refused'> {
+): asserts result is Exclude<Result, 'otp-unusable' | 'device-refused' | 'rescue-over'> {
   if (result === 'otp-unusable') throw tokenInvalid(identity, `used up ${when}`);
   if (result === 'device-refused') throw deviceNotRegistered(when);
+  if (result === 'rescue-over') throw rescueOver(`its pass was over ${when}`);
 }
 
 /** DER of the CSR. @throws EstuaryError 400 with the body's error */

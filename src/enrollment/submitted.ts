@@ -22,6 +22,7 @@ import {
   receivedEvents,
   refuseDryRun,
   refuseUnusable,
+  rescuedRequest,
   type EnrollmentOutcome,
   type RequestBase,
 } from './request.ts';
@@ -71,7 +72,8 @@ export class Submitted {
     refuseDryRun(allowed.keyed.request);
     const events = receivedEvents(allowed.keyed.request, takesUse(row));
     const { retry_window } = options.repeats.repeatable(row.recognition);
-    const reservation = reservationOf(row, options);
+    const rescued = rescuedRequest(allowed.keyed.request, row.recognition);
+    const reservation = { ...reservationOf(row, options), rescued };
     const submit = () => options.store.submitRequest(row, supersedes, reservation, events, retry_window);
     const result = await orRelease(options, row.id, submit, mayBeReserved);
     if (result === 'repeated') throw new RequestRepeated();

@@ -49,7 +49,7 @@ export async function purge(options: RetentionOptions, { signal, slack = 0 }: Ru
   const before = (days: number): number => now() - days * DAY;
   const gone: Record<string, number> = {};
   if (certificates > 0)
-    gone['certificates'] = await inBatches(() => store.purgeCertificates(before(certificates)), signal);
+    gone['certificates'] = await inBatches(() => store.purgeCertificates(before(certificates), now()), signal);
   if (tokens > 0) gone['tokens'] = await purgeTokens(options, signal);
   if (devices > 0) gone['devices'] = await inBatches(() => store.purgeDevices(before(devices)), signal);
   if (audit > 0 && config.audit.archive !== undefined) {

@@ -5,6 +5,7 @@ import { type CertificateRow, insertCertificate } from './certificate-store.ts';
 import { giveBackOtpUse, otpReturned, type Repeatable, takeOtpUse } from './otp-store.ts';
 import { beginWork, type Calls, completeWork, lock, quickRead, write } from './operation.ts';
 import { type Database, type Operation, result, type Write } from './port.ts';
+import { type RescuedRequest, takeRescue, useRescue } from './rescue-store.ts';
 import { goes, mayGo, restsIn, TRANSITIONS } from './request-state.ts';
 
 /** The intent to issue, committed before the CA signs. */
@@ -31,16 +32,19 @@ export interface Reservation {
    */
   readonly required_device: string | null;
   readonly created_at: number;
+  /** The pass that it needs, if any. */
+  readonly rescued?: RescuedRequest | undefined;
 }
 
 /**
  * `repeated`: the same request has taken a use of the token, see {@link Repeatable}; `device-refused`: the device is
  * disabled, expired, deleted, or not admitted to this CA.
  */
-export type ReserveResult = 'reserved' | 'otp-unusable' | 'serial-taken' | 'device-refused' | 'repeated';
+export type ReserveResult =
+  'reserved' | 'otp-unusable' | 'serial-taken' | 'device-refused' | 'repeated' | 'rescue-over';
 
 /** `reserved`, or why not; `request-taken`: it is not approved (any more), or its issuance is in progress. */
-export type ClaimResult = 'reserved' | 'request-taken' | 'serial-taken' | 'device-refused';
+export type ClaimResult = 'reserved' | 'request-taken' | 'serial-taken' | 'device-refused' | 'rescue-over';
 
 export const RESERVATION_COLUMNS =
   'request_id, instance, ca, label, serial, requester, operation, subject, spki_sha256, otp_id, device_key, required_device, created_at';
@@ -51,6 +55,8 @@ type Closed = Pick<
 > & {
   /** 1: of a queued request. */
   readonly queued: number;
+  /** 1: it has a pass. */
+  readonly rescued: number;
 };
 
 /** Where the certificate was requested. */
@@ -98,14 +104,17 @@ const issued = (of: Pick<Reservation, 'request_id' | 'device_key' | 'ca' | 'seri
   ...lock.deviceOf(of.device_key),
   ...lock.certificate(of),
 ];
-const reserved = (reservation: Reservation) => [...issued(reservation), ...lock.token(reservation.otp_id)];
+const claimed = (reservation: Reservation) => [...issued(reservation), ...lock.rescued(reservation.rescued)];
+const reserved = (reservation: Reservation) => [...claimed(reservation), ...lock.token(reservation.otp_id)];
 
 export function issuanceWrites(db: Database) {
   const insertRow = insertCertificate(db);
   const close = (request_id: string) =>
     db.get<Closed>`DELETE FROM reservation WHERE request_id = ${request_id}
       RETURNING ca, label, serial, otp_id, device_key, required_device, created_at,
-        CASE WHEN EXISTS (SELECT 1 FROM request WHERE id = reservation.request_id) THEN 1 ELSE 0 END AS queued`;
+        CASE WHEN EXISTS (SELECT 1 FROM request WHERE id = reservation.request_id) THEN 1 ELSE 0 END AS queued,
+        CASE WHEN EXISTS (SELECT 1 FROM rescue_request WHERE request_id = reservation.request_id)
+          THEN 1 ELSE 0 END AS rescued`;
   return {
     /**
      * Takes the OTP use (if any) and commits the intent. An OTP is usable if it is not revoked, not expired at
@@ -119,6 +128,8 @@ export function issuanceWrites(db: Database) {
       function* (reservation: Reservation, events: Events, repeatable?: Repeatable): Write<ReserveResult> {
         const { otp_id, device_key, required_device, request_id, created_at } = reservation;
         if (!(yield* mayIssue(db, required_device, labelOf(reservation), created_at))) return undone('device-refused');
+        const pass = yield* takeRescue(db, request_id, reservation.rescued, created_at);
+        if (pass !== 'taken') return undone(pass);
         const use = yield* takeOtpUse(db, { otp_id, request_id, now: created_at }, repeatable);
         if (use !== 'taken') return undone(use);
         if (yield* insertReservation(db, reservation)) return done('reserved', events, device_key);
@@ -130,7 +141,7 @@ export function issuanceWrites(db: Database) {
      * {@link reserve} for a queued request: the reservation has its ID and takes no OTP use, because the request holds
      * one. At most one is open per request across nodes; recording its certificate makes the request `issued`.
      */
-    claimRequest: beginWork(issued, function* (reservation: Reservation, events: Events): Write<ClaimResult> {
+    claimRequest: beginWork(claimed, function* (reservation: Reservation, events: Events): Write<ClaimResult> {
       const { request_id, device_key, required_device, created_at } = reservation;
       const [request, may] = yield* db.together([
         db.get(CLAIMABLE, request_id),
@@ -138,6 +149,8 @@ export function issuanceWrites(db: Database) {
       ]);
       if (request === undefined) return undone('request-taken');
       if (!may) return undone('device-refused');
+      const pass = yield* takeRescue(db, request_id, reservation.rescued, created_at);
+      if (pass !== 'taken') return undone(pass === 'repeated' ? 'request-taken' : pass);
       const isReserved = yield* insertReservation(db, { ...reservation, otp_id: null });
       return isReserved ? done('reserved', events, device_key) : undone('serial-taken');
     }),
@@ -176,7 +189,8 @@ export function issuanceWrites(db: Database) {
           });
         if (names !== undefined)
           yield* db.run`INSERT INTO authorized_names (serial, ca, names) VALUES (${serial}, ${ca}, ${names})`;
-        return done(undefined, events, row.device_key);
+        const ended = open.rescued === 1 ? yield* useRescue(db, request_id) : [];
+        return done(undefined, [...events, ...ended], row.device_key);
       },
     ),
     /**

@@ -66,6 +66,9 @@ export const lock = {
   passwords: (keys: readonly string[]): Keys => keys.map((key) => `password ${key}`),
   certificate: ({ ca, serial }: { readonly ca: string; readonly serial: string | null }): Keys =>
     serial === null ? [] : [`serial ${serial} ${ca}`],
+  /** The certificate whose pass a request needs. */
+  rescued: (of: { readonly ca: string; readonly serial: string } | undefined): Keys =>
+    of === undefined ? [] : lock.certificate(of),
   device: (id: string): Keys => [`device ${id}`],
   /** A device, if only the key of its entry is known. */
   deviceOf: (key: string | null): Keys => (key === null ? [] : [`${DEVICE_KEY}${key}`]),

@@ -5,6 +5,7 @@ import { giveBackOtpUse, takeOtpUse } from './otp-store.ts';
 import { beginWork, type Calls, lock, quickRead, write } from './operation.ts';
 import type { Database, Operation, Write } from './port.ts';
 import { goes, mayGo, restsIn } from './request-state.ts';
+import { takeRescue } from './rescue-store.ts';
 import {
   type Ended,
   findNewest,
@@ -58,6 +59,11 @@ const NOTE_POLL = `UPDATE request SET polled_at = @now WHERE id = @id AND ${mayG
 const END = `UPDATE request SET status = @status, reason = @reason, final = @final, changed_at = @now,
   decided_at = coalesce(@decided_at, decided_at) WHERE id = @id AND ${mayGo('failAtCa')} RETURNING otp_id, ca`;
 
+const submitted = (row: RequestRow, _supersedes: string | null, reservation?: Reservation) => [
+  ...newRequest(row),
+  ...lock.rescued(reservation?.rescued),
+];
+
 export function remoteRequestWrites(db: Database) {
   const close = (id: string) => db.run`DELETE FROM reservation WHERE request_id = ${id}`;
   return {
@@ -67,24 +73,26 @@ export function remoteRequestWrites(db: Database) {
      * @param retry_window as in {@link Repeatable}
      */
     submitRequest: beginWork(
-      newRequest,
+      submitted,
       function* (
         row: RequestRow,
         supersedes: string | null,
         reservation: Reservation,
         events: Events,
         retry_window: number = 0,
-      ): Write<'submitted' | 'otp-unusable' | 'device-refused' | 'repeated' | RequestRow> {
+      ): Write<'submitted' | 'otp-unusable' | 'device-refused' | 'repeated' | 'rescue-over' | RequestRow> {
         const { id, otp_id, recognition, created_at } = row;
         const [known, may] = yield* db.together([
           findNewest(db, recognition),
           mayIssue(db, row.required_device, row.ca, reservation.created_at),
         ]);
         if (!may) return undone('device-refused');
+        if (known !== undefined && known.id !== id && known.id !== supersedes) return undone(known);
+        const pass = yield* takeRescue(db, id, reservation.rescued, reservation.created_at);
+        if (pass !== 'taken') return undone(pass);
         if (known?.id === id) {
           if ((yield* db.run(HAND_OVER, { id, now: reservation.created_at })) === 0) return undone(known);
         } else {
-          if (known !== undefined && known.id !== supersedes) return undone(known);
           const wanted = { otp_id, request_id: id, now: created_at };
           const taken = yield* takeOtpUse(db, wanted, { recognition, retry_window });
           if (taken !== 'taken') return undone(taken);

@@ -8,6 +8,7 @@ import type { AuditHead } from './audit-chain.ts';
 import { insertCertificate, RELEASE, REVOKE } from './certificate-store.ts';
 import { isJwt } from './otp-store.ts';
 import type { Database, Operation } from './port.ts';
+import { putRescue } from './rescue-store.ts';
 
 /** Per type: applied records, and records with facts that are lost. */
 export interface Replayed {
@@ -122,6 +123,19 @@ function certificateHandlers(db: Database): Handlers {
       yield* know(record, time, null);
       const released = yield* db.get(RELEASE, record.ca ?? '', record.serial ?? '');
       return released === undefined ? undefined : 'releases of held certificates';
+    },
+    *'certificate.rescued'(record, time) {
+      yield* know(record, time, null);
+      const { ca = '', serial = '', rescue_until = '', reason = null, subject: created_by = '' } = record;
+      yield* putRescue(db, { ca, serial, until: Date.parse(rescue_until), reason, created_at: time, created_by });
+      return 'passes for one more renewal';
+    },
+    // That of an administrator names an operation.
+    *'certificate.rescue_ended'({ ca = '', serial = '', request_id = '', operation }) {
+      const ended = yield* operation === undefined
+        ? db.run`UPDATE rescue SET request_id = ${request_id} WHERE serial = ${serial} AND ca = ${ca}`
+        : db.run`DELETE FROM rescue WHERE serial = ${serial} AND ca = ${ca}`;
+      return ended === 0 ? undefined : 'ended passes for one more renewal';
     },
   };
 }

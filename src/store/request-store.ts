@@ -12,6 +12,7 @@ import { fold, type Page, type PageRequest } from './page.ts';
 import { type Calls, EVERYTHING, lock, quickRead, slowRead, write } from './operation.ts';
 import { type Database, given, insertInto, type Operation, PURGED_AT_ONCE, someContains, type Write } from './port.ts';
 import { ANSWERED, ENDED, goes, inStatus, mayGo, type RequestStatus } from './request-state.ts';
+import { type RescuedRequest, takeRescue } from './rescue-store.ts';
 
 /** Format of a request: CertificationRequest (RFC 2986), or CertReqMsg (RFC 4211) from CMC. */
 export type RequestFormat = 'pkcs10' | 'crmf';
@@ -232,6 +233,10 @@ export const newRequest = ({ id, recognition, otp_id, device_key }: RequestRow) 
   ...lock.token(otp_id),
   ...lock.deviceOf(device_key),
 ];
+const queued = (row: RequestRow, _supersedes: string | null, _events: Events, rescued?: RescuedRequest) => [
+  ...newRequest(row),
+  ...lock.rescued(rescued),
+];
 const decided = ({ id }: Decision) => lock.ending(id);
 
 /** Writes to queued requests; issuance-store.ts claims them and records their certificates. */
@@ -243,23 +248,30 @@ export function requestWrites(db: Database) {
      * Takes the OTP use (if any) and queues a `pending` request. If {@link findRequest} finds one other than
      * `supersedes`, returns that one, and nothing changes.
      */
-    queueRequest: write(newRequest, function* (row: RequestRow, supersedes: string | null, events: Events): Write<
-      'queued' | 'otp-unusable' | 'device-refused' | RequestRow
-    > {
-      const { id, otp_id, recognition, device_key, required_device, ca, created_at } = row;
-      const [known, may] = yield* db.together([
-        findNewest(db, recognition),
-        mayIssue(db, required_device, ca, created_at),
-      ]);
-      if (known !== undefined && known.id !== supersedes) return undone(known);
-      if (!may) return undone('device-refused');
-      // The lookup above found an identical request in progress: it is in the queue.
-      const repeatable = { recognition, retry_window: 0 };
-      const wanted = { otp_id, request_id: id, now: created_at };
-      if ((yield* takeOtpUse(db, wanted, repeatable)) !== 'taken') return undone('otp-unusable');
-      yield* insertRequest(db, row);
-      return done('queued', events, device_key);
-    }),
+    queueRequest: write(
+      queued,
+      function* (
+        row: RequestRow,
+        supersedes: string | null,
+        events: Events,
+        rescued?: RescuedRequest,
+      ): Write<'queued' | 'otp-unusable' | 'device-refused' | 'rescue-over' | RequestRow> {
+        const { id, otp_id, recognition, device_key, required_device, ca, created_at } = row;
+        const [known, may] = yield* db.together([
+          findNewest(db, recognition),
+          mayIssue(db, required_device, ca, created_at),
+        ]);
+        if (known !== undefined && known.id !== supersedes) return undone(known);
+        if (!may) return undone('device-refused');
+        if ((yield* takeRescue(db, id, rescued, created_at)) !== 'taken') return undone('rescue-over');
+        // The lookup above found an identical request in progress: it is in the queue.
+        const repeatable = { recognition, retry_window: 0 };
+        const wanted = { otp_id, request_id: id, now: created_at };
+        if ((yield* takeOtpUse(db, wanted, repeatable)) !== 'taken') return undone('otp-unusable');
+        yield* insertRequest(db, row);
+        return done('queued', events, device_key);
+      },
+    ),
     /**
      * Decides a pending request of this server, or counts an approval. The events are committed with `decided` only.
      * `device-refused`: its device may no longer have a certificate. `overtaken`: another administrator decided

@@ -59,6 +59,7 @@ export function retentionWrites(db: Database) {
      AND (revoked_at IS NULL OR NOT EXISTS
        (SELECT 1 FROM crl WHERE crl.ca = old.ca AND number IS NOT NULL AND this_update <= old.not_after))
      AND NOT EXISTS (SELECT 1 FROM request WHERE request.id = old.request_id)
+     AND NOT EXISTS (SELECT 1 FROM rescue WHERE rescue.serial = old.serial AND rescue.ca = old.ca AND until > ?)
      ORDER BY not_after LIMIT ${PURGED_AT_ONCE}`,
   )}`;
   const over = `WHERE not_after < ? ORDER BY not_after LIMIT ${PURGED_AT_ONCE}`;
@@ -66,10 +67,10 @@ export function retentionWrites(db: Database) {
   return {
     /**
      * Certificates that expired before a time. A revoked one stays until its CA's latest CRL is younger than its expiry
-     * (RFC 5280 §3.3), and the certificate of a queued request until that is gone.
+     * (RFC 5280 §3.3), the certificate of a queued request until that is gone, and one with a pass until its end.
      */
-    purgeCertificates: write(EVERYTHING, function* (before: number): Write<number> {
-      const changes = yield* db.run(deleteCertificates, before);
+    purgeCertificates: write(EVERYTHING, function* (before: number, now: number): Write<number> {
+      const changes = yield* db.run(deleteCertificates, before, now);
       return done(changes, purged('expired certificates', changes, before));
     }),
     /** Deletes those that are still dead and that no request or reservation refers to. */

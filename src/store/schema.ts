@@ -389,3 +389,15 @@ CREATE TABLE fleet_progress (
   detail text
 )${keyed};
 `;
+
+/** Version 4: the requests that were accepted with a pass of table rescue. */
+export const rescueTables = ({ keyed }: Pick<SchemaDialect, 'keyed'>): string => `
+CREATE TABLE rescue_request (
+  request_id  text PRIMARY KEY,
+  serial      text NOT NULL,
+  ca          text NOT NULL,
+  recognition text NOT NULL, -- as in table request
+  FOREIGN KEY (serial, ca) REFERENCES rescue (serial, ca) ON DELETE CASCADE
+)${keyed};
+CREATE INDEX rescue_request_by_pass ON rescue_request (serial, ca);
+`;

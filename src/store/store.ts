@@ -30,6 +30,7 @@ import type { Database } from './port.ts';
 import { remoteRequestReads, remoteRequestWrites } from './remote-request-store.ts';
 import { renewalReads, renewalWrites } from './renewal-store.ts';
 import { requestReads, requestWrites } from './request-store.ts';
+import { rescueReads, rescueWrites } from './rescue-store.ts';
 import { retentionReads, retentionWrites } from './retention-store.ts';
 import { sessionReads, sessionWrites } from './session-store.ts';
 import { statisticsReads } from './statistics-store.ts';
@@ -51,6 +52,7 @@ export function commonReads(db: Database) {
     ...sessionReads(db),
     ...retentionReads(db),
     ...renewalReads(db),
+    ...rescueReads(db),
     ...notificationReads(db),
     ...statisticsReads(db),
     ...useReads(db),
@@ -75,6 +77,7 @@ export function commonWrites(db: Database, ofDead: string) {
     ...sessionWrites(db),
     ...retentionWrites(db),
     ...renewalWrites(db),
+    ...rescueWrites(db),
     ...notificationWrites(db),
     ...useWrites(db),
   };

@@ -271,6 +271,25 @@ describe('the replay of audit records since the backup', () => {
     });
   });
 
+  test('of passes for one more renewal: a used one is used, an ended one is gone', async () => {
+    const of = (serial: string) => ({ ca: 'devices', serial });
+    const made = await backedUp(async (store) => {
+      for (const serial of ['01', '02', '03'])
+        await store.audit([
+          event('certificate.rescued', { ...of(serial), rescue_until: new Date(T0 + 9).toISOString() }),
+        ]);
+      await store.audit([event('certificate.rescue_ended', { ...of('02'), request_id: 'r' })]);
+      await store.audit([event('certificate.rescue_ended', { ...of('03'), operation: 'DELETE /admin/…' })]);
+    });
+    await restoreTo(made);
+    await withStore(made.paths, async (store) => {
+      const passes = (serial: string) => store.findRescues(serial, T0);
+      expect(await passes('01')).toMatchObject([{ ...of('01'), request_id: null }]);
+      expect(await passes('02')).toMatchObject([{ ...of('02'), request_id: 'r' }]);
+      expect(await passes('03')).toEqual([]);
+    });
+  });
+
   test('of queued requests: what was issued is not issued again, what was rejected stays rejected', async () => {
     const [issued, rejected] = [requestRow(), requestRow()];
     const made = await backedUp(

@@ -152,7 +152,15 @@ describe('what two writes could conflict on, they name', () => {
     importCertificate: [[[certificateRow(intent, { device_key: 'k' })], ['serial 01 c']]],
     revokeCertificate: [[[intent], ['serial 01 c', 'list c']]],
     releaseCertificate: [[[intent], ['serial 01 c', 'list c']]],
-    queueRequest: [[[row, null, []], queued]],
+    queueRequest: [
+      [[row, null, []], queued],
+      [
+        [row, null, [], intent],
+        [...queued, 'serial 01 c'],
+      ],
+    ],
+    rescueCertificate: [[[intent], ['serial 01 c']]],
+    endRescue: [[[intent], ['serial 01 c']]],
     decideRequest: [[[{ id: 'r' }], ending]],
     failRequest: [[['r'], ending]],
     submitRequest: [[[row], queued]],

@@ -52,6 +52,8 @@ const WORDS: Readonly<Record<string, Words | undefined>> = {
   'certificate.revoked': revoked,
   'certificate.held': (of) => `Certificate put on hold${by(of)}`,
   'certificate.released': (of) => `Certificate released from hold${by(of)}`,
+  'certificate.rescued': (of) => `One more renewal allowed${by(of)}${day(of.rescue_until)}`,
+  'certificate.rescue_ended': () => 'No further renewal after the expiry',
   'certificate.accepted': () => 'Certificate accepted by the requester',
   'certificate.imported': (of) => `Certificate imported${by(of)}`,
   'certificate.expiring': ({ days }) =>

@@ -2,8 +2,9 @@
 import { EstuaryError, unauthorized, unavailable } from '../../errors.ts';
 import { OID } from '../../pki/der/oids.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
-import type { CertificateStore } from '../../store/certificate-store.ts';
+import { isRecordOf, type CertificateStore } from '../../store/certificate-store.ts';
 import type { IntermediateStore } from '../../store/intermediate-store.ts';
+import type { Rescue, RescueStore } from '../../store/rescue-store.ts';
 import { certificateHolder, type CertificateHolder, holderKey, holderOf } from '../certificate-holder.ts';
 import type { MtlsIdentity, PresentedCredentials } from '../identity.ts';
 import { type AuthContext, type AuthPlugin, NotAccepted } from '../plugin.ts';
@@ -23,6 +24,8 @@ interface ClientCertificateOptions {
   readonly purposes?: readonly string[];
   /** What clients sent in earlier handshakes; default: only what is presented counts. */
   readonly memory?: Memory | undefined;
+  /** It has a pass: neither its expiry nor the validity of its issuers counts. */
+  readonly rescued?: boolean;
 }
 
 export interface ValidatedClientCertificate {
@@ -50,12 +53,13 @@ export async function validatePresented(
   const leaf = cached?.[0] ?? presented.leaf();
   const graceEnd = leaf.notAfter.getTime() + 999 + (options.expiredGraceSeconds ?? 0) * 1000;
   const at = now > leaf.notAfter.getTime() && now <= graceEnd ? leaf.notAfter.getTime() : now;
-  const stillValid = cached?.slice(1).every((issuer) => isValidAt(issuer, at)) === true;
-  const path = stillValid
-    ? cached
-    : await presented.path(trust, at, () => validPath(trust, presented, { at, now }, options.memory));
+  const { rescued = false, memory } = options;
+  const stillValid = rescued || cached?.slice(1).every((issuer) => isValidAt(issuer, at)) === true;
+  const search = () => validPath(trust, presented, { at: rescued ? undefined : at, now }, memory);
+  const path =
+    cached !== undefined && stillValid ? cached : await (rescued ? search() : presented.path(trust, at, search));
   if (trust.isProxy(leaf)) throw unauthorized('CLIENT_CERTIFICATE_OF_PROXY', 'client certificate belongs to a proxy');
-  checkEndEntity(leaf, at, options.purposes);
+  checkEndEntity(leaf, rescued ? leaf.notAfter.getTime() : at, options.purposes);
   checkRevocationLists(trust, path, now);
   return { certificate: leaf, path };
 }
@@ -78,7 +82,7 @@ export function validateClientCertificate(
 async function validPath(
   trust: ClientTrust,
   presented: PresentedCertificates,
-  { at, now }: { readonly at: number; readonly now: number },
+  { at, now }: { readonly at: number | undefined; readonly now: number },
   memory: Memory | undefined,
 ): Promise<readonly Certificate[]> {
   const leaf = presented.leaf();
@@ -146,17 +150,19 @@ function checkRevocationLists(trust: ClientTrust, path: readonly Certificate[], 
   }
 }
 
+type MtlsStore = CertificateStore & IntermediateStore & Pick<RescueStore, 'findRescues'>;
+
 export class MtlsPlugin implements AuthPlugin {
   readonly method = 'mtls';
   readonly #trust: () => ClientTrust;
-  readonly #store: CertificateStore & IntermediateStore;
+  readonly #store: MtlsStore;
   readonly #memory: IntermediateMemory;
 
   /**
    * @param trust the snapshot in force; a reload replaces it
    * @param remembers as for {@link IntermediateMemory}
    */
-  constructor(trust: () => ClientTrust, store: CertificateStore & IntermediateStore, remembers = true) {
+  constructor(trust: () => ClientTrust, store: MtlsStore, remembers = true) {
     this.#trust = trust;
     this.#store = store;
     this.#memory = new IntermediateMemory(store, remembers);
@@ -165,9 +171,31 @@ export class MtlsPlugin implements AuthPlugin {
   async authenticate(presented: PresentedCredentials, context: AuthContext): Promise<MtlsIdentity | undefined> {
     const certificates = presentedCertificates(presented);
     if (certificates === undefined) return undefined;
-    const validated = await validatePresented(this.#trust(), certificates, context.now, {
+    const passes = await this.#passes(certificates, context);
+    const rescued = passes.length === 0 ? undefined : await this.#rescued(certificates, context, passes);
+    const validated = rescued?.validated ?? (await this.#validated(certificates, context));
+    const holder = holderOf(validated);
+    await checkNotRevokedHere(this.#store, holder);
+    const { rules } = context;
+    const note = presented.forwarded === true ? 'certificate forwarded by a proxy' : undefined;
+    if (rules === undefined) return { ...mtlsIdentity(holder), ...rescued?.pass, note };
+    if (!(await rules.accepts(validated.path))) throw new NotAccepted(mtlsIdentity(holder));
+    await checkDeviceCas(this.#store, validated.path, (path) => rules.isOfThisServer(path));
+    // The store knows certificates of CAs that are no longer configured.
+    const issuedHere = rules.isOfThisServer(validated.path) || (await isRecorded(this.#store, holder));
+    return { ...mtlsIdentity(holder, issuedHere), note };
+  }
+
+  /** @throws EstuaryError 401, 503 */
+  #validated(
+    certificates: PresentedCertificates,
+    context: AuthContext,
+    rescued = false,
+  ): Promise<ValidatedClientCertificate> {
+    return validatePresented(this.#trust(), certificates, context.now, {
       expiredGraceSeconds: context.expiredGraceSeconds,
       memory: this.#memory,
+      rescued,
     }).catch(async (error: unknown) => {
       const isUntrusted = error instanceof EstuaryError && error.code === 'CLIENT_CERTIFICATE_UNTRUSTED';
       if (!isUntrusted || (await context.awaitsChain?.(certificates.leaf())) !== true) throw error;
@@ -175,16 +203,32 @@ export class MtlsPlugin implements AuthPlugin {
         detail: 'its chain is unknown, so its certificates cannot be verified',
       });
     });
+  }
+
+  /** The passes for one more renewal of certificates with this serial number, if this one has expired. */
+  async #passes(certificates: PresentedCertificates, { recognition, now }: AuthContext): Promise<readonly Rescue[]> {
+    if (recognition === undefined) return [];
+    const { notAfter, serialNumber } = certificates.leaf();
+    return now > notAfter.getTime() + 999 ? this.#store.findRescues(serialNumber, now) : [];
+  }
+
+  /**
+   * undefined: the passes are those of other certificates.
+   * @throws EstuaryError 401, also if the pass was used for another request; 503
+   */
+  async #rescued(certificates: PresentedCertificates, context: AuthContext, passes: readonly Rescue[]) {
+    const validated = await this.#validated(certificates, context, true);
     const holder = holderOf(validated);
-    await checkNotRevokedHere(this.#store, holder);
-    const { rules } = context;
-    const note = presented.forwarded === true ? 'certificate forwarded by a proxy' : undefined;
-    if (rules === undefined) return { ...mtlsIdentity(holder), note };
-    if (!(await rules.accepts(validated.path))) throw new NotAccepted(mtlsIdentity(holder));
-    await checkDeviceCas(this.#store, validated.path, (path) => rules.isOfThisServer(path));
-    // The store knows certificates of CAs that are no longer configured.
-    const issuedHere = rules.isOfThisServer(validated.path) || (await isRecorded(this.#store, holder));
-    return { ...mtlsIdentity(holder, issuedHere), note };
+    for (const pass of passes) {
+      if (!(await isRecordOf(pass, holder))) continue;
+      const { ca, serial, request_id, recognition } = pass;
+      if (request_id !== null && recognition !== context.recognition?.(mtlsIdentity(holder)))
+        throw unauthorized('CLIENT_CERTIFICATE_EXPIRED', 'client certificate expired', {
+          detail: `its pass was used by request ${request_id}`,
+        });
+      return { validated, pass: { rescued: { ca, serial } } };
+    }
+    return undefined;
   }
 }
 

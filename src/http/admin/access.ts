@@ -163,6 +163,7 @@ function limitedStore(store: Store, labels: readonly string[]) {
         events: events.filter(isOwn),
       };
     },
+    endRescue: (...call) => store.endRescue(...call),
     findCertificateByRequest: async (id) => own(await store.findCertificateByRequest(id)),
     getCertificates: async (...call) => (await store.getCertificates(...call)).filter(isOwn),
     getDevice: async (id) => own(await store.getDevice(id)),
@@ -174,7 +175,9 @@ function limitedStore(store: Store, labels: readonly string[]) {
     listDevices: (filter) => store.listDevices({ ...filter, labels }),
     listOtps: (filter, now) => store.listOtps({ ...filter, labels }, now),
     listRequests: (filter) => store.listRequests({ ...filter, labels }),
+    listRescues: (...call) => store.listRescues(...call),
     putDevices: (entries, mode) => store.putDevices(entries, mode, labels),
+    rescueCertificate: (...call) => store.rescueCertificate(...call),
     revokeCertificate: (...call) => store.revokeCertificate(...call),
     revokeOtp: (...call) => store.revokeOtp(...call),
   } satisfies Partial<Store>;

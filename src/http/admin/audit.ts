@@ -35,6 +35,7 @@ const AuditItem = titled('AuditRecord', 'A record as in the audit file. Fields t
   certificate_not_after: text('Of the issued or revoked certificate.'),
   revocation_reason: text('Of the revoked certificate: an RFC 5280 CRLReason name.'),
   invalidity_date: text('Of the revoked certificate, if it was given.'),
+  rescue_until: text('The end of a pass for one more renewal.'),
   request_id: text('The same in all records of a request.'),
   operation: text('Of an issued certificate or a rejected request: the operation. Of `admin.access`: the call.'),
   requester: text('Of an issued certificate: its owner, if that is not `subject`.'),
@@ -103,6 +104,7 @@ const FACTS = [
   ...(['seq', 'time', 'type', 'outcome'] as const),
   ...(['subject', 'method', 'ca', 'label', 'serial', 'request_id', 'operation', 'requester', 'reason'] as const),
   ...(['certificate_subject', 'certificate_not_after', 'revocation_reason', 'invalidity_date'] as const),
+  'rescue_until',
   ...(['device', 'device_enabled', 'token', 'token_expires_at', 'crl_number', 'certificate_sans'] as const),
 ] as const satisfies readonly (keyof AuditRecord)[];
 

@@ -9,6 +9,7 @@ import type {
   CertificateStore,
   ListedCertificate,
 } from '../../store/certificate-store.ts';
+import type { RescueStore } from '../../store/rescue-store.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { callOf, limited } from './access.ts';
 import { listRoute, route } from './route.ts';
@@ -51,6 +52,7 @@ export const CertificateRecord = titled('Certificate', 'An issued certificate.',
   request_id: Type.String(),
   fingerprint_sha256: Text('Lower-case hex.'),
   device: nullable(Text('The ID of the registered device that it was issued to.')),
+  rescue_until: nullable(Timestamp('The end of its pass for one more renewal, until that is used.')),
   label: Type.Optional(Text('The label of the request, if it is not the label of the CA.')),
 });
 
@@ -82,9 +84,13 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
     sorted: 'The order of issuance.',
     page: (request, now) => {
       const selection = readCertificateFilter(request.query);
-      return (page) => limited(deps, request).store.listCertificates({ ...selection, ...page }, now);
+      const { store } = limited(deps, request);
+      return async (page) => {
+        const { items, next_cursor } = await store.listCertificates({ ...selection, ...page }, now);
+        return { items: await withRescues(store, items, now), next_cursor };
+      };
     },
-    record: certificateRecord,
+    record: (row, now) => certificateRecord(row, now),
   });
 
   route(app, {
@@ -96,7 +102,10 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
     response: { 200: CertificatePage },
     handler: async (request) => {
       const { store } = limited(deps, request);
-      return certificatePage(await findCertificate(store, request.params.serial, request.query.ca), deps.now());
+      const now = deps.now();
+      const row = await findCertificate(store, request.params.serial, request.query.ca);
+      const [found = row] = await withRescues(store, [row], now);
+      return certificatePage(found, now);
     },
   });
 
@@ -191,7 +200,7 @@ export function certificateNotFound(): EstuaryError {
   return notFound('CERTIFICATE_NOT_FOUND', 'no certificate has this serial number');
 }
 
-function certificatePage(row: CertificateRow, now: number): Static<typeof CertificatePage> {
+function certificatePage(row: CertificateRow & Rescued, now: number): Static<typeof CertificatePage> {
   return {
     ...certificateRecord(row, now),
     archived_key_id: row.archived_key_id,
@@ -199,8 +208,32 @@ function certificatePage(row: CertificateRow, now: number): Static<typeof Certif
   };
 }
 
+/** The end of an open pass. */
+interface Rescued {
+  readonly rescue_until?: number | null;
+}
+
+/** The certificates with the passes that they have. */
+async function withRescues<Row extends ListedCertificate>(
+  store: Pick<RescueStore, 'listRescues'>,
+  rows: readonly Row[],
+  now: number,
+): Promise<readonly (Row & Rescued)[]> {
+  const serials = rows.map(({ serial }) => serial);
+  const passes = new Map((await store.listRescues(serials, now)).map((one) => [`${one.serial} ${one.ca}`, one.until]));
+  return rows.map((row) => ({ ...row, rescue_until: passes.get(`${row.serial} ${row.ca}`) ?? null }));
+}
+
+export async function certificateRecords(
+  store: Pick<RescueStore, 'listRescues'>,
+  rows: readonly ListedCertificate[],
+  now: number,
+): Promise<Static<typeof CertificateRecord>[]> {
+  return (await withRescues(store, rows, now)).map((row) => certificateRecord(row, now));
+}
+
 /** The response has no other field of the row, because the schema names none. */
-export function certificateRecord(row: ListedCertificate, now: number): Static<typeof CertificateRecord> {
+export function certificateRecord(row: ListedCertificate & Rescued, now: number): Static<typeof CertificateRecord> {
   const { label, ...fields } = row;
   return {
     ...fields,
@@ -208,6 +241,7 @@ export function certificateRecord(row: ListedCertificate, now: number): Static<t
     not_after: formatTimestamp(row.not_after),
     status: certificateStatus(row, now),
     revoked_at: formatOptionalTimestamp(row.revoked_at),
+    rescue_until: formatOptionalTimestamp(row.rescue_until ?? null),
     ...(label === null ? {} : { label }),
   };
 }

@@ -85,6 +85,7 @@ export interface AdminSettings {
   readonly otp: Pick<Config['otp'], 'enabled' | 'max_uses' | 'default_ttl'>;
   readonly admin: Pick<Config['admin'], 'public_metrics' | 'console'>;
   readonly publication: Pick<Config['publication'], 'enabled' | 'base_url'>;
+  readonly tls: { readonly client_auth: Pick<Config['tls']['client_auth'], 'mode'> };
 }
 
 declare module 'fastify' {

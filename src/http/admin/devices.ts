@@ -126,7 +126,7 @@ export function registerDevices(app: AdminApp, deps: AdminDependencies): void {
       const { store } = limited(deps, request);
       const row = await findDevice(store, request.params.id);
       const history = await store.deviceHistory(row, SHOWN);
-      return { ...deviceRecord(row), ...historyRecord(history, deps.now(), request) };
+      return { ...deviceRecord(row), ...(await historyRecord(history, store, deps.now(), request)) };
     },
   });
 

@@ -7,7 +7,7 @@ import type { ListedCertificate } from '../../store/certificate-store.ts';
 import type { DeviceHistory } from '../../store/device-store.ts';
 import type { PageRequest } from '../../store/page.ts';
 import { ShownAuditItem, shownAuditItems } from './audit.ts';
-import { CertificateRecord, certificateRecord } from './certificates.ts';
+import { CertificateRecord, certificateRecords } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { limited, type LimitedStore } from './access.ts';
 import { OtpRecord, otpRecord } from './otp.ts';
@@ -33,8 +33,13 @@ export const historyProperties = {
 
 const History = titled('History', `The latest ${SHOWN} of each kind, the newest first.`, historyProperties);
 
-export const historyRecord = (found: DeviceHistory, now: number, request: FastifyRequest) => ({
-  certificates: found.certificates.map((one) => certificateRecord(one, now)),
+export const historyRecord = async (
+  found: DeviceHistory,
+  store: Pick<LimitedStore, 'listRescues'>,
+  now: number,
+  request: FastifyRequest,
+) => ({
+  certificates: await certificateRecords(store, found.certificates, now),
   tokens: found.tokens.map((one) => otpRecord(one, now)),
   requests: found.requests.map(requestRecord),
   events: shownAuditItems(found.events, request),
@@ -58,7 +63,8 @@ export function registerHistory(app: AdminApp, deps: AdminDependencies): void {
     response: { 200: History },
     handler: async (request) => {
       const now = deps.now();
-      return historyRecord(await find(request.query, limited(deps, request).store, now), now, request);
+      const { store } = limited(deps, request);
+      return historyRecord(await find(request.query, store, now), store, now, request);
     },
   });
 }

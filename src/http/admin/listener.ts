@@ -9,6 +9,7 @@ import { checkOwnPage, checkSameSite, authenticateCall } from './caller.ts';
 import { registerBulkParsers } from './bulk/bulk.ts';
 import { registerNotifications } from './notifications.ts';
 import { registerRenewals } from './renewals.ts';
+import { registerRescue } from './rescue.ts';
 import { registerRevocation } from './revocation.ts';
 import { registerCas } from './cas.ts';
 import { registerCertificates } from './certificates.ts';
@@ -84,6 +85,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerOtpBulk(routes, deps);
     registerCertificates(routes, deps);
     registerRevocation(routes, deps);
+    registerRescue(routes, deps);
     registerRenewals(routes, deps);
     registerNotifications(routes, deps);
     registerRequests(routes, deps);

@@ -7,7 +7,7 @@ import type { FastifyRequest } from 'fastify';
 import { badRequest, notFound } from '../../errors.ts';
 import type { RenewalRow } from '../../store/renewal-store.ts';
 import { accessEvent, actor, callerOf, checkLabel, labelsOf } from './access.ts';
-import { CertificateFilter, CertificateRecord, certificateRecord, readCertificateFilter } from './certificates.ts';
+import { CertificateFilter, CertificateRecord, certificateRecords, readCertificateFilter } from './certificates.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { listQuery, pageOf, pageRequest, route } from './route.ts';
 import { readSelection } from './revocation.ts';
@@ -64,7 +64,7 @@ export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
   const progressRecord = async (row: RenewalRow): Promise<Static<typeof Progress>> => {
     const now = deps.now();
     const { overdueRows, ...counts } = await progressOf(store, row, now);
-    const overdue_certificates = overdueRows.map((one) => certificateRecord(one, now));
+    const overdue_certificates = await certificateRecords(store, overdueRows, now);
     return { ...renewalRecord(row), ...counts, overdue_certificates };
   };
 

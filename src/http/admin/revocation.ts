@@ -12,6 +12,7 @@ import {
   certificateNotFound,
   CertificateRecord,
   certificateRecord,
+  certificateRecords,
   findCertificate,
   readCertificateFilter,
 } from './certificates.ts';
@@ -98,11 +99,12 @@ export function registerRevocation(app: AdminApp, deps: AdminDependencies): void
     errors: [409],
     handler: async (request) => {
       const now = deps.now();
-      const row = await findCertificate(limited(deps, request).store, request.params.serial, request.query.ca);
+      const { store } = limited(deps, request);
+      const row = await findCertificate(store, request.params.serial, request.query.ca);
       const access = accessEvent(request, 'success', `certificate ${row.serial} of ${row.ca} released`);
       switch (await release(deps, row, now, actor(request), [access])) {
         case 'released':
-          return certificateRecord({ ...row, revoked_at: null, reason: null }, now);
+          return (await certificateRecords(store, [{ ...row, revoked_at: null, reason: null }], now))[0];
         case 'not-held':
           throw conflict('NOT_HELD', 'the certificate is not held: only the reason certificateHold can be reversed');
         case 'unknown':

@@ -1,5 +1,5 @@
 import { FIRST_VERSION } from '../calls/errors.ts';
-import { fleetTables, type SchemaDialect, sharedTables, upstreamTables } from '../schema.ts';
+import { fleetTables, rescueTables, type SchemaDialect, sharedTables, upstreamTables } from '../schema.ts';
 
 const DIALECT: SchemaDialect = {
   position: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
@@ -124,4 +124,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: SCHEMA, serves: FIRST_VERSION },
   { sql: upstreamTables(DIALECT), serves: FIRST_VERSION },
   { sql: fleetTables(DIALECT), serves: FIRST_VERSION },
+  { sql: rescueTables(DIALECT), serves: FIRST_VERSION },
 ];

@@ -1,5 +1,5 @@
 import { SEARCH_COLUMNS } from '../audit-store.ts';
-import { fleetTables, type SchemaDialect, sharedTables, upstreamTables } from '../schema.ts';
+import { fleetTables, rescueTables, type SchemaDialect, sharedTables, upstreamTables } from '../schema.ts';
 
 /** Reads a field of an audit record. */
 export const auditField = (name: (typeof SEARCH_COLUMNS)[number]): string => `line ->> '$.${name}'`;
@@ -111,4 +111,9 @@ INSERT INTO probe VALUES (1, 0);
  * SQL scripts in order: the first creates the schema, each other upgrades a database by one version. Do not change a
  * released script.
  */
-export const MIGRATIONS: readonly string[] = [SCHEMA, upstreamTables(DIALECT), fleetTables(DIALECT)];
+export const MIGRATIONS: readonly string[] = [
+  SCHEMA,
+  upstreamTables(DIALECT),
+  fleetTables(DIALECT),
+  rescueTables(DIALECT),
+];

@@ -56,6 +56,7 @@ describe('GET /admin/audit', () => {
       certificate_not_after: '2027-01-01T00:00:00.000Z',
       revocation_reason: 'keyCompromise',
       invalidity_date: '2026-01-01T00:00:00.000Z',
+      rescue_until: '2026-01-02T00:00:00.000Z',
       request_id: 'r1',
       operation: 'simpleenroll',
       requester: 'CN=e',

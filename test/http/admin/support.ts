@@ -178,6 +178,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
       otp: { enabled: true, max_uses: 1, default_ttl: 86_400, ...options.settings?.otp },
       admin: { public_metrics: false, console: false, ...options.settings?.admin },
       publication: { enabled: false, ...options.settings?.publication },
+      tls: { client_auth: { mode: 'optional' } },
     },
     est: () => ({ port: 9443, certificate }),
     issuers: () => options.issuers ?? [],

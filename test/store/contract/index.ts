@@ -15,6 +15,7 @@ import { otpStoreContract } from './otp.ts';
 import { remoteRequestStoreContract } from './remote-requests.ts';
 import { renewalStoreContract } from './renewals.ts';
 import { requestStoreContract } from './requests.ts';
+import { rescueStoreContract } from './rescues.ts';
 import { retentionStoreContract } from './retention.ts';
 import { sessionStoreContract } from './sessions.ts';
 import { statisticsStoreContract } from './statistics.ts';
@@ -39,6 +40,7 @@ export function storeContract(newDatabase: NewDatabase): void {
   remoteRequestStoreContract(newDatabase);
   renewalStoreContract(newDatabase);
   requestStoreContract(newDatabase);
+  rescueStoreContract(newDatabase);
   retentionStoreContract(newDatabase);
   sessionStoreContract(newDatabase);
   statisticsStoreContract(newDatabase);

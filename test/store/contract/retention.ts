@@ -15,9 +15,9 @@ export function retentionStoreContract(newDatabase: NewDatabase): void {
       const store = await newDatabase().open();
       const young = await issue(store, { not_after: T0 });
       await Promise.all(Array.from({ length: PURGED_AT_ONCE + 1 }, () => issue(store, { not_after: T0 - 1 })));
-      expect(await store.purgeCertificates(T0)).toBe(PURGED_AT_ONCE);
-      expect(await store.purgeCertificates(T0)).toBe(1);
-      expect(await store.purgeCertificates(T0)).toBe(0);
+      expect(await store.purgeCertificates(T0, T0)).toBe(PURGED_AT_ONCE);
+      expect(await store.purgeCertificates(T0, T0)).toBe(1);
+      expect(await store.purgeCertificates(T0, T0)).toBe(0);
       expect(await remains(store, young.serial)).toBe(true);
       const purges = (await store.listAudit({ limit: 10, type: 'store.purged' })).items;
       expect(purges.map(({ detail }) => detail)).toEqual([
@@ -37,9 +37,9 @@ export function retentionStoreContract(newDatabase: NewDatabase): void {
         await store.saveCrl({ ca: 'devices', number, this_update, next_update, der: Buffer.from('list') }, 0, []);
       };
       await list(T0);
-      expect(await store.purgeCertificates(T0 + 9 * DAY)).toBe(0);
+      expect(await store.purgeCertificates(T0 + 9 * DAY, T0)).toBe(0);
       await list(T0 + 1);
-      expect(await store.purgeCertificates(T0 + 9 * DAY)).toBe(1);
+      expect(await store.purgeCertificates(T0 + 9 * DAY, T0)).toBe(1);
     });
 
     test('a certificate stays while the queued request that came to it may be asked for', async () => {
@@ -51,9 +51,9 @@ export function retentionStoreContract(newDatabase: NewDatabase): void {
       expect(await store.claimRequest(intent, [])).toBe('reserved');
       await store.recordCertificate(certificateRow(intent, { not_after: T0 + 5000 }), []);
       const ended = T0 + DAY;
-      expect(await store.purgeCertificates(ended)).toBe(0);
+      expect(await store.purgeCertificates(ended, T0)).toBe(0);
       await store.expireRequests({ pending_ttl: DAY, retention: 0 }, ended);
-      expect(await store.purgeCertificates(ended)).toBe(1);
+      expect(await store.purgeCertificates(ended, T0)).toBe(1);
     });
 
     test('tokens leave once they are over: expired, revoked or used up; live ones stay', async () => {

@@ -18,7 +18,7 @@ import { readInput } from './connection.ts';
 import { textAt } from './json.ts';
 import { CERTIFICATES, formatOf, inWords, printRecord } from './output.ts';
 import { listCommand } from './list.ts';
-import { readCount } from './times.ts';
+import { readCount, readPeriod } from './times.ts';
 
 const serial = argument('serial number in hex, as in the list or with colons');
 const caLabel = value('LABEL', 'the CA, if several CAs used the serial number');
@@ -82,6 +82,27 @@ export const CERTIFICATE_COMMANDS: readonly Entry[] = [
     call: 'POST /admin/certificates/{serial}/release',
     roles: changing,
     options: { serial, 'ca-label': caLabel },
+  }),
+  recordCommand('cert rescue', 'Let a certificate renew once more although it has expired.', {
+    call: 'POST /admin/certificates/{serial}/rescue',
+    roles: changing,
+    options: {
+      serial,
+      for: required('PERIOD', 'how long, from now or from its expiry on: 90m, 12h, 2d'),
+      'ca-label': caLabel,
+      reason: value('TEXT', 'for the audit log'),
+    },
+    query: (values) => ({ ca: values['ca-label'] }),
+    body: ({ for: period, reason }) => ({
+      for_seconds: readPeriod('--for', period),
+      ...(reason === undefined ? {} : { reason }),
+    }),
+  }),
+  recordCommand('cert end-rescue', 'End the pass of a certificate for one more renewal.', {
+    call: 'DELETE /admin/certificates/{serial}/rescue',
+    roles: changing,
+    options: { serial, 'ca-label': caLabel },
+    done: (values) => `certificate ${values.serial}: no renewal after its expiry`,
   }),
   adminCommand('cert revoke-all', 'Revoke every certificate that matches the filters.', {
     options: REVOKE_ALL,

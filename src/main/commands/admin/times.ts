@@ -20,6 +20,14 @@ export function readTime(option: string, text: string, now: number, towards: 1 |
   return date.toISOString();
 }
 
+/** In seconds. @throws UsageError */
+export function readPeriod(option: string, text: string): number {
+  const [, count = '', unit = ''] = /^(\d{1,7})([smhdw])$/.exec(text) ?? [];
+  const length = UNITS[unit];
+  if (length === undefined) throw new UsageError(`${option} must be a period like 90m, 12h or 2d`);
+  return (Number(count) * length) / 1000;
+}
+
 /** @throws UsageError */
 export function readCount(option: string, text: string | undefined, least = 1): number | undefined {
   if (text === undefined) return undefined;
