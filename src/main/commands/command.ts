@@ -73,13 +73,19 @@ interface Argument {
   readonly choices: readonly string[] | undefined;
 }
 
+/** Any number of positional arguments, after the others. */
+interface Arguments {
+  readonly kind: 'arguments';
+  readonly about: string;
+}
+
 /** By name: `--NAME`, or the argument's placeholder in the help. Arguments are in this order. */
-export type Options = Readonly<Record<string, Flag | Value<boolean> | ManyValues | Argument>>;
+export type Options = Readonly<Record<string, Flag | Value<boolean> | ManyValues | Argument | Arguments>>;
 
 export type Values<O extends Options> = {
   readonly [K in keyof O]: O[K] extends Flag
     ? boolean
-    : O[K] extends ManyValues
+    : O[K] extends ManyValues | Arguments
       ? readonly string[]
       : O[K] extends Value<false>
         ? string | undefined
@@ -109,6 +115,7 @@ export const argument = (about: string, choices?: readonly string[]): Argument =
   about,
   choices,
 });
+export const someArguments = (about: string): Arguments => ({ kind: 'arguments', about });
 
 /**
  * Resolves with the exit code.
@@ -181,7 +188,8 @@ function areValues<O extends Options>(options: O, values: Readonly<Record<string
   return Object.entries(options).every(([name, option]) => {
     const given = values[name];
     if (option.kind === 'flag') return typeof given === 'boolean';
-    if (option.kind === 'values') return Array.isArray(given) && given.every((one) => typeof one === 'string');
+    if (option.kind === 'values' || option.kind === 'arguments')
+      return Array.isArray(given) && given.every((one) => typeof one === 'string');
     return typeof given === 'string' || (given === undefined && option.kind === 'value' && !option.required);
   });
 }

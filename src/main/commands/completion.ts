@@ -98,7 +98,8 @@ async function offered(commands: readonly Entry[], words: readonly string[]): Pr
 /** For the value of an option; undefined if the word before takes none. */
 function valuesOf(before: string | undefined, command: Command | undefined) {
   const option = before?.startsWith('--') === true ? command?.options[before.slice(2)] : undefined;
-  if (option === undefined || option.kind === 'flag' || option.kind === 'argument') return undefined;
+  if (option === undefined || option.kind === 'flag' || option.kind === 'argument' || option.kind === 'arguments')
+    return undefined;
   if (option.placeholder === 'FILE' || option.placeholder === 'DIR') return 'file';
   return choicesOf(option.kind === 'value' ? option.choices : undefined);
 }
@@ -106,7 +107,9 @@ function valuesOf(before: string | undefined, command: Command | undefined) {
 const choicesOf = (choices: readonly string[] = []): readonly Candidate[] => choices.map((one) => [one, '']);
 
 function optionsOf(command: Command | undefined): readonly Candidate[] {
-  const options = Object.entries(command?.options ?? {}).filter(([, { kind }]) => kind !== 'argument');
+  const options = Object.entries(command?.options ?? {}).filter(
+    ([, { kind }]) => kind !== 'argument' && kind !== 'arguments',
+  );
   return [...options.map(([name, { about }]) => [`--${name}`, about] as const), ['--help', 'show the help']];
 }
 

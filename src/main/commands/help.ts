@@ -21,7 +21,9 @@ export function helpOfCommand(program: string, { name, summary, about, options }
   const list = Object.entries(options).map(([option, { kind, about: text, ...more }]) => {
     const value = 'placeholder' in more ? ` ${more.placeholder}` : '';
     const repeated = kind === 'values' ? '; repeatable' : '';
-    return [kind === 'argument' ? option.toUpperCase() : `--${option}${value}`, `${text}${repeated}`] as const;
+    const positional =
+      kind === 'argument' ? option.toUpperCase() : kind === 'arguments' ? `${option.toUpperCase()}…` : undefined;
+    return [positional ?? `--${option}${value}`, `${text}${repeated}`] as const;
   });
   const texts = [summary, ...(about === undefined ? [] : [about])].join('\n\n');
   return `usage: ${program} ${name}${usage(options)}\n\n${texts}\n\n${columns([...list, ['--help', 'show this text']])}\n`;
@@ -144,7 +146,9 @@ function section(
 function item(name: string, option: Option): string[] {
   const placeholder = 'placeholder' in option ? ` \\fI${text(option.placeholder)}\\fR` : '';
   const head =
-    option.kind === 'argument' ? `\\fI${text(name.toUpperCase())}\\fR` : `\\fB${text(`--${name}`)}\\fR${placeholder}`;
+    option.kind === 'argument' || option.kind === 'arguments'
+      ? `\\fI${text(name.toUpperCase())}\\fR`
+      : `\\fB${text(`--${name}`)}\\fR${placeholder}`;
   return ['.TP', head, text(`${option.about}${option.kind === 'values' ? '; repeatable' : ''}`)];
 }
 

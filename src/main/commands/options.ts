@@ -38,8 +38,8 @@ export const AUDIT_EXPORT = {
 /** Options that constrain a subordinate CA. */
 export const SUBORDINATE = {
   'path-length': value('N', 'number of CAs allowed below the issuing CA (default 0)'),
-  'permitted-dns': values('HOST', 'name constraint: the CA may certify this host and the hosts below it; repeatable'),
-  'permitted-ip': values('NETWORK', 'name constraint: the CA may certify addresses of this network; repeatable'),
+  'permitted-dns': values('HOST', 'name constraint: the CA may certify this host and the hosts below it'),
+  'permitted-ip': values('NETWORK', 'name constraint: the CA may certify addresses of this network'),
 };
 
 export const CA_INIT = {

@@ -21,6 +21,8 @@ interface Program {
 /** Runs the command that the arguments name. Resolves with the exit code. */
 export async function runCommand(program: Program, args: readonly string[], context: CommandContext): Promise<number> {
   const { name, commands, version } = program;
+  // `estuary help COMMAND` is `estuary COMMAND --help`.
+  if (args[0] === 'help') return runCommand(program, [...args.slice(1), '--help'], context);
   const line = readLine(commands, args);
   const [first] = line.words;
   const group = commands.find((entry) => entry.kind === 'group' && entry.name === first?.value);
@@ -52,7 +54,7 @@ export async function runCommand(program: Program, args: readonly string[], cont
   }
   if (command === undefined) {
     const [option] = line.unknown;
-    const reason = option === undefined ? unknownCommand(commands, words) : noOption(option, line.known);
+    const reason = option === undefined ? await unknownCommand(program, words) : noOption(option, line.known);
     return refuse(program, reason, context, program.misuse);
   }
   const taken = words.length === 0 ? 0 : command.name.split(' ').length;
@@ -113,7 +115,7 @@ interface OptionType {
 function flagsOf({ options }: Command): Record<string, OptionType> {
   return Object.fromEntries(
     Object.entries(options).flatMap(([name, { kind }]) =>
-      kind === 'argument'
+      kind === 'argument' || kind === 'arguments'
         ? []
         : [[name, { type: kind === 'flag' ? 'boolean' : 'string', multiple: kind === 'values' }] as const],
     ),
@@ -133,9 +135,12 @@ export function findCommand(
   return fitting.toSorted((a, b) => b.name.length - a.name.length)[0];
 }
 
-function unknownCommand(commands: readonly Entry[], words: readonly string[]): string {
+async function unknownCommand({ name, commands }: Program, words: readonly string[]): Promise<string> {
   const asked = words.join(' ');
-  const names = commands.map(({ name }) => name);
+  for (const entry of commands)
+    if (entry.kind === 'group' && findCommand({ commands: await entry.load() }, words) !== undefined)
+      return `there is no command "${asked}" (did you mean "${name} ${entry.name} ${asked}"?)`;
+  const names = commands.map((entry) => entry.name);
   const below = names.filter((name) => name.startsWith(`${asked} `));
   const near = below.length > 0 ? below.join(', ') : `the nearest known one is "${nearest(asked, names) ?? ''}"`;
   return `there is no command "${asked}" (${near})`;
@@ -158,6 +163,10 @@ function readValues({ commands }: Program, command: Command, args: readonly stri
   const words = [...parsed.positionals];
   const values: Record<string, unknown> = {};
   for (const [name, option] of Object.entries(command.options)) {
+    if (option.kind === 'arguments') {
+      values[name] = words.splice(0);
+      continue;
+    }
     const given = option.kind === 'argument' ? words.shift() : parsed.values[name];
     values[name] = option.kind === 'flag' ? given === true : option.kind === 'values' ? (given ?? []) : given;
     const needed = option.kind === 'argument' || (option.kind === 'value' && option.required);

@@ -7,7 +7,9 @@ export type Color = keyof typeof COLORS;
 
 export interface Column {
   readonly head: string;
-  /** May be truncated on a narrow terminal; values that people copy may not. */
+  /** Identifies the row: stays on a narrow terminal, and is never cut. */
+  readonly identifies?: boolean;
+  /** Its values may be of any length: on a narrow terminal, they are wrapped if they identify the row, else cut. */
   readonly shrinks?: boolean;
   /** Color by cell content. */
   readonly color?: (text: string) => Color | undefined;
@@ -26,33 +28,44 @@ export function lookOf({ env, terminal }: Pick<CommandContext, 'env' | 'terminal
 }
 
 const GAP = '  ';
-/** Minimum width of a shrunk column. */
-const LEAST = 8;
+/** Minimum width of a shrunk column, and the most that a word of an identifying value gets, so that it is not broken. */
+const LEAST = 16;
+const LONGEST_WORD = 40;
 
-/** @param rows a text per column. @returns lines with line ends, the header first */
+/**
+ * On a narrow terminal, columns that identify nothing are left out, the last first, until the others are legible.
+ * @param rows a text per column. @returns lines with line ends, the header first
+ */
 export function textTable(columns: readonly Column[], rows: readonly (readonly string[])[], look: Look): string {
-  const cells = rows.map((row) => columns.map((_, n) => printable(row[n] ?? '')));
-  const widths = fitting(
-    columns.map(({ head, shrinks = false }, n) => ({
-      shrinks,
-      width: Math.max(head.length, ...cells.map((row) => widthOf(row[n] ?? ''))),
-    })),
-    look.width,
-  );
-  const line = (row: readonly string[], paint: (text: string, column: Column) => string): string =>
-    columns
+  const all = columns.map((column, n) => {
+    const cells = rows.map((row) => printable(row[n] ?? ''));
+    return { ...column, cells, width: Math.max(column.head.length, ...cells.map(widthOf)) };
+  });
+  const shown = fitting(all, look.width);
+  const line = (texts: readonly string[], paint: (text: string, column: Column) => string): string =>
+    shown
       .map((column, n) => {
-        const text = cut(row[n] ?? '', widths[n] ?? 0);
-        const space = n === columns.length - 1 ? '' : ' '.repeat(Math.max(0, (widths[n] ?? 0) - widthOf(text)));
-        return paint(text, column) + space;
+        const text = texts[n] ?? '';
+        return paint(text, column) + ' '.repeat(Math.max(0, column.width - widthOf(text)));
       })
       .join(GAP)
       .trimEnd();
   const head = line(
-    columns.map((column) => column.head),
+    shown.map((column) => column.head),
     (text) => text,
   );
-  const body = cells.map((row) => line(row, (text, { color }) => painted(text, color?.(text), look)));
+  const body = rows.flatMap((_, row) => {
+    const cells = shown.map(({ cells, identifies = false, width }) =>
+      identifies ? wrap(cells[row] ?? '', width) : [cut(cells[row] ?? '', width)],
+    );
+    const height = Math.max(...cells.map((lines) => lines.length));
+    return Array.from({ length: height }, (_, n) =>
+      line(
+        cells.map((lines) => lines[n] ?? ''),
+        (text, { color }) => painted(text, color?.(text), look),
+      ),
+    );
+  });
   return [head, ...body].map((text) => `${text}\n`).join('');
 }
 
@@ -68,25 +81,45 @@ export function printable(text: string): string {
   );
 }
 
-function fitting(
-  columns: readonly { readonly shrinks: boolean; readonly width: number }[],
-  most: number | undefined,
-): number[] {
+interface Sized extends Column {
+  readonly cells: readonly string[];
+  readonly width: number;
+}
+
+/** Chooses the columns that fit, and their widths. */
+function fitting(columns: readonly Sized[], most: number | undefined): readonly Sized[] {
+  if (most === undefined) return columns;
+  const least = ({ shrinks = false, identifies = false, head, width, cells }: Sized): number => {
+    if (!shrinks) return width;
+    const words = identifies ? cells.flatMap((cell) => cell.split(BREAK).map(widthOf)) : [];
+    return Math.min(width, Math.max(LEAST, head.length, Math.min(LONGEST_WORD, Math.max(0, ...words))));
+  };
+  const over = (widths: readonly number[]): number =>
+    widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1)) - most;
+  const last = columns.findLastIndex(({ identifies = false }) => !identifies);
+  if (last !== -1 && over(columns.map(least)) > 0) return fitting(columns.toSpliced(last, 1), most);
   const widths = columns.map(({ width }) => width);
-  if (most === undefined) return widths;
-  let over = widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1)) - most;
   // Shrink the widest column to the next widest until the rest fits.
-  while (over > 0) {
-    const open = columns.flatMap(({ shrinks }, n) => (shrinks && (widths[n] ?? 0) > LEAST ? [n] : []));
-    const [widest, ...others] = open.toSorted((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0));
-    if (widest === undefined) break;
-    const width = widths[widest] ?? 0;
-    const next = Math.max(LEAST, others[0] === undefined ? LEAST : (widths[others[0]] ?? 0) - 1);
-    const less = Math.min(over, Math.max(1, width - next));
-    widths[widest] = width - less;
-    over -= less;
+  for (let rest = over(widths); rest > 0; rest = over(widths)) {
+    const open = columns.flatMap((column, n) => ((widths[n] ?? 0) > least(column) ? [n] : []));
+    const [widest, next] = open.toSorted((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0));
+    const column = widest === undefined ? undefined : columns[widest];
+    if (widest === undefined || column === undefined) break;
+    const [width, goal] = [widths[widest] ?? 0, next === undefined ? 0 : (widths[next] ?? 0) - 1];
+    widths[widest] = Math.max(least(column), width - Math.min(rest, Math.max(1, width - goal)));
   }
-  return widths;
+  return columns.map((column, n) => ({ ...column, width: widths[n] ?? 0 }));
+}
+
+/** Where a line may end. */
+const BREAK = /(?<=,)| /;
+
+/** Lines of at most `width` columns, broken after a comma or a space where possible. */
+function wrap(text: string, width: number): string[] {
+  if (widthOf(text) <= width) return [text];
+  const fits = cut(text, width + 1).slice(0, -1);
+  const end = Math.max(fits.lastIndexOf(','), fits.lastIndexOf(' ')) + 1 || fits.length || text.length;
+  return [text.slice(0, end).trimEnd(), ...wrap(text.slice(end).trimStart(), width)];
 }
 
 function cut(text: string, width: number): string {

@@ -13,7 +13,8 @@ const LIST = {
   limit: value('N', 'largest number of entries (default 100)'),
   all: flag('all entries, instead of --limit'),
   cursor: value('CURSOR', 'continue a list: the cursor from the end of the previous page'),
-  order: value('ORDER', 'asc (oldest first, the default) or desc', ['asc', 'desc']),
+  order: value('ORDER', 'asc (oldest first) or desc (newest first, the default of tables)', ['asc', 'desc']),
+  wide: flag('all columns with their full values, also on a narrow terminal'),
   ...FORMATS,
   watch: flag('refresh until interrupted: a table on a terminal, otherwise only new or changed entries'),
   interval: value('SECONDS', 'interval of --watch (default 5)'),
@@ -25,6 +26,8 @@ interface ListSpec {
   readonly kind: Kind;
   /** Whether the server returns CSV; default true. */
   readonly csv?: boolean;
+  /** Of its table; default: the newest first. */
+  readonly order?: 'asc';
 }
 
 type ListValues = Values<typeof LIST>;
@@ -57,7 +60,7 @@ async function list(spec: ListSpec, filters: Query, values: ListValues, session:
         `--watch cannot be combined with --${format === 'csv' ? 'csv' : values.all ? 'all' : 'cursor'}`,
       );
     return watch(
-      { ...spec, filters, limit: limit ?? DEFAULT_LIMIT, seconds: interval ?? 5, json: values.json },
+      { ...spec, filters, limit: limit ?? DEFAULT_LIMIT, seconds: interval ?? 5, json: values.json, wide: values.wide },
       session,
     );
   }
@@ -68,9 +71,10 @@ async function list(spec: ListSpec, filters: Query, values: ListValues, session:
     return printCsv(spec, filters, session);
   }
   const most = values.all ? Infinity : (limit ?? DEFAULT_LIMIT);
-  const pages = pagesOf(spec.path, { ...filters, cursor: values.cursor }, most, session);
+  const order = format === 'table' ? { order: spec.order ?? 'desc' } : {};
+  const pages = pagesOf(spec.path, { ...order, ...filters, cursor: values.cursor }, most, session);
   if (format === 'json') return printJson(pages, session);
-  return format === 'csv' ? printOwnCsv(pages, session) : printTable(spec.kind, pages, session);
+  return format === 'csv' ? printOwnCsv(pages, session) : printTable(spec.kind, pages, session, values.wide);
 }
 
 interface Page {
@@ -93,11 +97,11 @@ async function* pagesOf(path: string, query: Query, most: number, { client }: Se
   } while (cursor !== '' && left > 0);
 }
 
-async function printTable(kind: Kind, pages: AsyncIterable<Page>, session: Session): Promise<number> {
+async function printTable(kind: Kind, pages: AsyncIterable<Page>, session: Session, wide: boolean): Promise<number> {
   let [count, rest] = [0, ''];
   for await (const { items, next } of pages) {
     // Each page is aligned separately, so that the first prints before the last is read.
-    if (items.length > 0) session.out(tableOf(kind, items, session));
+    if (items.length > 0) session.out(tableOf(kind, items, session, wide));
     count += items.length;
     rest = next;
     await session.drained?.();
@@ -157,6 +161,7 @@ interface Watched {
   readonly seconds: number;
   /** One JSON record per line. */
   readonly json: boolean;
+  readonly wide: boolean;
 }
 
 /** Maximum remembered records. */
@@ -191,9 +196,9 @@ async function newest({ path, filters, limit }: Watched, session: Session): Prom
   return found;
 }
 
-function draw(items: readonly JsonRecord[], { kind, seconds }: Watched, session: Session): void {
+function draw(items: readonly JsonRecord[], { kind, seconds, wide }: Watched, session: Session): void {
   const time = `${new Date(session.now()).toISOString().slice(0, 19)}Z`;
-  const table = items.length === 0 ? 'Nothing found.\n' : tableOf(kind, items, session);
+  const table = items.length === 0 ? 'Nothing found.\n' : tableOf(kind, items, session, wide);
   session.out(`\x1b[H\x1b[2J\x1b[3Jevery ${seconds} s, ${time}; press Ctrl-C to stop\n\n${table}`);
 }
 

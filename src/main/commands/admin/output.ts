@@ -63,47 +63,70 @@ export function cell(value: unknown): string {
   return typeof value === 'number' ? String(value) : JSON.stringify(value);
 }
 
-/** @param mark the field that only these records have @param key the field that identifies one */
-const kind = (mark: string, key: string, fields: readonly (string | Field)[]): Kind => ({
-  fits: (record) => mark in record,
-  key: (record) => textAt(record, key),
-  fields: fields.map((one) => (typeof one === 'string' ? field(one) : one)),
+/**
+ * @param mark the field that only these records have @param key the field that identifies a record
+ * @param names fields that tell people which record it is
+ */
+const kind = (mark: string, [key, ...names]: readonly [string, ...string[]], fields: readonly (string | Field)[]) => ({
+  fits: (record: JsonRecord) => mark in record,
+  key: (record: JsonRecord) => textAt(record, key),
+  fields: fields.map((given): Field => {
+    const made = typeof given === 'string' ? field(given) : given;
+    const identifies = typeof given === 'string' && [key, ...names].includes(given);
+    return identifies ? { ...made, identifies } : made;
+  }),
 });
 
-export const OTPS = kind('max_uses', 'id', [
-  ...['id', 'client_id', 'ca', 'status'],
-  { head: 'USES', of: (record) => `${cell(record['uses'])}/${cell(record['max_uses'])}` },
-  { ...field('expires_at'), head: 'EXPIRES' },
-]);
+export const OTPS = kind(
+  'max_uses',
+  ['id', 'client_id'],
+  [
+    ...['id', 'client_id', 'ca', 'status'],
+    { head: 'USES', of: (record) => `${cell(record['uses'])}/${cell(record['max_uses'])}` },
+    { ...field('expires_at'), head: 'EXPIRES' },
+  ],
+);
 
 export const CERTIFICATES: Kind = {
-  ...kind('fingerprint_sha256', 'serial', ['serial', 'ca', 'status', 'not_after', 'subject', 'sans', 'requester']),
+  ...kind(
+    'fingerprint_sha256',
+    ['serial', 'subject'],
+    ['serial', 'ca', 'status', 'not_after', 'subject', 'sans', 'requester'],
+  ),
   key: (record) => `${textAt(record, 'ca')} ${textAt(record, 'serial')}`,
 };
 
-export const REQUESTS = kind('operation', 'id', [
-  ...['id', 'ca', 'status'],
-  { ...field('created_at'), head: 'CREATED' },
-  ...['subject', 'sans', 'key_type', 'requester'],
-]);
+export const REQUESTS = kind(
+  'operation',
+  ['id', 'subject'],
+  [
+    ...['id', 'ca', 'status'],
+    { ...field('created_at'), head: 'CREATED' },
+    ...['subject', 'sans', 'key_type', 'requester'],
+  ],
+);
 
-export const DEVICES = kind('attributes', 'id', [
-  ...['id', 'ca'],
-  { ...field('enabled'), color: (text) => (text === 'yes' ? 'green' : 'red') },
-  ...['not_after', 'match', 'attributes', 'note'],
-]);
+export const DEVICES = kind(
+  'attributes',
+  ['id'],
+  [
+    ...['id', 'ca'],
+    { ...field('enabled'), color: (text) => (text === 'yes' ? 'green' : 'red') },
+    ...['not_after', 'match', 'attributes', 'note'],
+  ],
+);
 
 const CA_FIELDS = ['label', 'default', 'driver', 'health', 'days_left', 'not_after', 'subject'];
-export const CAS = kind('driver', 'label', CA_FIELDS);
+export const CAS = kind('driver', ['label'], CA_FIELDS);
 
-export const LOCKOUTS = kind('locked_until', 'key', ['key', 'scope', 'failures', 'locked_until']);
+export const LOCKOUTS = kind('locked_until', ['key'], ['key', 'scope', 'failures', 'locked_until']);
 
 const RECEIVER_FIELDS = ['name', 'kind', 'state', 'failures', 'behind', 'destination'];
-export const RECEIVERS = kind('destination', 'name', RECEIVER_FIELDS);
+export const RECEIVERS = kind('destination', ['name'], RECEIVER_FIELDS);
 
-export const RENEWALS = kind('starts_at', 'id', ['id', 'starts_at', 'by', 'reason', 'created_by']);
+export const RENEWALS = kind('starts_at', ['id'], ['id', 'starts_at', 'by', 'reason', 'created_by']);
 
-export const AUDIT = kind('prev_hash', 'seq', ['seq', 'time', 'type', 'outcome', 'subject', 'ca', 'detail']);
+export const AUDIT = kind('prev_hash', ['seq', 'type'], ['seq', 'time', 'type', 'outcome', 'subject', 'ca', 'detail']);
 
 /** A record type for unknown records: one column per field. */
 export const kindOf = (records: readonly JsonRecord[]): Kind => ({
@@ -185,12 +208,18 @@ const isPem = (value: unknown): value is string | readonly string[] =>
       /^(?:-----(?:BEGIN|END) [A-Z0-9 ]+-----\n|[A-Za-z0-9+/=]{1,76}\n)+$/.test(`${value.trimEnd()}\n`) &&
       value.includes('-----BEGIN ');
 
-/** @returns lines, the header first */
-export function tableOf({ fields }: Kind, records: readonly JsonRecord[], context: CommandContext): string {
+/** @param wide whether it may be wider than the terminal @returns lines, the header first */
+export function tableOf(
+  { fields }: Kind,
+  records: readonly JsonRecord[],
+  context: CommandContext,
+  wide = false,
+): string {
+  const look = lookOf(context);
   return textTable(
     fields,
     records.map((record) => fields.map(({ of }) => of(record))),
-    lookOf(context),
+    wide ? { ...look, width: undefined } : look,
   );
 }
 

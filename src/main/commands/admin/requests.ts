@@ -1,10 +1,21 @@
 /** `estuary admin request …` (approval queue) and `check` (dry run of a request). */
 import { REQUEST_STATUSES } from '../../../store/request-state.ts';
-import { argument, type Entry, EXIT, required, UsageError, value, type Values } from '../command.ts';
-import { recordCommand } from './admin-command.ts';
+import {
+  argument,
+  type Command,
+  CommandError,
+  type Entry,
+  EXIT,
+  required,
+  someArguments,
+  UsageError,
+  value,
+  type Values,
+} from '../command.ts';
+import { adminCommand, confirm, FORMATS, queryOf, recordCommand, type Session, YES } from './admin-command.ts';
 import { readInput } from './connection.ts';
-import { type JsonRecord, textAt } from './json.ts';
-import { REQUESTS } from './output.ts';
+import { type JsonRecord, recordsAt, textAt } from './json.ts';
+import { csvOf, formatOf, inWords, printRecord, REQUESTS, tableOf } from './output.ts';
 import { listCommand } from './list.ts';
 
 const id = argument('ID of the request, as in the list');
@@ -21,21 +32,21 @@ const CHECK = {
 };
 
 /** What an administrator sees before the decision. */
-const shown = {
-  of: 'GET /admin/requests/{id}',
-  shows: ['id', 'ca', 'operation', 'subject', 'sans', 'key_type', 'spki_sha256', 'requester', 'method', 'status'],
+const SHOWN = ['id', 'ca', 'operation', 'subject', 'sans', 'key_type', 'spki_sha256', 'requester', 'method', 'status'];
+
+const filters = {
+  'ca-label': value('LABEL', "a CA's label"),
+  requester: value('NAME', 'the requester'),
+  device: value('ID', 'ID of a registered device'),
+  search: value('TEXT', 'a part of the subject, a name, the requester or the device, or the ID'),
 };
+
+const SELECTED = { id: someArguments('IDs of the requests, as in the list; or filters'), ...filters };
 
 export const REQUEST_COMMANDS: readonly Entry[] = [
   listCommand('request list', 'List the requests that were queued for approval.', {
     roles: reading,
-    filters: {
-      status: value('STATUS', REQUEST_STATUSES.join(', '), REQUEST_STATUSES),
-      'ca-label': value('LABEL', "a CA's label"),
-      requester: value('NAME', 'the requester'),
-      device: value('ID', 'ID of a registered device'),
-      search: value('TEXT', 'a part of the subject, a name, the requester or the device, or the ID'),
-    },
+    filters: { status: value('STATUS', REQUEST_STATUSES.join(', '), REQUEST_STATUSES), ...filters },
     path: '/admin/requests',
     kind: REQUESTS,
   }),
@@ -49,19 +60,18 @@ export const REQUEST_COMMANDS: readonly Entry[] = [
     roles: reading,
     options: { id },
   }),
-  recordCommand('request approve', 'Approve a request. The next poll gets the certificate.', {
-    call: 'POST /admin/requests/{id}/approve',
-    roles: deciding,
-    options: { id },
-    confirms: { ...shown, question: 'Approve this request?' },
-  }),
-  recordCommand('request reject', 'Reject a request. Polls get 403 with the reason.', {
-    call: 'POST /admin/requests/{id}/reject',
-    roles: deciding,
-    options: { id, reason: required('TEXT', 'text for the client') },
-    body: ({ reason }) => ({ reason }),
-    confirms: { ...shown, question: 'Reject this request?' },
-  }),
+  decisionCommand(
+    'approve',
+    'Approve requests. The next poll of each gets the certificate.',
+    SELECTED,
+    () => undefined,
+  ),
+  decisionCommand(
+    'reject',
+    'Reject requests. Polls get 403 with the reason.',
+    { ...SELECTED, reason: required('TEXT', 'text for the client') },
+    ({ reason }) => ({ reason }),
+  ),
   recordCommand('check', 'Check what would happen to a request, without effect.', {
     call: 'POST /admin/check',
     roles: deciding,
@@ -75,6 +85,76 @@ export const REQUEST_COMMANDS: readonly Entry[] = [
     exitCode: (answer) => (textAt(answer, 'verdict') === 'refuse' ? EXIT.failed : EXIT.ok),
   }),
 ];
+
+type Selected = Values<typeof SELECTED & typeof YES & typeof FORMATS>;
+
+/** Decides the requests with the given IDs, or all pending ones that the filters find. */
+function decisionCommand<O extends typeof SELECTED>(
+  decision: 'approve' | 'reject',
+  summary: string,
+  options: O,
+  body: (values: Values<O>) => JsonRecord | undefined,
+): Command {
+  const run = async (values: Selected & Values<O>, session: Session): Promise<number> => {
+    const format = formatOf(values);
+    const requests = await selected(values, session);
+    const [first, ...others] = requests;
+    if (first === undefined) throw new CommandError('no pending request matches');
+    const isOne = others.length === 0;
+    const verb = decision === 'approve' ? 'Approve' : 'Reject';
+    const question = isOne ? `${verb} this request?` : `${verb} these ${requests.length} requests?`;
+    const about = isOne ? inWords(first, SHOWN) : tableOf(REQUESTS, requests, session);
+    await confirm({ about, question, yes: values.yes }, session);
+    const decided: JsonRecord[] = [];
+    const path = (request: JsonRecord): string => `${pathOf(textAt(request, 'id'))}/${decision}`;
+    const sent = body(values);
+    for (const request of requests)
+      try {
+        decided.push(await session.client.record('POST', path(request), sent === undefined ? {} : { body: sent }));
+      } catch (error) {
+        if (isOne || !(error instanceof CommandError)) throw error;
+        session.err(`${textAt(request, 'id')}: ${error.message}\n`);
+      }
+    const [only] = decided;
+    if (isOne && only !== undefined) printRecord(only, values, session);
+    else if (format === 'json') session.out(decided.map((one) => `${JSON.stringify(one)}\n`).join(''));
+    else if (format === 'csv') session.out(csvOf(decided));
+    else
+      session.out(
+        `${decided.length} of ${requests.length} requests: ${decision === 'approve' ? 'approved' : 'rejected'}\n`,
+      );
+    return decided.length === requests.length ? EXIT.ok : EXIT.failed;
+  };
+  return adminCommand(`request ${decision}`, summary, {
+    options: { ...options, ...YES, ...FORMATS },
+    run,
+    calls: [`POST /admin/requests/{id}/${decision}`, 'GET /admin/requests/{id}', 'GET /admin/requests'],
+    roles: deciding,
+    about: 'Shows the requests and asks before the decision.',
+  });
+}
+
+const pathOf = (request: string): string => `/admin/requests/${encodeURIComponent(request)}`;
+
+/** @throws UsageError without IDs and filters, and with both */
+async function selected(values: Values<typeof SELECTED>, session: Session): Promise<readonly JsonRecord[]> {
+  const { client } = session;
+  const query = queryOf(filters, values, session.now());
+  const isFiltered = Object.keys(query).length > 0;
+  if (isFiltered === values.id.length > 0)
+    throw new UsageError(
+      isFiltered ? 'IDs and filters exclude each other' : 'ID is missing (or a filter, such as --requester)',
+    );
+  const found: JsonRecord[] = [];
+  if (!isFiltered) for (const one of new Set(values.id)) found.push(await client.record('GET', pathOf(one)));
+  for (let cursor: string | undefined = isFiltered ? '' : undefined; cursor !== undefined;) {
+    const paging: JsonRecord = cursor === '' ? {} : { cursor };
+    const page = await client.record('GET', '/admin/requests', { query: { ...query, ...paging, status: 'pending' } });
+    found.push(...recordsAt(page, 'items'));
+    cursor = textAt(page, 'next_cursor') || undefined;
+  }
+  return found;
+}
 
 async function senderOf({ certificate, principal, device, ...values }: Values<typeof CHECK>): Promise<JsonRecord> {
   const given = Object.entries({ client_id: values['client-id'], principal, certificate, device }).filter(

@@ -33,6 +33,7 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
     roles: operating,
     path: '/admin/cas',
     kind: CAS,
+    order: 'asc',
     csv: false,
   }),
   recordCommand('ca show', 'Show one CA with its chain.', {
@@ -54,6 +55,7 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
     roles: operating,
     path: '/admin/notifications',
     kind: RECEIVERS,
+    order: 'asc',
     csv: false,
   }),
   recordCommand('notification test', 'Send a sample to a receiver of notifications.', {
@@ -65,6 +67,7 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
     roles: operating,
     path: '/admin/lockouts',
     kind: LOCKOUTS,
+    order: 'asc',
   }),
   recordCommand('lockout clear', 'Remove a lockout.', {
     call: 'DELETE /admin/lockouts/{key}',
