@@ -1072,6 +1072,8 @@ export interface components {
                 san?: string;
                 /** @description The complete serial number, hex. */
                 serial?: string;
+                /** @description SHA-256 of the certificate, 64 hex digits, with or without colons. */
+                fingerprint_sha256?: string;
                 /** @description The requester, as in records. */
                 requester?: string;
                 /** @description The ID of a device. */
@@ -1133,6 +1135,8 @@ export interface components {
                 san?: string;
                 /** @description The complete serial number, hex. */
                 serial?: string;
+                /** @description SHA-256 of the certificate, 64 hex digits, with or without colons. */
+                fingerprint_sha256?: string;
                 /** @description The requester, as in records. */
                 requester?: string;
                 /** @description The ID of a device. */
@@ -2691,6 +2695,8 @@ export interface operations {
                 san?: string;
                 /** @description The complete serial number, hex. */
                 serial?: string;
+                /** @description SHA-256 of the certificate, 64 hex digits, with or without colons. */
+                fingerprint_sha256?: string;
                 /** @description The requester, as in records. */
                 requester?: string;
                 /** @description The ID of a device. */

@@ -59,6 +59,8 @@ export interface CertificateSelection {
   /** A substring of a subjectAltName, ignoring case. */
   readonly san?: string | undefined;
   readonly serial?: string | undefined;
+  /** Lower-case hex. */
+  readonly fingerprint_sha256?: string | undefined;
   readonly requester?: string | undefined;
   /** A device's ID in any of its entries. */
   readonly device?: string | undefined;
@@ -138,6 +140,11 @@ export function certificateConditions(filter: CertificateFilter, now: number, na
     ...given([
       { value: labels, sql: AT_LABELS },
       { value: serial, sql: 'serial = @serial' },
+      {
+        value: filter.fingerprint_sha256,
+        sql: 'fingerprint_sha256 = @fingerprint_sha256',
+        index: 'certificate_by_fingerprint',
+      },
       { value: device_key, sql: 'device_key = @device_key', index: 'certificate_by_device' },
       { value: device, sql: 'device = @device', index: 'certificate_by_device_id' },
       { value: requester, sql: 'requester = @requester', index: 'certificate_by_requester' },

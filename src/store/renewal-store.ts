@@ -26,7 +26,7 @@ export interface RenewalRow {
 /** A certificate, with the time of its issuance. */
 export type IssuedCertificate = CertificateRow & { readonly issued_at: number };
 
-const SAME = ['ca', 'label', 'serial', 'requester', 'device', 'device_key'] as const;
+const SAME = ['ca', 'label', 'serial', 'fingerprint_sha256', 'requester', 'device', 'device_key'] as const;
 
 /** Whether a campaign replaces a certificate. Later certificates of the same holder are its replacements. */
 export function replaces({ selection, begins }: RenewalRow, row: IssuedCertificate): boolean {

@@ -290,10 +290,12 @@ CREATE TABLE authorized_names (
 `;
 
 /**
- * Version 3: the fleet (docs/guides/fleet.md). Servers write all of it in the background. Tables holder, holder_count and fleet_progress
+ * Version 3: certificates by fingerprint, and the fleet (docs/guides/fleet.md). Servers write all of it in the background. Tables holder, holder_count and fleet_progress
  * are derived: from the other tables, and from the audit records that say what has changed, whichever version wrote them.
  */
 export const fleetTables = ({ position, integer, bytes, table, keyed }: SchemaDialect): string => `
+CREATE INDEX certificate_by_fingerprint ON certificate (fingerprint_sha256);
+
 -- What was seen of each certificate on the EST listener. A row exists from the issuance on, or from the first use.
 CREATE TABLE certificate_use (
   serial          text NOT NULL,

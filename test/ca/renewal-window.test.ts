@@ -65,6 +65,7 @@ describe('the window of a campaign', () => {
     ['expires before', { expires_before: T0 + 101 * DAY }, true],
     ['expires later', { expires_before: T0 + 99 * DAY }, false],
     ['a serial number', { serial: '0a0b' }, true],
+    ['another fingerprint', { fingerprint_sha256: 'ff'.repeat(32) }, false],
   ])('filters as the certificate list does: %s', (_, selection, matches) => {
     const row = issued({ subject: 'CN=sensor-1', sans: ['DNS:sensor-1.example'], device: 'tag-1', serial: '0a0b' });
     const { start } = renewalWindow(row, SETTINGS, [campaign({ selection })]);

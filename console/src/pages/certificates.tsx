@@ -15,6 +15,7 @@ const FILTERS: readonly Filter[] = [
   { name: 'subject', label: 'Subject', placeholder: 'any part' },
   { name: 'san', label: 'Other names', placeholder: 'any part of one' },
   { name: 'serial', label: 'Serial number', placeholder: 'exact, hex' },
+  { name: 'fingerprint_sha256', label: 'Fingerprint', placeholder: 'SHA-256, hex' },
   { name: 'requester', label: 'Requester', placeholder: 'exact' },
   { name: 'device', label: 'Device', placeholder: 'exact ID' },
   { name: 'status', label: 'State', options: ['valid', 'revoked', 'expired'] },

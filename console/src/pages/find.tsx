@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { call, type Query } from '../api/client.ts';
 import type { AuditRecord, Certificate, Device, QueuedRequest, Role, Token } from '../api/types.ts';
-import { forgetSearches, isUuid, recentSearches, serialOf } from '../shared/find.ts';
+import { fingerprintOf, forgetSearches, isUuid, recentSearches, serialOf } from '../shared/find.ts';
 import { PLACES } from './places.tsx';
 import { link, route } from '../shared/router.ts';
 import { may } from '../shared/session.ts';
@@ -37,7 +37,9 @@ export function Find() {
     <>
       <Heading
         title={text === '' ? 'Find anything' : `Results for “${text}”`}
-        {...(text === '' ? { lead: 'A part of a name, an ID, or a serial number with or without colons.' } : {})}
+        {...(text === ''
+          ? { lead: 'A part of a name, an ID, a serial number or a fingerprint (SHA-256), with or without colons.' }
+          : {})}
       />
       {text === '' ? <Recent /> : <Results text={text} />}
     </>
@@ -80,7 +82,9 @@ function Results({ text }: { readonly text: string }) {
         );
         if (pages.length === 0 && found.every((hits) => hits.length === 0))
           return (
-            <Empty title="Nothing found">No record that your role can see has this name, ID or serial number.</Empty>
+            <Empty title="Nothing found">
+              No record that your role can see has this name, ID, serial number or fingerprint.
+            </Empty>
           );
         return (
           <>
@@ -131,9 +135,10 @@ const list = async <T,>(path: string, query: Query, signal: AbortSignal): Promis
   (await pageOf<T>(path, { limit: MOST, order: 'desc', ...query }, signal)).items;
 
 async function certificates(text: string, signal: AbortSignal): Promise<readonly Hit[]> {
-  const serial = serialOf(text);
+  const [serial, fingerprint] = [serialOf(text), fingerprintOf(text)];
   const queries: readonly Query[] = [
     ...(serial === undefined ? [] : [{ serial }]),
+    ...(fingerprint === undefined ? [] : [{ fingerprint_sha256: fingerprint }]),
     { subject: text },
     { san: text },
     { requester: text },
@@ -209,7 +214,8 @@ const GROUPS: readonly Group[] = [
     title: 'Certificates',
     roles: ['ra', 'auditor'],
     all: (text) => {
-      const serial = serialOf(text);
+      const [serial, fingerprint_sha256] = [serialOf(text), fingerprintOf(text)];
+      if (fingerprint_sha256 !== undefined) return link(['certificates'], { fingerprint_sha256 });
       return link(['certificates'], serial === undefined || serial.length < 16 ? { subject: text } : { serial });
     },
     find: certificates,

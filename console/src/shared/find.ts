@@ -34,5 +34,14 @@ export function serialOf(text: string): string | undefined {
   return serial.length > 40 ? undefined : serial;
 }
 
+/** The SHA-256 of a certificate in the form of the API, from any usual form. */
+export function fingerprintOf(text: string): string | undefined {
+  const hex = text
+    .replace(/^sha256[ :/=]*/i, '')
+    .replaceAll(/[\s:]/g, '')
+    .toLowerCase();
+  return /^[0-9a-f]{64}$/.test(hex) ? hex : undefined;
+}
+
 /** IDs of requests, tokens and campaigns. */
 export const isUuid = (text: string): boolean => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);

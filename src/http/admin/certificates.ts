@@ -14,7 +14,7 @@ import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { callOf, limited } from './access.ts';
 import { listRoute, route } from './route.ts';
 import { nullable, oneOf, part, requestBody, strictObject, Text, Texts, Timestamp, titled, whole } from './schemas.ts';
-import { formatOptionalTimestamp, formatTimestamp, parseOptionalTimestamp } from './values.ts';
+import { formatOptionalTimestamp, formatTimestamp, parseOptionalTimestamp, readHash } from './values.ts';
 import { importCertificate } from '../../administration/import-certificate.ts';
 
 const CertificateStatus = oneOf(['valid', 'revoked', 'expired']);
@@ -27,6 +27,7 @@ const certificateFilter = {
   subject: part('the subject'),
   san: part('one of the subjectAltNames, as in records (`DNS:a`)'),
   serial: Type.Optional(Text('The complete serial number, hex.')),
+  fingerprint_sha256: Type.Optional(Text('SHA-256 of the certificate, 64 hex digits, with or without colons.')),
   requester: whole('The requester, as in records.'),
   device: whole('The ID of a device.'),
   status: Type.Optional(CertificateStatus),
@@ -151,10 +152,12 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
 
 /** @throws EstuaryError 400 `FIELD_INVALID` that names the filter */
 export function readCertificateFilter(query: Static<typeof CertificateFilter>): CertificateSelection {
-  const { serial, issued_after, expires_before, ...others } = query;
+  const { serial, fingerprint_sha256, issued_after, expires_before, ...others } = query;
   return {
     ...others,
     serial: serial === undefined ? undefined : readSerial(serial),
+    fingerprint_sha256:
+      fingerprint_sha256 === undefined ? undefined : readHash('fingerprint_sha256', fingerprint_sha256),
     issued_after: parseOptionalTimestamp('issued_after', issued_after),
     expires_before: parseOptionalTimestamp('expires_before', expires_before),
   };

@@ -12,7 +12,7 @@ import type { Columns } from './bulk/columns.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { checkLabel, findLabel } from './access.ts';
 import { Bool, nullable, requestBody, strictObject, Text, Timestamp, titled } from './schemas.ts';
-import { formatOptionalTimestamp, formatTimestamp, parseTimestamp, readable } from './values.ts';
+import { formatOptionalTimestamp, formatTimestamp, parseTimestamp, readable, readHash } from './values.ts';
 import { validator } from './validation.ts';
 
 const MAX_ATTRIBUTES = 64;
@@ -182,7 +182,7 @@ function readMatch(given: Static<typeof NewMatch>, issuers: readonly Certificate
       'match.san must be a name like DNS:a.example.com, IP:192.0.2.1, email:…, URI:…, upn:… or hardware_module:OID:HEX',
     );
   const named = issuer === undefined ? undefined : issuerKey(issuer, issuers);
-  const key = issuer_spki_sha256 === undefined ? named : readHash('issuer_spki_sha256', issuer_spki_sha256);
+  const key = issuer_spki_sha256 === undefined ? named : readHash('match.issuer_spki_sha256', issuer_spki_sha256);
   if (named !== undefined && named !== key)
     throw badRequest('FIELD_INVALID', `match.issuer has another key than match.issuer_spki_sha256: ${named}`);
   return {
@@ -190,7 +190,7 @@ function readMatch(given: Static<typeof NewMatch>, issuers: readonly Certificate
     ...others,
     ...(fingerprint_sha256 === undefined
       ? {}
-      : { fingerprint_sha256: readHash('fingerprint_sha256', fingerprint_sha256) }),
+      : { fingerprint_sha256: readHash('match.fingerprint_sha256', fingerprint_sha256) }),
   };
 }
 
@@ -217,12 +217,6 @@ function readName(text: string): Name {
 }
 
 /** Accepts OpenSSL's form (upper case, colons). */
-function readHash(field: string, text: string): string {
-  const hex = text.replaceAll(':', '').toLowerCase();
-  if (!/^[0-9a-f]{64}$/.test(hex)) throw badRequest('FIELD_INVALID', `match.${field} must be 64 hex digits`);
-  return hex;
-}
-
 export function deviceRecord(row: DeviceRow): Static<typeof DeviceRecord> {
   return {
     id: row.id,

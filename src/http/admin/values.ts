@@ -32,3 +32,10 @@ export function readable<T>(field: string, form: string, read: () => T): T {
     throw badRequest('FIELD_INVALID', `${field} must be ${form}: ${error.message}`);
   }
 }
+
+/** SHA-256 in hex, with or without colons, as lower case. @throws EstuaryError 400 `FIELD_INVALID` */
+export function readHash(field: string, text: string): string {
+  const hex = text.replaceAll(':', '').toLowerCase();
+  if (!/^[0-9a-f]{64}$/.test(hex)) throw badRequest('FIELD_INVALID', `${field} must be 64 hex digits`);
+  return hex;
+}

@@ -88,6 +88,18 @@ describe('GET /admin/certificates', () => {
     expect(await serials('ca=lab&status=revoked')).toEqual([]);
   });
 
+  it('filters by fingerprint, with or without colons', async () => {
+    const colons = two.fingerprint_sha256.toUpperCase().replaceAll(/(..)(?!$)/g, '$1:');
+    expect(await serials(`fingerprint_sha256=${two.fingerprint_sha256}`)).toEqual([two.serial]);
+    expect(await serials(`fingerprint_sha256=${colons}&ca=lab`)).toEqual([two.serial]);
+    expect(await serials(`fingerprint_sha256=${colons}&ca=devices`)).toEqual([]);
+    const response = await api.call('GET', '/admin/certificates?fingerprint_sha256=ab');
+    expect(failure(response)).toMatchObject({
+      code: 'FIELD_INVALID',
+      message: 'fingerprint_sha256 must be 64 hex digits',
+    });
+  });
+
   it('an empty filter is ignored, and an unconfigured label finds nothing', async () => {
     expect(await serials('ca=&subject=&serial=&status=&expires_before=&limit=&cursor=')).toHaveLength(4);
     expect(await serials('ca=gone')).toEqual([]);

@@ -114,6 +114,11 @@ describe('which command', () => {
     expect(await run(...args)).toMatchObject({ code: 0, ran: [expected], err: '' });
   });
 
+  test('"help" in front is "--help" behind', async () => {
+    expect((await run('help', 'audit', 'verify')).out).toBe((await run('audit', 'verify', '--help')).out);
+    expect((await run('help')).out).toBe((await run('--help')).out);
+  });
+
   test('only a command that takes the signals keeps them', async () => {
     expect((await run('serve', '--config', 'F')).released).toBe(0);
     for (const args of [['audit', 'verify', '--config', 'F'], ['--help'], ['nonsense'], ['show']])
@@ -135,6 +140,7 @@ describe('a wrong command line is a sentence and an exit code', () => {
     [['serve', '--config'], "Option '--config <value>' argument missing"],
     [['show'], 'ID is missing'],
     [['show', 'device-\ufffd'], 'an argument is not UTF-8 text'],
+    [['otp', 'create'], 'there is no command "otp create" (did you mean "estuary admin otp create"?)'],
     [['admin', 'opt', 'create'], 'there is no command "opt create" (the nearest known one is "otp create")'],
   ])('%j', async (args, sentence) => {
     const done = await run(...args);

@@ -31,6 +31,7 @@ export const filters = {
   subject: value('TEXT', 'a part of the subject'),
   san: value('TEXT', 'a part of one of the names, as in records (DNS:a)'),
   serial: value('HEX', 'the serial number'),
+  'fingerprint-sha256': value('HEX', 'SHA-256 of the certificate, with or without colons'),
   requester: value('NAME', 'the requester'),
   device: value('ID', 'certificates of this registered device'),
   'issued-after': time('issued after this time, or within this period: 7d', -1),

@@ -268,6 +268,33 @@ describe('requests', () => {
     expect(twice.err).toContain('(409 REQUEST_DECIDED)');
   });
 
+  test('several are approved by their IDs, and those of a filter are rejected, each for itself', async () => {
+    const [one, two, three] = [await enrolled('lab'), await enrolled('lab'), await enrolled('lab')];
+    const pending = await items('request', 'list', '--status', 'pending', '--ca-label', 'lab');
+    const idOf = (cn: string): string => text(pending.find(({ subject }) => subject === `CN=${cn}`) ?? {}, 'id');
+    const ids = [idOf(one.cn), idOf(two.cn)];
+    const unsure = await admin(['request', 'approve', ...ids], { terminal: { ask: () => Promise.resolve('n') } });
+    expect(unsure.code).toBe(1);
+    for (const { cn } of [one, two]) expect(unsure.err).toContain(`CN=${cn}`);
+    expect(await admin(['request', 'approve', ...ids, '--yes'])).toEqual({
+      code: 0,
+      out: '2 of 2 requests: approved\n',
+      err: '',
+    });
+    const again = await admin(['request', 'approve', ...ids, '--yes']);
+    expect(again).toMatchObject({ code: 1, out: '0 of 2 requests: approved\n' });
+    expect(again.err).toContain(`${idOf(one.cn)}: `);
+    const both = await admin(['request', 'reject', ...ids, '--search', three.cn, '--reason', 'x', '--yes']);
+    expect(both.err).toContain('IDs and filters exclude each other');
+    expect((await admin(['request', 'reject', '--reason', 'x', '--yes'])).err).toContain('ID is missing');
+    expect(await json('request', 'reject', '--search', three.cn, '--reason', 'not ours', '--yes')).toMatchObject({
+      id: idOf(three.cn),
+      status: 'rejected',
+    });
+    const { out } = await admin(['request', 'list', '--ca-label', 'lab']);
+    expect(out.indexOf(three.cn), 'the newest first').toBeLessThan(out.indexOf(one.cn));
+  });
+
   test('--watch prints what is new or has changed, until it is ended', async () => {
     const args = ['admin', 'request', 'list', '--status', 'pending', '--watch', '--interval', '1', '--json'];
     const watching = spawn(NODE, [SERVER, ...args], {
