@@ -1,4 +1,14 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from './errors.ts';
 
@@ -16,6 +26,32 @@ export function makeFolder(path: string): void {
     // Another process was faster.
     if (codeOf(error) !== 'EEXIST') throw error;
   }
+}
+
+const CHUNK = 1 << 20;
+
+/** Copies an open file to a new one, which nobody else can read, and syncs it. A link in the way is no target. */
+export function copyOpen(from: number, to: string): void {
+  const fd = openSync(to, 'wx', 0o600);
+  try {
+    const chunk = Buffer.allocUnsafe(CHUNK);
+    for (let at = 0, read = readSync(from, chunk, 0, CHUNK, 0); read > 0; read = readSync(from, chunk, 0, CHUNK, at)) {
+      writeFileSync(fd, chunk.subarray(0, read));
+      at += read;
+    }
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Replaces a file by a copy of an open one. */
+export function renameCopy(from: number, to: string): void {
+  const copy = `${to}.copy`;
+  rmSync(copy, { force: true });
+  copyOpen(from, copy);
+  renameSync(copy, to);
+  sync(dirname(to));
 }
 
 /** Forces a file, or the entries of a folder, to disk. */

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { verifyAudit } from '../../src/store/sqlite/read-audit.ts';
-import { backUp } from '../../src/main/backup/backup.ts';
+import { backUp, openBackup } from '../../src/main/backup/backup.ts';
 import { restore, type Restored } from '../../src/main/backup/restore.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';
 import { chain, parseLine } from '../../src/audit/record.ts';
@@ -76,9 +76,10 @@ async function backedUp(since: (store: Store, made: Case) => Promise<unknown>, b
 type Bar = ReturnType<Parameters<typeof restore>[0]['bar']>;
 const noBar = (): Bar => ({ update: () => undefined, end: () => undefined });
 
-function restoreTo({ paths, backup }: Case, bar: (what: string) => Bar = noBar): Promise<Restored> {
+async function restoreTo({ paths, backup }: Case, bar: (what: string) => Bar = noBar): Promise<Restored> {
+  const open = openBackup(backup);
   return restore({
-    from: backup,
+    backup: open,
     storePath: paths.path,
     auditFile: paths.auditFile,
     archive: join(paths.folder, 'archive'),
@@ -90,7 +91,7 @@ function restoreTo({ paths, backup }: Case, bar: (what: string) => Bar = noBar):
     progress: () => undefined,
     watch: () => () => undefined,
     bar,
-  });
+  }).finally(() => open.close());
 }
 
 const verify = ({ paths }: Case) => verifyAudit({ storePath: paths.path, auditFile: paths.auditFile });

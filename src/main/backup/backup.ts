@@ -6,6 +6,7 @@ import {
   constants,
   copyFileSync,
   existsSync,
+  lstatSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -50,7 +51,7 @@ export function digestOf(path: string): string {
 
 /** Renames a file out of the way. @param mark a time stamp @returns its new name; undefined if it did not exist */
 export function moveAside(path: string, mark: string): string | undefined {
-  if (!existsSync(path)) return undefined;
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
   const aside = `${path}.replaced-${mark}`;
   renameSync(path, aside);
   return aside;
@@ -100,8 +101,30 @@ function describeFiles(folder: string, names: readonly string[]): Manifest['file
   );
 }
 
+/** A backup whose files are open, because only root may be able to open them. */
+export interface OpenBackup {
+  readonly manifest: Manifest;
+  /** Descriptors by name. */
+  readonly files: ReadonlyMap<string, number>;
+  close(): void;
+}
+
+/** Checks and opens a backup. @throws as {@link readBackup} */
+export function openBackup(folder: string): OpenBackup {
+  const manifest = readBackup(folder);
+  const names = [DATABASE, ...KEYS].filter((name) => existsSync(join(folder, name)));
+  const files = new Map(names.map((name) => [name, openSync(join(folder, name), 'r')]));
+  return {
+    manifest,
+    files,
+    close: () => {
+      for (const fd of files.values()) closeSync(fd);
+    },
+  };
+}
+
 /** Reads the manifest and checks its files. @throws EstuaryError 500 `BACKUP_DAMAGED` */
-export function readBackup(folder: string): Manifest {
+function readBackup(folder: string): Manifest {
   let manifest: unknown;
   try {
     manifest = JSON.parse(readFileSync(join(folder, MANIFEST), 'utf8'));

@@ -2,18 +2,18 @@
  * Restores a backup, then replays later events from the audit file. It works on a copy next to the store, which replaces the store at the
  * end; until then nothing changes.
  */
-import { existsSync, linkSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { accessSync, constants, linkSync, lstatSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { ChainHead } from '../../audit/record.ts';
-import { failed } from '../../errors.ts';
-import { makeFolder, sync } from '../../folders.ts';
+import { codeOf, failed } from '../../errors.ts';
+import { copyOpen, makeFolder, sync } from '../../folders.ts';
 import { openWritable } from '../../store/sqlite/database.ts';
 import { openReplay } from '../../store/sqlite/replay-session.ts';
-import { copyPrivately, DATABASE, unusedSuffix, type Manifest, moveAside, OWN_KEYS, readBackup } from './backup.ts';
+import { DATABASE, unusedSuffix, type Manifest, moveAside, type OpenBackup, OWN_KEYS } from './backup.ts';
 import { catchUp, type CatchUpOptions, type CaughtUp } from './catch-up.ts';
 
 export interface RestoreOptions extends Pick<CatchUpOptions, 'auditFile' | 'archive' | 'cas' | 'now' | 'bar'> {
-  readonly from: string;
+  readonly backup: Pick<OpenBackup, 'manifest' | 'files'>;
   readonly storePath: string;
   readonly ownLookupKey: boolean;
   readonly ownHmacKey: boolean;
@@ -36,18 +36,17 @@ const CRL_NUMBERS_SKIPPED = 1_000_000;
  * file system errors
  */
 export async function restore(options: RestoreOptions): Promise<Restored> {
-  const { from, storePath, progress } = options;
+  const { backup, storePath, progress } = options;
+  const { manifest, files } = backup;
   const copy = `${storePath}.restoring`;
   removeDatabase(copy);
   const mark = unusedSuffix(storePath, options.now);
   // Computing the digest and checking the content take time too.
-  const copied = options.watch(copy, statSync(join(from, DATABASE), { throwIfNoEntry: false })?.size ?? 0);
-  let manifest: Manifest;
+  const copied = options.watch(copy, manifest.files[DATABASE]?.bytes ?? 0);
   try {
-    manifest = readBackup(from);
     progress(`backup of ${manifest.made_at}, up to audit record ${manifest.audit.seq}`);
     makeFolder(dirname(storePath));
-    copyPrivately(join(from, DATABASE), copy);
+    copyOpen(files.get(DATABASE) ?? -1, copy);
     checkWhole(copy, manifest);
   } finally {
     copied();
@@ -69,7 +68,7 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
   const moved = [...applied.moved, ...takePlace(copy, storePath, mark)];
   const keys = OWN_KEYS.flatMap(([name, fileOf]) =>
     (name === 'otp-lookup.key' ? options.ownLookupKey : options.ownHmacKey)
-      ? (restoreKey(join(from, name), fileOf(storePath), mark) ?? [])
+      ? (restoreKey(files.get(name), fileOf(storePath), mark) ?? [])
       : [],
   );
   sync(dirname(storePath));
@@ -103,9 +102,15 @@ function takePlace(copy: string, storePath: string, mark: string): string[] {
   const moved: string[] = [];
   // Remove the WAL files, which would be applied to the new database.
   for (const end of ['-wal', '-shm'])
-    if (existsSync(`${storePath}${end}`)) renameSync(`${storePath}${end}`, `${aside}${end}`);
-  if (existsSync(storePath)) {
-    linkSync(storePath, aside);
+    if (isThere(`${storePath}${end}`)) renameSync(`${storePath}${end}`, `${aside}${end}`);
+  if (isThere(storePath)) {
+    try {
+      linkSync(storePath, aside);
+    } catch (error) {
+      // The system may allow links only to own files.
+      if (codeOf(error) !== 'EPERM') throw error;
+      renameSync(storePath, aside);
+    }
     moved.push(aside);
   }
   renameSync(copy, storePath);
@@ -113,12 +118,28 @@ function takePlace(copy: string, storePath: string, mark: string): string[] {
 }
 
 /** @returns the new name of a different key that was in its place */
-function restoreKey(kept: string, place: string, mark: string): string | undefined {
-  if (!existsSync(kept)) return undefined;
-  if (existsSync(place) && readFileSync(place).equals(readFileSync(kept))) return undefined;
-  const moved = moveAside(place, mark);
-  copyPrivately(kept, place);
+function restoreKey(kept: number | undefined, place: string, mark: string): string | undefined {
+  if (kept === undefined) return undefined;
+  const [fresh, old] = [`${place}.restoring`, isThere(place) && isReadable(place) ? readFileSync(place) : undefined];
+  rmSync(fresh, { force: true });
+  copyOpen(kept, fresh);
+  const isSame = old !== undefined && readFileSync(fresh).equals(old);
+  const moved = isSame ? undefined : moveAside(place, mark);
+  if (isSame) rmSync(fresh);
+  else renameSync(fresh, place);
   return moved;
+}
+
+/** Also a link to nothing. */
+const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+
+function isReadable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    return lstatSync(path).isFile();
+  } catch {
+    return false;
+  }
 }
 
 function removeDatabase(path: string): void {

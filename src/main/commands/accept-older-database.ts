@@ -10,6 +10,7 @@ import { openReplay as openPostgres } from '../../store/postgres/replay-session.
 import type { ReplaySession } from '../../store/replay.ts';
 import { lockStore } from '../../store/sqlite/service-lock.ts';
 import { openReplay as openSqlite } from '../../store/sqlite/replay-session.ts';
+import { becomeOwner } from '../backup/owner.ts';
 import { catchUp, type CaughtUp } from '../backup/catch-up.ts';
 import { unusedSuffix, moveAside } from '../backup/backup.ts';
 import { nodeName, postgresServer } from '../open-store.ts';
@@ -23,6 +24,7 @@ const CRL_NUMBERS_SKIPPED = 1000;
 /** @throws ConfigError; EstuaryError such as `STORE_IN_USE`: nothing has changed then */
 export async function run({ config: file }: { readonly config: string }, context: CommandContext): Promise<number> {
   const { config } = await loadConfigOnly(file, context.env);
+  if (config.store.driver === 'sqlite') becomeOwner(config.store.path, config.audit.file);
   const lock = config.store.driver === 'sqlite' ? lockStore(config.store.path) : undefined;
   try {
     const session = await opened(config);

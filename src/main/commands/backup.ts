@@ -5,8 +5,9 @@ import { driverOf } from '../../ca/drivers.ts';
 import { loadConfigOnly } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
 import { lockStore } from '../../store/sqlite/service-lock.ts';
-import { backUp, bytesOf, DATABASE, type Manifest, requireFile } from '../backup/backup.ts';
+import { backUp, bytesOf, DATABASE, type Manifest, openBackup, requireFile } from '../backup/backup.ts';
 import type { CaughtUp } from '../backup/catch-up.ts';
+import { becomeOwner } from '../backup/owner.ts';
 import { restore, type Restored } from '../backup/restore.ts';
 import { type CommandContext, EXIT } from './command.ts';
 import { showGrowth } from './growth.ts';
@@ -65,10 +66,12 @@ export async function runRestore(
   const { config } = await loadConfigOnly(file, context.env);
   requireFile(config.store.driver);
   const { store, audit, otp, ca } = config;
-  const lock = lockStore(store.path);
+  const backup = openBackup(resolve(from));
+  becomeOwner(store.path, audit.file);
+  const lock = lockStore(store.path, 'as named');
   try {
     const restored = await restore({
-      from: resolve(from),
+      backup,
       storePath: store.path,
       auditFile: audit.file,
       archive: audit.archive,
@@ -88,6 +91,7 @@ export async function runRestore(
     for (const line of warnings(restored)) context.err(`warning: ${line}\n`);
   } finally {
     lock.release();
+    backup.close();
   }
   context.out('the store is restored. Start the server.\n');
   return EXIT.ok;

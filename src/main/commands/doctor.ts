@@ -22,7 +22,7 @@ import { keySource, trustedBy } from '../live-settings.ts';
 import { nodeName, postgresServer } from '../open-store.ts';
 import { type CommandContext, EXIT } from './command.ts';
 import { detailOf } from '../service-watch.ts';
-import { loadService } from './serve.ts';
+import { loadDespite } from './serve.ts';
 
 interface Finding {
   readonly check: string;
@@ -116,7 +116,7 @@ export async function run(
   const findings: Finding[] = [];
   let refused = false;
   try {
-    findings.push(...(await examine(await loadService(file, context), context.now())));
+    findings.push(...(await examine(await loadDespite(file, context), context.now())));
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     refused = !error.isOfFiles;
@@ -144,11 +144,12 @@ async function examineStore(file: string, context: CommandContext): Promise<Find
   }
 }
 
-async function examine(loaded: LoadedService, now: number): Promise<Finding[]> {
-  const { config, warnings, faults } = loaded;
+async function examine(loaded: Awaited<ReturnType<typeof loadDespite>>, now: number): Promise<Finding[]> {
+  const { config, warnings, faults, problems } = loaded;
   return [
     finding('configuration', 'ok', 'valid'),
     ...warnings.map(({ key, message }) => finding('configuration', 'warning', `${key}: ${message}`)),
+    ...problems.map(({ key, message }) => finding('file', 'failed', `${key}: ${message}`)),
     ...faults.map(reported).map(({ key, message }) => finding('file', 'failed', `${key}: ${message}`)),
     ...ends(loaded, now),
     ...(await cas(loaded, now)),
@@ -272,8 +273,7 @@ function store(path: string, now: number): Finding[] {
         finding('crl', next < now ? 'warning' : 'ok', `${ca}: next update ${new Date(next).toISOString()}`),
       );
   } catch (error) {
-    if (!(error instanceof Database.SqliteError)) throw error;
-    findings.push(finding('store', 'failed', `${path}: ${error.message}`));
+    findings.push(finding('store', 'failed', `${path}: ${describe(error)}`));
   } finally {
     db?.close();
   }
@@ -282,7 +282,9 @@ function store(path: string, now: number): Finding[] {
 
 async function audit(storePath: string, auditFile: string): Promise<Finding> {
   if (!existsSync(storePath)) return finding('audit', 'warning', 'no records yet');
-  return findingOf(await verifyAudit({ storePath, auditFile }));
+  return verifyAudit({ storePath, auditFile }).then(findingOf, (error: unknown) =>
+    finding('audit', 'failed', `${storePath} and ${auditFile} cannot be compared: ${detailOf(error)}`),
+  );
 }
 
 const findingOf = (verdict: AuditVerdict): Finding =>

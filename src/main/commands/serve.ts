@@ -27,19 +27,25 @@ import { type CommandContext, EXIT, type Values } from './command.ts';
 import type { CHECK, SERVE } from './options.ts';
 
 /** @throws ConfigError; FilesError for files that prevent a start */
-export async function loadService(
+export async function loadService(file: string, context: Pick<CommandContext, 'env' | 'now'>): Promise<LoadedService> {
+  const { problems, ...loaded } = await loadDespite(file, context);
+  if (problems.length > 0) throw new FilesError(file, findings([...problems, ...loaded.faults], loaded.config));
+  return loaded;
+}
+
+/** {@link loadService}, next to problems with the database and with Kerberos. @throws as {@link loadService} otherwise */
+export async function loadDespite(
   file: string,
   { env, now }: Pick<CommandContext, 'env' | 'now'>,
-): Promise<LoadedService> {
+): Promise<LoadedService & { readonly problems: readonly Problem[] }> {
   const loaded = await loadConfig(file, env, now());
   const { config } = loaded;
   // Checks that need the optional libraries of the configuration.
   const gssapi = await checkGssapi({ config: config.gssapi, environment: env });
   if (gssapi.mistakes.length > 0) throw new ConfigError(file, findings(gssapi.mistakes, config));
   const problems = [...gssapi.problems, ...lookupKeyProblems(config, now())];
-  if (problems.length > 0) throw new FilesError(file, findings([...problems, ...loaded.faults], config));
   const faults = [...loaded.faults, ...(await configuredCrlFaults(loaded.material, now()))];
-  return { ...loaded, faults, warnings: [...loaded.warnings, ...gssapi.warnings] };
+  return { ...loaded, problems, faults, warnings: [...loaded.warnings, ...gssapi.warnings] };
 }
 
 /** {@link loadService} with the tokens that a start would open. @throws as {@link loadService} */

@@ -6,12 +6,24 @@
  * lock (RESERVED) while it runs, and never writes.
  */
 import Database from 'better-sqlite3';
-import { closeSync, openSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { codeOf, describe, failed, unavailable } from '../../errors.ts';
 import { makeFolder } from '../../folders.ts';
 import { toEstuaryError } from './database.ts';
+
+const IN_USE = 'the store is in use by another service';
 
 export interface ServiceLock {
   release(): void;
@@ -20,17 +32,21 @@ export interface ServiceLock {
 /**
  * Takes the store for this service, before anything is read or written. The database need not exist yet.
  * @param storePath the database's path
+ * @param place `as named`: a symbolic link is locked, not where it leads, because the link will be replaced
  * @throws EstuaryError 500 `STORE_IN_USE` with the holder's host and process ID in its detail; 500 `STORE_HARD_LINKS`;
  * 503 `STORE_UNAVAILABLE` if the lock file is unusable
  */
-export function lockStore(storePath: string): ServiceLock {
-  const paths = pathsFor(storePath);
-  const links = statSync(paths.file, { throwIfNoEntry: false })?.nlink ?? 1;
+export function lockStore(storePath: string, place?: 'as named'): ServiceLock {
+  const paths = pathsFor(storePath, place);
+  const real = pathsFor(storePath);
+  // Whoever uses the store locks what the link leads to. A lock file that is not there is not made.
+  if (real.lock !== paths.lock && existsSync(real.lock)) requireFree(real);
+  const links = (place === undefined ? statSync : lstatSync)(paths.file, { throwIfNoEntry: false })?.nlink ?? 1;
   if (links > 1) {
     const detail = `${paths.file} has ${links} hard links; remove the others`;
     throw failed('STORE_HARD_LINKS', 'the database has several names', { detail });
   }
-  return lock(paths, 'STORE_IN_USE', 'the store is in use by another service');
+  return lock(paths, 'STORE_IN_USE', IN_USE);
 }
 
 /**
@@ -59,6 +75,21 @@ function lock(paths: LockPaths, code: 'STORE_IN_USE' | 'AUDIT_IN_USE', message: 
   };
 }
 
+/** @throws EstuaryError 500 `STORE_IN_USE`; a service of another user is not found */
+function requireFree({ lock: path, owner, file }: LockPaths): void {
+  let db: Database.Database;
+  try {
+    db = openLock(path);
+  } catch {
+    return;
+  }
+  try {
+    if (!took(db)) throw failed('STORE_IN_USE', IN_USE, { detail: `${readOwner(owner)} has ${file}` });
+  } finally {
+    db.close();
+  }
+}
+
 interface LockPaths {
   readonly file: string;
   readonly lock: string;
@@ -66,10 +97,10 @@ interface LockPaths {
 }
 
 /** Next to the actual file, whatever path was used. */
-function pathsFor(path: string): LockPaths {
+function pathsFor(path: string, place?: 'as named'): LockPaths {
   try {
     makeFolder(dirname(path));
-    const file = realPath(path);
+    const file = place === undefined ? realPath(path) : join(realpathSync(dirname(path)), basename(path));
     return { file, lock: `${file}.lock`, owner: `${file}.owner` };
   } catch (error) {
     throw unavailable('STORE_UNAVAILABLE', `${path} cannot be opened`, { detail: describe(error), cause: error });
