@@ -23,7 +23,7 @@ describe.skipIf(!requires('curl', 'openssl'))('csrattrs', () => {
 
   beforeAll(async () => {
     // After the profile of the first CA, which is the default one.
-    const configure = (toml: string): string => toml.replace('validity_days = 397\n', `validity_days = 397\n${WANTED}`);
+    const configure = (toml: string): string => toml.replace('validity_days = 90\n', `validity_days = 90\n${WANTED}`);
     server = await startQuickstart({ configure });
   });
   afterAll(() => server.stop());
