@@ -19,6 +19,7 @@ import { encodePem } from '../../../../src/pki/der/pem.ts';
 import { OID } from '../../../../src/pki/der/oids.ts';
 import { parseCertificate } from '../../../../src/pki/x509/certificate.ts';
 import { FairLimiter } from '../../../../src/process/fair-limiter.ts';
+import { allRows } from '../../../../src/store/page.ts';
 import { openStore } from '../../../../src/store/sqlite/open.ts';
 import type { Store } from '../../../../src/store/store.ts';
 import { dns, extKeyUsage, keyUsage, makeCertificate, subjectAltName } from '../../../support/certificates.ts';
@@ -182,8 +183,12 @@ export class World {
 
   /** What the store has of a device's requests. */
   async recordsOf({ requestIds }: Device): Promise<readonly { readonly type: string; readonly detail: string }[]> {
-    const pages = await Promise.all(requestIds.map((request_id) => this.store.listAudit({ limit: 100, request_id })));
-    return pages.flatMap(({ items }) => items.map(({ type, detail }) => ({ type, detail: detail ?? '' })));
+    const records: { type: string; detail: string }[] = [];
+    // Of a busy store, a page may be empty although the list continues.
+    for (const request_id of requestIds)
+      for await (const { type, detail } of allRows((page) => this.store.listAudit({ ...page, request_id })))
+        records.push({ type, detail: detail ?? '' });
+    return records;
   }
 
   async isRecorded(der: Buffer): Promise<boolean> {
