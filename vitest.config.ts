@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import FileOrder, { workersFor } from './test/support/file-order.ts';
 import { IN_PROCESS } from './test/support/server-process.ts';
+import { startedModules } from './test/support/started-modules.ts';
 
 // Threads and child processes run from the TypeScript source: without a cache each of them strips the types anew, which
 // is more than half of the CPU time of the store's tests.
@@ -37,11 +38,10 @@ const SHARED =
 
 /**
  * What a whole server does for clients, with the server in the process of its tests. These files share processes too, so they leave
- * no environment changed. Left out are files about the process: a kill, memory, sockets, tokens in the environment, nodes, and
- * programs for which the test waits with `spawnSync`. For one such test in a file, its server is `built`.
+ * no environment changed, and wait for no program that asks the server with `spawnSync`. Files about the process are `*.slow.test.ts`:
+ * a kill, memory, sockets, tokens in the environment, nodes. For one such test in a file, its server is `built`.
  */
-const SERVED =
-  'test/conformance/!(*.slow|connections|fullcmc-hsm|fullcmc-queue|fullcmc-settings|hsm|hsm-publication|limits|lost-answers|metrics|notifications|ocsp-delegate|proxy-protocol|publication|queue|reload|reuse-port|revocation-at-once|serverkeygen|serverkeygen-queue|serverkeygen-secrecy|slow-clients|upstream-est).test.ts';
+const SERVED = 'test/conformance/!(*.slow).test.ts';
 
 /** What `scripts/test --fast` leaves out; docs/internals/testing.md says why. */
 const SLOW = ['test/{conformance,interop,faults}/**/*.test.ts', 'test/**/*.slow.test.ts'];
@@ -52,11 +52,12 @@ const DOGTAG = 'test/dogtag/**/*.test.ts';
  * faults is run there nightly (docs/internals/testing.md).
  */
 const ON_POSTGRES = [
-  'test/conformance/{admin-roles,enrollment,every-way-in,fleet,fullcmc,lost-answers,otp-lockout,revocation,who-gets-what}.test.ts',
+  'test/conformance/{admin-roles,enrollment,fleet,fullcmc,lost-answers,otp-lockout,revocation,who-gets-what}.test.ts',
   'test/faults/second-start.test.ts',
 ];
 
 export default defineConfig({
+  plugins: [startedModules],
   test: {
     // Bounds for a hang, not expectations: on a busy machine, starting a server alone takes seconds.
     testTimeout: 300_000,
@@ -77,7 +78,15 @@ export default defineConfig({
         test: { name: 'served', include: [SERVED], isolate: false, env: { ESTUARY_TEST_SERVER: IN_PROCESS } },
       },
       { extends: true, test: { name: 'dogtag', include: [DOGTAG], setupFiles: './test/support/dogtag-started.ts' } },
-      { extends: true, test: { name: 'postgres', include: ON_POSTGRES, env: { ESTUARY_TEST_STORE: 'postgres' } } },
+      {
+        extends: true,
+        test: {
+          name: 'postgres',
+          include: ON_POSTGRES,
+          isolate: false,
+          env: { ESTUARY_TEST_STORE: 'postgres', ESTUARY_TEST_SERVER: IN_PROCESS },
+        },
+      },
     ],
   },
 });

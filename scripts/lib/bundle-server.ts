@@ -1,7 +1,7 @@
 /**
  * Builds the server: `node scripts/lib/bundle-server.ts` writes `dist/`. A program is one file, with the code and packages that it always
  * needs, because a start would otherwise load 1,800 small modules. What it imports on use, and what programs share, are further files.
- * Packages with native code stay outside.
+ * Packages with native code stay outside. With a FOLDER, it writes there what starts as a process or thread, and not the server.
  */
 import { copyFileSync, globSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,8 +11,11 @@ const ROOT = join(import.meta.dirname, '../..');
 const SRC = join(ROOT, 'src');
 const NATIVE = ['argon2', 'bcrypt', 'better-sqlite3', 'graphene-pk11', 'kerberos'];
 
-/** The program, and what starts as a process or thread (`startedModule()`). */
-const ENTRIES = ['server.ts', ...globSync('**/{*-child,*-watch,ml-dsa-expansion,thread}.ts', { cwd: SRC })];
+const [folder] = process.argv.slice(2);
+const OUT = join(ROOT, folder ?? 'dist');
+/** What starts as a process or thread (`startedModule()`). */
+const STARTED = globSync('**/{*-child,*-watch,ml-dsa-expansion,thread}.ts', { cwd: SRC });
+const ENTRIES = [...(folder === undefined ? ['server.ts'] : []), ...STARTED];
 
 await build({
   root: ROOT,
@@ -21,7 +24,7 @@ await build({
   ssr: { noExternal: true, external: NATIVE },
   build: {
     ssr: true,
-    outDir: 'dist',
+    outDir: OUT,
     emptyOutDir: true,
     target: 'es2022',
     sourcemap: true,
@@ -39,4 +42,4 @@ await build({
 });
 
 const ACCEPTOR = 'auth/gssapi/acceptor-krb5.conf';
-copyFileSync(join(SRC, ACCEPTOR), join(ROOT, 'dist', ACCEPTOR));
+copyFileSync(join(SRC, ACCEPTOR), join(OUT, ACCEPTOR));

@@ -1,4 +1,4 @@
-/** RFC 5272 §6.13 at the built server: requests that wait for an administrator, and what survives a crash. */
+/** RFC 5272 §6.13: requests that wait for an administrator. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildControl } from '../../src/pki/cmc/controls.ts';
@@ -16,7 +16,6 @@ import {
   ownKeyIdentifier,
   pendTokenOf,
   readResponse,
-  postCmc,
   requestBy,
   requestedKey,
   SECRET,
@@ -25,7 +24,7 @@ import {
   type CmcReply,
 } from '../support/cmc.ts';
 import { buildCsr, commonName, extensionRequest, makeKey, simpleCsr } from '../support/csr.ts';
-import { caSection, Estuary, itemsOf, type ClientIdentity } from '../support/estuary.ts';
+import { caSection, Estuary, type ClientIdentity } from '../support/estuary.ts';
 import { createIdentityProof } from '../support/cmc-secrets.ts';
 
 const setting = withParticipants((config) => {
@@ -37,7 +36,7 @@ let device: ClientIdentity;
 let other: ClientIdentity;
 
 beforeAll(async () => {
-  server = await Estuary.start({ built: true, configure: setting.configure });
+  server = await Estuary.start({ configure: setting.configure });
   device = issuedOutside(server, 'issuing', makeKey(), '/CN=device-1', DEVICE);
   other = issuedOutside(server, 'issuing', makeKey(), '/CN=device-2', DEVICE);
 });
@@ -176,26 +175,4 @@ describe('RFC 5272 §6.13: pending', () => {
     );
     expect(summary(waiting)).toEqual([200, 'success [6]', 'pending [1]', 'partial [0]']);
   });
-});
-
-test('kill -9 between the pending answer and the query: nothing is lost, one certificate comes of it', async () => {
-  const key = makeKey();
-  const message = await requestBy(device, {
-    controlSequence: [buildControl(101, 'transactionId', '41'), nonce()],
-    reqSequence: [tcr(1, simpleCsr(key, 'device-1'))],
-  });
-  const first = await postCmc(server, message, device);
-  const token = pendTokenOf(await exchange(server, message, device));
-  await decide(token, 'approve');
-  server.server.signal('SIGKILL');
-  await server.server.exited;
-  await server.restart();
-  const replayed = await postCmc(server, message, device);
-  expect([replayed.status, replayed.text]).toEqual([200, first.text]);
-  const [one, two] = await Promise.all([query(device, token), query(device, token)]);
-  const certificates = [one, two].flatMap((reply) => issuedBy(reply).map(({ serialNumber }) => serialNumber));
-  const later = issuedBy(await query(device, token)).map(({ serialNumber }) => serialNumber);
-  expect(new Set([...certificates, ...later]).size).toBe(1);
-  const { json } = await server.admin('GET', '/admin/certificates?subject=device-1&limit=1000');
-  expect(itemsOf(json).filter((item) => item['request_id'] === token.toString('latin1'))).toHaveLength(1);
 });

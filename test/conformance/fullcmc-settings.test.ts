@@ -1,5 +1,5 @@
-/** `[cmc]` and its neighbors in the configuration, at the built server. */
-import { createPrivateKey, createPublicKey, randomBytes } from 'node:crypto';
+/** `[cmc]` and its neighbors in the configuration. */
+import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -29,16 +29,13 @@ import {
 import { buildCsr, commonName, csrAttribute, extensionRequest, makeKey, simpleCsr } from '../support/csr.ts';
 import { caSection, Estuary, itemsOf, section, type EstuaryOptions } from '../support/estuary.ts';
 import { untilLogged } from '../support/server-process.ts';
-import { changeStored } from '../support/stored-rows.ts';
-import { isStoreInPostgres } from '../support/wanted-store.ts';
-import { until } from '../support/until.ts';
 import { buildAuthenticatedData, createIdentityProof } from '../support/cmc-secrets.ts';
 
 let server: Estuary;
 afterEach(() => server.stop());
 
 async function started(configure: NonNullable<EstuaryOptions['configure']>): Promise<void> {
-  server = await Estuary.start({ built: true, configure: withParticipants(configure).configure });
+  server = await Estuary.start({ configure: withParticipants(configure).configure });
 }
 
 /** An initial request with an identity proof. */
@@ -164,7 +161,7 @@ describe('RFC 6402 §2.10: a configured responder', () => {
 
 test("a configured RA whom its issuer's CRL revokes is nobody", async () => {
   const setting = withParticipants();
-  server = await Estuary.start({ built: true, configure: setting.configure });
+  server = await Estuary.start({ configure: setting.configure });
   const { configuredRa: ra } = setting.participants;
   const ask = () => exchange(server, requestBy(ra, { reqSequence: [tcr(1, simpleCsr(makeKey(), 'anybody'))] }), ra);
   expect(inShort(await ask())).toEqual(['success [1]']);
@@ -225,30 +222,4 @@ test('otp.bind_client_id = "cn": a shared secret stands for one name, which link
   expect([own.status, ...inShort(own)]).toEqual([200, 'success [1]']);
   const other = await ask('device 8');
   expect([other.status, ...inShort(other)]).toEqual([403, 'failed badIdentity [1]']);
-});
-
-test('a crash after the certificate and before its answer: the repeated message gets that certificate', async () => {
-  await started(() => undefined);
-  const device = await server.enrolled(makeKey(), 'device-1');
-  const message = await requestBy(device, {
-    controlSequence: [buildControl(101, 'transactionId', '51'), buildControl(102, 'senderNonce', randomBytes(16))],
-    reqSequence: [tcr(1, simpleCsr(makeKey(), 'device-1')), tcr(2, simpleCsr(makeKey(), 'device-1'))],
-  });
-  const first = await exchange(server, message, device);
-  server.server.signal('SIGKILL');
-  await server.server.exited;
-  // As it is on the disk when the process dies before it could keep the answer.
-  const lost = "UPDATE cmc_message SET instance = 'dead', answer = NULL, nonce = NULL";
-  expect(await changeStored(server.dir, lost)).toBe(1);
-  await server.restart();
-  // With a shared database, a node closes the work of a dead one after some seconds.
-  const again = await until('the answer of the dead process is closed', async () => {
-    const reply = await exchange(server, message, device);
-    return !(isStoreInPostgres() && reply.status === 503) && reply;
-  });
-  expect(again.der.equals(first.der)).toBe(false);
-  const serials = (reply: typeof first): string[] => issuedBy(reply).map(({ serialNumber }) => serialNumber);
-  expect(serials(again)).toEqual(serials(first));
-  const third = await exchange(server, message, device);
-  expect(third.der.equals(again.der)).toBe(true);
 });

@@ -14,8 +14,9 @@ afterEach(async () => {
   estuary = undefined;
 });
 
-async function start(limits: TomlTable): Promise<Estuary> {
+async function start(limits: TomlTable, built = false): Promise<Estuary> {
   estuary = await Estuary.start({
+    built,
     listeners: ['est', 'admin', 'publication'],
     configure(config) {
       Object.assign(section(config, 'limits'), limits);
@@ -84,7 +85,7 @@ test.each([
 });
 
 test('more than the server can bear is refused with 503 and Retry-After, the rest is served, and /healthz answers', async () => {
-  const est = await start({});
+  const est = await start({}, true);
   const key = makeKey();
   const device: ClientIdentity = await est.enrolled(key);
   const wire = onTheWire(simpleCsr(key, 'device-1'));

@@ -21,7 +21,9 @@ const wire = onTheWire(simpleCsr(makeKey(), 'device-1'));
 let estuary: Estuary;
 
 beforeAll(async () => {
+  // A test counts its sockets.
   estuary = await Estuary.start({
+    built: true,
     configure(config) {
       section(config, 'est')['proxy_protocol'] = [`${BALANCER}/32`, '2001:db8::/64'];
       Object.assign(section(config, 'server'), { handshake_timeout: 10, max_connections_per_address: 4 });

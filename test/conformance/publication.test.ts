@@ -3,7 +3,6 @@
  *
  * Longer than other files: its cases share a server and what it has published.
  */
-import { spawnSync } from 'node:child_process';
 import { createHash, randomBytes, X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -13,6 +12,7 @@ import { parseCertificate, parsePemCertificates } from '../../src/pki/x509/certi
 import { parseCertificateList } from '../../src/pki/x509/crl.ts';
 import { parseAuthorityInfoAccess, parseCrlDistributionPoints } from '../../src/pki/x509/extensions.ts';
 import { OID } from '../../src/pki/der/oids.ts';
+import { runAny } from '../support/command.ts';
 import { untilInCrl } from '../support/crls.ts';
 import { makeKey } from '../support/csr.ts';
 import { Estuary, section, type ClientIdentity } from '../support/estuary.ts';
@@ -44,7 +44,7 @@ beforeAll(async () => {
   save('good.pem', good.cert);
   save('bad.pem', bad.cert);
   save('ca.cer', (await get('/ca/devices.cer')).body);
-  run('x509', '-inform', 'DER', '-in', file('ca.cer'), '-out', file('issuer.pem'));
+  await run('x509', '-inform', 'DER', '-in', file('ca.cer'), '-out', file('issuer.pem'));
   save('chain.pem', readFileSync(file('issuer.pem'), 'latin1') + estuary.root);
 });
 afterAll(() => estuary.stop());
@@ -59,15 +59,14 @@ async function get(path: string, init: RequestInit = {}): Promise<{ status: numb
 }
 
 /** openssl's stdout and stderr, whatever its exit status. */
-function run(...args: readonly string[]): string {
-  const { stdout, stderr } = spawnSync('openssl', args, { encoding: 'utf8', timeout: 60_000 });
-  return stdout + stderr;
+async function run(...args: readonly string[]): Promise<string> {
+  return (await runAny('openssl', args)).output;
 }
 
-const ocsp = (...args: readonly string[]): string =>
+const ocsp = (...args: readonly string[]): Promise<string> =>
   run('ocsp', '-issuer', file('issuer.pem'), '-CAfile', file('chain.pem'), '-url', `${url}/ocsp/devices`, ...args);
 
-const crlText = (der: Buffer): string => {
+const crlText = (der: Buffer): Promise<string> => {
   save('latest.crl', der);
   return run(
     'crl',
@@ -100,13 +99,16 @@ test('GET /ca/{label}.cer is the CA certificate', async () => {
   const { status, headers, body } = await get('/ca/devices.cer');
   expect(status).toBe(200);
   expect(headers.get('content-type')).toBe('application/pkix-cert');
-  expect(run('verify', '-CAfile', file('issuer.pem'), '-partial_chain', file('good.pem'))).toContain('good.pem: OK');
+  expect(await run('verify', '-CAfile', file('issuer.pem'), '-partial_chain', file('good.pem'))).toContain(
+    'good.pem: OK',
+  );
   expect(new X509Certificate(body).subject).toContain('Devices CA');
 });
 
 describe('revocation, seen by openssl', () => {
+  let before: Buffer;
   test('before: OCSP says good, with a nonce that comes back, and the CRL verifies', async () => {
-    const answer = ocsp('-cert', file('good.pem'), '-cert', file('bad.pem'));
+    const answer = await ocsp('-cert', file('good.pem'), '-cert', file('bad.pem'));
     expect(answer).toContain('Response verify OK');
     expect(answer).toContain('good.pem: good');
     expect(answer).toContain('bad.pem: good');
@@ -114,45 +116,45 @@ describe('revocation, seen by openssl', () => {
     const { status, headers, body } = await get('/crl/devices.crl');
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('application/pkix-crl');
-    expect(crlText(body)).toContain('verify OK');
+    expect(await crlText(body)).toContain('verify OK');
   });
 
-  test('RFC 5019 §2.2.3: a serial number that was never issued is unauthorized, and so is one of another issuer', () => {
-    expect(ocsp('-serial', '0x1234')).toContain('Responder Error: unauthorized');
-    const elsewhere = run(
+  test('RFC 5019 §2.2.3: a serial number that was never issued is unauthorized, and so is one of another issuer', async () => {
+    expect(await ocsp('-serial', '0x1234')).toContain('Responder Error: unauthorized');
+    const elsewhere = await run(
       ...['ocsp', '-issuer', file('ca/root.pem'), '-CAfile', file('chain.pem'), '-cert', file('good.pem')],
       ...['-url', `${url}/ocsp/devices`],
     );
     expect(elsewhere).toContain('Responder Error: unauthorized');
   });
 
-  test('a serial number that was never issued is unknown, next to an issued one', () => {
-    const answer = ocsp('-cert', file('good.pem'), '-serial', '0x1234');
+  test('a serial number that was never issued is unknown, next to an issued one', async () => {
+    const answer = await ocsp('-cert', file('good.pem'), '-serial', '0x1234');
     expect(answer).toContain('Response verify OK');
     expect(answer).toContain('good.pem: good');
     expect(answer).toContain('0x1234: unknown');
   });
 
   test('a revocation is in OCSP at once, with time and reason, whatever was asked before', async () => {
-    const path = ocspPath('bad.pem');
-    expect(status((await get(path)).body, 'bad.pem')).toContain('bad.pem: good');
+    const path = await ocspPath('bad.pem');
+    expect(await status((await get(path)).body, 'bad.pem')).toContain('bad.pem: good');
+    before = (await get('/crl/devices.crl')).body;
     expect((await revoke(bad, { reason: 'keyCompromise', invalidity_date: '2026-01-02T03:04:05Z' })).status).toBe(200);
-    const answer = ocsp('-cert', file('bad.pem'), '-cert', file('good.pem'));
+    const answer = await ocsp('-cert', file('bad.pem'), '-cert', file('good.pem'));
     expect(answer).toMatch(/bad\.pem: revoked\s+.*\s*.*\s+Reason: keyCompromise/);
     expect(answer).toContain('Revocation Time:');
     expect(answer).toContain('good.pem: good');
-    expect(status((await get(path)).body, 'bad.pem')).toContain('bad.pem: revoked');
+    expect(await status((await get(path)).body, 'bad.pem')).toContain('bad.pem: revoked');
   });
 
   test('and in the CRL within crl_interval, in a list with a higher number', async () => {
-    const before = (await get('/crl/devices.crl')).body;
     const body = await untilInCrl(async () => (await get('/crl/devices.crl')).body, hex(bad));
-    const text = crlText(body);
+    const text = await crlText(body);
     expect(text).toContain('verify OK');
     expect(text).toContain(`Serial Number: ${hex(bad)}`);
     expect(text).toContain('Key Compromise');
     expect(text).toMatch(/Invalidity Date:\s+Jan {2}2 03:04:05 2026 GMT/);
-    expect(crlNumber(text)).toBeGreaterThan(crlNumber(crlText(before)));
+    expect(crlNumber(text)).toBeGreaterThan(crlNumber(await crlText(before)));
     const { thisUpdate, nextUpdate } = parseCertificateList(body);
     // Up to a minute of it is before the signing, for relying parties whose clock is late.
     const seconds = ((nextUpdate?.getTime() ?? 0) - thisUpdate.getTime()) / 1000;
@@ -173,43 +175,44 @@ describe('revocation, seen by openssl', () => {
         file(name),
       );
     save('latest.crl', body);
-    save('crl.pem', run('crl', '-inform', 'DER', '-in', file('latest.crl')));
-    expect(checked('good.pem')).toContain('good.pem: OK');
-    expect(checked('bad.pem')).toContain('certificate revoked');
+    save('crl.pem', await run('crl', '-inform', 'DER', '-in', file('latest.crl')));
+    expect(await checked('good.pem')).toContain('good.pem: OK');
+    expect(await checked('bad.pem')).toContain('certificate revoked');
   });
 
   test('crl.issued is in the audit log, and the number survives a restart', async () => {
     const { json } = await estuary.admin('GET', '/admin/audit?type=crl.issued');
     expect(JSON.stringify(json)).toMatch(/"ca":"devices".*number 1,/);
-    const before = crlNumber(crlText((await get('/crl/devices.crl')).body));
+    const before = crlNumber(await crlText((await get('/crl/devices.crl')).body));
     await estuary.server.stop();
     await estuary.restart();
     url = `http://127.0.0.1:${estuary.server.port('publication')}`;
-    expect(crlNumber(crlText((await get('/crl/devices.crl')).body))).toBeGreaterThanOrEqual(before);
+    expect(crlNumber(await crlText((await get('/crl/devices.crl')).body))).toBeGreaterThanOrEqual(before);
   });
 });
 
 const crlNumber = (text: string): number => Number(/CRL Number:\s+(\d+)/.exec(text)?.[1]);
 
 /** The GET form of a request about a certificate, without a nonce. */
-function ocspPath(name: string): string {
-  run('ocsp', '-issuer', file('issuer.pem'), '-cert', file(name), '-no_nonce', '-reqout', file('request.der'));
+async function ocspPath(name: string): Promise<string> {
+  await run('ocsp', '-issuer', file('issuer.pem'), '-cert', file(name), '-no_nonce', '-reqout', file('request.der'));
   return `/ocsp/devices/${encodeURIComponent(readFileSync(file('request.der')).toString('base64'))}`;
 }
 
 /** What openssl reads out of a response. */
-function status(response: Buffer, name: string): string {
+function status(response: Buffer, name: string): Promise<string> {
   save('response.der', response);
   const chain = ['-issuer', file('issuer.pem'), '-CAfile', file('chain.pem')];
   return run('ocsp', '-respin', file('response.der'), ...chain, '-cert', file(name), '-no_nonce');
 }
 
 test('RFC 6960 appendix A.1: GET with base64, escaped or not, is cacheable as RFC 5019 §6.2 says', async () => {
-  const path = ocspPath('good.pem');
+  const path = await ocspPath('good.pem');
   const { status: code, headers, body } = await get(path);
   expect(code).toBe(200);
   expect(headers.get('content-type')).toBe('application/ocsp-response');
-  for (const words of ['Response verify OK', 'good.pem: good']) expect(status(body, 'good.pem')).toContain(words);
+  const said = await status(body, 'good.pem');
+  for (const words of ['Response verify OK', 'good.pem: good']) expect(said).toContain(words);
   expect(headers.get('cache-control')).toMatch(/^max-age=\d+, public, no-transform, must-revalidate$/);
   for (const name of ['last-modified', 'expires']) expect(Date.parse(headers.get(name) ?? ''), name).not.toBeNaN();
   expect((await get(decodeURIComponent(path))).status).toBe(200);
@@ -292,7 +295,7 @@ test.each([0, 129])('RFC 9654 §2.1: a nonce of %i octets is answered malformedR
 });
 
 test('enrollments continue during a flood of requests with made-up serial numbers and nonces', async () => {
-  run(
+  await run(
     'ocsp',
     '-issuer',
     file('issuer.pem'),
@@ -302,7 +305,7 @@ test('enrollments continue during a flood of requests with made-up serial number
     '-reqout',
     file('made-up.der'),
   );
-  run('ocsp', '-issuer', file('issuer.pem'), '-cert', file('good.pem'), '-reqout', file('nonce.der'));
+  await run('ocsp', '-issuer', file('issuer.pem'), '-cert', file('good.pem'), '-reqout', file('nonce.der'));
   const made = readFileSync(file('made-up.der'));
   const nonce = readFileSync(file('nonce.der'));
   const agent = new Agent({ keepAlive: true });

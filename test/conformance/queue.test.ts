@@ -10,15 +10,13 @@ import { ecdsaTwin } from '../support/certificates.ts';
 import { buildCsr, commonName, dns, extensionRequest, makeKey, onTheWire, san, simpleCsr } from '../support/csr.ts';
 import { caSection, certificatePem, Estuary, itemsOf, section } from '../support/estuary.ts';
 import type { Answer } from '../support/https.ts';
-import { approve, requestId, requestsOf, pollAcrossKill, usesOf } from '../support/queued-requests.ts';
-import { storedRows } from '../support/stored-rows.ts';
+import { approve, requestId, requestsOf, usesOf } from '../support/queued-requests.ts';
 
 let estuary: Estuary;
 const key = makeKey();
 
 beforeAll(async () => {
   estuary = await Estuary.start({
-    built: true,
     configure: (config) => {
       caSection(config)['approval'] = 'manual';
       section(config, 'est')['retry_after'] = 7;
@@ -306,20 +304,6 @@ describe('issued once', () => {
     await estuary.restart();
     expect((await waiting.poll()).status).toBe(202);
     expect((await decided.poll()).status).toBe(200);
-  });
-
-  test('§6: kill -9 at any point of a poll: the decision stays, and there is one certificate in the end', async () => {
-    for (let round = 0; round < 6; round++) {
-      const { cn, otp, poll } = await queued();
-      await approve(estuary, cn);
-      const { before, after } = await pollAcrossKill(estuary, poll);
-      expect(after.status).toBe(200);
-      if (before?.status === 200) expect(serialOf(after)).toBe(serialOf(before));
-      const { json } = await estuary.admin('GET', `/admin/certificates?subject=${cn}`);
-      expect(json['items']).toHaveLength(1);
-      expect(await usesOf(estuary, otp.id)).toBe(1);
-    }
-    expect(await storedRows(estuary.dir, 'SELECT request_id FROM reservation')).toEqual([]);
   });
 
   test('a certificate that was approved under a policy that changed since is refused, and the use goes back', async () => {

@@ -21,7 +21,7 @@ import {
 import { caSection, Estuary, section, type ClientIdentity, type EstCall } from '../support/estuary.ts';
 import type { Answer } from '../support/https.ts';
 import { temporaryFolder } from '../support/openssl.ts';
-import { approve, auditOf, requestId, requestsOf, pollAcrossKill, usesOf } from '../support/queued-requests.ts';
+import { approve, auditOf, requestId, requestsOf, usesOf } from '../support/queued-requests.ts';
 import {
   expectMatch,
   openEnveloped,
@@ -43,7 +43,6 @@ let estuary: Estuary;
 
 beforeAll(async () => {
   estuary = await Estuary.start({
-    built: true,
     configure: (config, dir) => {
       writeFileSync(join(dir, 'kek.bin'), KEK);
       section(config, 'serverkeygen')['keys'] = [{ id: KEK_ID, symmetric_key_file: 'kek.bin' }];
@@ -323,18 +322,6 @@ describe('restarts', () => {
     expect((await waiting.poll()).status).toBe(202);
     readServerKey(await decided.poll());
     expect((await decided.poll()).status).toBe(403);
-  });
-
-  test('kill -9 at any point of a poll: one certificate and one use in the end, and a key or a clear answer', async () => {
-    for (let round = 0; round < 5; round++) {
-      const { cn, otp, poll } = await queued();
-      await approve(estuary, cn);
-      const { before, after } = await pollAcrossKill(estuary, poll);
-      if (before?.status === 200) expect(after.status).toBe(403);
-      expect([200, 403]).toContain(after.status);
-      expect(await certificatesOf(cn)).toHaveLength(1);
-      expect(await usesOf(estuary, otp.id)).toBe(1);
-    }
   });
 
   test('what was approved under a policy that changed since is refused, and the use goes back', async () => {

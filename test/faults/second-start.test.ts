@@ -16,7 +16,7 @@ const wire = onTheWire(simpleCsr(makeKey()));
 let estuary: Estuary;
 
 beforeAll(async () => {
-  estuary = await Estuary.start();
+  estuary = await Estuary.start({ built: true });
 });
 afterAll(() => estuary.stop());
 

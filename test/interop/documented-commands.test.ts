@@ -131,7 +131,7 @@ const ELSEWHERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'docs/guides/hsm.md': {
     softhsm2: 'test/main/commands/ca-init.slow.test.ts, with a token in a folder',
     'node dist/server.js ca init': 'test/main/commands/ca-init.slow.test.ts',
-    printf: 'test/conformance/hsm.test.ts',
+    printf: 'test/conformance/hsm.slow.test.ts',
   },
   'docs/guides/investigate.md': { journalctl: 'needs a server under systemd' },
   'docs/guides/nodes-on-one-host.md': {

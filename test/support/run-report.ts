@@ -108,7 +108,7 @@ function printTimes(kind: keyof typeof TITLES, notes: readonly RunNote[]): void 
     const sum = sums.get(note.what) ?? { count: 0, ms: 0 };
     sums.set(note.what, { count: sum.count + 1, ms: sum.ms + note.ms });
   }
-  const rows = [...sums].sort(([, a], [, b]) => b.ms - a.ms).slice(0, 20);
+  const rows = [...sums].sort(([, a], [, b]) => b.ms - a.ms).slice(0, kind === 'cpu' ? 60 : 20);
   const all = [...sums.values()].reduce((sum, { ms }) => sum + ms, 0);
   print(
     `${TITLES[kind]} (${seconds(all).trim()} in all)`,

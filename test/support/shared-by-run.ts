@@ -1,13 +1,18 @@
-/** vitest's global setup: the folder of what the files of a run share: PostgreSQL (postgres.ts) and PKIs (quickstart.ts). */
+/**
+ * vitest's global setup: what the files of a run share: built processes and threads (started-modules.ts), and a folder for PostgreSQL
+ * (postgres.ts) and PKIs (quickstart.ts).
+ */
 import { chmodSync, mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SHARED_FOLDER } from './postgres.ts';
 import { until } from './until.ts';
 import { removeFolder } from './folders.ts';
+import { buildStartedModules } from './started-modules.ts';
 
-/** Nothing is started here: most runs of single files need none. @returns what ends it */
+/** No program is started here: most runs of single files need none. @returns what ends them */
 export default function setup(): () => Promise<void> {
+  buildStartedModules();
   const folder = mkdtempSync(join(tmpdir(), 'estuary-postgres-'));
   chmodSync(folder, 0o711);
   // The test processes inherit it.

@@ -96,39 +96,43 @@ describe.skipIf(!requires('softhsm', 'pkcs11Shim'))('a PKCS #11 module with', ()
   afterAll(() => hsm.remove());
 
   describe('unusual formats', () => {
-    test.each([
+    /** Those of a case concern different calls, so that none of them hides another. */
+    const FORMATS: readonly (readonly [quirks: string, key: string, names: string, changesKey?: true])[] = [
       ['cantlock', 'ec256', 'no locking (CKR_CANT_LOCK): one call at a time'],
-      ['badslot', 'ec256', 'a slot with an unknown token'],
-      ['badslotinfo', 'ec256', 'a slot that cannot be read'],
-      ['gone', 'ec256', 'a slot whose token is just removed'],
-      ['nullabel', 'ec256', 'NUL instead of blanks after the label'],
-      ['nullabel2', 'ec256', 'NUL and blanks after the label'],
-      ['nullkey', 'ec256', 'NUL after the label of the key'],
-      ['mechinfo', 'ec256', 'a listed mechanism without details'],
-      ['onlyecdsasha', 'ec256', 'ECDSA only with its own hash'],
-      ['rawpoint', 'ec256', 'a bare EC point'],
-      ['comppoint', 'ec256', 'a compressed EC point'],
-      ['bitpoint', 'ec256', 'an EC point in a BIT STRING'],
-      ['curvename', 'ec256', 'the name of a curve as text'],
-      ['noparams', 'ec256', 'no EC parameters'],
-      ['dersig', 'ec256', 'ECDSA signatures in DER'],
-      ['nosens', 'ec256', 'no CKA_SENSITIVE and CKA_EXTRACTABLE'],
-      ['rwonly', 'ec256', 'read-write sessions only'],
-      ['closefails', 'ec256', 'sessions that cannot be closed'],
-      ['noid', 'ec384', 'no CKA_ID of the private key'],
-      ['nopubexp', 'rsa', 'the RSA exponent only in the public key'],
-      ['zeroexp,zeromod', 'rsa', 'zero octets before RSA numbers'],
-      ['shalie', 'rsa', 'a listed mechanism that it rejects'],
-      ['norsasha', 'rsa', 'RSA only without a hash'],
+      [
+        'badslot,nullabel,nullkey',
+        'ec256',
+        'a slot with an unknown token; NUL instead of blanks after both labels',
+        true,
+      ],
+      [
+        'badslotinfo,nullabel2,nosens',
+        'ec256',
+        'a slot that cannot be read; NUL and blanks after the label; no CKA_SENSITIVE',
+      ],
+      [
+        'gone,mechinfo,rwonly',
+        'ec256',
+        'a slot whose token is just removed; a mechanism without details; read-write sessions only',
+      ],
+      ['onlyecdsasha,closefails', 'ec256', 'ECDSA only with its own hash; sessions that cannot be closed'],
+      ['rawpoint,curvename', 'ec256', 'a bare EC point; the name of a curve as text', true],
+      ['comppoint', 'ec256', 'a compressed EC point', true],
+      ['bitpoint,dersig', 'ec256', 'an EC point in a BIT STRING; ECDSA signatures in DER', true],
+      ['noparams', 'ec256', 'no EC parameters', true],
+      ['noid', 'ec384', 'no CKA_ID of the private key', true],
+      ['nopubexp,norsasha', 'rsa', 'the RSA exponent only in the public key; RSA only without a hash', true],
+      ['zeroexp,zeromod,shalie', 'rsa', 'zero octets before RSA numbers; a listed mechanism that it rejects', true],
       ['alwaysauth', 'ec256', 'CKA_ALWAYS_AUTHENTICATE'],
-    ])('%s, %s: %s', async (quirk, key) => {
+    ];
+    test.each(FORMATS)('%s, %s: %s', async (quirk, key, _names, changesKey) => {
       // Without a certificate, so that the public key comes from the token.
       const signer = await open(quirk, { key_label: key });
       expect(signer.spki).toEqual(expected(key));
       await expectToSign(signer, 5);
       expect(await signer.health()).toEqual({ health: 'ok' });
       await signer.close();
-      await expectToSign(await open(quirk, { key_label: key, expectedSpki: expected(key) }));
+      if (changesKey) await expectToSign(await open(quirk, { key_label: key, expectedSpki: expected(key) }));
     });
 
     test('64-bit slot IDs: all bits count, and a text may name one', async () => {

@@ -1,12 +1,16 @@
-/** All enrollment tests also pass with an HSM-held CA key. They are the very same tests, on SoftHSM2. */
-import { writeFileSync } from 'node:fs';
+/**
+ * The tests of enrollment, OCSP and CRLs also pass with HSM-held CA keys: they are the very same tests, on SoftHSM2. And such a key signs
+ * the responses of full CMC.
+ */
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { caSection, Estuary, section } from '../support/estuary.ts';
 import { runAny } from '../support/command.ts';
-import { makeKey } from '../support/csr.ts';
+import { exchange, inShort, issuedBy, requestBy, tcr } from '../support/cmc.ts';
+import { makeKey, simpleCsr } from '../support/csr.ts';
 import { CA_KEYS } from '../support/keys-in-hsm.ts';
 import { opensslText } from '../support/openssl.ts';
 import { requires } from '../support/requires.ts';
@@ -16,14 +20,19 @@ import { PIN } from '../support/softhsm.ts';
 const possible = requires('softhsm');
 if (possible) {
   process.env[CA_KEYS] = 'hsm';
-  // Its tests become this file's: every file has its own process, so the variable reaches no other.
+  // Their tests become this file's: every file has its own process, so the variable reaches no other.
   await import('./enrollment.test.ts');
+  await import('./revocation-at-once.test.ts');
 }
 
 describe.skipIf(!possible)('a server with its CA keys in SoftHSM2', () => {
   let estuary: Estuary;
   beforeAll(async () => {
-    estuary = await Estuary.start();
+    estuary = await Estuary.start({
+      configure: (_, dir) => {
+        for (const name of ['issuing', 'lab']) rmSync(join(dir, `ca/${name}.key`));
+      },
+    });
   });
   afterAll(() => estuary.stop());
 
@@ -36,6 +45,15 @@ describe.skipIf(!possible)('a server with its CA keys in SoftHSM2', () => {
     const chain = ['-CAfile', join(estuary.dir, 'ca/root.pem'), '-untrusted', join(estuary.dir, 'ca/issuing.pem')];
     expect(opensslText(['verify', '-x509_strict', '-purpose', 'sslclient', ...chain, file])).toContain('OK');
     expect(await estuary.outputSoFar()).not.toContain(PIN);
+  });
+
+  test('signs CRLs and the responses of full CMC, though no key is in any file', async () => {
+    expect((await estuary.est('crls')).status).toBe(200);
+    const device = await estuary.enrolled(makeKey());
+    const request = requestBy(device, { reqSequence: [tcr(1, simpleCsr(makeKey(), 'device-1'))] });
+    // OpenSSL verifies the response up to the root.
+    const reply = await exchange(estuary, request, device);
+    expect([reply.status, ...inShort(reply), issuedBy(reply).length]).toEqual([200, 'success [1]', 1]);
   });
 
   test.each<[string, Record<string, string>, string]>([
