@@ -96,43 +96,44 @@ describe.skipIf(!requires('softhsm', 'pkcs11Shim'))('a PKCS #11 module with', ()
   afterAll(() => hsm.remove());
 
   describe('unusual formats', () => {
-    /** Those of a case concern different calls, so that none of them hides another. */
-    const FORMATS: readonly (readonly [quirks: string, key: string, names: string, changesKey?: true])[] = [
-      ['cantlock', 'ec256', 'no locking (CKR_CANT_LOCK): one call at a time'],
+    /** Those of a case concern different calls, so that none of them hides another. `isKey`: one concerns the public key. */
+    interface Format {
+      readonly quirks: string;
+      readonly key?: string;
+      readonly isKey?: true;
+    }
+    const FORMATS: readonly (readonly [names: string, format: Format])[] = [
+      ['no locking (CKR_CANT_LOCK): one call at a time', { quirks: 'cantlock' }],
       [
-        'badslot,nullabel,nullkey',
-        'ec256',
-        'a slot with an unknown token; NUL instead of blanks after both labels',
-        true,
+        'a slot with an unknown token; NUL instead of blanks after labels',
+        { quirks: 'badslot,nullabel,nullkey', isKey: true },
+      ],
+      ['a slot that cannot be read; NUL and blanks; no CKA_SENSITIVE', { quirks: 'badslotinfo,nullabel2,nosens' }],
+      ['a removed token; a mechanism without details; read-write sessions only', { quirks: 'gone,mechinfo,rwonly' }],
+      ['ECDSA only with its own hash; sessions that cannot be closed', { quirks: 'onlyecdsasha,closefails' }],
+      ['a bare EC point; the name of a curve as text', { quirks: 'rawpoint,curvename', isKey: true }],
+      ['a compressed EC point', { quirks: 'comppoint', isKey: true }],
+      ['an EC point in a BIT STRING; ECDSA signatures in DER', { quirks: 'bitpoint,dersig', isKey: true }],
+      ['no EC parameters', { quirks: 'noparams', isKey: true }],
+      ['no CKA_ID of the private key', { quirks: 'noid', key: 'ec384', isKey: true }],
+      [
+        'the RSA exponent only in the public key; RSA only without a hash',
+        { quirks: 'nopubexp,norsasha', key: 'rsa', isKey: true },
       ],
       [
-        'badslotinfo,nullabel2,nosens',
-        'ec256',
-        'a slot that cannot be read; NUL and blanks after the label; no CKA_SENSITIVE',
+        'zero octets before RSA numbers; a listed mechanism that it rejects',
+        { quirks: 'zeroexp,zeromod,shalie', key: 'rsa', isKey: true },
       ],
-      [
-        'gone,mechinfo,rwonly',
-        'ec256',
-        'a slot whose token is just removed; a mechanism without details; read-write sessions only',
-      ],
-      ['onlyecdsasha,closefails', 'ec256', 'ECDSA only with its own hash; sessions that cannot be closed'],
-      ['rawpoint,curvename', 'ec256', 'a bare EC point; the name of a curve as text', true],
-      ['comppoint', 'ec256', 'a compressed EC point', true],
-      ['bitpoint,dersig', 'ec256', 'an EC point in a BIT STRING; ECDSA signatures in DER', true],
-      ['noparams', 'ec256', 'no EC parameters', true],
-      ['noid', 'ec384', 'no CKA_ID of the private key', true],
-      ['nopubexp,norsasha', 'rsa', 'the RSA exponent only in the public key; RSA only without a hash', true],
-      ['zeroexp,zeromod,shalie', 'rsa', 'zero octets before RSA numbers; a listed mechanism that it rejects', true],
-      ['alwaysauth', 'ec256', 'CKA_ALWAYS_AUTHENTICATE'],
+      ['CKA_ALWAYS_AUTHENTICATE', { quirks: 'alwaysauth' }],
     ];
-    test.each(FORMATS)('%s, %s: %s', async (quirk, key, _names, changesKey) => {
+    test.each(FORMATS)('%s', async (_names, { quirks: quirk, key = 'ec256', isKey }) => {
       // Without a certificate, so that the public key comes from the token.
       const signer = await open(quirk, { key_label: key });
       expect(signer.spki).toEqual(expected(key));
       await expectToSign(signer, 5);
       expect(await signer.health()).toEqual({ health: 'ok' });
       await signer.close();
-      if (changesKey) await expectToSign(await open(quirk, { key_label: key, expectedSpki: expected(key) }));
+      if (isKey) await expectToSign(await open(quirk, { key_label: key, expectedSpki: expected(key) }));
     });
 
     test('64-bit slot IDs: all bits count, and a text may name one', async () => {
