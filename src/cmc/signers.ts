@@ -1,7 +1,7 @@
 /** The certificate that signed a message: lookup, verification and acceptance. */
 import type { ClientTrust } from '../auth/mtls/client-trust.ts';
 import { holderOf } from '../auth/certificate-holder.ts';
-import { validateClientCertificate, type ValidatedClientCertificate } from '../auth/mtls/mtls.ts';
+import { unlessAwaited, validateClientCertificate, type ValidatedClientCertificate } from '../auth/mtls/mtls.ts';
 import { checkDeviceCas, checkNotRevokedHere, isRecorded } from '../auth/mtls/revocation-lists.ts';
 import { isValidAt } from '../auth/mtls/path-validation.ts';
 import { namesMatch } from '../pki/x509/name.ts';
@@ -74,7 +74,7 @@ export class Signers {
       await this.#checkRevocation({ certificate, issuer });
       return { role: 'configured-ra', issuer, issuedHere: false };
     }
-    const validated = await this.#checkPath(certificate, intermediates, now);
+    const validated = await this.#checkPath(certificate, intermediates, { ca, now });
     const holder = holderOf(validated);
     const { issuer } = holder;
     await this.#checkRevocation(holder);
@@ -118,12 +118,15 @@ export class Signers {
   async #checkPath(
     certificate: Certificate,
     intermediates: readonly Buffer[],
-    now: number,
+    { ca, now }: Pick<Origin, 'ca' | 'now'>,
   ): Promise<ValidatedClientCertificate> {
     const trust = this.#options.trust();
     if (trust === undefined) throw refused('no client certificate is trusted here');
     const options = { purposes: PURPOSES };
-    return validateClientCertificate(trust, certificate.der, intermediates, now, options).catch(throwRefused);
+    const awaiting = { caLabel: ca.label, awaitsChain: (leaf: Certificate) => ca.awaitsChain(leaf) };
+    return validateClientCertificate(trust, certificate.der, intermediates, now, options)
+      .catch(unlessAwaited(awaiting, () => certificate))
+      .catch(throwRefused);
   }
 }
 

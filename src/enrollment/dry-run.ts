@@ -197,6 +197,7 @@ async function certificateHolder(
     caLabel: ca.label,
     certificateOnly: true,
     expiredGraceSeconds: 0,
+    awaitsChain: ca.awaitsChain.bind(ca),
     rules,
     now,
   };

@@ -69,6 +69,7 @@ import { watchExpiries } from './watch-ends.ts';
 const RENEWAL_LOOK = 60_000;
 const MINUTE = 60_000;
 const WARNINGS_LOOK = 5000;
+const CHAINS_LOOK = 1000;
 /** Callers that may wait for the one that renews it. */
 const MAX_RENEWERS = 256;
 
@@ -292,6 +293,13 @@ export async function assemble(config: Config, material: Material, foundation: F
       // Not earlier: a remote CA reports its certificate on start.
       { start: async () => live.replace(await live.make(config, material)) },
       repeating(() => live.renewTicketKeys()),
+      repeating(() =>
+        atIntervals(CHAINS_LOOK, () => {
+          live
+            .renewChains()
+            .catch((error: unknown) => log.error({ detail: describe(error) }, 'cannot use a new chain of a CA'));
+        }),
+      ),
       { start: () => metrics.start(), stop: () => metrics.close() },
       { stop: () => failures.close() },
       { stop: () => enrollment.close() },

@@ -41,6 +41,8 @@ interface LiveState {
   readonly keyProtection: KeyProtectionSettings;
   /** `[cmc]`. */
   readonly cmc: CmcParties;
+  /** DER of the CAs' certificates that the trust was made from. */
+  readonly chains: readonly Buffer[];
   /** Expiry of configured files. */
   readonly certificateExpiries: readonly CertificateExpiry[];
   /** What the configuration names. */
@@ -114,6 +116,19 @@ export class LiveSettings {
     this.#current = state;
   }
 
+  /**
+   * Uses the chains of remote CAs that have become known or changed since: to find paths, in handshakes, and for CRLs.
+   * @throws as {@link make}; nothing has changed then
+   */
+  async renewChains(): Promise<void> {
+    const { current } = this;
+    const chains = ownCertificates(this.#cas);
+    if (isSame(chains, current.chains)) return;
+    const state = await this.make(current.configuration, current.named);
+    // A reload may have been faster.
+    if (this.#current === current) this.replace(state);
+  }
+
   /** Updates session ticket keys periodically. @returns a function that stops it */
   renewTicketKeys(): () => void {
     return atIntervals(TICKET_KEYS_INTERVAL, () => {
@@ -159,12 +174,14 @@ async function makeState(
   before: ClientTrusts | undefined,
 ): Promise<LiveState> {
   const { tls, adminTls } = material;
-  const own = ownCertificates(cas).map((der) => parseCertificate(der));
+  const chains = ownCertificates(cas);
+  const own = chains.map((der) => parseCertificate(der));
   const proxies = material.proxies?.certificates ?? [];
   const { estTrust, adminTrust } = await clientTrusts(material, own, before, () => chainsOfRemoteCas(cas));
   if (adminTrust !== undefined) await refuseOwnAnchors(adminTrust.anchors, cas);
   return {
     configuration: config,
+    chains,
     estTrust,
     estTls: tlsMaterial(tls, config.tls, estTrust, proxies),
     adminTls: tlsMaterial(adminTls, config.tls, adminTrust),
@@ -262,6 +279,9 @@ async function refuseOwnAnchors(anchors: readonly Certificate[], cas: CaRouter):
     detail: ownAnchorMessage(anchor),
   });
 }
+
+const isSame = (some: readonly Buffer[], others: readonly Buffer[]): boolean =>
+  some.length === others.length && some.every((one, index) => others[index]?.equals(one) === true);
 
 /** Current chains: an upstream may report its chain only on issuance. */
 function chainsOfRemoteCas({ all }: CaRouter): Certificate[] {

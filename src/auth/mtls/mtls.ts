@@ -152,6 +152,20 @@ function checkRevocationLists(trust: ClientTrust, path: readonly Certificate[], 
 
 type MtlsStore = CertificateStore & IntermediateStore & Pick<RescueStore, 'findRescues'>;
 
+/**
+ * Turns the rejection of a certificate that only the unknown chain of its CA could verify into 503.
+ * @returns a function that throws the error, or EstuaryError 503 `CA_UNAVAILABLE`
+ */
+export const unlessAwaited =
+  ({ caLabel, awaitsChain }: Pick<AuthContext, 'caLabel' | 'awaitsChain'>, leaf: () => Certificate) =>
+  async (error: unknown): Promise<never> => {
+    const isUntrusted = error instanceof EstuaryError && error.code === 'CLIENT_CERTIFICATE_UNTRUSTED';
+    if (!isUntrusted || (await awaitsChain?.(leaf())) !== true) throw error;
+    throw unavailable('CA_UNAVAILABLE', `The CA "${caLabel}" is not available.`, {
+      detail: 'its chain is unknown, so its certificates cannot be verified',
+    });
+  };
+
 export class MtlsPlugin implements AuthPlugin {
   readonly method = 'mtls';
   readonly #trust: () => ClientTrust;
@@ -196,13 +210,7 @@ export class MtlsPlugin implements AuthPlugin {
       expiredGraceSeconds: context.expiredGraceSeconds,
       memory: this.#memory,
       rescued,
-    }).catch(async (error: unknown) => {
-      const isUntrusted = error instanceof EstuaryError && error.code === 'CLIENT_CERTIFICATE_UNTRUSTED';
-      if (!isUntrusted || (await context.awaitsChain?.(certificates.leaf())) !== true) throw error;
-      throw unavailable('CA_UNAVAILABLE', `The CA "${context.caLabel}" is not available.`, {
-        detail: 'its chain is unknown, so its certificates cannot be verified',
-      });
-    });
+    }).catch(unlessAwaited(context, () => certificates.leaf()));
   }
 
   /** The passes for one more renewal of certificates with this serial number, if this one has expired. */

@@ -77,6 +77,7 @@ async function tlsIdentity(
     caLabel: ca.label,
     certificateOnly: true,
     expiredGraceSeconds: 0,
+    awaitsChain: ca.awaitsChain.bind(ca),
     now: now(),
     rules: { ...credentialRules(ca, cmcParties().raCertificates), methods: undefined },
   };
