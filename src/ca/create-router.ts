@@ -1,16 +1,21 @@
 /** Creates the CAs of the `[[ca]]` tables. */
-import type { CaMaterial, LabelMaterial, Material } from '../config/material/material.ts';
+import type { CaCertificates, CaMaterial, LabelMaterial, Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
+import type { CaTable } from '../config/schema/label.ts';
 import { describe, failed } from '../errors.ts';
+import { dryRunEffect } from '../store/calls/errors.ts';
 import { AbsentCa } from './absent-ca.ts';
 import type { CaDriver, DriverContext, Predecessor } from './driver.ts';
 import { driverOf } from './drivers.ts';
 import { type IssuedCertificates, Ca, CaRouter } from './router.ts';
+import { absentSigner, createLocalCa } from './local/index.ts';
 import { publicationUrls } from './local/tbs.ts';
 
 export interface CaContext extends Omit<DriverContext, 'retryAfter' | 'publication'> {
   /** Records the label of each certificate. */
   readonly store: IssuedCertificates['store'] & DriverContext['store'];
+  /** Nothing will be signed, so local CAs need no keys. */
+  readonly isKeyless?: boolean;
 }
 
 export interface CasInForce {
@@ -54,12 +59,14 @@ export function createRouter(
 /** The driver of a CA, or what takes its place while a file cannot be used. */
 function create(
   material: CaMaterial,
-  context: DriverContext,
+  context: DriverContext & Pick<CaContext, 'isKeyless'>,
   before: CasInForce | undefined,
 ): { readonly driver: CaDriver; readonly fault?: string } {
   const { table, fault, certificates } = material;
   const definition = driverOf(table);
   const isRemote = definition.remote !== undefined;
+  if (context.isKeyless === true && !isRemote && certificates !== undefined)
+    return { driver: keylessCa(table, certificates, context) };
   if (fault !== undefined && (isRemote || certificates === undefined))
     return { driver: new AbsentCa(table.label, { isRemote, certificates }, fault) };
   try {
@@ -68,6 +75,13 @@ function create(
     const reason = describe(error);
     return { driver: new AbsentCa(table.label, { isRemote, certificates }, reason), fault: reason };
   }
+}
+
+/** A local CA that checks what it would sign. */
+function keylessCa(table: CaTable, certificates: CaCertificates, { now, publication }: DriverContext): CaDriver {
+  const { spki, signatureAlgorithm } = absentSigner(table.label, certificates.certificate);
+  const signer = { spki, signatureAlgorithm, sign: () => Promise.reject(dryRunEffect()) };
+  return createLocalCa(table, { certificates, ocsp: undefined }, signer, { now, publication });
 }
 
 /** The CA of a further label, with that label's profile. @throws EstuaryError 500 `CA_UNUSABLE` */

@@ -95,6 +95,8 @@ export interface PreparedIssuance {
   readonly serial: string | null;
   /** Absent if the CA decides. */
   readonly notAfter?: Date;
+  /** DER TBSCertificate, if it is known. */
+  readonly tbs?: Buffer;
   /** As {@link CaDriver.issue}. */
   issue(waits?: boolean): Promise<IssuanceResult>;
 }

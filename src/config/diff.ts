@@ -33,6 +33,13 @@ export function planReload(before: Config, after: Config): ReloadPlan {
   return { config, live: live.map(named), restart: restart.map(named) };
 }
 
+/** The keys whose values differ, as deep as both sides have tables. */
+export function changedKeys(before: Config, after: Config): readonly string[] {
+  const changed = { live: [], restart: [] };
+  merge(configSchema, before, after, '', changed);
+  return [...changed.live, ...changed.restart].map(keysWithLabels(after)).sort();
+}
+
 type Changed = Readonly<Record<'live' | 'restart', string[]>>;
 
 /**

@@ -12,7 +12,7 @@ import {
   type UsedToken,
 } from '../auth/identity.ts';
 import type { OtpService } from '../auth/otp/otp-service.ts';
-import type { CredentialRules } from '../auth/plugin.ts';
+import type { AuthContext, CredentialRules } from '../auth/plugin.ts';
 import type { Ca } from '../ca/router.ts';
 import { EstuaryError, unauthorized } from '../errors.ts';
 import { OID } from '../pki/der/oids.ts';
@@ -67,6 +67,21 @@ const RULES: Readonly<Record<EstEnrollment, Rules>> = {
   },
 };
 
+const contextOf = (operation: EstEnrollment, ca: Ca, now: number) => ({
+  certificateOnly: RULES[operation].certificateOnly,
+  expiredGraceSeconds: RULES[operation].expiredGraceSeconds(ca),
+  operation,
+  caLabel: ca.label,
+  awaitsChain: (certificate: Certificate) => ca.awaitsChain(certificate),
+  now,
+});
+
+/** Of a simplereenroll that repeats no other. */
+export const renewalContext = (ca: Ca, now: number): AuthContext => ({
+  ...contextOf('simplereenroll', ca, now),
+  recognition: () => undefined,
+});
+
 interface EstAuthentication {
   readonly authenticator: EstAuthenticator;
   readonly otp: Pick<OtpService, 'refuseUnusable' | 'refuseRepeat'>;
@@ -111,15 +126,10 @@ export class Authenticated {
     const rules = RULES[operation];
     const events: AuditEvent[] = [];
     const context = {
-      certificateOnly: rules.certificateOnly,
-      expiredGraceSeconds: rules.expiredGraceSeconds(ca),
+      ...contextOf(operation, ca, now()),
       ...(operation === 'simplereenroll'
         ? { recognition: (identity: MtlsIdentity) => recognitionOfSent(received, identity) }
         : { rules: credentialRules(ca) }),
-      operation,
-      caLabel: ca.label,
-      awaitsChain: (certificate: Certificate) => ca.awaitsChain(certificate),
-      now: now(),
       events,
     };
     const otpChallenge = (): Promise<PasswordCredentials | undefined> => challengeOf(received);

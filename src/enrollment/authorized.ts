@@ -1,6 +1,7 @@
 /** Stage after the decision about names: the requester may request this, and its key is linked to it. */
 import type { ClientIdBinding } from '../auth/identity.ts';
 import { checkPopLinking, type PopLinkingPolicy } from '../auth/channel-binding.ts';
+import { dryRunEffect } from '../store/calls/errors.ts';
 import { changeSubject, type CsrContent } from '../pki/pkcs10/csr-content.ts';
 import type { RequestOverride, RequestRow } from '../store/request-store.ts';
 import { encodeGeneralNames } from '../pki/x509/general-name.ts';
@@ -83,6 +84,7 @@ export class Authorized {
    */
   static of(admitted: Admitted, proven: Proven, rules: AuthorizationRules, before?: CertifiedNames): Authorized {
     const { request, right, linking } = admitted;
+    if (proven.isSimulated && request.dryRun !== true) throw dryRunEffect();
     const decided = decideNames(request, right, proven.csr, rules.clientIdBinding, before);
     checkPopLinking(decided.csr, linking, rules.popLinking);
     return new Authorized(request, decided, proven.key, { isRenewal: right.kind === 'renewal' });

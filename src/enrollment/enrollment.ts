@@ -24,6 +24,7 @@ import type { Authorizer } from './authorization/external-authorization.ts';
 import { Authenticated, checkRequester } from './authenticated.ts';
 import { Authorized, type AuthorizationRules } from './authorized.ts';
 import { Checked, checkWithoutKey } from './checked.ts';
+import type { Csr } from '../pki/pkcs10/csr.ts';
 import { hasSecrets, secretsCannotGoOn } from '../pki/pkcs10/challenges.ts';
 import { Recorded, Reserved, Signed, type Issuance } from './issue.ts';
 import { checkKeyForm, chooseProtection, type KeyProtectionSettings } from './key-protection.ts';
@@ -136,15 +137,29 @@ export class Enrollment {
    * @throws EstuaryError as {@link enroll}
    */
   async dryRun(authenticated: Authenticated, der: Buffer): Promise<{ allowed: Allowed; queued: boolean }> {
-    const admitted = await this.admit(authenticated);
-    await checkRequester(authenticated);
-    const authorized = await this.authorize(admitted, await Proven.forDryRun(der));
-    checkSecrets(authorized);
-    const checked = await this.#checkWaiting(authorized);
+    const checked = await this.#checkDryRun(authenticated, () => Proven.forDryRun(der));
     const allowed = await Allowed.of(checked, this.#options.authorization);
-    const { ca } = admitted.request;
+    const { ca } = authenticated.request;
     const waits = ca.config.approval === 'manual' || (await remoteCa(ca)?.queue.issuesAtOnce()) === false;
     return { allowed, queued: waits };
+  }
+
+  /**
+   * {@link enroll} up to the external authorization, for a renewal whose key exists nowhere.
+   * @returns DER of the TBSCertificate; undefined: another CA decides
+   * @throws EstuaryError as {@link enroll}
+   */
+  async simulate(authenticated: Authenticated, csr: () => Promise<Csr>): Promise<Buffer | undefined> {
+    const checked = await this.#checkDryRun(authenticated, async () => Proven.simulated(await csr()));
+    return checked.prepared.tbs;
+  }
+
+  async #checkDryRun(authenticated: Authenticated, prove: () => Promise<Proven>): Promise<Checked> {
+    const admitted = await this.admit(authenticated);
+    await checkRequester(authenticated);
+    const authorized = await this.authorize(admitted, await prove());
+    checkSecrets(authorized);
+    return this.#checkWaiting(authorized);
   }
 
   /**

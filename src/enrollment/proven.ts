@@ -43,10 +43,13 @@ export type RequestedKey = OwnKey | WantedKey;
 /** Created only with a verified proof of possession, or if none is needed. */
 export class Proven {
   readonly csr: CsrContent;
+  /** Nobody has proven anything. */
+  readonly isSimulated: boolean;
   readonly #key: RequestedKey;
 
-  private constructor(csr: CsrContent, key: RequestedKey) {
+  private constructor(csr: CsrContent, key: RequestedKey, isSimulated = false) {
     this.csr = csr;
+    this.isSimulated = isSimulated;
     this.#key = key;
   }
 
@@ -63,6 +66,14 @@ export class Proven {
   /** @throws EstuaryError 400 */
   static forDryRun(der: Buffer): Promise<Proven> {
     return Proven.#ofCsr(der);
+  }
+
+  /**
+   * A request whose key exists nowhere, for the simulation of a renewal. {@link Authorized.of} rejects it, unless the
+   * reservation will.
+   */
+  static simulated(csr: Csr): Proven {
+    return Proven.#ofOwnKey(csr, undefined, true);
   }
 
   /** A request of a CMC message, with the proof that its service verified. @throws CmcError `algorithm` */
@@ -91,10 +102,10 @@ export class Proven {
     return isWithoutSecrets(csr) ? Proven.#ofOwnKey(csr, undefined) : Proven.#ofCsr(der);
   }
 
-  static #ofOwnKey(csr: Csr, proof: VerifiedCsr | undefined): Proven {
+  static #ofOwnKey(csr: Csr, proof: VerifiedCsr | undefined, isSimulated = false): Proven {
     const { publicKey, signatureAlgorithm } = csr;
     const shown = { keyType: publicKey.keyType, signatureAlgorithm };
-    return new Proven(csr, { kind: 'own', publicKey, shown, proof, format: 'pkcs10' });
+    return new Proven(csr, { kind: 'own', publicKey, shown, proof, format: 'pkcs10' }, isSimulated);
   }
 
   /** RFC 7030 §4.4.1: the CSR's own key and signature are ignored. */

@@ -5,7 +5,8 @@ import { auditedRequester, type Identity, type PresentedCredentials, tokenMethod
 import type { PopLinking } from '../auth/channel-binding.ts';
 import { credentialInvalid } from '../auth/guarded-attempts.ts';
 import type { Ca } from '../ca/router.ts';
-import { EstuaryError, failed, forbidden, unauthorized } from '../errors.ts';
+import { EstuaryError, forbidden, unauthorized } from '../errors.ts';
+import { dryRunEffect } from '../store/calls/errors.ts';
 import type { DeviceRow } from '../store/device-store.ts';
 import type { RequestRow } from '../store/request-store.ts';
 import type { RescuedRequest } from '../store/rescue-store.ts';
@@ -91,7 +92,7 @@ export interface RequestBase extends Omit<Received, 'linking'> {
 
 /** Called before any effect. @throws EstuaryError 500 `DRY_RUN` */
 export function refuseDryRun({ dryRun }: Pick<RequestBase, 'dryRun'>): void {
-  if (dryRun === true) throw failed('DRY_RUN', 'A dry run must not have effects.');
+  if (dryRun === true) throw dryRunEffect();
 }
 
 export type EnrollmentOutcome =

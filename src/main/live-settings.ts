@@ -175,9 +175,8 @@ async function makeState(
 ): Promise<LiveState> {
   const { tls, adminTls } = material;
   const chains = ownCertificates(cas);
-  const own = chains.map((der) => parseCertificate(der));
   const proxies = material.proxies?.certificates ?? [];
-  const { estTrust, adminTrust } = await clientTrusts(material, own, before, () => chainsOfRemoteCas(cas));
+  const { estTrust, adminTrust } = await trustsOf(material, cas, before, chains);
   if (adminTrust !== undefined) await refuseOwnAnchors(adminTrust.anchors, cas);
   return {
     configuration: config,
@@ -200,6 +199,20 @@ async function makeState(
     named: material.named,
   };
 }
+
+/** The trusted issuers of client certificates with these CAs. @throws EstuaryError */
+export const trustsOf = (
+  material: Material,
+  cas: CaRouter,
+  before?: ClientTrusts,
+  own: readonly Buffer[] = ownCertificates(cas),
+): Promise<ClientTrusts> =>
+  clientTrusts(
+    material,
+    own.map((der) => parseCertificate(der)),
+    before,
+    () => chainsOfRemoteCas(cas),
+  );
 
 export interface ClientTrusts {
   readonly estTrust: ClientTrust | undefined;

@@ -2,8 +2,8 @@
 import { hostname } from 'node:os';
 import type { Material } from '../config/material/material.ts';
 import type { Config } from '../config/schema.ts';
-import { openPostgresStore } from '../store/postgres/open.ts';
-import { openStore } from '../store/sqlite/open.ts';
+import { openPostgresStore, openPostgresStoreForReading } from '../store/postgres/open.ts';
+import { openStore, openStoreForReading } from '../store/sqlite/open.ts';
 import type { Store, StoreOptions } from '../store/store.ts';
 import { pemOf } from '../pki/x509/certificate.ts';
 import type { PostgresServer } from '../store/postgres/connection.ts';
@@ -26,6 +26,18 @@ export function openConfiguredStore(
   return store.driver === 'postgres'
     ? openPostgresStore({ server: postgresServer(config, material), poolSize: store.pool_size, ...common })
     : openStore({ path: store.path, ...common });
+}
+
+/** The same for reading, while a server uses it. @throws as the driver */
+export function openConfiguredStoreForReading(config: Config, material: Pick<Material, 'storeTls'>): Promise<Store> {
+  const { store, audit } = config;
+  return store.driver === 'postgres'
+    ? openPostgresStoreForReading({
+        server: postgresServer(config, material),
+        node: nodeName(config),
+        auditFile: audit.file,
+      })
+    : new Promise((resolve) => resolve(openStoreForReading({ path: store.path, auditFile: audit.file })));
 }
 
 /** The address of the database and its TLS settings. */

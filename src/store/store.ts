@@ -20,6 +20,7 @@ import { cmcReads, cmcWrites } from './cmc-store.ts';
 import { crlReads, crlWrites } from './crl-store.ts';
 import { deviceReads, deviceWrites } from './device-store.ts';
 import { intermediateReads, intermediateWrites } from './intermediate-store.ts';
+import { heldCertificateReads } from './held-certificates.ts';
 import { issuanceReads, issuanceWrites } from './issuance-store.ts';
 import type { LookupKeyOptions } from './lookup-key-file.ts';
 import { lockoutReads, lockoutWrites } from './lockout-store.ts';
@@ -53,6 +54,7 @@ export function commonReads(db: Database) {
     ...retentionReads(db),
     ...renewalReads(db),
     ...rescueReads(db),
+    ...heldCertificateReads(db),
     ...notificationReads(db),
     ...statisticsReads(db),
     ...useReads(db),

@@ -10,7 +10,7 @@ import type { MtlsIdentity, PresentedCredentials } from '../identity.ts';
 import { type AuthContext, type AuthPlugin, NotAccepted } from '../plugin.ts';
 import type { ClientTrust } from './client-trust.ts';
 import { IntermediateMemory } from './intermediate-memory.ts';
-import { findPath } from './path-building.ts';
+import { findPath, type IssuerSource } from './path-building.ts';
 import { allowsPurpose, isValidAt, keyProblem, unprocessedCriticalExtension } from './path-validation.ts';
 import { PresentedCertificates, presentedCertificates } from './presented-certificates.ts';
 import { checkDeviceCas, checkNotRevokedHere, isRecorded } from './revocation-lists.ts';
@@ -26,6 +26,8 @@ interface ClientCertificateOptions {
   readonly memory?: Memory | undefined;
   /** It has a pass: neither its expiry nor the validity of its issuers counts. */
   readonly rescued?: boolean;
+  /** For a certificate that is not signed yet: who will sign it. */
+  readonly assumedIssuer?: Certificate;
 }
 
 export interface ValidatedClientCertificate {
@@ -53,9 +55,9 @@ export async function validatePresented(
   const leaf = cached?.[0] ?? presented.leaf();
   const graceEnd = leaf.notAfter.getTime() + 999 + (options.expiredGraceSeconds ?? 0) * 1000;
   const at = now > leaf.notAfter.getTime() && now <= graceEnd ? leaf.notAfter.getTime() : now;
-  const { rescued = false, memory } = options;
+  const { rescued = false } = options;
   const stillValid = rescued || cached?.slice(1).every((issuer) => isValidAt(issuer, at)) === true;
-  const search = () => validPath(trust, presented, { at: rescued ? undefined : at, now }, memory);
+  const search = () => validPath(trust, presented, { at: rescued ? undefined : at, now }, options);
   const path =
     cached !== undefined && stillValid ? cached : await (rescued ? search() : presented.path(trust, at, search));
   if (trust.isProxy(leaf)) throw unauthorized('CLIENT_CERTIFICATE_OF_PROXY', 'client certificate belongs to a proxy');
@@ -83,10 +85,10 @@ async function validPath(
   trust: ClientTrust,
   presented: PresentedCertificates,
   { at, now }: { readonly at: number | undefined; readonly now: number },
-  memory: Memory | undefined,
+  { memory, assumedIssuer }: ClientCertificateOptions,
 ): Promise<readonly Certificate[]> {
   const leaf = presented.leaf();
-  let issuers = trust.issuers(presented.intermediates());
+  let issuers = withAssumed(trust.issuers(presented.intermediates()), leaf, assumedIssuer);
   let found = await findPath(leaf, issuers, at);
   // A resumed session has only the client's own certificate.
   const remembered = 'path' in found || memory === undefined ? [] : await memory.recall(leaf);
@@ -95,7 +97,7 @@ async function validPath(
     found = await findPath(leaf, issuers, at);
   }
   if ('path' in found) {
-    trust.cachePath(found.path);
+    if (assumedIssuer === undefined) trust.cachePath(found.path);
     await memory?.remember(
       leaf,
       found.path.slice(1).filter((issuer) => !trust.has(issuer)),
@@ -111,6 +113,16 @@ async function validPath(
     detail: found.problem,
   });
 }
+
+/** The issuer's signature on the certificate counts as verified. */
+const withAssumed = (source: IssuerSource, leaf: Certificate, assumed: Certificate | undefined): IssuerSource =>
+  assumed === undefined
+    ? source
+    : {
+        ...source,
+        isKnownLink: (subject, issuer) =>
+          (subject === leaf && issuer.spki.equals(assumed.spki)) || source.isKnownLink(subject, issuer),
+      };
 
 function checkEndEntity(leaf: Certificate, at: number, purposes: readonly string[] = [OID.clientAuth]): void {
   const critical = unprocessedCriticalExtension(leaf);

@@ -257,6 +257,7 @@ export class LocalCa implements CaDriver {
     return {
       serial: serialNumber.toString('hex'),
       notAfter,
+      tbs,
       issue: async () => {
         if (issued) throw failed('ISSUED_TWICE', 'The certificate was already signed.');
         issued = true;

@@ -5,7 +5,13 @@ import { flag, required, value, values } from './command.ts';
 export const config = required('FILE', 'the configuration');
 
 /** Of a check of the configuration. */
-export const CHECK = { config, offline: flag('check without asking the database') };
+export const CHECK = {
+  config,
+  offline: flag('check without asking the database'),
+  fleet: flag('find the devices that could not renew with this configuration, in the store'),
+  against: value('FILE', 'with --fleet: the configuration in force, to find what the change does'),
+  json: flag('with --fleet: print JSON, for programs'),
+};
 
 export const SERVE = { config, check: flag('check the configuration like "check", and stop'), offline: CHECK.offline };
 

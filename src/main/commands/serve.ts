@@ -23,7 +23,7 @@ import { configuredCrlFaults, trustedBy } from '../live-settings.ts';
 import { postgresServer } from '../open-store.ts';
 import { ServiceSignals } from '../signals.ts';
 import { type RunningService, startService } from '../start.ts';
-import { type CommandContext, EXIT, type Values } from './command.ts';
+import { type CommandContext, EXIT, UsageError, type Values } from './command.ts';
 import type { CHECK, SERVE } from './options.ts';
 
 /** @throws ConfigError; FilesError for files that prevent a start */
@@ -109,11 +109,15 @@ async function directoryWarnings({ auth: { ldap }, gssapi }: Config, { directory
   );
 }
 
+type Checked = Pick<Values<typeof CHECK>, 'config' | 'offline'> & Partial<Values<typeof CHECK>>;
+
 /** @throws ConfigError with every problem */
 export async function checkConfiguration(
-  { config: file, offline }: Values<typeof CHECK>,
+  { config: file, offline, fleet = false, against, json = false }: Checked,
   context: CommandContext,
 ): Promise<number> {
+  if (fleet) return (await import('./check-fleet.ts')).runFleetCheck({ config: file, against, json }, context);
+  if (against !== undefined || json) throw new UsageError('--against and --json need --fleet');
   const { config, material, warnings, faults } = await loadWithTokens(file, context);
   const ofDirectory = offline ? [] : await directoryWarnings(config, material);
   const untimely = checkFaults(file, faults);

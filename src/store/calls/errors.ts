@@ -16,6 +16,12 @@ export function toStoreError(error: unknown): EstuaryError {
 export const storeUnavailable = (detail: string, cause?: unknown): EstuaryError =>
   unavailable('STORE_UNAVAILABLE', 'the store is unavailable', { detail, cause });
 
+/** Code that has effects was called with something that is only simulated. */
+export const dryRunEffect = (): EstuaryError => failed('DRY_RUN', 'A dry run must not have effects.');
+
+/** Each write of a store that was opened to be read. */
+export const readOnly = (): Promise<never> => Promise.reject(dryRunEffect());
+
 /** The store or its content is broken. @param detail for the log */
 export const storeFailed = (detail: string, cause?: unknown): EstuaryError =>
   failed('STORE_FAILED', 'the store failed', { detail, cause });

@@ -3,6 +3,7 @@ import { type ChainHead, GENESIS_HASH } from '../../audit/record.ts';
 import { EstuaryError } from '../../errors.ts';
 import type { LookupKeyOptions } from '../lookup-key-file.ts';
 import type { PostgresServer } from './connection.ts';
+import { readOnly } from '../calls/errors.ts';
 import { WriteQueue } from '../calls/write-queue.ts';
 import { callsOf } from '../operation.ts';
 import { run } from '../port.ts';
@@ -62,6 +63,32 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
       pool.close();
       await queue.close();
       group.close();
+    },
+  };
+}
+
+/** A store of which the reads work, and nothing else. @throws EstuaryError as {@link openPostgresStore} */
+export async function openPostgresStoreForReading({
+  server,
+  auditFile,
+  node,
+}: Pick<PostgresStoreOptions, 'server' | 'auditFile' | 'node'>): Promise<Store> {
+  const pool = new Pool(server, `${node} check`, 2);
+  await pool.start();
+  const queries = new Queries(pool);
+  const writes = callsOf(writeOperations(queries, new AuditLog(queries, auditFile, node), node), () => readOnly);
+  return {
+    ...callsOf(
+      readOperations(queries, node),
+      (operation) =>
+        (...args) =>
+          run(operation.run(...args)),
+    ),
+    ...writes,
+    checkWritable: readOnly,
+    close: () => {
+      pool.close();
+      return Promise.resolve();
     },
   };
 }

@@ -1,6 +1,7 @@
 import { measured } from '../../dependency-calls.ts';
 import { unavailable } from '../../errors.ts';
 import type { LookupKeyOptions } from '../lookup-key-file.ts';
+import { readOnly } from '../calls/errors.ts';
 import { isAnswer, WriteQueue } from '../calls/write-queue.ts';
 import { type Calls, callsOf, type ReadOperation } from '../operation.ts';
 import { runAtOnce } from '../port.ts';
@@ -60,6 +61,24 @@ export async function openStore(options: SqliteStoreOptions): Promise<Store> {
     };
   } catch (error) {
     group.close();
+    throw toEstuaryError(error);
+  }
+}
+
+/** A store of which the reads work, and nothing else, also while a server uses it. @throws EstuaryError as {@link openStore} */
+export function openStoreForReading({ path, auditFile }: Pick<SqliteStoreOptions, 'path' | 'auditFile'>): Store {
+  try {
+    const db = openReadOnly(path);
+    const reads = callsOf(readOperations(db), ({ run }) => (...args) => {
+      try {
+        return Promise.resolve(runAtOnce(run(...args)));
+      } catch (error) {
+        return Promise.reject(toEstuaryError(error));
+      }
+    });
+    const writes = callsOf(writeOperations(db, new AuditLog(db, auditFile)), () => readOnly);
+    return { ...reads, ...writes, checkWritable: readOnly, close: () => Promise.resolve(void db.close()) };
+  } catch (error) {
     throw toEstuaryError(error);
   }
 }

@@ -99,6 +99,14 @@ export function rescueStoreContract(newDatabase: NewDatabase): void {
       expect(await submit(two)).toBe('submitted');
     });
 
+    test('without holders, none is listed', async () => {
+      const store = await newDatabase().open();
+      await issue(store);
+      for (const label of [undefined, 'devices'])
+        expect(await store.listHeldCertificates(0, label)).toEqual({ holders: [], next: null });
+      expect(await store.listGivenChains()).toEqual([]);
+    });
+
     test('a certificate with a pass is not purged', async () => {
       const store = await newDatabase().open();
       const row = await issue(store, { not_after: T0 - DAY });
