@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import { searchColumns } from '../store/audit-store.ts';
 import { CERTIFICATE_COLUMNS } from '../store/certificate-store.ts';
-import { DEVICE_COLUMNS } from '../store/device-store.ts';
+import { STORED_COLUMNS } from '../store/device-store.ts';
 import { RESERVATION_COLUMNS } from '../store/issuance-store.ts';
 import { OTP_COLUMNS } from '../store/otp-store.ts';
 import { fold, storable } from '../store/page.ts';
@@ -44,15 +44,17 @@ export const TABLES: readonly CopiedTable[] = [
   byKey('lockout', 'key', 'key failures locked_until'),
   byKey('reservation', 'request_id', RESERVATION_COLUMNS),
   inOrder('certificate', `${CERTIFICATE_COLUMNS}, issued_at`),
+  byKey('authorized_names', 'serial ca', 'serial ca names'),
   inOrder('request', `${REQUEST_COLUMNS}, polled_at, final`),
   inOrder('cmc_message', 'key id transaction_key instance created_at nonce answer'),
   byKey('crl', 'ca', 'ca last_number number this_update next_update der'),
   byKey('crl_change', 'ca', 'ca changes changed_at'),
   inOrder('renewal', RENEWAL_COLUMNS),
   byKey('notification', 'name node', 'name node seq'),
+  byKey('acme_account', 'directory thumbprint', 'directory thumbprint url'),
   byKey('presented_intermediate', 'fingerprint', 'fingerprint der used_at'),
   byKey('presented_path', 'leaf', 'leaf intermediates used_at'),
-  inOrder('device', `${DEVICE_COLUMNS}, match_key`),
+  inOrder('device', STORED_COLUMNS),
   byKey('audit', 'seq', 'seq time type line'),
   byKey('audit_head', 'seq', 'seq hash file_start file_size'),
   // After the records, which have been counted already and partly deleted.

@@ -31,6 +31,7 @@ import { REQUEST_COLUMNS, type RequestRow, type StoredRequest, toRequestRow } fr
 export interface DeviceRow {
   /** Unique per entry: a later device with the same ID has another key. */
   readonly key: string;
+  /** Unique per label, and among the devices without one. */
   readonly id: string;
   /** The label that the device is limited to, or null. */
   readonly ca: string | null;
@@ -74,8 +75,9 @@ export interface DeviceEntry {
   readonly events: Events;
 }
 
-/** `known`: a device with this ID exists, and nothing changed. */
-export type EntryResult = 'created' | 'changed' | 'known';
+/** The row of an entry, or why nothing changed: the device exists, or its ID does at several labels and the entry names none. */
+export type EntryResult =
+  { readonly result: 'created' | 'changed'; readonly row: DeviceRow } | { readonly result: 'known' | 'ambiguous' };
 
 /** A device's history, newest first in each list. */
 export interface DeviceHistory {
@@ -115,7 +117,18 @@ export interface DevicesByCertificate {
   readonly matching: readonly DeviceRow[];
 }
 
-export const DEVICE_COLUMNS = 'key, id, ca, enabled, not_after, note, match, attributes, created_at, changed_at';
+/** The ID of a row of table device. */
+export const DEVICE_ID = 'coalesce(device.name, device.id)';
+const OTHERS = 'ca, enabled, not_after, note, match, attributes, created_at, changed_at';
+const DEVICE_COLUMNS = `key, ${DEVICE_ID} AS id, ${OTHERS}`;
+/** The columns of the table. */
+export const STORED_COLUMNS = `key, id, name, ${OTHERS}, match_key`;
+
+/** Condition of a row that a label, `@ca`, admits by its ID: its own entry counts before the one without a label. */
+const counts = (ca: string, ifAny = ''): string => `(device.ca = ${ca} OR device.ca IS NULL AND NOT EXISTS
+  (SELECT 1 FROM device AS own WHERE coalesce(own.name, own.id) = ${DEVICE_ID} AND own.ca = ${ca})${ifAny})`;
+/** Condition of a row that a {@link DeviceClaim} may be about; `ca` is its label. */
+export const claimedAt = (ca: string): string => counts(ca, ` OR ${ca} IS NULL`);
 
 /** Maximum devices returned for a requester; two are already ambiguous. */
 const FOUND = 8;
@@ -167,40 +180,37 @@ function selected(selection: DeviceSelection, dialect: Dialect) {
     (SELECT 1 FROM ${dialect.keysOf('device.match')} WHERE ${value}))`;
   const conditions = given([
     { value: labels, sql: 'device.ca = ANY(@labels)' },
-    { value: id, sql: 'device.id = @id', index: 'sqlite_autoindex_device_2' },
+    { value: id, sql: `${DEVICE_ID} = @id`, index: 'device_by_id' },
     { value: ca, sql: 'device.ca = @ca', index: 'device_by_ca' },
     enabled === true
       ? { value: enabled, sql: 'device.enabled = 1' }
       : { value: enabled, sql: 'device.enabled = 0', index: 'device_disabled' },
-    { value: search, sql: someContains(dialect, ['device.id', 'device.note'], ofMatch) },
+    { value: search, sql: someContains(dialect, [DEVICE_ID, 'device.note'], ofMatch) },
   ]);
   const folded = fold(search);
   return { conditions, parameters: { ...selection, search: folded, json: JSON.stringify(folded).slice(1, -1) } };
 }
 
-const isAtLabels = ({ ca }: Pick<DeviceRow, 'ca'>, labels: readonly string[] | undefined): boolean =>
-  labels === undefined || (ca !== null && labels.includes(ca));
-
-const BY_ID = `SELECT ${DEVICE_COLUMNS} FROM device WHERE id = ?`;
+const BY_ID = `SELECT ${DEVICE_COLUMNS} FROM device WHERE ${DEVICE_ID} = ? ORDER BY ca IS NOT NULL, ca`;
 const admitted = (condition: string): string =>
-  `SELECT ${DEVICE_COLUMNS} FROM device WHERE ${condition} AND (ca IS NULL OR ca = @ca) LIMIT ${FOUND}`;
+  `SELECT ${DEVICE_COLUMNS} FROM device WHERE ${condition} LIMIT ${FOUND}`;
 const ADMITTED = {
-  byKey: admitted('key = @key'),
-  byId: admitted('id = @id'),
-  byMatch: admitted('match_key = ANY(@keys)'),
+  byKey: admitted('key = @key AND (ca IS NULL OR ca = @ca)'),
+  byId: admitted(`${DEVICE_ID} = @id AND ${counts('@ca')}`),
+  byMatch: admitted(`match_key = ANY(@keys) AND ${counts('@ca')}`),
 };
 const NEWEST = {
   certificates: `SELECT ${CERTIFICATE_COLUMNS} FROM certificate WHERE device_key = ? ORDER BY position DESC LIMIT ?`,
-  tokens: `SELECT ${OTP_COLUMNS} FROM otp WHERE client_id = ? ORDER BY position DESC LIMIT ?`,
+  tokens: `SELECT ${OTP_COLUMNS} FROM otp WHERE client_id = ? AND (ca IS NULL OR ca = coalesce(?, ca)) ORDER BY position DESC LIMIT ?`,
   requests: `SELECT ${REQUEST_COLUMNS} FROM request WHERE device_key = ? ORDER BY position DESC LIMIT ?`,
 };
 
 export function deviceReads(db: Database) {
   const list = db.list<StoredDevice>({ name: 'device', table: 'device', columns: DEVICE_COLUMNS });
   return {
-    getDevice: quickRead(function* (id: string): Operation<DeviceRow | undefined> {
-      const stored = yield* db.get<StoredDevice>(BY_ID, id);
-      return stored === undefined ? undefined : toDeviceRow(stored);
+    /** The devices with an ID: first the one without a label, then by label. */
+    getDevices: quickRead(function* (id: string): Operation<readonly DeviceRow[]> {
+      return (yield* db.all<StoredDevice>(BY_ID, id)).map(toDeviceRow);
     }),
     /** The devices that a requester may be, enabled or not, among those admitted to this CA: at most a few. */
     findDevices: quickRead(function* (query: DeviceQuery, ca: string): Operation<readonly DeviceRow[]> {
@@ -237,12 +247,12 @@ export function deviceReads(db: Database) {
     }),
     /** @param limit per list */
     deviceHistory: slowRead(function* (
-      { id, key }: Pick<DeviceRow, 'id' | 'key'>,
+      { id, key, ca }: Pick<DeviceRow, 'id' | 'key' | 'ca'>,
       limit: number,
     ): Operation<DeviceHistory> {
       const [issued, tokens, requested, recorded] = yield* db.together([
         db.all<StoredCertificate>(NEWEST.certificates, key, limit),
-        db.all<OtpRow>(NEWEST.tokens, id, limit),
+        db.all<OtpRow>(NEWEST.tokens, id, ca, limit),
         db.all<StoredRequest>(NEWEST.requests, key, limit),
         db.all<{ line: string }>(db.dialect.deviceEvents, { key, limit }),
       ]);
@@ -262,61 +272,79 @@ interface Entered {
   readonly events: readonly { readonly event: AuditEvent; readonly device: string }[];
 }
 
-const FOR_UPDATE = `${BY_ID} FOR UPDATE`;
-const ADD = `${insertInto('device', `${DEVICE_COLUMNS}, match_key`)} ON CONFLICT (id) DO NOTHING`;
+const ADD = `${insertInto('device', STORED_COLUMNS)} ON CONFLICT DO NOTHING`;
 const CHANGE = `UPDATE device SET ca = @ca, enabled = @enabled, not_after = @not_after, note = @note, match = @match,
-  match_key = @match_key, attributes = @attributes, changed_at = @changed_at WHERE id = @id`;
+  match_key = @match_key, attributes = @attributes, changed_at = @changed_at WHERE key = @key`;
+const TAKEN = `SELECT key FROM device WHERE ${DEVICE_ID} = ? AND coalesce(ca, '') = coalesce(?, '')`;
+
+const FOR_UPDATE = `SELECT ${DEVICE_COLUMNS} FROM device WHERE key = ? FOR UPDATE`;
 
 const listed = (entries: readonly DeviceEntry[]) => entries.flatMap(({ row }) => lock.device(row.id));
 
+/** The device that an upsert changes; undefined: a new one. */
+export function upsertedOf(
+  known: readonly DeviceRow[],
+  { row, change = {} }: Pick<DeviceEntry, 'row' | 'change'>,
+): DeviceRow | undefined | 'ambiguous' {
+  const [first, ...others] = known;
+  if (change.ca !== undefined) return known.find(({ ca }) => ca === row.ca);
+  return first?.ca === null || others.length === 0 ? first : 'ambiguous';
+}
+
 export function deviceWrites(db: Database) {
-  function* put(entry: DeviceEntry, mode: 'create' | 'upsert', labels?: readonly string[]): Operation<Entered> {
-    const { row, events } = entry;
-    if ((yield* db.run(ADD, toWrittenDevice(row))) === 1)
-      return { result: 'created', events: events.map((event) => ({ event, device: row.key })) };
-    const before = mode === 'create' ? undefined : yield* db.get<StoredDevice>(FOR_UPDATE, row.id);
-    if (before === undefined || !isAtLabels(before, labels)) return { result: 'known', events: [] };
-    const changed = upserted(before, entry);
-    yield* db.run(CHANGE, toWrittenDevice(changed));
-    return { result: 'changed', events: upsertedEvents(entry, changed) };
+  function* put(entry: DeviceEntry, mode: 'create' | 'upsert'): Operation<Entered> {
+    const { row } = entry;
+    const known = mode === 'create' ? [] : (yield* db.all<StoredDevice>(BY_ID, row.id)).map(toDeviceRow);
+    const before = upsertedOf(known, entry);
+    if (before === 'ambiguous') return { result: { result: before }, events: [] };
+    if (before !== undefined) {
+      const changed = upserted(before, entry);
+      yield* db.run(CHANGE, toWrittenDevice(changed));
+      return { result: { result: 'changed', row: changed }, events: upsertedEvents(entry, changed) };
+    }
+    // Column id is unique. It has the ID unless another device has it there: servers of version 0.2 find devices by it.
+    const written = { ...toWrittenDevice(row), name: null };
+    const isAdded =
+      (yield* db.run(ADD, written)) === 1 ||
+      (yield* db.run(ADD, { ...written, id: `${row.id}\u001f${row.key}`, name: row.id })) === 1;
+    if (!isAdded) return { result: { result: 'known' }, events: [] };
+    return {
+      result: { result: 'created', row },
+      events: entry.events.map((event) => ({ event, device: row.key })),
+    };
   }
 
   return {
     /**
      * Adds devices independently of each other.
-     * @param mode `upsert`: changes the given fields of an existing device
-     * @param labels an upsert changes only devices of these labels; others are `known`
+     * @param mode `upsert`: changes the given fields of an existing device: the one with this ID and label. An entry without a label
+     * changes the one without, or the only one.
      */
-    putDevices: write(
-      listed,
-      function* (
-        entries: readonly DeviceEntry[],
-        mode: 'create' | 'upsert',
-        labels?: readonly string[],
-      ): Write<readonly EntryResult[]> {
-        // Sequentially: a repeated device must find the first one.
-        const entered: Entered[] = [];
-        for (const entry of entries) entered.push(yield* put(entry, mode, labels));
-        return {
-          value: entered.map((one) => one.result),
-          events: [],
-          ofDevices: entered.flatMap(({ events }) => events),
-        };
-      },
-    ),
-    /** The changed device; undefined: no device of these labels has this ID. @param labels default: any */
+    putDevices: write(listed, function* (entries: readonly DeviceEntry[], mode: 'create' | 'upsert'): Write<
+      readonly EntryResult[]
+    > {
+      // Sequentially: a repeated device must find the first one.
+      const entered: Entered[] = [];
+      for (const entry of entries) entered.push(yield* put(entry, mode));
+      return {
+        value: entered.map((one) => one.result),
+        events: [],
+        ofDevices: entered.flatMap(({ events }) => events),
+      };
+    }),
+    /** The changed device; undefined: it is no longer as it was read; `known`: its ID exists at the new label. */
     changeDevice: write(
-      lock.device,
+      ({ id }: Pick<DeviceRow, 'id'>) => lock.device(id),
       function* (
-        id: string,
+        { key, ca }: Pick<DeviceRow, 'key' | 'id' | 'ca'>,
         change: DeviceChange,
         now: number,
         events: Events,
-        labels?: readonly string[],
-      ): Write<DeviceRow | undefined> {
-        const before = yield* db.get<StoredDevice>(FOR_UPDATE, id);
-        if (before === undefined || !isAtLabels(before, labels)) return undone(undefined);
+      ): Write<DeviceRow | undefined | 'known'> {
+        const before = yield* db.get<StoredDevice>(FOR_UPDATE, key);
+        if (before === undefined || before.ca !== ca) return undone(undefined);
         const row: DeviceRow = { ...toDeviceRow(before), ...change, changed_at: now };
+        if (row.ca !== ca && (yield* db.get(TAKEN, row.id, row.ca)) !== undefined) return undone('known');
         yield* db.run(CHANGE, toWrittenDevice(row));
         return done(row, events, row.key);
       },
@@ -331,8 +359,7 @@ export function deviceWrites(db: Database) {
 }
 
 /** An existing device after an upsert; fields that are not given stay. */
-function upserted(stored: StoredDevice, { row, change = {}, merges = false }: DeviceEntry): DeviceRow {
-  const before = toDeviceRow(stored);
+function upserted(before: DeviceRow, { row, change = {}, merges = false }: DeviceEntry): DeviceRow {
   const { match, attributes } = change;
   return {
     ...before,

@@ -3,7 +3,7 @@ import { deviceEvent } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import type { ArchiveStore } from './audit-store.ts';
 import { done, type Events } from './calls/calls.ts';
-import type { DeviceRow } from './device-store.ts';
+import { DEVICE_ID, type DeviceRow } from './device-store.ts';
 import { OF_JWT } from './otp-store.ts';
 import { type Calls, EVERYTHING, slowRead, write } from './operation.ts';
 import { type Database, type Operation, PURGED_AT_ONCE, type Write } from './port.ts';
@@ -63,7 +63,7 @@ export function retentionWrites(db: Database) {
      ORDER BY not_after LIMIT ${PURGED_AT_ONCE}`,
   )}`;
   const over = `WHERE not_after < ? ORDER BY not_after LIMIT ${PURGED_AT_ONCE}`;
-  const deleteDevices = `DELETE FROM device WHERE ${among('device', 'position', over)} RETURNING key, id, ca`;
+  const deleteDevices = `DELETE FROM device WHERE ${among('device', 'position', over)} RETURNING key, ${DEVICE_ID} AS id, ca`;
   return {
     /**
      * Certificates that expired before a time. A revoked one stays until its CA's latest CRL is younger than its expiry

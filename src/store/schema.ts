@@ -403,3 +403,10 @@ CREATE TABLE rescue_request (
 )${keyed};
 CREATE INDEX rescue_request_by_pass ON rescue_request (serial, ca);
 `;
+
+/** Version 5: IDs of devices are unique per label. */
+export const LABELED_DEVICES = `
+-- The ID, where another device has it in column id; null: it is in column id, which stays unique for servers of version 0.2.
+ALTER TABLE device ADD COLUMN name text;
+CREATE UNIQUE INDEX device_by_id ON device (coalesce(name, id), coalesce(ca, ''));
+`;

@@ -15,6 +15,7 @@ import type { DeviceRow } from '../../src/store/device-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { fileCa } from '../support/file-ca.ts';
 import { deviceRow, otpRow, T0 } from '../store/rows.ts';
+import { deviceOf } from '../support/devices.ts';
 import { openedIn } from '../store/support.ts';
 import { ecdsaTwin, makeCa, makeClient, type Issuer } from '../support/certificates.ts';
 import { makeKey, simpleCsr } from '../support/csr.ts';
@@ -56,7 +57,7 @@ beforeEach(async () => {
 
 async function enter(more: Partial<DeviceRow> = {}): Promise<DeviceRow> {
   const row = deviceRow(more);
-  expect(await store.putDevices([{ row, events: [] }], 'create')).toEqual(['created']);
+  expect(await store.putDevices([{ row, events: [] }], 'create')).toMatchObject([{ result: 'created' }]);
   return row;
 }
 
@@ -183,19 +184,28 @@ describe('devices = "required"', () => {
     const first = issued((await repeated()).outcome);
     expect(issued((await repeated()).outcome)).toEqual(first);
     for (const change of [{ enabled: false }, { enabled: true, not_after: T0 + 1000 }]) {
-      await store.changeDevice('device-1', change, T0, []);
+      await store.changeDevice(await deviceOf(store, 'device-1'), change, T0, []);
       await expect(admitted()).rejects.toMatchObject(NOT_REGISTERED);
       await expect(repeated()).rejects.toMatchObject(NOT_REGISTERED);
     }
-    await store.changeDevice('device-1', { not_after: null }, T0, []);
+    await store.changeDevice(await deviceOf(store, 'device-1'), { not_after: null }, T0, []);
     await admitted();
+  });
+
+  test('a label uses its own device with an ID before the one without a label, also if it is disabled', async () => {
+    const { identity } = await token();
+    await enter({ attributes: { a: 'general' } });
+    await enter({ ca: 'elsewhere', enabled: false });
+    expect((await sent({ identity })).status).toBe('issued');
+    await enter({ ca: required.label, enabled: false });
+    await expect(sent({ identity })).rejects.toMatchObject(NOT_REGISTERED);
   });
 
   test('two matches are ambiguous, even if one of them is disabled', async () => {
     await enter({ id: 'a', match: { ...maker, common_name: 'unit' } });
     await enter({ id: 'b', match: { ...maker, serial_number: '4711' }, enabled: false });
     await expect(sent({ identity: ofMaker() })).rejects.toMatchObject(AMBIGUOUS);
-    await store.changeDevice('b', { ca: 'lab' }, T0, []);
+    await store.changeDevice(await deviceOf(store, 'b'), { ca: 'lab' }, T0, []);
     expect(await deviceOfCertificate(issued(await sent({ identity: ofMaker() })))).toBe('a');
   });
 
@@ -205,7 +215,7 @@ describe('devices = "required"', () => {
     await enter({ id: 'adopted', match: ours() });
     const renewed = issued(await sent(renewal));
     expect(await deviceOfCertificate(renewed)).toBe('adopted');
-    await store.changeDevice('adopted', { match: null }, T0, []);
+    await store.changeDevice(await deviceOf(store, 'adopted'), { match: null }, T0, []);
     const again = issued(await sent({ ...renewal, identity: ofUs(renewed) }));
     expect(await deviceOfCertificate(again)).toBe('adopted');
   });
@@ -215,7 +225,7 @@ describe('devices = "required"', () => {
     const certificate = issued(await sent({ identity: (await token()).identity }));
     const renewal = { identity: ofUs(certificate), operation: 'simplereenroll' } as const;
     issued(await sent(renewal));
-    await store.changeDevice('device-1', { enabled: false }, T0, []);
+    await store.changeDevice(await deviceOf(store, 'device-1'), { enabled: false }, T0, []);
     await expect(sent(renewal)).rejects.toMatchObject(NOT_REGISTERED);
     const [latest] = (await store.deviceHistory(device, 1)).events;
     expect(latest).toMatchObject({
@@ -232,7 +242,7 @@ describe('devices = "required"', () => {
     expect(await deviceOfCertificate(issued(await sent(renewal)))).toBe('device-1');
     // An entry that fits the certificate does not make up for the device that it was recorded with.
     await enter({ id: 'other', match: ours() });
-    await store.changeDevice('device-1', { enabled: false }, T0, []);
+    await store.changeDevice(await deviceOf(store, 'device-1'), { enabled: false }, T0, []);
     for (const one of [certificate, twin]) {
       const identity = ofUs(one);
       for (const ca of [required, manual])
@@ -329,13 +339,13 @@ describe('devices = "required"', () => {
     const { requestId } = outcome;
     expect(await store.getRequest(requestId)).toMatchObject({ device: 'device-1', device_key: device.key });
     const approval = { id: requestId, status: 'approved', reason: null, decided_at: T0 } as const;
-    await store.changeDevice('device-1', { enabled: false }, T0, []);
+    await store.changeDevice(await deviceOf(store, 'device-1'), { enabled: false }, T0, []);
     expect(await store.decideRequest(approval, [])).toBe('device-refused');
-    await store.changeDevice('device-1', { enabled: true }, T0, []);
+    await store.changeDevice(await deviceOf(store, 'device-1'), { enabled: true }, T0, []);
     expect(await store.decideRequest(approval, [])).toBe('decided');
-    await store.changeDevice('device-1', { enabled: false }, T0, []);
+    await store.changeDevice(await deviceOf(store, 'device-1'), { enabled: false }, T0, []);
     await expect(poll()).rejects.toMatchObject(NOT_REGISTERED);
-    await store.changeDevice('device-1', { enabled: true }, T0, []);
+    await store.changeDevice(await deviceOf(store, 'device-1'), { enabled: true }, T0, []);
     expect(await deviceOfCertificate(issued(await poll()))).toBe('device-1');
   });
 });
@@ -355,7 +365,7 @@ describe('devices = "off"', () => {
     const matched = issued(await sent({ identity: ofMaker(), ca: open }));
     expect((await seen(unit)).serials).toEqual([matched.serialNumber]);
     for (const ca of ['lab', null]) {
-      await store.changeDevice('unit-4711', { ca }, T0, []);
+      await store.changeDevice(await deviceOf(store, 'unit-4711'), { ca }, T0, []);
       if (ca === null) await enter({ id: 'same-unit', match: maker });
       expect(await deviceOfCertificate(issued(await sent({ identity: ofMaker(), ca: open })))).toBeNull();
     }

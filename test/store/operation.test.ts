@@ -176,7 +176,7 @@ describe('what two writes could conflict on, they name', () => {
     takeCrlNumber: [[['c'], ['list c']]],
     saveCrl: [[[{ ca: 'c' }], ['list c']]],
     putDevices: [[[devices], ['device a', 'device b']]],
-    changeDevice: [[['a'], ['device a']]],
+    changeDevice: [[[{ id: 'a' }], ['device a']]],
     deleteDevice: [[['k'], ['device of key k']]],
     rememberIntermediates: [[[path], ['path l', 'intermediate a', 'intermediate b']]],
     createSession: [

@@ -51,6 +51,10 @@ export function adminPath(...parts: readonly string[]): string {
   return `/admin/${parts.map((part) => encodeURIComponent(part)).join('/')}`;
 }
 
+/** @param device null as `ca` is the device without a label */
+export const devicePath = ({ id, ca }: { readonly id: string; readonly ca: string | null }): string =>
+  `${adminPath('devices', id)}?ca=${encodeURIComponent(ca ?? '')}`;
+
 function address(path: string, query: Query = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
   const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();

@@ -79,17 +79,17 @@ export function BulkRevoke({ filter, onClose, done }: BulkProps) {
 
 export function BulkDisable({ filter, onClose, done }: BulkProps) {
   const { loaded } = useLoad(`disable ${JSON.stringify(filter)}`, (signal) => enabledDevices(filter, signal));
-  const ids = loaded.state === 'ready' ? loaded.value : [];
+  const devices = loaded.state === 'ready' ? loaded.value : [];
   return (
     <Confirm
       title="Disable these devices?"
-      verb={`Disable ${counted(ids.length, 'device')}`}
+      verb={`Disable ${counted(devices.length, 'device')}`}
       danger
-      disabled={ids.length === 0}
+      disabled={devices.length === 0}
       onClose={onClose}
       run={async () => {
-        await disable(ids);
-        notify(`Disabled: ${counted(ids.length, 'device')}.`);
+        await disable(devices);
+        notify(`Disabled: ${counted(devices.length, 'device')}.`);
         done();
       }}
     >
@@ -101,7 +101,7 @@ export function BulkDisable({ filter, onClose, done }: BulkProps) {
                 ? 'No enabled device matches.'
                 : 'They get no more certificates. Their certificates stay valid.'}
             </p>
-            <Sample names={all} count={all.length} />
+            <Sample names={all.map(({ id }) => id)} count={all.length} />
           </>
         )}
       </Show>
@@ -120,25 +120,26 @@ function Sample({ names, count }: { readonly names: readonly string[]; readonly 
   );
 }
 
-async function enabledDevices(filter: Selection, signal: AbortSignal): Promise<readonly string[]> {
-  const ids: string[] = [];
+async function enabledDevices(filter: Selection, signal: AbortSignal): Promise<readonly Device[]> {
+  const devices: Device[] = [];
   for (let cursor: string | undefined; ;) {
     const query = { ...filter, enabled: 'true', limit: PAGE, cursor };
     const page = await call<Page<Device>>('/admin/devices', { query, signal });
-    ids.push(...page.items.map(({ id }) => id));
-    if (page.next_cursor === null) return ids;
+    devices.push(...page.items);
+    if (page.next_cursor === null) return devices;
     cursor = page.next_cursor;
   }
 }
 
 /** @throws ApiError with the first rejected row, after all others */
-async function disable(ids: readonly string[]): Promise<void> {
-  for (let from = 0; from < ids.length; from += ROWS) {
-    const csv = writeCsv([['id', 'enabled'], ...ids.slice(from, from + ROWS).map((id) => [id, 'false'])]);
+async function disable(devices: readonly Device[]): Promise<void> {
+  for (let from = 0; from < devices.length; from += ROWS) {
+    const rows = devices.slice(from, from + ROWS).map(({ id, ca }) => [id, ca ?? '', 'false']);
+    const csv = writeCsv([['id', 'ca', 'enabled'], ...rows]);
     const answer = await text('/admin/devices', { method: 'POST', csv, query: { mode: 'upsert' }, accept: 'text/csv' });
-    const { header, rows } = parseCsv(answer);
+    const { header, rows: answers } = parseCsv(answer);
     const [code, message] = [header.indexOf('code'), header.indexOf('message')];
-    const bad = rows.find((fields) => (fields[code] ?? '') !== '');
+    const bad = answers.find((fields) => (fields[code] ?? '') !== '');
     if (bad !== undefined) throw new ApiError(400, bad[code] ?? '', bad[message] ?? '');
   }
 }

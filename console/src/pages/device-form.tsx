@@ -1,6 +1,6 @@
 /** The form for a new device, and to edit one. */
 import { useState } from 'preact/hooks';
-import { adminPath, order, toApiError } from '../api/client.ts';
+import { devicePath, order, toApiError } from '../api/client.ts';
 import type { Device } from '../api/types.ts';
 import { timeZone } from '../shared/preferences.ts';
 import { Field, submitted, valueOf } from '../ui/fields.tsx';
@@ -11,7 +11,7 @@ interface DeviceFormProps {
   /** The device to change; absent: a new one. */
   readonly device?: Device;
   readonly onClose: () => void;
-  readonly done: (id: string) => void;
+  readonly done: (device: Pick<Device, 'id' | 'ca'>) => void;
 }
 
 const MATCH = ['issuer', 'issuer_spki_sha256', 'serial_number', 'common_name', 'san', 'fingerprint_sha256'] as const;
@@ -23,8 +23,8 @@ export function DeviceForm({ device, onClose, done }: DeviceFormProps) {
       const fields = fieldsOf(form);
       const id = device?.id ?? valueOf(form, 'id');
       if (device === undefined) await order('/admin/devices', { method: 'POST', body: { id, ...present(fields) } });
-      else await order(adminPath('devices', id), { method: 'PATCH', body: changes(device, fields) });
-      done(id);
+      else await order(devicePath(device), { method: 'PATCH', body: changes(device, fields) });
+      done({ id, ca: valueOf(form, 'ca') || null });
     } catch (error) {
       setProblem(toApiError(error).message);
     }

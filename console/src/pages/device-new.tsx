@@ -1,6 +1,7 @@
 import { go } from '../shared/router.ts';
 import { Heading } from '../ui/bits.tsx';
 import { notify } from '../ui/notices.tsx';
+import { deviceLink } from './device.tsx';
 import { DeviceForm } from './device-form.tsx';
 
 export function NewDevice() {
@@ -9,9 +10,9 @@ export function NewDevice() {
       <Heading title="New device" />
       <DeviceForm
         onClose={() => go(['devices'])}
-        done={(id) => {
-          notify(`${id} is registered.`);
-          go(['devices', 'id', id]);
+        done={(device) => {
+          notify(`${device.id} is registered.`);
+          location.hash = deviceLink(device);
         }}
       />
     </>

@@ -1,7 +1,7 @@
 /** One device: its data, certificates, history and actions. */
 import { useState } from 'preact/hooks';
-import { adminPath, call, order } from '../api/client.ts';
-import type { DevicePage } from '../api/types.ts';
+import { adminPath, ApiError, call, devicePath, order } from '../api/client.ts';
+import type { Device, DevicePage } from '../api/types.ts';
 import { go, link } from '../shared/router.ts';
 import { may } from '../shared/session.ts';
 import { Badge, Facts, Heading, Moment, Panel } from '../ui/bits.tsx';
@@ -19,14 +19,32 @@ import { Timeline } from './history.tsx';
 import { ReasonField } from './revoke.tsx';
 import { NewToken } from './token-new.tsx';
 
-export function DeviceDetails({ id }: { readonly id: string }) {
-  const { loaded, again } = useLoad(`device ${id}`, (signal) => call<DevicePage>(adminPath('devices', id), { signal }));
+/** An ID can exist once without a label (`any`), and once for each. */
+export const deviceLink = ({ id, ca }: Pick<Device, 'id' | 'ca'>): string =>
+  link(['devices', 'id', id, ...(ca === null ? ['any'] : ['at', ca])]);
+
+/** @param place what follows the ID in {@link deviceLink}; absent: the only device with the ID */
+export function DeviceDetails({
+  id,
+  place: [kind, label],
+}: {
+  readonly id: string;
+  readonly place: readonly string[];
+}) {
+  const path =
+    kind === undefined ? adminPath('devices', id) : devicePath({ id, ca: kind === 'at' ? (label ?? '') : null });
+  const { loaded, again } = useLoad(`device ${path}`, (signal) =>
+    call<DevicePage>(path, { signal }).catch((error: unknown) => {
+      if (error instanceof ApiError && error.code === 'DEVICE_ID_AMBIGUOUS') go(['devices'], { search: id });
+      throw error;
+    }),
+  );
   useEvents(['device.*', 'certificate.*', 'request.*', 'otp.*', 'auth.*'], again);
   return (
     <>
       {loaded.state !== 'ready' && <Heading title={id} />}
       <Show of={loaded} again={again}>
-        {(device) => <Details key={device.id} device={device} changed={again} />}
+        {(device) => <Details key={device.key} device={device} changed={again} />}
       </Show>
     </>
   );
@@ -88,7 +106,7 @@ function Details({ device, changed }: { readonly device: DevicePage; readonly ch
         )}
       </Panel>
       <Timeline of={{ state: 'ready', value: device }} />
-      {job === 'revoke' && <BulkRevoke filter={{ device: device.id }} onClose={close} done={changed} />}
+      {job === 'revoke' && <BulkRevoke filter={{ device_key: device.key }} onClose={close} done={changed} />}
       {job === 'switch' && <Switch device={device} onClose={close} done={changed} />}
       {job === 'delete' && <Delete device={device} onClose={close} />}
     </>
@@ -143,9 +161,9 @@ function Switch({ device, onClose, done }: SwitchProps) {
   const verb = enabled ? 'Disable' : 'Enable';
   const tokens = device.tokens.filter(({ status }) => status === 'active');
   const run = async () => {
-    await order(adminPath('devices', id), { method: 'PATCH', body: { enabled: !enabled } });
+    await order(devicePath(device), { method: 'PATCH', body: { enabled: !enabled } });
     if (revokes) {
-      await revokeAll({ device: id }, reason);
+      await revokeAll({ device_key: device.key }, reason);
       for (const token of tokens) await order(adminPath('otp', token.id), { method: 'DELETE' });
     }
     notify(`${id} is ${enabled ? 'disabled' : 'enabled'}.`);
@@ -176,7 +194,7 @@ function Delete({ device, onClose }: { readonly device: DevicePage; readonly onC
   const { id } = device;
   const [revokes, setRevokes] = useState(true);
   const run = async () => {
-    await order(adminPath('devices', id), { method: 'DELETE', query: { revoke: String(revokes) } });
+    await order(`${devicePath(device)}&revoke=${revokes}`, { method: 'DELETE' });
     notify(`${id} is deleted.`);
     go(['devices']);
   };

@@ -10,7 +10,7 @@ import { NotForRole } from '../ui/not-for-role.tsx';
 import { RecordList, type Column } from '../ui/table.tsx';
 import { given } from '../ui/text-fields.tsx';
 import { BulkDisable } from './bulk.tsx';
-import { DeviceDetails } from './device.tsx';
+import { DeviceDetails, deviceLink } from './device.tsx';
 import { NewDevice } from './device-new.tsx';
 
 const FILTERS: readonly Filter[] = [
@@ -27,7 +27,7 @@ const FILTERS: readonly Filter[] = [
 ];
 
 const COLUMNS: readonly Column<Device>[] = [
-  { head: 'Device', kind: 'name', cell: ({ id }) => <a href={link(['devices', 'id', id])}>{id}</a> },
+  { head: 'Device', kind: 'name', cell: (device) => <a href={deviceLink(device)}>{device.id}</a> },
   { head: 'State', kind: 'status', cell: ({ enabled }) => <Badge of={enabled ? 'enabled' : 'disabled'} /> },
   { head: 'CA', cell: ({ ca }) => ca ?? 'any', wide: true },
   {
@@ -49,7 +49,7 @@ export function Devices({ id }: { readonly id: string | undefined }) {
   if (id === 'new') return <NewDevice />;
   if (id === 'import') return <DeviceImport />;
   // A device may have any ID, also `new`.
-  if (id === 'id') return <DeviceDetails id={route.value.path[2] ?? ''} />;
+  if (id === 'id') return <DeviceDetails id={route.value.path[2] ?? ''} place={route.value.path.slice(3)} />;
   const { search, ca } = route.value.query;
   const selection = given({ search, ca });
   return (
@@ -72,7 +72,7 @@ export function Devices({ id }: { readonly id: string | undefined }) {
         query={{ order: 'desc', ...route.value.query }}
         filters={FILTERS}
         columns={COLUMNS}
-        id={(device) => device.id}
+        id={deviceLink}
         file="devices.csv"
         events={['device.*']}
         version={version}
@@ -122,7 +122,7 @@ function DeviceImport() {
         warning={
           changes
             ? 'These devices can get certificates. Known devices change only in the columns that have a value.'
-            : 'These devices can get certificates. Rows with a known ID are rejected.'
+            : 'These devices can get certificates. Rows with a known ID and CA are rejected.'
         }
       />
     </>

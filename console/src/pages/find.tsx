@@ -11,6 +11,7 @@ import { useLoad } from '../ui/load.ts';
 import { Empty, Show } from '../ui/states.tsx';
 import { pageOf } from '../ui/table.tsx';
 import { certificateLink } from './certificate-link.ts';
+import { deviceLink } from './device.tsx';
 import { inWords } from './history-words.ts';
 
 interface Hit {
@@ -200,9 +201,9 @@ const GROUPS: readonly Group[] = [
     all: (search) => link(['devices'], { search }),
     find: async (search, signal) =>
       (await list<Device>('/admin/devices', { search }, signal)).map(({ id, enabled, ca, note }) => ({
-        id,
+        id: deviceLink({ id, ca }),
         name: id,
-        href: link(['devices', 'id', id]),
+        href: deviceLink({ id, ca }),
         about: (
           <>
             <Badge of={enabled ? 'enabled' : 'disabled'} /> {ca} {note}

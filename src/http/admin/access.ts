@@ -144,7 +144,7 @@ function limitedStore(store: Store, labels: readonly string[]) {
     row !== undefined && isOwn(row) ? row : undefined;
   return {
     audit: (events) => store.audit(events),
-    changeDevice: (id, change, now, events) => store.changeDevice(id, change, now, events, labels),
+    changeDevice: (...call) => store.changeDevice(...call),
     changeOtp: (...call) => store.changeOtp(...call),
     countCertificatesByEnd: (now, ends) => store.countCertificatesByEnd(now, ends, labels),
     countEvents: (filter) => store.countEvents({ ...filter, labels }),
@@ -166,7 +166,7 @@ function limitedStore(store: Store, labels: readonly string[]) {
     endRescue: (...call) => store.endRescue(...call),
     findCertificateByRequest: async (id) => own(await store.findCertificateByRequest(id)),
     getCertificates: async (...call) => (await store.getCertificates(...call)).filter(isOwn),
-    getDevice: async (id) => own(await store.getDevice(id)),
+    getDevices: async (id) => (await store.getDevices(id)).filter(isOwn),
     getOtp: async (id) => own(await store.getOtp(id)),
     getRequest: async (id) => own(await store.getRequest(id)),
     listAudit: (filter) => store.listAudit({ ...filter, labels }),
@@ -176,7 +176,7 @@ function limitedStore(store: Store, labels: readonly string[]) {
     listOtps: (filter, now) => store.listOtps({ ...filter, labels }, now),
     listRequests: (filter) => store.listRequests({ ...filter, labels }),
     listRescues: (...call) => store.listRescues(...call),
-    putDevices: (entries, mode) => store.putDevices(entries, mode, labels),
+    putDevices: (...call) => store.putDevices(...call),
     rescueCertificate: (...call) => store.rescueCertificate(...call),
     revokeCertificate: (...call) => store.revokeCertificate(...call),
     revokeOtp: (...call) => store.revokeOtp(...call),

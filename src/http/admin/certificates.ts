@@ -30,6 +30,7 @@ const certificateFilter = {
   fingerprint_sha256: Type.Optional(Text('SHA-256 of the certificate, 64 hex digits, with or without colons.')),
   requester: whole('The requester, as in records.'),
   device: whole('The ID of a device.'),
+  device_key: whole("The key of a device's entry, which distinguishes devices with one ID."),
   status: Type.Optional(CertificateStatus),
   issued_after: Type.Optional(Timestamp('Certificates issued after this time.')),
   expires_before: Type.Optional(Timestamp('Certificates that expire before this time.')),

@@ -123,7 +123,7 @@ function namesOf(der: Buffer): CsrContent | undefined {
   }
 }
 
-async function readSender(as: Static<typeof As>, store: Pick<LimitedStore, 'getDevice'>): Promise<AssumedSender> {
+async function readSender(as: Static<typeof As>, store: Pick<LimitedStore, 'getDevices'>): Promise<AssumedSender> {
   const { client_id, principal, certificate, device } = as;
   if (Object.keys(as).length !== 1)
     throw badRequest('FIELD_INVALID', 'as must have one of client_id, principal, certificate and device');
@@ -134,7 +134,7 @@ async function readSender(as: Static<typeof As>, store: Pick<LimitedStore, 'getD
   if (certificate !== undefined) return readCertificates(certificate);
   if (device !== undefined) {
     const id = readName('as.device', device);
-    return { kind: 'device', id, known: (await store.getDevice(id)) !== undefined };
+    return { kind: 'device', id, known: (await store.getDevices(id)).length > 0 };
   }
   return { kind: 'client_id', clientId: readName('as.client_id', client_id ?? '') };
 }

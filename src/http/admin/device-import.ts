@@ -1,21 +1,33 @@
 /** Imports devices in bulk; each row's result is sent once its batch is in the store. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { deviceEvent } from '../../audit/applied-events.ts';
-import { conflict, type EstuaryError } from '../../errors.ts';
-import type { DeviceEntry } from '../../store/device-store.ts';
+import { badRequest, conflict, type EstuaryError } from '../../errors.ts';
+import { type DeviceChange, type DeviceEntry, type DeviceRow, upsertedOf } from '../../store/device-store.ts';
 import { accessEvent, actor, limited } from './access.ts';
 import { answerBulk, bulkFailure, readBulk, type BulkAnswer, type BulkRow } from './bulk/bulk.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { DEVICE_COLUMNS, deviceHeader, deviceRecord, readDevice } from './device-record.ts';
 
-/** 409, also as the result of a row. */
-export const deviceExists = (): EstuaryError =>
-  conflict('DEVICE_EXISTS', 'a device with this id exists (use mode=upsert to change it)');
+export const idAmbiguous = (): EstuaryError =>
+  badRequest('DEVICE_ID_AMBIGUOUS', 'this id exists at several labels: specify one with ca');
 
-/** Whether a dry run finds a device with this id that the call could not enter: limited callers change only devices of their labels. */
-export async function isTaken(deps: AdminDependencies, request: FastifyRequest, id: string, mode: Import['mode']) {
-  if ((await deps.store.getDevice(id)) === undefined) return false;
-  return mode === 'create' || (await limited(deps, request).store.getDevice(id)) === undefined;
+/** Why an entry changed nothing, also as the result of a row. */
+export const notEntered = (result: 'known' | 'ambiguous' | undefined): EstuaryError =>
+  result === 'ambiguous'
+    ? idAmbiguous()
+    : conflict('DEVICE_EXISTS', 'a device with this id exists at this label (use mode=upsert to change it)');
+
+/** What the call would be refused with. @param earlier of the same call */
+export async function wouldBeRefused(
+  { store }: Pick<AdminDependencies, 'store'>,
+  row: DeviceRow,
+  change: DeviceChange,
+  mode: Import['mode'],
+  earlier: readonly DeviceRow[] = [],
+): Promise<EstuaryError | undefined> {
+  const known = [...(await store.getDevices(row.id)), ...earlier];
+  if (mode === 'create') return known.some(({ ca }) => ca === row.ca) ? notEntered('known') : undefined;
+  return upsertedOf(known, { row, change }) === 'ambiguous' ? idAmbiguous() : undefined;
 }
 
 /** Rows per transaction, so that other writers do not wait long. */
@@ -67,18 +79,18 @@ async function* enterAll(call: Import, rows: readonly BulkRow[]): AsyncGenerator
 
 /** The results that the rows would get now. */
 async function* checkAll(call: Import, rows: readonly BulkRow[]): AsyncGenerator<BulkAnswer> {
-  const seen = new Set<string>();
+  const seen = new Map<string, DeviceRow[]>();
   for (const source of rows) {
     const read = readRow(call, source);
     if ('failure' in read) {
       yield read.failure;
       continue;
     }
-    const { row } = read.entry;
-    const { deps, request, mode } = call;
-    const isRefused = (mode === 'create' && seen.has(row.id)) || (await isTaken(deps, request, row.id, mode));
-    seen.add(row.id);
-    yield isRefused ? bulkFailure(source, 'id', deviceExists()) : deviceRecord(row);
+    const { row, change = {} } = read.entry;
+    const earlier = seen.get(row.id) ?? [];
+    const problem = await wouldBeRefused(call.deps, row, change, call.mode, earlier);
+    seen.set(row.id, [...earlier, row]);
+    yield problem === undefined ? deviceRecord(row) : bulkFailure(source, 'id', problem);
   }
 }
 
@@ -92,15 +104,13 @@ async function enter(call: Import, rows: readonly BulkRow[]): Promise<BulkAnswer
   try {
     const results = await store.putDevices(entries, mode);
     const resultOf = new Map(entries.map((entry, n) => [entry, results[n]]));
-    return await Promise.all(
-      read.map(async (one) => {
-        if ('failure' in one) return one.failure;
-        const { row } = one.entry;
-        const result = resultOf.get(one.entry);
-        if (result === 'known') return bulkFailure(one.source, 'id', deviceExists());
-        return deviceRecord(result === 'changed' ? ((await store.getDevice(row.id)) ?? row) : row);
-      }),
-    );
+    return read.map((one) => {
+      if ('failure' in one) return one.failure;
+      const entered = resultOf.get(one.entry);
+      if (entered === undefined || !('row' in entered))
+        return bulkFailure(one.source, 'id', notEntered(entered?.result));
+      return deviceRecord(entered.row);
+    });
   } catch (error) {
     return read.map((one) => ('failure' in one ? one.failure : bulkFailure(one.source, 'id', error)));
   }

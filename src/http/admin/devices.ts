@@ -8,7 +8,7 @@ import { accessEvent, actor, limited, type LimitedStore } from './access.ts';
 import { dryRun, isBulk } from './bulk/bulk.ts';
 import { cellsOf } from './bulk/columns.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { deviceExists, importDevices, isTaken } from './device-import.ts';
+import { idAmbiguous, importDevices, notEntered, wouldBeRefused } from './device-import.ts';
 import {
   ChangedDevice,
   deviceHeader,
@@ -23,12 +23,16 @@ import { listRoute, type Query, route } from './route.ts';
 import { everyCertificate } from '../../administration/renewals.ts';
 import { isFinal } from '../../administration/revoke.ts';
 import { revokeByCall } from './revocation.ts';
-import { flag, oneOf, part, titled } from './schemas.ts';
+import { flag, oneOf, part, Text, titled } from './schemas.ts';
 
 const DevicePage = titled(
   'DeviceDetails',
   `A registered device, with its latest ${SHOWN} certificates, tokens, requests and audit records, the newest first.`,
-  { ...DeviceRecord.properties, ...historyProperties },
+  {
+    key: Text('As `device_key` in audit records. Another device with this ID has another key.'),
+    ...DeviceRecord.properties,
+    ...historyProperties,
+  },
 );
 
 const selectionQuery = {
@@ -37,6 +41,15 @@ const selectionQuery = {
   enabled: flag('true: enabled devices; false: disabled devices.'),
   search: part('the ID, the note or a value of `match`'),
 };
+
+/** Chooses among devices with one ID. */
+export const deviceLabel = Type.Optional(
+  Type.String({
+    minLength: 0,
+    maxLength: 255,
+    description: 'The label of the device, if its ID exists at several. Empty: the device without a label.',
+  }),
+);
 
 export function registerDevices(app: AdminApp, deps: AdminDependencies): void {
   route(app, {
@@ -82,17 +95,17 @@ export function registerDevices(app: AdminApp, deps: AdminDependencies): void {
       const { store } = limited(deps, request);
       const { row, change } = readDevice(request, request.body, deps);
       if (isDry) {
-        if (await isTaken(deps, request, row.id, mode)) throw deviceExists();
+        const problem = await wouldBeRefused(deps, row, change, mode);
+        if (problem !== undefined) throw problem;
         return reply.code(200).send(deviceRecord(row));
       }
       const events = [
         accessEvent(request, 'success', `device ${row.id}`),
         deviceEvent('device.created', row, actor(request), change),
       ];
-      const [result] = await store.putDevices([{ row, change, events }], mode);
-      if (result === 'known') throw deviceExists();
-      const record = deviceRecord(result === 'changed' ? ((await deps.store.getDevice(row.id)) ?? row) : row);
-      return reply.code(result === 'changed' ? 200 : 201).send(record);
+      const [entered] = await store.putDevices([{ row, change, events }], mode);
+      if (entered === undefined || !('row' in entered)) throw notEntered(entered?.result);
+      return reply.code(entered.result === 'changed' ? 200 : 201).send(deviceRecord(entered.row));
     },
   });
 
@@ -121,12 +134,13 @@ export function registerDevices(app: AdminApp, deps: AdminDependencies): void {
     access: ['ra', 'auditor'],
     labels: 'records',
     summary: 'Get one device with its certificates, tokens, requests and latest events',
+    query: { ca: deviceLabel },
     response: { 200: DevicePage },
     handler: async (request) => {
       const { store } = limited(deps, request);
-      const row = await findDevice(store, request.params.id);
+      const row = await findDevice(store, request.params.id, request.query.ca);
       const history = await store.deviceHistory(row, SHOWN);
-      return { ...deviceRecord(row), ...(await historyRecord(history, store, deps.now(), request)) };
+      return { key: row.key, ...deviceRecord(row), ...(await historyRecord(history, store, deps.now(), request)) };
     },
   });
 
@@ -137,18 +151,21 @@ export function registerDevices(app: AdminApp, deps: AdminDependencies): void {
     labels: 'records',
     summary: 'Change a device; a disabled device gets no certificates',
     description: '`match` and `attributes` are replaced as a whole. null removes `ca`, `match`, `not_after` or `note`.',
+    query: { ca: deviceLabel },
     body: ChangedDevice,
     response: { 200: DeviceRecord },
+    errors: [409],
     handler: async (request) => {
       const { id } = request.params;
       const { store } = limited(deps, request);
-      const row = await findDevice(store, id);
+      const row = await findDevice(store, id, request.query.ca);
       const change = readChange(request, request.body, deps);
-      const changed = await store.changeDevice(id, change, deps.now(), [
+      const changed = await store.changeDevice(row, change, deps.now(), [
         accessEvent(request, 'success', `device ${id}`),
         deviceEvent('device.changed', { ...row, ...change }, actor(request), change),
       ]);
       if (changed === undefined) throw deviceNotFound();
+      if (changed === 'known') throw notEntered(changed);
       return deviceRecord(changed);
     },
   });
@@ -159,11 +176,11 @@ export function registerDevices(app: AdminApp, deps: AdminDependencies): void {
     access: ['ra'],
     labels: 'records',
     summary: 'Delete a device; its certificates do not pass to a later device with the same ID',
-    query: { revoke: flag('Also revoke its certificates.') },
+    query: { ca: deviceLabel, revoke: flag('Also revoke its certificates.') },
     response: { 204: Type.Null({ description: 'Forgotten.' }) },
     handler: async (request, reply) => {
       const { store } = limited(deps, request);
-      const row = await findDevice(store, request.params.id);
+      const row = await findDevice(store, request.params.id, request.query.ca);
       if (request.query.revoke === 'true') await revokeAll(deps, request, row);
       const deleted = await store.deleteDevice(row.key, [
         accessEvent(request, 'success', `device ${row.id}`),
@@ -186,16 +203,19 @@ async function revokeAll(deps: AdminDependencies, request: FastifyRequest, row: 
   const { store } = limited(deps, request);
   const order = { reason: 'cessationOfOperation', invalidity_date: null, revoked_at: now };
   if (row.enabled)
-    await store.changeDevice(row.id, { enabled: false }, now, [
+    await store.changeDevice(row, { enabled: false }, now, [
       deviceEvent('device.changed', row, actor(request), { enabled: false }),
     ]);
   for await (const one of everyCertificate(store, { device_key: row.key }, now))
     if (one.not_after >= now && !isFinal(one)) await revokeByCall(deps, request, one, order);
 }
 
-async function findDevice(store: LimitedStore, id: string): Promise<DeviceRow> {
-  const row = await store.getDevice(id);
+/** @throws EstuaryError 404; 400 `DEVICE_ID_AMBIGUOUS`: the ID exists at several labels, and `ca` is absent */
+export async function findDevice(store: LimitedStore, id: string, ca: string | undefined): Promise<DeviceRow> {
+  const known = await store.getDevices(id);
+  const [row, ...others] = ca === undefined ? known : known.filter((one) => one.ca === (ca === '' ? null : ca));
   if (row === undefined) throw deviceNotFound();
+  if (others.length > 0) throw idAmbiguous();
   return row;
 }
 

@@ -53,7 +53,7 @@ export function registerHistory(app: AdminApp, deps: AdminDependencies): void {
     access: ['ra', 'auditor'],
     labels: 'records',
     summary: 'Get everything about one device, requester or request',
-    description: `Exactly one of the three parameters. A deleted device is found without its events. The events of a requester come from the newest ${LOOKED_AT} records whose subject contains its name.`,
+    description: `Exactly one of the three parameters. A deleted device, and an ID that exists at several labels, is found without its events. The events of a requester come from the newest ${LOOKED_AT} records whose subject contains its name.`,
     tag: 'audit',
     query: {
       device: whole('The ID of a device.'),
@@ -79,8 +79,8 @@ function find({ device, requester, request_id }: Question, store: LimitedStore, 
 }
 
 async function ofDevice(id: string, store: LimitedStore, now: number): Promise<DeviceHistory> {
-  const row = await store.getDevice(id);
-  if (row !== undefined) return store.deviceHistory(row, SHOWN);
+  const [row, ...others] = await store.getDevices(id);
+  if (row !== undefined && others.length === 0) return store.deviceHistory(row, SHOWN);
   return { ...(await listed({ device: id }, id, store, now)), events: [] };
 }
 

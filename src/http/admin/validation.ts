@@ -1,6 +1,6 @@
 /** Validates requests against their route schemas; messages name the field. */
 import type { FastifySchemaCompiler } from 'fastify';
-import { IsInteger, IsObject, type Static, type TSchema } from 'typebox';
+import { IsInteger, IsObject, IsString, type Static, type TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { TLocalizedValidationError } from 'typebox/error';
 import { badRequest, type EstuaryError } from '../../errors.ts';
@@ -8,14 +8,14 @@ import { TIMESTAMP_RULE } from './values.ts';
 
 /**
  * Bodies are not coerced: "1" is not 1. In query strings, integers are parsed where the schema has them, and an empty
- * value counts as absent. A schema is compiled on first use: all of them take a tenth of a start's time.
+ * value counts as absent, except where the schema has a least length of 0. A schema is compiled on first use: all of them take a tenth of a start's time.
  */
 export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
   let compiled: Validator | undefined;
-  const integers = httpPart === 'querystring' ? integerProperties(schema) : new Set<string>();
+  const forms = httpPart === 'querystring' ? formsOf(schema) : NO_FORMS;
   return (input: unknown) => {
     const validator = (compiled ??= Compile(schema));
-    const value = httpPart === 'querystring' ? readQuery(input, integers) : input;
+    const value = httpPart === 'querystring' ? readQuery(input, forms) : input;
     if (!validator.Check(value))
       return { error: problem(validator.Errors(value), httpPart === 'querystring' ? 'query parameter' : 'field') };
     const malformed = malformedText(value);
@@ -59,14 +59,27 @@ function isPlain(value: object): boolean {
   return prototype === null || prototype === Object.prototype;
 }
 
-function integerProperties(schema: TSchema): Set<string> {
-  if (!IsObject(schema)) return new Set();
-  return new Set(Object.entries(schema.properties).flatMap(([name, property]) => (IsInteger(property) ? [name] : [])));
+/** Parameters that are integers, and those that can be empty. */
+interface Forms {
+  readonly integers: ReadonlySet<string>;
+  readonly empty: ReadonlySet<string>;
 }
 
-function readQuery(input: unknown, integers: ReadonlySet<string>): unknown {
+const NO_FORMS: Forms = { integers: new Set(), empty: new Set() };
+
+function formsOf(schema: TSchema): Forms {
+  if (!IsObject(schema)) return NO_FORMS;
+  const named = (is: (property: TSchema) => boolean) =>
+    new Set(Object.entries(schema.properties).flatMap(([name, property]) => (is(property) ? [name] : [])));
+  return {
+    integers: named(IsInteger),
+    empty: named((one) => IsString(one) && 'minLength' in one && one.minLength === 0),
+  };
+}
+
+function readQuery(input: unknown, { integers, empty }: Forms): unknown {
   if (typeof input !== 'object' || input === null) return input;
-  const given = Object.entries(input).filter(([, value]) => value !== '');
+  const given = Object.entries(input).filter(([name, value]) => value !== '' || empty.has(name));
   return Object.fromEntries(
     given.map(([name, value]: [string, unknown]) => [
       name,

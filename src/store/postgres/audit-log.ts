@@ -3,7 +3,7 @@ import type { AuditEvent } from '../../audit/event.ts';
 import { type ChainedRecord, GENESIS_HASH } from '../../audit/record.ts';
 import { AuditChain, type AuditHead } from '../audit-chain.ts';
 import { countRecords } from '../statistics-store.ts';
-import { deviceClaim } from '../device-store.ts';
+import { claimedAt, DEVICE_ID, deviceClaim } from '../device-store.ts';
 import { searchColumns } from '../audit-store.ts';
 import { storable } from '../page.ts';
 import type { Queries } from './queries.ts';
@@ -22,8 +22,8 @@ const CLAIMED = `WITH claim AS (
     SELECT * FROM unnest(@name::text[], @serial::text[], @ca::text[]) WITH ORDINALITY AS claim (name, serial, ca, n)
   )
   SELECT n, min(key) AS key FROM (
-    SELECT n, device.key FROM claim JOIN device ON device.id = claim.name
-      AND (device.ca IS NULL OR claim.ca IS NULL OR device.ca = claim.ca)
+    SELECT n, device.key FROM claim JOIN device ON ${DEVICE_ID} = claim.name
+      AND ${claimedAt('claim.ca')}
     UNION SELECT n, device.key FROM claim JOIN certificate USING (serial) JOIN device ON device.key = device_key
   ) AS found GROUP BY n`;
 const COUNT = `INSERT INTO statistic AS known (node, hour, ca, what, count)

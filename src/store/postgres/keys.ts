@@ -1,6 +1,7 @@
 /** Locks what the calls of a transaction could conflict on. */
 import type { Call } from '../calls/write-queue.ts';
 import { CONCERNING, DEVICE_KEY, EVERYTHING, type Keys } from '../operation.ts';
+import { DEVICE_ID } from '../device-store.ts';
 import type { Queries } from './queries.ts';
 
 /** undefined: conflicts with every call. */
@@ -14,7 +15,7 @@ const LOCK_WITH_ROWS = locked(`(
     SELECT unnest(@names::text[]) AS name
     UNION ALL SELECT 'token ' || otp_id FROM reservation WHERE request_id = ANY(@requests::text[])
     UNION ALL SELECT 'token ' || otp_id FROM request WHERE id = ANY(@requests::text[])
-    UNION ALL SELECT 'device ' || id FROM device WHERE key = ANY(@devices::text[])
+    UNION ALL SELECT 'device ' || ${DEVICE_ID} FROM device WHERE key = ANY(@devices::text[])
       OR key IN (SELECT device_key FROM request WHERE id = ANY(@requests::text[]))
   ) AS named WHERE name IS NOT NULL`);
 

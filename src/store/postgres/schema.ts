@@ -1,5 +1,12 @@
 import { FIRST_VERSION } from '../calls/errors.ts';
-import { fleetTables, rescueTables, type SchemaDialect, sharedTables, upstreamTables } from '../schema.ts';
+import {
+  fleetTables,
+  LABELED_DEVICES,
+  rescueTables,
+  type SchemaDialect,
+  sharedTables,
+  upstreamTables,
+} from '../schema.ts';
 
 const DIALECT: SchemaDialect = {
   position: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
@@ -125,4 +132,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: upstreamTables(DIALECT), serves: FIRST_VERSION },
   { sql: fleetTables(DIALECT), serves: FIRST_VERSION },
   { sql: rescueTables(DIALECT), serves: FIRST_VERSION },
+  { sql: LABELED_DEVICES, serves: FIRST_VERSION },
 ];

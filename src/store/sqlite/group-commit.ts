@@ -11,7 +11,7 @@ import { runAtOnce } from '../port.ts';
 import type { AuditLog } from './audit-log.ts';
 import { type Db, toEstuaryError } from './database.ts';
 import type { StoreFiles } from './store-files.ts';
-import { deviceClaim, type DeviceClaim } from '../device-store.ts';
+import { claimedAt, DEVICE_ID, deviceClaim, type DeviceClaim } from '../device-store.ts';
 
 const force = promisify(fdatasync);
 
@@ -78,7 +78,7 @@ export class GroupCommit implements Writer {
     this.#claimed = db
       .prepare<DeviceClaim, string>(
         `SELECT min(key) FROM (
-           SELECT key FROM device WHERE id = @name AND (ca IS NULL OR @ca IS NULL OR ca = @ca)
+           SELECT key FROM device WHERE ${DEVICE_ID} = @name AND ${claimedAt('@ca')}
            UNION SELECT device.key FROM certificate JOIN device ON device.key = device_key WHERE serial = @serial)`,
       )
       .pluck();

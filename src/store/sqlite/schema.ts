@@ -1,5 +1,12 @@
 import { SEARCH_COLUMNS } from '../audit-store.ts';
-import { fleetTables, rescueTables, type SchemaDialect, sharedTables, upstreamTables } from '../schema.ts';
+import {
+  fleetTables,
+  LABELED_DEVICES,
+  rescueTables,
+  type SchemaDialect,
+  sharedTables,
+  upstreamTables,
+} from '../schema.ts';
 
 /** Reads a field of an audit record. */
 export const auditField = (name: (typeof SEARCH_COLUMNS)[number]): string => `line ->> '$.${name}'`;
@@ -116,4 +123,5 @@ export const MIGRATIONS: readonly string[] = [
   upstreamTables(DIALECT),
   fleetTables(DIALECT),
   rescueTables(DIALECT),
+  LABELED_DEVICES,
 ];

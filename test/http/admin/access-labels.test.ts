@@ -7,6 +7,7 @@ import type { AssumedSender, Verdict } from '../../../src/enrollment/dry-run.ts'
 import { encodePem } from '../../../src/pki/der/pem.ts';
 import { makeKey, simpleCsr } from '../../support/csr.ts';
 import { certificateRow, deviceRow, event, otpRow, requestRow, reservation } from '../../store/rows.ts';
+import { deviceOf } from '../../support/devices.ts';
 import { adminFixture, ailingCa, failure, NOW, type AdminFixture } from './support.ts';
 
 const HOLDERS = {
@@ -296,22 +297,29 @@ describe('label × call × outcome, of the OpenAPI description', () => {
       });
   });
 
-  test('an upsert changes no device of another label, and a change moves none out of the permitted ones', async () => {
+  test('an ID at another label, or at none, is neither seen nor changed nor taken; a change moves no device out', async () => {
     const [own, foreign, free] = await Promise.all((['lab', 'devices', 'none'] as const).map(records));
     for (const dry of ['', '&dry_run=true'])
       for (const { device: id } of [foreign, free].filter((one) => one !== undefined)) {
         const row = JSON.stringify({ id, ca: 'lab', enabled: false });
-        expect((await as('ra', 'POST', `/admin/devices?mode=upsert${dry}`, row)).statusCode).toBe(409);
-        const answer = await as('ra', 'POST', `/admin/devices?mode=upsert${dry}`, row, 'application/x-ndjson');
-        expect(JSON.parse(answer.body)).toMatchObject({ row: 1, code: 'DEVICE_EXISTS' });
-        expect(await api.store.getDevice(id)).toMatchObject({ enabled: true });
+        for (const mode of ['create', 'upsert']) {
+          const path = `/admin/devices?mode=${mode}${dry}`;
+          expect((await as('ra', 'POST', path, row)).statusCode).toBe(dry === '' ? 201 : 200);
+          if (dry === '') expect((await as('ra', 'DELETE', `/admin/devices/${id}`)).statusCode).toBe(204);
+          const answer = await as('ra', 'POST', path, row, 'application/x-ndjson');
+          expect(JSON.parse(answer.body)).toMatchObject({ id, ca: 'lab', enabled: false });
+          if (dry === '') expect((await as('ra', 'DELETE', `/admin/devices/${id}?ca=lab`)).statusCode).toBe(204);
+        }
+        expect(await deviceOf(api.store, id)).toMatchObject({ enabled: true });
+        for (const ca of ['', '?ca=', '?ca=devices'])
+          expect((await as('ra', 'GET', `/admin/devices/${id}${ca}`)).statusCode).toBe(404);
       }
     const id = own?.device ?? '';
     for (const ca of ['devices', null]) {
       const answer = await as('ra', 'PATCH', `/admin/devices/${id}`, JSON.stringify({ ca }));
       expect(failure(answer)).toMatchObject({ statusCode: 403, code: 'LABEL_NOT_PERMITTED' });
     }
-    expect(await api.store.getDevice(id)).toMatchObject({ ca: 'lab' });
+    expect((await api.store.getDevices(id))[0]).toMatchObject({ ca: 'lab' });
     expect((await as('both', 'PATCH', `/admin/devices/${id}`, JSON.stringify({ ca: 'guests' }))).statusCode).toBe(200);
   });
 
@@ -428,7 +436,7 @@ async function stateOf(ids: Ids): Promise<unknown> {
   return {
     revoked_at: certificate?.revoked_at,
     otp: await api.store.getOtp(ids.otp),
-    device: await api.store.getDevice(ids.device),
+    device: (await api.store.getDevices(ids.device))[0],
     request: await api.store.getRequest(ids.request),
   };
 }

@@ -55,7 +55,7 @@ describe('POST /admin/devices', () => {
       ...DEFAULTS,
       ...TIMES,
     });
-    const again = await call('POST', '/admin/devices', { id: 'device-1' });
+    const again = await call('POST', '/admin/devices', { id: 'device-1', ca: 'devices' });
     expect(failure(again)).toMatchObject({ statusCode: 409, code: 'DEVICE_EXISTS' });
     expectBody(await call('GET', '/admin/devices/device-1'), FULL);
     const types = (await store.listAudit({ limit: 9 })).items.map(({ type, outcome }) => `${type} ${outcome}`);
@@ -66,7 +66,7 @@ describe('POST /admin/devices', () => {
   test('mode=upsert changes only the given fields of a known device: 200, and it stays the same device', async () => {
     const { call, store, advance } = await adminFixture();
     await call('POST', '/admin/devices?mode=upsert', FULL);
-    const before = await store.getDevice('device-1');
+    const before = (await store.getDevices('device-1'))[0];
     const upsert = async (fields: object) => {
       advance(1000);
       const changed = await call('POST', '/admin/devices?mode=upsert', { id: 'device-1', ...fields });
@@ -77,14 +77,44 @@ describe('POST /admin/devices', () => {
     expectWholeBody(await upsert({}), { ...unchanged, changed_at: at(NOW + 1000) });
     const attributes = { site: 'Bonn' };
     expectWholeBody(await upsert({ attributes }), { ...unchanged, attributes, changed_at: at(NOW + 2000) });
-    const cleared = { note: null, not_after: null, match: null, ca: null, enabled: true };
+    const cleared = { note: null, not_after: null, match: null, enabled: true };
     expectWholeBody(await upsert(cleared), { ...unchanged, ...cleared, attributes, changed_at: at(NOW + 3000) });
-    expect((await store.getDevice('device-1'))?.key).toBe(before?.key);
+    expect((await store.getDevices('device-1'))[0]?.key).toBe(before?.key);
     const { items } = await store.listAudit({ limit: 9, type: 'device.changed' });
     expect(items.map(({ detail, ca }) => [detail, ca])).toEqual([
       ['device device-1', 'devices'],
       ['device device-1: attributes', 'devices'],
-      [expect.stringMatching(/^device device-1: enabled true, /), undefined],
+      [expect.stringMatching(/^device device-1: enabled true, /), 'devices'],
+    ]);
+  });
+
+  test('an ID exists once without ca and once for each label; ?ca= chooses, and empty is the device without', async () => {
+    const folder = temporaryFolder();
+    const fixture = await adminFixture({
+      cas: [await fileCa(folder, 'devices', true), await fileCa(folder, 'lab', false)],
+    });
+    const { call, store } = fixture;
+    for (const ca of ['devices', undefined, 'lab']) {
+      const made = await call('POST', '/admin/devices', { id: 'x', ...(ca && { ca }) });
+      expectBody(made, { id: 'x', ca: ca ?? null });
+      const again = await call('POST', '/admin/devices?mode=create', { id: 'x', ca: ca ?? null });
+      expect(failure(again)).toMatchObject({ statusCode: 409, code: 'DEVICE_EXISTS' });
+    }
+    for (const [method, body] of [['GET'], ['PATCH', { note: 'n' }], ['DELETE']] as const) {
+      const path = '/admin/devices/x';
+      expect(failure(await call(method, path, body))).toMatchObject({ statusCode: 400, code: 'DEVICE_ID_AMBIGUOUS' });
+      expect((await call(method, `${path}?ca=nowhere`, body)).statusCode).toBe(404);
+    }
+    expectBody(await call('GET', '/admin/devices/x?ca='), { ca: null });
+    expectBody(await call('PATCH', '/admin/devices/x?ca=lab', { note: 'n' }), { ca: 'lab', note: 'n' });
+    const moved = await call('PATCH', '/admin/devices/x?ca=lab', { ca: 'devices' });
+    expect(failure(moved)).toMatchObject({ statusCode: 409, code: 'DEVICE_EXISTS' });
+    const table = await fixture.raw('GET', '/admin/devices?id=x', { ...bearer, accept: CSV });
+    expect((await bulk(fixture, CSV, table.body, '?mode=upsert')).body).toContain('x,lab,');
+    expect((await call('DELETE', '/admin/devices/x?ca=')).statusCode).toBe(204);
+    expect((await store.getDevices('x')).map(({ ca, note }) => [ca, note])).toEqual([
+      ['devices', null],
+      ['lab', 'n'],
     ]);
   });
 
@@ -164,9 +194,15 @@ describe('POST /admin/devices with many rows', () => {
     const answer = await bulk(
       fixture,
       NDJSON,
-      [JSON.stringify(FULL), '', '{"id": "device-1"}', 'nonsense', '{"id": 7}', '\ufeff{}', '{"id": "device-2"}'].join(
-        '\r\n',
-      ),
+      [
+        JSON.stringify(FULL),
+        '',
+        '{"id": "device-1", "ca": "devices"}',
+        'nonsense',
+        '{"id": 7}',
+        '\ufeff{}',
+        '{"id": "device-2"}',
+      ].join('\r\n'),
     );
     expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, NDJSON]);
     expect(lines(answer.body)).toEqual([
@@ -377,7 +413,7 @@ describe('GET, PATCH, DELETE /admin/devices', () => {
     const ca = await fileCa(folder, 'devices', true);
     const { call, store } = await adminFixture({ cas: [ca] });
     await call('POST', '/admin/devices', { id: 'a/b c' });
-    const row = await store.getDevice('a/b c');
+    const row = (await store.getDevices('a/b c'))[0];
     if (row === undefined) throw new Error('no device');
     const certificate = await issueFrom(ca, store, 'CN=a', [], { device: row.id, device_key: row.key });
     await store.insertOtp(otpRow({ client_id: row.id }), []);
@@ -440,7 +476,7 @@ describe('GET, PATCH, DELETE /admin/devices', () => {
       ['revoked', '?revoke=true', 'revoked'],
     ] as const) {
       await call('POST', '/admin/devices', { id });
-      const row = await store.getDevice(id);
+      const row = (await store.getDevices(id))[0];
       const certificate = await issueFrom(ca, store, `CN=${id}`, [], { device: id, device_key: row?.key ?? '' });
       expect((await call('DELETE', `/admin/devices/${id}${query}`)).statusCode).toBe(204);
       expectBody(await call('GET', `/admin/certificates/${certificate.serial}`), { status });
@@ -454,7 +490,7 @@ describe('GET, PATCH, DELETE /admin/devices', () => {
     const down = ailingCa('devices', () => Promise.resolve({ health: 'down' }), [], true);
     const { call, store } = await adminFixture({ cas: [down] });
     await call('POST', '/admin/devices', { id: 'a' });
-    const row = await store.getDevice('a');
+    const row = (await store.getDevices('a'))[0];
     const folder = temporaryFolder();
     await issueFrom(await fileCa(folder, 'devices', true), store, 'CN=a', [], {
       device: 'a',
@@ -462,7 +498,7 @@ describe('GET, PATCH, DELETE /admin/devices', () => {
     });
     folder.remove();
     expect((await call('DELETE', '/admin/devices/a?revoke=true')).statusCode).toBeGreaterThanOrEqual(500);
-    expect(await store.getDevice('a')).toMatchObject({ enabled: false });
+    expect((await store.getDevices('a'))[0]).toMatchObject({ enabled: false });
   });
 
   test('a request of a device that was disabled cannot be approved: 409', async () => {

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { deviceMatchKey } from '../../../src/store/device-match.ts';
 import type { DeviceChange, DeviceFilter, DeviceRow } from '../../../src/store/device-store.ts';
+import { deviceOf } from '../../support/devices.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { certificateRow, deviceRow, event, otpRow, requestRow, reservation, T0 } from '../rows.ts';
 import { auditTypes, issue, type NewDatabase } from './support.ts';
@@ -10,7 +11,7 @@ const NOW = T0 + 1000;
 
 async function enter(store: Store, ...rows: readonly DeviceRow[]): Promise<void> {
   const entries = rows.map((row) => ({ row, events: [event('device.created', { detail: row.id })] }));
-  expect(await store.putDevices(entries, 'create')).toEqual(rows.map(() => 'created'));
+  expect(await store.putDevices(entries, 'create')).toEqual(rows.map((row) => ({ result: 'created', row })));
 }
 
 const ids = async (store: Store, filter: Partial<DeviceFilter> = {}): Promise<string[]> =>
@@ -37,12 +38,15 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
         attributes: { site: 'Berlin', __proto__x: 'y' },
       });
       await enter(store, row);
-      expect(await store.getDevice('device-1')).toEqual(row);
-      expect(await store.getDevice('device-2')).toBeUndefined();
-      const other = { row: deviceRow({ note: 'another' }), events: [event('device.created')] };
+      expect((await store.getDevices('device-1'))[0]).toEqual(row);
+      expect((await store.getDevices('device-2'))[0]).toBeUndefined();
+      const other = { row: deviceRow({ ca: 'lab', note: 'another' }), events: [event('device.created')] };
       const fresh = { row: deviceRow({ id: 'device-2' }), events: [event('device.created')] };
-      expect(await store.putDevices([other, fresh], 'create')).toEqual(['known', 'created']);
-      expect(await store.getDevice('device-1')).toEqual(row);
+      expect(await store.putDevices([other, fresh], 'create')).toEqual([
+        { result: 'known' },
+        { result: 'created', row: fresh.row },
+      ]);
+      expect((await store.getDevices('device-1'))[0]).toEqual(row);
       expect(await auditTypes(store)).toEqual(['device.created', 'device.created']);
     });
 
@@ -61,8 +65,8 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
         const given = deviceRow({ ...change, changed_at: at });
         const events = [event('device.created', { detail: 'upsert' })];
         const entry = { row: given, ...(change && { change }), merges, events };
-        expect(await store.putDevices([entry], 'upsert')).toEqual(['changed']);
-        return store.getDevice('device-1');
+        expect(await store.putDevices([entry], 'upsert')).toMatchObject([{ result: 'changed' }]);
+        return deviceOf(store, 'device-1');
       };
       expect(await upsert(undefined, false, NOW)).toEqual({ ...row, changed_at: NOW });
       expect(await upsert({ note: 'new' }, true, NOW + 1)).toEqual({ ...row, note: 'new', changed_at: NOW + 1 });
@@ -82,7 +86,9 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
       expect(await upsert({ match: null, note: null, enabled: true }, true, NOW)).toMatchObject({
         ...{ match: null, note: null, enabled: true, key: row.key },
       });
-      expect(await store.putDevices([{ row: deviceRow({ id: 'new' }), events: [] }], 'upsert')).toEqual(['created']);
+      expect(await store.putDevices([{ row: deviceRow({ id: 'new' }), events: [] }], 'upsert')).toMatchObject([
+        { result: 'created' },
+      ]);
       const changed = (await store.listAudit({ limit: 9, type: 'device.changed' })).items;
       expect(changed.map(({ ca }) => ca)).toEqual(Array.from({ length: 5 }, () => 'lab'));
       expect((await store.deviceHistory(row, 9)).events).toHaveLength(6);
@@ -93,10 +99,59 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
       const row = deviceRow({ note: 'a note', attributes: { site: 'Berlin' } });
       await enter(store, row);
       const changed = { ...row, enabled: false, changed_at: NOW };
-      expect(await store.changeDevice('device-1', { enabled: false }, NOW, [event('device.changed')])).toEqual(changed);
-      expect(await store.getDevice('device-1')).toEqual(changed);
-      expect(await store.changeDevice('device-9', {}, NOW, [event('device.changed')])).toBeUndefined();
+      expect(await store.changeDevice(row, { enabled: false }, NOW, [event('device.changed')])).toEqual(changed);
+      expect((await store.getDevices('device-1'))[0]).toEqual(changed);
+      expect(
+        await store.changeDevice(deviceRow({ id: 'device-9' }), {}, NOW, [event('device.changed')]),
+      ).toBeUndefined();
       expect(await auditTypes(store)).toEqual(['device.created', 'device.changed']);
+    });
+
+    test('an ID exists once without a label and once for each; a label has its own before the one without', async () => {
+      const store = await newDatabase().open();
+      const match = { issuer_spki_sha256: 'ab' };
+      const [free, lab, guests] = [null, 'lab', 'guests'].map((ca) => deviceRow({ id: 'x', ca, match }));
+      if (free === undefined || lab === undefined || guests === undefined) throw new Error('no rows');
+      // In every order of registration.
+      await enter(store, lab, free, guests);
+      for (const row of [free, lab])
+        expect(await store.putDevices([{ row: deviceRow({ ...row, key: 'another' }), events: [] }], 'create')).toEqual([
+          { result: 'known' },
+        ]);
+      expect(await store.getDevices('x')).toEqual([free, guests, lab]);
+      expect(await ids(store, { id: 'x' })).toEqual(['x', 'x', 'x']);
+      for (const [label, row] of [
+        ['lab', lab],
+        ['guests', guests],
+        ['devices', free],
+      ] as const) {
+        expect(await store.findDevices({ id: 'x' }, label)).toEqual([row]);
+        const { matching } = await store.findDevicesByCertificate('00', [deviceMatchKey(match)], label);
+        expect(matching).toEqual([row]);
+      }
+      expect(await store.changeDevice(guests, { ca: 'lab' }, NOW, [])).toBe('known');
+      expect(await store.changeDevice(guests, { ca: null }, NOW, [])).toBe('known');
+      await store.auditDevice(lab.key, []);
+      await store.deleteDevice(free.key, []);
+      expect(await store.findDevices({ id: 'x' }, 'devices')).toEqual([]);
+      expect(await store.changeDevice(guests, { ca: null }, NOW, [])).toMatchObject({ key: guests.key, ca: null });
+      expect(await store.findDevices({ id: 'x' }, 'devices')).toMatchObject([{ key: guests.key }]);
+    });
+
+    test('an upsert without a label changes the device without, or the only one, and else none', async () => {
+      const store = await newDatabase().open();
+      const upsert = (change: DeviceChange) =>
+        store.putDevices([{ row: deviceRow({ id: 'x', ...change }), change, events: [] }], 'upsert');
+      await enter(store, deviceRow({ id: 'x', ca: 'lab' }));
+      expect(await upsert({ note: '1' })).toMatchObject([{ result: 'changed', row: { ca: 'lab', note: '1' } }]);
+      expect(await upsert({ ca: 'guests' })).toMatchObject([{ result: 'created', row: { ca: 'guests' } }]);
+      expect(await upsert({ note: '2' })).toEqual([{ result: 'ambiguous' }]);
+      expect(await upsert({ ca: null })).toMatchObject([{ result: 'created', row: { ca: null } }]);
+      expect(await upsert({ note: '3' })).toMatchObject([{ result: 'changed', row: { ca: null, note: '3' } }]);
+      expect(await upsert({ ca: 'lab', note: '4' })).toMatchObject([
+        { result: 'changed', row: { ca: 'lab', note: '4' } },
+      ]);
+      expect((await store.getDevices('x')).map(({ note }) => note)).toEqual(['3', null, '4']);
     });
 
     test('GET /admin/devices: each filter, both orders, pages', async () => {
@@ -203,7 +258,7 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
       await enter(store, row);
       const waiting = requestRow({ device: row.id, device_key: row.key, created_at: NOW });
       expect(await store.queueRequest(waiting, null, [])).toBe('queued');
-      await store.changeDevice(row.id, more, NOW, []);
+      await store.changeDevice(row, more, NOW, []);
       const late = requestRow({ device: row.id, device_key: row.key, created_at: NOW });
       expect(await store.queueRequest(late, null, [])).toBe('device-refused');
       expect(await store.submitRequest(late, null, reservation({ request_id: late.id }), [])).toBe('device-refused');
@@ -221,15 +276,15 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
       const waiting = requestRow({ device: row.id, device_key: row.key, created_at: NOW });
       await store.queueRequest(waiting, null, []);
       await store.decideRequest({ id: waiting.id, status: 'approved', reason: null, decided_at: NOW }, []);
-      await store.changeDevice(row.id, { enabled: false }, NOW, []);
+      await store.changeDevice(row, { enabled: false }, NOW, []);
       const intent = reservation({ request_id: waiting.id, device_key: row.key });
       expect(await store.claimRequest(intent, [])).toBe('device-refused');
-      await store.changeDevice(row.id, { enabled: true }, NOW, []);
+      await store.changeDevice(row, { enabled: true }, NOW, []);
       expect(await store.claimRequest(intent, [])).toBe('reserved');
     });
 
     test.each([
-      ['disabled', (store: Store, row: DeviceRow) => store.changeDevice(row.id, { enabled: false }, NOW, [])],
+      ['disabled', (store: Store, row: DeviceRow) => store.changeDevice(row, { enabled: false }, NOW, [])],
       ['deleted', (store: Store, row: DeviceRow) => store.deleteDevice(row.key, [])],
     ])('no certificate is recorded for a device that was %s while the CA signed', async (_, end) => {
       const store = await newDatabase().open();
@@ -368,7 +423,7 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
       }));
       const results = await Promise.all(entries.map((entry) => store.putDevices([entry], 'create')));
       const distinct = new Set(entries.map(({ row }) => row.id)).size;
-      expect(results.flat().filter((result) => result === 'created')).toHaveLength(distinct);
+      expect(results.flat().filter(({ result }) => result === 'created')).toHaveLength(distinct);
     });
   });
 }

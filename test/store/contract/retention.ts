@@ -97,8 +97,10 @@ export function retentionStoreContract(newDatabase: NewDatabase): void {
       const entries = rows.map((row) => ({ row, events: [event('device.created')] }));
       await store.putDevices(entries, 'create');
       expect(await store.purgeDevices(T0)).toBe(1);
-      expect(await store.getDevice('device-1')).toBeUndefined();
-      expect([await store.getDevice('device-0'), await store.getDevice('device-2')]).not.toContain(undefined);
+      expect((await store.getDevices('device-1'))[0]).toBeUndefined();
+      expect([(await store.getDevices('device-0'))[0], (await store.getDevices('device-2'))[0]]).not.toContain(
+        undefined,
+      );
       const [told] = (await store.listAudit({ limit: 10, type: 'device.deleted' })).items;
       expect(told?.detail).toContain('device-1');
     });

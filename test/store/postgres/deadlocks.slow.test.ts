@@ -72,7 +72,12 @@ async function load(store: Store, n: number): Promise<void> {
   await Promise.all([
     store.reserve(kept, [event('admin.access')]),
     store.reserve(given, [event('otp.used')], repeatable),
-    store.changeDevice(`device-${n}`, { note: randomBytes(4).toString('hex') }, T0, [event('device.changed')]),
+    store.changeDevice(
+      deviceRow({ id: `device-${n}`, key: `key-${n}` }),
+      { note: randomBytes(4).toString('hex') },
+      T0,
+      [event('device.changed')],
+    ),
   ]);
   const row = certificateRow(kept, { device: `device-${n}`, device_key: `key-${n}` });
   const queued = requestRow({ otp_id: null, device: `device-${n}`, device_key: `key-${n}` });

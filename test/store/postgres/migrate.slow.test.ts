@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { connectToMigrate, migrate } from '../../../src/store/postgres/migrate.ts';
 import type { Migration } from '../../../src/store/postgres/schema.ts';
 import { FIRST_VERSION } from '../../../src/store/calls/errors.ts';
-import { type PostgresCluster, sharedPostgres } from '../../support/postgres.ts';
+import { type PostgresCluster, psql, sharedPostgres } from '../../support/postgres.ts';
 import { requires } from '../../support/requires.ts';
 
 const FIRST: Migration = { sql: 'CREATE TABLE one (a bigint); CREATE TABLE two (a bigint)', serves: FIRST_VERSION };
@@ -75,5 +75,25 @@ describe.skipIf(!requires('postgres'))('migrations of PostgreSQL', () => {
       code: 'STORE_TOO_OLD',
       message: expect.stringMatching(/estuary admin cert import.* 0\.1\.x/) as unknown,
     });
+  });
+
+  it('leave what version 0.2.0 does with the tables: it registers devices by their ID', async () => {
+    const database = await cluster.createDatabase();
+    const connection = await connectToMigrate({ url: database }, 'test');
+    try {
+      await migrate(connection);
+      // With another device of this ID, which the other version registered.
+      await connection.script(
+        "INSERT INTO device (key, id, name, ca, enabled, attributes, created_at, changed_at) VALUES ('k', 'x+k', 'x', 'lab', 1, '{}', 0, 0)",
+      );
+      for (let n = 0; n < 2; n++)
+        await connection.script(
+          `INSERT INTO device (key, id, enabled, attributes, created_at, changed_at) VALUES ('${n}', 'x', 1, '{}', 0, 0) ON CONFLICT (id) DO NOTHING`,
+        );
+    } finally {
+      connection.end();
+    }
+    expect(await psql(database, 'SELECT key FROM device ORDER BY key')).toEqual([['0'], ['k']]);
+    await cluster.dropDatabase(database);
   });
 });

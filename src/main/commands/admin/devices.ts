@@ -15,6 +15,11 @@ import { readTime } from './times.ts';
 const reading = ['admin', 'ra', 'auditor'];
 const roles = ['admin', 'ra'];
 const id = argument('ID of the device');
+const chosen = {
+  id,
+  at: value('LABEL', "label of the device, if its ID exists at several; '' is the device without a label"),
+};
+const chosenLabel = ({ at }: { readonly at: string | undefined }) => ({ ca: at });
 
 const described = {
   'ca-label': value('LABEL', 'the device can enroll only at this CA'),
@@ -37,11 +42,11 @@ const CREATE = {
   upsert: flag('change the given fields if the device is already registered'),
 };
 const CHANGE = {
-  id,
+  ...chosen,
   ...described,
   clear: values('FIELD', 'field to remove: ca, match, attributes, not_after or note'),
 };
-const DELETE = { id, revoke: flag('also revoke its certificates'), ...YES };
+const DELETE = { ...chosen, revoke: flag('also revoke its certificates'), ...YES };
 
 export const DEVICE_COMMANDS: readonly Entry[] = [
   listCommand('device list', 'List the registered devices. The output of --csv can be imported again.', {
@@ -58,7 +63,8 @@ export const DEVICE_COMMANDS: readonly Entry[] = [
   recordCommand('device show', 'Show one device with its certificates, tokens, requests and audit records.', {
     call: 'GET /admin/devices/{id}',
     roles: reading,
-    options: { id },
+    options: chosen,
+    query: chosenLabel,
   }),
   recordCommand('device create', 'Register a device.', {
     call: 'POST /admin/devices',
@@ -93,19 +99,22 @@ export const DEVICE_COMMANDS: readonly Entry[] = [
     call: 'PATCH /admin/devices/{id}',
     roles,
     options: CHANGE,
+    query: chosenLabel,
     body: changesOf,
     about: 'match and attributes are replaced as a whole.',
   }),
   recordCommand('device disable', 'Disable a device: it gets no new certificates. Its certificates stay valid.', {
     call: 'PATCH /admin/devices/{id}',
     roles,
-    options: { id },
+    options: chosen,
+    query: chosenLabel,
     body: () => ({ enabled: false }),
   }),
   recordCommand('device enable', 'Enable a device: it can get certificates again.', {
     call: 'PATCH /admin/devices/{id}',
     roles,
-    options: { id },
+    options: chosen,
+    query: chosenLabel,
     body: () => ({ enabled: true }),
   }),
   adminCommand('device delete', 'Delete a device. Its certificates do not pass to a later device with the same ID.', {
@@ -176,13 +185,14 @@ function readAttribute(text: string): readonly [string, string] {
 const given = (fields: JsonRecord): JsonRecord =>
   Object.fromEntries(Object.entries(fields).filter(([, one]) => one !== undefined));
 
-async function deleteDevice({ id, revoke, yes }: Values<typeof DELETE>, session: Session): Promise<number> {
+async function deleteDevice({ id, revoke, yes, ...others }: Values<typeof DELETE>, session: Session): Promise<number> {
   const path = `/admin/devices/${encodeURIComponent(id)}`;
-  const device = await session.client.record('GET', path);
+  const query = chosenLabel(others);
+  const device = await session.client.record('GET', path, { query });
   const valid = recordsAt(device, 'certificates').filter(({ status }) => status === 'valid').length;
   const about = `${inWords(device, ['id', 'ca', 'match', 'note'])}  ${valid} of its latest certificates are valid${revoke ? ' and will be revoked' : ''}\n`;
   await confirm({ about, question: 'Delete this device?', yes }, session);
-  await session.client.record('DELETE', path, { query: { revoke: revoke ? 'true' : undefined } });
+  await session.client.record('DELETE', path, { query: { ...query, revoke: revoke ? 'true' : undefined } });
   session.out(`deleted the device ${id}${revoke ? ' and revoked its certificates' : ''}\n`);
   return EXIT.ok;
 }

@@ -552,6 +552,14 @@ describe('devices', () => {
       note: 'new',
     });
     expect((await admin(['device', 'create', 'press 7/a'])).err).toContain('(409 DEVICE_EXISTS)');
+    await json('device', 'create', 'press 7/a', '--ca-label', 'lab');
+    expect((await admin(['device', 'show', 'press 7/a'])).err).toContain('(400 DEVICE_ID_AMBIGUOUS)');
+    expect(await json('device', 'change', 'press 7/a', '--at', 'lab', '--note', 'n')).toMatchObject({
+      ca: 'lab',
+      note: 'n',
+    });
+    expect(await json('device', 'show', 'press 7/a', '--at', '')).toMatchObject({ ca: null });
+    expect((await admin(['device', 'delete', 'press 7/a', '--at', 'lab', '--yes'])).code).toBe(0);
     await admin(['device', 'disable', 'press 7/a']);
     const upserted = await json('device', 'create', 'press 7/a', '--upsert', '--attribute', 'line=2');
     expect(upserted).toMatchObject({
