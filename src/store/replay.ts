@@ -19,6 +19,12 @@ export interface Replayed {
 /** Assumed milliseconds until the expiry of a certificate or a JWT whose record lacks its expiry date. */
 const EXPIRY_UNKNOWN = 3650 * 86_400_000;
 
+/** The time in a field; undefined: absent, or no time. */
+function timeIn(text: unknown): number | undefined {
+  const time = typeof text === 'string' ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(time) ? undefined : time;
+}
+
 /** Applies a record. @returns what it changed, if anything */
 type Handler = (record: AuditRecord, time: number) => Operation<string | undefined>;
 type Handlers = Partial<Record<AuditType, Handler>>;
@@ -69,7 +75,7 @@ function certificateHandlers(db: Database): Handlers {
       subject: record.certificate_subject ?? '',
       sans: record.certificate_sans ?? [],
       not_before: time,
-      not_after: end === undefined ? time + EXPIRY_UNKNOWN : Date.parse(end),
+      not_after: timeIn(end) ?? time + EXPIRY_UNKNOWN,
       der: Buffer.alloc(0),
       fingerprint_sha256: '',
       requester: record.requester ?? who,
@@ -95,7 +101,7 @@ function certificateHandlers(db: Database): Handlers {
       serial,
       revoked_at: time,
       reason: isCrlReason(reason) ? reason : 'unspecified',
-      invalidity_date: since === undefined ? null : Date.parse(since),
+      invalidity_date: timeIn(since) ?? null,
     };
     return (yield* db.get(REVOKE, revocation)) === undefined ? undefined : 'revocations';
   };
@@ -159,9 +165,10 @@ function tokenHandlers(db: Database): Handlers {
       yield* closeReservation(db, request_id);
       return returned === 1 ? 'uses of tokens that were given back' : undefined;
     },
-    *'otp.changed'({ token = '', token_expires_at: end }) {
+    *'otp.changed'({ token = '', token_expires_at }) {
+      const end = timeIn(token_expires_at);
       if (end === undefined) return undefined;
-      const changes = yield* db.run`UPDATE otp SET expires_at = ${Date.parse(end)} WHERE id = ${token}`;
+      const changes = yield* db.run`UPDATE otp SET expires_at = ${end} WHERE id = ${token}`;
       return changes === 1 ? 'changes of tokens' : undefined;
     },
     *'otp.revoked'({ token = '' }, time) {
@@ -196,7 +203,7 @@ function otherHandlers(db: Database): Handlers {
       return (yield* db.run`DELETE FROM renewal WHERE id = ${id}`) === 1 ? 'replacement campaigns ended' : undefined;
     },
     *'crl.issued'({ ca, crl_number: taken }) {
-      if (ca === undefined || taken === undefined) return undefined;
+      if (ca === undefined || taken === undefined || !Number.isSafeInteger(taken)) return undefined;
       yield* db.run`INSERT INTO crl (ca, last_number) VALUES (${ca}, ${taken}) ON CONFLICT (ca)
         DO UPDATE SET last_number = excluded.last_number WHERE crl.last_number < excluded.last_number`;
       return 'CRL numbers';
