@@ -790,7 +790,7 @@ export interface paths {
         };
         /**
          * Get everything about one device, requester or request
-         * @description Exactly one of the three parameters. A deleted device is found without its events. The events of a requester come from the newest 2000 records whose subject contains its name.
+         * @description Exactly one of the three parameters. A deleted device, and an ID that exists at several labels, is found without its events. The events of a requester come from the newest 2000 records whose subject contains its name.
          */
         get: operations["getHistory"];
         put?: never;
@@ -1078,6 +1078,8 @@ export interface components {
                 requester?: string;
                 /** @description The ID of a device. */
                 device?: string;
+                /** @description The key of a device's entry, which distinguishes devices with one ID. */
+                device_key?: string;
                 /** @enum {string} */
                 status?: "valid" | "revoked" | "expired";
                 /**
@@ -1141,6 +1143,8 @@ export interface components {
                 requester?: string;
                 /** @description The ID of a device. */
                 device?: string;
+                /** @description The key of a device's entry, which distinguishes devices with one ID. */
+                device_key?: string;
                 /** @enum {string} */
                 status?: "valid" | "revoked" | "expired";
                 /**
@@ -1531,6 +1535,8 @@ export interface components {
         };
         /** @description A registered device, with its latest 100 certificates, tokens, requests and audit records, the newest first. */
         DeviceDetails: {
+            /** @description As `device_key` in audit records. Another device with this ID has another key. */
+            key: string;
             id: string;
             ca: string | null;
             match: {
@@ -2701,6 +2707,8 @@ export interface operations {
                 requester?: string;
                 /** @description The ID of a device. */
                 device?: string;
+                /** @description The key of a device's entry, which distinguishes devices with one ID. */
+                device_key?: string;
                 status?: "valid" | "revoked" | "expired";
                 /** @description Certificates issued after this time. */
                 issued_after?: string;
@@ -4749,7 +4757,10 @@ export interface operations {
     };
     getDevicesById: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The label of the device, if its ID exists at several. Empty: the device without a label. */
+                ca?: string;
+            };
             header?: never;
             path: {
                 /** @description Percent-encoded. */
@@ -4827,6 +4838,8 @@ export interface operations {
     deleteDevicesById: {
         parameters: {
             query?: {
+                /** @description The label of the device, if its ID exists at several. Empty: the device without a label. */
+                ca?: string;
                 /** @description Also revoke its certificates. */
                 revoke?: "true" | "false";
             };
@@ -4904,7 +4917,10 @@ export interface operations {
     };
     patchDevicesById: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The label of the device, if its ID exists at several. Empty: the device without a label. */
+                ca?: string;
+            };
             header?: never;
             path: {
                 /** @description Percent-encoded. */
@@ -4957,6 +4973,15 @@ export interface operations {
             };
             /** @description The object does not exist. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The current state does not allow the call. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -98,7 +98,21 @@ export const codeOf = (error: unknown): string =>
 export function describe(error: unknown): string {
   if (error instanceof EstuaryError)
     return error.detail === undefined ? error.message : `${error.message}: ${error.detail}`;
-  return error instanceof Error ? error.message.replace(SYSTEM_ERROR, systemMessage) : String(error);
+  if (!(error instanceof Error)) return String(error);
+  return withoutBinary(error) ?? error.message.replace(SYSTEM_ERROR, systemMessage);
+}
+
+/** An npm package whose compiled part is missing or of another platform. */
+const NATIVE_PACKAGE = /node_modules\/(argon2|better-sqlite3|graphene-pk11|kerberos|pkcs11js)\b/;
+const NOT_LOADED = /^(?:No native build|Could not locate the bindings|Cannot find module .*\.node\b)/;
+
+function withoutBinary(error: Error): string | undefined {
+  const [reason = ''] = error.message.split('\n');
+  if (codeOf(error) !== 'ERR_DLOPEN_FAILED' && !NOT_LOADED.test(reason)) return undefined;
+  const name = NATIVE_PACKAGE.exec(`${error.message}\n${error.stack ?? ''}`)?.[1];
+  return name === undefined
+    ? undefined
+    : `the compiled part of the package ${name} cannot be loaded: ${reason}. Run "npm rebuild ${name}", which needs python3, make and g++`;
 }
 
 /** Node's form, such as `ENOENT: no such file or directory, open '/etc/est.toml'`. */

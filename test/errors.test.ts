@@ -119,3 +119,19 @@ test.each([
 ])('the code of %s', (_, error, code) => {
   expect(codeOf(error)).toBe(code);
 });
+
+test.each([
+  ['argon2', 'No native build was found for platform=linux arch=x64\n    loaded from: /app/node_modules/argon2\n', ''],
+  [
+    'better-sqlite3',
+    "Cannot find module '/app/node_modules/better-sqlite3/build/Release/better_sqlite3.node'\nRequire stack:",
+    '',
+  ],
+  ['kerberos', '/app/node_modules/kerberos/build/Release/kerberos.node: invalid ELF header', 'ERR_DLOPEN_FAILED'],
+])('a missing binary of %s: the message names the package and the command', (name, message, code) => {
+  const error = Object.assign(new Error(message), { code });
+  expect(described(error)).toBe(
+    `the compiled part of the package ${name} cannot be loaded: ${message.split('\n')[0]}. Run "npm rebuild ${name}", which needs python3, make and g++`,
+  );
+  expect(described(new Error('Cannot find module /app/node_modules/argon2/x.js'))).toContain('Cannot find module');
+});

@@ -113,9 +113,19 @@ async function read(
     config,
     problems: [...reported, ...unreported(problems, known).map(({ key, message }) => ({ key, message }))],
     faults: document.faults,
-    warnings,
+    warnings: [...warnings, ...unexpanded(parsed.document)],
     named,
   };
+}
+
+/** Paths that a shell would expand. The document shows them as they were written. */
+function unexpanded(document: Table): Warning[] {
+  return [document['store'], document['audit']].flatMap((table, at) => {
+    const [key, path] = at === 0 ? (['store.path', 'path'] as const) : (['audit.file', 'file'] as const);
+    const text = isTable(table) ? table[path] : undefined;
+    if (typeof text !== 'string' || !/^~|\$/.test(text)) return [];
+    return [{ key, message: `${JSON.stringify(text)} is used as it is: ~ and $ are not expanded (a complete path)` }];
+  });
 }
 
 /** Detects file keys that PostgreSQL does not use; only the document shows them, because they have defaults. */

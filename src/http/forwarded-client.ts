@@ -108,7 +108,10 @@ function octets(item: string, name: string): Buffer {
 
 /** The entry that the trusted proxy added. */
 function lastAddress({ headers }: IncomingMessage): string {
-  const value = [headers['x-forwarded-for'] ?? ''].flat().join(',').split(',').at(-1)?.trim() ?? '';
+  const given = headers['x-forwarded-for'];
+  if (given === undefined)
+    throw refused('X-Forwarded-For is missing: the proxy must send the address of the client in it.');
+  const value = [given].flat().join(',').split(',').at(-1)?.trim() ?? '';
   const address = value.replace(/^\[(.*)\](?::\d+)?$/, '$1').replace(/^(\d+(?:\.\d+){3}):\d+$/, '$1');
   if (isIP(address) === 0) throw refused('The last entry of X-Forwarded-For is not an IP address.');
   return address;

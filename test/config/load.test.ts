@@ -15,6 +15,16 @@ describe('what the configuration gives', () => {
     expect(warnings).toEqual([]);
   });
 
+  test.each([
+    ['[store]\npath = "~/est.db"', 'store.path'],
+    ['[store]\npath = "/srv/$NAME/est.db"', 'store.path'],
+    ['[audit]\nfile = "logs/${NAME}.log"', 'audit.file'],
+  ])('a path that a shell would expand is a warning: %s', async (text, key) => {
+    const { warnings } = await folder.load(toml(text));
+    expect(warnings).toEqual([{ key, message: expect.stringContaining('~ and $ are not expanded') as string }]);
+    expect((await folder.load(toml(text.replace('~', 'a~').replaceAll('$', '')))).warnings).toEqual([]);
+  });
+
   test('what is left out has its documented default', async () => {
     const { config } = await folder.load(toml());
     expect(config).toMatchObject({

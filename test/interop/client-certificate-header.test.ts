@@ -126,6 +126,16 @@ describe('the headers', () => {
     expect((await through(headers())).status).toBe(400);
   });
 
+  test('an address that is missing is reported as missing', async () => {
+    const body = csr();
+    const text = await sendRaw(
+      estuary.server.port('est'),
+      { ca: estuary.root, ...proxy },
+      `POST /.well-known/est/simplereenroll HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/pkcs10\r\nClient-Cert: ${header(device.cert)}\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    expect(text).toMatch(/^HTTP\/1\.1 400 .*X-Forwarded-For is missing/s);
+  });
+
   test('RFC 8941 §3.1: a chain may be on several lines', async () => {
     const chain = [header(other.cert), `${header(other.cert)} ,${header(other.cert)}`];
     expect((await through({ 'Client-Cert': header(device.cert), 'Client-Cert-Chain': chain })).status).toBe(200);

@@ -120,7 +120,7 @@ async function checkCredentials(
       error instanceof IsolatedError && error.code === 'NO_PACKAGE'
         ? `needs the optional npm package kerberos, which cannot be loaded: ${describe(error)}`
         : `cannot start the Kerberos library: ${describe(error)}`;
-    const message = `${what} (install libgssapi-krb5-2, and libkrb5-dev with a compiler before "npm ci"; or false)`;
+    const message = `${what} (install libgssapi-krb5-2, then libkrb5-dev, python3, make and g++, and run "npm rebuild kerberos"; or false)`;
     return { problem: { key: 'gssapi.enabled', message } };
   } finally {
     await verifier.stop();

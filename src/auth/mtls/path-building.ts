@@ -1,5 +1,6 @@
 /** Builds a certification path from an end entity to a trust anchor: depth first, with bounded work. */
 import { verifyCertificateSignature, type Certificate } from '../../pki/x509/certificate.ts';
+import { refusedAlgorithm } from '../../pki/x509/signature-algorithms.ts';
 import { foldedName, formatName } from '../../pki/x509/name.ts';
 import { isSelfIssued, isValidAt, issuerProblem, pathNamesProblem } from './path-validation.ts';
 
@@ -73,6 +74,12 @@ class Search {
     if (issuers.length === 0) this.#note(top, `its issuer ${formatName(top.issuer).slice(0, MAX_TEXT)} is unknown`);
     for (const issuer of issuers) {
       if (path.some(({ der }) => der.equals(issuer.der)) || !keyIdentifiersMatch(top, issuer)) continue;
+      const algorithm = refusedAlgorithm(top.signatureAlgorithm);
+      if (algorithm !== undefined && !this.#source.isKnownLink(top, issuer)) {
+        const subject = formatName(top.subject).slice(0, MAX_TEXT);
+        this.#note(top, `${subject} is signed with ${algorithm}, which is not accepted`);
+        continue;
+      }
       const problem = this.#roleProblem(path, issuer) ?? (await this.#signatureProblem(top, issuer));
       if (problem !== undefined) {
         this.#note(issuer, problem);

@@ -54,7 +54,7 @@ async function loadLibrary(path: string): Promise<Pkcs11> {
     loaded = (await import('graphene-pk11')).default;
   } catch (error) {
     const hint =
-      'the optional package graphene-pk11 cannot be loaded; install it with its build tools (python3, make, g++)';
+      'the optional package graphene-pk11 cannot be loaded; run "npm rebuild graphene-pk11 pkcs11js", which needs python3, make and g++';
     throw new IsolatedError(TokenFault.LIBRARY, `${hint}: ${failureName(error)}`);
   }
   try {

@@ -1,7 +1,10 @@
 /** `doctor`: runs an operator's checks, even while the server runs. Changes nothing except a test file. */
 import { closeSync, existsSync, fsyncSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { request } from 'node:https';
 import Database from 'better-sqlite3';
+import Type from 'typebox';
+import { Check } from 'typebox/value';
 import type { AuditVerdict } from '../../audit/chain-check.ts';
 import { IssuerKeys } from '../../auth/jwt/issuer-keys.ts';
 import { Directory } from '../../auth/ldap/directory.ts';
@@ -135,7 +138,10 @@ export async function run(
 async function examineStore(file: string, context: CommandContext): Promise<Finding[]> {
   try {
     const { config } = await loadConfigOnly(file, context.env);
-    const disks = checkDisks(config).map((found): Finding => ({ check: 'disk', ...found }));
+    const disks = [
+      ...(await running(config)),
+      ...checkDisks(config).map((found): Finding => ({ check: 'disk', ...found })),
+    ];
     if (config.store.driver !== 'sqlite') return disks;
     return [...disks, ...store(config.store.path, context.now()), await audit(config.store.path, config.audit.file)];
   } catch (error) {
@@ -154,6 +160,7 @@ async function examine(loaded: Awaited<ReturnType<typeof loadDespite>>, now: num
     ...ends(loaded, now),
     ...(await cas(loaded, now)),
     ...(await providers(loaded)),
+    ...(await running(config)),
     ...checkDisks(config).map((found): Finding => ({ check: 'disk', ...found })),
     ...(config.store.driver === 'sqlite'
       ? [...store(config.store.path, now), await audit(config.store.path, config.audit.file)]
@@ -215,6 +222,54 @@ async function cas({ config, material }: LoadedService, now: number): Promise<Fi
   return findings;
 }
 
+const READY = Type.Object({
+  message: Type.Optional(Type.String()),
+  parts: Type.Optional(Type.Record(Type.String(), Type.String())),
+});
+/** A listener on every address is reached at the loopback. */
+const EVERY: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': 'localhost' };
+/** Milliseconds. */
+const ANSWER_WITHIN = 10_000;
+
+/** What the running server says of itself, such as of its log and its store's files; without one, nothing. */
+async function running({ admin: { host, port } }: Pick<Config, 'admin'>): Promise<Finding[]> {
+  const { promise, resolve } = Promise.withResolvers<Finding[]>();
+  const unknown = (reason: string): void => resolve([finding('server', 'warning', `its state is unknown: ${reason}`)]);
+  // The certificate is not checked: it need not name the loopback, and the answer is trusted with nothing.
+  request(
+    { host: EVERY[host] ?? host, port, path: '/readyz', rejectUnauthorized: false, timeout: ANSWER_WITHIN },
+    (answer) => {
+      const parts: Buffer[] = [];
+      answer.on('data', (part: Buffer) => parts.push(part));
+      answer.on('error', (error) => unknown(error.message));
+      answer.on('end', () => {
+        try {
+          const body: unknown = JSON.parse(Buffer.concat(parts).toString());
+          resolve(Check(READY, body) ? stateOf(answer.statusCode === 200, body) : []);
+        } catch (error) {
+          unknown(describe(error));
+        }
+      });
+    },
+  )
+    .on('timeout', () => unknown(`no answer within ${ANSWER_WITHIN / 1000} s`))
+    .on('error', (error) => {
+      if ('code' in error && error.code === 'ECONNREFUSED') resolve([]);
+      else unknown(error.message);
+    })
+    .end();
+  return promise;
+}
+
+function stateOf(isReady: boolean, { message = 'not ready', parts = {} }: Type.Static<typeof READY>): Finding[] {
+  if (!isReady) return [finding('server', 'failed', `${message}. Its log says why.`)];
+  const bad = Object.entries(parts).filter(([, health]) => health !== 'ok');
+  if (bad.length === 0) return [finding('server', 'ok', 'ready')];
+  return bad.map(([part, health]) =>
+    finding('server', 'warning', `${part} is ${health}. The log or /readyz says more.`),
+  );
+}
+
 /** Contacts the directory, the token issuer and the OpenID provider. */
 async function providers({ config, material }: LoadedService): Promise<Finding[]> {
   const { ldap, jwt } = config.auth;
@@ -250,9 +305,16 @@ async function providers({ config, material }: LoadedService): Promise<Finding[]
 function store(path: string, now: number): Finding[] {
   if (!existsSync(path)) return [finding('store', 'warning', `${path}: does not exist yet`)];
   const findings: Finding[] = [];
-  for (const one of [path, dirname(path)])
-    if ((statSync(one).mode & 0o077) !== 0)
-      findings.push(finding('permissions', 'failed', `${one} is accessible to other users. Run chmod go-rwx.`));
+  for (const one of [path, dirname(path)]) {
+    const { mode, gid } = statSync(one);
+    const isOwnGroups = (mode & 0o007) === 0 && [process.getgid?.(), ...(process.getgroups?.() ?? [])].includes(gid);
+    if ((mode & 0o077) === 0) continue;
+    findings.push(
+      isOwnGroups
+        ? finding('permissions', 'warning', `${one} is accessible to the group of the service. Run chmod g-rwx.`)
+        : finding('permissions', 'failed', `${one} is accessible to other users. Run chmod go-rwx.`),
+    );
+  }
   let db: Database.Database | undefined;
   try {
     db = openReadOnly(path);

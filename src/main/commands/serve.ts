@@ -1,5 +1,6 @@
 /** `serve`: the server. */
 import { execFile } from 'node:child_process';
+import { statSync } from 'node:fs';
 import { checkGssapi } from '../../auth/gssapi/gssapi.ts';
 import { Directory } from '../../auth/ldap/directory.ts';
 import { driverOf } from '../../ca/drivers.ts';
@@ -43,7 +44,7 @@ export async function loadDespite(
   // Checks that need the optional libraries of the configuration.
   const gssapi = await checkGssapi({ config: config.gssapi, environment: env });
   if (gssapi.mistakes.length > 0) throw new ConfigError(file, findings(gssapi.mistakes, config));
-  const problems = [...gssapi.problems, ...lookupKeyProblems(config, now())];
+  const problems = [...gssapi.problems, ...irregular(config), ...lookupKeyProblems(config, now())];
   const faults = [...loaded.faults, ...(await configuredCrlFaults(loaded.material, now()))];
   return { ...loaded, problems, faults, warnings: [...loaded.warnings, ...gssapi.warnings] };
 }
@@ -80,6 +81,20 @@ async function startProblems(
         })) ?? []),
       );
   return found;
+}
+
+/** What is in the place of the store or the audit file. */
+function irregular({ store, audit }: Config): Problem[] {
+  const files = [
+    { key: 'store.path', path: store.driver === 'sqlite' ? store.path : undefined },
+    { key: 'audit.file', path: audit.file },
+  ];
+  return files.flatMap(({ key, path }) => {
+    const found = path === undefined ? undefined : statSync(path, { throwIfNoEntry: false });
+    if (found === undefined || found.isFile()) return [];
+    const message = `${path} is ${found.isDirectory() ? 'a folder' : 'not a regular file'} (a file, which the server creates)`;
+    return [{ key, message }];
+  });
 }
 
 /** The tokens' lookup key belongs to the store, whose database identifies it. */

@@ -80,6 +80,29 @@ export function parseSignatureAlgorithm(der: Buffer): SignatureAlgorithm {
   return { der, oid: dotted, ...known, saltLength: undefined };
 }
 
+/** Weak or retired algorithms that certificates of others still have. */
+const REFUSED: ReadonlyMap<string, string> = new Map([
+  ['1.2.840.113549.1.1.2', 'md2WithRSAEncryption'],
+  ['1.2.840.113549.1.1.4', 'md5WithRSAEncryption'],
+  [OID.sha1WithRSAEncryption, 'sha1WithRSAEncryption'],
+  ['1.3.14.3.2.29', 'sha1WithRSA'],
+  ['1.2.840.10045.4.1', 'ecdsa-with-SHA1'],
+  ['1.2.840.10040.4.3', 'dsa-with-SHA1'],
+  [OID.sha1, 'RSASSA-PSS with SHA-1'],
+]);
+
+/** The name of an algorithm whose signatures are not accepted, or its OID; undefined: it is accepted. */
+export function refusedAlgorithm(der: Buffer): string | undefined {
+  try {
+    parseSignatureAlgorithm(der);
+    return undefined;
+  } catch (error) {
+    if (error instanceof UnsupportedSignatureAlgorithm) return REFUSED.get(error.oid) ?? error.oid;
+    if (error instanceof DerError) return undefined;
+    throw error;
+  }
+}
+
 /** ecdsa-with-SHA2, ANSI X9.62. */
 export const ECDSA_ARC = '1.2.840.10045.4.3.';
 

@@ -1,7 +1,8 @@
 /** What a path search tries, and when it gives up (RFC 5280 §6.1). */
+import { sign } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { findPath, type IssuerSource } from '../../../src/auth/mtls/path-building.ts';
-import { contextConstructed, contextPrimitive, sequence, tlv } from '../../../src/pki/der/der.ts';
+import { contextConstructed, contextPrimitive, oid, sequence, Tag, tlv } from '../../../src/pki/der/der.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
 import { parseCertificate, type Certificate } from '../../../src/pki/x509/certificate.ts';
 import { foldedName } from '../../../src/pki/x509/name.ts';
@@ -48,6 +49,20 @@ test(`a path has up to ${MAX_PATH} certificates`, async () => {
     const leaf = await makeClient('CN=a', cas[length - 3] ?? root);
     expect(await found(leaf, source(root, cas.map(parsed)))).toEqual(expected);
   }
+});
+
+test('a rejected signature algorithm is named with its certificate, in the chain and at its end', async () => {
+  const sha1 = (issuer: Issuer) => ({
+    issuer,
+    algorithmDer: sequence(oid(OID.sha1WithRSAEncryption), tlv(Tag.NULL)),
+    sign: (tbs: Buffer) => sign('sha1', tbs, issuer.keys.privateKey),
+  });
+  const rsa = await makeCa('CN=RSA root', { kind: 'rsa:2048' });
+  const weak = await makeCa('CN=Weak', sha1(rsa));
+  const named = (subject: string): unknown =>
+    expect.stringMatching(`^[0-9a-f]+: ${subject} is signed with sha1WithRSAEncryption, which is not accepted$`);
+  expect(await found(await makeClient('CN=a', weak), source(rsa, [parsed(weak)]))).toEqual(named('CN=Weak'));
+  expect(await found(await makeClient('CN=a', rsa, sha1(rsa)), source(rsa, []))).toEqual(named('CN=a'));
 });
 
 test(`up to ${MAX_SIGNATURES} signatures are verified`, async () => {

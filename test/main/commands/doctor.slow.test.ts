@@ -1,6 +1,6 @@
 /** `estuary doctor` while the server runs. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { parse, stringify } from 'smol-toml';
@@ -21,12 +21,54 @@ const doctor = (...more: string[]) =>
 
 test('finds nothing wrong with a server in order, and what is wrong with its database', async () => {
   const good = await doctor('--json');
-  expect(JSON.parse(good.stdout.toString('utf8'))).toMatchObject({ ok: true });
+  const server = { check: 'server', status: 'ok', detail: 'ready' };
+  expect(JSON.parse(good.stdout.toString('utf8'))).toMatchObject({
+    ok: true,
+    findings: expect.arrayContaining([server]) as unknown,
+  });
   expect(good.code).toBe(0);
   chmodSync(join(estuary.dir, 'data/est.db'), 0o644);
   const bad = await doctor();
   expect(bad.output).toMatch(/^failed +permissions: .*est\.db/m);
   expect(bad.code).toBe(1);
+});
+
+test('warns of what only the own group can use, as with fsGroup', async () => {
+  const data = join(estuary.dir, 'data');
+  chmodSync(join(data, 'est.db'), 0o660);
+  chmodSync(data, 0o2770);
+  onTestFinished(() => {
+    chmodSync(join(data, 'est.db'), 0o600);
+    chmodSync(data, 0o700);
+  });
+  const { code, output } = await doctor();
+  expect(output).toMatch(/^warning permissions: .*data is accessible to the group of the service/m);
+  expect(code).toBe(0);
+});
+
+test('asks the running server for the state of its files', async () => {
+  const own = await Estuary.start();
+  onTestFinished(() => own.stop());
+  renameSync(join(own.dir, 'data/est.db'), join(own.dir, 'data/moved.db'));
+  const { code, output } = await runAny(NODE, [SERVER, 'doctor', '--config', join(own.dir, 'est.toml')]);
+  expect(output).toMatch(/^failed {2}server: not ready: store/m);
+  expect(code).toBe(1);
+  await own.stop();
+  const later = await runAny(NODE, [SERVER, 'doctor', '--config', join(own.dir, 'est.toml')]);
+  expect(later.output).not.toMatch(/^\w+ +server: /m);
+});
+
+test.each([
+  ['audit.file', '[audit]\nfile = "/dev/null"', 'is not a regular file'],
+  ['store.path', '[store]\npath = "data"', 'is a folder'],
+])('--check refuses another thing in the place of %s', async (key, text, problem) => {
+  const config = join(estuary.dir, 'irregular.toml');
+  const tables = parse(readFileSync(join(estuary.dir, 'est.toml'), 'utf8'));
+  writeFileSync(config, stringify({ ...tables, ...parse(text) }));
+  const { code, output } = await runAny(NODE, [SERVER, '--check', '--config', config]);
+  expect(output).toContain(`irregular.toml: ${key}: `);
+  expect(output).toContain(problem);
+  expect(code).toBe(2);
 });
 
 test('contacts the directory, the token issuer and the OpenID provider', async () => {
