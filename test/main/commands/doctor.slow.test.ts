@@ -10,9 +10,15 @@ import { freePort } from '../../support/ports.ts';
 import { requires } from '../../support/requires.ts';
 import { NODE, SERVER } from '../../support/server-process.ts';
 
+/** The command needs a port that the configuration names. */
+async function withAdminPort(): Promise<Estuary> {
+  const port = await freePort();
+  return Estuary.start({ configure: (tables) => void Object.assign(section(tables, 'admin'), { port }) });
+}
+
 let estuary: Estuary;
 beforeAll(async () => {
-  estuary = await Estuary.start();
+  estuary = await withAdminPort();
 });
 afterAll(() => estuary.stop());
 
@@ -47,7 +53,7 @@ test('warns of what only the own group can use, as with fsGroup', async () => {
 });
 
 test('asks the running server for the state of its files', async () => {
-  const own = await Estuary.start();
+  const own = await withAdminPort();
   onTestFinished(() => own.stop());
   renameSync(join(own.dir, 'data/est.db'), join(own.dir, 'data/moved.db'));
   const { code, output } = await runAny(NODE, [SERVER, 'doctor', '--config', join(own.dir, 'est.toml')]);
