@@ -13,7 +13,7 @@ import { requires } from '../support/requires.ts';
 import { ROOT } from '../support/root.ts';
 import { TokenIssuer } from '../support/token-issuer.ts';
 import { adminCertificate, startBrowser, Window } from './browser.ts';
-import { twelveJobs } from './twelve-jobs.ts';
+import { countedJobs } from './counted-jobs.ts';
 import { enroll, firstItem, makeWorld, oidcSection, settle, type World } from './world.ts';
 
 const run = promisify(execFile);
@@ -45,7 +45,7 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     return window;
   };
 
-  twelveJobs(() => ({ world, browser }));
+  countedJobs(() => ({ world, browser }));
 
   const list = async (path: string) => itemsOf((await world.estuary.admin('GET', path)).json);
 

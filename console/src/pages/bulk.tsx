@@ -1,9 +1,10 @@
 /** Revokes many certificates or disables many devices, after a preview. */
 import { useState } from 'preact/hooks';
-import { ApiError, call, text } from '../api/client.ts';
-import type { Certificate, Device, Page } from '../api/types.ts';
+import { adminPath, ApiError, call, text, toApiError } from '../api/client.ts';
+import type { Certificate, Device, Page, QueuedRequest, RequestPage } from '../api/types.ts';
 import { parseCsv, writeCsv } from '../shared/csv.ts';
 import { Confirm } from '../ui/dialog.tsx';
+import { Field } from '../ui/fields.tsx';
 import { useLoad } from '../ui/load.ts';
 import { notify } from '../ui/notices.tsx';
 import { Show } from '../ui/states.tsx';
@@ -73,6 +74,78 @@ export function BulkRevoke({ filter, onClose, done }: BulkProps) {
         )}
       </Show>
       <ReasonField reason={reason} choose={setReason} />
+    </Confirm>
+  );
+}
+
+interface DecisionProps {
+  readonly decision: 'approve' | 'reject';
+  readonly requests: readonly QueuedRequest[];
+  readonly onClose: () => void;
+  readonly done: () => void;
+}
+
+/** Approves or rejects selected requests, each for itself. */
+export function BulkDecide({ decision, requests, onClose, done }: DecisionProps) {
+  const [reason, setReason] = useState('');
+  const [decided, setDecided] = useState(0);
+  const isApproval = decision === 'approve';
+  const verb = isApproval ? 'Approve' : 'Reject';
+  const run = async () => {
+    const [failed, waiting]: [string[], string[]] = [[], []];
+    for (const { id, subject } of requests) {
+      const body = isApproval ? {} : { reason };
+      await call<RequestPage>(adminPath('requests', id, decision), { method: 'POST', body }).then(
+        ({ status }) => {
+          if (status === 'pending') waiting.push(id);
+        },
+        (error: unknown) => {
+          failed.push(`${subject}: ${toApiError(error).message}`);
+        },
+      );
+      setDecided((n) => n + 1);
+    }
+    done();
+    const words = `${isApproval ? 'Approved' : 'Rejected'}: ${counted(requests.length - failed.length, 'request')}.`;
+    const others = waiting.length === 0 ? '' : ` ${waiting.length} of them need another administrator.`;
+    const [problem] = failed;
+    notify(words + others + (problem === undefined ? '' : ` Not decided: ${failed.length}. ${problem}`));
+  };
+  return (
+    <Confirm
+      title={`${verb} these requests?`}
+      verb={`${verb} ${counted(requests.length, 'request')}`}
+      danger={!isApproval}
+      onClose={onClose}
+      run={run}
+    >
+      <p>
+        {isApproval
+          ? 'Each requester gets its certificate at its next request, or after the approval of another administrator.'
+          : 'The requesters get no certificates. Their next requests receive the reason.'}
+      </p>
+      <Sample
+        names={requests.map(({ subject, requester }) => `${subject === '' ? 'no subject' : subject}, by ${requester}`)}
+        count={requests.length}
+      />
+      {!isApproval && (
+        <Field label="Reason" name="reason" hint="The devices receive this text.">
+          {(attributes) => (
+            <input
+              {...attributes}
+              required
+              maxLength={500}
+              value={reason}
+              onInput={(event) => setReason(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+      )}
+      {decided > 0 && (
+        <p role="status">
+          {decided} of {counted(requests.length, 'request')} decided
+        </p>
+      )}
     </Confirm>
   );
 }

@@ -1,9 +1,13 @@
 /** Pending and decided requests. */
+import { useEffect, useState } from 'preact/hooks';
 import type { QueuedRequest } from '../api/types.ts';
 import { link, route } from '../shared/router.ts';
+import { may } from '../shared/session.ts';
+import { counted } from '../shared/words.ts';
 import { Badge, Heading, Time } from '../ui/bits.tsx';
 import type { Filter } from '../ui/fields.tsx';
 import { RecordList, type Column } from '../ui/table.tsx';
+import { BulkDecide } from './bulk.tsx';
 import { RequestDetails } from './request.tsx';
 
 const FILTERS: readonly Filter[] = [
@@ -33,8 +37,12 @@ const COLUMNS: readonly Column<QueuedRequest>[] = [
 ];
 
 export function Requests({ id }: { readonly id: string | undefined }) {
-  if (id !== undefined) return <RequestDetails id={id} />;
   const { query } = route.value;
+  const [selected, choose] = useState<readonly QueuedRequest[]>([]);
+  const [decision, setDecision] = useState<'approve' | 'reject'>();
+  const [version, setVersion] = useState(0);
+  useEffect(() => choose([]), [JSON.stringify(query)]);
+  if (id !== undefined) return <RequestDetails id={id} />;
   return (
     <>
       <Heading title="Requests" lead="Requests that need approval, and the decisions.">
@@ -50,9 +58,34 @@ export function Requests({ id }: { readonly id: string | undefined }) {
         columns={COLUMNS}
         id={({ id: one }) => one}
         file="requests.csv"
+        version={version}
+        selection={may('ra') ? { selected, choose, allows: ({ status }) => status === 'pending' } : undefined}
+        tools={
+          selected.length > 0 && (
+            <>
+              <button type="button" onClick={() => setDecision('approve')}>
+                Approve {counted(selected.length, 'request')} …
+              </button>
+              <button type="button" onClick={() => setDecision('reject')}>
+                Reject {counted(selected.length, 'request')} …
+              </button>
+            </>
+          )
+        }
         events={['request.*', 'certificate.*']}
         empty={query['status'] === 'pending' ? 'No pending requests.' : 'No request matches.'}
       />
+      {decision !== undefined && (
+        <BulkDecide
+          decision={decision}
+          requests={selected}
+          onClose={() => setDecision(undefined)}
+          done={() => {
+            choose([]);
+            setVersion((n) => n + 1);
+          }}
+        />
+      )}
     </>
   );
 }

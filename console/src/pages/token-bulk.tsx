@@ -25,6 +25,8 @@ export function BulkTokens() {
         }
         warning="The holder of a token can get a certificate. Save the results before you leave the page: they show the tokens only once."
         hidden={['token', 'id', 'uses', 'status']}
+        secret
+        batch={50}
       />
     </>
   );

@@ -1,8 +1,13 @@
-/** Imports a CSV file. The server checks every row first. The user starts the import, and each row gets a result. */
+/**
+ * Imports a CSV file. The server checks every row first. The user starts the import, and each row gets a result. An
+ * import continues, and its results stay, while the user visits other pages.
+ */
+import { effect, signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { text, toApiError, type Query } from '../api/client.ts';
-import { parseCsv, type Csv } from '../shared/csv.ts';
+import { parseCsv, writeCsv, type Csv } from '../shared/csv.ts';
+import { caller } from '../shared/session.ts';
 import { counted } from '../shared/words.ts';
 import { Panel, saveFile } from './bits.tsx';
 import { Field } from './fields.tsx';
@@ -23,12 +28,52 @@ interface ImportProps {
   readonly warning: ComponentChildren;
   /** Columns of the results that the page does not show. */
   readonly hidden?: readonly string[];
+  /** The results have secrets that are shown only once. */
+  readonly secret?: boolean;
+  /** Rows of a call; fewer for slow ones. */
+  readonly batch?: number;
 }
+
+/** An import that runs, or whose results are shown. */
+interface Import {
+  readonly csv: Csv;
+  /** Of the rows that are done. */
+  readonly results: Csv;
+  readonly isRunning: boolean;
+  readonly isSaved: boolean;
+  /** Why it ended early. */
+  readonly problem?: string;
+}
+
+/** By path. */
+const imports = signal<ReadonlyMap<string, Import>>(new Map());
+
+function change(path: string, now: Import | undefined): void {
+  const others = [...imports.value].filter(([one]) => one !== path);
+  imports.value = new Map(now === undefined ? others : [...others, [path, now]]);
+}
+
+// Results may have secrets, which are for the user who started the import.
+let owner: string | undefined;
+effect(() => {
+  const now = caller.value;
+  const isOther = now.state === 'in' && now.session.subject !== owner;
+  if (now.state === 'in') owner = now.session.subject;
+  if (isOther || (now.state === 'out' && !now.ended)) imports.value = new Map();
+});
+
+const warn = (event: Event): void => event.preventDefault();
+effect(() => {
+  const isOpen = [...imports.value.values()].some(({ isRunning, isSaved }) => isRunning || !isSaved);
+  if (isOpen) addEventListener('beforeunload', warn);
+  else removeEventListener('beforeunload', warn);
+});
 
 const SHOWN = 20;
 const REJECTED_SHOWN = 1000;
 /** Milliseconds between a change and its check. */
 const DELAY = 400;
+const BATCH = 1000;
 
 type Checked =
   | { readonly state: 'empty' | 'busy' }
@@ -41,14 +86,13 @@ interface Rejection {
   readonly message: string;
 }
 
-export function CsvImport({ path, query, example, hint, thing, name, file, warning, hidden = [] }: ImportProps) {
+export function CsvImport(props: ImportProps) {
+  const { path, query, example, hint, thing, name, warning, secret = false, batch = BATCH } = props;
   const [source, setSource] = useState('');
-  const [answer, setAnswer] = useState<string>();
   const [checked, setChecked] = useState<Checked>({ state: 'empty' });
-  const [busy, setBusy] = useState(false);
   const csv = parseCsv(source);
-  const send = (more: Query = {}, signal?: AbortSignal) =>
-    text(path, { method: 'POST', csv: source, query: { ...query, ...more }, accept: 'text/csv', signal });
+  const send = (rows: string, more: Query = {}, abort?: AbortSignal) =>
+    text(path, { method: 'POST', csv: rows, query: { ...query, ...more }, accept: 'text/csv', signal: abort });
   const fail = (error: unknown) => setChecked({ state: 'failed', message: toApiError(error).message });
   useEffect(() => {
     if (csv.rows.length === 0) {
@@ -58,8 +102,8 @@ export function CsvImport({ path, query, example, hint, thing, name, file, warni
     setChecked({ state: 'busy' });
     const abort = new AbortController();
     const timer = setTimeout(() => {
-      send({ dry_run: 'true' }, abort.signal).then(
-        (result) => setChecked({ state: 'ready', rejected: rejections(result, csv, name) }),
+      send(source, { dry_run: 'true' }, abort.signal).then(
+        (result) => setChecked({ state: 'ready', rejected: rejections(parseCsv(result), csv, name) }),
         (error: unknown) => {
           if (!abort.signal.aborted) fail(error);
         },
@@ -70,8 +114,15 @@ export function CsvImport({ path, query, example, hint, thing, name, file, warni
       abort.abort();
     };
   }, [source]);
-  if (answer !== undefined)
-    return <Results answer={answer} csv={csv} file={file} hidden={hidden} thing={thing} name={name} />;
+  useEffect(
+    () => () => {
+      const left = imports.value.get(path);
+      if (left?.isRunning === false && left.isSaved) change(path, undefined);
+    },
+    [path],
+  );
+  const current = imports.value.get(path);
+  if (current !== undefined) return <Results {...props} of={current} />;
   const take = async (files: FileList | null | undefined) => {
     try {
       setSource((await files?.[0]?.text()) ?? '');
@@ -80,13 +131,22 @@ export function CsvImport({ path, query, example, hint, thing, name, file, warni
     }
   };
   const run = async () => {
-    setBusy(true);
-    try {
-      setAnswer(await send());
-    } catch (error) {
-      fail(error);
-    }
-    setBusy(false);
+    let now: Import = { csv, results: { header: [], rows: [] }, isRunning: true, isSaved: !secret };
+    change(path, now);
+    for (let from = 0; from < csv.rows.length && now.problem === undefined; from += batch)
+      try {
+        const { header, rows } = parseCsv(await send(writeCsv([csv.header, ...csv.rows.slice(from, from + batch)])));
+        const line = header.indexOf('row');
+        // The server counts lines from the first of the call.
+        const placed = rows.map((fields) =>
+          fields.map((field, n) => (n === line && field !== '' ? String(Number(field) + from) : field)),
+        );
+        now = { ...now, results: { header, rows: [...now.results.rows, ...placed] } };
+        change(path, now);
+      } catch (error) {
+        now = { ...now, problem: toApiError(error).message };
+      }
+    if (imports.value.has(path)) change(path, { ...now, isRunning: false });
   };
   const valid = csv.rows.length - (checked.state === 'ready' ? checked.rejected.length : 0);
   return (
@@ -132,8 +192,8 @@ export function CsvImport({ path, query, example, hint, thing, name, file, warni
         <Panel
           title={`${valid.toLocaleString('en')} of ${counted(csv.rows.length, 'row')} can be imported`}
           actions={
-            <button type="button" class="primary" disabled={busy || valid === 0} onClick={() => void run()}>
-              {busy ? 'Importing …' : `Import ${counted(valid, thing)}`}
+            <button type="button" class="primary" disabled={valid === 0} onClick={() => void run()}>
+              Import {counted(valid, thing)}
             </button>
           }
         >
@@ -172,8 +232,7 @@ function Preview({ csv: { header, rows }, caption }: PreviewProps) {
 const PROBLEM = ['row', 'code', 'message'];
 
 /** The rejected rows of a result, with the name that the file has in that row. */
-function rejections(answer: string, source: Csv, name: string): readonly Rejection[] {
-  const { header, rows } = parseCsv(answer);
+function rejections({ header, rows }: Csv, source: Csv, name: string): readonly Rejection[] {
   const [row, code, message] = PROBLEM.map((one) => header.indexOf(one));
   const at = source.header.indexOf(name);
   // Each row has its result in its place.
@@ -204,32 +263,48 @@ function Rejected({ of, name }: { readonly of: readonly Rejection[]; readonly na
   );
 }
 
-interface ResultsProps {
-  readonly answer: string;
-  readonly csv: Csv;
-  readonly file: string;
-  readonly thing: string;
-  readonly name: string;
-  readonly hidden: readonly string[];
-}
-
-function Results({ answer, csv, file, thing, name, hidden }: ResultsProps) {
-  const { header, rows } = parseCsv(answer);
+function Results({ of, path, file, thing, name, hidden = [] }: ImportProps & { readonly of: Import }) {
+  const { csv, results, isRunning, isSaved, problem } = of;
+  const { header, rows } = results;
   const code = header.indexOf('code');
   const imported = rows.filter((fields) => (fields[code] ?? '') === '');
-  const rejected = rejections(answer, csv, name);
   const shown = header.filter((one) => !PROBLEM.includes(one) && !hidden.includes(one));
   const cells = (fields: readonly string[]) => shown.map((one) => fields[header.indexOf(one)] ?? '');
+  const save = () => {
+    saveFile(file, 'text/csv', writeCsv([header, ...rows]));
+    change(path, { ...of, isSaved: true });
+  };
+  if (isRunning)
+    return (
+      <Panel title={`Importing ${counted(csv.rows.length, thing)} …`}>
+        <progress max={csv.rows.length} value={rows.length} aria-label="Rows done" />
+        <p role="status">
+          {rows.length.toLocaleString('en')} of {counted(csv.rows.length, 'row')} done. Do not close or reload the page
+          before the results are saved.
+        </p>
+      </Panel>
+    );
   return (
     <Panel
       title={`Imported: ${counted(imported.length, thing)}`}
       actions={
-        <button type="button" class="primary" onClick={() => saveFile(file, 'text/csv', answer)}>
-          Save the results
-        </button>
+        <>
+          <button type="button" onClick={() => change(path, undefined)} disabled={!isSaved && imported.length > 0}>
+            Import more
+          </button>
+          <button type="button" class="primary" onClick={save}>
+            Save the results
+          </button>
+        </>
       }
     >
-      <Rejected of={rejected} name={name} />
+      {problem !== undefined && (
+        <p class="field-problem" role="alert">
+          {counted(csv.rows.length - rows.length, 'row')} not sent: {problem} Save the results, then import these rows
+          again.
+        </p>
+      )}
+      <Rejected of={rejections(results, csv, name)} name={name} />
       {imported.length > 0 && <Preview csv={{ header: shown, rows: imported.map(cells) }} caption="Imported" />}
     </Panel>
   );

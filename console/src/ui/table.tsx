@@ -23,16 +23,27 @@ export interface Column<T> {
   readonly extra?: boolean;
 }
 
+/** Rows that the user selects, by mouse or keyboard, for a change of all of them. */
+export interface RowSelection<T> {
+  readonly selected: readonly T[];
+  readonly choose: (items: readonly T[]) => void;
+  /** Whether a row can be selected. */
+  readonly allows: (item: T) => boolean;
+}
+
 interface TableProps<T> {
   readonly caption: string;
   readonly columns: readonly Column<T>[];
   readonly items: readonly T[];
   readonly id: (item: T) => string;
+  readonly selection?: RowSelection<T> | undefined;
 }
 
 /** One line per item, or a card on a phone. Hovering shows truncated text, and the focused row unfolds. */
-export function Table<T>({ caption, columns: all, items, id }: TableProps<T>) {
+export function Table<T>({ caption, columns: all, items, id, selection }: TableProps<T>) {
   const columns = shownColumns(caption, all);
+  const selectable = selection === undefined ? [] : items.filter(selection.allows);
+  const selected = new Set(selection?.selected.map(id));
   return (
     <div class="table" role="region" aria-label={caption} tabIndex={0} onMouseOver={showWhole}>
       <table>
@@ -44,6 +55,16 @@ export function Table<T>({ caption, columns: all, items, id }: TableProps<T>) {
                 {head}
               </th>
             ))}
+            {selectable.length > 0 && (
+              <th scope="col" class="tools">
+                <input
+                  type="checkbox"
+                  aria-label={`Select all ${selectable.length} that are shown`}
+                  checked={selectable.every((item) => selected.has(id(item)))}
+                  onChange={(event) => selection?.choose(event.currentTarget.checked ? selectable : [])}
+                />
+              </th>
+            )}
           </tr>
         </thead>
         <tbody>
@@ -54,6 +75,23 @@ export function Table<T>({ caption, columns: all, items, id }: TableProps<T>) {
                   {cell(item)}
                 </td>
               ))}
+              {selectable.length > 0 && (
+                <td class="tools">
+                  {selectable.includes(item) && (
+                    <input
+                      type="checkbox"
+                      aria-label="Select this row"
+                      checked={selected.has(id(item))}
+                      onChange={(event) =>
+                        selection?.choose([
+                          ...selection.selected.filter((other) => id(other) !== id(item)),
+                          ...(event.currentTarget.checked ? [item] : []),
+                        ])
+                      }
+                    />
+                  )}
+                </td>
+              )}
             </tr>
           ))}
         </tbody>

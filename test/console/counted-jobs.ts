@@ -1,4 +1,5 @@
-/** Twelve jobs of console users, each from the overview, with at most the clicks and entries that docs/guides/console.md states. */
+/** Jobs of console users, each from the overview, with at most the clicks and entries that docs/guides/console.md states. */
+import { X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Locator } from 'playwright-core';
@@ -11,7 +12,7 @@ import { enroll, firstItem, type World } from './world.ts';
 
 /** A row of the table in the documentation: the job, its clicks, and its entries. */
 const [, TABLE = ''] =
-  /^## Twelve jobs$(.*?)^## /ms.exec(readFileSync(join(ROOT, 'docs/guides/console.md'), 'utf8')) ?? [];
+  /^## Fifteen jobs$(.*?)^## /ms.exec(readFileSync(join(ROOT, 'docs/guides/console.md'), 'utf8')) ?? [];
 const DOCUMENTED = new Map(
   [...TABLE.matchAll(/^\| ([^|]+?) \| (\d+) \| (\d+) \|/gm)].map(([, job = '', clicks, entries]) => [
     job,
@@ -102,6 +103,33 @@ const JOBS: readonly (readonly [name: string, role: 'ra' | 'auditor', work: Work
       await job.page.getByText('Another administrator must approve the request.').waitFor();
       const { json } = await world.estuary.admin('GET', `/admin/requests/${id}`);
       expect(json).toMatchObject({ status: 'pending', decided_by: ['ra’s token'] });
+    },
+  ],
+  [
+    'Approve 60 requests',
+    'ra',
+    async (job, { estuary, key }) => {
+      for (let n = 1; n <= 60; n++) {
+        const { token } = await estuary.otp({ client_id: `many-${n}` });
+        const csr = onTheWire(simpleCsr(key, `many-${n}`, [`many-${n}.lab.example`]));
+        expect((await estuary.enroll(csr, { password: token, path: 'lab/simpleenroll' })).status).toBe(202);
+      }
+      await job.menu('Requests');
+      job.entries++;
+      const found = job.page.waitForResponse(/search=many-/);
+      const field = job.page.getByLabel('Request', { exact: true });
+      await field.fill('many-');
+      await field.press('Enter');
+      await found;
+      await job.page.getByRole('cell', { name: 'CN=many-60' }).waitFor();
+      await job.button('Show more');
+      await job.page.getByText('60 shown').waitFor();
+      await job.click(job.page.getByLabel(/^Select all /));
+      await job.click(job.page.getByRole('button', { name: /^Approve \d+ requests …$/ }));
+      await job.click(job.page.getByRole('dialog').getByRole('button', { name: /^Approve \d+ requests$/ }));
+      await job.page.getByText(/Approved: \d+ requests\./).waitFor();
+      const { json } = await estuary.admin('GET', '/admin/requests?search=many-&limit=100');
+      expect(itemsOf(json).map((one) => one['decided_by'])).toEqual(Array.from({ length: 60 }, () => ['ra’s token']));
     },
   ],
   [
@@ -211,6 +239,43 @@ const JOBS: readonly (readonly [name: string, role: 'ra' | 'auditor', work: Work
     },
   ],
   [
+    'Import 500 tokens and save their secrets',
+    'ra',
+    async (job, { estuary }) => {
+      const file = join(estuary.dir, 'tokens-to-import.csv');
+      const ids = Array.from({ length: 500 }, (_, n) => `many-tokens-${n + 1}`);
+      writeFileSync(file, `client_id\n${ids.join('\n')}\n`);
+      await job.menu('Tokens');
+      await job.link('Import');
+      job.clicks++;
+      await job.page.getByLabel('File').setInputFiles(file);
+      await job.button('Import 500 tokens');
+      // The import continues on other pages.
+      await job.page.getByText(/ of 500 rows done\./).waitFor();
+      await job.page.evaluate("location.hash = '#/requests'");
+      await job.page.getByRole('heading', { level: 1, name: 'Requests' }).waitFor();
+      await job.page.evaluate("location.hash = '#/tokens/bulk'");
+      const download = job.page.waitForEvent('download');
+      await job.button('Save the results');
+      const saved = readFileSync(await (await download).path(), 'utf8')
+        .trimEnd()
+        .split('\r\n');
+      expect(saved).toHaveLength(501);
+      const column = (saved[0] ?? '').split(',').indexOf('token');
+      expect(new Set(saved.slice(1).map((line) => line.split(',')[column])).size, 'secrets').toBe(500);
+    },
+  ],
+  [
+    'Find a certificate by its fingerprint',
+    'auditor',
+    async (job, world) => {
+      const { fingerprint256 } = new X509Certificate(certificatePem(await enroll(world, 'saw-7')));
+      await job.find(fingerprint256);
+      await job.link('CN=saw-7');
+      await job.page.getByRole('heading', { level: 1, name: 'CN=saw-7' }).waitFor();
+    },
+  ],
+  [
     'Start a campaign',
     'ra',
     async (job) => {
@@ -234,8 +299,8 @@ const JOBS: readonly (readonly [name: string, role: 'ra' | 'auditor', work: Work
   ],
 ];
 
-export function twelveJobs(given: () => { readonly world: World; readonly browser: Browser }): void {
-  describe('the twelve jobs, each from the overview with the clicks and entries that the guide states', () => {
+export function countedJobs(given: () => { readonly world: World; readonly browser: Browser }): void {
+  describe('the jobs, each from the overview with the clicks and entries that the guide states', () => {
     test.each(JOBS)('%s', async (name, role, work) => {
       const { world, browser } = given();
       const window = await Window.open(browser, world.estuary);
@@ -263,7 +328,7 @@ export function twelveJobs(given: () => { readonly world: World; readonly browse
       await window.close();
     });
 
-    test('the guide lists these twelve jobs and no others', () => {
+    test('the guide lists these jobs and no others', () => {
       expect([...DOCUMENTED.keys()]).toEqual([...JOBS.map(([name]) => name), 'Sign in with OpenID Connect']);
     });
   });
