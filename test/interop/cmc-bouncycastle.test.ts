@@ -45,6 +45,7 @@ describe.skipIf(!requires('bouncycastle', 'openssl'))('RFC 5272: full CMC with B
   });
   afterAll(async () => {
     await server.stop();
+    await client.stop();
     folder.remove();
   });
 

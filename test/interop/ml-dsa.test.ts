@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseCsrAttrs } from '../../src/pki/pkcs10/csrattrs.ts';
 import { ML_DSA } from '../../src/pki/x509/key-pair.ts';
-import { compileJava, javaArguments } from '../support/bouncycastle.ts';
+import { JavaPrograms } from '../support/bouncycastle.ts';
 import { certificateOf, crm, issuedBy, postCmc, requestBy } from '../support/cmc.ts';
 import { buildCrmf } from '../pki/cmc/samples.ts';
 import { run, runAny, runText } from '../support/command.ts';
@@ -22,17 +22,16 @@ import { bitString, children, contextPrimitive, oid, parseDer, sequence, Tag } f
 /** The form of generated keys that each server is configured with. */
 const FORMS = { '44': 'seed', '65': 'expanded', '87': 'both' } as const;
 const folder = temporaryFolder();
-afterAll(() => folder.remove());
+/** MlDsa.java. */
+let programs: Promise<JavaPrograms> | undefined;
+afterAll(async () => {
+  await (await programs)?.stop();
+  folder.remove();
+});
 
-const JARS = BOUNCY_CASTLE_PQC_JARS.join(':');
-const SOURCE = join(ROOT, 'test', 'interop', 'bouncycastle', 'MlDsa.java');
-let compiled: Promise<unknown> | undefined;
-
-/** Runs MlDsa.java, which is compiled once. */
 async function java(...args: readonly string[]): Promise<string> {
-  compiled ??= compileJava([SOURCE], JARS, folder.path);
-  await compiled;
-  return runText('java', javaArguments([JARS, folder.path], 'MlDsa', ...args));
+  programs ??= JavaPrograms.start(['MlDsa'], BOUNCY_CASTLE_PQC_JARS, folder.path);
+  return (await programs).run('MlDsa', ...args);
 }
 
 describe.skipIf(!requires('openssl35')).each(ML_DSA)('a PKI of $name', ({ name, keyType, nodeType, oid: dotted }) => {

@@ -1,13 +1,6 @@
-/** Bouncy Castle's CMC client: the programs in test/interop/bouncycastle, compiled once for a test file. */
-import { join } from 'node:path';
-import { compileJava, javaArguments } from './bouncycastle.ts';
-import { run } from './command.ts';
+/** Bouncy Castle's CMC client: the programs in test/interop/bouncycastle, compiled and started once for a test file. */
+import { JavaPrograms } from './bouncycastle.ts';
 import { BOUNCY_CASTLE_JARS } from './requires.ts';
-
-const SOURCES = ['CmcClient', 'CmcStructures'].map((name) =>
-  join(import.meta.dirname, '..', 'interop', 'bouncycastle', `${name}.java`),
-);
-const jars = BOUNCY_CASTLE_JARS.join(':');
 
 /** One command of CmcClient, with its options. */
 export type CmcCommand = readonly [
@@ -37,20 +30,18 @@ export interface ReadResponse {
 }
 
 export interface CmcClient {
-  /** Runs the commands in one process. @returns what they print */
+  /** Runs the commands. @returns what they print */
   run(...commands: readonly CmcCommand[]): Promise<string>;
   /** Reads a PKIResponse. */
   read(options: Readonly<Record<string, string>>): Promise<ReadResponse>;
   /** For each `Class-name.der` in a folder, a `.out` as Bouncy Castle writes it. */
   rewrite(folder: string): Promise<void>;
+  stop(): Promise<void>;
 }
 
 /** @param folder where the classes go */
 export async function compileCmcClient(folder: string): Promise<CmcClient> {
-  await compileJava(SOURCES, jars, folder);
-  const java = async (...args: readonly string[]): Promise<string> => {
-    return (await run('java', javaArguments([jars, folder], ...args), { timeout: 100_000 })).toString('utf8');
-  };
+  const java = await JavaPrograms.start(['CmcClient', 'CmcStructures'], BOUNCY_CASTLE_JARS, folder);
   const words = ([name, options]: CmcCommand): string[] => [
     name,
     ...Object.entries(options).map(([option, value]) => `${option}=${value}`),
@@ -58,11 +49,13 @@ export async function compileCmcClient(folder: string): Promise<CmcClient> {
   const commands = (all: readonly CmcCommand[]): string[] =>
     all.flatMap((command, i) => (i === 0 ? words(command) : ['--', ...words(command)]));
   return {
-    run: (...all) => java('CmcClient', ...commands(all)),
-    read: async (options) => parse((await java('CmcClient', ...words(['read', options]))).split('\n').filter(Boolean)),
+    run: (...all) => java.run('CmcClient', ...commands(all)),
+    read: async (options) =>
+      parse((await java.run('CmcClient', ...words(['read', options]))).split('\n').filter(Boolean)),
     rewrite: async (target) => {
-      await java('CmcStructures', target);
+      await java.run('CmcStructures', target);
     },
+    stop: () => java.stop(),
   };
 }
 

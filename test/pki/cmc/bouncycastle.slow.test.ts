@@ -82,7 +82,10 @@ describe.skipIf(!requires('bouncycastle', 'openssl'))('CMC with Bouncy Castle', 
     if (found === undefined) throw new Error('no certificate');
     certificate = found;
   });
-  afterAll(() => folder.remove());
+  afterAll(async () => {
+    await client.stop();
+    folder.remove();
+  });
 
   test('reads what we build, and writes the same octets', async () => {
     const target = folder.file('rewrite');
