@@ -44,6 +44,8 @@ export class Window {
       viewport: { width: 1280, height: 800 },
       timezoneId: 'UTC',
       locale: 'en-GB',
+      // An animation draws each frame.
+      reducedMotion: 'reduce',
       ...options,
     });
     context.setDefaultTimeout(60_000);
@@ -101,9 +103,10 @@ export function adminCertificate(estuary: Estuary): BrowserContextOptions {
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What axe-core finds wrong with a page by WCAG 2.2 AA and its own best practices. */
-export async function accessibilityProblems(page: Page): Promise<string[]> {
+/** What axe-core finds wrong with a page by WCAG 2.2 AA and its own best practices. @param rules only these */
+export async function accessibilityProblems(page: Page, rules?: readonly string[]): Promise<string[]> {
   await page.evaluate(AXE);
-  return page.evaluate<string[]>(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
+  const options = JSON.stringify({ resultTypes: ['violations'], ...(rules === undefined ? {} : { runOnly: rules }) });
+  return page.evaluate<string[]>(`axe.run(document, ${options}).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ': ' + html + ' ' + failureSummary)))`);
 }

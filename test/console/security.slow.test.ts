@@ -7,7 +7,7 @@ import { buildCsr, extensionRequest, onTheWire, san, uri } from '../support/csr.
 import { itemsOf } from '../support/estuary.ts';
 import { requires } from '../support/requires.ts';
 import { consoleUrl, startBrowser, Window } from './browser.ts';
-import { firstItem, makeWorld, type World } from './world.ts';
+import { firstItem, makeWorld, type OneRole, type World } from './world.ts';
 
 const COOKIE = '__Host-estuary-session';
 
@@ -68,41 +68,57 @@ describe.skipIf(!requires('chromium'))('attacks', () => {
     await estuary.admin('POST', `/admin/requests/${request('id')}/reject`, { reason: payload });
   }
 
-  describe.each(PAYLOADS)('stored XSS: %s', (_name, payload) => {
-    test('is shown as the text that it is, on every page', async () => {
-      await plant(payload);
-      const window = await signedIn(world.tokens.admin);
+  describe('stored XSS', () => {
+    let window: Window;
+    beforeAll(async () => {
+      for (const [, payload] of PAYLOADS) await plant(payload);
+      window = await signedIn(world.tokens.admin);
+    });
+    afterAll(async () => {
+      expect(window.problems).toEqual([]);
+      await window.close();
+    });
+
+    /** Shows a page, and proves that nothing on it ran or is an element. @returns its text */
+    async function shown(hash: string): Promise<string> {
+      await window.go(hash);
+      await window.page.evaluate(
+        "for (const one of document.querySelectorAll('main *')) one.dispatchEvent(new MouseEvent('mouseover'))",
+      );
+      const links = await window.page.locator('a[href^="javascript:" i]').count();
+      expect([await window.page.evaluate('window.xss'), links], hash).toEqual([undefined, 0]);
+      expect(await window.page.locator('main :is(script, iframe, img)').count(), hash).toBe(0);
+      return window.page.locator('main').innerText();
+    }
+
+    test('is shown as the text that it is, in every list', async () => {
+      for (const hash of ['tokens', 'certificates', 'requests', 'devices', 'lockouts', 'audit']) {
+        const list = await shown(hash);
+        // The newest records are those of the last. A user name of HTTP Basic ends at a colon.
+        const payloads = PAYLOADS.map(([, payload]) => (hash === 'lockouts' ? (payload.split(':')[0] ?? '') : payload));
+        const wanted = hash === 'audit' ? payloads.slice(-1) : payloads;
+        expect(
+          wanted.filter((payload) => list.includes(payload.slice(0, 20))),
+          hash,
+        ).toEqual(wanted);
+      }
+    });
+
+    test.each(PAYLOADS)('%s is shown as the text that it is, on the pages about it', async (_name, payload) => {
       const certificate = await firstItem(world, `/admin/certificates?requester=${encodeURIComponent(payload)}`);
       const request = await firstItem(world, `/admin/requests?requester=${encodeURIComponent(payload)}`);
-      const record = await firstItem(world, `/admin/audit?type=request.rejected`);
+      const record = await firstItem(world, `/admin/audit?type=request.rejected&request_id=${request('id')}`);
       const pages = [
-        'tokens',
-        'certificates',
         `certificates/${certificate('serial')}?ca=${certificate('ca')}`,
         `certificates?subject=${encodeURIComponent(payload)}`,
-        'requests',
         `requests/${request('id')}`,
-        'devices',
         `devices/id/${encodeURIComponent(payload)}`,
-        'lockouts',
-        'audit',
         `audit/${record('seq')}`,
         encodeURIComponent(payload),
       ];
       let seen = 0;
-      for (const hash of pages) {
-        await window.go(hash);
-        await window.page.evaluate(
-          "for (const one of document.querySelectorAll('main *')) one.dispatchEvent(new MouseEvent('mouseover'))",
-        );
-        if ((await window.page.locator('main').innerText()).includes(payload.slice(0, 20))) seen += 1;
-        const links = await window.page.locator('a[href^="javascript:" i]').count();
-        expect([await window.page.evaluate('window.xss'), links], hash).toEqual([undefined, 0]);
-        expect(await window.page.locator('main :is(script, iframe, img)').count(), hash).toBe(0);
-      }
-      expect(seen, 'pages that show it').toBeGreaterThan(6);
-      expect(window.problems).toEqual([]);
-      await window.close();
+      for (const hash of pages) if ((await shown(hash)).includes(payload.slice(0, 20))) seen += 1;
+      expect(seen, 'pages that show it').toBeGreaterThan(3);
     });
   });
 
@@ -223,6 +239,13 @@ describe.skipIf(!requires('chromium'))('attacks', () => {
     await thief.close();
   });
 
+  const windows = new Map<string, Promise<Window>>();
+  const ofRole = (role: OneRole | 'nobody'): Promise<Window> => {
+    const window = windows.get(role) ?? signedIn(world.tokens[role]);
+    windows.set(role, window);
+    return window;
+  };
+
   test.each([
     ['auditor', '/admin/otp', 'POST', { client_id: 'x' }],
     ['auditor', '/admin/otp', 'GET', undefined],
@@ -232,13 +255,12 @@ describe.skipIf(!requires('chromium'))('attacks', () => {
     ['operator', '/admin/requests', 'GET', undefined],
     ['nobody', '/admin/cas', 'GET', undefined],
   ] as const)('role bypass: the session of %s may not ask %s (%s)', async (role, path, method, body) => {
-    const window = await signedIn(world.tokens[role]);
+    const window = await ofRole(role);
     const answer = await window.fetch(path, {
       method,
       ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
     });
     expect([answer.status, answer.text]).toEqual([403, expect.stringContaining('ROLE_MISSING')]);
-    await window.close();
   });
 
   test('Trusted Types: text never becomes HTML or a script', async () => {
