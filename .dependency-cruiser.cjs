@@ -6,7 +6,7 @@ const LAYERS = [
   ['main'],
   ['http', 'client'],
   ['notification'],
-  ['cmc', 'publication'],
+  ['cmc', 'publication', 'fleet'],
   ['administration'],
   ['enrollment'],
   ['ca', 'auth'],

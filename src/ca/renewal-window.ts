@@ -1,7 +1,7 @@
 /** When the holder of a certificate should renew it (draft-ietf-lamps-est-renewal-info). */
 import { hash } from 'node:crypto';
 import type { ConfiguredRenewal } from '../config/schema.ts';
-import { type IssuedCertificate, type RenewalRow, replaces } from '../store/renewal-store.ts';
+import { type WindowedCertificate, type RenewalRow, replaces } from '../store/renewal-store.ts';
 
 /** Milliseconds since the epoch. */
 export interface RenewalWindow {
@@ -9,14 +9,16 @@ export interface RenewalWindow {
   readonly end: number;
 }
 
+type WindowSettings = Omit<ConfiguredRenewal, 'expected'>;
+
 /** Each certificate gets a window of this part of the campaign, so that clients that choose a time at random stay evenly spread. */
 const SLOT = 0.05;
 const MINUTE = 60_000;
 
 /** The window of a certificate: that of the first campaign that wants it earlier than the label's own. `end` is always after `start`. */
 export function renewalWindow(
-  row: IssuedCertificate,
-  settings: ConfiguredRenewal,
+  row: WindowedCertificate,
+  settings: WindowSettings,
   campaigns: readonly RenewalRow[],
 ): RenewalWindow {
   let window = ownWindow(row, settings);
@@ -29,7 +31,7 @@ export function renewalWindow(
   return window;
 }
 
-function ownWindow({ not_before, not_after }: IssuedCertificate, { start, end }: ConfiguredRenewal): RenewalWindow {
+function ownWindow({ not_before, not_after }: WindowedCertificate, { start, end }: WindowSettings): RenewalWindow {
   const at = (time: number): number =>
     time < 1 ? not_before + time * (not_after - not_before) : Math.max(not_before, not_after - time * 1000);
   return ordered(Math.min(at(start), not_after - 2000), Math.min(at(end), not_after));

@@ -12,7 +12,7 @@ import { auth, gssapi, otp } from './schema/auth.ts';
 import { labelKeys, labelText } from './schema/label.ts';
 import { notifications } from './schema/notifications.ts';
 import { est, server, tls } from './schema/server.ts';
-import { audit, cmc, log, publication, requests, retention, serverkeygen, store } from './schema/services.ts';
+import { audit, cmc, fleet, log, publication, requests, retention, serverkeygen, store } from './schema/services.ts';
 
 const rate = (description: string) => optional(integer(1, 1000000, { description, defaultText: 'unlimited' }));
 
@@ -72,6 +72,7 @@ const ConfigSchema = table('The configuration file.', {
   store,
   audit,
   retention,
+  fleet,
   log,
   ca,
   label,

@@ -33,6 +33,8 @@ import { DryRun } from '../enrollment/dry-run.ts';
 import { ServerCertificate } from '../enrollment/server-certificate.ts';
 import { sweepRequests } from '../enrollment/sweep-requests.ts';
 import { describe, unauthorized } from '../errors.ts';
+import { Fleet } from '../fleet/fleet.ts';
+import { UseRecorder } from '../fleet/use-recorder.ts';
 import { createAdminApp } from '../http/admin/listener.ts';
 import { createEstListener, type EstListenerOptions } from '../http/est/listener.ts';
 import { createOperations } from '../http/est/operations.ts';
@@ -56,6 +58,7 @@ import type { ServiceState } from '../service-state-metrics.ts';
 import { hmacKeyFile, lookupKeyFile, makeLookupKey, MIN_LOOKUP_KEY, readLookupKey } from '../store/lookup-key-file.ts';
 import type { Store } from '../store/store.ts';
 import { VERSION } from '../version.ts';
+import { fleetTasks, isValidClient } from './fleet-tasks.ts';
 import { bindAll, Listener, listenerContext } from './listener.ts';
 import { LiveCas } from './live-cas.ts';
 import { keySource, LiveSettings, trustedBy } from './live-settings.ts';
@@ -204,7 +207,22 @@ export async function assemble(config: Config, material: Material, foundation: F
   );
   const context = listenerContext(config, log);
   const est = new TlsEnd('est', config, foundation.ticketSecret);
+  // The two know of each other: what is seen is written before states are derived.
+  const recorder: UseRecorder = new UseRecorder({
+    store,
+    now,
+    reject: (rejections) => fleet.reject(rejections),
+    isValid: (certificates) => isValidClient(live, store, certificates, now()),
+  });
+  const fleet: Fleet = new Fleet({
+    ...common,
+    cas,
+    forgetExpired: () => live.current.configuration.fleet.forget_expired,
+    flush: () => recorder.flush(),
+    reports: notifiers.length > 0,
+  });
   const operations = createOperations({
+    sawRenewalInfo: (ca, serial) => recorder.sawRenewalInfo(ca, serial),
     ...{ authenticator, enrollment, cmcServer, store, now },
     retryAfter: config.est.retry_after,
     serverKeyGen: config.est.serverkeygen,
@@ -223,6 +241,7 @@ export async function assemble(config: Config, material: Material, foundation: F
     operations,
     log,
     metrics,
+    observe: ({ age, ...seen }) => recorder.saw({ ...seen, at: now(), connected_at: Math.round(now() - age) }),
   });
   let isStopping = false;
   const admin = new TlsEnd('admin', config, foundation.ticketSecret);
@@ -260,6 +279,7 @@ export async function assemble(config: Config, material: Material, foundation: F
       ],
       crls,
       notifiers,
+      fleet,
       dryRun,
       settings: config,
       metrics,
@@ -347,6 +367,7 @@ export async function assemble(config: Config, material: Material, foundation: F
               }),
             ),
           ]),
+      ...fleetTasks({ ...common, fleet, recorder }),
       // Not in bind(): the CAs must have started.
       { start: () => (publication === undefined ? undefined : crls.start()), stop: () => crls.stop() },
       listening(listeners, config.server.shutdown_grace * 1000),

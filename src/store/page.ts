@@ -41,7 +41,7 @@ export const storable = <Value>(value: Value): Value | string =>
   typeof value === 'string' ? value.replaceAll('\0', '\u2400').toWellFormed() : value;
 
 /** A cursor is valid only for its list. */
-export type ListName = 'otp' | 'certificate' | 'lockout' | 'request' | 'audit' | 'device';
+export type ListName = 'otp' | 'certificate' | 'lockout' | 'request' | 'audit' | 'device' | 'fleet';
 
 /** The key of the last item of the previous page; undefined for the first page. */
 export function readCursor(list: ListName, page: PageRequest): string | undefined {

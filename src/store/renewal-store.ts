@@ -26,10 +26,28 @@ export interface RenewalRow {
 /** A certificate, with the time of its issuance. */
 export type IssuedCertificate = CertificateRow & { readonly issued_at: number };
 
+/** What the renewal window of a certificate depends on. */
+export type WindowedCertificate = Pick<
+  IssuedCertificate,
+  | 'ca'
+  | 'label'
+  | 'serial'
+  | 'fingerprint_sha256'
+  | 'subject'
+  | 'sans'
+  | 'not_before'
+  | 'not_after'
+  | 'issued_at'
+  | 'requester'
+  | 'device'
+  | 'device_key'
+  | 'revoked_at'
+>;
+
 const SAME = ['ca', 'label', 'serial', 'fingerprint_sha256', 'requester', 'device', 'device_key'] as const;
 
 /** Whether a campaign replaces a certificate. Later certificates of the same holder are its replacements. */
-export function replaces({ selection, begins }: RenewalRow, row: IssuedCertificate): boolean {
+export function replaces({ selection, begins }: RenewalRow, row: WindowedCertificate): boolean {
   const { subject, san, issued_after, expires_before, labels } = selection;
   return (
     row.issued_at <= begins &&

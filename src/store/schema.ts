@@ -371,7 +371,7 @@ CREATE TABLE holder (
 )${table};
 CREATE INDEX holder_by_state ON holder (state, ends, position, label) WHERE state IS NOT NULL;
 CREATE INDEX holder_by_end ON holder (ends, position, label, state) WHERE state IS NOT NULL;
-CREATE INDEX holder_by_device ON holder (device_key) WHERE device_key IS NOT NULL;
+CREATE INDEX holder_by_device ON holder (device) WHERE device IS NOT NULL;
 CREATE INDEX holder_by_next ON holder (next_at) WHERE next_at IS NOT NULL;
 CREATE INDEX holder_by_entry ON holder (entered_at) WHERE entered_at IS NOT NULL;
 CREATE INDEX holder_by_report ON holder (reported_at) WHERE reported_at IS NOT NULL;

@@ -19,6 +19,8 @@ import { type CertificateListStore, certificateReads, certificateWrites } from '
 import { cmcReads, cmcWrites } from './cmc-store.ts';
 import { crlReads, crlWrites } from './crl-store.ts';
 import { deviceReads, deviceWrites } from './device-store.ts';
+import { holderLists } from './holder-list.ts';
+import { holderReads, holderWrites } from './holder-store.ts';
 import { intermediateReads, intermediateWrites } from './intermediate-store.ts';
 import { heldCertificateReads } from './held-certificates.ts';
 import { issuanceReads, issuanceWrites } from './issuance-store.ts';
@@ -58,6 +60,8 @@ export function commonReads(db: Database) {
     ...notificationReads(db),
     ...statisticsReads(db),
     ...useReads(db),
+    ...holderReads(db),
+    ...holderLists(db),
   };
 }
 
@@ -82,6 +86,7 @@ export function commonWrites(db: Database, ofDead: string) {
     ...rescueWrites(db),
     ...notificationWrites(db),
     ...useWrites(db),
+    ...holderWrites(db),
   };
 }
 

@@ -27,7 +27,6 @@ export interface CertificateUse extends UsedConnection {
 /** The request that a certificate was issued for. */
 export interface IssuingRequest extends UsedConnection {
   readonly serial: string;
-  readonly request_id: string;
 }
 
 /** A request for the renewal information of a certificate. */
@@ -79,7 +78,7 @@ const USED_EARLIER = `UPDATE certificate_use SET first_used_at = @first_used_at
   WHERE serial = @serial AND ca = @ca AND first_used_at > @first_used_at`;
 
 const ISSUED = `INSERT INTO certificate_use (serial, ca, tls_version, names_label)
-  SELECT serial, ca, @tls_version, @names_label FROM certificate WHERE serial = @serial AND request_id = @request_id
+  SELECT serial, ca, @tls_version, @names_label FROM certificate WHERE serial = @serial
   ON CONFLICT (serial, ca) DO UPDATE SET tls_version = excluded.tls_version, names_label = excluded.names_label
   WHERE certificate_use.first_used_at IS NULL`;
 

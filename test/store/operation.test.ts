@@ -65,10 +65,11 @@ test.each(['SQLite', 'PostgreSQL'])('%s has reads and writes, each of a kind of 
 
 test('lists, exports, counts of whole tables and maintenance do not run in the main thread', () => {
   expect([...named(tables().reads, 'slow')].sort()).toEqual([
-    ...['auditLines', 'checkpoint', 'countCertificatesByEnd', 'countEvents', 'countWaiting', 'deviceHistory'],
-    ...['findOverTokens', 'indexForSearch', 'lastArchived', 'listAudit', 'listCertificates', 'listDeviceAttributes'],
-    ...['listDevices', 'listGivenChains', 'listHeldCertificates', 'listLockouts', 'listOtps', 'listRequests'],
-    'revokedEntries',
+    ...['auditEvents', 'auditLines', 'checkpoint', 'countCertificatesByEnd', 'countEnteredHolders'],
+    ...['countEvents', 'countExpiringHolders', 'countWaiting', 'deviceHistory', 'findOverTokens'],
+    ...['indexForSearch', 'lastArchived', 'listAudit', 'listCertificates', 'listDeviceAttributes'],
+    ...['listDevices', 'listEnteredHolders', 'listGivenChains', 'listHeldCertificates', 'listHolders'],
+    ...['listLockouts', 'listOtps', 'listRequests', 'revokedEntries'],
   ]);
 });
 
@@ -197,6 +198,12 @@ describe('what two writes could conflict on, they name', () => {
     endRenewal: [[['i'], ['renewal i']]],
     noteOverdue: [[['i', T0], ['renewal i']]],
     recordUses: [[[{}], ['fleet']]],
+    ...Object.fromEntries(
+      ['applyFleetChanges', 'setFleetProgress', 'walkFleet', 'deriveDueHolders', 'reportHolders'].map((name) => [
+        name,
+        [[[], ['fleet']]] as const,
+      ]),
+    ),
     audit: [[[[]], []]],
     auditDevice: [[['k', []], []]],
     reopenAuditFile: [[[], []]],

@@ -42,7 +42,7 @@ export function fileCaConfig(
     certificate: files.certificate,
     chain: files.chain,
     file: { private_key: files.key },
-    renewal: { start: 0.67, end: 0.9, retry_after: 21_600 },
+    renewal: { start: 0.67, end: 0.9, retry_after: 21_600, expected: true },
     profile: {
       validity_days: 30,
       max_validity_days: 90,

@@ -66,6 +66,11 @@ const renewal = table('Renewal information (draft-ietf-lamps-est-renewal-info): 
   start: renewalTime('When the suggested window begins.', 0.67),
   end: renewalTime('When the suggested window ends.', 0.9),
   retry_after: seconds(1, 31536000, { description: 'After how long clients ask again.', default: 21600 }),
+  expected: boolean({
+    description:
+      'Whether holders renew their certificates: those of one-time certificates do not, and are in no list of the fleet (docs/guides/fleet.md).',
+    default: true,
+  }),
 });
 
 export const labelText = (description: string) =>

@@ -183,6 +183,15 @@ export const retention = table(
   },
 );
 
+export const fleet = table('Who is about to lose its certificate (docs/guides/fleet.md).', {
+  forget_expired: integer(0, 36_500, {
+    description: 'How long a holder whose certificate has expired is listed; 0: without end.',
+    default: 90,
+    unit: 'days',
+    live: true,
+  }),
+});
+
 export const log = table('The log on standard output, one JSON object a line.', {
   level: choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
     description: 'The least severe messages that are logged.',

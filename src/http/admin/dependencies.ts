@@ -14,6 +14,7 @@ import type { Warning } from '../../config/problem.ts';
 import type { Config } from '../../config/schema.ts';
 import type { ShownKey } from '../../config/shown.ts';
 import type { DryRun } from '../../enrollment/dry-run.ts';
+import type { Fleet } from '../../fleet/fleet.ts';
 import type { Logger } from '../../log.ts';
 import type { Certificate } from '../../pki/x509/certificate.ts';
 import type { Metrics } from '../../metrics.ts';
@@ -58,6 +59,7 @@ export interface AdminDependencies {
     readonly problem: string | undefined;
   }[];
   readonly crls: Pick<CrlPublisher, 'latest' | 'signNow'>;
+  readonly fleet: Pick<Fleet, 'list' | 'summary'>;
   readonly dryRun: Pick<DryRun, 'run' | 'queued'>;
   readonly settings: AdminSettings;
   readonly metrics: Metrics;

@@ -26,6 +26,7 @@ import {
 } from './json-body.ts';
 import { registerDevices } from './devices.ts';
 import { registerReload } from './reload.ts';
+import { registerFleet } from './fleet.ts';
 import { registerEvents } from './events.ts';
 import { registerHistory } from './history.ts';
 import { HealthMonitor, registerHealth } from './health.ts';
@@ -84,6 +85,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerOtp(routes, deps);
     registerOtpBulk(routes, deps);
     registerCertificates(routes, deps);
+    registerFleet(routes, deps);
     registerRevocation(routes, deps);
     registerRescue(routes, deps);
     registerRenewals(routes, deps);

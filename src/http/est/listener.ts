@@ -31,6 +31,7 @@ import { Exchanges, exchangeOf, type Exchange, type RequestCounts } from '../exc
 import { runForRequest } from '../../request-context.ts';
 import { connectionOptions, limitListener, requestOptions } from '../listener.ts';
 import { checkHead, expectsContinue } from '../request-head.ts';
+import { observing, type ObserveRequest } from './observation.ts';
 
 export interface EstListenerOptions {
   readonly tls: TlsOptions;
@@ -47,6 +48,8 @@ export interface EstListenerOptions {
       })
     | undefined;
   readonly metrics: RequestCounts;
+  /** Receives what each request shows of certificates. */
+  readonly observe: ObserveRequest;
 }
 
 type EstListener = FastifyInstance<Server>;
@@ -77,6 +80,7 @@ export function createEstListener(options: EstListenerOptions): EstListener {
   answerBrokenRequests(app.server, new Exchanges(app.server, { listener: 'est', lines, metrics }));
 
   const { forwarding } = options;
+  const observe = observing(app.server, options.observe);
   if (forwarding !== undefined)
     for (const event of ['request', 'checkContinue', 'checkExpectation'])
       app.server.prependListener(event, (request: IncomingMessage) => readForwarded(request, forwarding));
@@ -133,7 +137,12 @@ export function createEstListener(options: EstListenerOptions): EstListener {
       () => undefined,
       (error: unknown) => noteError(exchange, asEstuaryError(error)),
     );
-    const answer = await answering;
+    const seen = { route, exchange, presented, socket };
+    const answer = await answering.catch((error: unknown) => {
+      observe({ ...seen, error: asEstuaryError(error) });
+      throw error;
+    });
+    observe({ ...seen, answer });
     reply.hijack();
     writeAnswer(reply.raw, answer.status === 401 ? challenging(answer, policyOf(request)) : answer);
   };

@@ -7,10 +7,12 @@ import type { EstOperation } from './operation.ts';
 export interface RenewalInfoDependencies {
   readonly store: Pick<RenewalStore, 'findIssued' | 'listRenewals'>;
   readonly now: () => number;
+  /** Receives the certificates whose renewal information was requested. */
+  readonly sawRenewalInfo: (ca: string, serial: string) => void;
 }
 
 /** `GET renewal-info/{id}` (draft-ietf-lamps-est-renewal-info). Needs no authentication. */
-export function renewalInfo({ store, now }: RenewalInfoDependencies): EstOperation {
+export function renewalInfo({ store, now, sawRenewalInfo }: RenewalInfoDependencies): EstOperation {
   return {
     name: 'renewal-info',
     method: 'GET',
@@ -24,6 +26,7 @@ export function renewalInfo({ store, now }: RenewalInfoDependencies): EstOperati
       const keyIdentifier =
         row.der.length === 0 ? ca.certificate.subjectKeyIdentifier : parseCertificate(row.der).authorityKeyIdentifier;
       if (keyIdentifier?.equals(wanted?.keyIdentifier ?? Buffer.alloc(0)) !== true) throw unknown();
+      sawRenewalInfo(row.ca, row.serial);
       const { start, end } = renewalWindow(row, ca.config.renewal, await store.listRenewals());
       const time = (ms: number): string => new Date(ms).toISOString().replace('.000Z', 'Z');
       return {

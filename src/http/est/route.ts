@@ -26,6 +26,7 @@ export interface EstRoute {
   readonly operation: EstOperation;
   /** What the path names behind the operation, which only {@link WITH_ID} has. */
   readonly id: string | undefined;
+  readonly namesLabel: boolean;
 }
 
 const WITH_ID: OperationName = 'renewal-info';
@@ -50,7 +51,7 @@ export function resolveRoute(
   handler.checkOffered?.(ca);
   const methods: readonly string[] = handler.method === 'GET' ? ['GET', 'HEAD'] : [handler.method];
   if (!methods.includes(method)) throw new MethodNotAllowed(operation, methods.join(', '));
-  return { ca, operation: handler, id };
+  return { ca, operation: handler, id, namesLabel: label !== undefined };
 }
 
 interface EstPath {

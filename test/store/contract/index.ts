@@ -4,6 +4,7 @@ import { certificateStoreContract } from './certificates.ts';
 import { cmcStoreContract } from './cmc.ts';
 import { crlStoreContract } from './crl.ts';
 import { deviceStoreContract } from './devices.ts';
+import { holderStoreContract } from './holders.ts';
 import { acmeAccountStoreContract } from './acme-accounts.ts';
 import { intermediateStoreContract } from './intermediates.ts';
 import { issuanceStoreContract } from './issuance.ts';
@@ -45,4 +46,5 @@ export function storeContract(newDatabase: NewDatabase): void {
   sessionStoreContract(newDatabase);
   statisticsStoreContract(newDatabase);
   useStoreContract(newDatabase);
+  holderStoreContract(newDatabase);
 }

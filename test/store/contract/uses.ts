@@ -45,9 +45,6 @@ export function useStoreContract(newDatabase: NewDatabase): void {
       expect(await store.findUse(row.serial, row.ca)).toMatchObject({ tls_version: 'TLSv1.2', names_label: 0 });
       await store.recordUses({ uses: [use(row, T0)], issued, renewalInfo: [] });
       expect(await store.findUse(row.serial, row.ca)).toMatchObject({ tls_version: 'TLSv1.3', names_label: 1 });
-      const other = [{ ...row, request_id: 'another request', tls_version: 'TLSv1.2', names_label: false } as const];
-      await store.recordUses({ ...seen, issued: other });
-      expect(await store.findUse(row.serial, row.ca)).toMatchObject({ tls_version: 'TLSv1.3' });
     });
 
     test('it has the time of the last request for its renewal information, and each chain that it was given', async () => {

@@ -1,0 +1,55 @@
+/** What a node does in the background for the states of the fleet. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { validatePresented } from '../auth/mtls/mtls.ts';
+import { checkNotRevokedHere } from '../auth/mtls/revocation-lists.ts';
+import type { PresentedCertificates } from '../auth/mtls/presented-certificates.ts';
+import { holderOf } from '../auth/certificate-holder.ts';
+import { describe, isUnauthenticated } from '../errors.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import type { UseRecorder } from '../fleet/use-recorder.ts';
+import type { Logger } from '../log.ts';
+import type { CertificateStore } from '../store/certificate-store.ts';
+import type { LiveSettings } from './live-settings.ts';
+import { type Part, recurring } from './part.ts';
+
+/** Milliseconds between writes of what was seen, and between derivations. */
+const [FLUSH, DERIVE] = [5000, 2000];
+/** Milliseconds of work before the next pause, so that requests do not wait. */
+const TURN = 20;
+
+interface Sources {
+  readonly fleet: Fleet;
+  readonly recorder: UseRecorder;
+  readonly isOnDuty: () => boolean;
+  readonly log: Pick<Logger, 'error'>;
+}
+
+export function fleetTasks({ fleet, recorder, isOnDuty, log }: Sources): Part[] {
+  const reported = (what: string) => (error: unknown) => log.error({ detail: describe(error) }, what);
+  const flush = (all = false): Promise<void> =>
+    recorder.flush(all).catch(reported('cannot record the use of certificates'));
+  const derive = async ({ stopped }: { readonly stopped: AbortSignal }): Promise<void> => {
+    while (isOnDuty() && !stopped.aborted && !(await fleet.catchUp(TURN))) await delay(TURN);
+  };
+  return [
+    { stop: () => flush(true) },
+    recurring(FLUSH, () => flush()),
+    recurring(DERIVE, (run) => derive(run).catch(reported('cannot derive the states of the fleet'))),
+  ];
+}
+
+/** Whether a certificate would authenticate, if the operation had required it. */
+export async function isValidClient(
+  live: LiveSettings,
+  store: Pick<CertificateStore, 'findRevoked'>,
+  certificates: PresentedCertificates,
+  now: number,
+): Promise<boolean> {
+  try {
+    await checkNotRevokedHere(store, holderOf(await validatePresented(live.clientTrust, certificates, now)));
+    return true;
+  } catch (error) {
+    if (isUnauthenticated(error)) return false;
+    throw error;
+  }
+}

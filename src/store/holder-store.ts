@@ -1,0 +1,640 @@
+/**
+ * Who holds certificates, and in which state: derived in the background from the certificates, and from the audit records of what has
+ * changed. Any node may derive; the result is the same.
+ */
+import { hash } from 'node:crypto';
+import { OID } from '../pki/der/oids.ts';
+import { unlessMalformed } from '../pki/der/der.ts';
+import { type Certificate, parseCertificate } from '../pki/x509/certificate.ts';
+import { comparableGeneralNames } from '../pki/x509/general-name.ts';
+import { comparableName, formatName } from '../pki/x509/name.ts';
+import { done, type Events, undone } from './calls/calls.ts';
+import { type CertificateRow, readSans } from './certificate-store.ts';
+import { type DerivedState, holderState, type HolderState, isReported, NOT_LISTED } from './holder-state.ts';
+import { EARLIEST_WITHOUT_END } from './holder-list.ts';
+import { type Calls, lock, quickRead, slowRead, write } from './operation.ts';
+import { type Database, insertInto, type Operation, type Write } from './port.ts';
+import type { WindowedCertificate } from './renewal-store.ts';
+import { inStatus } from './request-state.ts';
+
+/** What the configuration decides. */
+export interface FleetRules {
+  /** Milliseconds after which an expired holder is forgotten; 0: never. */
+  readonly forget: number;
+  /** Whether holders are expected to renew at a label; null: any. */
+  readonly expected: (label: string | null) => boolean;
+  readonly requiresDevices: (label: string) => boolean;
+  readonly window: (row: WindowedCertificate) => { readonly start: number; readonly end: number };
+  /** Whether states that holders enter are reported. */
+  readonly reports: boolean;
+}
+
+/** A certificate as an audit record of its use names it. */
+export interface UsedCertificate {
+  readonly serial: string;
+  /** RFC 4514. */
+  readonly issuer?: string | undefined;
+}
+
+/** A certificate that was recorded, revoked or released. */
+export interface ChangedCertificate {
+  readonly serial: string;
+  readonly ca: string;
+  /** For a certificate that was issued now: what it was requested with. */
+  readonly issued?: { readonly with: UsedCertificate | undefined; readonly renews: boolean };
+}
+
+export interface Rejection {
+  readonly at: number;
+  readonly code: string;
+  readonly message: string;
+}
+
+export type RejectedRenewal = Rejection &
+  (
+    | { readonly certificate: UsedCertificate }
+    /** Hex SHA-256 of a certificate that authenticated nobody, and of its ECDSA twin. */
+    | { readonly certificate: { readonly serial: string; readonly fingerprints: readonly string[] } }
+    | { readonly request_id: string }
+    /** Key of a device. A failure, but no renewal. */
+    | { readonly device_key: string }
+  );
+
+/** How far the derivation is, by name. */
+export type FleetProgress = ReadonlyMap<string, { readonly upto: number; readonly detail: string | null }>;
+
+export interface FleetChanges {
+  readonly certificates?: readonly ChangedCertificate[];
+  readonly rejections?: readonly RejectedRenewal[];
+  /** Requests that were queued, with the certificate that they were sent with. */
+  readonly queued?: readonly { readonly request_id: string; readonly certificate: UsedCertificate }[];
+  /** IDs of requests that were decided or expired. */
+  readonly requests?: readonly string[];
+  /** Keys of devices that were added, changed or removed. */
+  readonly devices?: readonly string[];
+  /** Certificates that expired before were deleted. */
+  readonly purgedBefore?: number;
+}
+
+/** The next part of the tables that a walk passes. */
+export type Walked = 'certificate' | 'device';
+
+/** Certificates of a holder that are looked at, newest first: a holder with more revoked ones in a row has none. */
+const LOOKED_AT = 20;
+/** Holders per call, so that others do not wait long. */
+const AT_ONCE = 100;
+const WAITING_LOOK = 30_000;
+
+const CERTIFICATE = `SELECT ca, label, serial, subject, sans, not_before, not_after, method, device_key, der,
+  coalesce(issued_at, not_before) AS issued_at FROM certificate`;
+const BY_ID = `${CERTIFICATE} WHERE serial = ? AND ca = ?`;
+const BY_SERIAL = `${CERTIFICATE} WHERE serial = ?`;
+const WALK = {
+  certificate: `SELECT position, serial, ca, not_after FROM certificate WHERE position > ? ORDER BY position LIMIT ${AT_ONCE}`,
+  device: `SELECT position, key FROM device WHERE position > ? ORDER BY position LIMIT ${AT_ONCE}`,
+} as const;
+
+type Named = Pick<
+  CertificateRow,
+  'ca' | 'label' | 'serial' | 'subject' | 'not_before' | 'not_after' | 'method' | 'device_key' | 'der'
+> & { readonly sans: string; readonly issued_at: number };
+
+const NEWEST = `SELECT u.holder, u.renewed_serial, u.renewed_ca, u.first_used_at, u.reported, u.issued_at, c.ca, c.label,
+    c.serial, c.fingerprint_sha256, c.subject, c.sans, c.not_before, c.not_after, c.requester, c.device, c.device_key, c.revoked_at
+  FROM certificate_use AS u JOIN certificate AS c ON c.serial = u.serial AND c.ca = u.ca
+  WHERE u.holder = ? ORDER BY u.issued_at DESC, c.position DESC LIMIT ${LOOKED_AT}`;
+
+type Held = Omit<WindowedCertificate, 'sans'> & {
+  readonly sans: string;
+  readonly holder: string;
+  readonly renewed_serial: string | null;
+  readonly renewed_ca: string | null;
+  readonly first_used_at: number | null;
+  readonly reported: string;
+};
+
+interface HolderRow {
+  readonly key: string;
+  readonly label: string | null;
+  readonly device: string | null;
+  readonly device_key: string | null;
+  readonly serial: string | null;
+  readonly ca: string | null;
+  readonly subject: string | null;
+  readonly sans: string;
+  readonly issued_at: number | null;
+  readonly ends: number;
+  readonly window_end: number | null;
+  readonly state: HolderState | null;
+  readonly since: number | null;
+  readonly next_at: number | null;
+  readonly first_failed_at: number | null;
+  readonly last_failed_at: number | null;
+  readonly last_code: string | null;
+  readonly last_message: string | null;
+  readonly request_id: string | null;
+  readonly entered_at: number | null;
+  readonly reported_at: number | null;
+}
+
+const HOLDER_COLUMNS =
+  'key, label, device, device_key, serial, ca, subject, sans, issued_at, ends, window_end, state, since, next_at, first_failed_at, last_failed_at, last_code, last_message, request_id, entered_at, reported_at';
+const PUT = `${insertInto('holder', HOLDER_COLUMNS)} ON CONFLICT (key) DO UPDATE SET
+  ${HOLDER_COLUMNS.split(', ')
+    .slice(1)
+    .map((name) => `${name} = excluded.${name}`)
+    .join(', ')}`;
+
+const NOBODY: Omit<HolderRow, 'key'> = {
+  ...{ label: null, device: null, device_key: null, serial: null, ca: null, subject: null, sans: '[]' },
+  ...{ issued_at: null, ends: EARLIEST_WITHOUT_END, window_end: null, state: null, since: null, next_at: null },
+  ...{ first_failed_at: null, last_failed_at: null, last_code: null, last_message: null, request_id: null },
+  ...{ entered_at: null, reported_at: null },
+};
+
+const TRACK = `INSERT INTO certificate_use (serial, ca, holder, issued_at, renewed_serial, renewed_ca)
+  VALUES (@serial, @ca, @holder, @issued_at, @renewed_serial, @renewed_ca)
+  ON CONFLICT (serial, ca) DO UPDATE SET holder = excluded.holder, issued_at = excluded.issued_at,
+    renewed_serial = coalesce(certificate_use.renewed_serial, excluded.renewed_serial),
+    renewed_ca = coalesce(certificate_use.renewed_ca, excluded.renewed_ca)`;
+const HELD_BY_DEVICE = `SELECT DISTINCT u.holder FROM certificate AS c
+  JOIN certificate_use AS u ON u.serial = c.serial AND u.ca = c.ca WHERE c.device_key = ? AND u.holder IS NOT NULL`;
+const REJECTED = `UPDATE holder SET first_failed_at = CASE WHEN first_failed_at >= issued_at THEN first_failed_at ELSE @at END,
+  last_failed_at = @at, last_code = @code, last_message = @message
+  WHERE key = @key AND (last_failed_at IS NULL OR last_failed_at <= @at)`;
+const FAILED = `UPDATE holder SET last_failed_at = @at, last_code = @code, last_message = @message
+  WHERE device = @id AND device_key = @key AND (last_failed_at IS NULL OR last_failed_at <= @at)`;
+const SUCCESSORS = `SELECT u.renewed_serial, u.renewed_ca, u.holder, u.issued_at, u.last_used_at, c.revoked_at
+  FROM certificate_use AS u JOIN certificate AS c ON c.serial = u.serial AND c.ca = u.ca WHERE u.renewed_serial = ANY(@serials)`;
+const COUNT = `INSERT INTO holder_count (label, state, n) VALUES (@label, @state, @n)
+  ON CONFLICT (label, state) DO UPDATE SET n = holder_count.n + excluded.n`;
+
+const parsed = ({ der }: Pick<Named, 'der'>): Certificate | undefined =>
+  der.length === 0 ? undefined : unlessMalformed(() => parseCertificate(der), undefined);
+
+/** The key of a certificate's holder; null: it is of a CA, a registration authority, or this server. */
+function holderOf(row: Named, certificate = parsed(row)): string | null {
+  if (row.method === 'automatic' || certificate?.isCa === true) return null;
+  if (certificate?.extKeyUsage?.includes(OID.cmcRA) === true) return null;
+  return holderKey(row, certificate, row);
+}
+
+function holderKey(
+  { subject, sans }: Pick<Named, 'subject' | 'sans'>,
+  certificate: Certificate | undefined,
+  { label, ca, device_key }: Pick<Named, 'label' | 'ca' | 'device_key'>,
+): string {
+  const names = certificate
+    ? [comparableName(certificate.subject), comparableGeneralNames(certificate.subjectAltNames)]
+    : [subject, sans.toLowerCase()];
+  return hash('sha256', JSON.stringify([label ?? ca, ...names, device_key]), 'base64url');
+}
+
+const DEVICE = 'device ';
+/** The key of a device as the holder of no certificate. */
+const deviceHolder = (key: string): string => `${DEVICE}${key}`;
+
+export function holderReads(db: Database) {
+  return {
+    fleetProgress: quickRead(function* (): Operation<FleetProgress> {
+      const rows = yield* db.all<{ name: string; upto: number; detail: string | null }>`
+        SELECT name, upto, detail FROM fleet_progress`;
+      return new Map(rows.map(({ name, ...progress }) => [name, progress]));
+    }),
+    /** Whether the state of a holder is to be derived. */
+    isHolderDue: quickRead(function* (now: number): Operation<boolean> {
+      const row = yield* db.get`SELECT 1 AS found FROM holder WHERE next_at IS NOT NULL AND next_at <= ${now} LIMIT 1`;
+      return row !== undefined;
+    }),
+    /** The audit records of a chain after one, of these types. `last`: the last record that was looked at. */
+    auditEvents: slowRead(function* (
+      node: string,
+      after: number,
+      types: readonly string[],
+      limit: number,
+    ): Operation<{
+      readonly lines: readonly string[];
+      readonly last: number;
+    }> {
+      const rows = yield* db.all<{ seq: number; type: string; line: string }>(
+        `SELECT seq, type, CASE WHEN type = ANY(@types) THEN line ELSE '' END AS line FROM audit
+         WHERE ${db.dialect.auditNode} = @node AND seq > @after ORDER BY seq LIMIT ${limit}`,
+        { node, after, types },
+      );
+      return { lines: rows.flatMap(({ line }) => (line === '' ? [] : [line])), last: rows.at(-1)?.seq ?? after };
+    }),
+  };
+}
+
+export function holderWrites(db: Database) {
+  const derive = derivation(db);
+
+  /** A certificate in the store, by what a record of its use says. */
+  function* find(used: UsedCertificate): Operation<Named | undefined> {
+    const rows = yield* db.all<Named>(BY_SERIAL, used.serial);
+    return rows.find((row) => {
+      const certificate = parsed(row);
+      return used.issuer === undefined || certificate === undefined || formatName(certificate.issuer) === used.issuer;
+    });
+  }
+
+  /** Determines the holder of a certificate. @returns its key, and that of the certificate that it renews */
+  function* track({ serial, ca, issued }: ChangedCertificate, rules: FleetRules): Operation<readonly string[]> {
+    const row = yield* db.get<Named>(BY_ID, serial, ca);
+    if (row === undefined || !rules.expected(row.label ?? row.ca)) return [];
+    const holder = holderOf(row);
+    if (holder === null) return [];
+    const before = issued?.with && (yield* find(issued.with));
+    const isRenewal = before !== undefined && holderOf(before) !== null && isSame(before, row, issued, holder);
+    const renewed = isRenewal ? before : undefined;
+    const { issued_at } = row;
+    const renewedBy = { renewed_serial: renewed?.serial ?? null, renewed_ca: renewed?.ca ?? null };
+    yield* db.run(TRACK, { serial, ca, holder, issued_at, ...renewedBy });
+    if (issued !== undefined) yield* db.run`UPDATE holder SET first_failed_at = NULL WHERE key = ${holder}`;
+    const others = renewed === undefined ? [] : [holderOf(renewed) ?? holder];
+    return [holder, ...others, ...(row.device_key === null ? [] : [deviceHolder(row.device_key)])];
+  }
+
+  function isSame(before: Named, row: Named, issued: ChangedCertificate['issued'], holder: string): boolean {
+    return issued?.renews === true || holderKey(before, parsed(before), row) === holder;
+  }
+
+  function* reject(rejection: RejectedRenewal): Operation<readonly string[]> {
+    const { at, code, message } = rejection;
+    if ('device_key' in rejection) {
+      const { device_key: key } = rejection;
+      const device = yield* db.get<{ id: string }>`SELECT id FROM device WHERE key = ${key}`;
+      if (device !== undefined) yield* db.run(FAILED, { at, code, message, key, ...device });
+      return [];
+    }
+    const key = yield* 'request_id' in rejection ? holderOfRequest(rejection.request_id) : rejectedHolder(rejection);
+    if (key === undefined) return [];
+    yield* db.run(REJECTED, { at, code, message, key });
+    return [key];
+  }
+
+  function* rejectedHolder({ certificate }: Extract<RejectedRenewal, { certificate: object }>) {
+    if (!('fingerprints' in certificate)) {
+      const row = yield* find(certificate);
+      return row === undefined ? undefined : (holderOf(row) ?? undefined);
+    }
+    const rows = yield* db.all<Named & { fingerprint_sha256: string }>`
+      SELECT ca, label, serial, subject, sans, method, device_key, der, fingerprint_sha256 FROM certificate
+      WHERE serial = ${certificate.serial}`;
+    const row = rows.find(({ fingerprint_sha256 }) => certificate.fingerprints.includes(fingerprint_sha256));
+    return row === undefined ? undefined : (holderOf(row) ?? undefined);
+  }
+
+  function* holderOfRequest(id: string): Operation<string | undefined> {
+    // Few wait at a time.
+    return (yield* db.get<{
+      key: string;
+    }>`SELECT key FROM holder WHERE state IS NOT NULL AND state = 'waiting' AND request_id = ${id}`)?.key;
+  }
+
+  function* queue({
+    request_id,
+    certificate,
+  }: NonNullable<FleetChanges['queued']>[number]): Operation<readonly string[]> {
+    const row = yield* find(certificate);
+    const key = row && holderOf(row);
+    if (row === undefined || key === null || key === undefined) return [];
+    const request = yield* db.get<{ operation: string; subject: string; sans: string }>`
+      SELECT operation, subject, sans FROM request WHERE id = ${request_id}`;
+    const hasSameNames = request?.subject === row.subject && request.sans.toLowerCase() === row.sans.toLowerCase();
+    if (request?.operation !== 'simplereenroll' && !hasSameNames) return [];
+    yield* db.run`UPDATE holder SET request_id = ${request_id} WHERE key = ${key}`;
+    return [key];
+  }
+
+  function* changed(changes: FleetChanges, rules: FleetRules, now: number): Operation<void> {
+    const keys = new Set<string>();
+    const add = (some: readonly string[]): void => some.forEach((key) => keys.add(key));
+    for (const one of changes.certificates ?? []) add(yield* track(one, rules));
+    // What a rejection changes must exist.
+    yield* derive([...keys], rules, now);
+    keys.clear();
+    for (const one of changes.queued ?? []) add(yield* queue(one));
+    for (const device of changes.devices ?? []) {
+      const held = yield* db.all<{ holder: string }>(HELD_BY_DEVICE, device);
+      add([deviceHolder(device), ...held.map(({ holder }) => holder)]);
+    }
+    if (changes.devices !== undefined) yield* derive([...keys], rules, now);
+    for (const one of changes.rejections ?? []) add(yield* reject(one));
+    for (const id of changes.requests ?? []) add([(yield* holderOfRequest(id)) ?? ''].filter((key) => key !== ''));
+    if (changes.purgedBefore !== undefined) {
+      const gone = yield* db.all<{ key: string }>`SELECT key FROM holder
+        WHERE state IS NOT NULL AND state = 'expired' AND ends < ${changes.purgedBefore} AND NOT EXISTS (SELECT 1
+          FROM certificate WHERE certificate.serial = holder.serial AND certificate.ca = holder.ca)`;
+      add(gone.map(({ key }) => key));
+    }
+    yield* derive([...keys], rules, now);
+  }
+
+  const setProgress = (name: string, upto: number, detail: string | null) =>
+    db.run`INSERT INTO fleet_progress (name, upto, detail) VALUES (${name}, ${upto}, ${detail})
+      ON CONFLICT (name) DO UPDATE SET upto = excluded.upto, detail = excluded.detail`;
+
+  return {
+    /**
+     * Applies changes, and notes how far the derivation is. `false`: another node has applied them.
+     * @param step the progress, before and after
+     */
+    applyFleetChanges: write(
+      lock.fleet,
+      function* (
+        changes: FleetChanges,
+        rules: FleetRules,
+        now: number,
+        step?: { readonly name: string; readonly from: number; readonly upto: number },
+      ): Write<boolean> {
+        if (step !== undefined) {
+          const { name, from, upto } = step;
+          const row = yield* db.get<{ upto: number }>`SELECT upto FROM fleet_progress WHERE name = ${name}`;
+          if ((row?.upto ?? 0) !== from) return undone(false);
+          yield* setProgress(name, upto, null);
+        }
+        yield* changed(changes, rules, now);
+        return done(true, []);
+      },
+    ),
+    /** Sets the progress of a name. */
+    setFleetProgress: write(lock.fleet, function* (name: string, upto: number, detail: string | null): Write<void> {
+      yield* setProgress(name, upto, detail);
+      return done(undefined, []);
+    }),
+    /** Derives the holders of the next rows of a table. `false`: there are no more. */
+    walkFleet: write(lock.fleet, function* (table: Walked, rules: FleetRules, now: number): Write<boolean> {
+      const progress = yield* db.get<{ upto: number; detail: string | null }>`
+        SELECT upto, detail FROM fleet_progress WHERE name = ${table}`;
+      if (progress === undefined) return undone(false);
+      const rows = yield* db.all<{ position: number; serial: string; ca: string; not_after: number; key: string }>(
+        WALK[table],
+        progress.upto,
+      );
+      const last = rows.at(-1);
+      if (last === undefined) return undone(false);
+      const forgotten = rules.forget === 0 ? -Infinity : now - rules.forget;
+      const certificates = rows.filter(({ not_after }) => not_after >= forgotten);
+      const devices = rows.map(({ key }) => key);
+      yield* changed(table === 'device' ? { devices } : { certificates }, rules, now);
+      yield* setProgress(table, last.position, progress.detail);
+      return done(true, []);
+    }),
+    /** Derives holders whose state time may have changed. `false`: there are no more. */
+    deriveDueHolders: write(lock.fleet, function* (rules: FleetRules, now: number): Write<boolean> {
+      const due = yield* db.all<{ key: string }>`SELECT key FROM holder WHERE next_at IS NOT NULL AND next_at <= ${now}
+        ORDER BY next_at LIMIT ${AT_ONCE}`;
+      if (due.length === 0) return undone(false);
+      yield* derive(
+        due.map(({ key }) => key),
+        rules,
+        now,
+      );
+      return done(due.length === AT_ONCE, []);
+    }),
+    /** Notes that the states which these holders entered are reported. */
+    reportHolders: write(
+      lock.fleet,
+      function* (
+        reported: readonly { readonly key: string; readonly state: string }[],
+        now: number,
+        events: Events,
+      ): Write<void> {
+        for (const { key, state } of reported) {
+          yield* db.run(MARK, { key, state: `${state} ` });
+          yield* db.run`UPDATE holder SET entered_at = NULL, reported_at = ${now} WHERE key = ${key}`;
+        }
+        return done(undefined, events);
+      },
+    ),
+  };
+}
+
+const MARK = `UPDATE certificate_use SET reported = reported || @state
+  WHERE EXISTS (SELECT 1 FROM holder WHERE key = @key AND holder.serial = certificate_use.serial AND holder.ca = certificate_use.ca)`;
+
+interface StoredDevice {
+  readonly key: string;
+  readonly id: string;
+  readonly ca: string | null;
+  readonly enabled: number;
+  readonly not_after: number | null;
+  readonly created_at: number;
+}
+
+interface Successor {
+  readonly renewed_serial: string;
+  readonly renewed_ca: string;
+  readonly holder: string | null;
+  readonly issued_at: number | null;
+  readonly last_used_at: number | null;
+  readonly revoked_at: number | null;
+}
+
+interface Renewed {
+  readonly serial: string;
+  readonly ca: string;
+  readonly connected_at: number | null;
+}
+
+/** What is read of several holders at once. */
+interface Facts {
+  readonly successors: readonly Successor[];
+  readonly renewed: readonly Renewed[];
+  readonly queued: ReadonlyMap<string, number>;
+  readonly devices: ReadonlyMap<string, StoredDevice>;
+}
+
+type Derived = Omit<HolderRow, 'entered_at' | 'reported_at'> & { readonly reported: string };
+
+/** Derives holders, and keeps their counts. */
+function derivation(db: Database) {
+  function* readFacts(
+    newest: readonly Held[],
+    stored: readonly HolderRow[],
+    devices: readonly string[],
+  ): Operation<Facts> {
+    const renewedSerials = newest.flatMap(({ renewed_serial }) => renewed_serial ?? []);
+    const serials = [...renewedSerials, ...newest.map(({ serial }) => serial)];
+    const ids = stored.flatMap(({ request_id }) => request_id ?? []);
+    const keys = [...newest.flatMap(({ device_key }) => device_key ?? []), ...devices];
+    const [successors, renewed, queued, found] = yield* db.together([
+      db.all<Successor>(SUCCESSORS, { serials }),
+      db.all<Renewed>('SELECT serial, ca, connected_at FROM certificate_use WHERE serial = ANY(@serials)', {
+        serials: renewedSerials,
+      }),
+      db.all<{ id: string; created_at: number }>(
+        `SELECT id, created_at FROM request WHERE id = ANY(@ids) AND ${inStatus(['pending', 'approved'])}`,
+        { ids },
+      ),
+      db.all<StoredDevice>('SELECT key, id, ca, enabled, not_after, created_at FROM device WHERE key = ANY(@keys)', {
+        keys,
+      }),
+    ]);
+    return {
+      ...{ successors, renewed },
+      queued: new Map(queued.map(({ id, created_at }) => [id, created_at])),
+      devices: new Map(found.map((device) => [device.key, device])),
+    };
+  }
+
+  function* never(
+    key: string,
+    stored: HolderRow | undefined,
+    facts: Facts,
+    rules: FleetRules,
+    now: number,
+  ): Operation<Derived | undefined> {
+    const device_key = key.slice(DEVICE.length);
+    const device = facts.devices.get(device_key);
+    const had =
+      stored?.issued_at ??
+      ((yield* db.get`SELECT 1 AS found FROM certificate WHERE device_key = ${device_key} LIMIT 1`) === undefined
+        ? null
+        : now);
+    if (device === undefined) return undefined;
+    const isListed = had === null && isUsable(device, now) && rules.expected(device.ca);
+    const next_at = device.not_after !== null && device.not_after > now ? device.not_after : null;
+    return {
+      ...{ ...NOBODY, ...stored, key, reported: '' },
+      ...{ label: device.ca, device: device.id, device_key, issued_at: had },
+      ...(isListed ? { state: 'never' as const, since: device.created_at, next_at } : NOT_LISTED),
+    };
+  }
+
+  function* replace(
+    key: string,
+    stored: HolderRow | undefined,
+    derived: Derived | undefined,
+    now: number,
+    rules: FleetRules,
+  ) {
+    if (derived === undefined || (derived.state === null && !key.startsWith(DEVICE))) {
+      if (stored !== undefined) yield* db.run`DELETE FROM holder WHERE key = ${key}`;
+      return;
+    }
+    const { reported, ...row } = derived;
+    const { state } = row;
+    const isNew = isReported(state) && !reported.split(' ').includes(state);
+    if (isNew && !rules.reports)
+      yield* db.run`UPDATE certificate_use SET reported = reported || ${`${state} `} WHERE serial = ${row.serial} AND ca = ${row.ca}`;
+    const isKnown = stored?.state === state && stored.serial === row.serial;
+    const entered = isKnown ? stored.entered_at : now;
+    const entered_at = isNew && rules.reports ? (entered ?? now) : null;
+    yield* db.run(PUT, { ...row, entered_at, reported_at: stored?.reported_at ?? null });
+  }
+
+  return function* (keys: readonly string[], rules: FleetRules, now: number): Operation<void> {
+    if (keys.length === 0) return;
+    const of = (key: string) => !key.startsWith(DEVICE);
+    const [stored, ...lists] = yield* db.together([
+      db.all<HolderRow>(`SELECT ${HOLDER_COLUMNS} FROM holder WHERE key = ANY(@keys)`, { keys }),
+      ...keys.filter(of).map((key) => db.all<Held>(NEWEST, key)),
+    ]);
+    const known = new Map(stored.map((row) => [row.key, row]));
+    const held = new Map(lists.flatMap((list) => (list[0] === undefined ? [] : [[list[0].holder, list] as const])));
+    const newest = [...held].flatMap(([key, list]) => {
+      const first = newestOf(list, now);
+      return first === undefined ? [] : [[key, first] as const];
+    });
+    const deviceKeys = keys.filter((key) => !of(key)).map((key) => key.slice(DEVICE.length));
+    const facts = yield* readFacts(
+      newest.map(([, row]) => row),
+      stored,
+      deviceKeys,
+    );
+    const rows = new Map(newest);
+    const counts = new Map<string, { label: string; state: string; n: number }>();
+    const count = (row: Pick<HolderRow, 'label' | 'state'> | undefined, by: number): void => {
+      if (row === undefined || row.state === null) return;
+      const { state } = row;
+      const label = row.label ?? '';
+      const entry = counts.get(`${state} ${label}`) ?? { label, state, n: 0 };
+      entry.n += by;
+      counts.set(`${state} ${label}`, entry);
+    };
+    for (const key of keys) {
+      const before = known.get(key);
+      const row = rows.get(key);
+      const derived = of(key)
+        ? row && holding(row, before, facts, rules, now)
+        : yield* never(key, before, facts, rules, now);
+      yield* replace(key, before, derived, now, rules);
+      count(before, -1);
+      count(derived, 1);
+    }
+    for (const entry of counts.values()) if (entry.n !== 0) yield* db.run(COUNT, entry);
+  };
+}
+
+const isUsable = ({ enabled, not_after }: StoredDevice, now: number): boolean =>
+  enabled === 1 && (not_after === null || not_after > now);
+
+/** undefined: all are revoked, or all that have not expired. @param held newest first */
+function newestOf(held: readonly Held[], now: number): Held | undefined {
+  const unexpired = held.filter(({ not_after }) => not_after >= now);
+  if (unexpired.length > 0 && unexpired.every(({ revoked_at }) => revoked_at !== null)) return undefined;
+  return held.find(({ revoked_at }) => revoked_at === null);
+}
+
+/** The holder of a certificate; its state is null if it is in no list. */
+function holding(newest: Held, stored: HolderRow | undefined, facts: Facts, rules: FleetRules, now: number): Derived {
+  const { holder, renewed_serial, renewed_ca, reported, ...certificate } = newest;
+  const label = newest.label ?? newest.ca;
+  const window = rules.window({
+    ...certificate,
+    sans: readSans(newest.sans, `certificate ${newest.ca} ${newest.serial}`),
+  });
+  const before = stored?.serial === newest.serial && stored.ca === newest.ca ? stored : undefined;
+  const queued_at = facts.queued.get(stored?.request_id ?? '') ?? null;
+  const failed_at = stored?.first_failed_at ?? null;
+  const renewed =
+    renewed_serial === null ? {} : { renewed: renewal({ serial: renewed_serial, ca: renewed_ca ?? '' }, facts) };
+  const device = facts.devices.get(newest.device_key ?? '');
+  const isDenied =
+    rules.requiresDevices(label) && newest.device_key !== null && (device === undefined || !isUsable(device, now));
+  const isReplaced = facts.successors.some(
+    (one) =>
+      one.renewed_serial === newest.serial &&
+      one.renewed_ca === newest.ca &&
+      one.holder !== holder &&
+      one.revoked_at === null,
+  );
+  const derived: DerivedState =
+    isDenied || isReplaced || !rules.expected(label)
+      ? NOT_LISTED
+      : holderState({ newest: { ...newest, window, ...renewed }, failed_at, queued_at }, now, rules.forget);
+  // It is since its first such connection.
+  const since = derived.state === 'stuck' && before?.state === 'stuck' ? before.since : derived.since;
+  const further = [
+    ...(derived.state === 'waiting' ? [now + WAITING_LOOK] : []),
+    ...(device?.not_after !== undefined && device.not_after !== null && device.not_after > now
+      ? [device.not_after]
+      : []),
+  ];
+  return {
+    ...NOBODY,
+    ...stored,
+    ...{ key: holder, label, device: newest.device, device_key: newest.device_key, reported },
+    ...{ serial: newest.serial, ca: newest.ca, subject: newest.subject, sans: newest.sans },
+    ...{ issued_at: newest.issued_at, ends: newest.not_after, window_end: window.end, state: derived.state, since },
+    next_at: derived.next_at === null ? null : Math.min(derived.next_at, ...further),
+  };
+}
+
+/** What was seen of a certificate since it was renewed. */
+function renewal(of: { readonly serial: string; readonly ca: string }, { successors, renewed }: Facts) {
+  const all = successors.filter(
+    ({ renewed_serial, renewed_ca }) => renewed_serial === of.serial && renewed_ca === of.ca,
+  );
+  const used = Math.max(-Infinity, ...all.map(({ last_used_at }) => last_used_at ?? -Infinity));
+  const found = renewed.find(({ serial, ca }) => serial === of.serial && ca === of.ca);
+  return {
+    connected_at: found?.connected_at ?? null,
+    renewals: all.filter(({ issued_at }) => (issued_at ?? 0) > used).length,
+  };
+}
+
+/** The holders of certificates. */
+export type HolderStore = Calls<ReturnType<typeof holderReads> & ReturnType<typeof holderWrites>>;

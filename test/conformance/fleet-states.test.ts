@@ -1,0 +1,63 @@
+/** Who is about to lose its certificate: what the server sees of certificates over real TLS, and the states that follow. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
+import { caSection, type ClientIdentity, Estuary } from '../support/estuary.ts';
+import { until } from '../support/until.ts';
+
+const key = makeKey();
+let estuary: Estuary;
+beforeAll(async () => {
+  estuary = await Estuary.start({
+    configure: (config) =>
+      Object.assign(caSection(config), {
+        renewal: { start: 0.5, end: 0.75, retry_after: 600 },
+      }),
+  });
+});
+afterAll(() => estuary.stop());
+
+type Holder = Readonly<Record<string, string | null>>;
+
+const holders = async (query = ''): Promise<readonly Holder[]> => {
+  const { status, json } = await estuary.admin('GET', `/admin/fleet${query}`);
+  expect(status, (await estuary.outputSoFar()).slice(-2000)).toBe(200);
+  return (json as { items: readonly Holder[] }).items;
+};
+const holderOf = async (name: string): Promise<Holder | undefined> =>
+  (await holders(`?subject=${encodeURIComponent(`CN=${name}`)}`))[0];
+const renew = (who: ClientIdentity, name: string) =>
+  estuary.enroll(onTheWire(simpleCsr(key, name)), { path: 'simplereenroll', client: who });
+
+test('a certificate is first used in any operation, and its holder fails after a rejected renewal', async () => {
+  const who = await estuary.enrolled(key, 'press-1');
+  expect(await holderOf('press-1')).toMatchObject({
+    ...{ state: 'ok', ca: 'devices', subject: 'CN=press-1', device: null, first_used_at: null, last_used_at: null },
+    ...{ tls_version: 'TLSv1.3', last_code: null, renewal_info_at: null },
+  });
+  const cacerts = await estuary.est('devices/cacerts', { client: who });
+  expect(cacerts.status).toBe(200);
+  const used = await holderOf('press-1');
+  expect(used?.['first_used_at']).toBe(used?.['last_used_at']);
+  expect(Date.parse(used?.['first_used_at'] ?? '')).toBeLessThanOrEqual(Date.now());
+
+  expect((await renew(who, 'press-2')).status).toBe(403);
+  expect(await holderOf('press-1')).toMatchObject({ state: 'failing', last_code: 'SUBJECT_MISMATCH' });
+  expect((await renew(who, 'press-1')).status).toBe(200);
+  expect(await holderOf('press-1')).toMatchObject({ state: 'ok', first_used_at: null });
+});
+
+test('the summary counts what the list has, and the table has its columns', async () => {
+  const { json } = await estuary.admin('GET', '/admin/fleet/summary');
+  const all = await holders();
+  expect(json).toMatchObject({ labels: { devices: { ok: all.length, failing: 0, never: 0 } } });
+  const refused = await estuary.admin('GET', '/admin/fleet?state=lost');
+  expect(refused.status).toBe(400);
+});
+
+test('a device is never seen until it has a certificate; a rejected password is its failure', async () => {
+  await estuary.admin('POST', '/admin/devices', { id: 'device' });
+  expect(await holders('?device=device')).toMatchObject([{ state: 'never', ca: null, serial: null, sans: null }]);
+  await estuary.enroll(onTheWire(simpleCsr(key, 'device')), { password: 'x'.repeat(40) });
+  const failed = () => holders('?device=device');
+  await until('the failure is known', async () => (await failed())[0]?.['last_code'] === 'OTP_INVALID');
+});
