@@ -197,6 +197,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/fleet": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the holders of certificates
+         * @description A page may have fewer items than its limit. With `Accept: text/csv`, the whole selection as a table.
+         */
+        get: operations["getFleet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/fleet/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count the holders by state
+         * @description The counts are at most a minute old.
+         */
+        get: operations["getFleetSummary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/certificates/{serial}/revoke": {
         parameters: {
             query?: never;
@@ -1046,6 +1086,55 @@ export interface components {
         CertificateChain: {
             /** @description PEM certificates from its issuer to the root, if this server has them. Empty if its CA is no longer configured. */
             chain: string[];
+        };
+        /** @description A set of names at a label, with its device, if it has one. Absent facts are null. */
+        Holder: {
+            /** @enum {string} */
+            state: "expired" | "failing" | "waiting" | "stuck" | "late" | "due" | "never" | "ok";
+            /**
+             * Format: date-time
+             * @description Since when it is in this state.
+             */
+            since: string;
+            ca: string | null;
+            subject: string | null;
+            sans: string[] | null;
+            device: string | null;
+            serial: string | null;
+            not_after: string | null;
+            window_end: string | null;
+            last_used_at: string | null;
+            first_used_at: string | null;
+            renewal_info_at: string | null;
+            tls_version: ("TLSv1.2" | "TLSv1.3") | null;
+            last_code: string | null;
+            last_message: string | null;
+            last_failed_at: string | null;
+        };
+        /** @description How many holders are in which state. */
+        FleetSummary: {
+            /** Format: date-time */
+            as_of: string;
+            /** @description Counts by label. */
+            labels: {
+                [key: string]: {
+                    expired: number;
+                    failing: number;
+                    waiting: number;
+                    stuck: number;
+                    late: number;
+                    due: number;
+                    never: number;
+                    ok: number;
+                };
+            };
+            /** @description Valid holders whose newest certificate expires within that many days. */
+            expiring: {
+                1: number;
+                7: number;
+                /** @description Includes those of fewer days. */
+                30: number;
+            };
         };
         Revocation: {
             /**
@@ -3017,6 +3106,158 @@ export interface operations {
             };
             /** @description The object does not exist. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed. The log has the reason. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log is temporarily unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getFleet: {
+        parameters: {
+            query?: {
+                state?: "expired" | "failing" | "waiting" | "stuck" | "late" | "due" | "never" | "ok";
+                /** @description A label. */
+                ca?: string;
+                /** @description The ID of a device. */
+                device?: string;
+                /** @description A part of the subject; case-insensitive. */
+                subject?: string;
+                /** @description Holders whose newest certificate expires before this time. */
+                expires_before?: string;
+                /** @description Holders whose newest certificate last authenticated before this time, or never. */
+                seen_before?: string;
+                /** @description Oldest first, unless `desc`. */
+                order?: "asc" | "desc";
+                /** @description The largest number of items in one response. */
+                limit?: number;
+                /** @description next_cursor of the previous response; absent for the first page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description By the expiry of the newest certificate. Devices without a certificate come last. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Holder"][];
+                        next_cursor: string | null;
+                    };
+                    "text/csv": unknown;
+                };
+            };
+            /** @description A parameter or the body is malformed. The message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed. The log has the reason. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log is temporarily unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getFleetSummary: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How many holders are in which state. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetSummary"];
+                };
+            };
+            /** @description A parameter or the body is malformed. The message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

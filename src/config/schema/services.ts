@@ -185,7 +185,7 @@ export const retention = table(
 
 export const fleet = table('Who is about to lose its certificate (docs/guides/fleet.md).', {
   forget_expired: integer(0, 36_500, {
-    description: 'How long a holder whose certificate has expired is listed; 0: without end.',
+    description: 'How long a holder whose certificate has expired is listed; 0: for ever.',
     default: 90,
     unit: 'days',
     live: true,
