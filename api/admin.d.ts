@@ -321,6 +321,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/cas/{label}/rollover": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find out whether a former key of a CA can be retired
+         * @description One entry for the key of the CA and for each in `renewal_issuers`.
+         */
+        get: operations["getCasByLabelRollover"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/renewals": {
         parameters: {
             query?: never;
@@ -1212,6 +1232,49 @@ export interface components {
             for_seconds: number;
             /** @description For the audit log. */
             reason?: string;
+        };
+        /** @description Which keys issued the certificates of a label, and who still needs each. */
+        Rollover: {
+            label: string;
+            issuers: {
+                /** @description RFC 4514. */
+                subject: string;
+                key_sha256: string | null;
+                not_after: string | null;
+                /** @description Whether it issues now. */
+                current: boolean;
+                /** @description Holders with a valid certificate of this key that have used no newer certificate. */
+                holders: number;
+                /** @description Of these, how many cacerts gave the current CA certificate (at least). */
+                informed: number;
+                latest_expiry: string | null;
+                /** @description Whether nobody needs it, and it does not issue now. */
+                can_be_retired: boolean;
+                /** @description The first hundred holders. */
+                in_the_way: {
+                    state: string | null;
+                    since: string | null;
+                    /** @description The label. */
+                    ca: string;
+                    /** @description RFC 4514. */
+                    subject: string;
+                    /** @description As in certificates. */
+                    sans: string[];
+                    device: string | null;
+                    /** @description Of the newest certificate. */
+                    serial: string;
+                    /** Format: date-time */
+                    not_after: string;
+                    window_end: string | null;
+                    last_used_at: string | null;
+                    first_used_at: string | null;
+                    renewal_info_at: string | null;
+                    tls_version: string | null;
+                    last_code: string | null;
+                    last_message: string | null;
+                    last_failed_at: string | null;
+                }[];
+            }[];
         };
         /** @description The certificates to replace, and the deadline. */
         RenewalStart: {
@@ -3715,6 +3778,82 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A parameter or the body is malformed. The message names the field. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call has no valid admin credentials. The response has WWW-Authenticate: Bearer. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The call needs a role that the caller does not have, or a browser sent it for a page of another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed. The log has the reason. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store or the audit log is temporarily unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getCasByLabelRollover: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                label: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Which keys issued the certificates of a label, and who still needs each. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rollover"];
+                };
             };
             /** @description A parameter or the body is malformed. The message names the field. */
             400: {

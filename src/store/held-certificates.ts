@@ -9,6 +9,7 @@ export interface HeldCertificate extends Pick<CertificateRow, 'serial' | 'ca' | 
   readonly issued_at: number;
   readonly first_used_at: number | null;
   readonly last_used_at: number | null;
+  readonly renewal_info_at: number | null;
   readonly tls_version: 'TLSv1.2' | 'TLSv1.3' | null;
   /** 0 or 1: whether the last request named the label. */
   readonly names_label: number | null;
@@ -24,6 +25,12 @@ export interface HolderRow {
   readonly sans: readonly string[];
   /** null: in no list. */
   readonly state: string | null;
+  readonly since: number | null;
+  /** End of the renewal window of the newest certificate. */
+  readonly window_end: number | null;
+  readonly last_code: string | null;
+  readonly last_message: string | null;
+  readonly last_failed_at: number | null;
   /** The newest first. */
   readonly certificates: readonly [HeldCertificate, ...HeldCertificate[]];
   /** Which answers of cacerts it was given. */
@@ -45,10 +52,11 @@ type StoredHolder = Omit<HolderRow, 'sans' | 'certificates' | 'chains'> & {
 };
 type StoredUse = Omit<HeldCertificate, 'replaced_at'> & { readonly holder: string; readonly renewed_at: number | null };
 
-const HOLDERS = `SELECT position, key, label, device, subject, sans, state FROM holder
+const HOLDERS = `SELECT position, key, label, device, subject, sans, state, since, window_end, last_code, last_message, last_failed_at
+  FROM holder
   WHERE position > @after AND serial IS NOT NULL AND label IS NOT NULL`;
-const CERTIFICATES = `SELECT holder, used.serial, used.ca, not_after, der, used.issued_at, first_used_at, last_used_at, tls_version,
-    names_label, (SELECT min(later.issued_at) FROM certificate_use AS later
+const CERTIFICATES = `SELECT holder, used.serial, used.ca, not_after, der, used.issued_at, first_used_at, last_used_at, renewal_info_at,
+    tls_version, names_label, (SELECT min(later.issued_at) FROM certificate_use AS later
       WHERE later.renewed_serial = used.serial AND later.renewed_ca = used.ca) AS renewed_at
   FROM certificate_use AS used JOIN certificate ON certificate.serial = used.serial AND certificate.ca = used.ca
   WHERE holder = ANY(@keys) AND revoked_at IS NULL ORDER BY used.issued_at DESC, certificate.position DESC`;

@@ -194,13 +194,14 @@ function holder(device: Device, chains: readonly number[] = [1]): HolderRow {
   const { serialNumber: serial, notAfter } = parseCertificate(raw);
   const held: HeldCertificate = {
     ...{ serial, ca: device.label, not_after: notAfter.getTime(), der: raw, issued_at: 0 },
-    ...{ first_used_at: 0, last_used_at: 0, replaced_at: null },
+    ...{ first_used_at: 0, last_used_at: 0, renewal_info_at: null, replaced_at: null },
     tls_version: device.tls,
     names_label: device.namesLabel ? 1 : 0,
   };
   const { name: subject, label, dns } = device;
   return {
     ...{ position: 1, label, device: null, subject, sans: dns.map((one) => `DNS:${one}`), state: 'ok', chains },
+    ...{ since: 0, window_end: null, last_code: null, last_message: null, last_failed_at: null },
     certificates: [held],
   };
 }

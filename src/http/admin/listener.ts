@@ -11,6 +11,7 @@ import { registerNotifications } from './notifications.ts';
 import { registerRenewals } from './renewals.ts';
 import { registerRescue } from './rescue.ts';
 import { registerRevocation } from './revocation.ts';
+import { registerRollover } from './rollover.ts';
 import { registerCas } from './cas.ts';
 import { registerCertificates } from './certificates.ts';
 import { registerConsole } from './console.ts';
@@ -88,6 +89,7 @@ export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): Ad
     registerFleet(routes, deps);
     registerRevocation(routes, deps);
     registerRescue(routes, deps);
+    registerRollover(routes, deps);
     registerRenewals(routes, deps);
     registerNotifications(routes, deps);
     registerRequests(routes, deps);

@@ -46,6 +46,11 @@ export const SERVICE_COMMANDS: readonly Entry[] = [
     roles: operating,
     options: { label },
   }),
+  recordCommand('ca rollover', 'Show who still needs a former key of a CA, and whether it can be retired.', {
+    call: 'GET /admin/cas/{label}/rollover',
+    roles: ['admin', 'ra', 'auditor', 'operator'],
+    options: { label },
+  }),
   recordCommand('ca crl', 'Sign the CRL of a CA now.', {
     call: 'POST /admin/cas/{label}/crl',
     roles: operating,

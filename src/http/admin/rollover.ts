@@ -1,0 +1,85 @@
+/** `GET /admin/cas/{label}/rollover`: whether a key of a CA can be retired. */
+import { type Static, Type } from '@fastify/type-provider-typebox';
+import { type IssuingKey, rolloverOf } from '../../administration/rollover.ts';
+import type { HolderRow } from '../../store/held-certificates.ts';
+import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { route } from './route.ts';
+import { Bool, Integer, nullable, Text, Texts, Timestamp, titled } from './schemas.ts';
+import { formatOptionalTimestamp } from './values.ts';
+
+const Holder = Type.Object({
+  state: nullable(Text('As in the list of holders.')),
+  since: nullable(Timestamp()),
+  ca: Text('The label.'),
+  subject: Text('RFC 4514.'),
+  sans: Texts('As in certificates.'),
+  device: nullable(Text('The ID of the registered device.')),
+  serial: Text('Of the newest certificate.'),
+  not_after: Timestamp(),
+  window_end: nullable(Timestamp()),
+  last_used_at: nullable(Timestamp()),
+  first_used_at: nullable(Timestamp()),
+  renewal_info_at: nullable(Timestamp()),
+  tls_version: nullable(Type.String()),
+  last_code: nullable(Type.String()),
+  last_message: nullable(Type.String()),
+  last_failed_at: nullable(Timestamp()),
+});
+
+const Rollover = titled('Rollover', 'Which keys issued the certificates of a label, and who still needs each.', {
+  label: Type.String(),
+  issuers: Type.Array(
+    Type.Object({
+      subject: Text('RFC 4514.'),
+      key_sha256: nullable(
+        Text('SHA-256 of the SubjectPublicKeyInfo, hex. null: unknown, because the CA is elsewhere.'),
+      ),
+      not_after: nullable(Timestamp('The expiry of the CA certificate.')),
+      current: Bool('Whether it issues now.'),
+      holders: Integer('Holders with a valid certificate of this key that have used no newer certificate.'),
+      informed: Integer('Of these, how many cacerts gave the current CA certificate (at least).'),
+      latest_expiry: nullable(Timestamp('When the last of their certificates expires.')),
+      can_be_retired: Bool('Whether nobody needs it, and it does not issue now.'),
+      in_the_way: Type.Array(Holder, { description: 'The first hundred holders.' }),
+    }),
+  ),
+});
+
+export function registerRollover(app: AdminApp, deps: AdminDependencies): void {
+  route(app, {
+    call: 'GET /admin/cas/:label/rollover',
+    access: ['ra', 'auditor', 'operator'],
+    summary: 'Find out whether a former key of a CA can be retired',
+    description: 'One entry for the key of the CA and for each in `renewal_issuers`.',
+    response: { 200: Rollover },
+    handler: async (request): Promise<Static<typeof Rollover>> => {
+      const ca = deps.cas.find(request.params.label);
+      const keys = await rolloverOf(deps.store, ca, deps.now());
+      return { label: ca.label, issuers: keys.map(issuerRecord) };
+    },
+  });
+}
+
+const issuerRecord = ({ not_after, latest_expiry, in_the_way, ...key }: IssuingKey) => ({
+  ...key,
+  not_after: formatOptionalTimestamp(not_after),
+  latest_expiry: formatOptionalTimestamp(latest_expiry),
+  can_be_retired: key.holders === 0 && !key.current,
+  in_the_way: in_the_way.map(holderRecord),
+});
+
+function holderRecord({ label, certificates: [newest], ...holder }: HolderRow): Static<typeof Holder> {
+  const { state, subject, sans, device, last_code, last_message } = holder;
+  return {
+    ...{ state, ca: label, subject, sans, device, last_code, last_message },
+    serial: newest.serial,
+    tls_version: newest.tls_version,
+    not_after: new Date(newest.not_after).toISOString(),
+    since: formatOptionalTimestamp(holder.since),
+    window_end: formatOptionalTimestamp(holder.window_end),
+    last_used_at: formatOptionalTimestamp(newest.last_used_at),
+    first_used_at: formatOptionalTimestamp(newest.first_used_at),
+    renewal_info_at: formatOptionalTimestamp(newest.renewal_info_at),
+    last_failed_at: formatOptionalTimestamp(holder.last_failed_at),
+  };
+}
