@@ -40,8 +40,10 @@ export async function keepUp(
         while (!stop.aborted) {
           let next = schedule.due();
           if (next <= context.now()) {
+            const before = seen(schedule);
             await slots.use(() => (stop.aborted ? Promise.resolve() : elsewhere(one, stop)));
-            const pause = schedule.due() <= context.now() ? AFTER_FAILED_STEP : AFTER_STEP;
+            const isStuck = schedule.due() <= context.now() && seen(schedule) === before;
+            const pause = isStuck ? AFTER_FAILED_STEP : AFTER_STEP;
             next = Math.max(schedule.due(), context.now() + pause);
           }
           report(config, context);
@@ -50,6 +52,15 @@ export async function keepUp(
       }),
     );
   });
+}
+
+/** What a step that did something changes, such as the renewal information that it got. */
+function seen({ folder }: Schedule): string {
+  try {
+    return JSON.stringify([folder.state(), folder.live()?.version]);
+  } catch {
+    return '';
+  }
 }
 
 class Slots {
