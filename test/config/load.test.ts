@@ -15,6 +15,13 @@ describe('what the configuration gives', () => {
     expect(warnings).toEqual([]);
   });
 
+  test('an argument of a program may be empty', async () => {
+    const ca = `[[ca]]\nlabel = "devices"\ndefault = true\ndriver = "command"\nupstream_trust_anchors = "ca/root.pem"
+[ca.command]\nissue = ["/bin/true", ""]`;
+    const { config } = await folder.load(toml('', { ca }));
+    expect(config.ca).toMatchObject([{ command: { issue: ['/bin/true', ''] } }]);
+  });
+
   test.each([
     ['[store]\npath = "~/est.db"', 'store.path'],
     ['[store]\npath = "/srv/$NAME/est.db"', 'store.path'],

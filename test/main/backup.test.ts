@@ -7,6 +7,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -15,6 +16,7 @@ import { describe, expect, test } from 'vitest';
 import { verifyAudit } from '../../src/store/sqlite/read-audit.ts';
 import { backUp, openBackup } from '../../src/main/backup/backup.ts';
 import { restore, type Restored } from '../../src/main/backup/restore.ts';
+import { hmacKeyFile } from '../../src/store/lookup-key-file.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';
 import { chain, parseLine } from '../../src/audit/record.ts';
 import { crlIssued, requestEnded, tokenEvent } from '../../src/audit/applied-events.ts';
@@ -364,6 +366,22 @@ describe('a restore that is refused changes nothing', () => {
     cpSync(other.paths.auditFile, made.paths.auditFile);
     await expect(restoreTo(made)).rejects.toThrow(expect.objectContaining({ code: 'AUDIT_TAMPERED' }));
   });
+});
+
+test('a backup has the key of sha256-hmac that the server created, and a restore puts it back', async () => {
+  const key = Buffer.alloc(32, 7);
+  const fileOf = ({ paths }: Case): string => hmacKeyFile(paths.path);
+  const made = await backedUp(
+    () => Promise.resolve(),
+    (_, to) => {
+      writeFileSync(fileOf(to), key, { mode: 0o600 });
+      return Promise.resolve();
+    },
+  );
+  rmSync(fileOf(made));
+  await restoreTo(made);
+  expect(readFileSync(fileOf(made))).toEqual(key);
+  expect(statSync(fileOf(made)).mode & 0o777).toBe(0o600);
 });
 
 test('a backup is one moment of the store, while others write', async () => {

@@ -17,6 +17,9 @@ if (driver === 'sqlite') {
 } else {
   const [initial, ...later] = POSTGRES;
   if (initial === undefined) throw new Error('there is no schema');
-  const sql = [...later.map((migration) => migration.sql), 'SELECT pg_sleep(3600)'].join(';\n');
+  // pg_stat_activity shows the first 1024 octets.
+  const sql = [`-- pg_sleep\nSELECT 1`, ...later.map((migration) => migration.sql), 'SELECT pg_sleep(3600)'].join(
+    ';\n',
+  );
   await migrate(await connectToMigrate({ url: database }, 'test'), [initial, { sql, serves: initial.serves }]);
 }
