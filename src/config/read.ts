@@ -242,7 +242,7 @@ class Reader {
     }
     if (file === undefined) {
       const loaded = secretFromEnv(source, form, this.#where);
-      if (loaded instanceof Secret) return loaded;
+      if (loaded instanceof Secret) return named(loaded, at);
       this.#problem(at, loaded, 'the name of a variable that is set');
       return Create(schema);
     }
@@ -251,7 +251,7 @@ class Reader {
     if (!(loaded instanceof Secret))
       this.faults.push({ key: at, message: `${loaded} (a readable file)`, isKept: kept !== undefined });
     if (kept !== undefined) this.#where.keepSecret?.(at, source, kept);
-    return kept ?? Create(schema);
+    return kept === undefined ? Create(schema) : named(kept, at);
   }
 
   #wrong(schema: TSchema, reason: string, key: string): unknown {
@@ -271,6 +271,9 @@ class Reader {
     this.problems.push({ key, message: `${message} (${hint})` });
   }
 }
+
+/** @param key that contains the path or the variable */
+const named = (secret: Secret, key: string): Secret => new Secret(secret.reveal(), key.slice(key.lastIndexOf('.') + 1));
 
 /** Why a value does not match the schema's type, or undefined. */
 function mismatch(schema: TSchema, raw: unknown): string | undefined {

@@ -10,9 +10,12 @@ import { isTable } from './problem.ts';
  */
 export class Secret {
   readonly #bytes: Buffer;
+  /** The key that says where it is, such as `pin_file`; empty: it is not configured. */
+  readonly key: string;
 
-  constructor(bytes: Uint8Array) {
+  constructor(bytes: Uint8Array, key = '') {
     this.#bytes = Buffer.from(bytes);
+    this.key = key;
   }
 
   /** The bytes; do not change or log them. */

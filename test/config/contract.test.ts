@@ -183,7 +183,8 @@ test('fullcmc and serverkeygen are on unless switched off', async () => {
 test('secrets are loaded, a PIN without the line end of its file', async () => {
   const { config } = await folder.load(SAMPLE, ENV);
   const hsm = config.ca[1];
-  expect(hsm?.driver === 'pkcs11' ? hsm.pkcs11.pin?.reveal().toString() : '').toBe('1234');
+  const pin = hsm?.driver === 'pkcs11' ? hsm.pkcs11.pin : undefined;
+  expect([pin?.reveal().toString(), pin?.key]).toEqual(['1234', 'pin_file']);
   expect(config.serverkeygen.password?.reveal().toString()).toBe(ENV.KEYGEN_PASSWORD);
   expect(config.serverkeygen.keys[0]?.symmetric_key?.length).toBe(32);
 });

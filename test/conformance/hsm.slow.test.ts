@@ -60,7 +60,7 @@ describe.skipIf(!possible)('a server with its CA keys in SoftHSM2', () => {
     [
       'a wrong PIN',
       { pin_env: 'WRONG_PIN' },
-      'ca[devices].pkcs11.pin: token "est" refuses the PIN (CKR_PIN_INCORRECT)',
+      'ca[devices].pkcs11.pin_env: token "est" refuses the PIN (CKR_PIN_INCORRECT)',
     ],
     [
       'a missing key',

@@ -217,7 +217,7 @@ describe.skipIf(!hasTokenTls)('a key in a PKCS #11 token', () => {
   });
 
   test.each([
-    ['a wrong PIN', { pin_env: 'WRONG_PIN' }, 'pkcs11.pin: the token refuses it'],
+    ['a wrong PIN', { pin_env: 'WRONG_PIN' }, 'pkcs11.pin_env: the token refuses it'],
     ['a missing key', { key_label: 'nobody' }, 'pkcs11.token_label: there is no such token, or it has no such private'],
     ['a missing token', { token_label: 'gone' }, 'pkcs11.token_label: there is no such token'],
     ['no PKCS#11 library', { module: 'ra.pem' }, 'pkcs11.module: cannot be used'],

@@ -167,7 +167,8 @@ async function tokenProblems(material: EstMaterial, key: string, context: CheckC
     return [];
   } catch (error) {
     const code = error instanceof IsolatedError ? error.code : '';
-    const [, name, what] = FAULTS.find(([part]) => code.includes(part)) ?? ENGINE_FAULT;
+    const [, known, what] = FAULTS.find(([part]) => code.includes(part)) ?? ENGINE_FAULT;
+    const name = known === 'pkcs11.pin' ? `pkcs11.${material.table.est.pkcs11?.pin?.key ?? 'pin_file'}` : known;
     return [{ key: `${key}.est.${name}`, message: `${what} (${describe(error)})` }];
   } finally {
     client?.close();

@@ -88,12 +88,15 @@ type Pkcs11Key =
 /** An unusable token or key, with the related key of `[ca.pkcs11]`. */
 class TokenProblem extends EstuaryError {
   readonly key: Pkcs11Key;
+  /** As it is configured: a PIN is in `pin_file`, `pin_env` or a `uri`. */
+  readonly named: string;
   readonly reason: string;
 
-  constructor(label: string, key: Pkcs11Key, cause: Error) {
-    super(500, 'CA_UNUSABLE', `ca "${label}": pkcs11.${key}: ${describe(cause)}`, { cause });
+  constructor(label: string, key: Pkcs11Key, named: string, cause: Error) {
+    super(500, 'CA_UNUSABLE', `ca "${label}": pkcs11.${named}: ${describe(cause)}`, { cause });
     this.name = 'TokenProblem';
     this.key = key;
+    this.named = named;
     this.reason = describe(cause);
   }
 }
@@ -171,7 +174,8 @@ async function startSigner(signer: Pkcs11Signer, settings: TokenSettings): Promi
 
 function tokenProblem(error: unknown, { label, pkcs11 }: TokenSettings): unknown {
   if (!(error instanceof IsolatedError) && !(error instanceof EstuaryError)) return error;
-  return new TokenProblem(label, relatedKey(error.code, pkcs11), error);
+  const key = relatedKey(error.code, pkcs11);
+  return new TokenProblem(label, key, key === 'pin' ? (pkcs11.pin?.key ?? 'pin_file') : key, error);
 }
 
 function relatedKey(code: string, { uri, token_label, key_label }: Pkcs11CaTable['pkcs11']): Pkcs11Key {
@@ -215,8 +219,8 @@ async function tokenProblems(material: Pkcs11CaMaterial, key: string, context: C
     await signer.close();
     return [];
   } catch (error) {
-    const name = error instanceof TokenProblem ? error.key : 'module';
-    const reason = error instanceof TokenProblem ? error.reason : describe(error);
-    return [{ key: `${key}.pkcs11.${name}`, message: `${reason} (${ALLOWED[name]})` }];
+    if (!(error instanceof TokenProblem))
+      return [{ key: `${key}.pkcs11.module`, message: `${describe(error)} (${ALLOWED.module})` }];
+    return [{ key: `${key}.pkcs11.${error.named}`, message: `${error.reason} (${ALLOWED[error.key]})` }];
   }
 }
