@@ -6,7 +6,7 @@ import { codeOf, describe } from '../../../errors.ts';
 import { CommandError, EXIT, UsageError } from '../command.ts';
 import { printable } from '../text-table.ts';
 import type { Connection } from './connection.ts';
-import { asRecord, type JsonRecord, recordsAt, textAt, textsAt } from './json.ts';
+import { asRecord, isRecord, type JsonRecord, recordsAt, textAt, textsAt } from './json.ts';
 
 /** Milliseconds without a byte; large changes and remote CAs take time. */
 const SILENCE = 600_000;
@@ -270,6 +270,13 @@ const UNTRUSTED = [
   'INVALID_CA',
 ];
 
+/** The names of the certificate that Node.js rejected. */
+function namesIn(error: unknown): string {
+  const certificate = isRecord(error) && isRecord(error['cert']) ? error['cert'] : {};
+  const names = certificate['subjectaltname'];
+  return typeof names === 'string' && names !== '' ? names.replaceAll(/(?:DNS|IP Address):/g, '') : 'no host name';
+}
+
 function trustSentence(code: string, error: unknown, { files }: Connection): string | undefined {
   if (UNTRUSTED.includes(code)) {
     const anchors = files.ca ?? 'the system trust store';
@@ -277,10 +284,8 @@ function trustSentence(code: string, error: unknown, { files }: Connection): str
   }
   if (code === 'CERT_HAS_EXPIRED') return 'its certificate has expired, or the clock of this machine is wrong';
   if (code === 'CERT_NOT_YET_VALID') return 'its certificate is not valid yet. Check the clock of this machine.';
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
-    const reason = error instanceof Error && 'reason' in error ? `: ${printable(String(error.reason))}` : '';
-    return `its certificate is for another name${reason}`;
-  }
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return `its certificate is for ${printable(namesIn(error))}. Use one of these names in --url.`;
   if (/CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE|CERTIFICATE_UNKNOWN|BAD_CERTIFICATE|UNKNOWN_CA/.test(code))
     return `it rejected the TLS handshake (${code}). Pass a client certificate with --cert and --key.`;
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'EPROTO' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG')

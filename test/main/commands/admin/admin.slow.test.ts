@@ -3,11 +3,12 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import qrcode from 'qrcode-generator';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { encodePem, parsePem } from '../../../../src/pki/der/pem.ts';
 import { parseCertificate } from '../../../../src/pki/x509/certificate.ts';
 import { formatName } from '../../../../src/pki/x509/name.ts';
@@ -438,6 +439,22 @@ describe('who is calling', () => {
     expect(out).toMatch(/^method +mtls$/m);
     const half = await admin(['session', ...pair.slice(0, 2)]);
     expect([half.code, half.err]).toEqual([2, expect.stringContaining('--key FILE is missing')]);
+  });
+
+  test('a server at an address that its certificate does not name', async () => {
+    const forwarder = createServer((socket) => {
+      const behind = connect(server.server.port('admin'), '127.0.0.1');
+      socket.on('error', () => behind.destroy());
+      behind.on('error', () => socket.destroy());
+      socket.pipe(behind).pipe(socket);
+    });
+    onTestFinished(() => void forwarder.close());
+    await once(forwarder.listen(0, '127.0.0.2'), 'listening');
+    const { port } = forwarder.address() as AddressInfo;
+    const ESTUARY_ADMIN_URL = `https://127.0.0.2:${port}`;
+    const { code, err } = await admin(['session'], { env: { ESTUARY_ADMIN_URL } });
+    expect(code).toBe(1);
+    expect(err).toMatch(/its certificate is for localhost, .*127\.0\.0\.1.*\. Use one of these names in --url\.$/m);
   });
 
   test('a token that others can read is warned of', async () => {
