@@ -3,7 +3,7 @@ import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import FileOrder, { workersFor } from './test/support/file-order.ts';
-import { IN_PROCESS } from './test/support/server-process.ts';
+import { IN_PROCESS } from './test/support/wanted-server.ts';
 import { startedModules } from './test/support/started-modules.ts';
 
 // Threads and child processes run from the TypeScript source: without a cache each of them strips the types anew, which

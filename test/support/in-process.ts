@@ -6,14 +6,8 @@ import type { DestinationStream } from '../../src/log.ts';
 import { loadService } from '../../src/main/commands/serve.ts';
 import { startService, type RunningService } from '../../src/main/start.ts';
 import { describe } from '../../src/errors.ts';
-import {
-  ALWAYS_IN_PROCESS,
-  parseRecord,
-  type Exit,
-  type ListenerName,
-  type ServerProcess,
-  type StartOptions,
-} from './server-process.ts';
+import { parseRecord, type Exit, type ListenerName, type ServerProcess, type StartOptions } from './server-process.ts';
+import { ALWAYS_IN_PROCESS } from './wanted-server.ts';
 
 /** @throws {Error} with the output when it does not start */
 export async function startInProcess({ config: configFile }: StartOptions): Promise<ServerProcess> {

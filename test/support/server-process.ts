@@ -11,6 +11,7 @@ import type { Readable } from 'node:stream';
 import { ROOT } from './root.ts';
 import { recordNote } from './run-notes.ts';
 import { until } from './until.ts';
+import { ALWAYS_IN_PROCESS, IN_PROCESS } from './wanted-server.ts';
 
 export const SERVER = join(ROOT, 'dist', 'server.js');
 
@@ -18,12 +19,6 @@ export const SERVER = join(ROOT, 'dist', 'server.js');
 export const NODE = [join(ROOT, 'node_modules', '.bin', 'node')].find((path) => existsSync(path)) ?? process.execPath;
 
 export type ListenerName = 'est' | 'admin' | 'publication';
-
-/** The value of `ESTUARY_TEST_SERVER` with which servers run in the test's process (in-process.ts) unless they need their own. */
-export const IN_PROCESS = 'in-process';
-
-/** With this value, those that need it run there too, and a kill is a stop: for scripts/mutate. */
-export const ALWAYS_IN_PROCESS = 'always in-process';
 
 export interface StartOptions {
   /** Path of the configuration file. */

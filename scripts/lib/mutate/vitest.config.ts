@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { defineConfig, type Plugin } from 'vitest/config';
-import { ALWAYS_IN_PROCESS } from '../../../test/support/server-process.ts';
+import { ALWAYS_IN_PROCESS } from '../../../test/support/wanted-server.ts';
 import settings from '../../../vitest.config.ts';
 import { mutate, PRELUDE } from './mutants.ts';
 
