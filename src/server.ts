@@ -18,6 +18,8 @@ if (Number.parseInt(process.versions.node, 10) >= NEEDED) await run();
 else await handOver();
 
 async function run(): Promise<void> {
+  // Before the pool starts. Half of its threads may look up host names (process/shared-lookups.ts).
+  process.env['UV_THREADPOOL_SIZE'] ??= '16';
   // Set by the launcher: this process ends with its launcher.
   if (process.env['ESTUARY_LAUNCHED'] !== undefined && process.channel !== undefined) {
     delete process.env['ESTUARY_LAUNCHED'];

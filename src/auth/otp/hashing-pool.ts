@@ -1,5 +1,5 @@
 /**
- * Limits concurrent password hashes. They run in libuv's thread pool (four threads), which signatures and file accesses
+ * Limits concurrent password hashes. They run in libuv's thread pool (16 threads), which signatures and file accesses
  * of the whole process share. Excess calls get 503 at once.
  */
 import { unavailable, type EstuaryError } from '../../errors.ts';

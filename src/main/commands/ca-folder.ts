@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { FileSigner } from '../../ca/local/signing.ts';
 import { caCertificate, type NewCa } from '../../ca/local/new-ca.ts';
 import { isKeyOf, readCertificates, readPrivateKey } from '../../config/material/reader.ts';
+import { Secret } from '../../config/secret.ts';
 import { describe } from '../../errors.ts';
 import { parsePem } from '../../pki/der/pem.ts';
 import { OID } from '../../pki/der/oids.ts';
@@ -98,10 +99,11 @@ export async function initTwoTiers(options: TwoTierOptions, context: CommandCont
   const existing = files.find((file) => existsSync(file));
   if (existing !== undefined)
     throw new CommandError(`${existing} already exists. Move it away, or name another folder.`);
+  const passphrase = await passphraseIn('root-passphrase-file', options['root-passphrase-file']);
   for (const folder of [options.root, options.issuing]) await mkdir(folder, { recursive: true, mode: 0o700 });
 
   const now = context.now();
-  const root = await newKey(join(options.root, 'root.key'), keyType);
+  const root = await newKey(join(options.root, 'root.key'), keyType, passphrase);
   const anyCa = { pathLength: undefined, nameConstraints: undefined };
   const rootCa = { subject: rootSubject, spki: root.spki, days: rootDays, now, ...anyCa };
   const rootCertificate = parseCertificate(await caCertificate(root, undefined, rootCa));
@@ -121,7 +123,7 @@ export async function initTwoTiers(options: TwoTierOptions, context: CommandCont
 export async function sign(options: Values<typeof CA_SIGN>, context: CommandContext): Promise<number> {
   const below = subordinate(options);
   if (existsSync(options.out)) throw new CommandError(`${options.out} already exists. Move it away first.`);
-  const issuer = await readFolder('issuer', options.issuer);
+  const issuer = await readFolder('issuer', options.issuer, options['issuer-passphrase-file']);
   const csr = await readRequest(options.csr);
   if (csr.subject.rdns.length === 0) throw new CommandError(`${options.csr}: the subject of a CA must not be empty`);
   const ca = { subject: csr.subject, spki: csr.publicKey.spki, now: context.now(), ...below };
@@ -137,7 +139,7 @@ export async function sign(options: Values<typeof CA_SIGN>, context: CommandCont
  */
 export async function renew(options: Values<typeof CA_RENEW>, context: CommandContext): Promise<number> {
   const days = wholeNumber('days', options.days, ISSUING_DAYS, 1, 36_500);
-  const issuer = await readFolder('issuer', options.issuer);
+  const issuer = await readFolder('issuer', options.issuer, options['issuer-passphrase-file']);
   const { name, certificate: former, key } = await readFolder('ca', options.ca);
   if (former.subject.der.equals(former.issuer.der))
     throw new CommandError(`${join(options.ca, `${name}.pem`)} is self-signed. Create a new root with "ca init".`);
@@ -196,7 +198,18 @@ async function certify(
   return certificate;
 }
 
-async function readFolder(option: string, folder: string): Promise<CaFolder> {
+/** A line of a file. @throws CommandError */
+async function passphraseIn(option: string, file: string | undefined): Promise<Secret | undefined> {
+  if (file === undefined) return undefined;
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw new CommandError(`--${option}: cannot read ${file}: ${describe(error)}`);
+  });
+  const line = text.replace(/\r?\n$/, '');
+  if (line === '') throw new CommandError(`--${option}: ${file} is empty`);
+  return new Secret(Buffer.from(line));
+}
+
+async function readFolder(option: string, folder: string, passphraseFile?: string): Promise<CaFolder> {
   const entries = await readdir(folder).catch((error: unknown) => {
     throw new CommandError(`--${option}: cannot read ${folder}: ${describe(error)}`);
   });
@@ -205,7 +218,8 @@ async function readFolder(option: string, folder: string): Promise<CaFolder> {
   const [name, ...others] = names;
   if (name === undefined || others.length > 0)
     throw new CommandError(`--${option}: ${folder} must contain one file NAME.key and its certificate NAME.pem`);
-  const key = await readPrivateKey(join(folder, `${name}.key`));
+  const passphrase = await passphraseIn(`${option}-passphrase-file`, passphraseFile);
+  const key = await readPrivateKey(join(folder, `${name}.key`), passphrase);
   const [certificate] = await readCertificates(join(folder, `${name}.pem`));
   if (!isKeyOf(key, certificate))
     throw new CommandError(`--${option}: ${join(folder, `${name}.key`)} does not belong to ${name}.pem`);
@@ -221,12 +235,13 @@ async function readRequest(file: string) {
   return verifyCsr(parseCsr(block?.der ?? text));
 }
 
-/** Creates a key file (0600). */
-async function newKey(file: string, keyType: string): Promise<FileSigner> {
+/** Creates a key file (0600). @param passphrase encrypts it */
+async function newKey(file: string, keyType: string, passphrase?: Secret): Promise<FileSigner> {
   const { privateKey: der } = await newKeyPair(keyType);
   const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
   der.fill(0);
-  await writeNew(file, key.export({ format: 'pem', type: 'pkcs8' }), 0o600);
+  const encrypted = passphrase && { cipher: 'aes-256-cbc', passphrase: passphrase.reveal() };
+  await writeNew(file, key.export({ format: 'pem', type: 'pkcs8', ...encrypted }), 0o600);
   return new FileSigner(key);
 }
 

@@ -59,7 +59,9 @@ function readOrder(options: CaInitOptions): Order {
     throw new UsageError(
       '--config FILE and --ca LABEL are missing, or --root DIR and --issuing DIR for a new two-tier PKI',
     );
-  const foreign = (['root-subject', 'root-days', 'path-length'] as const).find((name) => options[name] !== undefined);
+  const foreign = (['root-subject', 'root-days', 'root-passphrase-file', 'path-length'] as const).find(
+    (name) => options[name] !== undefined,
+  );
   if (foreign !== undefined || options['permitted-dns'].length + options['permitted-ip'].length > 0)
     throw new UsageError(`--${foreign ?? 'permitted-dns, --permitted-ip'} needs --root DIR and --issuing DIR`);
   const keyType = keyTypeOf(options['key-type']);

@@ -63,11 +63,15 @@ export const CA_INIT = {
   days: value('N', 'validity of the self-signed root (default 3650), or of the issuing CA (default 1825)'),
   'root-subject': value('DN', "the root's name (default CN=Root CA)"),
   'root-days': value('N', 'validity of the root (default 7300)'),
+  'root-passphrase-file': value('FILE', 'encrypt root.key (PKCS #8) with the passphrase in FILE'),
   ...SUBORDINATE,
 };
 
+const ISSUER_PASSPHRASE = value('FILE', 'the passphrase of an encrypted key of the CA that signs is in FILE');
+
 export const CA_SIGN = {
   issuer: required('DIR', 'the folder of the CA that signs: NAME.key, NAME.pem'),
+  'issuer-passphrase-file': ISSUER_PASSPHRASE,
   csr: required('FILE', 'the PKCS #10 request, for example from "ca init --csr"'),
   out: required('FILE', 'the new certificate'),
   days: value('N', 'validity (default 1825), at most that of the issuer'),
@@ -76,6 +80,7 @@ export const CA_SIGN = {
 
 export const CA_RENEW = {
   issuer: required('DIR', 'the folder of the CA that signs'),
+  'issuer-passphrase-file': ISSUER_PASSPHRASE,
   ca: required('DIR', 'the folder of the CA to renew'),
   'new-key': flag('create a new key; the former one is kept under another name'),
   days: value('N', 'validity (default 1825), at most that of the issuer'),

@@ -18,6 +18,7 @@ import { type Environment, loadConfig, type LoadedService } from '../../config/l
 import type { Material } from '../../config/material/material.ts';
 import type { Config } from '../../config/schema.ts';
 import { describe, EstuaryError, isUnavailable } from '../../errors.ts';
+import { shareLookups } from '../../process/shared-lookups.ts';
 import { checkDatabase } from '../../store/postgres/migrate.ts';
 import { describeTrouble, findKeyTrouble } from '../../store/sqlite/token-lookups.ts';
 import { configuredCrlFaults, trustedBy } from '../live-settings.ts';
@@ -190,6 +191,7 @@ export async function serve(
     const loaded = await loadService(configFile, context);
     // Nothing is open yet.
     if (control.stopping) return EXIT.ok;
+    shareLookups();
     const service = await startService({ ...loaded, configFile });
     up.resolve(service);
     void service.failure.then((reason) => control.fail(reason));

@@ -53,7 +53,13 @@ test.each([
 ])('a CA with the path length %s and device CAs with %i: accepted %s', async (above, below, isAccepted) => {
   const dir = join(folder.path, `pki-${above}-${below}`);
   const files = { root: join(dir, 'root'), issuing: join(dir, 'issuing') };
-  const none = { days: undefined, 'root-days': undefined, subject: undefined, 'root-subject': undefined };
+  const none = {
+    days: undefined,
+    'root-days': undefined,
+    'root-passphrase-file': undefined,
+    subject: undefined,
+    'root-subject': undefined,
+  };
   const options = {
     ...none,
     ...files,

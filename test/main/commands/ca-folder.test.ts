@@ -257,3 +257,16 @@ describe('ca renew', () => {
     );
   });
 });
+
+test('a root key can be encrypted, and signs with its passphrase only', async () => {
+  const passphrase = folder.file('passphrase');
+  writeFileSync(passphrase, 'correct horse\n');
+  const { root, issuing } = await twoTiers('encrypted', '--root-passphrase-file', passphrase);
+  expect(readFileSync(`${root}/root.key`, 'utf8')).toContain('BEGIN ENCRYPTED PRIVATE KEY');
+  const renew = ['ca', 'renew', '--issuer', root, '--ca', issuing];
+  const refused = await estuary(...renew);
+  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('is encrypted') as string]);
+  writeFileSync(folder.file('other'), 'battery staple');
+  expect(await estuary(...renew, '--issuer-passphrase-file', folder.file('other'))).toMatchObject({ code: 1 });
+  expect(await estuary(...renew, '--issuer-passphrase-file', passphrase)).toMatchObject({ code: 0, err: '' });
+});
