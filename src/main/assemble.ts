@@ -38,9 +38,7 @@ import { UseRecorder } from '../fleet/use-recorder.ts';
 import { createAdminApp } from '../http/admin/listener.ts';
 import { createEstListener, type EstListenerOptions } from '../http/est/listener.ts';
 import { createOperations } from '../http/est/operations.ts';
-import type { ConnectionsOptions } from '../http/connections.ts';
 import { OpenRequests } from '../http/admission.ts';
-import { Balancers } from '../http/proxy-protocol.ts';
 import { createPublication } from '../http/publication/listener.ts';
 import type { TicketSecret } from '../http/ticket-secret.ts';
 import { TlsEnd } from '../http/tls.ts';
@@ -59,7 +57,7 @@ import { hmacKeyFile, lookupKeyFile, makeLookupKey, MIN_LOOKUP_KEY, readLookupKe
 import type { Store } from '../store/store.ts';
 import { VERSION } from '../version.ts';
 import { fleetTasks, isValidClient } from './fleet-tasks.ts';
-import { bindAll, Listener, listenerContext } from './listener.ts';
+import { bindAll, Listener, listenerContext, proxies } from './listener.ts';
 import { LiveCas } from './live-cas.ts';
 import { keySource, LiveSettings, trustedBy } from './live-settings.ts';
 import type { NodeClock } from './nodes.ts';
@@ -476,11 +474,6 @@ function enabledPlugins(config: Config, sources: PluginSources): AuthPlugin[] {
       : [new LdapPlugin(directory, guarded('ldap'), auth.ldap.bind)]),
     ...(otp.enabled ? [new OtpPlugin(sources.otp)] : []),
   ];
-}
-
-function proxies({ est, server }: Config): ConnectionsOptions['proxies'] {
-  if (est.proxy_protocol.length === 0) return undefined;
-  return { balancers: new Balancers(est.proxy_protocol), headerTimeout: server.handshake_timeout * 1000 };
 }
 
 function forwarding({ est, tls }: Config, live: LiveSettings): EstListenerOptions['forwarding'] {

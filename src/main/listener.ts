@@ -5,6 +5,7 @@ import { isIP } from 'node:net';
 import type { Config } from '../config/schema.ts';
 import { affordable, type ConnectionLimits, openFileLimit } from '../http/connection-tally.ts';
 import { Connections, type ConnectionsOptions } from '../http/connections.ts';
+import { Balancers } from '../http/proxy-protocol.ts';
 import { codeOf, describe } from '../errors.ts';
 import type { Logger } from '../log.ts';
 
@@ -36,6 +37,12 @@ export function listenerContext(
       'the limit of open files allows fewer connections per listener than server.max_connections',
     );
   return { limits, log };
+}
+
+/** Of the EST listener. */
+export function proxies({ est, server }: Config): ConnectionsOptions['proxies'] {
+  if (est.proxy_protocol.length === 0) return undefined;
+  return { balancers: new Balancers(est.proxy_protocol), headerTimeout: server.handshake_timeout * 1000 };
 }
 
 /** Milliseconds between checks for idle connections while stopping. */

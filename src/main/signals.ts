@@ -22,6 +22,7 @@ export type StopOutcome = (error?: unknown) => void;
 export class ServiceSignals {
   readonly #service: Promise<RunningService>;
   readonly #stopped: StopOutcome;
+  readonly #requested = new AbortController();
   #stopping = false;
   #reloadWanted = false;
   #reloading: Promise<void> | undefined;
@@ -38,6 +39,11 @@ export class ServiceSignals {
       if (signal === 'SIGHUP') this.#reload();
       else void this.#stop();
     });
+  }
+
+  /** Aborted when a signal requests the stop. */
+  get requested(): AbortSignal {
+    return this.#requested.signal;
   }
 
   /** Whether a signal requested the stop. */
@@ -70,6 +76,7 @@ export class ServiceSignals {
   async #stop(reason?: Error): Promise<void> {
     if (this.#stopping) return;
     this.#stopping = true;
+    this.#requested.abort();
     let service;
     try {
       service = await this.#service;

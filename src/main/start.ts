@@ -7,6 +7,7 @@ import { createLogger, type DestinationStream } from '../log.ts';
 import { Metrics } from '../metrics.ts';
 import { VERSION } from '../version.ts';
 import { assemble, type Foundation } from './assemble.ts';
+import { whenDatabaseAnswers } from './database-wait.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { BY_SIGNAL, Reloads } from './reloads.ts';
 import { nodeTasks } from './node-tasks.ts';
@@ -21,6 +22,10 @@ export interface ServiceOptions {
   readonly configFile: string;
   readonly warnings: readonly Warning[];
   readonly faults: readonly Fault[];
+  /** Ends the wait for a database that does not answer. */
+  readonly stopping?: AbortSignal;
+  /** Called repeatedly during this wait. */
+  readonly onWait?: () => void;
   /** Default: standard output. */
   readonly logTo?: DestinationStream;
 }
@@ -44,7 +49,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   process.on('SIGUSR1', ignored);
   const instance = randomUUID();
   // First: a start on a store in use must change nothing.
-  const nodes = await joinNodes(config, material, instance, log);
+  const join = (): Promise<Nodes> => joinNodes(config, material, instance, log);
+  const { joined: nodes, endWait } = await whenDatabaseAnswers(join, { ...options, log });
   let audit: ServiceLock | undefined;
   try {
     audit = lockAuditFile(config.audit.file);
@@ -57,7 +63,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       isHeld: () => nodes.standing.held,
     });
     try {
-      const service = await startOn({ log, metrics, store, instance }, options, nodes);
+      const service = await startOn({ log, metrics, store, instance }, options, nodes, endWait);
       return {
         reload: () => service.reload(),
         stop: () =>
@@ -73,13 +79,19 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       throw error;
     }
   } catch (error) {
+    await endWait();
     audit?.release();
     await nodes.release();
     throw error;
   }
 }
 
-async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promise<Omit<RunningService, 'failure'>> {
+async function startOn(
+  base: Base,
+  options: ServiceOptions,
+  nodes: Nodes,
+  endWait: () => Promise<void>,
+): Promise<Omit<RunningService, 'failure'>> {
   const { log, store } = base;
   const { config, material, configFile, warnings, faults } = options;
   const { now } = nodes.clock;
@@ -106,7 +118,7 @@ async function startOn(base: Base, options: ServiceOptions, nodes: Nodes): Promi
     reload: (order) => reloads.reload(order),
   };
   const assembly = await assemble(config, material, foundation);
-  const parts = [...assembly.parts, ...nodeTasks({ config, material, store, log, now, isOnDuty })];
+  const parts = [{ bind: endWait }, ...assembly.parts, ...nodeTasks({ config, material, store, log, now, isOnDuty })];
   const lifecycle = new Lifecycle({ ...assembly, parts }, foundation);
   await lifecycle.start(async () => {
     await nodes.begin(store);

@@ -153,19 +153,21 @@ export async function checkConfiguration(
   return EXIT.ok;
 }
 
-/** Notifies systemd that the service is ready (`Type=notify`), so that dependent units start after the listeners. */
+/** What systemd learns (`Type=notify`): dependent units start after the listeners, and a wait needs time. */
+const READY = ['--ready', '--status=serving'];
+const WAITS = ['--status=waiting for the database', 'EXTEND_TIMEOUT_USEC=60000000'];
 
 /**
  * Resolves once the service manager was notified or that failed; immediately without one. Node.js has no Unix datagram
  * sockets, so systemd-notify sends the message.
  * @param warn receives the reason of a failure
  */
-export function notifyReady(env: Environment, warn: (reason: string) => void): Promise<void> {
+function notifyManager(message: readonly string[], env: Environment, warn: (reason: string) => void): Promise<void> {
   const { NOTIFY_SOCKET, PATH } = env;
   if (NOTIFY_SOCKET === undefined) return Promise.resolve();
   return new Promise((resolve) => {
     const options = { env: { NOTIFY_SOCKET, PATH }, timeout: 30_000 };
-    execFile('systemd-notify', ['--ready', '--status=serving'], options, (error) => {
+    execFile('systemd-notify', [...message], options, (error) => {
       if (error !== null) warn(`systemd-notify: ${error.message}`);
       resolve();
     });
@@ -192,15 +194,17 @@ export async function serve(
     // Nothing is open yet.
     if (control.stopping) return EXIT.ok;
     shareLookups();
-    const service = await startService({ ...loaded, configFile });
+    const warn = (reason: string): void => context.err(`estuary: cannot notify the service manager: ${reason}\n`);
+    const onWait = (): void => void notifyManager(WAITS, process.env, warn);
+    const service = await startService({ ...loaded, configFile, stopping: control.requested, onWait });
     up.resolve(service);
     void service.failure.then((reason) => control.fail(reason));
-    await notifyReady(process.env, (reason) => context.err(`estuary: cannot notify the service manager: ${reason}\n`));
+    await notifyManager(READY, process.env, warn);
     return EXIT.ok;
   } catch (error) {
     if (error instanceof ConfigError && !error.isOfFiles) throw error;
+    if (control.stopping) return process.exit(EXIT.ok);
     context.err(error instanceof ConfigError ? `${error.message}\n` : `estuary: could not start: ${describe(error)}\n`);
-    // The signal may also have ended a child process that the start needs.
-    return process.exit(control.stopping ? EXIT.ok : EXIT.failed);
+    return process.exit(EXIT.failed);
   }
 }

@@ -1,9 +1,9 @@
 /** A pipelined connection to a writable PostgreSQL server, with all time limits set. */
 import pg from 'pg';
 import { parsePostgresUrl, type PostgresUrl } from '../../config/postgres-url.ts';
-import { failed } from '../../errors.ts';
+import { type EstuaryError, failed } from '../../errors.ts';
 import { storeFailed, StoreLost, storeUnavailable } from '../calls/errors.ts';
-import { isRolledBack, isStatementError, messageOf, toConnectionError } from './errors.ts';
+import { isRefusedLogin, isRolledBack, isStatementError, messageOf, toConnectionError } from './errors.ts';
 import type { Answer, Prepared } from './queries.ts';
 
 export interface PostgresServer {
@@ -168,6 +168,7 @@ export async function firstHost<Connected>(
   const url = parsePostgresUrl(text);
   if (url === undefined) throw storeFailed('store.url is not a URL of a PostgreSQL database');
   const reasons: string[] = [];
+  let refusal: EstuaryError | undefined;
   for (const { host, port } of url.hosts) {
     try {
       return await connectTo({
@@ -184,9 +185,11 @@ export async function firstHost<Connected>(
       });
     } catch (error) {
       reasons.push(`${host}:${port}: ${messageOf(error)}`);
+      const converted = toConnectionError(error);
+      if (isRefusedLogin(converted)) refusal = converted;
     }
   }
-  throw storeUnavailable(reasons.join('; '));
+  throw storeUnavailable(reasons.join('; '), refusal?.cause);
 }
 
 /** Sessions to compare: other clients of a pooler may take one between two statements. */

@@ -10,6 +10,9 @@ const PASSING = /^(08|28|40|53|57|58|3D000|25006|25P03|55P03|55006)/;
 /** Conflicts with another transaction; a retry may succeed. */
 const IN_THE_WAY = /^(40001|40P01)$/;
 
+/** Passwords, users, and databases that do not exist. */
+const REFUSED = /^(28|3D)/;
+
 /** The server ends the connection: its severity would say so, too, but in the language of `lc_messages`. */
 const ENDS = /^(08|28|57P|53300|25P0[34])/;
 /** In addition, whether a COMMIT had an effect is unknown: system and internal errors, resources. */
@@ -39,6 +42,10 @@ export function toEstuaryError(error: unknown): EstuaryError {
   const detail = [`${code}: ${message}`, table, constraint].filter((part) => part !== undefined).join(', ');
   return PASSING.test(code) ? storeUnavailable(detail, error) : storeFailed(detail, error);
 }
+
+/** The database answers, and lets this user or into this database nobody. */
+export const isRefusedLogin = ({ cause }: EstuaryError): boolean =>
+  cause instanceof pg.DatabaseError && REFUSED.test(cause.code ?? '');
 
 export function toConnectionError(error: unknown): EstuaryError {
   if (error instanceof EstuaryError || error instanceof pg.DatabaseError) return toEstuaryError(error);
