@@ -10,6 +10,7 @@ import { comparableGeneralNames } from '../pki/x509/general-name.ts';
 import { comparableName, formatName } from '../pki/x509/name.ts';
 import { done, type Events, undone } from './calls/calls.ts';
 import { type CertificateRow, readSans } from './certificate-store.ts';
+import { DEVICE_ID } from './device-store.ts';
 import { type DerivedState, holderState, type HolderState, isReported, NOT_LISTED } from './holder-state.ts';
 import { EARLIEST_WITHOUT_END } from './holder-list.ts';
 import { type Calls, lock, quickRead, slowRead, write } from './operation.ts';
@@ -226,6 +227,9 @@ export function holderReads(db: Database) {
   };
 }
 
+const DEVICE_NAMED = `SELECT ${DEVICE_ID} AS id FROM device WHERE key = ?`;
+const DEVICES = `SELECT key, ${DEVICE_ID} AS id, ca, enabled, not_after, created_at FROM device WHERE key = ANY(@keys)`;
+
 export function holderWrites(db: Database) {
   const derive = derivation(db);
 
@@ -263,7 +267,7 @@ export function holderWrites(db: Database) {
     const { at, code, message } = rejection;
     if ('device_key' in rejection) {
       const { device_key: key } = rejection;
-      const device = yield* db.get<{ id: string }>`SELECT id FROM device WHERE key = ${key}`;
+      const device = yield* db.get<{ id: string }>(DEVICE_NAMED, key);
       if (device !== undefined) yield* db.run(FAILED, { at, code, message, key, ...device });
       return [];
     }
@@ -468,9 +472,7 @@ function derivation(db: Database) {
         `SELECT id, created_at FROM request WHERE id = ANY(@ids) AND ${inStatus(['pending', 'approved'])}`,
         { ids },
       ),
-      db.all<StoredDevice>('SELECT key, id, ca, enabled, not_after, created_at FROM device WHERE key = ANY(@keys)', {
-        keys,
-      }),
+      db.all<StoredDevice>(DEVICES, { keys }),
     ]);
     return {
       ...{ successors, renewed },

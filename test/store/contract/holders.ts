@@ -281,6 +281,8 @@ const CASES: readonly Case[] = [
   [
     'is never for a device without a certificate, until it has one',
     async (w) => {
+      // Another label has a device with this ID.
+      await w.store.putDevices([{ row: deviceRow({ ca: 'guests' }), events: [] }], 'create');
       await w.store.putDevices([{ row: deviceRow({ key: 'k', created_at: T0 }), events: [] }], 'create');
       await w.store.applyFleetChanges({ devices: ['k'] }, w.rules, T0);
       expect(await w.holders(T0)).toMatchObject([
