@@ -1379,7 +1379,7 @@ export interface components {
             kind: "webhook" | "smtp";
             /** @description The server of a webhook, or the recipients of mail. */
             destination: string;
-            events: ("certificate.expiring" | "certificate.issued" | "certificate.revoked" | "request.queued" | "request.decided" | "authentication.locked" | "ca.expiring" | "crl.overdue" | "client_crl.expired" | "ca.unavailable" | "upstream.unavailable" | "renewal.overdue")[] | null;
+            events: ("certificate.expiring" | "certificate.issued" | "certificate.revoked" | "request.queued" | "request.decided" | "authentication.locked" | "ca.expiring" | "crl.overdue" | "client_crl.expired" | "ca.unavailable" | "upstream.unavailable" | "renewal.overdue" | "holder.expired" | "holder.failing" | "holder.stuck" | "holder.late")[] | null;
             labels: string[] | null;
             /**
              * @description `standby`: another node delivers, and knows of its attempts.
@@ -1594,7 +1594,7 @@ export interface components {
             /** @description The node that wrote the record. */
             node?: string;
             /** @enum {string} */
-            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.rescued" | "certificate.rescue_ended" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "client_crl.expired" | "ca.unavailable" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
+            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.rescued" | "certificate.rescue_ended" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "holder.expired" | "holder.failing" | "holder.stuck" | "holder.late" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "client_crl.expired" | "ca.unavailable" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
             /** @enum {string} */
             outcome: "success" | "failure";
             /** @description Who. */
@@ -1649,6 +1649,12 @@ export interface components {
             crl_number?: number;
             /** @description Of a certificate or CA that expires: the reached number of days before its expiry. */
             days?: number;
+            /** @description Of `holder.*`: the holder, as in `GET /admin/fleet`. */
+            holder?: {
+                [key: string]: unknown;
+            };
+            /** @description Of `holder.*`: how many holders entered the state, instead of single records. */
+            count?: number;
             /** @description Text for people. Programs use the other fields. */
             detail?: string;
             /** @description Records that were moved from the store to an archive. */
@@ -1826,7 +1832,7 @@ export interface components {
             /** @description The node that wrote the record. */
             node?: string;
             /** @enum {string} */
-            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.rescued" | "certificate.rescue_ended" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "client_crl.expired" | "ca.unavailable" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
+            type: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.rescued" | "certificate.rescue_ended" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "holder.expired" | "holder.failing" | "holder.stuck" | "holder.late" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "client_crl.expired" | "ca.unavailable" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
             /** @enum {string} */
             outcome: "success" | "failure";
             /** @description Who. */
@@ -1881,6 +1887,12 @@ export interface components {
             crl_number?: number;
             /** @description Of a certificate or CA that expires: the reached number of days before its expiry. */
             days?: number;
+            /** @description Of `holder.*`: the holder, as in `GET /admin/fleet`. */
+            holder?: {
+                [key: string]: unknown;
+            };
+            /** @description Of `holder.*`: how many holders entered the state, instead of single records. */
+            count?: number;
             /** @description Text for people. Programs use the other fields. */
             detail?: string;
             /** @description Records that were moved from the store to an archive. */
@@ -5877,7 +5889,7 @@ export interface operations {
                 since?: string;
                 /** @description Records up to this time. */
                 until?: string;
-                type?: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.rescued" | "certificate.rescue_ended" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "client_crl.expired" | "ca.unavailable" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
+                type?: "service.start" | "service.stop" | "config.reload" | "auth.mtls" | "auth.otp" | "auth.gssapi" | "auth.ldap" | "auth.jwt" | "auth.cmc" | "auth.admin" | "lockout.started" | "lockout.cleared" | "otp.created" | "otp.changed" | "otp.used" | "otp.returned" | "otp.revoked" | "request.received" | "request.queued" | "request.approved" | "request.rejected" | "request.expired" | "certificate.issued" | "certificate.denied" | "certificate.failed" | "certificate.revoked" | "certificate.held" | "certificate.released" | "certificate.rescued" | "certificate.rescue_ended" | "certificate.accepted" | "certificate.imported" | "renewal.started" | "renewal.ended" | "renewal.overdue" | "holder.expired" | "holder.failing" | "holder.stuck" | "holder.late" | "certificate.expiring" | "ca.expiring" | "crl.overdue" | "client_crl.expired" | "ca.unavailable" | "upstream.unavailable" | "notification.failed" | "device.created" | "device.changed" | "device.deleted" | "key.generated" | "key.archived" | "ca.signature" | "crl.issued" | "admin.access" | "audit.recovered" | "audit.rotated" | "audit.archived" | "audit.anchored" | "audit.checkpoint" | "store.purged" | "store.restored" | "store.accepted" | "store.behind";
                 /** @description A part of the subject; case-insensitive. */
                 subject?: string;
                 /** @description A label. */

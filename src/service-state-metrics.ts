@@ -34,6 +34,8 @@ export interface ServiceState {
   /** undefined if the store does not respond. */
   readonly waiting:
     { readonly pending: readonly { ca: string; count: number }[]; readonly lockouts: number } | undefined;
+  /** Holders of certificates by label and state; absent if the store does not respond. */
+  readonly holders?: Readonly<Record<string, Readonly<Record<string, number>>>> | undefined;
   readonly storeUp: boolean;
   /** undefined: none since the start. */
   readonly lastReload: { readonly at: number; readonly ok: boolean } | undefined;
@@ -45,6 +47,14 @@ export function renderState(state: ServiceState): Promise<string> {
   const registry = new Registry();
   const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]): Gauge<Label> =>
     new Gauge({ name, help, labelNames, registers: [registry] });
+  const holders = gauge(
+    'estuary_fleet_holders',
+    'Holders of certificates by label and state (docs/guides/fleet.md).',
+    'ca',
+    'state',
+  );
+  for (const [ca, states] of Object.entries(state.holders ?? {}))
+    for (const [name, n] of Object.entries(states)) holders.set({ ca, state: name }, n);
   const up = gauge('estuary_ca_up', '1 if the CA can sign.', 'ca');
   const caEnd = gauge('estuary_ca_certificate_expiry_timestamp_seconds', 'notAfter of the CA certificate.', 'ca');
   const end = gauge(

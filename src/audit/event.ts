@@ -35,6 +35,10 @@ export const AUDIT_TYPES = [
   'renewal.started',
   'renewal.ended',
   'renewal.overdue',
+  'holder.expired',
+  'holder.failing',
+  'holder.stuck',
+  'holder.late',
   'certificate.expiring',
   'ca.expiring',
   'crl.overdue',
@@ -143,6 +147,9 @@ export interface AuditEvent extends AuditedRequester {
   readonly crl_number?: number;
   /** For `certificate.expiring` and `ca.expiring`: the days before the expiry that were reached. */
   readonly days?: number;
+  /** For `holder.*`: the holder, as the list of the fleet shows it; or how many have entered the state. */
+  readonly holder?: Readonly<Record<string, string | readonly string[] | null>>;
+  readonly count?: number;
   readonly detail?: string;
   /** Of `audit.archived`. */
   readonly archived?: ArchivedRange;

@@ -33,6 +33,8 @@ export const HASHED_FIELDS = [
   'reason',
   'crl_number',
   'days',
+  'holder',
+  'count',
   'detail',
   'archived',
   'checkpoint',

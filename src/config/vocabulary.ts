@@ -32,6 +32,10 @@ export const NOTIFICATION_EVENTS = [
   'ca.unavailable',
   'upstream.unavailable',
   'renewal.overdue',
+  'holder.expired',
+  'holder.failing',
+  'holder.stuck',
+  'holder.late',
 ] as const;
 
 export type NotificationEvent = (typeof NOTIFICATION_EVENTS)[number];

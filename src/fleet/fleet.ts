@@ -8,6 +8,7 @@ import { isAuditRecord } from '../audit/record.ts';
 import { renewalWindow } from '../ca/renewal-window.ts';
 import type { CaRouter } from '../ca/router.ts';
 import type { AuditStore } from '../store/audit-store.ts';
+import type { Events } from '../store/calls/calls.ts';
 import type { HolderListStore } from '../store/holder-list.ts';
 import { HOLDER_STATES, type HolderState } from '../store/holder-state.ts';
 import type { FleetProgress, FleetRules, HolderStore } from '../store/holder-store.ts';
@@ -15,6 +16,7 @@ import type { NotificationStore } from '../store/notification-store.ts';
 import type { RenewalRow, RenewalStore } from '../store/renewal-store.ts';
 import type { RejectedCertificate } from './use-recorder.ts';
 import { ChangeReader, FLEET_TYPES } from './changes.ts';
+import { countEvent, holderEvent } from './events.ts';
 
 export type FleetStore = HolderStore &
   HolderListStore &
@@ -41,7 +43,9 @@ export interface FleetSummary {
   readonly expiring: Readonly<Record<'1' | '7' | '30', number>>;
 }
 
-const DAY = 86_400_000;
+const [MINUTE, DAY] = [60_000, 86_400_000];
+/** Holders of a label that are reported one by one, and milliseconds without another one before they are. */
+const [MAX_SINGLE, QUIET] = [100, 5000];
 /** Audit records per read. */
 const RECORDS = 500;
 /** Milliseconds that a caller waits for the derivation, which goes on in the background. */
@@ -123,6 +127,28 @@ export class Fleet {
   async refresh(): Promise<void> {
     await this.#options.flush();
     await this.catchUp();
+  }
+
+  /** Reports states that holders have entered, a group of a label and a state at a time. @throws what the store throws */
+  async report(): Promise<void> {
+    const { store, now, reports } = this.#options;
+    if (!reports) return;
+    const time = now();
+    for (const group of await store.countEnteredHolders(time - MINUTE)) {
+      const { label, state, n, first, last, reported } = group;
+      const total = n + reported;
+      // More may follow within the minute.
+      if (total <= MAX_SINGLE && time - last < QUIET && time - first < MINUTE) continue;
+      let events: Events = total > MAX_SINGLE ? [countEvent(label, state, n)] : [];
+      for (let rest = n; rest > 0;) {
+        const holders = await store.listEnteredHolders(label, state);
+        if (holders.length === 0) break;
+        if (total <= MAX_SINGLE) events = holders.map(holderEvent);
+        await store.reportHolders(holders, time, events);
+        events = [];
+        rest -= holders.length;
+      }
+    }
   }
 
   async #count(): Promise<Counts> {

@@ -30,6 +30,7 @@ export function fleetTasks({ fleet, recorder, isOnDuty, log }: Sources): Part[] 
     recorder.flush(all).catch(reported('cannot record the use of certificates'));
   const derive = async ({ stopped }: { readonly stopped: AbortSignal }): Promise<void> => {
     while (isOnDuty() && !stopped.aborted && !(await fleet.catchUp(TURN))) await delay(TURN);
+    if (isOnDuty() && !stopped.aborted) await fleet.report();
   };
   return [
     { stop: () => flush(true) },

@@ -18,6 +18,10 @@ const OF_TYPE = new Map<string, NotificationEvent>([
   ['ca.unavailable', 'ca.unavailable'],
   ['upstream.unavailable', 'upstream.unavailable'],
   ['renewal.overdue', 'renewal.overdue'],
+  ['holder.expired', 'holder.expired'],
+  ['holder.failing', 'holder.failing'],
+  ['holder.stuck', 'holder.stuck'],
+  ['holder.late', 'holder.late'],
 ]);
 
 /** The events that are sent by mail, in digests. */
@@ -29,6 +33,10 @@ export const WARNINGS: readonly NotificationEvent[] = [
   'ca.unavailable',
   'upstream.unavailable',
   'renewal.overdue',
+  'holder.expired',
+  'holder.failing',
+  'holder.stuck',
+  'holder.late',
 ];
 
 /** CloudEvents 1.0. */
@@ -51,6 +59,7 @@ const NOT_SENT: Partial<Record<keyof AuditRecord, undefined>> = {
   prev_hash: undefined,
   hash: undefined,
   stored: undefined,
+  holder: undefined,
 };
 
 const decisionOf = ({ type }: AuditRecord): object =>
@@ -73,7 +82,7 @@ export function eventOf(record: AuditRecord, wanted: NotificationConfig): CloudE
     time,
     ...(subject === undefined ? {} : { subject }),
     datacontenttype: 'application/json',
-    data: { ...record, ...NOT_SENT, ...decisionOf(record) },
+    data: { ...record, ...NOT_SENT, ...decisionOf(record), ...record.holder },
   };
 }
 

@@ -58,6 +58,10 @@ const WORDS: Readonly<Record<string, Words | undefined>> = {
   'certificate.imported': (of) => `Certificate imported${by(of)}`,
   'certificate.expiring': ({ days }) =>
     `Certificate expires ${days === undefined ? 'soon' : `within ${counted(days, 'day')}`}`,
+  'holder.expired': () => 'Certificate expired without a renewal',
+  'holder.failing': () => 'Renewal rejected',
+  'holder.stuck': () => 'Renewed certificate is not used',
+  'holder.late': () => 'Not renewed in the renewal window',
   'request.received': () => 'Request received',
   'request.queued': () => 'Request waits for approval',
   'request.approved': (of) => `Request approved${by(of)}`,

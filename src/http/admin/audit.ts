@@ -1,6 +1,6 @@
 import { Type } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import { AUDIT_TYPES, type AuditRecord, REQUESTER_AUTHENTICATION } from '../../audit/event.ts';
+import { AUDIT_TYPES, type AuditEvent, type AuditRecord, REQUESTER_AUTHENTICATION } from '../../audit/event.ts';
 import type { AdminIdentity } from '../../auth/administrators.ts';
 import { callerOf, limited, rolesFor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
@@ -50,6 +50,15 @@ const AuditItem = titled('AuditRecord', 'A record as in the audit file. Fields t
   reason: text('Why a request or a credential was rejected, or a request expired.'),
   crl_number: Type.Optional(Integer('Of an issued CRL.')),
   days: Type.Optional(Integer('Of a certificate or CA that expires: the reached number of days before its expiry.')),
+  holder: Type.Optional(
+    Type.Unsafe<NonNullable<AuditEvent['holder']>>(
+      Type.Object(
+        {},
+        { additionalProperties: true, description: 'Of `holder.*`: the holder, as in `GET /admin/fleet`.' },
+      ),
+    ),
+  ),
+  count: Type.Optional(Integer('Of `holder.*`: how many holders entered the state, instead of single records.')),
   detail: text('Text for people. Programs use the other fields.'),
   archived: Type.Optional(
     described('Records that were moved from the store to an archive.', {

@@ -32,6 +32,10 @@ export async function serviceState(deps: AdminDependencies, monitor: HealthMonit
     dependencies,
     clientCrls: deps.clientCrls(),
     waiting,
+    holders: await deps.fleet.summary().then(
+      ({ labels }) => labels,
+      () => undefined,
+    ),
     storeUp: store.health !== 'down',
     lastReload: deps.lastReload(),
     clockSkew: deps.clockSkew?.() ?? 0,

@@ -69,6 +69,8 @@ describe('GET /admin/audit', () => {
       reason: 'r',
       crl_number: 7,
       days: 30,
+      holder: { state: 'late', sans: ['DNS:d'], device: null },
+      count: 101,
       detail: 'x',
       archived: { first: 1, last: 7, hash: '0'.repeat(64) },
       checkpoint: { seq: 7, hash: '0'.repeat(64), signature: 'c2ln' },

@@ -126,6 +126,12 @@ export const RECEIVERS = kind('destination', ['name'], RECEIVER_FIELDS);
 
 export const RENEWALS = kind('starts_at', ['id'], ['id', 'starts_at', 'by', 'reason', 'created_by']);
 
+export const HOLDERS = kind(
+  'window_end',
+  ['device', 'serial', 'subject'],
+  ['state', 'since', 'ca', 'subject', 'device', 'not_after', 'last_used_at', 'last_code'],
+);
+
 export const AUDIT = kind('prev_hash', ['seq', 'type'], ['seq', 'time', 'type', 'outcome', 'subject', 'ca', 'detail']);
 
 /** A record type for unknown records: one column per field. */

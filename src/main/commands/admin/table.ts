@@ -14,6 +14,7 @@ import {
 } from '../command.ts';
 import { CERTIFICATE_COMMANDS } from './certificates.ts';
 import { DEVICE_COMMANDS } from './devices.ts';
+import { FLEET_COMMANDS } from './fleet.ts';
 import { OTP_COMMANDS } from './otp.ts';
 import { OVERVIEW_COMMANDS } from './overview.ts';
 import { RENEWAL_COMMANDS } from './renewals.ts';
@@ -75,6 +76,7 @@ function readEnd(days: string | undefined, now: number): string | undefined {
 export const ADMIN_COMMANDS: readonly Entry[] = [
   ...OTP_COMMANDS,
   ...REQUEST_COMMANDS,
+  ...FLEET_COMMANDS,
   ...RENEWAL_COMMANDS,
   ...CERTIFICATE_COMMANDS,
   ...DEVICE_COMMANDS,
