@@ -62,9 +62,12 @@ export class CertificateAgent {
     this.#isAttempt = false;
     try {
       this.#folder.recover(this.#context.now());
-      const result = await this.#planned(await this.#certificate(options), options);
+      const stepped = await this.#certificate(options);
       await this.#removeUsedPassword();
+      const before = this.#folder.state().announced;
       const hook = await this.#announce(options);
+      const isAnnounced = this.#folder.state().announced !== before;
+      const result = hook === undefined ? await this.#planned(stepped, isAnnounced, options) : stepped;
       const error = result.error ?? hook?.error;
       await this.#finish(result.outcome, error);
       if (hook === undefined) {
@@ -129,12 +132,20 @@ export class CertificateAgent {
     if (password === undefined) this.#context.disk.remove(passwordFile(this.#config));
   }
 
-  /** Asks the server when to renew, if it is time. A person who asked for a step does not wait for it. */
-  async #planned(result: StepResult, { force, explicit = force !== undefined }: StepOptions): Promise<StepResult> {
+  /**
+   * Asks the server when to renew, if it is time. A person who asked for a step does not wait for it, except after a
+   * change: the request proves to the server that the new certificate is in use, so it is made after the hook.
+   */
+  async #planned(
+    result: StepResult,
+    isAnnounced: boolean,
+    { force, explicit = force !== undefined }: StepOptions,
+  ): Promise<StepResult> {
     const live = this.#folder.live();
     const isSettled = result.outcome === 'valid' || result.outcome === 'changed';
-    if (explicit || live === undefined || !isSettled || this.#folder.successor() !== undefined) return result;
-    if (this.#context.now() >= this.#schedule.askAt(live)) {
+    if ((explicit && !isAnnounced) || live === undefined || !isSettled || this.#folder.successor() !== undefined)
+      return result;
+    if (isAnnounced || this.#context.now() >= this.#schedule.askAt(live)) {
       const former = this.#folder.state().renewal;
       const renewal = await askForRenewal(this.#task(this.#config), live, former);
       this.#folder.saveState({ ...this.#folder.state(), renewal });
@@ -146,7 +157,11 @@ export class CertificateAgent {
     const { name } = this;
     try {
       this.#isAttempt = true;
-      await runHooks('before', this.#config, this.#context, this.#environment(live));
+      await runHooks('before', this.#config, this.#context, this.#environment(live)).catch((error: unknown) => {
+        // A recovery does not wait for a program to be repaired.
+        if (state.recovering !== true) throw error;
+        this.#context.log('error', name, describe(error));
+      });
       const notBefore = state.accepted ? state.nextAttempt : 0;
       const answer = await attemptEnrollment(this.#task(this.#schedule.credentials()), { anew, notBefore });
       if (answer.kind === 'pending') {
@@ -178,7 +193,7 @@ export class CertificateAgent {
     const now = this.#context.now();
     const failures = state.failures + 1;
     const delay = retryDelay(error, failures, live && lifetimeOf(live), this.#context.random());
-    const lastError = { code: error.code, message: error.message, time: new Date(now).toISOString() };
+    const lastError = keepingRejection(state, error, now);
     const accepted = state.accepted && !isOver;
     // A renewal sends no password.
     const isRenewal = !anew && live !== undefined && live.certificate.notAfter.getTime() >= now;
@@ -213,7 +228,7 @@ export class CertificateAgent {
       const failure = asClientError(error);
       const hookFailures = state.hookFailures + 1;
       const next = now + retryDelay(failure, hookFailures, lifetimeOf(live), this.#context.random());
-      const lastError = { code: failure.code, message: failure.message, time: new Date(now).toISOString() };
+      const lastError = keepingRejection(state, failure, now);
       this.#folder.saveState({ ...state, hookFailures, nextHook: next, lastError });
       this.#context.log('error', this.name, failure.message);
       return { next, error: failure };
@@ -266,6 +281,12 @@ export async function stepAll(
     return results;
   });
 }
+
+/** A failed hook does not hide that the server rejects the device, after which a new password helps. */
+const keepingRejection = ({ lastError }: State, { code, message }: ClientError, now: number): State['lastError'] =>
+  code === 'HOOK_FAILED' && REJECTIONS.has(lastError?.code ?? '')
+    ? lastError
+    : { code, message, time: new Date(now).toISOString() };
 
 const isoTime = (time: Date | number): string => new Date(time).toISOString();
 

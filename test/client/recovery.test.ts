@@ -110,6 +110,24 @@ describe('a device that the server rejects', () => {
     expect(world.passwords).toEqual(['secret', 'fresh']);
   });
 
+  test('a hook that fails does not hide the rejection, so that a new password is used at once', async () => {
+    const world = await ClientWorld.make();
+    world.hook = () => {
+      throw new ClientError('local', 'HOOK_FAILED', 'the hook failed');
+    };
+    await world.step();
+    world.decide = disabled;
+    world.now += 7.5 * DAY;
+    await world.step();
+    world.now += HOUR;
+    await world.step();
+    expect(statusOf(world.config.certificate, world.disk, world.now).state).toBe('disabled');
+    world.decide = () => 'issue';
+    world.write('otp', 'fresh\n');
+    expect(await world.step()).toMatchObject({ outcome: 'changed' });
+    expect(world.passwords).toEqual(['secret', 'fresh']);
+  });
+
   test('a rejected password is not sent again before its time', async () => {
     const world = await disabledWorld();
     world.decide = unauthenticated;

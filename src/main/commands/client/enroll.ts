@@ -48,6 +48,13 @@ async function untilDone(
       ({ outcome, error }) => outcome === 'pending' || error?.kind === 'later',
     );
     const next = Math.min(...waiting.map((one) => one.next));
+    if (waiting.length > 0 && next > deadline)
+      for (const one of waiting)
+        client.log(
+          'warning',
+          one.name,
+          `this command ends before the next attempt (${new Date(one.next).toISOString()}): run it again, or use a longer --wait`,
+        );
     if (waiting.length === 0 || next > deadline) return [...results.values()];
     await sleep(Math.max(next - client.now(), 1000), new AbortController().signal);
     const due = new Set(waiting.filter((one) => one.next <= client.now()).map(({ name }) => name));
