@@ -1,7 +1,9 @@
 /** `GET /admin/cas/{label}/rollover`: whether a key of a CA can be retired. */
 import { type Static, Type } from '@fastify/type-provider-typebox';
 import { type IssuingKey, rolloverOf } from '../../administration/rollover.ts';
+import { notFound } from '../../errors.ts';
 import type { HolderRow } from '../../store/held-certificates.ts';
+import { labelsOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { route } from './route.ts';
 import { Bool, Integer, nullable, Text, Texts, Timestamp, titled } from './schemas.ts';
@@ -49,11 +51,15 @@ export function registerRollover(app: AdminApp, deps: AdminDependencies): void {
   route(app, {
     call: 'GET /admin/cas/:label/rollover',
     access: ['ra', 'auditor', 'operator'],
+    labels: 'records',
     summary: 'Find out whether a former key of a CA can be retired',
     description: 'One entry for the key of the CA and for each in `renewal_issuers`.',
     response: { 200: Rollover },
     handler: async (request): Promise<Static<typeof Rollover>> => {
-      const ca = deps.cas.find(request.params.label);
+      const { label } = request.params;
+      if (labelsOf(request)?.includes(label) === false)
+        throw notFound('UNKNOWN_LABEL', 'There is no CA with this label.');
+      const ca = deps.cas.find(label);
       const keys = await rolloverOf(deps.store, ca, deps.now());
       return { label: ca.label, issuers: keys.map(issuerRecord) };
     },
