@@ -11,11 +11,26 @@ const SILENCE = 40_000;
 
 function listen(): () => void {
   const source = new EventSource('/admin/events');
-  let close = () => source.close();
+  let close = (): void => undefined;
   let again: ReturnType<typeof setTimeout> | undefined;
   let silence: ReturnType<typeof setTimeout> | undefined;
-  const open = (wait: number) => {
+  // A stream that is open may go on without the network for a while.
+  const offline = () => {
+    isLive.value = false;
+    clearTimeout(silence);
     source.close();
+  };
+  const online = () => open(0);
+  addEventListener('offline', offline);
+  addEventListener('online', online);
+  const end = () => {
+    removeEventListener('offline', offline);
+    removeEventListener('online', online);
+    clearTimeout(silence);
+    source.close();
+  };
+  const open = (wait: number) => {
+    end();
     again ??= setTimeout(() => {
       close = listen();
       void findSession();
@@ -45,7 +60,7 @@ function listen(): () => void {
   };
   return () => {
     clearTimeout(again);
-    clearTimeout(silence);
+    end();
     close();
     isLive.value = false;
   };
@@ -54,9 +69,7 @@ function listen(): () => void {
 /** Starts once, when the console loads. */
 export function keepLive(): void {
   effect(() => (caller.value.state === 'in' && may('ra', 'auditor', 'operator') ? listen() : undefined));
-  const lost = () => {
+  whenUnreachable(() => {
     isLive.value = false;
-  };
-  whenUnreachable(lost);
-  addEventListener('offline', lost);
+  });
 }
