@@ -1,13 +1,8 @@
 /** One more renewal with a certificate that expired, over TLS. */
-import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parsePemCertificates } from '../../src/pki/x509/certificate.ts';
-import { encodePem } from '../../src/pki/der/pem.ts';
-import { makeClient } from '../support/certificates.ts';
 import { makeKey, onTheWire, simpleCsr, type TestKey } from '../support/csr.ts';
 import { caSection, certificatePem, type ClientIdentity, Estuary, itemsOf, section } from '../support/estuary.ts';
+import { importCertificate, type ImportOptions } from '../support/imported-certificate.ts';
 import { approve, requestId } from '../support/queued-requests.ts';
 
 const DAY = 86_400_000;
@@ -23,24 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => estuary.stop());
 
-/** A certificate that one of the CAs signed, in the store. */
-async function held(cn: string, { end = -DAY, ca = 'devices' } = {}): Promise<ClientIdentity & { serial: string }> {
-  const file = (name: string) => readFileSync(join(estuary.dir, 'ca', name), 'latin1');
-  const name = ca === 'devices' ? 'issuing' : 'lab';
-  const [issuing] = parsePemCertificates(file(`${name}.pem`));
-  if (issuing === undefined) throw new Error('no CA');
-  const privateKey = createPrivateKey(file(`${name}.key`));
-  const keys = { privateKey, publicKey: createPublicKey(file(`${name}.pem`)) };
-  const subject = new X509Certificate(issuing.der).subject.split('\n').toReversed().join(',');
-  const issuer = { subject, kind: 'ec:P-256', keys, der: issuing.der } as const;
-  const own = { privateKey: createPrivateKey(key.pem), publicKey: createPublicKey(key.pem) };
-  const notAfter = Date.now() + end;
-  const { der } = await makeClient(`CN=${cn}`, issuer, { keys: own, notBefore: Date.now() - 9 * DAY, notAfter });
-  const cert = encodePem('CERTIFICATE', der);
-  const imported = await estuary.admin('POST', '/admin/certificates', { ca, pem: cert });
-  expect(imported.status, JSON.stringify(imported.json)).toBe(201);
-  return { cert, key: key.pem, serial: new X509Certificate(cert).serialNumber.toLowerCase() };
-}
+const held = (cn: string, more: ImportOptions = {}) => importCertificate(estuary, key, cn, more);
 
 const rescue = (serial: string, for_seconds: unknown = 3600, more: object = {}) =>
   estuary.admin('POST', `/admin/certificates/${serial}/rescue`, { for_seconds, ...more });

@@ -5,13 +5,15 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { commonName, buildCsr } from '../support/csr.ts';
+import { buildCsr, commonName, onTheWire, simpleCsr } from '../support/csr.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
-import { itemsOf, section } from '../support/estuary.ts';
+import { certificatePem, itemsOf, section } from '../support/estuary.ts';
+import { importCertificate } from '../support/imported-certificate.ts';
 import { freePort } from '../support/ports.ts';
 import { requires } from '../support/requires.ts';
 import { ROOT } from '../support/root.ts';
 import { TokenIssuer } from '../support/token-issuer.ts';
+import { until } from '../support/until.ts';
 import { adminCertificate, startBrowser, Window } from './browser.ts';
 import { countedJobs } from './counted-jobs.ts';
 import { enroll, firstItem, makeWorld, oidcSection, settle, type World } from './world.ts';
@@ -278,6 +280,74 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
       page.getByRole('button', { name: 'Send a sample to operators' }).click(),
     );
     await window.close();
+  });
+
+  test('who is about to lose its certificate and why; an expired certificate renews once more, until that is ended', async () => {
+    const { estuary, key, tokens } = world;
+    await estuary.admin('POST', '/admin/devices', { id: 'kettle-1' });
+    const client = { cert: certificatePem(await enroll(world, 'kettle-2')), key: key.pem };
+    const csr = onTheWire(simpleCsr(key, 'kettle-2', ['other.example']));
+    expect((await estuary.enroll(csr, { client, path: 'simplereenroll' })).status).toBe(403);
+    const { serial } = await importCertificate(estuary, key, 'kettle-3');
+    const states = async () => (await list('/admin/fleet?subject=kettle')).map(({ state }) => state);
+    await until('the states are known', async () => (await states()).join(' ') === 'expired failing');
+
+    const window = await signedIn(tokens.ra);
+    const { page } = window;
+    const counts = { expired: 0, failing: 2, waiting: 0, stuck: 0, late: 0, due: 0, never: 1, ok: 5 };
+    const labels = { devices: counts, lab: { ...counts, failing: 1 } };
+    await page.route('**/admin/fleet/summary', (route) =>
+      route.fulfill({ json: { as_of: new Date().toISOString(), labels, expiring: { 1: 0, 7: 4, 30: 12 } } }),
+    );
+    await page.reload();
+    await page.getByText('within 1 day: 0, 7 days: 4, 30 days: 12').waitFor();
+    await page
+      .getByRole('listitem')
+      .filter({ hasText: /^failing3$/ })
+      .getByRole('link')
+      .click();
+    await page.getByText('A renewal was rejected, or expired in the queue.').waitFor();
+    const row = page.getByRole('row', { name: 'CN=kettle-2 failing' });
+    await row.getByRole('cell', { name: 'other.example' }).waitFor();
+    // The keyboard, not the mouse, unfolds a row.
+    await page.keyboard.press('Tab');
+    await row.getByRole('link').focus();
+    const cut = await page.evaluate<number>(
+      `Math.max(...[...document.activeElement.closest('tr').cells].map((cell) => cell.scrollWidth - cell.clientWidth))`,
+    );
+    expect(cut, 'pixels of the message and others that are cut off').toBe(0);
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Export CSV' }).click(),
+    ]);
+    expect(readFileSync(await file.path(), 'utf8')).toMatch(/^state,since,ca.*failing.*CN=kettle-2/s);
+    await window.go('fleet?state=never');
+    await page.getByRole('link', { name: 'kettle-1' }).waitFor();
+
+    await window.go('fleet?subject=kettle');
+    await page.getByRole('button', { name: 'Renew once more … CN=kettle-3' }).click();
+    await page.getByLabel('Days').fill('3');
+    await page.getByLabel('Reason').fill('was in a drawer');
+    await window.notice(
+      'CN=kettle-3 may renew once more until',
+      page.getByRole('button', { name: 'Allow one renewal' }).click(),
+    );
+    const passUntil = async () => (await firstItem(world, `/admin/certificates?serial=${serial}`))('rescue_until');
+    expect(Date.parse(await passUntil()) - Date.now()).toBeGreaterThan(2.9 * 86_400_000);
+    await page.getByRole('link', { name: 'CN=kettle-3' }).click();
+    await page.getByText('One more renewal until').waitFor();
+    await page.getByRole('button', { name: 'End the pass …' }).click();
+    await page.getByRole('button', { name: 'End the pass', exact: true }).click();
+    await page.getByText('One more renewal until').waitFor({ state: 'detached' });
+    expect(await passUntil()).toBe('null');
+    expect(window.problems).toEqual([]);
+    await window.close();
+
+    const auditor = await signedIn(tokens.auditor);
+    await auditor.go('fleet?subject=kettle');
+    await auditor.page.getByRole('row', { name: 'CN=kettle-3 expired' }).waitFor();
+    expect(await auditor.page.getByRole('button', { name: /Renew once more/ }).count()).toBe(0);
+    await auditor.close();
   });
 
   test('what would happen to a CSR, and which rule says so', async () => {

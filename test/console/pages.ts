@@ -15,6 +15,7 @@ export const PAGES: readonly ConsolePage[] = [
   { name: 'overview', hash: '', title: 'Overview', roles: ['ra', 'auditor', 'operator'], key: 'o' },
   { name: 'requests', hash: 'requests', title: 'Requests', roles: ['ra', 'auditor'], key: 'r' },
   { name: 'certificates', hash: 'certificates', title: 'Certificates', roles: ['ra', 'auditor'], key: 'c' },
+  { name: 'fleet', hash: 'fleet', title: 'Fleet', roles: ['ra', 'auditor'], key: 'e' },
   { name: 'tokens', hash: 'tokens', title: 'Tokens', roles: ['ra'], key: 't' },
   { name: 'token-new', hash: 'tokens/new', title: 'New token', roles: ['ra'] },
   { name: 'token-bulk', hash: 'tokens/bulk', title: 'Import tokens', roles: ['ra'] },

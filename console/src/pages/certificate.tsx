@@ -11,6 +11,7 @@ import { Show } from '../ui/states.tsx';
 import { readCertificate, type ReadCertificate } from '../x509/certificate.ts';
 import { Chain } from './chain.tsx';
 import { History } from './history.tsx';
+import { EndRescue } from './rescue.tsx';
 import { ReleaseCertificate, RevokeCertificate } from './revoke.tsx';
 
 export function CertificateDetails({ serial }: { readonly serial: string }) {
@@ -18,7 +19,7 @@ export function CertificateDetails({ serial }: { readonly serial: string }) {
   const { loaded, again } = useLoad(`certificate ${serial} ${ca ?? ''}`, (signal) =>
     call<CertificatePage>(adminPath('certificates', serial), { query: { ca }, signal }),
   );
-  useEvents(['certificate.revoked', 'certificate.held', 'certificate.released'], again);
+  useEvents(['certificate.revoked', 'certificate.held', 'certificate.released', 'certificate.rescue*'], again);
   return (
     <>
       {loaded.state !== 'ready' && <Heading title="Certificate" />}
@@ -32,12 +33,18 @@ export function CertificateDetails({ serial }: { readonly serial: string }) {
 function Details({ certificate, changed }: { readonly certificate: CertificatePage; readonly changed: () => void }) {
   const [isRevoking, setRevoking] = useState(false);
   const [isReleasing, setReleasing] = useState(false);
+  const [isEnding, setEnding] = useState(false);
   const read = readCertificate(certificate.pem);
   const { serial, subject, sans, pem } = certificate;
   return (
     <>
       <Heading title={subject === '' ? 'No subject' : subject} lead={<Badge of={certificate.status} />}>
         {pem !== '' && <Downloads name={serial} pem={pem} der={read?.der} />}
+        {certificate.rescue_until !== null && may('ra') && (
+          <button type="button" onClick={() => setEnding(true)}>
+            End the pass …
+          </button>
+        )}
         {certificate.reason === 'certificateHold' && may('ra') && (
           <button type="button" onClick={() => setReleasing(true)}>
             Release …
@@ -59,6 +66,7 @@ function Details({ certificate, changed }: { readonly certificate: CertificatePa
               ['Serial number', <code>{serial}</code>],
               ['Valid from', <Moment at={certificate.not_before} />],
               ['Valid until', <Moment at={certificate.not_after} />],
+              certificate.rescue_until !== null && ['One more renewal until', <Moment at={certificate.rescue_until} />],
               ['Key', read?.key ?? ''],
               ['Signature', read?.signature ?? ''],
               ['SHA-256', <code>{certificate.fingerprint_sha256}</code>],
@@ -95,6 +103,7 @@ function Details({ certificate, changed }: { readonly certificate: CertificatePa
       <IssuerChain certificate={certificate} />
       <History request={certificate.request_id} />
       {isRevoking && <RevokeCertificate certificate={certificate} onClose={() => setRevoking(false)} done={changed} />}
+      {isEnding && <EndRescue certificate={certificate} onClose={() => setEnding(false)} done={changed} />}
       {isReleasing && (
         <ReleaseCertificate certificate={certificate} onClose={() => setReleasing(false)} done={changed} />
       )}

@@ -92,7 +92,12 @@ function Details({ device, changed }: { readonly device: DevicePage; readonly ch
       )}
       <Panel
         title="Certificates"
-        actions={<a href={link(['certificates'], { device: device.id })}>Show in the list</a>}
+        actions={
+          <>
+            <a href={link(['fleet'], { device: device.id })}>Show in the fleet</a>
+            <a href={link(['certificates'], { device: device.id })}>Show in the list</a>
+          </>
+        }
       >
         {device.certificates.length === 0 ? (
           <p class="fine">No certificates yet.</p>

@@ -1,7 +1,7 @@
 /** The state of the service on one page. What needs attention comes first. Each part appears only for its roles. */
 import type { ComponentChildren } from 'preact';
 import { call } from '../api/client.ts';
-import type { OverviewRecord, Statistics } from '../api/types.ts';
+import type { FleetSummary, OverviewRecord, Statistics } from '../api/types.ts';
 import { timeZone } from '../shared/preferences.ts';
 import { link, route, setQuery } from '../shared/router.ts';
 import { may } from '../shared/session.ts';
@@ -12,6 +12,7 @@ import { useEvents } from '../ui/events.ts';
 import { useLoad } from '../ui/load.ts';
 import { Show } from '../ui/states.tsx';
 import { shortTime } from '../ui/time.ts';
+import { HOLDER_STATES } from './fleet.tsx';
 import { Health, HealthTile } from './health.tsx';
 
 const DAY = 86_400_000;
@@ -34,6 +35,7 @@ export function Overview() {
             <div class="dashboard">
               <Activity />
               {overview.certificates !== undefined && <Validity of={overview.certificates} now={overview.time} />}
+              <Holders />
               {overview.health !== undefined && <Health of={overview.health} />}
             </div>
           </>
@@ -216,6 +218,35 @@ function Validity({ of: { valid, ending }, now }: CertificatesProps) {
           { name: 'all', count: valid, href: link(['certificates'], { status: 'valid' }) },
         ]}
       />
+    </Panel>
+  );
+}
+
+const countHolders = (signal: AbortSignal) => call<FleetSummary>('/admin/fleet/summary', { signal });
+
+function Holders() {
+  const { loaded, again } = useLoad('holders', countHolders);
+  useEvents(['holder.*', 'certificate.*', 'request.*', 'device.*'], again);
+  return (
+    <Panel title="Holders by state">
+      <Show of={loaded} again={again} lines={4}>
+        {({ labels, expiring }) => (
+          <>
+            <Bars
+              of={HOLDER_STATES.map(({ name, kind }) => ({
+                name,
+                kind,
+                count: Object.values(labels).reduce((sum, of) => sum + of[name], 0),
+                ...(may('ra', 'auditor') ? { href: link(['fleet'], { state: name }) } : {}),
+              }))}
+            />
+            <p class="fine">
+              The newest certificate expires within 1 day: {expiring[1].toLocaleString('en')}, 7 days:{' '}
+              {expiring[7].toLocaleString('en')}, 30 days: {expiring[30].toLocaleString('en')}
+            </p>
+          </>
+        )}
+      </Show>
     </Panel>
   );
 }

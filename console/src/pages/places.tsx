@@ -7,6 +7,7 @@ import { Cas } from './cas.tsx';
 import { Certificates } from './certificates.tsx';
 import { Configuration } from './configuration.tsx';
 import { Devices } from './devices.tsx';
+import { Fleet } from './fleet.tsx';
 import { Lockouts } from './lockouts.tsx';
 import { Notifications } from './notifications.tsx';
 import { Overview } from './overview.tsx';
@@ -29,6 +30,7 @@ export const PLACES: readonly Place[] = [
   { path: '', title: 'Overview', roles: ['ra', 'auditor', 'operator'], key: 'o', page: Overview },
   { path: 'requests', title: 'Requests', roles: ['ra', 'auditor'], key: 'r', page: Requests },
   { path: 'certificates', title: 'Certificates', roles: ['ra', 'auditor'], key: 'c', page: Certificates },
+  { path: 'fleet', title: 'Fleet', roles: ['ra', 'auditor'], key: 'e', page: Fleet },
   { path: 'tokens', title: 'Tokens', roles: ['ra'], key: 't', page: Tokens },
   { path: 'devices', title: 'Devices', roles: ['ra', 'auditor'], key: 'd', page: Devices },
   { path: 'campaigns', title: 'Campaigns', roles: ['ra', 'auditor'], key: 'm', page: Campaigns },

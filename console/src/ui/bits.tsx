@@ -9,10 +9,12 @@ const WAITING = new Set(['pending', 'approved', 'queue', 'degraded', 'overdue'])
 const BAD = new Set(['revoked', 'rejected', 'failed', 'failure', 'down', 'refuse', 'disabled', 'failing']);
 
 /** A state as a word, with a color. */
-export function Badge({ of }: { readonly of: string }) {
-  const kind = GOOD.has(of) ? 'good' : WAITING.has(of) ? 'waiting' : BAD.has(of) ? 'bad' : 'plain';
+export function Badge({ of, kind = kindOf(of) }: { readonly of: string; readonly kind?: string | undefined }) {
   return <span class={`badge ${kind}`}>{of}</span>;
 }
+
+const kindOf = (of: string): string =>
+  GOOD.has(of) ? 'good' : WAITING.has(of) ? 'waiting' : BAD.has(of) ? 'bad' : 'plain';
 
 export function Names({ of }: { readonly of: readonly string[] }) {
   if (of.length === 0) return <span class="fine">none</span>;
