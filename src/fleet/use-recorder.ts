@@ -17,6 +17,7 @@ import type {
 /** A request on the EST listener, after its answer. */
 export interface SeenRequest extends UsedConnection {
   readonly certificates: PresentedCertificates | undefined;
+  /** When it began. */
   readonly at: number;
   readonly connected_at: number;
   /** Whether the operation has authenticated the certificate. */
@@ -94,7 +95,6 @@ export class UseRecorder {
       const chains = new Set(seen.chain === undefined ? [] : [seen.chain]);
       this.#pending.set(fingerprint, { seen, first: at, authenticated: seen.authenticated, chains });
     }
-    // The next use shows whether the client installed the new certificate.
     if (issued !== undefined) this.#written.delete(fingerprint);
   }
 
@@ -138,6 +138,8 @@ export class UseRecorder {
       const use = await this.#use(pending);
       if (use === undefined) continue;
       uses.push(use);
+      // The next use after a renewal shows whether the client installed the new certificate.
+      if (pending.seen.issued !== undefined) continue;
       const chains = new Set([...(this.#written.get(fingerprint)?.chains ?? []), ...pending.chains]);
       remember(this.#written, fingerprint, { at: time, chains });
     }

@@ -239,7 +239,9 @@ export async function assemble(config: Config, material: Material, foundation: F
     operations,
     log,
     metrics,
-    observe: ({ age, ...seen }) => recorder.saw({ ...seen, at: now(), connected_at: Math.round(now() - age) }),
+    // A certificate that is renewed authenticates before the new one is issued.
+    observe: ({ age, took, ...seen }) =>
+      recorder.saw({ ...seen, at: Math.floor(now() - took), connected_at: Math.round(now() - age) }),
   });
   let isStopping = false;
   const admin = new TlsEnd('admin', config, foundation.ticketSecret);

@@ -14,8 +14,8 @@ import { type Part, recurring } from './part.ts';
 
 /** Milliseconds between writes of what was seen, and between derivations. */
 const [FLUSH, DERIVE] = [5000, 2000];
-/** Milliseconds of work before the next pause, so that requests do not wait. */
-const TURN = 20;
+/** Milliseconds of work before the next pause, so that requests do not wait, and before a stop. */
+const [TURN, LAST] = [20, 2000];
 
 interface Sources {
   readonly fleet: Fleet;
@@ -33,7 +33,12 @@ export function fleetTasks({ fleet, recorder, isOnDuty, log }: Sources): Part[] 
     if (isOnDuty() && !stopped.aborted) await fleet.report();
   };
   return [
-    { stop: () => flush(true) },
+    {
+      stop: async () => {
+        await flush(true);
+        if (isOnDuty()) await fleet.catchUp(LAST).catch(reported('cannot derive the states of the fleet'));
+      },
+    },
     recurring(FLUSH, () => flush()),
     recurring(DERIVE, (run) => derive(run).catch(reported('cannot derive the states of the fleet'))),
   ];

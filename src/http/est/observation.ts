@@ -11,8 +11,10 @@ import type { Exchange } from '../exchange.ts';
 import type { EstAnswer } from './operation.ts';
 import type { EstRoute } from './route.ts';
 
-/** @param seen without a time */
-export type ObserveRequest = (seen: Omit<SeenRequest, 'at' | 'connected_at'> & { readonly age: number }) => void;
+/** @param seen with the milliseconds since the connection and the request began, in place of times */
+export type ObserveRequest = (
+  seen: Omit<SeenRequest, 'at' | 'connected_at'> & { readonly age: number; readonly took: number },
+) => void;
 
 interface Answered {
   readonly route: EstRoute;
@@ -61,6 +63,7 @@ export function observing(server: Server, observe: ObserveRequest): (answered: A
       certificates,
       // A proxy's connection is older than that of its client.
       age: forwarded ? 0 : performance.now() - (began.get(socket) ?? performance.now()),
+      took: exchange.ms,
       tls_version: protocol === 'TLSv1.2' || protocol === 'TLSv1.3' ? protocol : null,
       names_label: namesLabel,
       authenticated: exchange.method === 'mtls' && exchange.requester !== undefined,
