@@ -84,7 +84,7 @@ export type Walked = 'certificate' | 'device';
 const LOOKED_AT = 20;
 /** Holders per call, so that others do not wait long. */
 const AT_ONCE = 100;
-const WAITING_LOOK = 30_000;
+const [WAITING_LOOK, FORGOTTEN_LOOK] = [30_000, 604_800_000];
 
 const CERTIFICATE = `SELECT ca, label, serial, subject, sans, not_before, not_after, method, device_key, der,
   coalesce(issued_at, not_before) AS issued_at FROM certificate`;
@@ -512,7 +512,7 @@ function derivation(db: Database) {
     now: number,
     rules: FleetRules,
   ) {
-    if (derived === undefined || (derived.state === null && !key.startsWith(DEVICE))) {
+    if (derived === undefined) {
       if (stored !== undefined) yield* db.run`DELETE FROM holder WHERE key = ${key}`;
       return;
     }
@@ -580,8 +580,15 @@ function newestOf(held: readonly Held[], now: number): Held | undefined {
   return held.find(({ revoked_at }) => revoked_at === null);
 }
 
-/** The holder of a certificate; its state is null if it is in no list. */
-function holding(newest: Held, stored: HolderRow | undefined, facts: Facts, rules: FleetRules, now: number): Derived {
+/** The holder of a certificate; its state is null if it is in no list. undefined: nobody is expected to renew. */
+function holding(
+  newest: Held,
+  stored: HolderRow | undefined,
+  facts: Facts,
+  rules: FleetRules,
+  now: number,
+): Derived | undefined {
+  if (!rules.expected(newest.label ?? newest.ca)) return undefined;
   const { holder, renewed_serial, renewed_ca, reported, ...certificate } = newest;
   const label = newest.label ?? newest.ca;
   const window = rules.window({
@@ -604,7 +611,7 @@ function holding(newest: Held, stored: HolderRow | undefined, facts: Facts, rule
       one.revoked_at === null,
   );
   const derived: DerivedState =
-    isDenied || isReplaced || !rules.expected(label)
+    isDenied || isReplaced
       ? NOT_LISTED
       : holderState({ newest: { ...newest, window, ...renewed }, failed_at, queued_at }, now, rules.forget);
   // It is since its first such connection.
@@ -621,7 +628,11 @@ function holding(newest: Held, stored: HolderRow | undefined, facts: Facts, rule
     ...{ key: holder, label, device: newest.device, device_key: newest.device_key, reported },
     ...{ serial: newest.serial, ca: newest.ca, subject: newest.subject, sans: newest.sans },
     ...{ issued_at: newest.issued_at, ends: newest.not_after, window_end: window.end, state: derived.state, since },
-    next_at: derived.next_at === null ? null : Math.min(derived.next_at, ...further),
+    // One in no list is kept until its certificate is purged: another configuration may have let it renew.
+    next_at: Math.min(
+      derived.next_at ?? (newest.not_after < now ? now + FORGOTTEN_LOOK : newest.not_after + 1),
+      ...further,
+    ),
   };
 }
 
