@@ -1251,29 +1251,7 @@ export interface components {
                 /** @description Whether nobody needs it, and it does not issue now. */
                 can_be_retired: boolean;
                 /** @description The first hundred holders. */
-                in_the_way: {
-                    state: string | null;
-                    since: string | null;
-                    /** @description The label. */
-                    ca: string;
-                    /** @description RFC 4514. */
-                    subject: string;
-                    /** @description As in certificates. */
-                    sans: string[];
-                    device: string | null;
-                    /** @description Of the newest certificate. */
-                    serial: string;
-                    /** Format: date-time */
-                    not_after: string;
-                    window_end: string | null;
-                    last_used_at: string | null;
-                    first_used_at: string | null;
-                    renewal_info_at: string | null;
-                    tls_version: string | null;
-                    last_code: string | null;
-                    last_message: string | null;
-                    last_failed_at: string | null;
-                }[];
+                in_the_way: components["schemas"]["Holder"][];
             }[];
         };
         /** @description The certificates to replace, and the deadline. */

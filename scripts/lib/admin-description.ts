@@ -54,7 +54,7 @@ function dependencies(store: AdminDependencies['store']): AdminDependencies {
       isAlive: () => false,
       times: { idle_timeout: 0, lifetime: 0 },
     },
-    fleet: { list: never, summary: never },
+    fleet: { list: never, summary: never, refresh: never },
     configuration: () => [],
     issuers: () => [],
     cas: {

@@ -5,6 +5,7 @@ import { children } from '../pki/der/der.ts';
 import { type Certificate, isIssuedBy, parseCertificate } from '../pki/x509/certificate.ts';
 import { formatName, namesMatch } from '../pki/x509/name.ts';
 import type { HeldCertificate, HeldCertificateStore, HolderRow } from '../store/held-certificates.ts';
+import type { HolderState } from '../store/holder-state.ts';
 
 /** Holders that are named. */
 const NAMED = 100;
@@ -24,8 +25,13 @@ export interface IssuingKey {
   informed: number;
   /** Of their certificates. */
   latest_expiry: number | null;
-  readonly in_the_way: HolderRow[];
+  readonly in_the_way: ListedHolderRow[];
 }
+
+/** In the list of holders. */
+export type ListedHolderRow = HolderRow & { readonly state: HolderState; readonly since: number };
+
+const isListed = (holder: HolderRow): holder is ListedHolderRow => holder.state !== null && holder.since !== null;
 
 /** @throws EstuaryError 500 or 503 from the store */
 export async function rolloverOf(
@@ -42,7 +48,7 @@ export async function rolloverOf(
   for (let at: number | null = 0; at !== null;) {
     const page = await store.listHeldCertificates(at, ca.label);
     at = page.next;
-    for (const holder of page.holders) {
+    for (const holder of page.holders.filter(isListed)) {
       const counted = new Set<IssuingKey>();
       for (const held of neededOf(holder, now)) {
         const key = await keys.of(parseCertificate(held.der));

@@ -3,6 +3,7 @@ import type { Calls } from './operation.ts';
 import { slowRead } from './operation.ts';
 import type { Database, Operation } from './port.ts';
 import { type CertificateRow, readSans } from './certificate-store.ts';
+import type { HolderState } from './holder-state.ts';
 
 /** A certificate of a holder that is not revoked. */
 export interface HeldCertificate extends Pick<CertificateRow, 'serial' | 'ca' | 'not_after' | 'der'> {
@@ -24,7 +25,7 @@ export interface HolderRow {
   readonly subject: string;
   readonly sans: readonly string[];
   /** null: in no list. */
-  readonly state: string | null;
+  readonly state: HolderState | null;
   readonly since: number | null;
   /** End of the renewal window of the newest certificate. */
   readonly window_end: number | null;

@@ -5,8 +5,6 @@ import { join } from 'node:path';
 import { parse, stringify, type TomlTable } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
-import { runFleetCheck } from '../../src/main/commands/check-fleet.ts';
-import type { CommandContext } from '../../src/main/commands/command.ts';
 import { checkFleet, type FleetReport } from '../../src/main/fleet-check/fleet-check.ts';
 import { openConfiguredStoreForReading } from '../../src/main/open-store.ts';
 import { parseCertificate, parsePemCertificates } from '../../src/pki/x509/certificate.ts';
@@ -339,28 +337,6 @@ test('what the server cannot know is unknown, and changed keys that are not judg
   const report = await predict(true, [{ ...unseen, certificates: [{ ...held, tls_version: null }] }]);
   expect(report).toMatchObject({ stranded: [], unknown: [{ code: 'TLS_VERSION_UNKNOWN' }] });
   expect(report.not_judged).toEqual(['est.require_pop_linking', 'tls.groups']);
-});
-
-test('the command reads the store of the running server, and refuses a wrong configuration', async () => {
-  let out = '';
-  const context: CommandContext = {
-    env: process.env,
-    out: (text: string | Uint8Array) => void (out += Buffer.from(text).toString()),
-    err: () => undefined,
-    now: Date.now,
-    signals: { pass: () => undefined, release: () => undefined },
-  };
-  const run = (against: string | undefined, json: boolean) =>
-    runFleetCheck({ config: file('old.toml'), against, json }, context);
-  expect(await run(file('old.toml'), true)).toBe(0);
-  const lists = { stranded: [], recovered: [], untrusting: [], unknown: [], not_judged: [] };
-  expect(JSON.parse(out)).toMatchObject(lists);
-  expect(await run(undefined, false)).toBe(0);
-  expect(out).toContain(' stranded, 0 untrusting');
-  write((config) => void (section(config, 'tls')['min_version'] = 'SSLv3'));
-  await expect(run(file('new.toml'), true)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
-  write((config) => void (section(config, 'store')['path'] = 'data/none.db'));
-  await expect(run(file('new.toml'), true)).rejects.toMatchObject({ exitCode: 1 });
 });
 
 test('the keys of CAs may be missing', async () => {

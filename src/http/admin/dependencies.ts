@@ -59,7 +59,7 @@ export interface AdminDependencies {
     readonly problem: string | undefined;
   }[];
   readonly crls: Pick<CrlPublisher, 'latest' | 'signNow'>;
-  readonly fleet: Pick<Fleet, 'list' | 'summary'>;
+  readonly fleet: Pick<Fleet, 'list' | 'summary' | 'refresh'>;
   readonly dryRun: Pick<DryRun, 'run' | 'queued'>;
   readonly settings: AdminSettings;
   readonly metrics: Metrics;

@@ -10,7 +10,7 @@ import { formatOptionalTimestamp, formatTimestamp, parseOptionalTimestamp } from
 
 const State = oneOf(HOLDER_STATES);
 
-const HolderRecord = titled(
+export const HolderRecord = titled(
   'Holder',
   'A set of names at a label, with its device, if it has one. Absent facts are null.',
   {
@@ -90,7 +90,7 @@ export function registerFleet(app: AdminApp, deps: AdminDependencies): void {
   });
 }
 
-function holderRecord(holder: ListedHolder): Static<typeof HolderRecord> {
+export function holderRecord(holder: ListedHolder): Static<typeof HolderRecord> {
   return {
     ...holder,
     since: formatTimestamp(holder.since),

@@ -44,6 +44,7 @@ export function registerRescue(app: AdminApp, deps: AdminDependencies): void {
       const { for_seconds, reason = null } = request.body;
       const { store } = limited(deps, request);
       const row = await find(store, request);
+      await deps.fleet.refresh();
       if (mode === 'required' || mode === 'none')
         throw conflict(
           'RESCUE_IMPOSSIBLE',

@@ -1,32 +1,13 @@
 /** `GET /admin/cas/{label}/rollover`: whether a key of a CA can be retired. */
 import { type Static, Type } from '@fastify/type-provider-typebox';
-import { type IssuingKey, rolloverOf } from '../../administration/rollover.ts';
+import { type IssuingKey, type ListedHolderRow, rolloverOf } from '../../administration/rollover.ts';
 import { notFound } from '../../errors.ts';
-import type { HolderRow } from '../../store/held-certificates.ts';
 import { labelsOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
+import { HolderRecord, holderRecord } from './fleet.ts';
 import { route } from './route.ts';
-import { Bool, Integer, nullable, Text, Texts, Timestamp, titled } from './schemas.ts';
+import { Bool, Integer, nullable, Text, Timestamp, titled } from './schemas.ts';
 import { formatOptionalTimestamp } from './values.ts';
-
-const Holder = Type.Object({
-  state: nullable(Text('As in the list of holders.')),
-  since: nullable(Timestamp()),
-  ca: Text('The label.'),
-  subject: Text('RFC 4514.'),
-  sans: Texts('As in certificates.'),
-  device: nullable(Text('The ID of the registered device.')),
-  serial: Text('Of the newest certificate.'),
-  not_after: Timestamp(),
-  window_end: nullable(Timestamp()),
-  last_used_at: nullable(Timestamp()),
-  first_used_at: nullable(Timestamp()),
-  renewal_info_at: nullable(Timestamp()),
-  tls_version: nullable(Type.String()),
-  last_code: nullable(Type.String()),
-  last_message: nullable(Type.String()),
-  last_failed_at: nullable(Timestamp()),
-});
 
 const Rollover = titled('Rollover', 'Which keys issued the certificates of a label, and who still needs each.', {
   label: Type.String(),
@@ -42,7 +23,7 @@ const Rollover = titled('Rollover', 'Which keys issued the certificates of a lab
       informed: Integer('Of these, how many cacerts gave the current CA certificate (at least).'),
       latest_expiry: nullable(Timestamp('When the last of their certificates expires.')),
       can_be_retired: Bool('Whether nobody needs it, and it does not issue now.'),
-      in_the_way: Type.Array(Holder, { description: 'The first hundred holders.' }),
+      in_the_way: Type.Array(HolderRecord, { description: 'The first hundred holders.' }),
     }),
   ),
 });
@@ -60,6 +41,7 @@ export function registerRollover(app: AdminApp, deps: AdminDependencies): void {
       if (labelsOf(request)?.includes(label) === false)
         throw notFound('UNKNOWN_LABEL', 'There is no CA with this label.');
       const ca = deps.cas.find(label);
+      await deps.fleet.refresh();
       const keys = await rolloverOf(deps.store, ca, deps.now());
       return { label: ca.label, issuers: keys.map(issuerRecord) };
     },
@@ -71,21 +53,13 @@ const issuerRecord = ({ not_after, latest_expiry, in_the_way, ...key }: IssuingK
   not_after: formatOptionalTimestamp(not_after),
   latest_expiry: formatOptionalTimestamp(latest_expiry),
   can_be_retired: key.holders === 0 && !key.current,
-  in_the_way: in_the_way.map(holderRecord),
+  in_the_way: in_the_way.map(listed),
 });
 
-function holderRecord({ label, certificates: [newest], ...holder }: HolderRow): Static<typeof Holder> {
-  const { state, subject, sans, device, last_code, last_message } = holder;
-  return {
-    ...{ state, ca: label, subject, sans, device, last_code, last_message },
-    serial: newest.serial,
-    tls_version: newest.tls_version,
-    not_after: new Date(newest.not_after).toISOString(),
-    since: formatOptionalTimestamp(holder.since),
-    window_end: formatOptionalTimestamp(holder.window_end),
-    last_used_at: formatOptionalTimestamp(newest.last_used_at),
-    first_used_at: formatOptionalTimestamp(newest.first_used_at),
-    renewal_info_at: formatOptionalTimestamp(newest.renewal_info_at),
-    last_failed_at: formatOptionalTimestamp(holder.last_failed_at),
-  };
+function listed({ label, certificates: [newest], ...holder }: ListedHolderRow): Static<typeof HolderRecord> {
+  const { not_after, last_used_at, first_used_at, renewal_info_at, serial, tls_version } = newest;
+  const ofNewest = { not_after, last_used_at, first_used_at, renewal_info_at, serial, tls_version };
+  const { state, since, subject, sans, device, window_end, last_code, last_message, last_failed_at } = holder;
+  const facts = { state, since, subject, sans, device, window_end, last_code, last_message, last_failed_at };
+  return holderRecord({ ...facts, ...ofNewest, ca: label });
 }

@@ -43,7 +43,11 @@ const held = (der: Buffer, more: Partial<HeldCertificate> = {}): HeldCertificate
   ...{ tls_version: 'TLSv1.3', names_label: 1 },
   ...more,
 });
-const holder = (subject: string, certificates: HolderRow['certificates'], chains: readonly number[] = []) => ({
+const holder = (
+  subject: string,
+  certificates: HolderRow['certificates'],
+  chains: readonly number[] = [],
+): HolderRow => ({
   ...{ position: 1, label: 'devices', device: null, subject, sans: [], state: 'ok', since: 0, certificates, chains },
   ...{ window_end: null, last_code: null, last_message: null, last_failed_at: null },
 });
