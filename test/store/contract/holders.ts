@@ -414,6 +414,19 @@ export function holderStoreContract(newDatabase: NewDatabase): void {
       expect((await world.states(T0 + 20 * DAY)).map(([state]) => state)).toEqual(['never']);
     });
 
+    test('is in no list once it is forgotten, and kept until its certificate is deleted', async () => {
+      const world = new World(await newDatabase().open());
+      const { serial } = await world.issue(T0);
+      const forgotten = T0 + 101 * DAY;
+      expect(await world.states(forgotten)).toEqual([]);
+      const kept = async () => (await world.store.listHeldCertificates(0)).holders;
+      expect(await kept()).toMatchObject([{ state: null, certificates: [{ serial }] }]);
+      await world.store.purgeCertificates(forgotten, forgotten);
+      expect(await world.states(forgotten + 8 * DAY)).toEqual([]);
+      expect(await kept()).toEqual([]);
+      expect(await world.store.isHolderDue(forgotten + 900 * DAY)).toBe(false);
+    });
+
     test('changes with each step once, even if two nodes apply it', async () => {
       const store = await newDatabase().open();
       const step = { name: 'audit node', from: 0, upto: 7 };
