@@ -74,6 +74,7 @@ function originOf({
     certificate: parsed(issuing),
     ownIsRecorded,
     counts: () => Promise.resolve(counts),
+    awaitsChain: () => Promise.resolve(false),
     clientIssuers: { accept: () => Promise.resolve(accept), isOfThisServer: () => isOfThisServer },
   };
   return {

@@ -104,6 +104,7 @@ export function registerSwagger(app: AdminApp, deps: AdminDependencies): void {
         'certificates',
         'requests',
         'devices',
+        'fleet',
         'cas',
         'lockouts',
         'renewals',

@@ -20,14 +20,14 @@ const MAY: Readonly<Record<Exclude<AdminRole, 'admin'>, readonly RegExp[]>> = {
     /^post \/admin\/certificates\/((\{serial\}\/)?revoke|\{serial\}\/release)$/,
     /^(post|delete) \/admin\/certificates\/\{serial\}\/rescue$/,
     /^get \/admin\/cas\/\{label\}\/rollover$/,
-    /^get \/admin\/(overview|statistics|events|history|service)$/,
+    /^get \/admin\/(fleet(\/summary)?|overview|statistics|events|history|service)$/,
   ],
   auditor: [
-    /^get \/admin\/(audit|certificates|requests|devices|renewals|overview|statistics|events|history|service)/,
+    /^get \/admin\/(audit|certificates|requests|devices|fleet|renewals|overview|statistics|events|history|service)/,
     /^get \/admin\/cas\/\{label\}\/rollover$/,
   ],
   operator: [
-    /^get \/admin\/(overview|statistics|events|configuration|notifications|service)$/,
+    /^get \/admin\/(fleet\/summary|overview|statistics|events|configuration|notifications|service)$/,
     /^get \/metrics$/,
     /^get \/admin\/cas/,
     /^\w+ \/admin\/lockouts/,

@@ -73,6 +73,7 @@ describe('GET /admin/certificates', () => {
       request_id: one.request_id,
       fingerprint_sha256: one.fingerprint_sha256,
       device: null,
+      rescue_until: null,
     });
   });
 
