@@ -82,6 +82,8 @@ describe('a reload', () => {
       ],
     });
     expect(ofReloads().at(-1)).toContain('what was read before stays in force');
+    expect(await readyz()).toMatchObject({ status: 'degraded', parts: { files: 'degraded' } });
+    await reload('configuration reloaded');
     expect((await readyz())['status']).toBe('ok');
   });
 

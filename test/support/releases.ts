@@ -63,6 +63,9 @@ function release(folder: string, added: readonly object[]): string {
   change(/\(issued_at > @since OR \(issued_at IS NULL/, () => '(answered_at > @since OR (answered_at IS NULL');
   change(/UPDATE otp_use SET issued_at/, () => 'UPDATE otp_use SET answered_at');
   // The migrations of PostgreSQL are objects, those of SQLite are strings.
-  change(/(var MIGRATIONS = \[\{.+?serves: \d+\s*\})\];/su, (_, list) => `${list}, ...${JSON.stringify(added)}];`);
+  change(
+    /(var MIGRATIONS = \[\s*\{.+?serves: \d+\s*\})\s*\];/su,
+    (_, list) => `${list}, ...${JSON.stringify(added)}];`,
+  );
   return join(dist, 'server.js');
 }

@@ -88,7 +88,10 @@ async function hashToken(settings: HashSettings, token: string): Promise<string>
       return bcrypt.hash(bcryptInput(token), settings.bcrypt_cost);
     case 'sha256-hmac':
       if (settings.hmacKey === undefined)
-        throw failed('OTP_HMAC_KEY_MISSING', 'otp.hmac_key_file or otp.hmac_key_env is missing; sha256-hmac requires a key');
+        throw failed(
+          'OTP_HMAC_KEY_MISSING',
+          'otp.hmac_key_file or otp.hmac_key_env is missing; sha256-hmac requires a key',
+        );
       return `${HMAC_PREFIX}${hmac(settings.hmacKey, token).toString('hex')}`;
   }
 }

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { EstuaryError } from '../../errors.ts';
+import { codeOf, EstuaryError } from '../../errors.ts';
 import { storeFailed, storeUnavailable, toStoreError } from '../calls/errors.ts';
 
 /**
@@ -43,9 +43,12 @@ export function toEstuaryError(error: unknown): EstuaryError {
   return PASSING.test(code) ? storeUnavailable(detail, error) : storeFailed(detail, error);
 }
 
-/** The database answers, and lets this user or into this database nobody. */
+/** Codes of certificates that are not trusted, or are for another host. */
+const UNTRUSTED = /^(?:ERR_TLS_CERT|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_(?:GET_ISSUER|VERIFY)|INVALID_)/;
+
+/** The database answers, but refuses this user or database, or is not the one that is configured. */
 export const isRefusedLogin = ({ cause }: EstuaryError): boolean =>
-  cause instanceof pg.DatabaseError && REFUSED.test(cause.code ?? '');
+  cause instanceof pg.DatabaseError ? REFUSED.test(cause.code ?? '') : UNTRUSTED.test(codeOf(cause));
 
 export function toConnectionError(error: unknown): EstuaryError {
   if (error instanceof EstuaryError || error instanceof pg.DatabaseError) return toEstuaryError(error);
