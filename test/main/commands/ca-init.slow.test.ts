@@ -303,7 +303,7 @@ describe.skipIf(!requires('softhsm'))('ca init', () => {
 
   describe('a check of such a CA says which key is wrong', () => {
     test.each<[string, string[], string, string, string]>([
-      ['a wrong PIN', ['key_label = "twice"'], 'pin_env = "BAD"', 'pin', 'token "est" refuses the PIN'],
+      ['a wrong PIN', ['key_label = "twice"'], 'pin_env = "BAD"', 'pin_env', 'token "est" refuses the PIN'],
       [
         'a missing key',
         ['key_label = "nobody"'],
