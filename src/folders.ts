@@ -1,5 +1,6 @@
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -44,6 +45,10 @@ export function copyOpen(from: number, to: string): void {
     closeSync(fd);
   }
 }
+
+/** The folder, or its nearest existing parent. */
+export const nearestFolder = (folder: string): string =>
+  existsSync(folder) || dirname(folder) === folder ? folder : nearestFolder(dirname(folder));
 
 /** Replaces a file by a copy of an open one. */
 export function renameCopy(from: number, to: string): void {

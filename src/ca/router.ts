@@ -2,7 +2,7 @@
 import type { CaTable } from '../config/schema/label.ts';
 import type { ProfileConfig } from '../config/schema/profile.ts';
 import { failed, notFound, unavailable } from '../errors.ts';
-import { parseCertificate, type Certificate, isIssuedBy } from '../pki/x509/certificate.ts';
+import { parseCertificate, type Certificate, isIssuedBy, isSameCa } from '../pki/x509/certificate.ts';
 import { type Name, namesMatch } from '../pki/x509/name.ts';
 import { looksLike } from '../pki/x509/subject-names.ts';
 import { type CertificateRow, isRecordOf, type CertificateStore } from '../store/certificate-store.ts';
@@ -290,9 +290,7 @@ export class ClientIssuers {
 
 /** Whether a certificate of the path is one of these CAs, by name and key. */
 function isOneOf(path: readonly Certificate[], cas: readonly Certificate[]): boolean {
-  return path.some((certificate) =>
-    cas.some((ca) => namesMatch(ca.subject, certificate.subject) && ca.spki.equals(certificate.spki)),
-  );
+  return path.some((certificate) => cas.some((ca) => isSameCa(ca, certificate)));
 }
 
 async function isAbove(anchor: Certificate, own: readonly Certificate[]): Promise<boolean> {

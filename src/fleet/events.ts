@@ -1,17 +1,17 @@
 /** What is reported of holders that enter a state (docs/guides/fleet.md). */
 import type { AuditEvent } from '../audit/event.ts';
-import type { EnteredHolder } from '../store/holder-list.ts';
+import type { EnteredHolder, ListedHolder } from '../store/holder-list.ts';
 import { type HolderState, isReported } from '../store/holder-state.ts';
 
 const timestamp = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
 
-/** A holder as the admin API shows it. */
-const shown = (holder: EnteredHolder): NonNullable<AuditEvent['holder']> => ({
+/** A holder as the admin API and the notifications show it. */
+export const shownHolder = (holder: ListedHolder) => ({
   state: holder.state,
-  since: timestamp(holder.since),
+  since: new Date(holder.since).toISOString(),
   ca: holder.ca,
   subject: holder.subject,
-  sans: holder.sans,
+  sans: holder.sans === null ? null : [...holder.sans],
   device: holder.device,
   serial: holder.serial,
   not_after: timestamp(holder.not_after),
@@ -34,7 +34,7 @@ export function holderEvent(entered: EnteredHolder): AuditEvent {
     ...(ca === null || ca === issuer ? {} : { label: ca }),
     ...(serial === null ? {} : { serial }),
     ...(device === null ? {} : { device }),
-    holder: shown(entered),
+    holder: shownHolder(entered),
     detail: `${subject ?? device ?? ''} at ${ca ?? ''}: ${state}`,
   };
 }

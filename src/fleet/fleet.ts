@@ -7,6 +7,7 @@ import { hash } from 'node:crypto';
 import { isAuditRecord } from '../audit/record.ts';
 import { renewalWindow } from '../ca/renewal-window.ts';
 import type { CaRouter } from '../ca/router.ts';
+import { RENEWAL_DEFAULTS } from '../config/schema/label.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { Events } from '../store/calls/calls.ts';
 import type { HolderListStore } from '../store/holder-list.ts';
@@ -52,7 +53,6 @@ const RECORDS = 500;
 const TIMEOUT = 250;
 /** Records without any change, after which the place is stored. */
 const STORE_AFTER = 5000;
-const DEFAULT_RENEWAL = { start: 0.67, end: 0.9, retry_after: 21_600, expected: true };
 /** A summary is as old as this many times the time that it took, and at most half a minute. */
 const [CACHED_FOR, MAX_AGE] = [20, 30_000];
 
@@ -235,7 +235,7 @@ export class Fleet {
   #rulesWith(campaigns: readonly RenewalRow[], hasWalked: boolean): FleetRules {
     const { cas, forgetExpired, reports } = this.#options;
     const configs = new Map(cas.all.map(({ label, config }) => [label, config]));
-    const renewalOf = (label: string) => configs.get(label)?.renewal ?? DEFAULT_RENEWAL;
+    const renewalOf = (label: string) => configs.get(label)?.renewal ?? RENEWAL_DEFAULTS;
     return {
       forget: forgetExpired() * DAY,
       expected: (label) => label === null || renewalOf(label).expected,

@@ -37,6 +37,13 @@ export interface UsedCertificate {
   readonly issuer?: string | undefined;
 }
 
+/** A certificate that authenticated nobody. */
+interface PresentedCertificate {
+  readonly serial: string;
+  /** Hex SHA-256 of it, and of its ECDSA twin. */
+  readonly fingerprints: readonly string[];
+}
+
 /** A certificate that was recorded, revoked or released. */
 export interface ChangedCertificate {
   readonly serial: string;
@@ -54,8 +61,7 @@ export interface Rejection {
 export type RejectedRenewal = Rejection &
   (
     | { readonly certificate: UsedCertificate }
-    /** Hex SHA-256 of a certificate that authenticated nobody, and of its ECDSA twin. */
-    | { readonly certificate: { readonly serial: string; readonly fingerprints: readonly string[] } }
+    | { readonly certificate: PresentedCertificate }
     | { readonly request_id: string }
     /** Key of a device. A failure, but no renewal. */
     | { readonly device_key: string }
@@ -69,8 +75,6 @@ export interface FleetChanges {
   readonly rejections?: readonly RejectedRenewal[];
   /** Requests that were queued, with the certificate that they were sent with. */
   readonly queued?: readonly { readonly request_id: string; readonly certificate: UsedCertificate }[];
-  /** IDs of requests that were decided or expired. */
-  readonly requests?: readonly string[];
   /** Keys of devices that were added, changed or removed. */
   readonly devices?: readonly string[];
   /** Certificates that expired before were deleted. */
@@ -86,7 +90,7 @@ const LOOKED_AT = 20;
 const AT_ONCE = 100;
 const [WAITING_LOOK, FORGOTTEN_LOOK] = [30_000, 604_800_000];
 
-const CERTIFICATE = `SELECT ca, label, serial, subject, sans, not_before, not_after, method, device_key, der,
+const CERTIFICATE = `SELECT ca, label, serial, subject, sans, not_before, not_after, method, device_key, der, fingerprint_sha256,
   coalesce(issued_at, not_before) AS issued_at FROM certificate`;
 const BY_ID = `${CERTIFICATE} WHERE serial = ? AND ca = ?`;
 const BY_SERIAL = `${CERTIFICATE} WHERE serial = ?`;
@@ -97,7 +101,16 @@ const WALK = {
 
 type Named = Pick<
   CertificateRow,
-  'ca' | 'label' | 'serial' | 'subject' | 'not_before' | 'not_after' | 'method' | 'device_key' | 'der'
+  | 'ca'
+  | 'label'
+  | 'serial'
+  | 'subject'
+  | 'not_before'
+  | 'not_after'
+  | 'method'
+  | 'device_key'
+  | 'der'
+  | 'fingerprint_sha256'
 > & { readonly sans: string; readonly issued_at: number };
 
 const NEWEST = `SELECT u.holder, u.renewed_serial, u.renewed_ca, u.first_used_at, u.reported, u.issued_at, c.ca, c.label,
@@ -278,15 +291,13 @@ export function holderWrites(db: Database) {
   }
 
   function* rejectedHolder({ certificate }: Extract<RejectedRenewal, { certificate: object }>) {
-    if (!('fingerprints' in certificate)) {
-      const row = yield* find(certificate);
-      return row === undefined ? undefined : (holderOf(row) ?? undefined);
-    }
-    const rows = yield* db.all<Named & { fingerprint_sha256: string }>`
-      SELECT ca, label, serial, subject, sans, method, device_key, der, fingerprint_sha256 FROM certificate
-      WHERE serial = ${certificate.serial}`;
-    const row = rows.find(({ fingerprint_sha256 }) => certificate.fingerprints.includes(fingerprint_sha256));
+    const row = yield* 'fingerprints' in certificate ? findPresented(certificate) : find(certificate);
     return row === undefined ? undefined : (holderOf(row) ?? undefined);
+  }
+
+  function* findPresented({ serial, fingerprints }: PresentedCertificate): Operation<Named | undefined> {
+    const rows = yield* db.all<Named>(BY_SERIAL, serial);
+    return rows.find(({ fingerprint_sha256 }) => fingerprints.includes(fingerprint_sha256));
   }
 
   function* holderOfRequest(id: string): Operation<string | undefined> {
@@ -325,7 +336,6 @@ export function holderWrites(db: Database) {
     }
     if (changes.devices !== undefined) yield* derive([...keys], rules, now);
     for (const one of changes.rejections ?? []) add(yield* reject(one));
-    for (const id of changes.requests ?? []) add([(yield* holderOfRequest(id)) ?? ''].filter((key) => key !== ''));
     if (changes.purgedBefore !== undefined) {
       const gone = yield* db.all<{ key: string }>`SELECT key FROM holder
         WHERE state IS NOT NULL AND state = 'expired' AND ends < ${changes.purgedBefore} AND NOT EXISTS (SELECT 1

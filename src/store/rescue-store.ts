@@ -110,7 +110,7 @@ export function rescueWrites(db: Database) {
       yield* putRescue(db, order);
       return done('rescued', events);
     }),
-    /** Ends an open pass, or the repeats of a used one. `false`: there is none. */
+    /** Ends an open pass, or the repeats of the renewal that used it. `false`: the certificate has no pass. */
     endRescue: write(
       lock.certificate,
       function* ({ ca, serial }: CertificateKey, now: number, events: Events): Write<boolean> {

@@ -4,10 +4,10 @@ import { adminPath, ApiError, call, text, toApiError } from '../api/client.ts';
 import type { Certificate, Device, Page, QueuedRequest, RequestPage } from '../api/types.ts';
 import { parseCsv, writeCsv } from '../shared/csv.ts';
 import { Confirm } from '../ui/dialog.tsx';
-import { Field } from '../ui/fields.tsx';
 import { useLoad } from '../ui/load.ts';
 import { notify } from '../ui/notices.tsx';
 import { Show } from '../ui/states.tsx';
+import { RejectionField } from '../ui/text-fields.tsx';
 import { counted } from '../shared/words.ts';
 import type { Selection } from './filter-words.ts';
 import { ReasonField } from './revoke.tsx';
@@ -128,19 +128,7 @@ export function BulkDecide({ decision, requests, onClose, done }: DecisionProps)
         names={requests.map(({ subject, requester }) => `${subject === '' ? 'no subject' : subject}, by ${requester}`)}
         count={requests.length}
       />
-      {!isApproval && (
-        <Field label="Reason" name="reason" hint="The devices receive this text.">
-          {(attributes) => (
-            <input
-              {...attributes}
-              required
-              maxLength={500}
-              value={reason}
-              onInput={(event) => setReason(event.currentTarget.value)}
-            />
-          )}
-        </Field>
-      )}
+      {!isApproval && <RejectionField hint="The devices receive this text." reason={reason} choose={setReason} />}
       {decided > 0 && (
         <p role="status">
           {decided} of {counted(requests.length, 'request')} decided

@@ -7,10 +7,10 @@ import { may } from '../shared/session.ts';
 import { Badge, Facts, Heading, Moment, Names, Panel } from '../ui/bits.tsx';
 import { Confirm } from '../ui/dialog.tsx';
 import { useEvents } from '../ui/events.ts';
-import { Field } from '../ui/fields.tsx';
 import { useLoad } from '../ui/load.ts';
 import { notify } from '../ui/notices.tsx';
 import { Show } from '../ui/states.tsx';
+import { RejectionField } from '../ui/text-fields.tsx';
 import { Differences } from './differences.tsx';
 import { History } from './history.tsx';
 import { RequestVerdict } from './verdict.tsx';
@@ -155,17 +155,7 @@ function Reject({ request, onClose, done }: DecisionProps) {
       <p>
         <strong>{request.requester}</strong> gets no certificate. Its next request receives the reason.
       </p>
-      <Field label="Reason" name="reason" hint="The device receives this text.">
-        {(attributes) => (
-          <input
-            {...attributes}
-            required
-            maxLength={500}
-            value={reason}
-            onInput={(event) => setReason(event.currentTarget.value)}
-          />
-        )}
-      </Field>
+      <RejectionField hint="The device receives this text." reason={reason} choose={setReason} />
     </Confirm>
   );
 }

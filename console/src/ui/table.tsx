@@ -77,13 +77,13 @@ export function Table<T>({ caption, columns: all, items, id, selection }: TableP
               ))}
               {selectable.length > 0 && (
                 <td class="tools">
-                  {selectable.includes(item) && (
+                  {selection?.allows(item) === true && (
                     <input
                       type="checkbox"
                       aria-label="Select this row"
                       checked={selected.has(id(item))}
                       onChange={(event) =>
-                        selection?.choose([
+                        selection.choose([
                           ...selection.selected.filter((other) => id(other) !== id(item)),
                           ...(event.currentTarget.checked ? [item] : []),
                         ])

@@ -25,6 +25,29 @@ export function TextField({ name, label, hint, required = false, value = '' }: T
   );
 }
 
+interface RejectionFieldProps {
+  readonly hint: string;
+  readonly reason: string;
+  readonly choose: (reason: string) => void;
+}
+
+/** Why a request is rejected, for its requester. */
+export function RejectionField({ hint, reason, choose }: RejectionFieldProps) {
+  return (
+    <Field label="Reason" name="reason" hint={hint}>
+      {(attributes) => (
+        <input
+          {...attributes}
+          required
+          maxLength={500}
+          value={reason}
+          onInput={(event) => choose(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
 interface LabelFieldProps {
   readonly name: string;
   readonly label: string;

@@ -1,6 +1,6 @@
 /** The trusted issuers of client certificates: an immutable snapshot, which a reload replaces. */
-import { isSameCertificate, parseCertificate, pemOf, type Certificate } from '../../pki/x509/certificate.ts';
-import { foldedName, namesMatch } from '../../pki/x509/name.ts';
+import { isSameCertificate, parseCertificate, pemOf, type Certificate, isSameCa } from '../../pki/x509/certificate.ts';
+import { foldedName } from '../../pki/x509/name.ts';
 import { findPath, type IssuerSource } from './path-building.ts';
 import { RevocationLists, type CrlSource } from './revocation-lists.ts';
 
@@ -130,5 +130,3 @@ export class ClientTrust {
 }
 
 const linkOf = (subject: Certificate, issuer: Certificate): string => `${subject.fingerprint} ${issuer.fingerprint}`;
-
-const isSameCa = (a: Certificate, b: Certificate): boolean => namesMatch(a.subject, b.subject) && a.spki.equals(b.spki);

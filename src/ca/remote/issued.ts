@@ -1,10 +1,10 @@
 /** Compares what a remote CA issued with the request and the profile; nothing else is delivered. */
 import type { ProfileConfig } from '../../config/schema/profile.ts';
 import { DerError, parseDer, readBitString, Tag } from '../../pki/der/der.ts';
-import { type Certificate, isAnchor, isIssuedBy } from '../../pki/x509/certificate.ts';
+import { type Certificate, isAnchor, isIssuedBy, isSameCa } from '../../pki/x509/certificate.ts';
 import { applicationPolicies, findExtension, type KeyUsage } from '../../pki/x509/extensions.ts';
 import { formatGeneralName, sameGeneralNames } from '../../pki/x509/general-name.ts';
-import { foldedRdns, namesMatch, formatName, type Name } from '../../pki/x509/name.ts';
+import { foldedRdns, formatName, type Name } from '../../pki/x509/name.ts';
 import { OID, oidByName, oidName } from '../../pki/der/oids.ts';
 import { parsePublicKey, samePublicKey } from '../../pki/x509/public-key.ts';
 import type { IssuanceRequest } from '../driver.ts';
@@ -160,9 +160,7 @@ export async function verifiedChain(
   const certified: Certificate[] = [...chain];
   for (const one of further) if ((await pathToAnchor(one, others, anchors, now)) !== undefined) certified.push(one);
   // NewWithNew has the key of NewWithOld, which an anchor issued.
-  const roots = further.filter((one) =>
-    certified.some(({ subject, spki }) => namesMatch(subject, one.subject) && spki.equals(one.spki)),
-  );
+  const roots = further.filter((one) => certified.some((ca) => isSameCa(ca, one)));
   const trusted = [...anchors, ...roots];
   for (const one of further)
     if (roots.includes(one) || (await pathToAnchor(one, others, trusted, now))) chain.push(one);

@@ -3,8 +3,8 @@
  * trusted CA certifies its key (NewWithOld, RFC 4210 §4.4), never because a server lists it.
  */
 import { hash } from 'node:crypto';
-import { formatName, namesMatch } from '../../pki/x509/name.ts';
-import type { Certificate } from '../../pki/x509/certificate.ts';
+import { formatName } from '../../pki/x509/name.ts';
+import { type Certificate, isSameCa } from '../../pki/x509/certificate.ts';
 import { ClientError } from '../client-error.ts';
 import { findPath, isCurrent, isSelfSigned } from './path.ts';
 
@@ -100,10 +100,10 @@ async function isLinked(
   now: number,
 ): Promise<boolean> {
   for (const link of links) {
-    if (!link.spki.equals(root.spki) || !namesMatch(link.subject, root.subject)) continue;
+    if (!isSameCa(link, root)) continue;
     if ((await findPath(link, anchors, links, now)) !== undefined) return true;
   }
-  return anchors.some(({ spki, subject }) => spki.equals(root.spki) && namesMatch(subject, root.subject));
+  return anchors.some((anchor) => isSameCa(anchor, root));
 }
 
 /** Drops roots that the server no longer lists and nothing in use needs. */

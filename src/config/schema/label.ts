@@ -62,14 +62,20 @@ const renewalTime = (description: string, value: number) =>
     allowed: 'a number below 1, or a whole number of seconds',
   });
 
+/** Also for the certificates of a label that is no longer configured. */
+export const RENEWAL_DEFAULTS = { start: 0.67, end: 0.9, retry_after: 21_600, expected: true } as const;
+
 const renewal = table('Renewal information (draft-ietf-lamps-est-renewal-info): when clients should renew.', {
-  start: renewalTime('When the suggested window begins.', 0.67),
-  end: renewalTime('When the suggested window ends.', 0.9),
-  retry_after: seconds(1, 31536000, { description: 'After how long clients ask again.', default: 21600 }),
+  start: renewalTime('When the suggested window begins.', RENEWAL_DEFAULTS.start),
+  end: renewalTime('When the suggested window ends.', RENEWAL_DEFAULTS.end),
+  retry_after: seconds(1, 31536000, {
+    description: 'After how long clients ask again.',
+    default: RENEWAL_DEFAULTS.retry_after,
+  }),
   expected: boolean({
     description:
       'Whether holders renew their certificates: those of one-time certificates do not, and are in no list of the fleet (docs/guides/fleet.md).',
-    default: true,
+    default: RENEWAL_DEFAULTS.expected,
   }),
 });
 

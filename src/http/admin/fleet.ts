@@ -1,12 +1,12 @@
 /** Who holds certificates, and in which state (docs/guides/fleet.md). */
 import { type Static, Type } from '@fastify/type-provider-typebox';
-import type { ListedHolder } from '../../store/holder-list.ts';
+import { shownHolder } from '../../fleet/events.ts';
 import { HOLDER_STATES } from '../../store/holder-state.ts';
 import { labelsOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { listRoute, route } from './route.ts';
 import { Integer, nullable, oneOf, part, Text, Texts, Timestamp, titled, whole } from './schemas.ts';
-import { formatOptionalTimestamp, formatTimestamp, parseOptionalTimestamp } from './values.ts';
+import { formatTimestamp, parseOptionalTimestamp } from './values.ts';
 
 const State = oneOf(HOLDER_STATES);
 
@@ -73,7 +73,7 @@ export function registerFleet(app: AdminApp, deps: AdminDependencies): void {
       const labels = labelsOf(request);
       return (page) => deps.fleet.list({ ...others, ...times, ...page, labels });
     },
-    record: holderRecord,
+    record: shownHolder,
   });
 
   route(app, {
@@ -88,17 +88,4 @@ export function registerFleet(app: AdminApp, deps: AdminDependencies): void {
       return { as_of: formatTimestamp(as_of), ...counts };
     },
   });
-}
-
-export function holderRecord(holder: ListedHolder): Static<typeof HolderRecord> {
-  return {
-    ...holder,
-    since: formatTimestamp(holder.since),
-    not_after: formatOptionalTimestamp(holder.not_after),
-    window_end: formatOptionalTimestamp(holder.window_end),
-    last_used_at: formatOptionalTimestamp(holder.last_used_at),
-    first_used_at: formatOptionalTimestamp(holder.first_used_at),
-    renewal_info_at: formatOptionalTimestamp(holder.renewal_info_at),
-    last_failed_at: formatOptionalTimestamp(holder.last_failed_at),
-  };
 }

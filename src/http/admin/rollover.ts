@@ -4,7 +4,8 @@ import { type IssuingKey, type ListedHolderRow, rolloverOf } from '../../adminis
 import { notFound } from '../../errors.ts';
 import { labelsOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { HolderRecord, holderRecord } from './fleet.ts';
+import { shownHolder } from '../../fleet/events.ts';
+import { HolderRecord } from './fleet.ts';
 import { route } from './route.ts';
 import { Bool, Integer, nullable, Text, Timestamp, titled } from './schemas.ts';
 import { formatOptionalTimestamp } from './values.ts';
@@ -56,10 +57,5 @@ const issuerRecord = ({ not_after, latest_expiry, in_the_way, ...key }: IssuingK
   in_the_way: in_the_way.map(listed),
 });
 
-function listed({ label, certificates: [newest], ...holder }: ListedHolderRow): Static<typeof HolderRecord> {
-  const { not_after, last_used_at, first_used_at, renewal_info_at, serial, tls_version } = newest;
-  const ofNewest = { not_after, last_used_at, first_used_at, renewal_info_at, serial, tls_version };
-  const { state, since, subject, sans, device, window_end, last_code, last_message, last_failed_at } = holder;
-  const facts = { state, since, subject, sans, device, window_end, last_code, last_message, last_failed_at };
-  return holderRecord({ ...facts, ...ofNewest, ca: label });
-}
+const listed = ({ label, certificates: [newest], ...holder }: ListedHolderRow): Static<typeof HolderRecord> =>
+  shownHolder({ ...newest, ...holder, ca: label });

@@ -1,18 +1,8 @@
 /** Commands that root runs write as the user who owns the store's folder, so that the service can use the files. */
-import {
-  closeSync,
-  constants,
-  existsSync,
-  fstatSync,
-  lstatSync,
-  openSync,
-  readFileSync,
-  statSync,
-  unlinkSync,
-} from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, statSync, unlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { failed } from '../../errors.ts';
-import { renameCopy } from '../../folders.ts';
+import { nearestFolder, renameCopy } from '../../folders.ts';
 
 /**
  * Started as root, becomes the owner of the store's folder, and replaces files of other users that the service could not
@@ -21,7 +11,7 @@ import { renameCopy } from '../../folders.ts';
  */
 export function becomeOwner(storePath: string, auditFile: string): void {
   if (process.getuid?.() !== 0) return;
-  const { uid, gid } = statSync(nearest(dirname(storePath)));
+  const { uid, gid } = statSync(nearestFolder(dirname(storePath)));
   if (uid === 0) return;
   const audit = openForeign(auditFile, uid);
   process.setgroups?.([gid]);
@@ -32,9 +22,6 @@ export function becomeOwner(storePath: string, auditFile: string): void {
   renameCopy(audit, auditFile);
   closeSync(audit);
 }
-
-const nearest = (folder: string): string =>
-  existsSync(folder) || dirname(folder) === folder ? folder : nearest(dirname(folder));
 
 const isForeign = ({ uid }: { readonly uid: number }, owner: number): boolean => uid !== owner;
 

@@ -115,6 +115,9 @@ export const argument = (about: string, choices?: readonly string[]): Argument =
   about,
   choices,
 });
+/** Whether its value is given by place, without `--NAME`. */
+export const isPositional = (option: Options[string]): option is Argument | Arguments =>
+  option.kind === 'argument' || option.kind === 'arguments';
 export const someArguments = (about: string): Arguments => ({ kind: 'arguments', about });
 
 /**

@@ -1,5 +1,5 @@
 /** `completion`: a script for a shell, which calls this command again for the words to offer. */
-import { type Command, type CommandContext, type Entry, EXIT, UsageError } from './command.ts';
+import { type Command, type CommandContext, type Entry, EXIT, isPositional, UsageError } from './command.ts';
 import { findCommand, readLine } from './run-command.ts';
 
 /** Set by the scripts: the words after the program's name, up to the one to complete, separated by tabs. */
@@ -98,8 +98,7 @@ async function offered(commands: readonly Entry[], words: readonly string[]): Pr
 /** For the value of an option; undefined if the word before takes none. */
 function valuesOf(before: string | undefined, command: Command | undefined) {
   const option = before?.startsWith('--') === true ? command?.options[before.slice(2)] : undefined;
-  if (option === undefined || option.kind === 'flag' || option.kind === 'argument' || option.kind === 'arguments')
-    return undefined;
+  if (option === undefined || option.kind === 'flag' || isPositional(option)) return undefined;
   if (option.placeholder === 'FILE' || option.placeholder === 'DIR') return 'file';
   return choicesOf(option.kind === 'value' ? option.choices : undefined);
 }
@@ -107,9 +106,7 @@ function valuesOf(before: string | undefined, command: Command | undefined) {
 const choicesOf = (choices: readonly string[] = []): readonly Candidate[] => choices.map((one) => [one, '']);
 
 function optionsOf(command: Command | undefined): readonly Candidate[] {
-  const options = Object.entries(command?.options ?? {}).filter(
-    ([, { kind }]) => kind !== 'argument' && kind !== 'arguments',
-  );
+  const options = Object.entries(command?.options ?? {}).filter(([, option]) => !isPositional(option));
   return [...options.map(([name, { about }]) => [`--${name}`, about] as const), ['--help', 'show the help']];
 }
 

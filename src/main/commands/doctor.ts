@@ -16,6 +16,7 @@ import { certificateExpiries } from '../../config/material/material.ts';
 import { ConfigError, reported } from '../../config/problem.ts';
 import type { Config } from '../../config/schema.ts';
 import { describe } from '../../errors.ts';
+import { nearestFolder } from '../../folders.ts';
 import { FairLimiter } from '../../process/fair-limiter.ts';
 import { MIN_FREE } from '../../store/audit-chain.ts';
 import { verifyNodes } from '../../store/postgres/read-audit.ts';
@@ -65,7 +66,7 @@ export function checkDisks(config: Pick<Config, 'store' | 'audit'>, readSpace: R
 function check(folder: string, uses: string, files: readonly string[], readSpace: ReadSpace): DiskFinding {
   const where = `${folder} (${uses})`;
   try {
-    const { bsize, blocks, bavail, files: inodes, ffree } = readSpace(nearest(folder));
+    const { bsize, blocks, bavail, files: inodes, ffree } = readSpace(nearestFolder(folder));
     const [free, all] = [bavail * bsize, blocks * bsize];
     const space = `${where}: ${free} bytes free of ${all}`;
     const below = (limit: { readonly bytes: number; readonly share: number }): boolean =>
@@ -83,10 +84,6 @@ function check(folder: string, uses: string, files: readonly string[], readSpace
     return { status: 'failed', detail: `${where}: ${describe(error)}` };
   }
 }
-
-/** The folder, or its nearest existing parent. */
-const nearest = (folder: string): string =>
-  existsSync(folder) || dirname(folder) === folder ? folder : nearest(dirname(folder));
 
 /** Writes and deletes a test file; opens the server's files without changing them. */
 function writeProblem(folder: string, files: readonly string[]): string | undefined {

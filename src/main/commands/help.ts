@@ -1,5 +1,5 @@
 /** Help texts, generated from the command tables. */
-import type { Command, Entry, Options } from './command.ts';
+import { type Command, type Entry, isPositional, type Options } from './command.ts';
 
 /** Columns. */
 const WIDTH = 100;
@@ -145,10 +145,9 @@ function section(
 
 function item(name: string, option: Option): string[] {
   const placeholder = 'placeholder' in option ? ` \\fI${text(option.placeholder)}\\fR` : '';
-  const head =
-    option.kind === 'argument' || option.kind === 'arguments'
-      ? `\\fI${text(name.toUpperCase())}\\fR`
-      : `\\fB${text(`--${name}`)}\\fR${placeholder}`;
+  const head = isPositional(option)
+    ? `\\fI${text(name.toUpperCase())}\\fR`
+    : `\\fB${text(`--${name}`)}\\fR${placeholder}`;
   return ['.TP', head, text(`${option.about}${option.kind === 'values' ? '; repeatable' : ''}`)];
 }
 

@@ -1,7 +1,15 @@
 /** Finds and runs the command of a command line. */
 import { parseArgs } from 'node:util';
 import { nearest } from '../../config/nearest.ts';
-import { CommandError, EXIT, UsageError, type Command, type CommandContext, type Entry } from './command.ts';
+import {
+  CommandError,
+  EXIT,
+  isPositional,
+  UsageError,
+  type Command,
+  type CommandContext,
+  type Entry,
+} from './command.ts';
 import { helpOfAll, helpOfCommand } from './help.ts';
 
 interface Program {
@@ -114,10 +122,15 @@ interface OptionType {
 
 function flagsOf({ options }: Command): Record<string, OptionType> {
   return Object.fromEntries(
-    Object.entries(options).flatMap(([name, { kind }]) =>
-      kind === 'argument' || kind === 'arguments'
+    Object.entries(options).flatMap(([name, option]) =>
+      isPositional(option)
         ? []
-        : [[name, { type: kind === 'flag' ? 'boolean' : 'string', multiple: kind === 'values' }] as const],
+        : [
+            [
+              name,
+              { type: option.kind === 'flag' ? 'boolean' : 'string', multiple: option.kind === 'values' },
+            ] as const,
+          ],
     ),
   );
 }

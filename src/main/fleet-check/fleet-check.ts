@@ -1,4 +1,4 @@
-/** What a change of the configuration does to the holders of certificates (docs/guides/fleet-changes.md). */
+/** What a change of the configuration does to the holders of certificates (docs/guides/change-policy.md). */
 import { changedKeys } from '../../config/diff.ts';
 import type { LoadedService } from '../../config/load.ts';
 import type { HeldCertificate, HolderRow } from '../../store/held-certificates.ts';

@@ -1,5 +1,5 @@
 /** Arranges and checks the configured chain of a CA and its rollover certificates, once at start. */
-import { verifyCertificateSignature, type Certificate, isIssuedBy } from './certificate.ts';
+import { verifyCertificateSignature, type Certificate, isIssuedBy, isSameCa } from './certificate.ts';
 import { namesMatch, formatName } from './name.ts';
 import { publicKeyProblem } from './public-key.ts';
 
@@ -119,9 +119,7 @@ async function isLink(
   known: readonly Certificate[],
   rest: readonly Certificate[],
 ): Promise<boolean> {
-  const sameKey = known.some(
-    ({ subject, spki }) => namesMatch(subject, certificate.subject) && spki.equals(certificate.spki),
-  );
+  const sameKey = known.some((ca) => isSameCa(ca, certificate));
   if (!(await isRoot(certificate, rest)))
     return (
       (await issuersOf(certificate, known)).length > 0 || (sameKey && (await issuersOf(certificate, rest)).length > 0)

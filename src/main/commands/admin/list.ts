@@ -84,7 +84,7 @@ interface Page {
 }
 
 /** @param most items */
-async function* pagesOf(path: string, query: Query, most: number, { client }: Session): AsyncGenerator<Page> {
+export async function* pagesOf(path: string, query: Query, most: number, { client }: Session): AsyncGenerator<Page> {
   let [left, cursor] = [most, query['cursor']];
   do {
     const limit = Math.min(left, MOST_A_PAGE);

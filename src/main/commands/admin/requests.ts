@@ -14,9 +14,9 @@ import {
 } from '../command.ts';
 import { adminCommand, confirm, FORMATS, queryOf, recordCommand, type Session, YES } from './admin-command.ts';
 import { readInput } from './connection.ts';
-import { type JsonRecord, recordsAt, textAt } from './json.ts';
+import { type JsonRecord, textAt } from './json.ts';
 import { csvOf, formatOf, inWords, printRecord, REQUESTS, tableOf } from './output.ts';
-import { listCommand } from './list.ts';
+import { listCommand, pagesOf } from './list.ts';
 
 const id = argument('ID of the request, as in the list');
 const reading = ['admin', 'ra', 'auditor'];
@@ -138,7 +138,6 @@ const pathOf = (request: string): string => `/admin/requests/${encodeURIComponen
 
 /** @throws UsageError without IDs and filters, and with both */
 async function selected(values: Values<typeof SELECTED>, session: Session): Promise<readonly JsonRecord[]> {
-  const { client } = session;
   const query = queryOf(filters, values, session.now());
   const isFiltered = Object.keys(query).length > 0;
   if (isFiltered === values.id.length > 0)
@@ -146,13 +145,10 @@ async function selected(values: Values<typeof SELECTED>, session: Session): Prom
       isFiltered ? 'IDs and filters exclude each other' : 'ID is missing (or a filter, such as --requester)',
     );
   const found: JsonRecord[] = [];
-  if (!isFiltered) for (const one of new Set(values.id)) found.push(await client.record('GET', pathOf(one)));
-  for (let cursor: string | undefined = isFiltered ? '' : undefined; cursor !== undefined;) {
-    const paging: JsonRecord = cursor === '' ? {} : { cursor };
-    const page = await client.record('GET', '/admin/requests', { query: { ...query, ...paging, status: 'pending' } });
-    found.push(...recordsAt(page, 'items'));
-    cursor = textAt(page, 'next_cursor') || undefined;
-  }
+  if (isFiltered)
+    for await (const { items } of pagesOf('/admin/requests', { ...query, status: 'pending' }, Infinity, session))
+      found.push(...items);
+  else for (const one of new Set(values.id)) found.push(await session.client.record('GET', pathOf(one)));
   return found;
 }
 
