@@ -321,7 +321,7 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
       page.getByRole('button', { name: 'Export CSV' }).click(),
     ]);
     expect(readFileSync(await file.path(), 'utf8')).toMatch(/^state,since,ca.*failing.*CN=kettle-2/s);
-    await window.go('fleet?state=never');
+    await window.go('fleet?state=never&device=kettle-1');
     await page.getByRole('link', { name: 'kettle-1' }).waitFor();
 
     await window.go('fleet?subject=kettle');
