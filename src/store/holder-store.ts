@@ -9,26 +9,11 @@ import { type Certificate, parseCertificate } from '../pki/x509/certificate.ts';
 import { comparableGeneralNames } from '../pki/x509/general-name.ts';
 import { comparableName, formatName } from '../pki/x509/name.ts';
 import { done, type Events, undone } from './calls/calls.ts';
-import { type CertificateRow, readSans } from './certificate-store.ts';
+import type { CertificateRow } from './certificate-store.ts';
 import { DEVICE_ID } from './device-store.ts';
-import { type DerivedState, holderState, type HolderState, isReported, NOT_LISTED } from './holder-state.ts';
-import { EARLIEST_WITHOUT_END } from './holder-list.ts';
+import { derivation, deviceHolder, type FleetRules } from './holder-derivation.ts';
 import { type Calls, lock, quickRead, slowRead, write } from './operation.ts';
-import { type Database, insertInto, type Operation, type Write } from './port.ts';
-import type { WindowedCertificate } from './renewal-store.ts';
-import { inStatus } from './request-state.ts';
-
-/** What the configuration decides. */
-export interface FleetRules {
-  /** Milliseconds after which an expired holder is forgotten; 0: never. */
-  readonly forget: number;
-  /** Whether holders are expected to renew at a label; null: any. */
-  readonly expected: (label: string | null) => boolean;
-  readonly requiresDevices: (label: string) => boolean;
-  readonly window: (row: WindowedCertificate) => { readonly start: number; readonly end: number };
-  /** Whether states that holders enter are reported. */
-  readonly reports: boolean;
-}
+import type { Database, Operation, Write } from './port.ts';
 
 /** A certificate as an audit record of its use names it. */
 export interface UsedCertificate {
@@ -84,11 +69,8 @@ export interface FleetChanges {
 /** The next part of the tables that a walk passes. */
 export type Walked = 'certificate' | 'device';
 
-/** Certificates of a holder that are looked at, newest first: a holder with more revoked ones in a row has none. */
-const LOOKED_AT = 20;
 /** Holders per call, so that others do not wait long. */
 const AT_ONCE = 100;
-const [WAITING_LOOK, FORGOTTEN_LOOK] = [30_000, 604_800_000];
 
 const CERTIFICATE = `SELECT ca, label, serial, subject, sans, not_before, not_after, method, device_key, der, fingerprint_sha256,
   coalesce(issued_at, not_before) AS issued_at FROM certificate`;
@@ -113,59 +95,6 @@ type Named = Pick<
   | 'fingerprint_sha256'
 > & { readonly sans: string; readonly issued_at: number };
 
-const NEWEST = `SELECT u.holder, u.renewed_serial, u.renewed_ca, u.first_used_at, u.reported, u.issued_at, c.ca, c.label,
-    c.serial, c.fingerprint_sha256, c.subject, c.sans, c.not_before, c.not_after, c.requester, c.device, c.device_key, c.revoked_at
-  FROM certificate_use AS u JOIN certificate AS c ON c.serial = u.serial AND c.ca = u.ca
-  WHERE u.holder = ? ORDER BY u.issued_at DESC, c.position DESC LIMIT ${LOOKED_AT}`;
-
-type Held = Omit<WindowedCertificate, 'sans'> & {
-  readonly sans: string;
-  readonly holder: string;
-  readonly renewed_serial: string | null;
-  readonly renewed_ca: string | null;
-  readonly first_used_at: number | null;
-  readonly reported: string;
-};
-
-interface HolderRow {
-  readonly key: string;
-  readonly label: string | null;
-  readonly device: string | null;
-  readonly device_key: string | null;
-  readonly serial: string | null;
-  readonly ca: string | null;
-  readonly subject: string | null;
-  readonly sans: string;
-  readonly issued_at: number | null;
-  readonly ends: number;
-  readonly window_end: number | null;
-  readonly state: HolderState | null;
-  readonly since: number | null;
-  readonly next_at: number | null;
-  readonly first_failed_at: number | null;
-  readonly last_failed_at: number | null;
-  readonly last_code: string | null;
-  readonly last_message: string | null;
-  readonly request_id: string | null;
-  readonly entered_at: number | null;
-  readonly reported_at: number | null;
-}
-
-const HOLDER_COLUMNS =
-  'key, label, device, device_key, serial, ca, subject, sans, issued_at, ends, window_end, state, since, next_at, first_failed_at, last_failed_at, last_code, last_message, request_id, entered_at, reported_at';
-const PUT = `${insertInto('holder', HOLDER_COLUMNS)} ON CONFLICT (key) DO UPDATE SET
-  ${HOLDER_COLUMNS.split(', ')
-    .slice(1)
-    .map((name) => `${name} = excluded.${name}`)
-    .join(', ')}`;
-
-const NOBODY: Omit<HolderRow, 'key'> = {
-  ...{ label: null, device: null, device_key: null, serial: null, ca: null, subject: null, sans: '[]' },
-  ...{ issued_at: null, ends: EARLIEST_WITHOUT_END, window_end: null, state: null, since: null, next_at: null },
-  ...{ first_failed_at: null, last_failed_at: null, last_code: null, last_message: null, request_id: null },
-  ...{ entered_at: null, reported_at: null },
-};
-
 const TRACK = `INSERT INTO certificate_use (serial, ca, holder, issued_at, renewed_serial, renewed_ca)
   VALUES (@serial, @ca, @holder, @issued_at, @renewed_serial, @renewed_ca)
   ON CONFLICT (serial, ca) DO UPDATE SET holder = excluded.holder, issued_at = excluded.issued_at,
@@ -178,11 +107,6 @@ const REJECTED = `UPDATE holder SET first_failed_at = CASE WHEN first_failed_at 
   WHERE key = @key AND (last_failed_at IS NULL OR last_failed_at <= @at)`;
 const FAILED = `UPDATE holder SET last_failed_at = @at, last_code = @code, last_message = @message
   WHERE device = @id AND device_key = @key AND (last_failed_at IS NULL OR last_failed_at <= @at)`;
-const SUCCESSORS = `SELECT u.renewed_serial, u.renewed_ca, u.holder, u.issued_at, u.last_used_at, c.revoked_at
-  FROM certificate_use AS u JOIN certificate AS c ON c.serial = u.serial AND c.ca = u.ca WHERE u.renewed_serial = ANY(@serials)`;
-const COUNT = `INSERT INTO holder_count (label, state, n) VALUES (@label, @state, @n)
-  ON CONFLICT (label, state) DO UPDATE SET n = holder_count.n + excluded.n`;
-
 const parsed = ({ der }: Pick<Named, 'der'>): Certificate | undefined =>
   der.length === 0 ? undefined : unlessMalformed(() => parseCertificate(der), undefined);
 
@@ -203,10 +127,6 @@ function holderKey(
     : [subject, sans.toLowerCase()];
   return hash('sha256', JSON.stringify([label ?? ca, ...names, device_key]), 'base64url');
 }
-
-const DEVICE = 'device ';
-/** The key of a device as the holder of no certificate. */
-const deviceHolder = (key: string): string => `${DEVICE}${key}`;
 
 export function holderReads(db: Database) {
   return {
@@ -241,7 +161,6 @@ export function holderReads(db: Database) {
 }
 
 const DEVICE_NAMED = `SELECT ${DEVICE_ID} AS id FROM device WHERE key = ?`;
-const DEVICES = `SELECT key, ${DEVICE_ID} AS id, ca, enabled, not_after, created_at FROM device WHERE key = ANY(@keys)`;
 
 export function holderWrites(db: Database) {
   const derive = derivation(db);
@@ -427,237 +346,6 @@ export function holderWrites(db: Database) {
 
 const MARK = `UPDATE certificate_use SET reported = reported || @state
   WHERE EXISTS (SELECT 1 FROM holder WHERE key = @key AND holder.serial = certificate_use.serial AND holder.ca = certificate_use.ca)`;
-
-interface StoredDevice {
-  readonly key: string;
-  readonly id: string;
-  readonly ca: string | null;
-  readonly enabled: number;
-  readonly not_after: number | null;
-  readonly created_at: number;
-}
-
-interface Successor {
-  readonly renewed_serial: string;
-  readonly renewed_ca: string;
-  readonly holder: string | null;
-  readonly issued_at: number | null;
-  readonly last_used_at: number | null;
-  readonly revoked_at: number | null;
-}
-
-interface Renewed {
-  readonly serial: string;
-  readonly ca: string;
-  readonly connected_at: number | null;
-}
-
-/** What is read of several holders at once. */
-interface Facts {
-  readonly successors: readonly Successor[];
-  readonly renewed: readonly Renewed[];
-  readonly queued: ReadonlyMap<string, number>;
-  readonly devices: ReadonlyMap<string, StoredDevice>;
-}
-
-type Derived = Omit<HolderRow, 'entered_at' | 'reported_at'> & { readonly reported: string };
-
-/** Derives holders, and keeps their counts. */
-function derivation(db: Database) {
-  function* readFacts(
-    newest: readonly Held[],
-    stored: readonly HolderRow[],
-    devices: readonly string[],
-  ): Operation<Facts> {
-    const renewedSerials = newest.flatMap(({ renewed_serial }) => renewed_serial ?? []);
-    const serials = [...renewedSerials, ...newest.map(({ serial }) => serial)];
-    const ids = stored.flatMap(({ request_id }) => request_id ?? []);
-    const keys = [...newest.flatMap(({ device_key }) => device_key ?? []), ...devices];
-    const [successors, renewed, queued, found] = yield* db.together([
-      db.all<Successor>(SUCCESSORS, { serials }),
-      db.all<Renewed>('SELECT serial, ca, connected_at FROM certificate_use WHERE serial = ANY(@serials)', {
-        serials: renewedSerials,
-      }),
-      db.all<{ id: string; created_at: number }>(
-        `SELECT id, created_at FROM request WHERE id = ANY(@ids) AND ${inStatus(['pending', 'approved'])}`,
-        { ids },
-      ),
-      db.all<StoredDevice>(DEVICES, { keys }),
-    ]);
-    return {
-      ...{ successors, renewed },
-      queued: new Map(queued.map(({ id, created_at }) => [id, created_at])),
-      devices: new Map(found.map((device) => [device.key, device])),
-    };
-  }
-
-  function* never(
-    key: string,
-    stored: HolderRow | undefined,
-    facts: Facts,
-    rules: FleetRules,
-    now: number,
-  ): Operation<Derived | undefined> {
-    const device_key = key.slice(DEVICE.length);
-    const device = facts.devices.get(device_key);
-    const had =
-      stored?.issued_at ??
-      ((yield* db.get`SELECT 1 AS found FROM certificate WHERE device_key = ${device_key} LIMIT 1`) === undefined
-        ? null
-        : now);
-    if (device === undefined) return undefined;
-    const isListed = had === null && isUsable(device, now) && rules.expected(device.ca);
-    const next_at = device.not_after !== null && device.not_after > now ? device.not_after : null;
-    return {
-      ...{ ...NOBODY, ...stored, key, reported: '' },
-      ...{ label: device.ca, device: device.id, device_key, issued_at: had },
-      ...(isListed ? { state: 'never' as const, since: device.created_at, next_at } : NOT_LISTED),
-    };
-  }
-
-  function* replace(
-    key: string,
-    stored: HolderRow | undefined,
-    derived: Derived | undefined,
-    now: number,
-    rules: FleetRules,
-  ) {
-    if (derived === undefined) {
-      if (stored !== undefined) yield* db.run`DELETE FROM holder WHERE key = ${key}`;
-      return;
-    }
-    const { reported, ...row } = derived;
-    const { state } = row;
-    const isNew = isReported(state) && !reported.split(' ').includes(state);
-    if (isNew && !rules.reports)
-      yield* db.run`UPDATE certificate_use SET reported = reported || ${`${state} `} WHERE serial = ${row.serial} AND ca = ${row.ca}`;
-    const isKnown = stored?.state === state && stored.serial === row.serial;
-    const entered = isKnown ? stored.entered_at : now;
-    const entered_at = isNew && rules.reports ? (entered ?? now) : null;
-    yield* db.run(PUT, { ...row, entered_at, reported_at: stored?.reported_at ?? null });
-  }
-
-  return function* (keys: readonly string[], rules: FleetRules, now: number): Operation<void> {
-    if (keys.length === 0) return;
-    const of = (key: string) => !key.startsWith(DEVICE);
-    const [stored, ...lists] = yield* db.together([
-      db.all<HolderRow>(`SELECT ${HOLDER_COLUMNS} FROM holder WHERE key = ANY(@keys)`, { keys }),
-      ...keys.filter(of).map((key) => db.all<Held>(NEWEST, key)),
-    ]);
-    const known = new Map(stored.map((row) => [row.key, row]));
-    const held = new Map(lists.flatMap((list) => (list[0] === undefined ? [] : [[list[0].holder, list] as const])));
-    const newest = [...held].flatMap(([key, list]) => {
-      const first = newestOf(list, now);
-      return first === undefined ? [] : [[key, first] as const];
-    });
-    const deviceKeys = keys.filter((key) => !of(key)).map((key) => key.slice(DEVICE.length));
-    const facts = yield* readFacts(
-      newest.map(([, row]) => row),
-      stored,
-      deviceKeys,
-    );
-    const rows = new Map(newest);
-    const counts = new Map<string, { label: string; state: string; n: number }>();
-    const count = (row: Pick<HolderRow, 'label' | 'state'> | undefined, by: number): void => {
-      if (row === undefined || row.state === null) return;
-      const { state } = row;
-      const label = row.label ?? '';
-      const entry = counts.get(`${state} ${label}`) ?? { label, state, n: 0 };
-      entry.n += by;
-      counts.set(`${state} ${label}`, entry);
-    };
-    for (const key of keys) {
-      const before = known.get(key);
-      const row = rows.get(key);
-      const derived = of(key)
-        ? row && holding(row, before, facts, rules, now)
-        : yield* never(key, before, facts, rules, now);
-      yield* replace(key, before, derived, now, rules);
-      count(before, -1);
-      count(derived, 1);
-    }
-    for (const entry of counts.values()) if (entry.n !== 0) yield* db.run(COUNT, entry);
-  };
-}
-
-const isUsable = ({ enabled, not_after }: StoredDevice, now: number): boolean =>
-  enabled === 1 && (not_after === null || not_after > now);
-
-/** undefined: all are revoked, or all that have not expired. @param held newest first */
-function newestOf(held: readonly Held[], now: number): Held | undefined {
-  const unexpired = held.filter(({ not_after }) => not_after >= now);
-  if (unexpired.length > 0 && unexpired.every(({ revoked_at }) => revoked_at !== null)) return undefined;
-  return held.find(({ revoked_at }) => revoked_at === null);
-}
-
-/** The holder of a certificate; its state is null if it is in no list. undefined: nobody is expected to renew. */
-function holding(
-  newest: Held,
-  stored: HolderRow | undefined,
-  facts: Facts,
-  rules: FleetRules,
-  now: number,
-): Derived | undefined {
-  if (!rules.expected(newest.label ?? newest.ca)) return undefined;
-  const { holder, renewed_serial, renewed_ca, reported, ...certificate } = newest;
-  const label = newest.label ?? newest.ca;
-  const window = rules.window({
-    ...certificate,
-    sans: readSans(newest.sans, `certificate ${newest.ca} ${newest.serial}`),
-  });
-  const before = stored?.serial === newest.serial && stored.ca === newest.ca ? stored : undefined;
-  const queued_at = facts.queued.get(stored?.request_id ?? '') ?? null;
-  const failed_at = stored?.first_failed_at ?? null;
-  const renewed =
-    renewed_serial === null ? {} : { renewed: renewal({ serial: renewed_serial, ca: renewed_ca ?? '' }, facts) };
-  const device = facts.devices.get(newest.device_key ?? '');
-  const isDenied =
-    rules.requiresDevices(label) && newest.device_key !== null && (device === undefined || !isUsable(device, now));
-  const isReplaced = facts.successors.some(
-    (one) =>
-      one.renewed_serial === newest.serial &&
-      one.renewed_ca === newest.ca &&
-      one.holder !== holder &&
-      one.revoked_at === null,
-  );
-  const derived: DerivedState =
-    isDenied || isReplaced
-      ? NOT_LISTED
-      : holderState({ newest: { ...newest, window, ...renewed }, failed_at, queued_at }, now, rules.forget);
-  // It is since its first such connection.
-  const since = derived.state === 'stuck' && before?.state === 'stuck' ? before.since : derived.since;
-  const further = [
-    ...(derived.state === 'waiting' ? [now + WAITING_LOOK] : []),
-    ...(device?.not_after !== undefined && device.not_after !== null && device.not_after > now
-      ? [device.not_after]
-      : []),
-  ];
-  return {
-    ...NOBODY,
-    ...stored,
-    ...{ key: holder, label, device: newest.device, device_key: newest.device_key, reported },
-    ...{ serial: newest.serial, ca: newest.ca, subject: newest.subject, sans: newest.sans },
-    ...{ issued_at: newest.issued_at, ends: newest.not_after, window_end: window.end, state: derived.state, since },
-    // One in no list is kept until its certificate is purged: another configuration may have let it renew.
-    next_at: Math.min(
-      derived.next_at ?? (newest.not_after < now ? now + FORGOTTEN_LOOK : newest.not_after + 1),
-      ...further,
-    ),
-  };
-}
-
-/** What was seen of a certificate since it was renewed. */
-function renewal(of: { readonly serial: string; readonly ca: string }, { successors, renewed }: Facts) {
-  const all = successors.filter(
-    ({ renewed_serial, renewed_ca }) => renewed_serial === of.serial && renewed_ca === of.ca,
-  );
-  const used = Math.max(-Infinity, ...all.map(({ last_used_at }) => last_used_at ?? -Infinity));
-  const found = renewed.find(({ serial, ca }) => serial === of.serial && ca === of.ca);
-  return {
-    connected_at: found?.connected_at ?? null,
-    renewals: all.filter(({ issued_at }) => (issued_at ?? 0) > used).length,
-  };
-}
 
 /** The holders of certificates. */
 export type HolderStore = Calls<ReturnType<typeof holderReads> & ReturnType<typeof holderWrites>>;

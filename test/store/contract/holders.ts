@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { CertificateRow } from '../../../src/store/certificate-store.ts';
-import type { FleetRules, RejectedRenewal } from '../../../src/store/holder-store.ts';
+import type { FleetRules } from '../../../src/store/holder-derivation.ts';
+import type { RejectedRenewal } from '../../../src/store/holder-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { certificateRow, deviceRow, requestRow, reservation, T0 } from '../rows.ts';
 import type { NewDatabase } from './support.ts';
