@@ -56,6 +56,8 @@ const TIMEOUT = 250;
 const STORE_AFTER = 5000;
 /** A summary is as old as this many times the time that it took, and at most half a minute. */
 const [CACHED_FOR, MAX_AGE] = [20, 30_000];
+/** Fewer holders are counted anew for each caller. */
+const FEW = 10_000;
 
 interface Counts {
   readonly as_of: number;
@@ -159,7 +161,8 @@ export class Fleet {
     const as_of = now();
     const [counts, expiring] = await Promise.all([store.countHolders(), store.countExpiringHolders(as_of)]);
     const end = performance.now();
-    const until = end - began < 20 ? 0 : end + Math.min(MAX_AGE, CACHED_FOR * (end - began));
+    const holders = counts.reduce((total, { n }) => total + n, 0);
+    const until = holders < FEW ? 0 : end + Math.min(MAX_AGE, CACHED_FOR * (end - began));
     return (this.#counts = { as_of, until, counts, expiring });
   }
 

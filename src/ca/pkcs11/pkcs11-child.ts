@@ -17,6 +17,8 @@ class OpenToken {
   #isKeyLost = false;
   /** For a token that does not say it of its sessions. */
   #hasLoggedIn = false;
+  /** Losses of sessions or of the login so far. */
+  #losses = 0;
   /** A token without CKF_LOGIN_REQUIRED may refuse a login that it does not need. */
   #hasTriedLogin = false;
 
@@ -74,6 +76,8 @@ class OpenToken {
   async #currentKey(session: Handle): Promise<SigningKey> {
     const known = this.#key;
     if (known !== undefined && !this.#isKeyLost) return known;
+    // Concurrent work may log in before a search that began without a login reports its failure.
+    const missing = this.#missingLogin(session);
     try {
       const [only, ...others] = known === undefined ? [] : privateKeys(this.#token, session, this.#init);
       const key =
@@ -83,7 +87,7 @@ class OpenToken {
       this.#isKeyLost = false;
       return (this.#key = key);
     } catch (error) {
-      if (error instanceof IsolatedError && error.code === TokenFault.KEY) this.#requireLogin(session);
+      if (missing !== undefined && error instanceof IsolatedError && error.code === TokenFault.KEY) throw missing;
       throw error;
     }
   }
@@ -95,16 +99,21 @@ class OpenToken {
 
   /**
    * A session or login that was lost while idle is opened again, the key is found again, and the work is done once
-   * more.
+   * more. Concurrent work fails with the same loss: only the first closes sessions, because the login of the others ends
+   * with the last session.
    */
   async #inSession<T>(work: (session: Handle) => Promise<T> | T): Promise<T> {
+    const losses = this.#losses;
     try {
       return await this.#sessions.use(work);
     } catch (error) {
       if (!isLost(error)) throw error;
-      this.#sessions.closeIdle();
-      this.#isKeyLost = true;
-      this.#hasLoggedIn = false;
+      if (losses === this.#losses) {
+        this.#losses += 1;
+        this.#sessions.closeIdle();
+        this.#isKeyLost = true;
+        this.#hasLoggedIn = false;
+      }
       return await this.#sessions.use((session) => {
         this.#requireLogin(session);
         return work(session);
@@ -114,9 +123,16 @@ class OpenToken {
 
   /** @throws IsolatedError `TokenFault.LOGIN` if the user is not logged in and could be */
   #requireLogin(session: Handle): void {
+    const missing = this.#missingLogin(session);
+    if (missing !== undefined) throw missing;
+  }
+
+  /** `TokenFault.LOGIN` if the user is not logged in and could be. */
+  #missingLogin(session: Handle): IsolatedError | undefined {
     const { pin } = this.#init;
-    if (pin === '' || (!this.#requiresLogin && (pin === undefined || this.#hasTriedLogin))) return;
-    if (!this.#isLoggedIn(session)) throw new IsolatedError(TokenFault.LOGIN, `${this.#token.name} requires a login`);
+    if (pin === '' || (!this.#requiresLogin && (pin === undefined || this.#hasTriedLogin))) return undefined;
+    if (this.#isLoggedIn(session)) return undefined;
+    return new IsolatedError(TokenFault.LOGIN, `${this.#token.name} requires a login`);
   }
 
   /** Login applies to all sessions of the process, and is lost with the last of them. */
