@@ -1318,15 +1318,19 @@ export interface components {
             explanation_url: string | null;
             /** @description Matching certificates that are neither revoked nor expired without a replacement. */
             total: number;
-            /** @description Certificates whose holder has a newer one with the same names, or for the same device. */
+            /** @description Certificates with a later one of the same holder, or one that was issued in their renewal. */
             replaced: number;
             /** @description Certificates that are not replaced and not due. */
             waiting: number;
-            /** @description Certificates that are not replaced, and whose last attempt was rejected or failed. */
+            /** @description Certificates that are not replaced, and whose renewal was rejected since the start. */
             failed: number;
             /** @description Certificates that are not replaced after `by`. */
             overdue: number;
-            /** @description The first 100 that are overdue. */
+            /** @description The first 100. */
+            waiting_certificates: components["schemas"]["Certificate"][];
+            /** @description The first 100. */
+            failed_certificates: components["schemas"]["Certificate"][];
+            /** @description The first 100. */
             overdue_certificates: components["schemas"]["Certificate"][];
         };
         /** @description A replacement campaign. */

@@ -127,9 +127,9 @@ export class Fleet {
   }
 
   /** Writes what this node has seen, and derives what has changed, as far as a caller waits. @throws what the store throws */
-  async refresh(): Promise<void> {
+  async refresh(turns = 1): Promise<void> {
     await this.#options.flush();
-    await this.catchUp();
+    for (let turn = 0; turn < turns && !(await this.catchUp()); turn++);
   }
 
   /** Reports states that holders have entered, a group of a label and a state at a time. @throws what the store throws */

@@ -4,7 +4,6 @@
  */
 import { randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';
-import { reportOverdue } from '../administration/renewals.ts';
 import { AdminAuthenticator } from '../auth/admin-authenticator.ts';
 import { AdminSessions } from '../auth/admin-sessions.ts';
 import { createEstAuthenticator } from '../auth/est-authenticator.ts';
@@ -45,7 +44,7 @@ import { TlsEnd } from '../http/tls.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { MakeMutex } from '../process/fair-limiter.ts';
-import { atIntervals, every } from '../process/turns.ts';
+import { atIntervals } from '../process/turns.ts';
 import type { Reload } from '../config/diff.ts';
 import type { Warning } from '../config/problem.ts';
 import { Notifier } from '../notification/notifier.ts';
@@ -68,7 +67,6 @@ import { watchExpiries } from './watch-ends.ts';
 
 /** Milliseconds between checks of the server's own certificate, which another node may have renewed. */
 const RENEWAL_LOOK = 60_000;
-const MINUTE = 60_000;
 const WARNINGS_LOOK = 5000;
 const CHAINS_LOOK = 1000;
 /** Callers that may wait for the one that renews it. */
@@ -335,21 +333,13 @@ export async function assemble(config: Config, material: Material, foundation: F
           lookForUnanswered: () => enrollment.lookForUnanswered(cas.all),
         }),
       ),
-      repeating(() =>
-        every(MINUTE, () => {
-          if (isOnDuty())
-            reportOverdue(store, now()).catch((error: unknown) =>
-              log.error({ detail: describe(error) }, 'overdue certificates could not be reported'),
-            );
-        }),
-      ),
       services,
       ...notifiers,
       ...(notifiers.length === 0
         ? []
         : [
             repeating(() =>
-              watchingWarnings(config, { ...common, cas, crls, clientCrls: () => live.clientCrls(now()) }),
+              watchingWarnings(config, { ...common, cas, crls, fleet, clientCrls: () => live.clientCrls(now()) }),
             ),
           ]),
       repeating(() => watchExpiry({ cas: issuers, log, now })),
@@ -525,7 +515,8 @@ function watchingWarnings(
     log,
     isOnDuty,
     ...sources
-  }: Pick<WarningsOptions, 'store' | 'cas' | 'crls' | 'clientCrls' | 'now'> & Pick<Foundation, 'log' | 'isOnDuty'>,
+  }: Pick<WarningsOptions, 'store' | 'cas' | 'crls' | 'fleet' | 'clientCrls' | 'now'> &
+    Pick<Foundation, 'log' | 'isOnDuty'>,
 ): () => void {
   const days = [...new Set(notifications.flatMap((one) => one.days))];
   const warnings = new Warnings({ ...sources, days, isPublished: enabled });

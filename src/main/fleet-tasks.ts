@@ -1,5 +1,6 @@
 /** What a node does in the background for the states of the fleet. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { reportOverdue } from '../administration/renewals.ts';
 import { validatePresented } from '../auth/mtls/mtls.ts';
 import { checkNotRevokedHere } from '../auth/mtls/revocation-lists.ts';
 import type { PresentedCertificates } from '../auth/mtls/presented-certificates.ts';
@@ -9,6 +10,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { UseRecorder } from '../fleet/use-recorder.ts';
 import type { Logger } from '../log.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
+import type { Store } from '../store/store.ts';
 import type { LiveSettings } from './live-settings.ts';
 import { type Part, recurring } from './part.ts';
 
@@ -18,19 +20,23 @@ const [FLUSH, DERIVE] = [5000, 2000];
 const [TURN, LAST] = [20, 2000];
 
 interface Sources {
+  readonly store: Store;
   readonly fleet: Fleet;
   readonly recorder: UseRecorder;
   readonly isOnDuty: () => boolean;
+  readonly now: () => number;
   readonly log: Pick<Logger, 'error'>;
 }
 
-export function fleetTasks({ fleet, recorder, isOnDuty, log }: Sources): Part[] {
+export function fleetTasks({ store, fleet, recorder, isOnDuty, now, log }: Sources): Part[] {
   const reported = (what: string) => (error: unknown) => log.error({ detail: describe(error) }, what);
   const flush = (all = false): Promise<void> =>
     recorder.flush(all).catch(reported('cannot record the use of certificates'));
   const derive = async ({ stopped }: { readonly stopped: AbortSignal }): Promise<void> => {
     while (isOnDuty() && !stopped.aborted && !(await fleet.catchUp(TURN))) await delay(TURN);
-    if (isOnDuty() && !stopped.aborted) await fleet.report();
+    if (!isOnDuty() || stopped.aborted) return;
+    await fleet.report();
+    await reportOverdue(store, now());
   };
   return [
     {

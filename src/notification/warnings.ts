@@ -1,10 +1,11 @@
 /** Records warnings that no change brings about, for notifications: what expires, is overdue or unavailable. In one node. */
-import { everyCertificate, identities } from '../administration/renewals.ts';
+import { everyCertificate } from '../administration/renewals.ts';
 import { auditedCertificate } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import type { ListState } from '../auth/mtls/revocation-lists.ts';
 import { healthOf } from '../ca/expiry.ts';
 import type { CaRouter } from '../ca/router.ts';
+import type { Fleet } from '../fleet/fleet.ts';
 import { crlAge, type CrlPublisher } from '../publication/crl-publisher.ts';
 import type { Store } from '../store/store.ts';
 import type { ListedCertificate } from '../store/certificate-store.ts';
@@ -12,6 +13,7 @@ import type { ListedCertificate } from '../store/certificate-store.ts';
 export interface WarningsOptions {
   readonly store: Store;
   readonly cas: Pick<CaRouter, 'issuers' | 'all'>;
+  readonly fleet: Pick<Fleet, 'catchUp'>;
   readonly clientCrls: () => readonly ListState[];
   readonly crls: Pick<CrlPublisher, 'latest'>;
   /** Days before the expiry, any order. */
@@ -21,8 +23,6 @@ export interface WarningsOptions {
 }
 
 const DAY = 86_400_000;
-/** Newest certificates of a requester that are compared. */
-const NEWEST = 20;
 /** Milliseconds within which a certificate may be recorded after its issuance. */
 const SLACK = 60_000;
 /** Warnings that are remembered, so that none is recorded twice in a row. */
@@ -43,9 +43,12 @@ export class Warnings {
   async look(): Promise<void> {
     const { store, now } = this.#options;
     const time = now();
-    const before = (await store.notificationPlaces(PLACE)).get(UNTIL) ?? 0;
-    const expiring = [...(await this.#certificates(before, time)), ...this.#cas(before, time)];
-    await store.advanceNotification(PLACE, UNTIL, time, expiring);
+    // Otherwise it is not known yet which certificates have been replaced.
+    if (await this.#options.fleet.catchUp()) {
+      const before = (await store.notificationPlaces(PLACE)).get(UNTIL) ?? 0;
+      const expiring = [...(await this.#certificates(before, time)), ...this.#cas(before, time)];
+      await store.advanceNotification(PLACE, UNTIL, time, expiring);
+    }
     const states = [...(await this.#crls(time)), ...(await this.#unavailable(time)), ...this.#clientCrls()];
     if (states.length > 0) await store.audit(states);
   }
@@ -88,26 +91,14 @@ export class Warnings {
     return events;
   }
 
-  /** Whether the requester or the device has a newer certificate that is valid. */
-  async #isReplaced(row: ListedCertificate, time: number): Promise<boolean> {
+  /** Whether the certificate is replaced by one that is valid, or its device has a newer one. */
+  async #isReplaced({ ca, serial, device_key }: ListedCertificate, time: number): Promise<boolean> {
     const { store } = this.#options;
-    const own = identities(row);
-    const selections = [
-      { requester: row.requester },
-      // A renewal is requested with the certificate itself.
-      { requester: row.subject },
-      ...(row.device_key === null ? [] : [{ device_key: row.device_key }]),
-    ];
-    for (const selection of selections) {
-      const filter = { ...selection, ca: row.ca, status: 'valid', limit: NEWEST, order: 'desc' } as const;
-      const { items } = await store.listCertificates(filter, time);
-      // Newest first. The CA's expiry may be that of both.
-      const place = items.findIndex(({ serial }) => serial === row.serial);
-      const isNewer = ({ not_before }: ListedCertificate, at: number): boolean =>
-        not_before === row.not_before ? at < place || place === -1 : not_before > row.not_before;
-      if (items.some((one, at) => isNewer(one, at) && identities(one).some((key) => own.includes(key)))) return true;
-    }
-    return false;
+    const successions = await store.listSuccessions([serial], time);
+    if (successions.some((one) => one.ca === ca && one.replaced === 1)) return true;
+    if (device_key === null) return false;
+    const { items } = await store.listCertificates({ device_key, ca, status: 'valid', limit: 1, order: 'desc' }, time);
+    return items[0]?.serial !== serial;
   }
 
   #cas(before: number, time: number): AuditEvent[] {

@@ -84,6 +84,8 @@ const COUNT = `INSERT INTO holder_count (label, state, n) VALUES (@label, @state
 const DEVICES = `SELECT key, ${DEVICE_ID} AS id, ca, enabled, not_after, created_at FROM device WHERE key = ANY(@keys)`;
 
 const DEVICE = 'device ';
+/** Begins the key of a certificate of a CA, of a registration authority or of this server: these have no holder. */
+export const NO_HOLDER = 'other ';
 /** The key of a device as the holder of no certificate. */
 export const deviceHolder = (key: string): string => `${DEVICE}${key}`;
 
@@ -257,9 +259,9 @@ function holding(
   rules: FleetRules,
   now: number,
 ): Derived | undefined {
-  if (!rules.expected(newest.label ?? newest.ca)) return undefined;
   const { holder, renewed_serial, renewed_ca, reported, ...certificate } = newest;
   const label = newest.label ?? newest.ca;
+  if (holder.startsWith(NO_HOLDER) || !rules.expected(label)) return undefined;
   const window = rules.window({
     ...certificate,
     sans: readSans(newest.sans, `certificate ${newest.ca} ${newest.serial}`),

@@ -11,7 +11,7 @@ import { comparableName, formatName } from '../pki/x509/name.ts';
 import { done, type Events, undone } from './calls/calls.ts';
 import type { CertificateRow } from './certificate-store.ts';
 import { DEVICE_ID } from './device-store.ts';
-import { derivation, deviceHolder, type FleetRules } from './holder-derivation.ts';
+import { derivation, deviceHolder, type FleetRules, NO_HOLDER } from './holder-derivation.ts';
 import { type Calls, lock, quickRead, slowRead, write } from './operation.ts';
 import type { Database, Operation, Write } from './port.ts';
 
@@ -110,22 +110,18 @@ const FAILED = `UPDATE holder SET last_failed_at = @at, last_code = @code, last_
 const parsed = ({ der }: Pick<Named, 'der'>): Certificate | undefined =>
   der.length === 0 ? undefined : unlessMalformed(() => parseCertificate(der), undefined);
 
-/** The key of a certificate's holder; null: it is of a CA, a registration authority, or this server. */
-function holderOf(row: Named, certificate = parsed(row)): string | null {
-  if (row.method === 'automatic' || certificate?.isCa === true) return null;
-  if (certificate?.extKeyUsage?.includes(OID.cmcRA) === true) return null;
-  return holderKey(row, certificate, row);
-}
-
-function holderKey(
-  { subject, sans }: Pick<Named, 'subject' | 'sans'>,
-  certificate: Certificate | undefined,
-  { label, ca, device_key }: Pick<Named, 'label' | 'ca' | 'device_key'>,
-): string {
+/**
+ * The key of a certificate's holder. One of a CA, a registration authority or this server has a key that is in no list.
+ * @param at where, and for which device
+ */
+function holderOf(row: Named, { label, ca, device_key }: Pick<Named, 'label' | 'ca' | 'device_key'> = row): string {
+  const certificate = parsed(row);
   const names = certificate
     ? [comparableName(certificate.subject), comparableGeneralNames(certificate.subjectAltNames)]
-    : [subject, sans.toLowerCase()];
-  return hash('sha256', JSON.stringify([label ?? ca, ...names, device_key]), 'base64url');
+    : [row.subject, row.sans.toLowerCase()];
+  const key = hash('sha256', JSON.stringify([label ?? ca, ...names, device_key]), 'base64url');
+  const isHeld = row.method !== 'automatic' && certificate?.isCa !== true;
+  return isHeld && certificate?.extKeyUsage?.includes(OID.cmcRA) !== true ? key : `${NO_HOLDER}${key}`;
 }
 
 export function holderReads(db: Database) {
@@ -177,22 +173,20 @@ export function holderWrites(db: Database) {
   /** Determines the holder of a certificate. @returns its key, and that of the certificate that it renews */
   function* track({ serial, ca, issued }: ChangedCertificate, rules: FleetRules): Operation<readonly string[]> {
     const row = yield* db.get<Named>(BY_ID, serial, ca);
-    if (row === undefined || !rules.expected(row.label ?? row.ca)) return [];
+    if (row === undefined) return [];
     const holder = holderOf(row);
-    if (holder === null) return [];
     const before = issued?.with && (yield* find(issued.with));
-    const isRenewal = before !== undefined && holderOf(before) !== null && isSame(before, row, issued, holder);
+    const isRenewal = before !== undefined && (issued?.renews === true || holderOf(before, row) === holder);
     const renewed = isRenewal ? before : undefined;
     const { issued_at } = row;
     const renewedBy = { renewed_serial: renewed?.serial ?? null, renewed_ca: renewed?.ca ?? null };
     yield* db.run(TRACK, { serial, ca, holder, issued_at, ...renewedBy });
-    if (issued !== undefined) yield* db.run`UPDATE holder SET first_failed_at = NULL WHERE key = ${holder}`;
-    const others = renewed === undefined ? [] : [holderOf(renewed) ?? holder];
+    if (issued !== undefined) {
+      if (!rules.expected(row.label ?? row.ca)) return [];
+      yield* db.run`UPDATE holder SET first_failed_at = NULL WHERE key = ${holder}`;
+    }
+    const others = renewed === undefined ? [] : [holderOf(renewed)];
     return [holder, ...others, ...(row.device_key === null ? [] : [deviceHolder(row.device_key)])];
-  }
-
-  function isSame(before: Named, row: Named, issued: ChangedCertificate['issued'], holder: string): boolean {
-    return issued?.renews === true || holderKey(before, parsed(before), row) === holder;
   }
 
   function* reject(rejection: RejectedRenewal): Operation<readonly string[]> {
@@ -211,7 +205,7 @@ export function holderWrites(db: Database) {
 
   function* rejectedHolder({ certificate }: Extract<RejectedRenewal, { certificate: object }>) {
     const row = yield* 'fingerprints' in certificate ? findPresented(certificate) : find(certificate);
-    return row === undefined ? undefined : (holderOf(row) ?? undefined);
+    return row && holderOf(row);
   }
 
   function* findPresented({ serial, fingerprints }: PresentedCertificate): Operation<Named | undefined> {
@@ -231,8 +225,8 @@ export function holderWrites(db: Database) {
     certificate,
   }: NonNullable<FleetChanges['queued']>[number]): Operation<readonly string[]> {
     const row = yield* find(certificate);
-    const key = row && holderOf(row);
-    if (row === undefined || key === null || key === undefined) return [];
+    if (row === undefined) return [];
+    const key = holderOf(row);
     const request = yield* db.get<{ operation: string; subject: string; sans: string }>`
       SELECT operation, subject, sans FROM request WHERE id = ${request_id}`;
     const hasSameNames = request?.subject === row.subject && request.sans.toLowerCase() === row.sans.toLowerCase();

@@ -18,16 +18,21 @@ export interface PageRequest {
 /** Rows per page when reading a whole list. */
 const ROWS = 500;
 
-/** Every row of a list, read page by page. */
-export async function* allRows<Row>(
-  page: (request: { readonly limit: number; readonly cursor: string | undefined }) => Promise<Page<Row>>,
-): AsyncGenerator<Row> {
+type ReadPage<Row> = (request: { readonly limit: number; readonly cursor: string | undefined }) => Promise<Page<Row>>;
+
+/** Every page of a list. */
+export async function* allPages<Row>(page: ReadPage<Row>): AsyncGenerator<readonly Row[]> {
   for (let cursor: string | undefined; ;) {
     const { items, next_cursor } = await page({ limit: ROWS, cursor });
-    yield* items;
+    yield items;
     if (next_cursor === null) return;
     cursor = next_cursor;
   }
+}
+
+/** Every row of a list, read page by page. */
+export async function* allRows<Row>(page: ReadPage<Row>): AsyncGenerator<Row> {
+  for await (const items of allPages(page)) yield* items;
 }
 
 /** A position after every row of a list that pages by number, in either direction. */

@@ -7,7 +7,7 @@ import {
   toCertificateRow,
 } from './certificate-store.ts';
 import { fold } from './page.ts';
-import { type Calls, lock, quickRead, write } from './operation.ts';
+import { type Calls, lock, quickRead, slowRead, write } from './operation.ts';
 import { type Database, insertInto, type Operation, type Write } from './port.ts';
 
 /** A replacement campaign: the matching certificates are to be replaced between `begins` and `due`. */
@@ -67,6 +67,26 @@ export const RENEWAL_COLUMNS = 'id, selection, begins, due, created_by, reason, 
 const ISSUED = `SELECT ${CERTIFICATE_COLUMNS}, coalesce(issued_at, not_before) AS issued_at FROM certificate
   WHERE serial = ? AND ca = ?`;
 
+/** What has become of a certificate. */
+export interface Succession {
+  readonly serial: string;
+  readonly ca: string;
+  readonly issued_at: number;
+  /** 0 or 1: whether it has been replaced (docs/guides/fleet.md), by a certificate that is not revoked. */
+  readonly replaced: number;
+  /** When a renewal of its holder was last rejected; null: never. */
+  readonly last_failed_at: number | null;
+}
+
+const LATER = `SELECT 1 FROM certificate_use AS found JOIN certificate AS later ON later.serial = found.serial AND later.ca = found.ca
+  WHERE later.revoked_at IS NULL AND later.not_after >= @valid_at`;
+const SUCCESSION = `SELECT own.serial, own.ca, coalesce(own.issued_at, own.not_before) AS issued_at, last_failed_at,
+    CASE WHEN EXISTS (${LATER} AND found.renewed_serial = own.serial AND found.renewed_ca = own.ca)
+      OR EXISTS (${LATER} AND found.holder = used.holder AND (found.issued_at, later.position) > (used.issued_at, own.position))
+    THEN 1 ELSE 0 END AS replaced
+  FROM certificate AS own LEFT JOIN certificate_use AS used ON used.serial = own.serial AND used.ca = own.ca
+  LEFT JOIN holder ON holder.key = used.holder WHERE own.serial = ANY(@serials)`;
+
 export function renewalReads(db: Database) {
   return {
     /** Running campaigns, in the order of their start. */
@@ -82,6 +102,13 @@ export function renewalReads(db: Database) {
       const row = yield* db.get<StoredCertificate & { issued_at: number }>(ISSUED, serial, ca);
       return row === undefined ? undefined : toCertificateRow(row);
     }),
+    /**
+     * What has become of the certificates with these serial numbers.
+     * @param valid_at replacements that expired before do not count
+     */
+    listSuccessions: slowRead((serials: readonly string[], valid_at = 0) =>
+      db.all<Succession>(SUCCESSION, { serials, valid_at }),
+    ),
   };
 }
 

@@ -1,48 +1,90 @@
 import { expect, test } from 'vitest';
-import { progressOf, REPORTED, reportOverdue } from '../../src/administration/renewals.ts';
+import { NAMED, progressOf, reportOverdue } from '../../src/administration/renewals.ts';
+import { auditedCertificate } from '../../src/audit/applied-events.ts';
 import type { AuditEvent } from '../../src/audit/event.ts';
 import type { CertificateRow, ListedCertificate } from '../../src/store/certificate-store.ts';
 import type { RenewalRow } from '../../src/store/renewal-store.ts';
+import { fleetOf } from '../support/fleet.ts';
 import { auditTypes } from '../store/contract/support.ts';
 import { T0 } from '../store/rows.ts';
 import { certificateRow, opened, reservation, temporaryPaths } from '../store/support.ts';
 
 const DAY = 86_400_000;
 
-test('certificates that are not replaced in time are overdue, and are reported once; a failure counts at its CA only', async () => {
+test('certificates that are not replaced in time are overdue, and are reported once', async () => {
   const store = await opened(temporaryPaths());
+  const fleet = fleetOf(store, () => T0 + 2000);
   const begins = T0 + 1000;
-  const issue = async (subject: string, created_at: number, more: Partial<CertificateRow> = {}) => {
+  /** @param renewing the certificate that the request was sent with */
+  const issue = async (subject: string, created_at: number, more: Partial<CertificateRow> = {}, renewing?: string) => {
     const intent = reservation({ ca: 'devices', created_at });
     await store.reserve(intent, []);
     const row = certificateRow(intent, { subject, sans: ['DNS:a'], not_before: T0, not_after: T0 + 90 * DAY, ...more });
-    await store.recordCertificate(row, []);
+    const { request_id } = intent;
+    const operation = renewing === undefined ? 'simpleenroll' : 'simplereenroll';
+    await store.recordCertificate(row, [
+      { type: 'auth.mtls', outcome: 'success', request_id, ...(renewing !== undefined && { serial: renewing }) },
+      {
+        ...auditedCertificate(row),
+        type: 'certificate.issued',
+        outcome: 'success',
+        request_id,
+        operation,
+        method: 'mtls',
+      },
+    ]);
     return row.serial;
   };
   const revoke = (serial: string) =>
     store.revokeCertificate({ ca: 'devices', serial, revoked_at: T0, reason: 'superseded', invalidity_date: null }, []);
-  for (const subject of ['CN=replaced', 'CN=late', 'CN=revoked']) await issue(subject, T0);
+  const renamed = await issue('CN=old name', T0);
+  for (const subject of ['CN=late', 'CN=revoked']) await issue(subject, T0);
   await revoke(await issue('CN=gone', T0));
   await issue('CN=device', T0, { device: 'tag-1', device_key: 'key-1' });
+  await issue('CN=replaced before', T0 - 1);
+  await issue('CN=replaced before', T0);
   const row = { id: 'one', selection: { ca: 'devices' }, begins, due: begins + 1000, created_by: 'Ada' };
   await store.startRenewal({ ...row, reason: null, explanation_url: null, overdue_at: null }, []);
   const [campaign] = await store.listRenewals();
   if (campaign === undefined) throw new Error('not started');
-  expect(await progressOf(store, campaign, begins)).toMatchObject({ total: 4, waiting: 4, replaced: 0, overdue: 0 });
-  const denied = { type: 'certificate.denied', outcome: 'failure', time: begins + 1 } as const;
-  await store.audit([
-    { ...denied, ca: 'lab', subject: 'CN=late' },
-    { ...denied, ca: 'devices', subject: 'CN=revoked' },
-  ]);
-  expect(await progressOf(store, campaign, begins + 2)).toMatchObject({ total: 4, waiting: 3, failed: 1 });
-  await issue('CN=replaced', begins + 1, { sans: ['DNS:A'] });
+  const progress = async (now: number) => {
+    while (!(await fleet.catchUp()));
+    return progressOf(store, campaign, now);
+  };
+  expect(await progress(begins)).toMatchObject({ total: 6, waiting: 5, replaced: 1, failed: 0, overdue: 0 });
+  await issue('CN=replaced before', begins + 1, { sans: ['DNS:A'] });
+  await issue('CN=new name', begins + 1, {}, renamed);
   await issue('CN=of the same device', begins + 1, { device: 'tag-1', device_key: 'key-1' });
   await revoke(await issue('CN=revoked', begins + 1));
-  const late = await progressOf(store, campaign, campaign.due + 1);
-  expect(late).toMatchObject({ total: 4, replaced: 2, waiting: 0, overdue: 2 });
-  expect(late.overdueRows.map(({ subject }) => subject)).toEqual(['CN=late', 'CN=revoked']);
+  const late = await progress(campaign.due + 1);
+  expect(late).toMatchObject({ total: 6, replaced: 3, waiting: 0, overdue: 3 });
+  expect(late.rows.overdue.map(({ subject }) => subject)).toEqual(['CN=late', 'CN=revoked', 'CN=device']);
   for (let n = 0; n < 2; n++) await reportOverdue(store, campaign.due + 1);
   expect((await auditTypes(store)).filter((type) => type === 'renewal.overdue')).toHaveLength(1);
+});
+
+test('a rejected renewal is a failure of its holder, since the start of the campaign, and of no other with its subject', async () => {
+  const store = await opened(temporaryPaths());
+  const fleet = fleetOf(store, () => T0 + 9000);
+  const rows: CertificateRow[] = [];
+  for (const sans of [['DNS:a'], ['DNS:b']]) {
+    const intent = reservation({ ca: 'devices', created_at: T0 });
+    await store.reserve(intent, []);
+    const row = certificateRow(intent, { subject: '', sans, not_before: T0, not_after: T0 + 90 * DAY });
+    await store.recordCertificate(row, []);
+    rows.push(row);
+  }
+  const [first] = rows;
+  const certificate = { serial: first?.serial ?? '', fingerprints: [first?.fingerprint_sha256 ?? ''] };
+  while (!(await fleet.catchUp()));
+  const reject = (at: number) => fleet.reject([{ at, code: 'SAN_MISMATCH', message: 'no', certificate }]);
+  const campaign = { ...CAMPAIGN, begins: T0 + 10 };
+  await reject(T0 + 9);
+  expect(await progressOf(store, campaign, T0 + 20)).toMatchObject({ waiting: 2, failed: 0 });
+  await reject(T0 + 10);
+  const progress = await progressOf(store, campaign, T0 + 20);
+  expect(progress).toMatchObject({ total: 2, waiting: 1, failed: 1 });
+  expect(progress.rows.failed.map(({ serial }) => serial)).toEqual([certificate.serial]);
 });
 
 const CAMPAIGN: RenewalRow = {
@@ -50,18 +92,21 @@ const CAMPAIGN: RenewalRow = {
   ...{ created_by: 'Ada', reason: null, explanation_url: null },
 };
 
-/** A store with these certificates and rejected subjects, one a page. */
-function stubStore(listed: readonly Partial<ListedCertificate>[], subjects: readonly string[] = [], rows = [CAMPAIGN]) {
+/** A store with these certificates, one a page. */
+function stubStore(listed: readonly Partial<ListedCertificate>[], failed: readonly string[] = [], rows = [CAMPAIGN]) {
   const page = <T>(all: readonly T[], cursor: string | undefined) => {
     const at = Number(cursor ?? 0);
     return Promise.resolve({ items: all.slice(at, at + 1), next_cursor: at + 1 < all.length ? `${at + 1}` : null });
   };
   const noted: [number, readonly AuditEvent[]][] = [];
   const store = {
-    listCertificates: ({ issued_after, cursor }: { issued_after?: number; cursor?: string }) =>
-      page(issued_after === undefined ? listed : [], cursor),
-    listAudit: ({ type, cursor }: { type: string; cursor?: string }) =>
-      page(type === 'certificate.denied' ? subjects.map((subject) => ({ subject })) : [], cursor),
+    listCertificates: ({ cursor }: { cursor?: string }) => page(listed, cursor),
+    listSuccessions: (serials: readonly string[]) => {
+      const succession = { ca: 'devices', issued_at: T0, replaced: 0 };
+      return Promise.resolve(
+        serials.map((serial) => ({ ...succession, serial, last_failed_at: failed.includes(serial) ? T0 : null })),
+      );
+    },
     listRenewals: () => Promise.resolve(rows),
     noteOverdue: (_: string, now: number, events: readonly AuditEvent[]) => {
       noted.push([now, events]);
@@ -88,11 +133,11 @@ test('an expired certificate needs no replacement; the due time itself is in tim
 });
 
 test('every page counts, and the first hundred overdue certificates are named', async () => {
-  const { store } = stubStore(certificates(REPORTED + 2, T0 + 9 * DAY), ['CN=3', 'CN=5']);
-  expect(await progressOf(store, CAMPAIGN, T0)).toMatchObject({ total: REPORTED + 2, waiting: REPORTED, failed: 2 });
+  const { store } = stubStore(certificates(NAMED + 2, T0 + 9 * DAY), ['3', '5']);
+  expect(await progressOf(store, CAMPAIGN, T0)).toMatchObject({ total: NAMED + 2, waiting: NAMED, failed: 2 });
   const late = await progressOf(store, CAMPAIGN, CAMPAIGN.due + 1);
-  expect(late.overdue).toBe(REPORTED + 2);
-  expect(late.overdueRows).toHaveLength(REPORTED);
+  expect(late.overdue).toBe(NAMED + 2);
+  expect(late.rows.overdue).toHaveLength(NAMED);
 });
 
 test('a campaign is reported after its due time, once, with its CA if it has one, and not if nothing is overdue', async () => {

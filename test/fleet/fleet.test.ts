@@ -1,10 +1,11 @@
 /** Holders that enter a state are reported once: one by one, or by their number. */
 import { afterEach, expect, test } from 'vitest';
-import { Fleet } from '../../src/fleet/fleet.ts';
+import type { Fleet } from '../../src/fleet/fleet.ts';
 import { openStore } from '../../src/store/sqlite/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { certificateRow, reservation, T0 } from '../store/rows.ts';
 import { auditedCertificate } from '../../src/audit/applied-events.ts';
+import { fleetOf } from '../support/fleet.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 
 const DAY = 86_400_000;
@@ -22,9 +23,7 @@ async function world(): Promise<{ store: Store; fleet: Fleet; at: (time: number)
     await store.close();
     folder.remove();
   });
-  const cas = { all: [] };
-  const flush = () => Promise.resolve();
-  const fleet = new Fleet({ store, cas, now, flush, forgetExpired: () => 90, isOnDuty: () => true, reports: true });
+  const fleet = fleetOf(store, now, { reports: true });
   return { store, fleet, at: (next) => (time = next) };
 }
 

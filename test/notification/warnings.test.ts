@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
+import { auditedCertificate } from '../../src/audit/applied-events.ts';
 import type { ListState } from '../../src/auth/mtls/revocation-lists.ts';
 import { createLogger } from '../../src/log.ts';
 import { Warnings } from '../../src/notification/warnings.ts';
 import { CrlPublisher } from '../../src/publication/crl-publisher.ts';
 import type { CertificateRow } from '../../src/store/certificate-store.ts';
 import { fileCa } from '../support/file-ca.ts';
+import { fleetOf } from '../support/fleet.ts';
 import { temporaryFolder } from '../support/openssl.ts';
 import { certificateRow, opened, reservation, temporaryPaths } from '../store/support.ts';
 
@@ -19,6 +21,7 @@ test('certificates are announced at each threshold once, and not if a newer one 
   const crls = new CrlPublisher({ ...sources, cas: () => [ca], interval: 3600, log: createLogger('silent') });
   const warnings = new Warnings({
     ...sources,
+    fleet: fleetOf(store, () => clock.now),
     cas: { issuers: [ca], all: [ca] },
     clientCrls: () => [],
     crls,
@@ -28,7 +31,9 @@ test('certificates are announced at each threshold once, and not if a newer one 
     const intent = reservation({ ca: 'devices', created_at: clock.now });
     await store.reserve(intent, []);
     const times = { not_before: clock.now, not_after: clock.now + days * DAY };
-    await store.recordCertificate(certificateRow(intent, { ...times, ...more }), []);
+    const row = certificateRow(intent, { ...times, ...more });
+    const issued = { type: 'certificate.issued', outcome: 'success', ...auditedCertificate(row) } as const;
+    await store.recordCertificate(row, [issued]);
   };
   let seen = 0;
   /** The subjects and days of new records. */
@@ -80,6 +85,7 @@ test('an overdue CRL, an expiring CA and one that cannot issue are announced onc
   const publisher = new CrlPublisher(options);
   const warnings = new Warnings({
     ...options,
+    fleet: fleetOf(store, () => clock.now),
     cas: { issuers: [ca], all: [ca] },
     clientCrls: () => states,
     crls: publisher,

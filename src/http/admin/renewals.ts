@@ -2,7 +2,7 @@
 import { renewalEnded } from '../../audit/applied-events.ts';
 import { randomUUID } from 'node:crypto';
 import { type Static, Type } from '@fastify/type-provider-typebox';
-import { progressOf, REPORTED } from '../../administration/renewals.ts';
+import { NAMED, progressOf } from '../../administration/renewals.ts';
 import type { FastifyRequest } from 'fastify';
 import { badRequest, notFound } from '../../errors.ts';
 import type { RenewalRow } from '../../store/renewal-store.ts';
@@ -27,11 +27,13 @@ const Renewal = titled('Renewal', 'A replacement campaign.', {
 const Progress = titled('RenewalProgress', 'A replacement campaign and its progress.', {
   ...Renewal.properties,
   total: Integer('Matching certificates that are neither revoked nor expired without a replacement.'),
-  replaced: Integer('Certificates whose holder has a newer one with the same names, or for the same device.'),
+  replaced: Integer('Certificates with a later one of the same holder, or one that was issued in their renewal.'),
   waiting: Integer('Certificates that are not replaced and not due.'),
-  failed: Integer('Certificates that are not replaced, and whose last attempt was rejected or failed.'),
+  failed: Integer('Certificates that are not replaced, and whose renewal was rejected since the start.'),
   overdue: Integer('Certificates that are not replaced after `by`.'),
-  overdue_certificates: Type.Array(CertificateRecord, { description: `The first ${REPORTED} that are overdue.` }),
+  waiting_certificates: Type.Array(CertificateRecord, { description: `The first ${NAMED}.` }),
+  failed_certificates: Type.Array(CertificateRecord, { description: `The first ${NAMED}.` }),
+  overdue_certificates: Type.Array(CertificateRecord, { description: `The first ${NAMED}.` }),
 });
 
 const Start = requestBody('RenewalStart', 'The certificates to replace, and the deadline.', {
@@ -40,6 +42,9 @@ const Start = requestBody('RenewalStart', 'The certificates to replace, and the 
   reason: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })),
   explanation_url: Type.Optional(Type.String({ pattern: '^https?://', maxLength: 2000 })),
 });
+
+/** Turns that a progress waits for the derivation of the holders. */
+const TURNS = 20;
 
 /** `/admin/renewals…` */
 export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
@@ -63,9 +68,15 @@ export function registerRenewals(app: AdminApp, deps: AdminDependencies): void {
 
   const progressRecord = async (row: RenewalRow): Promise<Static<typeof Progress>> => {
     const now = deps.now();
-    const { overdueRows, ...counts } = await progressOf(store, row, now);
-    const overdue_certificates = await certificateRecords(store, overdueRows, now);
-    return { ...renewalRecord(row), ...counts, overdue_certificates };
+    await deps.fleet.refresh(TURNS);
+    const { rows, ...counts } = await progressOf(store, row, now);
+    return {
+      ...renewalRecord(row),
+      ...counts,
+      waiting_certificates: await certificateRecords(store, rows.waiting, now),
+      failed_certificates: await certificateRecords(store, rows.failed, now),
+      overdue_certificates: await certificateRecords(store, rows.overdue, now),
+    };
   };
 
   route(app, {

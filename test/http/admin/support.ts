@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ServerOptions } from 'node:https';
 import { onTestFinished } from 'vitest';
-import { Fleet } from '../../../src/fleet/fleet.ts';
+import { fleetOf } from '../../support/fleet.ts';
 import type { AdminApp, AdminDependencies, AdminSettings } from '../../../src/http/admin/dependencies.ts';
 import { prepareAt, type CaDriver, type HealthReport } from '../../../src/ca/driver.ts';
 import { AdminSessions } from '../../../src/auth/admin-sessions.ts';
@@ -145,13 +145,7 @@ export async function adminFixture(options: FixtureOptions = {}): Promise<AdminF
   const log = createLogger('debug', { write: (line) => void lines.push(line) });
   const certificate = await serverCertificate;
   const cas = new CaRouter(options.cas ?? [ailingCa('devices', () => Promise.resolve({ health: 'ok' }), [], true)]);
-  const fleet = new Fleet({
-    ...{ store: used, cas, now },
-    forgetExpired: () => 90,
-    flush: () => Promise.resolve(),
-    isOnDuty: () => true,
-    reports: false,
-  });
+  const fleet = fleetOf(used, now, { cas });
   const deps: AdminDependencies = {
     store: used,
     otp: await OtpService.create(used, OTP_SETTINGS, new HashingPool({ concurrency: 1, queue: 1, retryAfter: 1 }), now),

@@ -428,6 +428,43 @@ export function holderStoreContract(newDatabase: NewDatabase): void {
       expect(await world.store.isHolderDue(forgotten + 900 * DAY)).toBe(false);
     });
 
+    test('is in no list where nobody is expected to renew any more', async () => {
+      const store = await newDatabase().open();
+      const world = new World(store);
+      await world.issue(T0);
+      await store.setFleetProgress('certificate', 0, 'rules');
+      await store.walkFleet('certificate', { ...RULES, expected: () => false }, T0);
+      expect(await world.holders(T0)).toEqual([]);
+    });
+
+    test('is replaced by a later certificate of the same names, or of a renewal; also where there are no holders', async () => {
+      const store = await newDatabase().open();
+      const world = new World(store);
+      const kinds = [{}, { label: 'one-time' }, { method: 'automatic', subject: 'CN=est' }, { subject: 'CN=gone' }];
+      const first: CertificateRow[] = [];
+      for (const more of kinds) first.push(await world.issue(T0, more));
+      const replaced = async (valid_at?: number) => {
+        const known = await store.listSuccessions(
+          first.map(({ serial }) => serial),
+          valid_at,
+        );
+        expect(known.every(({ ca, last_failed_at }) => ca === 'devices' && last_failed_at === null)).toBe(true);
+        return first.map(({ serial }) => known.find((one) => one.serial === serial)?.replaced);
+      };
+      expect(await replaced()).toEqual([0, 0, 0, 0]);
+      const [renamed, ...others] = first;
+      await world.issue(T0 + 9, { subject: 'CN=renamed' }, renamed);
+      for (const { label, method, subject } of others) await world.issue(T0 + 9, { label, method, subject });
+      expect(await replaced()).toEqual([1, 1, 1, 1]);
+      const [last] = (await store.listCertificates({ subject: 'CN=gone', order: 'desc', limit: 1 }, T0)).items;
+      await world.revoke(certificateRow(reservation(), last), T0);
+      expect(await replaced()).toEqual([1, 1, 1, 0]);
+      expect([await replaced(T0 + 10 * DAY + 9), await replaced(T0 + 10 * DAY + 10)]).toEqual([
+        [1, 1, 1, 0],
+        [0, 0, 0, 0],
+      ]);
+    });
+
     test('changes with each step once, even if two nodes apply it', async () => {
       const store = await newDatabase().open();
       const step = { name: 'audit node', from: 0, upto: 7 };
