@@ -8,35 +8,40 @@ import { parseArgs } from 'node:util';
 import { Estuary } from '../../../test/support/estuary.ts';
 import { PostgresCluster } from '../../../test/support/postgres.ts';
 import { withStoreIn } from '../../../test/support/store-in-postgres.ts';
-import { clientsOf, type Fleet, runLoad } from './fleet.ts';
+import { clientsOf, type Fleet, Load } from './fleet.ts';
 import type { Result } from './load.ts';
 import { median, quantile } from './measure.ts';
 import { oneOf, wholeNumber } from './options.ts';
 
 const ROWS = {
-  kept: { name: 'kept connection, mTLS', connection: 'kept', password: false },
-  new: { name: 'new connection, mTLS', connection: 'new', password: false },
-  'kept-otp': { name: 'kept connection, OTP (sha256-hmac)', connection: 'kept', password: true },
-  'new-otp': { name: 'new connection, OTP (sha256-hmac)', connection: 'new', password: true },
+  kept: { name: 'kept connection, mTLS', connection: 'kept', clients: 'mtls', operation: 'simpleenroll' },
+  new: { name: 'new connection, mTLS', connection: 'new', clients: 'mtls', operation: 'simpleenroll' },
+  renewal: { name: 'kept connection, renewal', connection: 'kept', clients: 'mtls', operation: 'simplereenroll' },
+  'kept-otp': { name: 'kept connection, OTP', connection: 'kept', clients: 'otp', operation: 'simpleenroll' },
+  'new-otp': { name: 'new connection, OTP', connection: 'new', clients: 'otp', operation: 'simpleenroll' },
 } as const;
-const ROW_IDS = ['kept', 'new', 'kept-otp', 'new-otp'] as const;
+const ROW_IDS = ['kept', 'new', 'renewal', 'kept-otp', 'new-otp'] as const;
 type RowId = (typeof ROW_IDS)[number];
 const SERVERS = ['sqlite', 'postgres', 'other', 'durable', 'bare'] as const;
 type ServerId = (typeof SERVERS)[number];
 
 const { values } = parseArgs({
   options: {
-    rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '4' },
+    rounds: { type: 'string', default: '14' },
+    seconds: { type: 'string', default: '0.8' },
+    'warm-up': { type: 'string', default: '6000' },
     clients: { type: 'string', default: '8,32' },
-    rows: { type: 'string', default: 'kept,new,kept-otp' },
+    rows: { type: 'string', default: 'kept,new,renewal,kept-otp' },
     servers: { type: 'string', default: 'sqlite,durable,bare' },
     other: { type: 'string' },
   },
 });
 
-/** Enrollments of each server that are not measured. */
-const [COLD, WARM] = [1500, 50];
+const rounds = wholeNumber(values.rounds, 100, 'rounds');
+const seconds = Number(values.seconds);
+const warmUp = wholeNumber(values['warm-up'], 1_000_000, 'warm-up');
+/** Enrollments before each further row, which are not measured. */
+const WARM = 200;
 interface Target {
   readonly port: number;
   readonly pid: number;
@@ -94,11 +99,25 @@ interface Series {
 const served = ({ answers }: Result): number => answers['200']?.length ?? 0;
 const perCpuSecond = (result: Result): number => served(result) / result.cpu;
 
-async function measure(one: Series, target: Target, seconds: number, warmUp: number): Promise<void> {
-  const { port, pid, ca, fleet } = target;
-  const { connection, password } = ROWS[one.row];
-  const clients = (password ? fleet.otp : fleet.mtls).slice(0, one.clients);
-  one.rounds.push(await runLoad({ port, pid, ca, clients, connection, warmUp, seconds }));
+function start({ row, clients: size }: Series, { port, pid, ca, fleet }: Target, warmUp: number): Promise<Load> {
+  const { connection, clients, operation } = ROWS[row];
+  return Load.start({ port, pid, ca, clients: fleet[clients].slice(0, size), connection, operation, warmUp });
+}
+
+/** Measures the series of one row, the servers in turn. */
+async function measure(all: readonly Series[], targets: ReadonlyMap<ServerId, Target>, warmUp: number): Promise<void> {
+  const running: { readonly one: Series; readonly load: Load }[] = [];
+  try {
+    for (const one of all) {
+      const target = targets.get(one.server);
+      if (target !== undefined) running.push({ one, load: await start(one, target, warmUp) });
+    }
+    for (let round = 0; round < rounds; round++)
+      for (const { one, load } of round % 2 === 0 ? running : running.toReversed())
+        one.rounds.push(await load.slice(seconds));
+  } finally {
+    for (const { load } of running) await load.stop();
+  }
 }
 
 function table(series: readonly Series[]): string {
@@ -122,8 +141,6 @@ function table(series: readonly Series[]): string {
 
 async function main(): Promise<void> {
   const list = (option: 'clients' | 'rows' | 'servers'): readonly string[] => values[option].split(',');
-  const rounds = wholeNumber(values.rounds, 100, 'rounds');
-  const seconds = wholeNumber(values.seconds, 600, 'seconds');
   const counts = list('clients').map((text) => wholeNumber(text, 256, 'clients'));
   const rows = list('rows').map((text) => oneOf(ROW_IDS, text, 'rows'));
   const wanted = list('servers').map((text) => oneOf(SERVERS, text, 'servers'));
@@ -139,13 +156,13 @@ async function main(): Promise<void> {
     if (values.other !== undefined) targets.set('other', await estuaryTarget(size, { program: values.other }));
     for (const kind of ['bare', 'durable'] as const)
       if (wanted.includes(kind)) targets.set(kind, await floorTarget(kind, sqlite));
-    const series = rows.flatMap((row) =>
-      counts.flatMap((clients) => wanted.map((server) => ({ row, clients, server, rounds: [] }) satisfies Series)),
-    );
-    for (let round = 0; round < rounds; round++)
-      for (const one of round % 2 === 0 ? series : series.toReversed()) {
-        const target = targets.get(one.server);
-        if (target !== undefined) await measure(one, target, seconds, round === 0 ? COLD : WARM);
+    const series: Series[] = [];
+    for (const row of rows)
+      for (const clients of counts) {
+        const first = series.length === 0;
+        const all = wanted.map((server) => ({ row, clients, server, rounds: [] }) satisfies Series);
+        await measure(all, targets, first ? warmUp : WARM);
+        series.push(...all);
       }
     console.log(`${rounds} × ${seconds} s, load ${load()}\n\n${table(series)}`);
   } finally {

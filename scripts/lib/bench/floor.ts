@@ -1,11 +1,21 @@
 /**
  * The floors that Estuary is compared with: TLS servers of Node that request a client certificate and answer each POST.
  * `bare` verifies the CSR, signs, and stores nothing. `durable` verifies the CSR, commits an intent, signs, verifies its signature,
- * commits the certificate with five chained audit records to SQLite and to a file, forces both to disk, and then answers. It does
- * nothing else, all in its main thread. enroll.ts starts it: `floor.ts bare|durable FOLDER`, the folder of a quickstart.
+ * commits the certificate with five chained audit records to SQLite and to a file, forces both to disk, and then answers. A password is
+ * checked, and its use committed with the intent. It does nothing else, all in its main thread. enroll.ts starts it: `floor.ts bare|durable FOLDER`, the folder of a quickstart.
  */
 import Database from 'better-sqlite3';
-import { createPublicKey, generateKeyPairSync, hash, randomBytes, randomUUID, sign, verify } from 'node:crypto';
+import {
+  createHmac,
+  createPublicKey,
+  generateKeyPairSync,
+  hash,
+  randomBytes,
+  randomUUID,
+  sign,
+  timingSafeEqual,
+  verify,
+} from 'node:crypto';
 import { fdatasyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { createServer, type TLSSocket } from 'node:tls';
@@ -46,11 +56,12 @@ function certificate(spki: Buffer): Buffer {
   return Buffer.concat([tbs, sign('sha256', tbs, privateKey)]);
 }
 
-function issueDurably(): (spki: Buffer) => Buffer {
+function issueDurably(): (spki: Buffer, password?: string) => Buffer {
   const db = new Database(join(folder, 'floor.db'));
   db.pragma('journal_mode = WAL');
   db.pragma('synchronous = FULL');
   db.exec(`CREATE TABLE intent (id TEXT PRIMARY KEY, serial TEXT, requester TEXT, at INTEGER) WITHOUT ROWID;
+    CREATE TABLE token (id TEXT PRIMARY KEY, hash BLOB, used INTEGER) WITHOUT ROWID;
     CREATE TABLE certificate (serial TEXT PRIMARY KEY, request TEXT, subject TEXT, at INTEGER, der BLOB);
     CREATE TABLE audit (seq INTEGER PRIMARY KEY, time INTEGER, line TEXT)`);
   const file = openSync(join(folder, 'floor.log'), 'a');
@@ -59,6 +70,11 @@ function issueDurably(): (spki: Buffer) => Buffer {
   const endIntent = db.prepare('DELETE FROM intent WHERE id = ?');
   const addCertificate = db.prepare('INSERT INTO certificate VALUES (?, ?, ?, ?, ?)');
   const addRecord = db.prepare('INSERT INTO audit VALUES (?, ?, ?)');
+  const addToken = db.prepare('INSERT OR IGNORE INTO token VALUES (?, ?, 0)');
+  const findToken = db.prepare<[string], { hash: Buffer }>('SELECT hash FROM token WHERE id = ?');
+  const useToken = db.prepare('UPDATE token SET used = used + 1 WHERE id = ?');
+  const hmacKey = randomBytes(32);
+  const known = new Set<string>();
   const subject = 'CN=device-1.example.com,O=Example';
   let [seq, prev_hash] = [0, '0'.repeat(64)];
 
@@ -81,11 +97,24 @@ function issueDurably(): (spki: Buffer) => Buffer {
     commit.run();
   }
 
-  return (spki) => {
+  /** @returns the token; that of a new password is added first */
+  function checked(password: string): string {
+    const [id = '', secret = ''] = Buffer.from(password, 'base64').toString().split(':');
+    const mac = createHmac('sha256', hmacKey).update(secret).digest();
+    if (!known.has(id)) addToken.run(id, mac);
+    known.add(id);
+    const stored = findToken.get(id)?.hash;
+    if (stored === undefined || !timingSafeEqual(stored, mac)) throw new Error('a wrong password');
+    return id;
+  }
+
+  return (spki, password) => {
     const [id, serial] = [randomUUID(), randomBytes(16).toString('hex')];
-    write(['auth.mtls', 'request.received', 'request.checked'], id, serial, (now) =>
-      addIntent.run(id, serial, subject, now),
-    );
+    const token = password === undefined ? undefined : checked(password);
+    write(['auth.succeeded', 'request.received', 'request.checked'], id, serial, (now) => {
+      addIntent.run(id, serial, subject, now);
+      if (token !== undefined) useToken.run(token);
+    });
     const der = certificate(spki);
     const tbs = 330 + spki.length;
     if (!verify('sha256', der.subarray(0, tbs), publicKey, der.subarray(tbs))) throw new Error('an invalid signature');
@@ -107,9 +136,12 @@ function serve(socket: TLSSocket): void {
   socket.on('data', (chunk: Buffer) => {
     text += chunk.toString('latin1');
     for (let head = text.indexOf('\r\n\r\n'); head >= 0; head = text.indexOf('\r\n\r\n')) {
-      const end = head + 4 + Number(/^content-length: *(\d+)$/im.exec(text.slice(0, head))?.[1] ?? 0);
+      const fields = text.slice(0, head);
+      const end = head + 4 + Number(/^content-length: *(\d+)$/im.exec(fields)?.[1] ?? 0);
       if (text.length < end) return;
-      const body = issue(verifiedKey(Buffer.from(text.slice(head + 4, end), 'base64'))).toString('base64') + CHAIN;
+      const [, password] = /^authorization: *Basic (\S+)$/im.exec(fields) ?? [];
+      const spki = verifiedKey(Buffer.from(text.slice(head + 4, end), 'base64'));
+      const body = issue(spki, password).toString('base64') + CHAIN;
       text = text.slice(end);
       socket.write(
         `HTTP/1.1 200 OK\r\nContent-Type: application/pkcs7-mime\r\nContent-Length: ${body.length}\r\n\r\n${body}`,

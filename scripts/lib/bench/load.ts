@@ -1,11 +1,15 @@
-/** The load generator: a process that receives a {@link Job} as its first message, and returns a {@link Result}. */
+/**
+ * The load generator: a process that receives a {@link Job} as its first message. With a rate, it returns a {@link Result}.
+ * Otherwise it sends `ready` after the warm-up, and returns a result for each number of seconds that it receives.
+ */
 import { once } from 'node:events';
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
+import { makeKey, onTheWire, simpleCsr } from '../../../test/support/csr.ts';
 import { cpuSeconds } from './measure.ts';
 
 export interface Client {
-  /** The PKCS#10, DER in base64. */
-  readonly csr: string;
+  /** The common name of its certificates, and the first label of their dNSName. */
+  readonly name: string;
   /** PEM, for mTLS. */
   readonly cert?: string;
   readonly key?: string;
@@ -23,11 +27,11 @@ export interface Job {
   readonly clients: readonly Client[];
   /** A connection for each enrollment, or one for all enrollments of a client. */
   readonly connection: 'new' | 'kept';
+  readonly operation: 'simpleenroll' | 'simplereenroll';
   /** Enrollments that are not measured: code that V8 has not compiled yet is several times slower. */
   readonly warmUp: number;
-  readonly seconds: number;
-  /** Requests per second, sent whatever comes back. Absent: each client waits for its response. */
-  readonly rate?: number;
+  /** Requests per second for some seconds, sent whatever comes back. Absent: each client waits for its response. */
+  readonly fixed?: { readonly rate: number; readonly seconds: number };
 }
 
 export interface Result {
@@ -47,21 +51,24 @@ const OPENED_AT_ONCE = 8;
 
 interface Lane {
   readonly context: SecureContext;
-  readonly request: Buffer;
+  /** A request for a new key. */
+  readonly request: () => Buffer;
   socket?: TLSSocket;
 }
 
-function laneOf({ csr, cert, key, authorization }: Client, ca: string): Lane {
+function laneOf({ name, cert, key, authorization }: Client, { ca, operation }: Job): Lane {
   const head = [
-    'POST /.well-known/est/simpleenroll HTTP/1.1',
+    `POST /.well-known/est/${operation} HTTP/1.1`,
     'Host: localhost',
     'Content-Type: application/pkcs10',
-    `Content-Length: ${csr.length}`,
     ...(authorization === undefined ? [] : [`Authorization: ${authorization}`]),
-  ];
+  ].join('\r\n');
   return {
     context: createSecureContext({ ca, cert, key }),
-    request: Buffer.from(`${head.join('\r\n')}\r\n\r\n${csr}`, 'latin1'),
+    request: () => {
+      const csr = onTheWire(simpleCsr(makeKey(), name, [`${name}.example.com`]));
+      return Buffer.from(`${head}\r\nContent-Length: ${csr.length}\r\n\r\n${csr}`, 'latin1');
+    },
   };
 }
 
@@ -101,7 +108,7 @@ async function enroll(lane: Lane, { port, connection }: Job): Promise<string> {
   const kept = lane.socket !== undefined && !lane.socket.closed && !lane.socket.readableEnded ? lane.socket : undefined;
   const socket = kept ?? (await open(lane, port));
   if (connection === 'kept') lane.socket = socket;
-  const status = await exchange(socket, lane.request);
+  const status = await exchange(socket, lane.request());
   if (connection === 'new') socket.end();
   return status;
 }
@@ -109,19 +116,18 @@ async function enroll(lane: Lane, { port, connection }: Job): Promise<string> {
 /** Responses and their times. */
 class Answers {
   readonly #times = new Map<string, number[]>();
+  /** Requests that were sent. */
+  count = 0;
 
   async add(enrollment: Promise<string>): Promise<void> {
     const start = performance.now();
+    this.count++;
     const outcome = await enrollment.catch((error: unknown) =>
       error instanceof Error ? error.message : String(error),
     );
     const times = this.#times.get(outcome);
     if (times === undefined) this.#times.set(outcome, [performance.now() - start]);
     else times.push(performance.now() - start);
-  }
-
-  get count(): number {
-    return [...this.#times.values()].reduce((sum, { length }) => sum + length, 0);
   }
 
   sorted(): Result['answers'] {
@@ -132,31 +138,20 @@ class Answers {
 const microseconds = (): number => Number(process.hrtime.bigint() / 1000n);
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Each client sends its next request after the response to the one before. */
-async function inTurn(job: Job, lanes: readonly Lane[]): Promise<Result> {
-  let answers = new Answers();
-  let stopped = false;
-  const loops = lanes.map(async (lane) => {
-    while (!stopped) await answers.add(enroll(lane, job));
-  });
-  while (answers.count < job.warmUp) await sleep(TICK);
-  answers = new Answers();
+/** Each client sends its next request after the response to the one before, until a condition on the responses holds. */
+async function inTurn(job: Job, lanes: readonly Lane[], isEnough: (answers: Answers) => boolean): Promise<Result> {
+  const answers = new Answers();
   const [from, cpu] = [microseconds(), cpuSeconds(job.pid)];
-  await sleep(job.seconds * 1000);
-  const to = microseconds();
-  const result: Result = {
-    elapsed: (to - from) / 1e6,
-    cpu: cpuSeconds(job.pid) - cpu,
-    answers: answers.sorted(),
-    unsent: 0,
-  };
-  stopped = true;
+  const loops = lanes.map(async (lane) => {
+    while (!isEnough(answers)) await answers.add(enroll(lane, job));
+  });
   await Promise.all(loops);
-  return result;
+  const elapsed = (microseconds() - from) / 1e6;
+  return { elapsed, cpu: cpuSeconds(job.pid) - cpu, answers: answers.sorted(), unsent: 0 };
 }
 
 /** Requests at a fixed rate over the connections that are free. */
-async function atRate(job: Job, lanes: readonly Lane[], rate: number): Promise<Result> {
+async function atRate(job: Job, lanes: readonly Lane[], rate: number, seconds: number): Promise<Result> {
   const free: Lane[] = [];
   const waiting = [...lanes];
   const opener = async (): Promise<void> => {
@@ -173,7 +168,7 @@ async function atRate(job: Job, lanes: readonly Lane[], rate: number): Promise<R
   let [sent, unsent] = [0, 0];
   const [from, cpu] = [microseconds(), cpuSeconds(job.pid)];
   const elapsed = (): number => (microseconds() - from) / 1e6;
-  while (elapsed() < job.seconds) {
+  while (elapsed() < seconds) {
     for (const due = Math.floor(elapsed() * rate); sent + unsent < due;) {
       const lane = free.shift();
       if (lane === undefined) {
@@ -195,8 +190,19 @@ async function atRate(job: Job, lanes: readonly Lane[], rate: number): Promise<R
   return { elapsed: (to - from) / 1e6, cpu: used, answers: answers.sorted(), unsent };
 }
 
-process.once('message', (job: Job) => {
-  const lanes = job.clients.map((client) => laneOf(client, job.ca));
-  const run = job.rate === undefined ? inTurn(job, lanes) : atRate(job, lanes, job.rate);
-  void run.then((result) => process.send?.(result, undefined, undefined, () => process.exit(0)));
-});
+async function run(job: Job): Promise<void> {
+  const lanes = job.clients.map((client) => laneOf(client, job));
+  process.once('disconnect', () => process.exit(0));
+  if (job.fixed !== undefined) {
+    process.send?.(await atRate(job, lanes, job.fixed.rate, job.fixed.seconds));
+    return;
+  }
+  if (job.warmUp > 0) await inTurn(job, lanes, ({ count }) => count >= job.warmUp);
+  process.on('message', (seconds: number) => {
+    const end = performance.now() + seconds * 1000;
+    void inTurn(job, lanes, () => performance.now() >= end).then((result) => process.send?.(result));
+  });
+  process.send?.('ready');
+}
+
+process.once('message', (job: Job) => void run(job));

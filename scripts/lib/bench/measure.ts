@@ -1,15 +1,12 @@
 /** Shared by the benchmarks: CPU time and memory of a process and its children, from Linux's /proc; durations and medians. */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Clock ticks per second in /proc/PID/stat: USER_HZ, 100 on every Linux that Node runs on. */
-const TICKS_PER_SECOND = 100;
 /** Bytes, on the machines that the tests run on. */
 const PAGE = 4096;
 
 interface Stat {
   readonly pid: number;
   readonly parent: number;
-  readonly seconds: number;
   readonly residentPages: number;
 }
 
@@ -22,8 +19,8 @@ function readStat(pid: number): readonly Stat[] {
   }
   // The name of the command may contain blanks and brackets.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  const [parent = 0, user = 0, system = 0, residentPages = 0] = [1, 11, 12, 21].map((index) => Number(fields[index]));
-  return [{ pid, parent, seconds: (user + system) / TICKS_PER_SECOND, residentPages }];
+  const [parent = 0, residentPages = 0] = [1, 21].map((index) => Number(fields[index]));
+  return [{ pid, parent, residentPages }];
 }
 
 /** A process and its living descendants. */
@@ -38,9 +35,22 @@ function family(pid: number): Stat[] {
   return stats.filter((stat) => members.has(stat.pid));
 }
 
-/** Seconds of CPU that a process and its living descendants have used. */
+/** Nanoseconds of CPU of a thread. */
+function threadTime(task: string): number {
+  try {
+    return Number(readFileSync(`${task}/schedstat`, 'latin1').split(' ')[0]);
+  } catch {
+    return 0; // It has ended.
+  }
+}
+
+/** Seconds of CPU that the living threads of a process and of its descendants have used. */
 export function cpuSeconds(pid: number): number {
-  return family(pid).reduce((sum, stat) => sum + stat.seconds, 0);
+  const threads = family(pid).flatMap((stat) => {
+    const tasks = `/proc/${stat.pid}/task`;
+    return readdirSync(tasks).map((id) => threadTime(`${tasks}/${id}`));
+  });
+  return threads.reduce((sum, nanoseconds) => sum + nanoseconds, 0) / 1e9;
 }
 
 /** MiB of memory of a process and its descendants; shared memory counts for each. */

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Estuary } from '../../../test/support/estuary.ts';
 import { call } from '../../../test/support/https.ts';
-import { clientsOf, runLoad } from './fleet.ts';
+import { clientsOf, Load } from './fleet.ts';
 import { quantile, residentMiB } from './measure.ts';
 import { wholeNumber } from './options.ts';
 
@@ -52,19 +52,28 @@ async function main(): Promise<void> {
   try {
     const { server, root: ca } = estuary;
     const { mtls: clients } = await clientsOf(estuary, CLIENTS);
-    const job = { port: server.port('est'), pid: server.pid, ca, clients, connection: 'kept', seconds } as const;
-    const { answers, elapsed } = await runLoad({ ...job, warmUp: 500 });
+    const job = {
+      port: server.port('est'),
+      pid: server.pid,
+      ca,
+      clients,
+      connection: 'kept',
+      operation: 'simpleenroll',
+    } as const;
+    const load = await Load.start({ ...job, warmUp: 500 });
+    const { answers, elapsed } = await load.slice(seconds);
+    await load.stop();
     const possible = answers['200'] ?? [];
     const before = residentMiB(server.pid);
     const ended = new AbortController();
     const many = Array.from({ length: connections }, (_, n) => clients.slice(n % CLIENTS, (n % CLIENTS) + 1)).flat();
     const rate = Math.ceil((times * possible.length) / elapsed);
-    let watching: ReturnType<typeof watch> | undefined;
-    const seen = await runLoad({ ...job, clients: many, warmUp: 0, rate }, () => {
-      watching = watch(estuary, ended.signal);
-    });
+    const overload = await Load.start({ ...job, clients: many, warmUp: 0, fixed: { rate, seconds } });
+    const watching = watch(estuary, ended.signal);
+    const seen = await overload.result();
     ended.abort();
-    const { healthz = [], failed = [], memory = [] } = (await watching) ?? {};
+    const { healthz, failed, memory } = await watching;
+    await overload.stop();
     const { 200: served = [], 503: rejected = [], ...others } = seen.answers;
     const lines = [
       '| | per second | p50 ms | p95 ms | longest ms |\n|---|--:|--:|--:|--:|',

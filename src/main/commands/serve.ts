@@ -18,6 +18,7 @@ import { type Environment, loadConfig, type LoadedService } from '../../config/l
 import type { Material } from '../../config/material/material.ts';
 import type { Config } from '../../config/schema.ts';
 import { describe, EstuaryError, isUnavailable } from '../../errors.ts';
+import { prepareHeapForRequests } from '../../process/heap.ts';
 import { shareLookups } from '../../process/shared-lookups.ts';
 import { checkDatabase } from '../../store/postgres/migrate.ts';
 import { describeTrouble, findKeyTrouble } from '../../store/sqlite/token-lookups.ts';
@@ -183,6 +184,7 @@ export async function serve(
     context.signals.release();
     return checkConfiguration({ config: configFile, offline }, context);
   }
+  prepareHeapForRequests();
   const up = Promise.withResolvers<RunningService>();
   const control = new ServiceSignals(context.signals, up.promise, (error) => {
     if (error !== undefined) context.err(`estuary: ${describe(error)}\n`);
