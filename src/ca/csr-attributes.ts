@@ -92,8 +92,10 @@ export class CsrAttributes {
     if (own !== undefined) this.#checkKey(own);
     for (const template of this.#extensions) checkExtension(csr, template);
     for (const attribute of this.#subject.flat()) checkSubjectAttribute(csr, attribute);
-    const present = this.#config?.oids.length === 0 ? undefined : oidsIn(csr, own);
-    const absent = this.#config?.oids.find((oid) => present?.has(oid) === false);
+    const oids = this.#config?.oids ?? [];
+    if (oids.length === 0) return;
+    const present = oidsIn(csr, own);
+    const absent = oids.find((oid) => !present.has(oid));
     if (absent !== undefined) throw missing(`the attribute ${oidName(absent)}`);
   }
 

@@ -16,12 +16,19 @@ export const setClientAddress = (of: Duplex | IncomingMessage, address: string):
 
 export const requestAddress = (request: IncomingMessage): string => told.get(request) ?? clientAddress(request.socket);
 
+/** The peers of connections. */
+const peers = new WeakMap<object, string>();
+
 /** The client's network address of a connection, even if it is closed. */
 export function clientAddress(socket: Duplex): string {
+  const transport = transportOf(socket);
+  const known = told.get(socket) ?? told.get(transport) ?? peers.get(transport);
+  if (known !== undefined) return known;
   // A destroyed TLSSocket forgets its peer; the TCP socket keeps it, since its address was read before.
-  const addresses = [socket, transportOf(socket)];
-  const said = addresses.map((one) => told.get(one)).find((address) => address !== undefined);
-  return said ?? networkAddress(addresses.map(remoteAddressOf).find((address) => address !== undefined));
+  const peer = remoteAddressOf(socket) ?? remoteAddressOf(transport);
+  const address = networkAddress(peer);
+  if (peer !== undefined) peers.set(transport, address);
+  return address;
 }
 
 /** The TCP socket of a connection, also below TLS. */

@@ -19,16 +19,14 @@ export function applyHttpRules(server: Server, retryAfter: number, refuse: Refus
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
     acceptAbsoluteForm(request);
     retryAfterOf.set(response, retryAfter);
-    const own = response.writeHead.bind(response);
-    response.writeHead = new Proxy(own, {
-      apply: (writeHead, _, [status, ...more]: Parameters<typeof own>) => {
-        for (const [name, value] of Object.entries(defaultHeaders(response, status)))
-          if (!response.hasHeader(name)) response.setHeader(name, value);
-        for (const name of response.getHeaderNames()) response.setHeader(caseOf(name), response.getHeader(name) ?? '');
-        const written: unknown = Reflect.apply(writeHead, response, [status, ...more.map(inCase)]);
-        return written;
-      },
-    });
+    const writeHead = response.writeHead.bind(response);
+    response.writeHead = (status: number, ...more: unknown[]) => {
+      for (const [name, value] of Object.entries(defaultHeaders(response, status)))
+        if (!response.hasHeader(name)) response.setHeader(name, value);
+      for (const name of response.getHeaderNames()) response.setHeader(caseOf(name), response.getHeader(name) ?? '');
+      Reflect.apply(writeHead, response, [status, ...more.map(inCase)]);
+      return response;
+    };
   });
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     server.emit('request', request, response);
@@ -88,9 +86,9 @@ export function checkHead({ headers, httpVersion, rawHeaders, url = '' }: Incomi
     throw badRequest('BAD_PATH', 'The request target must be a path, or an http or https URL without a user name.');
   if (headers.host === undefined && httpVersion !== '1.0')
     throw badRequest('HOST_MISSING', 'The request needs a Host header.');
-  const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host');
-  if (hosts.length > 1)
-    throw badRequest('HOST_REPEATED', 'The request has more than one Host header; it must have one.');
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) if (/^host$/i.test(rawHeaders[i] ?? '')) hosts++;
+  if (hosts > 1) throw badRequest('HOST_REPEATED', 'The request has more than one Host header; it must have one.');
   if (headers.host !== undefined && !HOST.test(headers.host))
     throw badRequest('HOST_INVALID', 'The Host header must be a host name or an address, with or without a port.');
 }
