@@ -63,7 +63,7 @@ const forbidden = [
     to: {
       path: '^src/',
       pathNot:
-        '^src/(client|est-protocol|pki)/|^src/(errors|error-codes|(?:outgoing-proxy|proxy-url)|retry-after)\\.ts$|^src/config/(nearest|problem)\\.ts$',
+        '^src/(client|est-protocol|pki)/|^src/(errors|error-codes|(?:outgoing-proxy|proxy-url)|retry-after)\\.ts$|^src/config/(nearest|problem|toml)\\.ts$',
     },
   },
   {

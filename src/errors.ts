@@ -118,5 +118,14 @@ function withoutBinary(error: Error): string | undefined {
 /** Node's form, such as `ENOENT: no such file or directory, open '/etc/est.toml'`. */
 const SYSTEM_ERROR = /^E[A-Z0-9]+: (.+), ([a-z0-9]+)(?: '(.+)')?$/u;
 
+/** What a call does, where its name does not say it. */
+const CALLS: Readonly<Record<string, string>> = {
+  lstat: 'find',
+  mkdir: 'create the folder',
+  scandir: 'read the folder',
+  stat: 'find',
+  unlink: 'delete',
+};
+
 const systemMessage = (_: string, reason: string, call: string, path?: string): string =>
-  path === undefined ? `cannot ${call}: ${reason}` : `cannot ${call} ${path}: ${reason}`;
+  `cannot ${CALLS[call] ?? call}${path === undefined ? '' : ` ${path}`}: ${reason}`;

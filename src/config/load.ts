@@ -11,12 +11,12 @@ import {
   findings,
   isTable,
   keysWithLabels,
-  parseToml,
   type Problem,
   type Table,
   type Warning,
 } from './problem.ts';
 import { readDocument } from './read.ts';
+import { parseToml } from './toml.ts';
 import { asConfig, configSchema } from './schema.ts';
 import type { Config } from './schema.ts';
 import { expiredTokens } from './rules/admin.ts';

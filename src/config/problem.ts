@@ -1,4 +1,3 @@
-import { parse, TomlError } from 'smol-toml';
 import { EstuaryError } from '../errors.ts';
 
 /** A configuration error. */
@@ -70,19 +69,6 @@ export function isTable(value: unknown): value is Table {
   if (typeof value !== 'object' || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || prototype === Object.prototype;
-}
-
-/** Parses a document; integers become bigint. Returns a problem for invalid TOML. */
-export function parseToml(text: string): { readonly document: Table } | { readonly problem: Problem } {
-  try {
-    return { document: parse(text, { integersAsBigInt: true, unsafeKeyBehaviour: 'throw', maxDepth: 32 }) };
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error;
-    // Only the first line: the message continues with lines of the file, which may contain a secret.
-    const [first = ''] = error.message.split('\n');
-    const reason = first.replace('Invalid TOML document: ', '');
-    return { problem: { line: error.line, key: '', message: `${reason} at column ${error.column} (a TOML document)` } };
-  }
 }
 
 export function typeName(value: unknown): string {

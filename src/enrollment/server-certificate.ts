@@ -1,11 +1,12 @@
 /** The certificate of the service's own listeners, issued by one of its CAs (`tls.automatic`). */
 import { generateKeyPairSync, hash, randomUUID } from 'node:crypto';
 import { chmodSync, existsSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { certificateFailed, certificateIssued } from '../audit/applied-events.ts';
 import type { AuditEvent } from '../audit/event.ts';
 import type { Ca } from '../ca/router.ts';
 import type { KeyPair } from '../config/material/material.ts';
+import type { Config } from '../config/schema.ts';
 import { isKeyOf, readCertificates, readPrivateKey } from '../config/material/reader.ts';
 import { describe, failed } from '../errors.ts';
 import { makeFolder } from '../folders.ts';
@@ -40,6 +41,14 @@ export interface ServerCertificateOptions {
 
 /** Key and certificates are in one file, so that they change together. */
 const FILE = 'server.pem';
+
+/** This server's own data is never in a shared database. */
+export const serverCertificateFolder = ({ store, audit }: Pick<Config, 'store' | 'audit'>): string =>
+  join(dirname(store.driver === 'sqlite' ? store.path : audit.file), 'server-certificate');
+
+/** The file of `tls.automatic`, which the first start creates. */
+export const serverCertificateFile = (config: Pick<Config, 'store' | 'audit'>): string =>
+  join(serverCertificateFolder(config), FILE);
 /** Fraction of the lifetime after which it is renewed. */
 const RENEWED_AFTER = 2 / 3;
 /** Milliseconds to wait for a renewal by another node. */

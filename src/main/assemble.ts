@@ -3,7 +3,6 @@
  * lifecycle.ts starts the parts. It is long because the wiring belongs in one place.
  */
 import { randomBytes } from 'node:crypto';
-import { dirname, join } from 'node:path';
 import { AdminAuthenticator } from '../auth/admin-authenticator.ts';
 import { AdminSessions } from '../auth/admin-sessions.ts';
 import { createEstAuthenticator } from '../auth/est-authenticator.ts';
@@ -29,7 +28,7 @@ import { ExternalAuthorization } from '../enrollment/authorization/external-auth
 import { Enrollment } from '../enrollment/enrollment.ts';
 import { KeyGenerator } from '../enrollment/key-generation.ts';
 import { DryRun } from '../enrollment/dry-run.ts';
-import { ServerCertificate } from '../enrollment/server-certificate.ts';
+import { ServerCertificate, serverCertificateFolder } from '../enrollment/server-certificate.ts';
 import { sweepRequests } from '../enrollment/sweep-requests.ts';
 import { describe, unauthorized } from '../errors.ts';
 import { Fleet } from '../fleet/fleet.ts';
@@ -377,11 +376,7 @@ function ownCertificate(
   return new ServerCertificate({
     ca: () => cas.find(automatic.ca),
     names: automatic.names,
-    // This server's own data is never in a shared database.
-    folder: join(
-      dirname(config.store.driver === 'sqlite' ? config.store.path : config.audit.file),
-      'server-certificate',
-    ),
+    folder: serverCertificateFolder(config),
     store,
     instance,
     log,

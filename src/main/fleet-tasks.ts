@@ -38,9 +38,12 @@ export function fleetTasks({ store, fleet, recorder, isOnDuty, now, log }: Sourc
     await fleet.report();
     await reportOverdue(store, now());
   };
+  let isStarted = false;
   return [
     {
+      start: () => void (isStarted = true),
       stop: async () => {
+        if (!isStarted) return;
         await flush(true);
         if (isOnDuty()) await fleet.catchUp(LAST).catch(reported('cannot derive the states of the fleet'));
       },

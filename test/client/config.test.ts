@@ -1,7 +1,8 @@
 /** client.toml reports all its problems at once. */
 import { describe, expect, test } from 'vitest';
 import { readClientConfig } from '../../src/client/config/load.ts';
-import { ConfigError, parseToml } from '../../src/config/problem.ts';
+import { ConfigError } from '../../src/config/problem.ts';
+import { parseToml } from '../../src/config/toml.ts';
 
 const GOOD = `[server]
 url = "https://est.example"

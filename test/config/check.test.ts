@@ -209,28 +209,28 @@ describe('--check finds files that are missing or damaged', () => {
       'an empty certificate file',
       'tls/server.pem',
       '',
-      'tls.certificate: tls/server.pem contains no certificate',
+      'tls.certificate: tls/server.pem contains no certificate: it is empty',
       CERTIFICATES,
     ],
     [
       'a key in place of a certificate',
       'tls/server.pem',
       'tls/server.key',
-      'tls.certificate: tls/server.pem contains no certificate',
+      'tls.certificate: tls/server.pem contains no certificate: it has PRIVATE KEY',
       CERTIFICATES,
     ],
     [
       'a certificate in place of a key',
       'tls/server.key',
       'tls/server.pem',
-      'tls.private_key: tls/server.key contains no readable private key',
+      'tls.private_key: tls/server.key contains no readable private key: it has CERTIFICATE',
       KEY,
     ],
     [
       'no trust anchors',
       'ca/root.pem',
       '',
-      'tls.client_auth.trust_anchors: ca/root.pem contains no certificate',
+      'tls.client_auth.trust_anchors: ca/root.pem contains no certificate: it is empty',
       CERTIFICATES,
     ],
   ])('%s', async (_, file, source, problem, allowed) => {
@@ -246,6 +246,23 @@ describe('--check finds files that are missing or damaged', () => {
     const lines = await problems(toml());
     expect(lines).toHaveLength(1);
     expect(lines[0]).toMatch(/^est\.toml: tls\.certificate: tls\/server\.pem: certificate 1 cannot be read: /);
+  });
+
+  test.each([
+    [Buffer.from([0x30, 0x82, 1, 1]), 'it is DER or PKCS #12, not PEM'],
+    [Buffer.from('MIIB'), 'it is not PEM'],
+  ])('a certificate that is not PEM: %j', async (bytes, what) => {
+    await folder.write('tls/server.pem', bytes);
+    await expectProblem(toml(), `tls.certificate: tls/server.pem contains no certificate: ${what} (${CERTIFICATES})`);
+  });
+
+  test('an encrypted key of a CA names the keys for its passphrase', async () => {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const pem = privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' });
+    await folder.write('ca/issuing.key', pem);
+    expect((await problems(toml())).join()).toContain(
+      'is encrypted (a PEM file with one private key; if it is encrypted, password_file or password_env',
+    );
   });
 
   test('an encrypted key', async () => {
@@ -267,8 +284,11 @@ describe('--check finds files that are missing or damaged', () => {
 
 describe('--check finds a PKI that does not fit together', () => {
   test.each([
-    ['tls.private_key: is not the key of tls.certificate', 'tls/server.key'],
-    ['ca[devices].file.private_key: is not the key of ca[devices].certificate', 'ca/issuing.key'],
+    ['tls.private_key: is not the key of tls.certificate, which begins with "CN=localhost"', 'tls/server.key'],
+    [
+      'ca[devices].file.private_key: is not the key of ca[devices].certificate, which begins with "CN=Issuing"',
+      'ca/issuing.key',
+    ],
   ])('%s', async (problem, file) => {
     await folder.write(file, content('ca/other.key'));
     await expectProblem(toml(), `${problem} (the private key of the first certificate)`);
@@ -278,7 +298,7 @@ describe('--check finds a PKI that does not fit together', () => {
     const admin = `${PARTS.admin}\ncertificate = "tls/client.pem"\nprivate_key = "tls/server.key"`;
     await expectProblem(
       toml('', { admin }),
-      'admin.tls.private_key: is not the key of admin.tls.certificate (the private key of the first certificate)',
+      'admin.tls.private_key: is not the key of admin.tls.certificate, which begins with "CN=client" (the private key of the first certificate)',
     );
   });
 
@@ -500,7 +520,7 @@ describe('RFC 6960 §4.2.2.2: a delegated OCSP responder', () => {
     await folder.write('ca/ocsp.key', content('ca/other.key'));
     await expectProblem(
       withOcsp,
-      'ca[devices].ocsp.private_key: is not the key of ca[devices].ocsp.certificate (the private key of the first certificate)',
+      'ca[devices].ocsp.private_key: is not the key of ca[devices].ocsp.certificate, which begins with "CN=Responder" (the private key of the first certificate)',
     );
   });
 

@@ -1,7 +1,9 @@
 /** Reads `client.toml` and reports every problem. */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { ConfigError, finding, parseToml, type Problem, type Table } from '../../config/problem.ts';
+import { ConfigError, finding, type Problem, type Table } from '../../config/problem.ts';
+import { parseToml } from '../../config/toml.ts';
+import { describe } from '../../errors.ts';
 import { isKeyUri } from '../token/key-uri.ts';
 import {
   type CertificateConfig,
@@ -18,8 +20,7 @@ export function loadClientConfig(file: string): ClientConfig {
   try {
     content = readFileSync(file, 'utf8');
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new ConfigError(file, [{ key: '', message: `cannot be read: ${reason} (a TOML document)` }]);
+    throw new ConfigError(file, [{ key: '', message: `cannot be read: ${describe(error)} (a TOML document)` }]);
   }
   const parsed = parseToml(content);
   if ('problem' in parsed) throw new ConfigError(file, [parsed.problem]);

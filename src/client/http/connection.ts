@@ -258,7 +258,8 @@ const CERTIFICATE_ERRORS = new Set([
 
 function connectionError(url: URL, error: Error): ClientError {
   const code = codeOf(error);
-  if (!CERTIFICATE_ERRORS.has(code)) return unreachable(`${url.host}: ${error.message}`, error);
+  const reason = code === 'ECONNREFUSED' ? 'connection refused: no server listens there' : error.message;
+  if (!CERTIFICATE_ERRORS.has(code)) return unreachable(`${url.host}: ${reason}`, error);
   const clock = code === 'CERT_NOT_YET_VALID' || code === 'CERT_HAS_EXPIRED' ? '; or the clock is wrong' : '';
   return new ClientError(
     'untrusted',

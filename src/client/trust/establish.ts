@@ -75,9 +75,10 @@ function knownCas({ server: config, store, context }: TrustTask): KnownCas {
 function givenAnchors({ trust_anchors: file }: ServerConfig, { disk }: ClientContext): readonly Certificate[] {
   if (file === undefined) return [];
   const paths = disk.list(file).map((name) => join(file, name));
-  const certificates = (paths.length > 0 ? paths : [file]).flatMap((path) =>
-    readCertificates(disk.read(path) ?? '', path),
-  );
+  const texts = (paths.length > 0 ? paths : [file]).map((path) => [path, disk.read(path)] as const);
+  if (texts.every(([, text]) => text === undefined))
+    throw new ClientError('local', 'FILES_UNUSABLE', `${file} does not exist (server.trust_anchors)`);
+  const certificates = texts.flatMap(([path, text]) => readCertificates(text ?? '', path));
   if (certificates.length === 0)
     throw new ClientError('local', 'FILES_UNUSABLE', `${file} contains no certificate (server.trust_anchors)`);
   return certificates;

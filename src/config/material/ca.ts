@@ -75,14 +75,11 @@ async function loadIdentity(
   const certificates = await loadChain(reader, key, file, chain);
   const privateKey =
     keyFile &&
-    (await reader.reading(`${key}.file.private_key`, keyFile.private_key, (path) =>
-      readPrivateKey(path, keyFile.password),
-    ));
+    (await reader.reading(`${key}.file.private_key`, keyFile.private_key, (path) => readPrivateKey(path, keyFile)));
   if (certificates === undefined) return undefined;
   reader.caValidity(`${key}.certificate`, certificates.certificate, 'the certificate');
   if (privateKey === undefined || isKeyOf(privateKey, certificates.certificate)) return { certificates, privateKey };
-  const name = `${key}.file.private_key`;
-  reader.fault(name, `is not the key of ${key}.certificate`, 'the private key of the first certificate');
+  reader.notKeyOf(`${key}.file.private_key`, `${key}.certificate`, certificates.certificate);
   return { certificates, privateKey: undefined };
 }
 
@@ -137,7 +134,7 @@ export async function loadChain(
   if (own === undefined || chain === undefined) return undefined;
   const [certificate, ...further] = own;
   const arranged = await arrangeChain(certificate, [...further, ...chain]);
-  const key = chain.length === 0 ? `${ca}.certificate` : `${ca}.chain`;
+  const key = chain.length === 0 || !certificate.isCa ? `${ca}.certificate` : `${ca}.chain`;
   for (const problem of arranged.problems) reader.fault(key, problem, ALLOWED);
   for (const issuer of arranged.path.slice(1)) checkIssuerValidity(reader, `${ca}.chain`, issuer, certificate);
   for (const { subject, notAfter } of arranged.rollover)

@@ -39,45 +39,66 @@ export async function readCertificates(file: string): Promise<Certificates> {
     if (!(error instanceof InputError)) throw error;
     throw new FileError(`${file}: ${error.message}`, CERTIFICATES);
   }
-  throw new FileError(`${file} contains no certificate`, CERTIFICATES);
+  throw new FileError(`${file} contains no certificate: ${contentOf(text)}`, CERTIFICATES);
+}
+
+/** What a file has instead, by its labels. */
+function contentOf(text: string): string {
+  const labels = [...text.matchAll(/-----BEGIN ([^\r\n-]+)-----/g)].map(([, label]) => label);
+  if (labels.length > 0) return `it has ${[...new Set(labels)].join(', ')}`;
+  if (text.trim() === '') return 'it is empty';
+  return text.startsWith('\x30') ? 'it is DER or PKCS #12, not PEM' : 'it is not PEM';
 }
 
 const PRIVATE_KEY = 'a PEM file with one private key, without a passphrase';
+/** What opens an encrypted key. */
+export interface Passphrase {
+  readonly password?: Secret | undefined;
+  /** What names it; default: the keys of the configuration. */
+  readonly from?: string;
+}
 
 /** PEM labels of unencrypted private keys: PKCS #8, SEC 1, PKCS #1. */
 const KEY_BEGIN = /-----BEGIN (?:PRIVATE KEY|EC PRIVATE KEY|RSA PRIVATE KEY)-----/g;
 
 /**
  * The private key of a PEM file.
- * @param passphrase of an encrypted one (PKCS #8) @throws FileError, without content of the file
+ * @param opener of an encrypted one (PKCS #8), if there may be one
+ * @throws FileError, without content of the file
  */
-export async function readPrivateKey(file: string, passphrase?: Secret): Promise<KeyObject> {
-  const pem = await readBytes(file, PRIVATE_KEY);
+export async function readPrivateKey(file: string, opener?: Passphrase): Promise<KeyObject> {
+  const { password: passphrase, from = 'password_file or password_env' } = opener ?? {};
+  const allowed =
+    opener === undefined
+      ? PRIVATE_KEY
+      : `a PEM file with one private key; if it is encrypted, ${from} with its passphrase`;
+  const pem = await readBytes(file, allowed);
   try {
     const text = tidyPem(pem.toString('latin1'));
     if (/-----BEGIN ENCRYPTED PRIVATE KEY-----/.test(text) && passphrase !== undefined)
-      return parsePrivateKey(text, file, passphrase);
+      return parsePrivateKey(text, file, allowed, passphrase);
     if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: *4, *ENCRYPTED/im.test(text))
-      throw new FileError(`${file} is encrypted`, PRIVATE_KEY);
+      throw new FileError(`${file} is encrypted`, allowed);
     const [begin, ...others] = text.matchAll(KEY_BEGIN);
-    if (others.length > 0) throw new FileError(`${file} contains ${others.length + 1} private keys`, PRIVATE_KEY);
+    if (others.length > 0) throw new FileError(`${file} contains ${others.length + 1} private keys`, allowed);
     // `openssl ecparam -genkey` writes an "EC PARAMETERS" block first.
     parsePem(text);
-    return parsePrivateKey(text.slice(begin?.index ?? 0), file);
+    if (begin === undefined) throw new InputError(contentOf(text));
+    return parsePrivateKey(text.slice(begin.index), file, allowed);
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
-    throw new FileError(`${file} contains no readable private key: ${error.message}`, PRIVATE_KEY);
+    throw new FileError(`${file} contains no readable private key: ${error.message}`, allowed);
   } finally {
     pem.fill(0);
   }
 }
 
-function parsePrivateKey(pem: string, file: string, passphrase?: Secret): KeyObject {
+function parsePrivateKey(pem: string, file: string, allowed: string, passphrase?: Secret): KeyObject {
   try {
     return createPrivateKey(passphrase === undefined ? pem : { key: pem, passphrase: passphrase.reveal() });
   } catch {
-    if (passphrase === undefined) throw new FileError(`${file} contains no readable private key`, PRIVATE_KEY);
-    throw new FileError(`${file} has another passphrase, or is damaged`, 'a PEM file with one private key');
+    if (passphrase === undefined) throw new FileError(`${file} contains no readable private key`, allowed);
+    throw new FileError(`${file} has another passphrase, or is damaged`, allowed);
   }
 }
 
@@ -224,13 +245,12 @@ export class MaterialReader {
     if (problem !== undefined) this.faults.push({ key, message: `${what} ${problem} (${VALID_NOW})`, isTime: true });
   }
 
-  /** @param passphrase of an encrypted key */
-  async privateKey(key: string, file: string, passphrase?: Secret): Promise<KeyObject | undefined> {
+  async privateKey(key: string, file: string): Promise<KeyObject | undefined> {
     const privateKey = await this.kept(
       key,
       file,
       (of) => of.keys,
-      () => this.reading(key, file, (path) => readPrivateKey(path, passphrase)),
+      () => this.reading(key, file, (path) => readPrivateKey(path)),
     );
     await this.permissions(key, file);
     return privateKey;
@@ -256,13 +276,19 @@ export class MaterialReader {
         const privateKey = await this.reading(key, keyFile, (path) => readPrivateKey(path));
         if (certificates === undefined || privateKey === undefined) return undefined;
         if (isKeyOf(privateKey, certificates[0])) return { certificates, privateKey };
-        this.fault(key, `is not the key of ${certificateKey}`, 'the private key of the first certificate');
+        this.notKeyOf(key, certificateKey, certificates[0]);
         return undefined;
       },
     );
     await this.permissions(key, keyFile);
     if (pair !== undefined) this.validity(certificateKey, pair.certificates[0], 'the certificate', effect);
     return pair;
+  }
+
+  /** @param certificateKey names the file of the certificate */
+  notKeyOf(key: string, certificateKey: string, { subject }: Certificate): void {
+    const message = `is not the key of ${certificateKey}, which begins with "${formatName(subject)}"`;
+    this.fault(key, message, 'the private key of the first certificate');
   }
 
   async permissions(key: string, file: string): Promise<void> {

@@ -6,7 +6,9 @@ import type { Config } from '../schema.ts';
 
 /** Checks on `[retention]` and `[audit]`. */
 export function* retentionChecks(config: Config): Generator<Finding> {
-  const { retention, audit } = config;
+  const { retention, audit, store } = config;
+  if (store.driver === 'sqlite' && audit.file === store.path)
+    yield finding('audit.file', 'is the file of store.path (another file)', 'store.path');
   if (retention.audit > 0 && audit.archive === undefined)
     yield finding(
       'audit.archive',

@@ -21,10 +21,10 @@ import Type from 'typebox';
 import { Check } from 'typebox/value';
 import type { ChainHead } from '../../audit/record.ts';
 import type { Config } from '../../config/schema.ts';
-import { describe, type EstuaryError, failed } from '../../errors.ts';
+import { codeOf, describe, type EstuaryError, failed } from '../../errors.ts';
 import { makeFolder, sync } from '../../folders.ts';
 import { hmacKeyFile, lookupKeyFile } from '../../store/lookup-key-file.ts';
-import { openReadOnly } from '../../store/sqlite/database.ts';
+import { isDamage, openReadOnly, toEstuaryError } from '../../store/sqlite/database.ts';
 import { VERSION } from '../../version.ts';
 
 const CHUNK = 1 << 20;
@@ -129,7 +129,9 @@ function readBackup(folder: string): Manifest {
   try {
     manifest = JSON.parse(readFileSync(join(folder, MANIFEST), 'utf8'));
   } catch (error) {
-    throw damaged(`${join(folder, MANIFEST)}: ${describe(error)}`);
+    const isAbsent = ['ENOENT', 'ENOTDIR'].includes(codeOf(error));
+    const none = `${folder} has no ${MANIFEST}. Name the folder that "estuary backup" wrote`;
+    throw damaged(isAbsent ? none : `${join(folder, MANIFEST)}: ${describe(error)}`);
   }
   if (!Check(Manifest, manifest)) throw damaged(`${join(folder, MANIFEST)} is not a backup manifest`);
   if (manifest.files[DATABASE] === undefined) throw damaged(`${join(folder, MANIFEST)} names no ${DATABASE}`);
@@ -212,6 +214,8 @@ function copyDatabase(from: string, to: string): ChainHead {
   const db = openReadOnly(from);
   try {
     db.prepare('VACUUM INTO ?').run(to);
+  } catch (error) {
+    throw isDamage(error) ? toEstuaryError(error, from) : error;
   } finally {
     db.close();
   }

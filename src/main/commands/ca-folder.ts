@@ -218,8 +218,9 @@ async function readFolder(option: string, folder: string, passphraseFile?: strin
   const [name, ...others] = names;
   if (name === undefined || others.length > 0)
     throw new CommandError(`--${option}: ${folder} must contain one file NAME.key and its certificate NAME.pem`);
-  const passphrase = await passphraseIn(`${option}-passphrase-file`, passphraseFile);
-  const key = await readPrivateKey(join(folder, `${name}.key`), passphrase);
+  const from = `${option}-passphrase-file`;
+  const password = await passphraseIn(from, passphraseFile);
+  const key = await readPrivateKey(join(folder, `${name}.key`), { password, from: `--${from}` });
   const [certificate] = await readCertificates(join(folder, `${name}.pem`));
   if (!isKeyOf(key, certificate))
     throw new CommandError(`--${option}: ${join(folder, `${name}.key`)} does not belong to ${name}.pem`);

@@ -6,17 +6,22 @@ import Database from 'better-sqlite3';
 import Type from 'typebox';
 import { Check } from 'typebox/value';
 import type { AuditVerdict } from '../../audit/chain-check.ts';
+import { refuseBehind } from '../../audit/missing-records.ts';
+import type { ChainHead } from '../../audit/record.ts';
 import { IssuerKeys } from '../../auth/jwt/issuer-keys.ts';
 import { Directory } from '../../auth/ldap/directory.ts';
 import { OidcSignIn } from '../../auth/oidc/oidc-sign-in.ts';
 import { createRouter } from '../../ca/create-router.ts';
 import { healthOf } from '../../ca/expiry.ts';
 import { loadConfigOnly, type LoadedService } from '../../config/load.ts';
-import { certificateExpiries } from '../../config/material/material.ts';
+import { certificateExpiries, type CertificateExpiry } from '../../config/material/material.ts';
+import { readCertificates } from '../../config/material/reader.ts';
 import { ConfigError, reported } from '../../config/problem.ts';
 import type { Config } from '../../config/schema.ts';
-import { describe } from '../../errors.ts';
+import { serverCertificateFile } from '../../enrollment/server-certificate.ts';
+import { codeOf, describe } from '../../errors.ts';
 import { nearestFolder } from '../../folders.ts';
+import { formatName } from '../../pki/x509/name.ts';
 import { FairLimiter } from '../../process/fair-limiter.ts';
 import { MIN_FREE } from '../../store/audit-chain.ts';
 import { verifyNodes } from '../../store/postgres/read-audit.ts';
@@ -42,7 +47,15 @@ export type DiskFinding = Omit<Finding, 'check'>;
 /** Result of `statfs`. */
 export type ReadSpace = (path: string) => Readonly<Record<'bsize' | 'blocks' | 'bavail' | 'files' | 'ffree', number>>;
 
-const MIB = 2 ** 20;
+const [KIB, MIB, GIB] = [2 ** 10, 2 ** 20, 2 ** 30];
+
+function inUnits(bytes: number): string {
+  if (bytes < MIB) return `${Math.floor(bytes / KIB)} KiB`;
+  // Rounded down, so that it never shows more than there is.
+  const [unit, name] = bytes < GIB ? ([MIB, 'MiB'] as const) : ([GIB, 'GiB'] as const);
+  return `${Math.floor((bytes * 10) / unit) / 10} ${name}`;
+}
+
 /** Nearly full: below both. */
 const NEARLY_FULL = { bytes: 64 * MIB, share: 0.1 };
 const LOW = { bytes: 1024 * MIB, share: 0.05 };
@@ -68,7 +81,10 @@ function check(folder: string, uses: string, files: readonly string[], readSpace
   try {
     const { bsize, blocks, bavail, files: inodes, ffree } = readSpace(nearestFolder(folder));
     const [free, all] = [bavail * bsize, blocks * bsize];
-    const space = `${where}: ${free} bytes free of ${all}`;
+    const space = `${where}: ${inUnits(free)} free of ${inUnits(all)}`;
+    const problem = writeProblem(folder, files);
+    const unwritable = `${space}, but it cannot be written: ${describe(problem)}`;
+    if (codeOf(problem) === 'EROFS') return { status: 'failed', detail: unwritable };
     const below = (limit: { readonly bytes: number; readonly share: number }): boolean =>
       free < limit.bytes && free < all * limit.share;
     if (free < MIN_FREE)
@@ -76,8 +92,7 @@ function check(folder: string, uses: string, files: readonly string[], readSpace
     if (inodes > 0 && ffree === 0)
       return { status: 'failed', detail: `${space}, but no inode is free. Delete files that are not needed` };
     if (below(NEARLY_FULL)) return { status: 'failed', detail: `${space}: the disk is nearly full. Free some space` };
-    const problem = writeProblem(folder, files);
-    if (problem !== undefined) return { status: 'failed', detail: `${space}, but ${problem}` };
+    if (problem !== undefined) return { status: 'failed', detail: unwritable };
     if (below(LOW)) return { status: 'warning', detail: `${space}: less than 5 %` };
     return { status: 'ok', detail: space };
   } catch (error) {
@@ -86,7 +101,7 @@ function check(folder: string, uses: string, files: readonly string[], readSpace
 }
 
 /** Writes and deletes a test file; opens the server's files without changing them. */
-function writeProblem(folder: string, files: readonly string[]): string | undefined {
+function writeProblem(folder: string, files: readonly string[]): unknown {
   if (!existsSync(folder)) return undefined;
   const probe = join(folder, `.estuary-doctor-${process.pid}`);
   try {
@@ -101,7 +116,7 @@ function writeProblem(folder: string, files: readonly string[]): string | undefi
     }
     return undefined;
   } catch (error) {
-    return `it cannot be written: ${describe(error)}`;
+    return error;
   }
 }
 
@@ -140,7 +155,7 @@ async function examineStore(file: string, context: CommandContext): Promise<Find
       ...checkDisks(config).map((found): Finding => ({ check: 'disk', ...found })),
     ];
     if (config.store.driver !== 'sqlite') return disks;
-    return [...disks, ...store(config.store.path, context.now()), await audit(config.store.path, config.audit.file)];
+    return [...disks, ...store(config, context.now()), await audit(config.store.path, config.audit.file)];
   } catch (error) {
     if (error instanceof ConfigError) return [];
     throw error;
@@ -155,12 +170,13 @@ async function examine(loaded: Awaited<ReturnType<typeof loadDespite>>, now: num
     ...problems.map(({ key, message }) => finding('file', 'failed', `${key}: ${message}`)),
     ...faults.map(reported).map(({ key, message }) => finding('file', 'failed', `${key}: ${message}`)),
     ...ends(loaded, now),
+    ...(await automatic(config, now)),
     ...(await cas(loaded, now)),
     ...(await providers(loaded)),
     ...(await running(config)),
     ...checkDisks(config).map((found): Finding => ({ check: 'disk', ...found })),
     ...(config.store.driver === 'sqlite'
-      ? [...store(config.store.path, now), await audit(config.store.path, config.audit.file)]
+      ? [...store(config, now), await audit(config.store.path, config.audit.file)]
       : await sharedStore(loaded)),
   ];
 }
@@ -176,14 +192,34 @@ async function sharedStore({ config, material }: LoadedService): Promise<Finding
   }
 }
 
-function ends({ material }: LoadedService, now: number): Finding[] {
-  return certificateExpiries(material).map(({ use, subject, notAfter }) => {
-    const days = Math.floor((notAfter - now) / DAY);
-    // A rollover leaves its issuers behind.
-    const expired = use === 'renewal_issuer' || use === 'client_issuer' ? 'warning' : 'failed';
-    const status = days < 0 ? expired : days < NEAR_END ? 'warning' : 'ok';
-    return finding('certificate', status, `${use} ${subject}: expires ${new Date(notAfter).toISOString()}`);
-  });
+const ends = ({ material }: LoadedService, now: number): Finding[] =>
+  certificateExpiries(material).map((one) => endOf(one, now, NEAR_END));
+
+function endOf(
+  { use, subject, notAfter }: Pick<CertificateExpiry, 'use' | 'subject' | 'notAfter'>,
+  now: number,
+  near: number,
+): Finding {
+  const days = Math.floor((notAfter - now) / DAY);
+  // A rollover leaves its issuers behind.
+  const expired = use === 'renewal_issuer' || use === 'client_issuer' ? 'warning' : 'failed';
+  const status = days < 0 ? expired : days < near ? 'warning' : 'ok';
+  return finding('certificate', status, `${use} ${subject}: expires ${new Date(notAfter).toISOString()}`);
+}
+
+/** The certificate that the server issues to itself and renews; before the first start there is none. */
+async function automatic(config: Config, now: number): Promise<Finding[]> {
+  if (config.tls.automatic === undefined) return [];
+  const path = serverCertificateFile(config);
+  if (!existsSync(path)) return [finding('certificate', 'ok', `tls.automatic: the first start creates ${path}`)];
+  try {
+    const [{ subject, notAfter }] = await readCertificates(path);
+    return [endOf({ use: 'tls', subject: formatName(subject), notAfter: notAfter.getTime() }, now, 0)];
+  } catch (error) {
+    return [
+      finding('certificate', 'failed', `tls.automatic: ${describe(error)}. Delete it: the server creates another`),
+    ];
+  }
 }
 
 async function cas({ config, material }: LoadedService, now: number): Promise<Finding[]> {
@@ -299,7 +335,7 @@ async function providers({ config, material }: LoadedService): Promise<Finding[]
 }
 
 /** Checks the database, the clock and the CRLs. */
-function store(path: string, now: number): Finding[] {
+function store({ store: { path }, audit: { file } }: Config, now: number): Finding[] {
   if (!existsSync(path)) return [finding('store', 'warning', `${path}: does not exist yet`)];
   const findings: Finding[] = [];
   for (const one of [path, dirname(path)]) {
@@ -317,6 +353,8 @@ function store(path: string, now: number): Finding[] {
     db = openReadOnly(path);
     const found: unknown = db.pragma('quick_check', { simple: true });
     findings.push(finding('store', found === 'ok' ? 'ok' : 'failed', `${path}: ${String(found)}`));
+    const head = db.prepare<[], ChainHead>('SELECT seq, hash FROM audit_head').get();
+    if (head !== undefined) refuseBehind(file, head);
     const newest =
       db.prepare<[], { time: number }>('SELECT time FROM audit ORDER BY seq DESC LIMIT 1').get()?.time ?? 0;
     findings.push(
@@ -332,7 +370,7 @@ function store(path: string, now: number): Finding[] {
         finding('crl', next < now ? 'warning' : 'ok', `${ca}: next update ${new Date(next).toISOString()}`),
       );
   } catch (error) {
-    findings.push(finding('store', 'failed', `${path}: ${describe(error)}`));
+    findings.push(finding('store', 'failed', detailOf(error)));
   } finally {
     db?.close();
   }
@@ -340,7 +378,11 @@ function store(path: string, now: number): Finding[] {
 }
 
 async function audit(storePath: string, auditFile: string): Promise<Finding> {
-  if (!existsSync(storePath)) return finding('audit', 'warning', 'no records yet');
+  if (!existsSync(storePath)) {
+    const isEmpty = (statSync(auditFile, { throwIfNoEntry: false })?.size ?? 0) === 0;
+    const lost = `${auditFile} has records of a database that does not exist. Restore a backup with "estuary restore"`;
+    return isEmpty ? finding('audit', 'warning', 'no records yet') : finding('audit', 'failed', lost);
+  }
   return verifyAudit({ storePath, auditFile }).then(findingOf, (error: unknown) =>
     finding('audit', 'failed', `${storePath} and ${auditFile} cannot be compared: ${detailOf(error)}`),
   );

@@ -1,6 +1,6 @@
 /** Finds and runs the command of a command line. */
 import { parseArgs } from 'node:util';
-import { nearest } from '../../config/nearest.ts';
+import { editDistance, nearest } from '../../config/nearest.ts';
 import {
   CommandError,
   EXIT,
@@ -148,14 +148,20 @@ export function findCommand(
   return fitting.toSorted((a, b) => b.name.length - a.name.length)[0];
 }
 
+/** Maximum edit distance of a typing error. */
+const MISTYPED = 2;
+
 async function unknownCommand({ name, commands }: Program, words: readonly string[]): Promise<string> {
   const asked = words.join(' ');
   for (const entry of commands)
     if (entry.kind === 'group' && findCommand({ commands: await entry.load() }, words) !== undefined)
       return `there is no command "${asked}" (did you mean "${name} ${entry.name} ${asked}"?)`;
   const names = commands.map((entry) => entry.name);
-  const below = names.filter((name) => name.startsWith(`${asked} `));
-  const near = below.length > 0 ? below.join(', ') : `the nearest known one is "${nearest(asked, names) ?? ''}"`;
+  const two = words.slice(0, 2).join(' ');
+  const likely = nearest(two, names) ?? '';
+  const family = names.filter((name) => name.startsWith(`${words[0] ?? ''} `));
+  const isTypingError = words.length > 1 && editDistance(two, likely) <= MISTYPED;
+  const near = family.length > 0 && !isTypingError ? family.join(', ') : `the nearest known one is "${likely}"`;
   return `there is no command "${asked}" (${near})`;
 }
 
@@ -171,7 +177,10 @@ function readValues({ commands }: Program, command: Command, args: readonly stri
   try {
     parsed = parseArgs({ args: [...args], options, strict: true, allowPositionals: true });
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UsageError(
+      reason.replace(/^Option '(?:-\w, )?(--[\w-]+) <value>' argument missing.*/s, '$1 needs a value'),
+    );
   }
   const words = [...parsed.positionals];
   const values: Record<string, unknown> = {};

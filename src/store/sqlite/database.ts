@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
-import { closeSync, openSync, realpathSync } from 'node:fs';
+import { closeSync, existsSync, openSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { describe, failed, unavailable, type EstuaryError } from '../../errors.ts';
+import { codeOf, describe, failed, unavailable, type EstuaryError } from '../../errors.ts';
 import { makeFolder } from '../../folders.ts';
 import { FIRST_VERSION, tooNew, tooOld, storeFailed, storeUnavailable, toStoreError } from '../calls/errors.ts';
 import { fold } from '../page.ts';
@@ -31,7 +31,7 @@ export function openWritable(path: string, migrations: readonly string[] = MIGRA
     migrate(db, path, migrations);
   } catch (error) {
     db.close();
-    throw error;
+    throw error instanceof Database.SqliteError ? toEstuaryError(error, path) : error;
   }
   return db;
 }
@@ -39,13 +39,31 @@ export function openWritable(path: string, migrations: readonly string[] = MIGRA
 /** Opens a running service's database, for one of its threads. */
 export const openExisting = (path: string): Db => open(path, { fileMustExist: true });
 
-/** Opens an existing database read-only. */
-export const openReadOnly = (path: string): Db => open(path, { readonly: true, fileMustExist: true });
+/**
+ * Opens an existing database read-only.
+ * @throws EstuaryError if it cannot be read, or is not Estuary's
+ */
+export function openReadOnly(path: string): Db {
+  if (!existsSync(path))
+    throw unavailable('STORE_UNAVAILABLE', 'the database cannot be opened', { detail: `${path} does not exist` });
+  const db = open(path, { readonly: true, fileMustExist: true });
+  try {
+    refuseForeign(db, path);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error instanceof Database.SqliteError ? toEstuaryError(error, path) : error;
+  }
+}
 
 function open(path: string, options: Database.Options): Db {
-  const db = new Database(path, { timeout: BUSY_TIMEOUT, ...options });
-  addFunctions(db);
-  return db;
+  try {
+    const db = new Database(path, { timeout: BUSY_TIMEOUT, ...options });
+    addFunctions(db);
+    return db;
+  } catch (error) {
+    throw error instanceof Database.SqliteError ? toEstuaryError(error, path) : error;
+  }
 }
 
 /** Adds the SQL function that searches compare texts with. */
@@ -77,7 +95,9 @@ function refuseForeign(db: Db, path: string): void {
   }));
   const { id, tables } = look();
   if (id === APPLICATION_ID || (id === 0 && tables === 0)) return;
-  throw failed('STORE_FOREIGN', 'Estuary did not create the database', { detail: path });
+  throw failed('STORE_FOREIGN', 'Estuary did not create the database', {
+    detail: `${path}. Name another file in store.path`,
+  });
 }
 
 function migrate(db: Db, path: string, migrations: readonly string[]): void {
@@ -103,9 +123,14 @@ function migrate(db: Db, path: string, migrations: readonly string[]): void {
 /** Temporary SQLite result codes. */
 const PASSING = /^SQLITE_(BUSY|LOCKED|FULL|READONLY|IOERR|CANTOPEN|NOMEM|PERM|AUTH|PROTOCOL)/;
 
-/** Converts an error to an EstuaryError. The reason goes into the private detail. */
-export function toEstuaryError(error: unknown): EstuaryError {
+/** The file is damaged, or no database at all. */
+export const isDamage = (error: unknown): boolean => /^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error));
+
+/** Converts an error to an EstuaryError. The reason goes into the private detail. @param path of the database */
+export function toEstuaryError(error: unknown, path?: string): EstuaryError {
   if (!(error instanceof Database.SqliteError)) return toStoreError(error);
-  const detail = `${error.code}: ${error.message}`;
+  const place = path === undefined ? '' : `${path}: `;
+  const advice = isDamage(error) ? '. Restore a backup with "estuary restore"' : '';
+  const detail = `${place}${error.code}: ${error.message}${advice}`;
   return PASSING.test(error.code) ? storeUnavailable(detail, error) : storeFailed(detail, error);
 }

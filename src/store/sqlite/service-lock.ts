@@ -124,8 +124,11 @@ function openLock(path: string): Database.Database {
     db.pragma('journal_mode = MEMORY');
     return db;
   } catch (error) {
+    const advice = ['EACCES', 'EPERM', 'EROFS'].includes(codeOf(error))
+      ? `. The user of the service must be able to write to ${dirname(path)}`
+      : '';
     throw unavailable('STORE_UNAVAILABLE', 'the lock of the store or the audit file cannot be used', {
-      detail: `${path}: ${describe(error)}`,
+      detail: `${error instanceof Database.SqliteError ? `${path}: ` : ''}${describe(error)}${advice}`,
       cause: error,
     });
   }

@@ -1,6 +1,7 @@
 /** Makes sure that the lookup key is the one with which the lookups of the database were made. docs/guides/authentication.md says why. */
 import Database from 'better-sqlite3';
 import { existsSync } from 'node:fs';
+import { codeOf } from '../../errors.ts';
 import {
   keyCheck,
   type KeyTrouble,
@@ -47,7 +48,7 @@ export function findKeyTrouble(path: string, configured: Buffer | undefined, now
     db = openReadOnly(path);
     return troubleOf(db, configured ?? readLookupKey(lookupKeyFile(path)), now);
   } catch (error) {
-    if (error instanceof Database.SqliteError) return undefined;
+    if (error instanceof Database.SqliteError || codeOf(error).startsWith('STORE_')) return undefined;
     throw error;
   } finally {
     db?.close();

@@ -1,11 +1,13 @@
 /** `estuary doctor` while the server runs. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { parse, stringify } from 'smol-toml';
+import { openWritable } from '../../../src/store/sqlite/database.ts';
 import { runAny } from '../../support/command.ts';
 import { Estuary, section } from '../../support/estuary.ts';
+import { temporaryFolder } from '../../support/openssl.ts';
 import { freePort } from '../../support/ports.ts';
 import { requires } from '../../support/requires.ts';
 import { NODE, SERVER } from '../../support/server-process.ts';
@@ -37,6 +39,23 @@ test('finds nothing wrong with a server in order, and what is wrong with its dat
   const bad = await doctor();
   expect(bad.output).toMatch(/^failed +permissions: .*est\.db/m);
   expect(bad.code).toBe(1);
+});
+
+test.each([
+  ['is no database', 'x'.repeat(8192), /^failed +store: .*est\.db: .*Restore a backup with "estuary restore"/m],
+  ['is gone', undefined, /^failed +audit: .*audit\.log has records of a database that does not exist/m],
+  ['is older than the audit file', '', /^failed +store: the database is older than the audit file/m],
+])('a database that %s is a sentence, and what to do', async (_, content, expected) => {
+  const copy = temporaryFolder();
+  onTestFinished(() => copy.remove());
+  for (let n = 0; n < 3; n++) await estuary.otp();
+  cpSync(estuary.dir, copy.path, { recursive: true });
+  for (const suffix of ['', '-wal', '-shm']) rmSync(copy.file(`data/est.db${suffix}`), { force: true });
+  if (content !== undefined) writeFileSync(copy.file('data/est.db'), content, { mode: 0o600 });
+  if (content === '') openWritable(copy.file('data/est.db')).close();
+  const { code, output } = await runAny(NODE, [SERVER, 'doctor', '--config', copy.file('est.toml')]);
+  expect(output).toMatch(expected);
+  expect(code).toBe(1);
 });
 
 test('warns of what only the own group can use, as with fsGroup', async () => {
@@ -107,7 +126,7 @@ test('contacts the directory, the token issuer and the OpenID provider', async (
 });
 
 describe.skipIf(!requires('root'))('on a small disk', () => {
-  test('names the full folder and its free bytes', async () => {
+  test('names the full folder and its free space', async () => {
     const folder = join(estuary.dir, 'small');
     mkdirSync(folder);
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'none', folder]);
@@ -117,9 +136,7 @@ describe.skipIf(!requires('root'))('on a small disk', () => {
     writeFileSync(config, text.replace('data/audit.log', 'small/audit.log'));
     writeFileSync(join(folder, 'filler'), Buffer.alloc(15 << 20));
     const { code, output } = await runAny(NODE, [SERVER, 'doctor', '--config', config]);
-    expect(output).toContain(
-      `failed  disk: ${folder} (audit log): ${1 << 20} bytes free of ${16 << 20}: the disk is full`,
-    );
+    expect(output).toContain(`failed  disk: ${folder} (audit log): 1 MiB free of 16 MiB: the disk is full`);
     expect(code).toBe(1);
   });
 });

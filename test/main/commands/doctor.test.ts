@@ -31,13 +31,13 @@ const disk =
 
 describe('the space', () => {
   test.each([
-    ['full', disk(0, 100 * MIB), 'failed', /: 0 bytes free of 104857600: the disk is full/],
-    ['less than the server needs', disk(4 * MIB - 1, 100 * MIB), 'failed', /: 4194303 bytes free .* is full/],
-    ['nearly full', disk(60 * MIB, 1000 * MIB), 'failed', /: 62914560 bytes free .* is nearly full/],
-    ['small, with room', disk(60 * MIB, 64 * MIB), 'ok', /: 62914560 bytes free of 67108864$/],
-    ['large, with little room', disk(900 * MIB, 100_000 * MIB), 'warning', /: 943718400 bytes free .*: less than 5 %/],
+    ['full', disk(0, 100 * MIB), 'failed', /: 0 KiB free of 100 MiB: the disk is full/],
+    ['less than the server needs', disk(4 * MIB - 1, 100 * MIB), 'failed', /: 3.9 MiB free .* is full/],
+    ['nearly full', disk(60 * MIB, 1000 * MIB), 'failed', /: 60 MiB free .* is nearly full/],
+    ['small, with room', disk(60 * MIB, 64 * MIB), 'ok', /: 60 MiB free of 64 MiB$/],
+    ['large, with little room', disk(900 * MIB, 100_000 * MIB), 'warning', /: 900 MiB free of 97.6 GiB: less than 5 %/],
     ['without free inodes', disk(1000 * MIB, 2000 * MIB, 1), 'failed', /no inode is free/],
-    ['with room, on a file system that counts no inodes', disk(5 * MIB, 6 * MIB, 0), 'ok', /5242880 bytes free/],
+    ['with room, on a file system that counts no inodes', disk(5 * MIB, 6 * MIB, 0), 'ok', /5 MiB free/],
   ])('of a disk: %s', (_, space, status, detail) => {
     const findings = checkDisks(configOf(folder.file('est.db'), folder.file('audit.log')), space);
     expect(findings).toEqual([{ status, detail: expect.stringMatching(detail) as string }]);
@@ -72,7 +72,7 @@ describe('writing', () => {
     for (const name of ['est.db', 'audit.log']) writeFileSync(folder.file(name), 'contents');
     const before = statSync(folder.file('est.db')).mtimeMs;
     const [found] = checkDisks(configOf(folder.file('est.db'), folder.file('audit.log')));
-    expect(found?.detail).toMatch(/ bytes free of \d+/);
+    expect(found?.detail).toMatch(/ [\d.]+ [MG]iB free of [\d.]+ [MG]iB/);
     expect(found?.detail).not.toContain('cannot be written');
     expect(readdirSync(folder.path).toSorted()).toEqual(['audit.log', 'est.db']);
     expect(statSync(folder.file('est.db')).mtimeMs).toBe(before);
@@ -103,12 +103,13 @@ describe.skipIf(!requires('root'))('a real disk', () => {
     const [found] = checkDisks(configOf(`${path}/est.db`, `${path}/audit.log`));
     expect(found).toEqual({
       status: 'failed',
-      detail: `${path} (store, audit log): ${MIB} bytes free of ${16 * MIB}: the disk is full, and the server issues nothing. Free some space`,
+      detail: `${path} (store, audit log): 1 MiB free of 16 MiB: the disk is full, and the server issues nothing. Free some space`,
     });
   });
 
   test('that can be read only', () => {
-    const path = mounted('-o', 'size=16m,ro');
+    // Full, and that does not matter: it cannot be written.
+    const path = mounted('-o', 'size=4k,ro');
     const [found] = checkDisks(configOf(`${path}/est.db`, `${path}/audit.log`));
     expect(found).toMatchObject({
       status: 'failed',

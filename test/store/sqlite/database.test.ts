@@ -41,7 +41,11 @@ test('migrations run in order from the version that the database has, and only o
 test('a migration that fails leaves the database as it was, at the version before', () => {
   const { path } = temporaryPaths();
   const scripts = ['CREATE TABLE a (x)', 'CREATE TABLE b (x); INSERT INTO no_such_table VALUES (1)'];
-  expect(() => openWritable(path, scripts)).toThrow('no_such_table');
+  expect(() => openWritable(path, scripts)).toThrow(
+    expect.objectContaining({
+      detail: expect.stringContaining(`${path}: SQLITE_ERROR: no such table: no_such_table`) as string,
+    }),
+  );
   const db = openWritable(path, scripts.slice(0, 1));
   expect(db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all()).toEqual(['a']);
   expect(version(db)).toBe(FIRST_VERSION);
@@ -87,7 +91,11 @@ test('a database of another program is refused and not touched', async () => {
 test('a file that is no database is refused', async () => {
   const paths = temporaryPaths();
   writeFileSync(paths.path, 'not a database, but long enough to look at it as one would at a header\n'.repeat(20));
-  await expect(openStore(paths)).rejects.toMatchObject({ status: 500, code: 'STORE_FAILED' });
+  await expect(openStore(paths)).rejects.toMatchObject({
+    status: 500,
+    code: 'STORE_FAILED',
+    detail: `${paths.path}: SQLITE_NOTADB: file is not a database. Restore a backup with "estuary restore"`,
+  });
 });
 
 test('several processes that start at once migrate once', async () => {

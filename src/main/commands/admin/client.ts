@@ -164,7 +164,8 @@ function tlsContext({ cert, key, ca, files }: Connection): SecureContext {
       key,
     });
   } catch (error) {
-    const reason = describe(error);
+    const isPair = codeOf(error) === 'ERR_OSSL_X509_KEY_VALUES_MISMATCH';
+    const reason = isPair ? 'the key does not belong to the certificate' : describe(error);
     const what =
       cert === undefined
         ? `--ca: ${files.ca ?? 'the system trust store'}`
@@ -195,9 +196,11 @@ interface Circumstances {
   readonly caller: JsonRecord | undefined;
 }
 
+const LABELS = '. "estuary admin ca list" shows the labels';
+
 /** Explains a rejection. */
 function refusal(status: number, { code, message }: Failure, around: Circumstances): CommandError {
-  const text = `${printable(message)} (${status} ${printable(code)})${hint(status, around)}`;
+  const text = `${printable(message)} (${status} ${printable(code)})${code === 'UNKNOWN_LABEL' ? LABELS : hint(status, around)}`;
   return new CommandError(text, status === 503 || status === 429 ? EXIT.unavailable : EXIT.failed);
 }
 

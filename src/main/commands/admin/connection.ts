@@ -53,9 +53,9 @@ export async function readConnection(
       `--${chosen.cert === undefined ? 'cert' : 'key'} FILE is missing: --cert and --key go together`,
     );
   const [cert, key, ca] = await Promise.all([
-    pem('--cert', chosen.cert),
-    pem('--key', chosen.key),
-    pem('--ca', chosen.ca),
+    pem('--cert', chosen.cert, 'CERTIFICATE'),
+    pem('--key', chosen.key, 'PRIVATE KEY'),
+    pem('--ca', chosen.ca, 'CERTIFICATE'),
   ]);
   return {
     origin: originOf(chosen.url),
@@ -141,10 +141,11 @@ function readToken(from: string, text: string): string {
   return token;
 }
 
-async function pem(option: string, file: string | undefined): Promise<string | undefined> {
+async function pem(option: string, file: string | undefined, label: string): Promise<string | undefined> {
   if (file === undefined) return undefined;
   const text = await readInput(option, file);
   if (!text.includes('-----BEGIN ')) throw new UsageError(`${option}: ${file} is not PEM`);
+  if (!text.includes(`${label}-----`)) throw new UsageError(`${option}: ${file} contains no ${label}`);
   return text;
 }
 
@@ -198,12 +199,13 @@ async function readProfile(
 }
 
 async function parse(file: string, text: string): Promise<Readonly<Record<string, unknown>>> {
-  const { parse: parseToml } = await import('smol-toml');
-  try {
-    return parseToml(text);
-  } catch (error) {
-    throw new UsageError(`${file}: ${describe(error)}`);
-  }
+  const [{ parseToml }, { formatProblem }] = await Promise.all([
+    import('../../../config/toml.ts'),
+    import('../../../config/problem.ts'),
+  ]);
+  const parsed = parseToml(text);
+  if ('problem' in parsed) throw new UsageError(formatProblem(file, parsed.problem));
+  return parsed.document;
 }
 
 function read(file: string, table: Readonly<Record<string, unknown>>) {

@@ -181,7 +181,7 @@ function printFields(record: JsonRecord, context: CommandContext): void {
   const look = lookOf(context);
   const entries = Object.entries(record);
   const lists = entries.flatMap(([name, value]) => (isRecordList(value) ? [[name, value] as const] : []));
-  const pems = entries.flatMap(([, value]) => (isPem(value) ? [value].flat() : []));
+  const pems = entries.flatMap(([name, value]) => (isPem(value) ? [[name, [value].flat()] as const] : []));
   const groups = entries.flatMap(([name, value]) => (isGroup(value) ? [[name, value] as const] : []));
   const fields = entries.filter(([, value]) => !isRecordList(value) && !isPem(value) && !isGroup(value));
   const width = Math.max(0, ...fields.map(([name]) => name.length));
@@ -198,7 +198,15 @@ function printFields(record: JsonRecord, context: CommandContext): void {
     context.out(`\n${name.toUpperCase().replaceAll('_', ' ')}\n`);
     printFields(group, context);
   }
-  for (const pem of pems) context.out(`\n${pem.trimEnd()}\n`);
+  const shown = new Set<string>();
+  for (const [name, list] of pems) {
+    const fresh = list.filter((pem) => !shown.has(pem.trimEnd()));
+    if (pems.length > 1 && fresh.length > 0) context.out(`\n${name.toUpperCase()}`);
+    for (const pem of fresh) {
+      shown.add(pem.trimEnd());
+      context.out(`\n${pem.trimEnd()}\n`);
+    }
+  }
 }
 
 const isGroup = (value: unknown): value is JsonRecord =>

@@ -347,7 +347,8 @@ describe('the service', () => {
     expect((await admin(['ca', 'list', '--csv'])).out).toMatch(
       /^label,default,driver,subject,not_after,days_left,health\r\n/,
     );
-    expect((await admin(['ca', 'show', 'lab'])).out.match(/BEGIN CERTIFICATE/g)).toHaveLength(3);
+    const pem = '-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\\n';
+    expect((await admin(['ca', 'show', 'lab'])).out).toMatch(new RegExp(`\nCERTIFICATE\n${pem}\nCHAIN\n${pem}$`));
     expect((await admin(['ca', 'show', 'no'])).err).toContain('(404 UNKNOWN_LABEL)');
   });
 
@@ -525,6 +526,7 @@ describe('who is calling', () => {
       2,
       '--token-file: cannot open /nonexistent: no such file or directory',
     ],
+    ['no CA', ['ca', 'show', 'none'], {}, 1, '(404 UNKNOWN_LABEL). "estuary admin ca list" shows the labels'],
     ['no PEM', ['status', '--ca', '/dev/null'], {}, 2, '--ca: /dev/null is not PEM'],
     ['two formats', ['otp', 'list', '--json', '--csv'], {}, 2, '--json and --csv exclude each other'],
     ['no count', ['otp', 'list', '--limit', '0'], {}, 2, '--limit must be a whole number of at least 1'],
