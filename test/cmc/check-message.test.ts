@@ -6,6 +6,7 @@ import { buildControl } from '../../src/pki/cmc/controls.ts';
 import { CONTROL_VALUES } from '../pki/cmc/samples.ts';
 import { messageOf, outcome, part, senderOf } from './support.ts';
 
+const PUBLISH_CERT = '1.3.6.1.5.5.7.7.30';
 const NONE: ReadonlySet<number> = new Set();
 const check = (message: ReturnType<typeof messageOf>, role?: 'ra', processed = NONE): Promise<string> =>
   outcome(() => {
@@ -25,7 +26,7 @@ test.each(['lraPOPWitness', 'raIdentityWitness', 'controlProcessed', 'batchReque
 );
 
 test('RFC 5272 §3.2.1: an unsupported control rejects the message, unless a registration authority has processed it', async () => {
-  const message = messageOf([part(7, 'publishCert', CONTROL_VALUES.publishCert)]);
+  const message = messageOf([{ bodyPartID: 7, type: PUBLISH_CERT, values: [Buffer.of(5, 0)] }]);
   expect(await check(message)).toBe('400 badRequest [7]');
   expect(await check(message, undefined, new Set([6]))).toBe('400 badRequest [7]');
   expect(await check(message, undefined, new Set([7]))).toBe('ok');

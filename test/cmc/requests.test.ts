@@ -7,7 +7,7 @@ import type { Sender } from '../../src/cmc/sender.ts';
 import type { Authenticated } from '../../src/enrollment/authenticated.ts';
 import type { Enrollment } from '../../src/enrollment/enrollment.ts';
 import type { NameRight } from '../../src/enrollment/names.ts';
-import { encodeControlValue } from '../../src/pki/cmc/controls.ts';
+import { KEYED_WITNESS } from '../../src/pki/cmc/controls.ts';
 import type { TaggedRequest } from '../../src/pki/cmc/pki-data.ts';
 import { OID } from '../../src/pki/der/oids.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
@@ -32,8 +32,7 @@ const unproven = (bodyPartID: number) => crm(bodyPartID, buildCrmf(key, { certRe
 const wrong = crm(1, buildCrmf(key, { signed: Buffer.from('another request') }));
 
 const RANDOM = Buffer.alloc(64, 3);
-const witnessOf = (secret: Buffer): Buffer =>
-  encodeControlValue('popLinkWitnessV2', createPopLinkWitness(RANDOM, secret));
+const witnessOf = (secret: Buffer): Buffer => KEYED_WITNESS.encode(createPopLinkWitness(RANDOM, secret));
 const linkedBy = (secret: Buffer) =>
   tcr(1, buildCsr(key, { attributes: [csrAttribute(OID.popLinkWitnessV2, witnessOf(secret))] }));
 

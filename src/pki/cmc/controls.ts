@@ -1,15 +1,13 @@
 /**
  * CMC controls (RFC 5272 §6, RFC 6402 §2): their ASN.1 types, and conversion between tagged attributes and typed values.
  */
-import { DerError, parseDer, Tag, boolean, integerBytes, readBoolean } from '../der/der.ts';
+import { DerError, parseDer, Tag, integerBytes } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
 import {
   BIG_INTEGER,
   OCTETS,
   UTF8,
   ALGORITHM,
-  INTEGER,
-  listOf,
   named,
   optional,
   raw,
@@ -20,11 +18,10 @@ import {
 } from '../der/syntax.ts';
 import { BODY_PART_ID, BODY_PART_LIST, type BodyPartID, BODY_PART_REFERENCES } from './body-part.ts';
 import { CmcError } from './cmc-error.ts';
-import { type TaggedAttribute, TAGGED_REQUEST } from './pki-data.ts';
+import type { TaggedAttribute } from './pki-data.ts';
 import { STATUS_INFO } from './status-info.ts';
 import { serialHex, serialInteger } from '../x509/certificate.ts';
 import { CRL_REASONS } from '../x509/crl.ts';
-import { encodeExtensions, parseExtensions, type Extension } from '../x509/extensions.ts';
 import { encodeGeneralName, parseGeneralName } from '../x509/general-name.ts';
 import { parseName } from '../x509/name.ts';
 
@@ -74,21 +71,6 @@ const GET_CRL = record('GetCRL', {
 });
 export type GetCrl = ValueOf<typeof GET_CRL>;
 
-const ENCRYPTED_POP = record('EncryptedPOP', {
-  request: TAGGED_REQUEST,
-  /** ContentInfo around EnvelopedData. */
-  cms: raw(Tag.SEQUENCE),
-  thePopAlgorithm: ALGORITHM,
-  witnessAlgorithm: ALGORITHM,
-  witness: OCTETS,
-});
-
-const DECRYPTED_POP = record('DecryptedPOP', {
-  bodyPartID: BODY_PART_ID,
-  thePopAlgorithm: ALGORITHM,
-  thePop: OCTETS,
-});
-
 /** ControlsProcessed (§6.19) wraps the references in a SEQUENCE. */
 const PROCESSED = record('ControlsProcessed', { bodyList: BODY_PART_REFERENCES });
 const CONTROLS_PROCESSED = syntax(
@@ -105,37 +87,9 @@ const LRA_POP_WITNESS = record('LraPopWitness', {
   bodyIds: BODY_PART_LIST,
 });
 
-const ADD_EXTENSIONS = record('AddExtensions', {
-  pkiDataReference: BODY_PART_ID,
-  certReferences: BODY_PART_LIST,
-  extensions: syntax<readonly Extension[]>(Tag.SEQUENCE, (element) => parseExtensions(element.raw), encodeExtensions),
-});
-
-/** `replace` false removes the template's fields from the request; its default is true. */
-const MOD_CERT_TEMPLATE = record('ModCertTemplate', {
-  pkiDataReference: BODY_PART_LIST,
-  certReferences: BODY_PART_LIST,
-  replace: optional(syntax(Tag.BOOLEAN, readBoolean, boolean)),
-  /** Decode it with `parseCertTemplate`. */
-  certTemplate: raw(Tag.SEQUENCE),
-});
-
-const PUBLISH_TRUST_ANCHORS = record('PublishTrustAnchors', {
-  seqNumber: INTEGER,
-  hashAlgorithm: ALGORITHM,
-  anchorHashes: listOf(OCTETS),
-});
-
-const PUBLICATION_INFO = record('CMCPublicationInfo', {
-  hashAlgorithm: ALGORITHM,
-  certHashes: listOf(OCTETS),
-  /** PKIPublicationInfo. */
-  pubInfo: raw(Tag.SEQUENCE),
-});
-
 // --- all controls --------------------------------------------------------------------------------------------------
 
-/** Every control of RFC 5272 and RFC 6402, by its name without `id-cmc-`. */
+/** The controls of RFC 5272 and RFC 6402 that Estuary reads or writes, by their names without `id-cmc-`. */
 const SYNTAX = {
   statusInfo: STATUS_INFO,
   identification: UTF8,
@@ -144,31 +98,20 @@ const SYNTAX = {
   transactionId: BIG_INTEGER,
   senderNonce: OCTETS,
   recipientNonce: OCTETS,
-  addExtensions: ADD_EXTENSIONS,
-  encryptedPOP: ENCRYPTED_POP,
-  decryptedPOP: DECRYPTED_POP,
   lraPOPWitness: LRA_POP_WITNESS,
   getCert: GET_CERT,
   getCRL: GET_CRL,
   revokeRequest: REVOKE_REQUEST,
   regInfo: OCTETS,
-  responseInfo: OCTETS,
   queryPending: OCTETS,
   popLinkRandom: OCTETS,
-  popLinkWitness: OCTETS,
   confirmCertAcceptance: CERTIFICATE_ID,
   statusInfoV2: STATUS_INFO,
-  trustedAnchors: PUBLISH_TRUST_ANCHORS,
-  authData: BODY_PART_ID,
   batchRequests: BODY_PART_LIST,
   batchResponses: BODY_PART_LIST,
-  publishCert: PUBLICATION_INFO,
-  modCertTemplate: MOD_CERT_TEMPLATE,
   controlProcessed: CONTROLS_PROCESSED,
-  popLinkWitnessV2: KEYED_WITNESS,
   identityProofV2: KEYED_WITNESS,
   raIdentityWitness: BODY_PART_LIST,
-  responseBody: BODY_PART_LIST,
 } as const;
 
 export type ControlName = keyof typeof SYNTAX;
@@ -179,7 +122,7 @@ export type KnownControl = {
   [N in ControlName]: { readonly name: N; readonly bodyPartID: BodyPartID; readonly value: ControlValue<N> };
 }[ControlName];
 
-/** A control of a type that neither RFC defines. */
+/** A control that Estuary does not support. */
 interface UnknownControl {
   readonly name: 'unknown';
   readonly bodyPartID: BodyPartID;
@@ -202,7 +145,7 @@ export function isControlName(name: string): name is ControlName {
 }
 
 /**
- * Reads a control's value. Every control of the two RFCs has exactly one.
+ * Reads a control's value. Every supported control has exactly one.
  * @throws CmcError `control-malformed`, naming the control's body part
  */
 export function parseControl(attribute: TaggedAttribute): CmcControl {

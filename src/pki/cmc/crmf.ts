@@ -18,7 +18,7 @@ import { parseExtensions, type Extension } from '../x509/extensions.ts';
 import { parseName, type Name } from '../x509/name.ts';
 import { BODY_PART_ID, type BodyPartID } from './body-part.ts';
 
-/** The certificate fields that a requester, or an RA in modCertTemplate, may specify. */
+/** The certificate fields that a requester may specify. */
 interface CertTemplate {
   /** 2 is X.509 version 3. */
   readonly version: number | undefined;
@@ -117,7 +117,7 @@ function readSignature(element: DerElement): CrmfProofOfPossession {
 }
 
 /** @param der CertTemplate. The tags are IMPLICIT except those of CHOICEs (names and times). */
-export function parseCertTemplate(der: Buffer): CertTemplate {
+function parseCertTemplate(der: Buffer): CertTemplate {
   const reader = DerReader.of(der, 'CertTemplate');
   const version = reader.optional(contextPrimitive(0), 'version');
   const serialNumber = reader.optional(contextPrimitive(1), 'serialNumber');

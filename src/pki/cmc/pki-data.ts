@@ -33,7 +33,7 @@ const TCR = record(
 );
 const ORM = record('orm', { bodyPartID: BODY_PART_ID, type: OBJECT_ID, der: raw() }, contextConstructed(2));
 
-export const TAGGED_REQUEST = syntax<TaggedRequest>(
+const TAGGED_REQUEST = syntax<TaggedRequest>(
   undefined,
   (element, what) => {
     if (element.tag === TCR.tag) return { kind: 'tcr', ...TCR.read(element) };

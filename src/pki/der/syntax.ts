@@ -128,7 +128,6 @@ export function named<N extends string>(tag: number, names: Readonly<Record<N, n
 
 export const OCTETS = syntax(Tag.OCTET_STRING, ({ value }) => value, octetString);
 export const UTF8 = syntax(Tag.UTF8_STRING, readString, utf8String);
-export const INTEGER = syntax(Tag.INTEGER, readInteger, integer);
 export const OBJECT_ID = syntax(Tag.OID, readOid, oid);
 export const TIME = syntax(Tag.GENERALIZED_TIME, readTime, generalizedTime);
 

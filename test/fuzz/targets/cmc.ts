@@ -1,7 +1,12 @@
 /** CMC messages: the whole way through their readers, part by part, whether or not a signature is right. */
 import { CmcError } from '../../../src/pki/cmc/cmc-error.ts';
-import { buildControl, isControlName, parseControl, type ControlName } from '../../../src/pki/cmc/controls.ts';
-import { parseCertTemplate } from '../../../src/pki/cmc/crmf.ts';
+import {
+  buildControl,
+  isControlName,
+  KEYED_WITNESS,
+  parseControl,
+  type ControlName,
+} from '../../../src/pki/cmc/controls.ts';
 import { verifyIdentityProof, verifyPopLinkWitness } from '../../../src/pki/cmc/identity-proof.ts';
 import {
   buildPkiData,
@@ -91,7 +96,6 @@ async function readParts(type: string, content: Buffer, depth: number): Promise<
 
 function readControl(attribute: TaggedAttribute, reqSequence?: Buffer): void {
   const control = parseControl(attribute);
-  if (control.name === 'modCertTemplate') parseCertTemplate(control.value.certTemplate);
   if (control.name === 'identityProofV2' && reqSequence !== undefined)
     verifyIdentityProof(control, reqSequence, SECRET);
 }
@@ -107,7 +111,6 @@ async function seeds(): Promise<Buffer[]> {
   const identifier = subjectKeyIdentifier(key.spki);
   const ski = { oid: OID.subjectKeyIdentifier, critical: false, value: encodeSubjectKeyIdentifier(identifier) };
   const witness = createPopLinkWitness(Buffer.alloc(64, 3), SECRET.secret);
-  const [witnessValue] = buildControl(1, 'popLinkWitnessV2', witness).values;
   const sign = (contentType: string, content: Buffer): Promise<Buffer> =>
     buildSignedData({
       contentType,
@@ -126,7 +129,7 @@ async function seeds(): Promise<Buffer[]> {
     attributes: [
       extensionRequest(san(dns('a.example'))),
       challengePassword('secret'),
-      sequence(oid(OID.popLinkWitnessV2), setOf(witnessValue ?? Buffer.alloc(0))),
+      sequence(oid(OID.popLinkWitnessV2), setOf(KEYED_WITNESS.encode(witness))),
     ],
   });
   const validity = tlv(0xa4, explicit(0, tlv(0x17, Buffer.from('261121000000Z'))));

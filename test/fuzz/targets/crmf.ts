@@ -1,8 +1,7 @@
 /** Single CRMF certificate requests (RFC 4211). */
 import { CmcError } from '../../../src/pki/cmc/cmc-error.ts';
-import { parseCertTemplate } from '../../../src/pki/cmc/crmf.ts';
 import { parseCertificateRequest, requestKey, verifyProofOfPossession } from '../../../src/pki/cmc/tagged-request.ts';
-import { children, explicit, integer, oid, sequence, tlv, utf8String } from '../../../src/pki/der/der.ts';
+import { explicit, integer, oid, sequence, tlv, utf8String } from '../../../src/pki/der/der.ts';
 import { encodeExtKeyUsage, encodeSubjectKeyIdentifier } from '../../../src/pki/x509/extensions.ts';
 import { OID } from '../../../src/pki/der/oids.ts';
 import { buildCrmf, REG_INFO } from '../../pki/cmc/samples.ts';
@@ -13,10 +12,6 @@ import { altNames } from './certificates.ts';
 const isRefusal = (error: unknown): boolean => error instanceof CmcError || isDerError(error);
 
 async function read(input: Buffer): Promise<void> {
-  await unlessRefused(
-    () => parseCertTemplate(children(children(input)[0]?.value ?? input)[1]?.raw ?? input),
-    isRefusal,
-  );
   const request = parseCertificateRequest({ kind: 'crm', bodyPartID: 1, der: input });
   await unlessRefused(() => requestKey(request), isRefusal);
   await verifyProofOfPossession(request);

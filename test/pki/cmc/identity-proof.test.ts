@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { CmcError } from '../../../src/pki/cmc/cmc-error.ts';
-import { encodeControlValue, type KeyedWitness } from '../../../src/pki/cmc/controls.ts';
+import { KEYED_WITNESS, type KeyedWitness } from '../../../src/pki/cmc/controls.ts';
 import { sameSecret, verifyIdentityProof, verifyPopLinkWitness } from '../../../src/pki/cmc/identity-proof.ts';
 import { parseCertificateRequest, type CmcCertificateRequest } from '../../../src/pki/cmc/tagged-request.ts';
 import { NULL, oid, printableString, sequence, setOf } from '../../../src/pki/der/der.ts';
@@ -82,7 +82,7 @@ describe('RFC 5272 §6.2: identityProofV2', () => {
 describe('RFC 5272 §6.3.1: popLinkWitnessV2', () => {
   const random = Buffer.alloc(64, 1);
   const attribute = (witness: Buffer): Buffer => sequence(oid(OID.popLinkWitnessV2), setOf(witness));
-  const encoded = (witness: KeyedWitness): Buffer => encodeControlValue('popLinkWitnessV2', witness);
+  const encoded = (witness: KeyedWitness): Buffer => KEYED_WITNESS.encode(witness);
   const pkcs10 = (...attributes: Buffer[]): CmcCertificateRequest =>
     parseCertificateRequest({ kind: 'tcr', bodyPartID: 3, der: buildCsr(makeKey(), { attributes }) });
   const crmf = (witness: Buffer): CmcCertificateRequest =>

@@ -1,4 +1,4 @@
-/** CMC structures for tests, made of the DER writer and node:crypto; one of every control. */
+/** CMC structures for tests, made of the DER writer and node:crypto; one of every supported control. */
 import { sign } from 'node:crypto';
 import type { ControlName, ControlValue } from '../../../src/pki/cmc/controls.ts';
 import {
@@ -6,7 +6,6 @@ import {
   contextConstructed,
   explicit,
   integer,
-  octetString,
   oid,
   parseDer,
   printableString,
@@ -29,9 +28,8 @@ const status: ControlValue<'statusInfoV2'> = {
   statusString: 'né',
   otherInfo: { failInfo: 'badRequest' },
 };
-const certTemplate = sequence(explicit(5, issuer.der));
 
-/** A value for each control. */
+/** A value for each supported control. */
 export const CONTROL_VALUES: { readonly [N in ControlName]: ControlValue<N> } = {
   statusInfo: {
     status: 'pending',
@@ -44,19 +42,6 @@ export const CONTROL_VALUES: { readonly [N in ControlName]: ControlValue<N> } = 
   transactionId: '00deadbeefdeadbeefdeadbeef',
   senderNonce: Buffer.from('sender'),
   recipientNonce: Buffer.from('recipient'),
-  addExtensions: {
-    pkiDataReference: 0,
-    certReferences: [1],
-    extensions: [{ oid: OID.keyUsage, critical: true, value: bitString(Buffer.of(0x80), 7) }],
-  },
-  encryptedPOP: {
-    request: { kind: 'orm', bodyPartID: 9, type: '1.2.3', der: integer(1) },
-    cms: sequence(oid(OID.data), explicit(0, octetString(Buffer.of(1)))),
-    thePopAlgorithm: hmacWithSHA256,
-    witnessAlgorithm: sha256,
-    witness: Buffer.alloc(32),
-  },
-  decryptedPOP: { bodyPartID: 9, thePopAlgorithm: hmacWithSHA256, thePop: Buffer.alloc(32) },
   lraPOPWitness: { pkiDataBodyid: 0, bodyIds: [1, 2] },
   getCert: {
     issuerName: { kind: 'other', tag: contextConstructed(4), der: explicit(4, issuer.der) },
@@ -77,23 +62,15 @@ export const CONTROL_VALUES: { readonly [N in ControlName]: ControlValue<N> } = 
     comment: 'lost',
   },
   regInfo: Buffer.from('registration'),
-  responseInfo: Buffer.from('response'),
   queryPending: Buffer.from('token'),
   popLinkRandom: Buffer.alloc(64, 3),
-  popLinkWitness: Buffer.alloc(20, 4),
   confirmCertAcceptance: { issuer, serialNumber: '0a' },
   statusInfoV2: status,
-  trustedAnchors: { seqNumber: 1, hashAlgorithm: sha256, anchorHashes: [Buffer.alloc(32, 5)] },
-  authData: 5,
   batchRequests: [6, 7],
   batchResponses: [8],
-  publishCert: { hashAlgorithm: sha256, certHashes: [Buffer.alloc(32, 6)], pubInfo: sequence(integer(0)) },
-  modCertTemplate: { pkiDataReference: [4], certReferences: [1], replace: false, certTemplate },
   controlProcessed: [1, [2, 3]],
-  popLinkWitnessV2: witness,
   identityProofV2: witness,
   raIdentityWitness: [4, 5],
-  responseBody: [4],
 };
 
 export interface CrmfOptions {
