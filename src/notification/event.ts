@@ -1,43 +1,24 @@
 /** Which audit records are events, and how a receiver sees them (docs/guides/notifications.md). */
 import type { AuditRecord } from '../audit/event.ts';
-import type { NotificationEvent } from '../config/vocabulary.ts';
+import { NOTIFICATION_EVENTS, type NotificationEvent } from '../config/vocabulary.ts';
 import type { NotificationConfig } from '../config/schema.ts';
 
+/** The events of the audit records that have another name. */
 const OF_TYPE = new Map<string, NotificationEvent>([
-  ['certificate.expiring', 'certificate.expiring'],
-  ['certificate.issued', 'certificate.issued'],
-  ['certificate.revoked', 'certificate.revoked'],
   ['certificate.held', 'certificate.revoked'],
-  ['request.queued', 'request.queued'],
   ['request.approved', 'request.decided'],
   ['request.rejected', 'request.decided'],
   ['lockout.started', 'authentication.locked'],
-  ['ca.expiring', 'ca.expiring'],
-  ['crl.overdue', 'crl.overdue'],
-  ['client_crl.expired', 'client_crl.expired'],
-  ['ca.unavailable', 'ca.unavailable'],
-  ['upstream.unavailable', 'upstream.unavailable'],
-  ['renewal.overdue', 'renewal.overdue'],
-  ['holder.expired', 'holder.expired'],
-  ['holder.failing', 'holder.failing'],
-  ['holder.stuck', 'holder.stuck'],
-  ['holder.late', 'holder.late'],
 ]);
 
+const typeOf = ({ type }: AuditRecord): NotificationEvent | undefined =>
+  OF_TYPE.get(type) ?? NOTIFICATION_EVENTS.find((event) => event === type);
+
+/** Not sent by mail: they need no attention. */
+const ORDINARY: readonly string[] = ['certificate.issued', 'request.queued', ...OF_TYPE.values()];
+
 /** The events that are sent by mail, in digests. */
-export const WARNINGS: readonly NotificationEvent[] = [
-  'certificate.expiring',
-  'ca.expiring',
-  'crl.overdue',
-  'client_crl.expired',
-  'ca.unavailable',
-  'upstream.unavailable',
-  'renewal.overdue',
-  'holder.expired',
-  'holder.failing',
-  'holder.stuck',
-  'holder.late',
-];
+const WARNINGS = NOTIFICATION_EVENTS.filter((event) => !ORDINARY.includes(event));
 
 /** CloudEvents 1.0. */
 export interface CloudEvent {
@@ -67,7 +48,7 @@ const decisionOf = ({ type }: AuditRecord): object =>
 
 /** The event of a record; undefined: a receiver does not want it. */
 export function eventOf(record: AuditRecord, wanted: NotificationConfig): CloudEvent | undefined {
-  const type = OF_TYPE.get(record.type);
+  const type = typeOf(record);
   if (type === undefined || !selected(wanted).includes(type)) return undefined;
   const { ca, label = ca, days } = record;
   if (wanted.labels !== undefined && (label === undefined || !wanted.labels.includes(label))) return undefined;
@@ -87,9 +68,7 @@ export function eventOf(record: AuditRecord, wanted: NotificationConfig): CloudE
 }
 
 const selected = ({ kind, events }: NotificationConfig): readonly NotificationEvent[] =>
-  kind === 'smtp'
-    ? WARNINGS.filter((one) => events?.includes(one) ?? true)
-    : (events ?? [...new Set(OF_TYPE.values())]);
+  kind === 'smtp' ? WARNINGS.filter((one) => events?.includes(one) ?? true) : (events ?? NOTIFICATION_EVENTS);
 
 export function sampleEvent(now: number, node: string): CloudEvent {
   return {
