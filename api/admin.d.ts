@@ -1611,6 +1611,8 @@ export interface components {
             request_id?: string;
             /** @description Of an issued certificate or a rejected request: the operation. Of `admin.access`: the call. */
             operation?: string;
+            /** @description Of a rejected request: whether it is for the names of the requester's certificate. */
+            renewal?: boolean;
             /** @description Of an issued certificate: its owner, if that is not `subject`. */
             requester?: string;
             /** @description The ID of the registered device. */
@@ -1849,6 +1851,8 @@ export interface components {
             request_id?: string;
             /** @description Of an issued certificate or a rejected request: the operation. Of `admin.access`: the call. */
             operation?: string;
+            /** @description Of a rejected request: whether it is for the names of the requester's certificate. */
+            renewal?: boolean;
             /** @description Of an issued certificate: its owner, if that is not `subject`. */
             requester?: string;
             /** @description The ID of the registered device. */

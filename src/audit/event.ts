@@ -129,6 +129,8 @@ export interface AuditEvent extends AuditedRequester {
   readonly request_id?: string;
   /** For `certificate.issued` and rejected requests: the operation. For `admin.access`: the call, such as `POST /admin/otp`. */
   readonly operation?: string;
+  /** For `certificate.denied`: whether the requester's certificate requests its own names. */
+  readonly renewal?: boolean;
   /** For `certificate.issued`: the certificate's owner, unless it is `subject`. */
   readonly requester?: string;
   /** The registered device: its ID, and the key of its entry. */

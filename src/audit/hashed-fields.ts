@@ -23,6 +23,7 @@ export const HASHED_FIELDS = [
   'rescue_until',
   'request_id',
   'operation',
+  'renewal',
   'requester',
   'device',
   'device_key',

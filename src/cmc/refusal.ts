@@ -3,11 +3,13 @@
  * (docs/guides/cmc.md has the table).
  */
 import type { AuditEvent } from '../audit/event.ts';
+import { requestsOwnNames } from '../enrollment/names.ts';
 import { deniedEvent } from '../enrollment/request.ts';
 import { describe, EstuaryError, type ErrorKind } from '../errors.ts';
 import { DerError } from '../pki/der/der.ts';
 import type { BodyPartID, BodyPartReference } from '../pki/cmc/body-part.ts';
 import { CmcError } from '../pki/cmc/cmc-error.ts';
+import type { CmcCertificateRequest } from '../pki/cmc/tagged-request.ts';
 import type { TaggedContentInfo } from '../pki/cmc/pki-data.ts';
 import type { CmcFailInfoName, CmcStatusInfo } from '../pki/cmc/status-info.ts';
 import type { Origin, Sender } from './sender.ts';
@@ -25,6 +27,8 @@ interface RefusalOptions {
   /** For the log only. */
   readonly detail?: string | undefined;
   readonly retryAfter?: number | undefined;
+  /** Of the error. */
+  readonly code?: string;
   /** Already in the audit log. */
   readonly audited?: boolean;
 }
@@ -37,6 +41,7 @@ export class CmcRefusal extends Error {
   readonly bodyList: readonly BodyPartReference[];
   readonly detail: string | undefined;
   readonly retryAfter: number | undefined;
+  readonly code: string;
   readonly audited: boolean;
 
   constructor(
@@ -44,7 +49,7 @@ export class CmcRefusal extends Error {
     failInfo: CmcFailInfoName | undefined,
     bodyList: readonly BodyPartReference[],
     message: string,
-    { detail, retryAfter, audited = false }: RefusalOptions = {},
+    { detail, retryAfter, code = 'BAD_REQUEST', audited = false }: RefusalOptions = {},
   ) {
     super(message);
     this.name = 'CmcRefusal';
@@ -53,6 +58,7 @@ export class CmcRefusal extends Error {
     this.bodyList = bodyList;
     this.detail = detail;
     this.retryAfter = retryAfter;
+    this.code = code;
     this.audited = audited;
   }
 
@@ -119,11 +125,12 @@ export function asRefusal(error: unknown, bodyPart: BodyPartReference): CmcRefus
   if (error instanceof DerError)
     return new CmcRefusal('bad-request', 'badRequest', [bodyPart], `The message is not valid: ${error.message}.`);
   if (error instanceof EstuaryError) {
-    const { message, detail, retryAfter } = error;
+    const { message, detail, retryAfter, code } = error;
     return new CmcRefusal(error.kind, failInfoOf(error), [bodyPart], message, {
       detail,
       retryAfter,
-      audited: error.code === 'LOCKED_OUT',
+      code,
+      audited: code === 'LOCKED_OUT',
     });
   }
   return new CmcRefusal('failure', 'internalCAError', [bodyPart], 'The server could not process the request.', {
@@ -177,13 +184,20 @@ export async function outcomeOf(bodyPart: BodyPartID, work: () => Promise<PartOu
 /** Audit events of rejections to a known sender; internal failures are audited where they occur. */
 export function denials(
   outcomes: readonly PartOutcome[],
+  requests: readonly { readonly bodyPartID: BodyPartID; readonly request?: CmcCertificateRequest }[],
   { identity }: Pick<Sender, 'identity'>,
   { address, ca, requestId }: Pick<Origin, 'address' | 'ca'> & { readonly requestId: string },
 ): AuditEvent[] {
   const origin = { identity, address, ca, requestId };
   return outcomes.flatMap((outcome) => {
     if (outcome.kind !== 'refused' || outcome.refusal.isOurs) return [];
-    const { bodyList, failInfo = 'noSupport', message } = outcome.refusal;
-    return [deniedEvent(origin, 'fullcmc', `body part ${bodyList.join(', ')}: ${failInfo}`, message)];
+    const { bodyList, code, failInfo = 'noSupport', message } = outcome.refusal;
+    // Body part 0 is the whole message.
+    const isRenewal = requests.some(
+      (part) =>
+        bodyList.some((id) => id === 0 || id === part.bodyPartID) && requestsOwnNames(identity, () => part.request),
+    );
+    const why = `body part ${bodyList.join(', ')}: ${failInfo}: ${code}`;
+    return [deniedEvent(origin, 'fullcmc', why, message, isRenewal)];
   });
 }

@@ -277,8 +277,12 @@ export class CmcServer {
   }
 
   /** Audits rejections of an authenticated sender before the response. */
-  async #auditRefusals(outcomes: readonly PartOutcome[], { sender }: Authenticated, received: Received): Promise<void> {
-    const events = denials(outcomes, sender, received);
+  async #auditRefusals(
+    outcomes: readonly PartOutcome[],
+    { message, sender }: Authenticated,
+    received: Received,
+  ): Promise<void> {
+    const events = denials(outcomes, message.requests, sender, received);
     if (events.length === 0) return;
     const requester = { ca: received.ca, identity: sender.identity, secret: sender.secret?.identification };
     await this.#options.enrollment.recordDenial(requester, events);

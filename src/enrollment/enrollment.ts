@@ -24,19 +24,20 @@ import type { Authorizer } from './authorization/external-authorization.ts';
 import { Authenticated, checkRequester } from './authenticated.ts';
 import { Authorized, type AuthorizationRules } from './authorized.ts';
 import { Checked, checkWithoutKey } from './checked.ts';
-import type { Csr } from '../pki/pkcs10/csr.ts';
+import { type Csr, parseCsrWithoutProof } from '../pki/pkcs10/csr.ts';
 import { hasSecrets, secretsCannotGoOn } from '../pki/pkcs10/challenges.ts';
 import { Recorded, Reserved, Signed, type Issuance } from './issue.ts';
 import { checkKeyForm, chooseProtection, type KeyProtectionSettings } from './key-protection.ts';
 import { chooseKeyType, keyTypeNotGenerated, type KeyGenerator } from './key-generation.ts';
 import { Keyed, type Delivery } from './keyed.ts';
-import { hasSameNames, parseCertifiedNames } from './names.ts';
+import { hasSameNames, parseCertifiedNames, requestsOwnNames } from './names.ts';
 import { Proven } from './proven.ts';
 import { Queued, RequestQueue, type Known } from './queue.ts';
 import { keySentOnce, Repeats, RequestRepeated, underWay } from './repeats.ts';
 import { ReservationReleaser } from './reservation-releaser.ts';
 import { RemoteRequests, type RemoteCa } from './remote-requests.ts';
 import {
+  bodyOf,
   deniedEvent,
   eventBase,
   RequestTaken,
@@ -125,7 +126,7 @@ export class Enrollment {
       const outcome = await this.certify(authorized, () => received.isGone());
       return { outcome, identity: request.identity };
     } catch (error) {
-      await this.#auditDenial(request, error);
+      await this.#auditDenial(request, error, received);
       throw error;
     }
   }
@@ -393,9 +394,10 @@ export class Enrollment {
     return { status: 'pending', requestId: id };
   }
 
-  async #auditDenial(request: RequestBase, error: unknown): Promise<void> {
+  async #auditDenial(request: RequestBase, error: unknown, received: ReceivedByEst): Promise<void> {
     if (!isRefusal(error)) return;
-    const denied = deniedEvent(request, request.operation, error.code, describe(error));
+    const isRenewal = requestsOwnNames(request.identity, () => parseCsrWithoutProof(bodyOf(received)));
+    const denied = deniedEvent(request, request.operation, error.code, describe(error), isRenewal);
     await this.recordDenial(request, [...request.events, denied]);
   }
 

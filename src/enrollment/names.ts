@@ -4,7 +4,7 @@
  */
 import type { ClientIdBinding, Identity } from '../auth/identity.ts';
 import type { Ca } from '../ca/router.ts';
-import { type EstuaryError, forbidden } from '../errors.ts';
+import { type EstuaryError, forbidden, isRefusal } from '../errors.ts';
 import { changeSubject, checkNoEmptyValue, type CsrContent } from '../pki/pkcs10/csr-content.ts';
 import { type Certificate, isIssuedBy, parseCertificate } from '../pki/x509/certificate.ts';
 import {
@@ -171,6 +171,18 @@ type Names = Pick<CsrContent, 'subject' | 'subjectAltNames'>;
 
 export const hasSameNames = (a: Names, b: Names): boolean =>
   namesEqual(a.subject, b.subject) && sameGeneralNames(a.subjectAltNames, b.subjectAltNames);
+
+/** Whether a certificate requests its own names, so that it is renewed; false for a malformed request. */
+export function requestsOwnNames(identity: Identity, request: () => Names | undefined): boolean {
+  if (!('certificate' in identity) || identity.certificate === undefined) return false;
+  try {
+    const names = request();
+    return names !== undefined && hasSameNames(names, identity.certificate);
+  } catch (error) {
+    if (isRefusal(error)) return false;
+    throw error;
+  }
+}
 
 /**
  * What to store of authorized names next to a certificate: undefined, unless its CA certified others. A renewal may ask

@@ -123,13 +123,23 @@ export function eventBase(
 /** Maximum text of a denial; it contains names from the request. */
 const MAX_DENIAL = 1000;
 
-/** A denial of a whole request, or of a part of a CMC message, to an authenticated requester. */
-export function deniedEvent(request: RequestOrigin, operation: string, code: string, reason: string): AuditEvent {
+/**
+ * A denial of a whole request, or of a part of a CMC message, to an authenticated requester.
+ * @param isRenewal whether the requester's certificate requests its own names
+ */
+export function deniedEvent(
+  request: RequestOrigin,
+  operation: string,
+  code: string,
+  reason: string,
+  isRenewal: boolean,
+): AuditEvent {
   return {
     ...eventBase(request),
     type: 'certificate.denied',
     outcome: 'failure',
     operation,
+    ...(isRenewal && { renewal: true }),
     reason: reason.slice(0, MAX_DENIAL).toWellFormed(),
     detail: `${operation}: ${code}: ${reason}`.slice(0, MAX_DENIAL).toWellFormed(),
   };

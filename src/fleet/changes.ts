@@ -89,11 +89,11 @@ export class ChangeReader {
 
   /** A rejected request to renew, and that of a device. */
   async #denied(record: AuditRecord, at: number): Promise<RejectedRenewal[]> {
-    const { operation, device_key, reason = '', detail = '' } = record;
-    const code = /^\w+: ([A-Z][A-Z0-9_]*): /.exec(detail)?.[1];
+    const { operation, renewal = operation === 'simplereenroll', device_key, reason = '', detail = '' } = record;
+    const code = /: ([A-Z][A-Z0-9_]*): /.exec(detail)?.[1];
     if (code === undefined) return [];
     const rejection = { at, code, message: reason };
-    const certificate = operation === 'simplereenroll' ? await this.#used(record) : undefined;
+    const certificate = renewal ? await this.#used(record) : undefined;
     return [
       ...(device_key === undefined ? [] : [{ ...rejection, device_key }]),
       ...(certificate === undefined ? [] : [{ ...rejection, certificate }]),

@@ -8,6 +8,7 @@ import { isAuditRecord } from '../audit/record.ts';
 import { renewalWindow } from '../ca/renewal-window.ts';
 import type { CaRouter } from '../ca/router.ts';
 import { RENEWAL_DEFAULTS } from '../config/schema/label.ts';
+import { type Certificate, fingerprintsOf } from '../pki/x509/certificate.ts';
 import type { AuditStore } from '../store/audit-store.ts';
 import type { Events } from '../store/calls/calls.ts';
 import type { HolderListStore } from '../store/holder-list.ts';
@@ -29,6 +30,8 @@ export type FleetStore = HolderStore &
 export interface FleetOptions {
   readonly store: FleetStore;
   readonly cas: Pick<CaRouter, 'all'>;
+  /** Certificates of configured registration authorities. */
+  readonly authorities: () => readonly Certificate[];
   /** `fleet.forget_expired`, in days. */
   readonly forgetExpired: () => number;
   /** Writes what this node has seen. */
@@ -237,12 +240,13 @@ export class Fleet {
   }
 
   #rulesWith(campaigns: readonly RenewalRow[], hasWalked: boolean): FleetRules {
-    const { cas, forgetExpired, reports } = this.#options;
+    const { cas, authorities, forgetExpired, reports } = this.#options;
     const configs = new Map(cas.all.map(({ label, config }) => [label, config]));
     const renewalOf = (label: string) => configs.get(label)?.renewal ?? RENEWAL_DEFAULTS;
     return {
       forget: forgetExpired() * DAY,
       expected: (label) => label === null || renewalOf(label).expected,
+      authorities: new Set(authorities().flatMap(fingerprintsOf)),
       requiresDevices: (label) => configs.get(label)?.devices === 'required',
       window: (row) => renewalWindow(row, renewalOf(row.label ?? row.ca), campaigns),
       // States from before the first start are not.
@@ -252,10 +256,12 @@ export class Fleet {
 
   /** Of everything that the windows and the lists depend on. */
   #fingerprint(campaigns: readonly RenewalRow[]): string {
-    const { cas, forgetExpired } = this.#options;
+    const { cas, authorities, forgetExpired } = this.#options;
     const labels = cas.all.map(({ label, config: { renewal, devices } }) => [label, renewal, devices]);
     const running = campaigns.map(({ id, begins, due }) => [id, begins, due]);
-    return hash('sha256', JSON.stringify([labels.sort(), running, forgetExpired()]), 'base64url');
+    const fingerprints = authorities().map(({ fingerprint }) => fingerprint);
+    const all = [labels.sort(), running, forgetExpired(), fingerprints.sort()];
+    return hash('sha256', JSON.stringify(all), 'base64url');
   }
 }
 

@@ -212,6 +212,7 @@ export async function assemble(config: Config, material: Material, foundation: F
   const fleet: Fleet = new Fleet({
     ...common,
     cas,
+    authorities: () => live.current.cmc.raCertificates,
     forgetExpired: () => live.current.configuration.fleet.forget_expired,
     flush: () => recorder.flush(),
     reports: notifiers.length > 0,

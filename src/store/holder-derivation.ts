@@ -14,6 +14,8 @@ export interface FleetRules {
   /** Whether holders are expected to renew at a label; null: any. */
   readonly expected: (label: string | null) => boolean;
   readonly requiresDevices: (label: string) => boolean;
+  /** Hex SHA-256 of the certificates of configured registration authorities. */
+  readonly authorities: ReadonlySet<string>;
   readonly window: (row: WindowedCertificate) => { readonly start: number; readonly end: number };
   /** Whether states that holders enter are reported. */
   readonly reports: boolean;
@@ -208,7 +210,10 @@ export function derivation(db: Database) {
     const known = new Map(stored.map((row) => [row.key, row]));
     const held = new Map(lists.flatMap((list) => (list[0] === undefined ? [] : [[list[0].holder, list] as const])));
     const newest = [...held].flatMap(([key, list]) => {
-      const first = newestOf(list, now);
+      const first = newestOf(
+        list.filter(({ fingerprint_sha256 }) => !rules.authorities.has(fingerprint_sha256)),
+        now,
+      );
       return first === undefined ? [] : [[key, first] as const];
     });
     const deviceKeys = keys.filter((key) => !of(key)).map((key) => key.slice(DEVICE.length));

@@ -24,7 +24,7 @@ test('only the message is at fault, or the server: a rejection of the sender is 
   expect(ours).toEqual(['failure', 'unavailable']);
   const origin = { address: '192.0.2.1', ca, requestId: 'request-1' };
   const outcomes = [done(2), ...KINDS.map((kind) => refused(kind))];
-  expect(denials(outcomes, senderOf(), origin).map(({ reason }) => reason)).toEqual([
+  expect(denials(outcomes, [], senderOf(), origin).map(({ reason }) => reason)).toEqual([
     'bad-request',
     'unauthenticated',
     'forbidden',

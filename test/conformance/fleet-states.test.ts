@@ -1,7 +1,10 @@
 /** Who is about to lose its certificate: what the server sees of certificates over real TLS, and the states that follow. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
-import { caSection, type ClientIdentity, Estuary } from '../support/estuary.ts';
+import { postCmc, requestBy, tcr } from '../support/cmc.ts';
+import { buildCsr, challengePassword, commonName, makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
+import { caSection, type ClientIdentity, Estuary, section } from '../support/estuary.ts';
 import { until } from '../support/until.ts';
 
 const key = makeKey();
@@ -46,6 +49,27 @@ test('a certificate is first used in any operation, and its holder fails after a
   expect(await holderOf('press-1')).toMatchObject({ state: 'ok', first_used_at: null });
 });
 
+test('another enrollment with the certificate for the same names is a renewal, too; for other names it is not', async () => {
+  const withChallenge = (name: string) =>
+    buildCsr(key, { subject: commonName(name), attributes: [challengePassword('wrong')] });
+  const who = await estuary.enrolled(key, 'mixer-1');
+  const send = {
+    simpleenroll: (name: string) => estuary.enroll(onTheWire(withChallenge(name)), { client: who }),
+    fullcmc: async (name: string) =>
+      postCmc(estuary, await requestBy(who, { reqSequence: [tcr(1, withChallenge(name))] }), who),
+  };
+  for (const operation of ['simpleenroll', 'fullcmc'] as const) {
+    expect((await send[operation]('mixer-2')).status, operation).toBeGreaterThanOrEqual(400);
+    expect(await holderOf('mixer-1'), operation).toMatchObject({ state: 'ok' });
+    expect((await send[operation]('mixer-1')).status, operation).toBe(400);
+    const failing = { state: 'failing', last_code: 'POP_LINKING_MISMATCH' };
+    expect(await holderOf('mixer-1'), operation).toMatchObject(failing);
+    const { json } = await estuary.admin('GET', '/admin/audit?type=certificate.denied&limit=1&order=desc');
+    expect(json['items'], operation).toMatchObject([{ operation, renewal: true }]);
+    expect((await renew(who, 'mixer-1')).status).toBe(200);
+  }
+});
+
 test('the summary counts what the list has, and the table has its columns', async () => {
   const { json } = await estuary.admin('GET', '/admin/fleet/summary');
   const all = await holders();
@@ -60,4 +84,15 @@ test('a device is never seen until it has a certificate; a rejected password is 
   await estuary.enroll(onTheWire(simpleCsr(key, 'device')), { password: 'x'.repeat(40) });
   const failed = () => holders('?device=device');
   await until('the failure is known', async () => (await failed())[0]?.['last_code'] === 'OTP_INVALID');
+});
+
+test('a certificate in cmc.ra_certificates has no holder, from the reload on', async () => {
+  const { cert } = await estuary.enrolled(key, 'authority');
+  expect(await holderOf('authority')).toMatchObject({ state: 'ok' });
+  estuary.reconfigure((config, dir) => {
+    writeFileSync(join(dir, 'authority.pem'), cert);
+    section(config, 'cmc')['ra_certificates'] = ['authority.pem'];
+  });
+  expect((await estuary.admin('POST', '/admin/reload')).status).toBe(200);
+  await until('it is in no list', async () => (await holderOf('authority')) === undefined);
 });

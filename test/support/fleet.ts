@@ -5,7 +5,7 @@ export function fleetOf(store: FleetStore, now: () => number, more: Partial<Flee
   const flush = () => Promise.resolve();
   return new Fleet({
     ...{ store, cas: { all: [] }, now, flush },
-    ...{ forgetExpired: () => 90, isOnDuty: () => true, reports: false },
+    ...{ authorities: () => [], forgetExpired: () => 90, isOnDuty: () => true, reports: false },
     ...more,
   });
 }

@@ -38,6 +38,7 @@ const AuditItem = titled('AuditRecord', 'A record as in the audit file. Fields t
   rescue_until: text('The end of a pass for one more renewal.'),
   request_id: text('The same in all records of a request.'),
   operation: text('Of an issued certificate or a rejected request: the operation. Of `admin.access`: the call.'),
+  renewal: Type.Optional(Bool("Of a rejected request: whether it is for the names of the requester's certificate.")),
   requester: text('Of an issued certificate: its owner, if that is not `subject`.'),
   device: text('The ID of the registered device.'),
   device_key: text("The key of the device's entry. A later device with the same ID has another key."),

@@ -59,6 +59,7 @@ describe('GET /admin/audit', () => {
       rescue_until: '2026-01-02T00:00:00.000Z',
       request_id: 'r1',
       operation: 'simpleenroll',
+      renewal: true,
       requester: 'CN=e',
       device: 'd',
       device_key: 'k',

@@ -12,6 +12,7 @@ const RULES: FleetRules = {
   forget: 90 * DAY,
   expected: (label) => label !== 'one-time',
   requiresDevices: (label) => label === 'registered',
+  authorities: new Set(['ra']),
   // The last day, except its last hour.
   window: ({ not_after }) => ({ start: not_after - DAY, end: not_after - HOUR }),
   reports: true,
@@ -435,6 +436,14 @@ export function holderStoreContract(newDatabase: NewDatabase): void {
       await store.setFleetProgress('certificate', 0, 'rules');
       await store.walkFleet('certificate', { ...RULES, expected: () => false }, T0);
       expect(await world.holders(T0)).toEqual([]);
+    });
+
+    test('is nobody for the certificate of a configured registration authority', async () => {
+      const world = new World(await newDatabase().open());
+      await world.issue(T0, { subject: 'CN=ra', fingerprint_sha256: 'ra' });
+      expect(await world.holders(T0)).toEqual([]);
+      await world.issue(T0 + 9, { subject: 'CN=ra' });
+      expect(await world.states(T0 + 9)).toEqual([['ok', T0 + 9]]);
     });
 
     test('is replaced by a later certificate of the same names, or of a renewal; also where there are no holders', async () => {
