@@ -17,20 +17,24 @@ export async function askForRenewal(
 ): Promise<RenewalPlan> {
   const { config, context } = task;
   const { certificate, version } = live;
-  const nothing = { version, start: 0, end: 0, at: 0, ask: context.now() + ASK_AGAIN };
+  const server = former?.version === version ? former.server : undefined;
+  const nothing = { version, start: 0, end: 0, at: 0, ask: context.now() + ASK_AGAIN, server };
   const id = idOf(certificate);
   if (id === undefined) return nothing;
   try {
     // The request needs no authentication, but some servers want a certificate in every handshake.
     const { identity } = chooseIdentity(config, live, context.now(), context);
-    const answer = await withFirstServer(task, { identity }, (server) => server.renewalInfo(id));
+    const answer = await withFirstServer(task, { identity }, (est) => est.renewalInfo(id));
+    // A server without this operation answers 404, too.
+    if (answer === 'unknown') return { ...nothing, server: server && answer };
     if (answer === undefined) return nothing;
     const { start, end, retryAfter } = answer;
     const wait = retryAfter === undefined ? ASK_AGAIN : Math.min(MOST, Math.max(LEAST, retryAfter * 1000));
     const ask = context.now() + wait;
     // A window that stays keeps the time that was chosen in it.
-    if (former?.version === version && former.start === start && former.end === end) return { ...former, ask };
-    return { version, start, end, at: Math.round(start + context.random() * (end - start)), ask };
+    if (former?.version === version && former.start === start && former.end === end)
+      return { ...former, ask, server: 'known' };
+    return { version, start, end, at: Math.round(start + context.random() * (end - start)), ask, server: 'known' };
   } catch {
     return nothing;
   }

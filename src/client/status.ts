@@ -73,8 +73,12 @@ export function clockProblem(now: number, live: Certificate | undefined): string
 
 interface CertificateStatus {
   readonly name: string;
-  /** `due`: renewal is due; `pending`: the first request was accepted; `disabled`: the server rejects the device. */
-  readonly state: 'valid' | 'due' | 'disabled' | 'expired' | 'pending' | 'missing';
+  /**
+   * `due`: renewal is due; `pending`: the first request was accepted; `disabled`: the server rejects the device; `unknown to the server`:
+   * it no longer has renewal information for the certificate.
+   */
+  readonly state:
+    'valid' | 'due' | 'disabled' | 'expired' | 'revoked' | 'unknown to the server' | 'pending' | 'missing';
   readonly folder: string;
   readonly subject: string | undefined;
   readonly names: readonly string[];
@@ -90,6 +94,8 @@ interface CertificateStatus {
   readonly last_error: LastError | undefined;
 }
 
+/** What servers say of a revoked certificate: in a response, and in the alert of a failed handshake (RFC 8446 §6.2). */
+const REVOKED = /certificate (?:is )?revoked/i;
 /** A renewal is late if it is overdue by a tenth of the lifetime. */
 const LATE = 0.1;
 const ACCESS = { folder: { mode: 0o755 }, secret: { mode: 0o600 }, open: { mode: 0o644 } };
@@ -106,6 +112,8 @@ export function statusOf(config: CertificateConfig, disk: Disk, now: number): Ce
     if (state.lastError?.code === 'DEVICE_DISABLED') return 'disabled';
     if (certificate === undefined || due === undefined) return state.accepted ? 'pending' : 'missing';
     if (now > certificate.notAfter.getTime()) return 'expired';
+    if (REVOKED.test(state.lastError?.message ?? '')) return 'revoked';
+    if (state.renewal?.version === live?.version && state.renewal?.server === 'unknown') return 'unknown to the server';
     const lifetime = certificate.notAfter.getTime() - certificate.notBefore.getTime();
     return successor === undefined && now > due + lifetime * LATE ? 'due' : 'valid';
   };

@@ -66,6 +66,48 @@ describe('after the expiry', () => {
   });
 });
 
+describe('a certificate that the server no longer knows', () => {
+  const stateOf = (world: ClientWorld) => statusOf(world.config.certificate, world.disk, world.now).state;
+  const window = { start: START + 6 * DAY, end: START + 7 * DAY, retryAfter: 3600 };
+
+  test('is unknown to the server, if the server knew it before, until it knows it again', async () => {
+    const world = await ClientWorld.make();
+    world.suggest = () => 'unknown';
+    await world.step();
+    expect(stateOf(world)).toBe('valid');
+    const days: readonly [ReturnType<ClientWorld['suggest']>, string][] = [
+      [window, 'valid'],
+      [undefined, 'valid'],
+      ['unknown', 'unknown to the server'],
+      [undefined, 'unknown to the server'],
+      [window, 'valid'],
+    ];
+    for (const [day, [answer, state]] of days.entries()) {
+      world.suggest = () => answer;
+      await world.until(START + (day + 1) * 0.5 * DAY);
+      expect(stateOf(world), `after ${JSON.stringify(answer)}`).toBe(state);
+      const { status } = healthOf([statusOf(world.config.certificate, world.disk, world.now)], world.now) as {
+        status: string;
+      };
+      expect(status).toBe(state === 'valid' ? 'ok' : 'failing');
+    }
+  });
+
+  test.each([
+    'simplereenroll: 401 (client certificate revoked)',
+    'tlsv1 alert certificate revoked: SSL alert number 44',
+  ])('is revoked after: %s', async (message) => {
+    const world = await ClientWorld.make();
+    await world.step();
+    world.decide = () => new ClientError('unauthenticated', 'REFUSED', message, { status: 401 });
+    await world.step('renew');
+    expect(stateOf(world)).toBe('revoked');
+    world.decide = () => 'issue';
+    await world.step('enroll');
+    expect(stateOf(world)).toBe('valid');
+  });
+});
+
 describe('a device that the server rejects', () => {
   async function disabledWorld(): Promise<ClientWorld> {
     const world = await ClientWorld.make();

@@ -175,7 +175,7 @@ export class ClientWorld {
   }
 
   /** When to renew the current certificate; default: {@link window} for the first one. */
-  suggest: () => RenewalInformation | undefined = () => (this.issued.length > 1 ? undefined : this.window);
+  suggest: () => RenewalInformation | 'unknown' | undefined = () => (this.issued.length > 1 ? undefined : this.window);
   /** What the server suggests for the first certificate, and when it was asked. */
   window: RenewalInformation | undefined;
   readonly asked: { readonly id: string; readonly time: number }[] = [];

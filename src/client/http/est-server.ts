@@ -131,8 +131,9 @@ export class EstServer {
    * @returns undefined if the server gives no valid information
    * @throws ClientError if it does not answer
    */
-  async renewalInfo(id: string): Promise<RenewalInformation | undefined> {
+  async renewalInfo(id: string): Promise<RenewalInformation | 'unknown' | undefined> {
     const { status, body, headers } = await this.#exchange(`renewal-info/${id}`);
+    if (status === 404) return 'unknown';
     if (status !== 200) return undefined;
     const { start, end } = windowOf(body.toString('utf8'));
     const window = { start: Date.parse(String(start)), end: Date.parse(String(end)) };

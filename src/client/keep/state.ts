@@ -18,6 +18,8 @@ export interface RenewalPlan {
   readonly at: number;
   /** When to ask again. */
   readonly ask: number;
+  /** `unknown`: the server knew the certificate, and no longer does; undefined: it has not answered for it yet. */
+  readonly server?: 'known' | 'unknown' | undefined;
 }
 
 export interface State {
@@ -124,4 +126,5 @@ const planOf = (json: Readonly<Record<string, unknown>>): RenewalPlan => ({
   end: count(json['end']),
   at: count(json['at']),
   ask: count(json['ask']),
+  server: (['known', 'unknown'] as const).find((one) => one === json['server']),
 });
