@@ -1,5 +1,6 @@
 /** One call to an identity provider: the connection is verified, and the answer is bounded; no redirect is followed. */
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
@@ -8,17 +9,20 @@ import { IssuerKeys } from '../../src/auth/jwt/issuer-keys.ts';
 import { HttpClient } from '../../src/ca/remote/http.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { dns, makeCa, makeClient, subjectAltName } from '../support/certificates.ts';
+import { temporaryFolder } from '../support/openssl.ts';
 import { startProxy } from '../support/connect-proxy.ts';
 
 const issuer = await makeCa('CN=Provider CA');
 const ca = encodePem('CERTIFICATE', issuer.der);
 let server: Server;
 let url: string;
+const authorizations: (string | undefined)[] = [];
 beforeAll(async () => {
   const { der, keys } = await makeClient('CN=provider', issuer, { extensions: [subjectAltName(dns('localhost'))] });
   const key = keys.privateKey.export({ format: 'pem', type: 'pkcs8' });
   // The path names the status and the length of the answer.
   server = createServer({ cert: encodePem('CERTIFICATE', der), key }, (request, response) => {
+    authorizations.push(request.headers.authorization);
     const [, status, length] = (request.url ?? '').split('/').map(Number);
     response.writeHead(status ?? 0, { Location: '/200/1' }).end('x'.repeat(length ?? 0));
   });
@@ -45,6 +49,26 @@ test('the provider needs a certificate of its CA; without one in the configurati
   const other = encodePem('CERTIFICATE', (await makeCa('CN=Other CA')).der);
   for (const wrong of [other, undefined])
     await expect(httpsCall(`${url}/200/1`, { ca: wrong })).rejects.toThrow(UnreachableError);
+});
+
+test('jwks_token_file is sent as a bearer token, and read again for each call', async () => {
+  const folder = temporaryFolder();
+  onTestFinished(() => folder.remove());
+  const tokenFile = folder.file('token');
+  const keys = new IssuerKeys({
+    source: { url: `${url}/200/1`, ca: () => ca, tokenFile },
+    retryAfter: 30,
+    now: Date.now,
+  });
+  authorizations.length = 0;
+  for (const token of ['first', 'second']) {
+    writeFileSync(tokenFile, `${token}\n`);
+    await expect(keys.probe()).rejects.toThrow(SyntaxError);
+  }
+  expect(authorizations).toEqual(['Bearer first', 'Bearer second']);
+  writeFileSync(tokenFile, 'two words');
+  await expect(keys.probe()).rejects.toThrow(`${tokenFile} contains no bearer token`);
+  expect(authorizations).toHaveLength(2);
 });
 
 test('HTTPS_PROXY of the environment is used, unless NO_PROXY excepts the server', async () => {

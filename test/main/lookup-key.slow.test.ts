@@ -1,5 +1,5 @@
-/** A lost lookup key is reported by the command, before a start and by --check. */
-import { renameSync } from 'node:fs';
+/** A lost lookup key is reported by the command, before a start and by --check; the key of sha256-hmac is created. */
+import { renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runAny, type CommandResult } from '../support/command.ts';
@@ -54,4 +54,20 @@ test('the way out: with otp.enabled = false the server starts, and the tokens ca
   await estuary.restart();
   const fresh = await estuary.otp();
   expect((await estuary.enroll(wire, { password: fresh.token })).status).toBe(200);
+});
+
+test('sha256-hmac without a key: a SQLite store gets one next to it, for its owner only, and keeps it', async () => {
+  await estuary.server.stop();
+  estuary.reconfigure((config) => {
+    const otp = section(config, 'otp');
+    delete otp['hmac_key_file'];
+    otp['hash_algorithm'] = 'sha256-hmac';
+  });
+  await estuary.restart();
+  const file = statSync(join(estuary.dir, 'data/otp-hmac.key'));
+  expect([file.mode & 0o777, file.size]).toEqual([0o600, 32]);
+  const { token: kept } = await estuary.otp();
+  await estuary.server.stop();
+  await estuary.restart();
+  expect((await estuary.enroll(wire, { password: kept })).status).toBe(200);
 });

@@ -15,6 +15,16 @@ export const GROUP = 'cn=enrollers,dc=example';
 /** With a memberUid instead of a member. */
 export const POSIX_GROUP = 'cn=posix,dc=example';
 
+/** As in Active Directory: the primary group of `computer-1` has its objectSid, and no member for it. */
+export const PRIMARY_GROUP = 'cn=Domain Computers,dc=example';
+
+/** The objectSid S-1-5-21-1-2-3-RID (MS-DTYP §2.4.2.2). */
+const sid = (rid: number): string => {
+  const numbers = Buffer.alloc(20);
+  for (const [index, number] of [21, 1, 2, 3, rid].entries()) numbers.writeUInt32LE(number, 4 * index);
+  return Buffer.concat([Buffer.of(1, 5, 0, 0, 0, 0, 0, 5), numbers]).toString('base64');
+};
+
 /** Devices: uid, and whether the group has it. */
 const DEVICES = {
   'device-1': true,
@@ -67,6 +77,13 @@ ${Object.entries(DEVICES)
   .filter(([, isMember]) => isMember)
   .map(([uid]) => `member:: ${base64(dnOf(uid))}\n`)
   .join('')}
+${entry(dnOf('computer-1'), ['computer-1'], ['objectClass: account-with-sid', `objectSid:: ${sid(1104)}`, 'primaryGroupID: 515'])}dn: ${PRIMARY_GROUP}
+objectClass: groupOfNames
+objectClass: account-with-sid
+cn: Domain Computers
+objectSid:: ${sid(515)}
+member: ${READER.dn}
+
 dn: ${POSIX_GROUP}
 objectClass: posixGroup
 cn: posix
@@ -113,6 +130,9 @@ export class Slapd {
 include /etc/ldap/schema/cosine.schema
 include /etc/ldap/schema/inetorgperson.schema
 include /etc/ldap/schema/nis.schema
+attributetype ( 1.2.840.113556.1.4.146 NAME 'objectSid' EQUALITY octetStringMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.40 )
+attributetype ( 1.2.840.113556.1.4.98 NAME 'primaryGroupID' EQUALITY integerMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.27 )
+objectclass ( 2.999.1 NAME 'account-with-sid' AUXILIARY MAY ( objectSid $ primaryGroupID ) )
 modulepath /usr/lib/ldap
 moduleload back_mdb
 pidfile ${folder.file('slapd.pid')}
@@ -123,6 +143,7 @@ suffix "dc=example"
 directory ${folder.file('db')}
 access to attrs=userPassword by anonymous auth by * none
 access to dn.exact="${GROUP}" by users read by * none
+access to dn.exact="${PRIMARY_GROUP}" by users read by * none
 access to dn.exact="${POSIX_GROUP}" by users read by * none
 access to * by self read by dn.exact="${READER.dn}" read by * none
 `,

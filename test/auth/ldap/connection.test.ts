@@ -65,6 +65,18 @@ test.each([
   expect(String(error).includes('which is not followed')).toBe(code === 10);
 });
 
+test.each(['svc@corp.example', 'CORP\\\\svc'])('a name that is no DN is sent as it is: %s', async (name) => {
+  let received = '';
+  const url = await listening((socket) =>
+    socket.once('data', (request: Buffer) => {
+      received = request.toString();
+      socket.write(bindResponse(request));
+    }),
+  );
+  await LdapConnection.use(serverAt(url), (one) => one.bind(name, 'x'));
+  expect(received).toContain(name);
+});
+
 test('a connection that is lost is not opened again, which would send the password without StartTLS', async () => {
   let connections = 0;
   const url = await listening((socket) => {

@@ -10,7 +10,7 @@ import { encodePem } from '../../../src/pki/der/pem.ts';
 import { makeCa } from '../../support/certificates.ts';
 import { freePort } from '../../support/ports.ts';
 import { requires } from '../../support/requires.ts';
-import { GROUP, PASSWORD, POSIX_GROUP, READER, Slapd } from '../../support/slapd.ts';
+import { GROUP, PASSWORD, POSIX_GROUP, PRIMARY_GROUP, READER, Slapd } from '../../support/slapd.ts';
 import { TcpRelay } from '../../support/tcp-relay.ts';
 
 describe.skipIf(!requires('slapd'))('the directory', () => {
@@ -62,6 +62,13 @@ describe.skipIf(!requires('slapd'))('the directory', () => {
     ['user_dn', byName],
     ['search_base', bySearch],
   ])('with %s', (_, settings) => {
+    test('required_group counts the primary group of Active Directory, of which nobody is a member', async () => {
+      const grouped = directory({ ...settings, required_group: PRIMARY_GROUP });
+      expect(await outcome(grouped, 'computer-1')).toBe('computer-1');
+      expect(await outcome(grouped, 'device-1')).toMatch(/^refused: the entry is not in the group/);
+      expect(await outcome(directory({ ...settings, required_group: GROUP }), 'computer-1')).toMatch(/^refused/);
+    });
+
     test.each([
       ['the right password', 'device-1', PASSWORD, 'device-1'],
       ['another case of the name gives the name of the directory', 'DEVICE-1', PASSWORD, 'device-1'],
