@@ -110,6 +110,7 @@ export class IsolatedProcess {
       await this.#launch();
     } catch (error) {
       await this.stop();
+      this.#hasGivenUp = error instanceof IsolatedError && error.permanent;
       throw error;
     }
   }

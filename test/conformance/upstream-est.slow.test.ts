@@ -17,6 +17,7 @@ import { call } from '../support/https.ts';
 import { openssl, temporaryFolder } from '../support/openssl.ts';
 import { requires } from '../support/requires.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
+import { until } from '../support/until.ts';
 import { PIN, softHsm, SOFTHSM_MODULE } from '../support/softhsm.ts';
 import { killed } from '../support/spawned.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
@@ -216,11 +217,29 @@ describe.skipIf(!hasTokenTls)('a key in a PKCS #11 token', () => {
     expect(await front.outputSoFar()).not.toContain(PIN);
   });
 
+  test('a PIN that is changed at the token and back: 503, and a reload without any change opens the token again', async () => {
+    const enroll = async () => (await enrollAt(front, key, 'token-3', { path: 'token/simpleenroll' })).status;
+    const child = front.server.log().findLast(({ process: name, child }) => name === 'PKCS11' && child !== undefined);
+    await hsm?.tool('ra token', '--change-pin', '--new-pin', 'another-pin');
+    process.kill(Number(child?.['child']), 'SIGKILL');
+    await until('it gives up', () =>
+      front.server.log().some(({ msg }) => String(msg).includes('process stays down until a reload')),
+    );
+    expect(await enroll()).toBe(503);
+    await hsm?.tool('ra token', '--pin', 'another-pin', '--change-pin', '--new-pin', PIN);
+    expect((await front.admin('POST', '/admin/reload')).status).toBe(200);
+    expect(await enroll()).toBe(200);
+  });
+
   test.each([
-    ['a wrong PIN', { pin_env: 'WRONG_PIN' }, 'pkcs11.pin_env: the token refuses it'],
-    ['a missing key', { key_label: 'nobody' }, 'pkcs11.token_label: there is no such token, or it has no such private'],
-    ['a missing token', { token_label: 'gone' }, 'pkcs11.token_label: there is no such token'],
-    ['no PKCS#11 library', { module: 'ra.pem' }, 'pkcs11.module: cannot be used'],
+    ['a wrong PIN', { pin_env: 'WRONG_PIN' }, 'pkcs11.pin_env: token "ra token" refuses the PIN (CKR_PIN_INCORRECT)'],
+    [
+      'a missing key',
+      { key_label: 'nobody' },
+      'pkcs11.key_label: token "ra token" has no private key labeled "nobody"; it has "ra" (id 01)',
+    ],
+    ['a missing token', { token_label: 'gone' }, 'pkcs11.token_label: there is no token "gone"; the module shows'],
+    ['no PKCS#11 library', { module: 'ra.pem' }, 'pkcs11.module: cannot use the module'],
     ['no engine', { engine: 'ra.pem' }, 'pkcs11.engine: cannot be used'],
   ])('--check refuses %s', async (_, change, message) => {
     const { code, output } = await checked({ pkcs11: { ...pkcs11, ...change } });

@@ -52,6 +52,10 @@ export class EstUpstream implements Upstream {
     if (options.forwardsCsrAttributes) this.csrAttributes = () => this.#csrAttributes();
   }
 
+  get hasGivenUp(): boolean {
+    return this.#client.hasGivenUp ?? false;
+  }
+
   async start(): Promise<void> {
     await this.#client.start?.();
   }

@@ -4,11 +4,12 @@ import { type Finding, finding, type Problem } from '../../config/problem.ts';
 import { choice, optional, type Static, table } from '../../config/keys.ts';
 import type { Certificates } from '../../config/material/material.ts';
 import { privateKeyInToken } from '../../config/schema/label.ts';
-import { describe } from '../../errors.ts';
+import { describe, EstuaryError } from '../../errors.ts';
 import { PKCS11_ENGINES } from '../../pki/pkcs11-engine.ts';
 import { IsolatedError } from '../../process/protocol.ts';
 import { type CheckContext, type DriverDefinition, labeledLog, type DriverContext } from '../driver.ts';
-import { namingFindings, tokenAccess } from '../pkcs11/access.ts';
+import { namingFindings, relatedKey, tokenAccess } from '../pkcs11/access.ts';
+import { moduleOutput } from '../pkcs11/module-output.ts';
 import {
   https,
   loadUpstream,
@@ -151,11 +152,9 @@ function tokenClient(
   const { pkcs11, max_calls: maxCalls, max_tls_version: maxVersion } = own;
   if (pkcs11 === undefined || token === undefined) return undefined;
   const { certificates, engine } = token;
-  const common = { maxCalls, retryAfter, env, log: labeledLog(log, label) };
-  const access = { ...tokenAccess(pkcs11), engine };
   return new TokenHttpClient({
-    ...common,
-    ...{ url: new URL(own.url).origin, maxVersion, certificates, trustAnchors, token: access },
+    ...{ url: new URL(own.url).origin, maxVersion, certificates, trustAnchors, maxCalls, retryAfter, env, engine },
+    ...{ token: tokenAccess(pkcs11), log: labeledLog(log, label), onOutput: moduleOutput(label, log) },
   });
 }
 
@@ -166,21 +165,22 @@ async function tokenProblems(material: EstMaterial, key: string, context: CheckC
     await client?.start();
     return [];
   } catch (error) {
-    const code = error instanceof IsolatedError ? error.code : '';
-    const [, known, what] = FAULTS.find(([part]) => code.includes(part)) ?? ENGINE_FAULT;
-    const name = known === 'pkcs11.pin' ? `pkcs11.${material.table.est.pkcs11?.pin?.key ?? 'pin_file'}` : known;
-    return [{ key: `${key}.est.${name}`, message: `${what} (${describe(error)})` }];
+    const [name, what] = faultyKey(error, material.table.est.pkcs11);
+    return [
+      { key: `${key}.est.${name}`, message: what === undefined ? describe(error) : `${what} (${describe(error)})` },
+    ];
   } finally {
     client?.close();
   }
 }
 
-const ENGINE_FAULT = ['', 'pkcs11.engine', 'cannot be used'] as const;
-
-/** By a part of OpenSSL's error code. */
-const FAULTS = [
-  ['PIN', 'pkcs11.pin', 'the token refuses it'],
-  ['OBJECT_NOT_FOUND', 'pkcs11.token_label', 'there is no such token, or it has no such private key'],
-  ['MISMATCH', 'client_certificate', 'does not belong to the private key in the token'],
-  ['MODULE', 'pkcs11.module', 'cannot be used'],
-] as const;
+/** And what is wrong with it, if OpenSSL says so in its own words. */
+function faultyKey(error: unknown, table: EstTable['est']['pkcs11']): [key: string, what?: string] {
+  const code = error instanceof IsolatedError || error instanceof EstuaryError ? error.code : '';
+  if (code.includes('KEY_VALUES_MISMATCH'))
+    return ['client_certificate', 'does not belong to the private key in the token'];
+  if (!/^(?:TOKEN|PKCS11|CKR)_/.test(code)) return ['pkcs11.engine', 'cannot be used'];
+  const related = relatedKey(code, table ?? {});
+  const name = related === 'pin' ? (table?.pin?.key ?? 'pin_file') : related;
+  return [`pkcs11.${name === 'max_sessions' || name === 'timeout' ? 'module' : name}`];
+}

@@ -4,40 +4,69 @@ import { codeOf } from '../../errors.ts';
 import { withPinFile } from '../../pki/pkcs11-engine.ts';
 import { isObject, IsolatedError } from '../../process/protocol.ts';
 import { serve } from '../../process/serve.ts';
+import { named } from '../pkcs11/cryptoki.ts';
+import { requirePrivateKeys } from '../pkcs11/keys.ts';
+import { SessionPool } from '../pkcs11/sessions.ts';
+import { describeToken, findToken, logIn, type Token } from '../pkcs11/token.ts';
 import { HttpClient, TransportError, type HttpCall } from '../remote/http.ts';
-import { isPinFault, type TokenClientInit, type TokenCallResult } from './token-client.ts';
+import type { TokenClientInit, TokenCallResult } from './token-client.ts';
 
+interface Opened {
+  readonly init: TokenClientInit;
+  readonly token: Token;
+  /** One session, which keeps the login. */
+  readonly pool: SessionPool;
+}
+
+let opened: Opened | undefined;
 let client: HttpClient | undefined;
 
 /** The parent is the same program, so the payloads have these shapes. */
 const isInit = (payload: unknown): payload is TokenClientInit => isObject(payload) && 'engine' in payload;
 const isCall = (args: unknown): args is HttpCall => isObject(args) && 'method' in args;
 
-/** Opens the token: libp11 logs in once for each context, and a process can open one only. */
-function open({ url, maxVersion, engine, key, pin, ca, cert }: TokenClientInit): HttpClient {
+function ready<T>(value: T | undefined): T {
+  if (value === undefined) throw new IsolatedError('NOT_READY', 'called before init');
+  return value;
+}
+
+/**
+ * The engine would try any PIN, as often as it is asked. It gets one that the token has accepted, for a key that is
+ * there. A token with a single session gives it to the engine.
+ */
+async function open({ init, token, pool }: Opened): Promise<HttpClient> {
+  await pool.use((session) => requirePrivateKeys(token, session, init.access));
+  if (token.info.maxSessions === 1) pool.closeIdle();
+  const { url, maxVersion, engine, key, ca, cert, access } = init;
   const tls = { ...(ca === undefined ? {} : { ca }), cert, maxVersion, privateKeyEngine: engine };
+  const context = (source: string): HttpClient =>
+    new HttpClient(url, { secureContext: createSecureContext({ ...tls, privateKeyIdentifier: `${key}${source}` }) });
   try {
-    const secureContext = withPinFile(pin, (source) =>
-      createSecureContext({ ...tls, privateKeyIdentifier: `${key};pin-source=file:${source}` }),
-    );
-    return new HttpClient(url, { secureContext });
+    const { pin } = access;
+    if (pin === undefined || pin === '') return context('');
+    return withPinFile(pin, (source) => context(`;pin-source=file:${source}`));
   } catch (error) {
-    const code = codeOf(error);
-    const message = error instanceof Error ? error.message : String(error);
-    throw new IsolatedError(code, message, { permanent: isPinFault(code) });
+    throw new IsolatedError(codeOf(error), error instanceof Error ? error.message : String(error));
   }
 }
 
 serve({
-  init(payload) {
+  async init(payload) {
     if (!isInit(payload)) throw new IsolatedError('NOT_READY', 'not a start payload');
-    client = open(payload);
+    const token = await findToken(payload.access);
+    opened = { init: payload, token, pool: new SessionPool(token, 1) };
+    return describeToken(token);
   },
   methods: {
+    logIn: () => named(() => ready(opened).pool.use((session) => logIn(ready(opened).token, session))),
+    open: () => named(async () => void (client = await open(ready(opened)))),
     async call(args): Promise<TokenCallResult> {
-      if (client === undefined || !isCall(args)) throw new IsolatedError('NOT_READY', 'called before init');
+      if (!isCall(args)) throw new IsolatedError('NOT_READY', 'not a call');
       try {
-        return await client.call({ ...args, ...(args.body === undefined ? {} : { body: Buffer.from(args.body) }) });
+        return await ready(client).call({
+          ...args,
+          ...(args.body === undefined ? {} : { body: Buffer.from(args.body) }),
+        });
       } catch (error) {
         if (!(error instanceof TransportError)) throw error;
         const { message, mayHaveArrived, isTooLong, cause } = error;

@@ -8,6 +8,7 @@ import { pemOf, type Certificate } from '../../pki/x509/certificate.ts';
 import { IsolatedProcess } from '../../process/isolated-process.ts';
 import type { IsolatedLog } from '../../process/isolated-process.ts';
 import { isObject, startedModule } from '../../process/protocol.ts';
+import { loggedIn } from '../pkcs11/logins.ts';
 import { moduleEnvironment, type KeyReference, type TokenAccess } from '../pkcs11/wire.ts';
 import { TransportError, type HttpAnswer, type HttpCall, type HttpCaller } from '../remote/http.ts';
 
@@ -16,7 +17,10 @@ interface TokenClientOptions {
   readonly maxVersion: SecureVersion;
   readonly certificates: readonly Certificate[];
   readonly trustAnchors: readonly Certificate[] | undefined;
-  readonly token: TokenAccess & KeyReference & { readonly engine: string };
+  readonly token: TokenAccess & KeyReference;
+  readonly engine: string;
+  /** Receives what the token's library prints to stderr, line by line. */
+  readonly onOutput: (line: string) => void;
   readonly maxCalls: number;
   readonly retryAfter: number;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -28,9 +32,9 @@ export interface TokenClientInit {
   readonly url: string;
   readonly maxVersion: SecureVersion;
   readonly engine: string;
-  /** RFC 7512, without the PIN. */
+  readonly access: TokenAccess & KeyReference;
+  /** The same as a URI (RFC 7512), without the PIN. */
   readonly key: string;
-  readonly pin: string;
   /** PEM. */
   readonly ca: string | undefined;
   readonly cert: string;
@@ -40,9 +44,6 @@ export type TokenCallResult =
   | (Omit<HttpAnswer, 'body'> & { readonly body: Uint8Array })
   | (Pick<TransportError, 'message' | 'mayHaveArrived' | 'isTooLong'> & { readonly tokenFailed: boolean });
 
-/** A repeated attempt would lock the token. @param code of OpenSSL */
-export const isPinFault = (code: string): boolean => code.includes('PIN');
-
 /** Milliseconds that the child has to load the token's library, and to report a call that is over. */
 const START = 20_000;
 const GRACE = 1000;
@@ -50,14 +51,11 @@ const GRACE = 1000;
 export class TokenHttpClient implements HttpCaller {
   readonly #process: IsolatedProcess;
 
-  constructor({ url, maxVersion, certificates, trustAnchors, token, ...options }: TokenClientOptions) {
-    const { maxCalls, retryAfter, env, log } = options;
+  constructor({ url, maxVersion, certificates, trustAnchors, token, engine, ...options }: TokenClientOptions) {
+    const { maxCalls, retryAfter, env, log, onOutput } = options;
+    const logIn = loggedIn(token.pin);
     const init: TokenClientInit = {
-      url,
-      maxVersion,
-      engine: token.engine,
-      key: keyUri(token),
-      pin: token.pin ?? '',
+      ...{ url, maxVersion, engine, access: token, key: keyUri(token) },
       ca: trustAnchors && pemOf(trustAnchors),
       cert: pemOf(certificates),
     };
@@ -67,6 +65,12 @@ export class TokenHttpClient implements HttpCaller {
       subject: 'The token of the client certificate',
       env: { ...moduleEnvironment(env), PKCS11_MODULE_PATH: token.module },
       init,
+      opened: async (call, found) => {
+        await logIn(call, found);
+        await call('open');
+      },
+      onOutput,
+      secret: token.pin,
       startTimeoutMs: START,
       concurrency: maxCalls,
       queueLimit: maxCalls,
@@ -78,6 +82,11 @@ export class TokenHttpClient implements HttpCaller {
   /** @throws IsolatedError if the key cannot be used; EstuaryError if the module crashed or hung */
   start(): Promise<void> {
     return this.#process.start();
+  }
+
+  /** Another start would fail, and may harm. */
+  get hasGivenUp(): boolean {
+    return this.#process.hasGivenUp;
   }
 
   /** Process ID of the child, if running. */

@@ -2,7 +2,7 @@
 import { type Finding, finding } from '../../config/problem.ts';
 import type { Secret } from '../../config/secret.ts';
 import { keyId, parsePkcs11Uri } from '../../pki/pkcs11-uri.ts';
-import type { KeyReference, TokenAccess } from './wire.ts';
+import { type KeyReference, type TokenAccess, TokenFault } from './wire.ts';
 
 interface TokenTable extends Omit<TokenAccess, 'pin'>, KeyReference {
   readonly uri?: string | undefined;
@@ -23,6 +23,30 @@ export function tokenAccess({ uri, pin, ...keys }: TokenTable): TokenAccess & Ke
     key_id: keys.key_id === undefined ? parts.id : keyId(keys.key_id),
     pin: pin?.reveal().toString('utf8'),
   };
+}
+
+export type Pkcs11Key =
+  'module' | 'uri' | 'slot' | 'token_label' | 'pin' | 'key_label' | 'key_id' | 'max_sessions' | 'timeout';
+
+/** The key of the table that a failure is about. @param code of the failure */
+export function relatedKey(code: string, { uri, token_label, key_label }: Partial<TokenTable>): Pkcs11Key {
+  const isNamed = code === TokenFault.SLOT || code === TokenFault.KEY || code === TokenFault.KEY_MISMATCH;
+  if (uri !== undefined && isNamed) return 'uri';
+  switch (code) {
+    case TokenFault.PIN:
+      return 'pin';
+    case TokenFault.SLOT:
+      return token_label === undefined ? 'slot' : 'token_label';
+    case TokenFault.KEY:
+    case TokenFault.KEY_MISMATCH:
+      return key_label === undefined ? 'key_id' : 'key_label';
+    case TokenFault.SESSION:
+      return 'max_sessions';
+    case 'PKCS11_TIMEOUT':
+      return 'timeout';
+    default:
+      return 'module';
+  }
 }
 
 /**

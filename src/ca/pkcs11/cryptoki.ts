@@ -1,5 +1,6 @@
 /** PKCS#11 calls through pkcs11js, which graphene-pk11 loads: constants, names of failures, attributes, objects. */
 import type * as graphene from 'graphene-pk11';
+import { IsolatedError } from '../../process/protocol.ts';
 
 export type Pkcs11 = graphene.Module['lib'];
 /** A CK_ULONG in the platform's byte order. */
@@ -123,7 +124,28 @@ const LOST = new Set([
   'CKR_TOKEN_NOT_PRESENT',
 ]);
 
+/** The token refuses another session; so many are open. */
+export class NoSessionLeft extends Error {
+  readonly sessions: number;
+
+  constructor(sessions: number) {
+    super('CKR_SESSION_COUNT');
+    this.sessions = sessions;
+  }
+}
+
 /** The failure of a call that a new session may not have. */
 export class LostSession extends Error {}
 
 export const isLost = (error: unknown): boolean => error instanceof LostSession || LOST.has(failureName(error));
+
+/** Uses the PKCS#11 name as the error code, so that the parent process can classify the failure. */
+export async function named<T>(work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof IsolatedError || error instanceof NoSessionLeft) throw error;
+    const name = failureName(error);
+    throw new IsolatedError(name, name);
+  }
+}

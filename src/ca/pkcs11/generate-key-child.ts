@@ -5,24 +5,36 @@ import { OID } from '../../pki/der/oids.ts';
 import { mlDsaOf } from '../../pki/x509/key-pair.ts';
 import { isObject, IsolatedError } from '../../process/protocol.ts';
 import { serve } from '../../process/serve.ts';
-import { Ck, failureName, type Handle, type Template, toTemplate } from './cryptoki.ts';
+import { Ck, failureName, type Handle, named, type Template, toTemplate } from './cryptoki.ts';
 import { PARAMETER_SETS } from './formats.ts';
 import { keyName, mechanismsOf, objectsNamed } from './keys.ts';
-import { findToken, logIn, type Token } from './token.ts';
+import { describeToken, findToken, logIn, type Token } from './token.ts';
 import { type KeyGeneration, type NewKeyNames, TokenFault, type TokenKeyType } from './wire.ts';
+
+interface OpenToken {
+  readonly order: KeyGeneration;
+  readonly token: Token;
+  readonly session: Handle;
+}
+
+async function openToken(order: KeyGeneration): Promise<OpenToken> {
+  const token = await findToken(order.access);
+  try {
+    const session = token.lib.C_OpenSession(token.slot, Ck.CKF_SERIAL_SESSION | Ck.CKF_RW_SESSION);
+    return { order, token, session };
+  } catch (error) {
+    throw new IsolatedError(TokenFault.SESSION, `${token.name} opens no session: ${failureName(error)}`);
+  }
+}
 
 /**
  * Generates a key pair that never leaves the token: a private, sensitive, non-extractable token object for signing
  * only. The process's end closes the session: C_Finalize of some modules hangs or crashes.
  * @throws IsolatedError with a {@link TokenFault} code, also if the name is in use
  */
-async function generateKey({ access, reference, type, label }: KeyGeneration): Promise<NewKeyNames> {
-  const token = await findToken(access);
-  const { lib, slot, info, pin, name } = token;
+function generateKey({ order: { reference, type, label }, token, session }: OpenToken): NewKeyNames {
+  const { name } = token;
   try {
-    const session = lib.C_OpenSession(slot, Ck.CKF_SERIAL_SESSION | Ck.CKF_RW_SESSION);
-    const needsLogin = (info.flags & Ck.CKF_LOGIN_REQUIRED) !== 0;
-    if (pin !== '' && (needsLogin || pin !== undefined)) logIn(token, session, Ck.CKU_USER, needsLogin);
     for (const kind of [Ck.CKO_PRIVATE_KEY, Ck.CKO_PUBLIC_KEY])
       if (reference.key_label !== undefined || reference.key_id !== undefined)
         if (objectsNamed(token, session, kind, reference).length > 0)
@@ -120,17 +132,21 @@ function parameters(type: TokenKeyType): Template {
 const isOrder = (payload: unknown): payload is KeyGeneration =>
   isObject(payload) && 'access' in payload && 'reference' in payload;
 
-let order: KeyGeneration | undefined;
+let opened: OpenToken | undefined;
+
+function ready(): OpenToken {
+  if (opened === undefined) throw new IsolatedError('NOT_READY', 'called before init');
+  return opened;
+}
 
 serve({
-  init(payload) {
+  async init(payload) {
     if (!isOrder(payload)) throw new IsolatedError('NOT_READY', 'not a start payload');
-    order = payload;
+    opened = await openToken(payload);
+    return describeToken(opened.token);
   },
   methods: {
-    generate() {
-      if (order === undefined) throw new IsolatedError('NOT_READY', 'called before init');
-      return generateKey(order);
-    },
+    logIn: () => named(() => logIn(ready().token, ready().session)),
+    generate: () => generateKey(ready()),
   },
 });

@@ -1,6 +1,7 @@
 /** Generates a CA key inside a token. The token's library runs in its own process. */
 import { type IsolatedLog, IsolatedProcess } from '../../process/isolated-process.ts';
 import { isObject, startedModule } from '../../process/protocol.ts';
+import { loggedIn } from './logins.ts';
 import { type KeyGeneration, moduleEnvironment, type NewKeyNames } from './wire.ts';
 
 /** Milliseconds; a token may take minutes for a CA's RSA key. */
@@ -23,6 +24,7 @@ export async function generateKey(
     subject: 'The hardware security module',
     env: moduleEnvironment(env),
     init: order,
+    opened: loggedIn(order.access.pin),
     startTimeoutMs: 30_000,
     concurrency: 1,
     queueLimit: 0,

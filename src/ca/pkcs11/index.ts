@@ -17,11 +17,10 @@ import {
   type Signer,
 } from '../driver.ts';
 import { absentSigner, createLocalCa, LocalCa, type LocalCaConfig, type LocalCaContext } from '../local/index.ts';
-import { namingFindings, tokenAccess } from './access.ts';
+import { namingFindings, type Pkcs11Key, relatedKey, tokenAccess } from './access.ts';
 import { forgetRejectedPins } from './logins.ts';
 import { moduleOutput } from './module-output.ts';
 import { Pkcs11Signer } from './pkcs11-signer.ts';
-import { TokenFault } from './wire.ts';
 
 const pkcs11Keys = table('A CA whose key is in a PKCS#11 token.', {
   ...caKeys,
@@ -81,9 +80,6 @@ export const pkcs11Driver: DriverDefinition<Pkcs11CaTable, Pkcs11CaMaterial> = {
 
 /** `env`: the module's environment, which may name its configuration. */
 type Pkcs11Context = Pick<DriverContext, 'env' | 'retryAfter' | 'log'>;
-
-type Pkcs11Key =
-  'module' | 'uri' | 'slot' | 'token_label' | 'pin' | 'key_label' | 'key_id' | 'max_sessions' | 'timeout';
 
 /** An unusable token or key, with the related key of `[ca.pkcs11]`. */
 class TokenProblem extends EstuaryError {
@@ -176,26 +172,6 @@ function tokenProblem(error: unknown, { label, pkcs11 }: TokenSettings): unknown
   if (!(error instanceof IsolatedError) && !(error instanceof EstuaryError)) return error;
   const key = relatedKey(error.code, pkcs11);
   return new TokenProblem(label, key, key === 'pin' ? (pkcs11.pin?.key ?? 'pin_file') : key, error);
-}
-
-function relatedKey(code: string, { uri, token_label, key_label }: Pkcs11CaTable['pkcs11']): Pkcs11Key {
-  const isNamed = code === TokenFault.SLOT || code === TokenFault.KEY || code === TokenFault.KEY_MISMATCH;
-  if (uri !== undefined && isNamed) return 'uri';
-  switch (code) {
-    case TokenFault.PIN:
-      return 'pin';
-    case TokenFault.SLOT:
-      return token_label === undefined ? 'slot' : 'token_label';
-    case TokenFault.KEY:
-    case TokenFault.KEY_MISMATCH:
-      return key_label === undefined ? 'key_id' : 'key_label';
-    case TokenFault.SESSION:
-      return 'max_sessions';
-    case 'PKCS11_TIMEOUT':
-      return 'timeout';
-    default:
-      return 'module';
-  }
 }
 
 const ALLOWED = {

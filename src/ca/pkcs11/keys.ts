@@ -96,8 +96,7 @@ export async function chooseKey(
   expected: Buffer | undefined,
 ): Promise<SigningKey> {
   const { lib, name } = token;
-  const found = privateKeys(token, session, reference);
-  if (found.length === 0) throw notFound(token, session, reference);
+  const found = requirePrivateKeys(token, session, reference);
   if (expected === undefined && found.length > 1)
     throw new IsolatedError(
       TokenFault.KEY,
@@ -165,6 +164,13 @@ export function mechanismsOf({ lib, slot }: Token): ReadonlySet<number> | undefi
 
 export const privateKeys = (token: Token, session: Handle, reference: KeyReference): Handle[] =>
   objectsNamed(token, session, Ck.CKO_PRIVATE_KEY, reference);
+
+/** @throws IsolatedError `TokenFault.KEY` that lists the keys that are there */
+export function requirePrivateKeys(token: Token, session: Handle, reference: KeyReference): Handle[] {
+  const found = privateKeys(token, session, reference);
+  if (found.length === 0) throw notFound(token, session, reference);
+  return found;
+}
 
 /** All objects of a class that match the reference. */
 export function objectsNamed(

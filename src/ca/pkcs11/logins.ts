@@ -3,8 +3,9 @@
  * with keys in the token, whatever names they use for it, until the next reload.
  */
 import { createHash } from 'node:crypto';
+import type { ChildCall } from '../../process/isolated-process.ts';
 import { IsolatedError } from '../../process/protocol.ts';
-import { TokenFault } from './wire.ts';
+import { type FoundToken, isFoundToken, TokenFault } from './wire.ts';
 
 /** By token and PIN: why the login failed. */
 const rejected = new Map<string, string>();
@@ -17,12 +18,17 @@ export function forgetRejectedPins(): void {
 }
 
 /**
- * Logs in unless this PIN was rejected before.
- * @param token the same for every name of the token
+ * Logs in unless this PIN was rejected before. A token may refuse a login that it does not require.
  * @throws IsolatedError `TokenFault.PIN`, permanent, if the login failed now or before; another error of `login`
  */
-export async function logInOnce(token: string, pin: string, login: () => Promise<unknown>): Promise<void> {
-  const id = createHash('sha256').update(`${token}\0${pin}`).digest('hex');
+export async function logInOnce(
+  { identity: token, loginRequired }: FoundToken,
+  pin: string | undefined,
+  login: () => Promise<unknown>,
+): Promise<void> {
+  const id = createHash('sha256')
+    .update(`${token}\0${pin ?? ''}`)
+    .digest('hex');
   const attempt = async (): Promise<void> => {
     const reason = rejected.get(id);
     if (reason !== undefined)
@@ -39,5 +45,17 @@ export async function logInOnce(token: string, pin: string, login: () => Promise
     token,
     turn.catch(() => undefined),
   );
-  await turn;
+  try {
+    await turn;
+  } catch (error) {
+    if (loginRequired || !(error instanceof IsolatedError && error.code === TokenFault.PIN)) throw error;
+  }
 }
+
+/** The `opened` of a process whose `init` returns the token, and which has a method `logIn`. */
+export const loggedIn =
+  (pin: string | undefined) =>
+  async (call: ChildCall, found: unknown): Promise<void> => {
+    if (!isFoundToken(found)) throw new TypeError('not a token');
+    if (found.loginWanted) await logInOnce(found, pin, () => call('logIn'));
+  };

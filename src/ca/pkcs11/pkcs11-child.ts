@@ -1,15 +1,16 @@
 /** Child process that holds a token's library: it finds the key and signs. */
 import { isObject, IsolatedError } from '../../process/protocol.ts';
 import { serve } from '../../process/serve.ts';
-import { Ck, failureName, type Handle, isLost } from './cryptoki.ts';
+import { Ck, type Handle, isLost, named, NoSessionLeft } from './cryptoki.ts';
 import { chooseKey, keyWarnings, privateKeys, type SigningKey, signWith } from './keys.ts';
-import { NoSessionLeft, SessionPool } from './sessions.ts';
-import { findToken, logIn, type Token } from './token.ts';
+import { SessionPool } from './sessions.ts';
+import { describeToken, findToken, logIn, type Token } from './token.ts';
 import { type FoundToken, type KeyDescription, type NoSession, type SignerInit, TokenFault } from './wire.ts';
 
 class OpenToken {
   readonly #init: SignerInit;
   readonly #token: Token;
+  readonly found: FoundToken;
   readonly #sessions: SessionPool;
   /** Proven with a signature. */
   #key: SigningKey | undefined;
@@ -25,15 +26,8 @@ class OpenToken {
   constructor(init: SignerInit, token: Token) {
     this.#init = init;
     this.#token = token;
+    this.found = describeToken(token);
     this.#sessions = new SessionPool(token, init.max_sessions);
-  }
-
-  get found(): FoundToken {
-    return { identity: this.#token.identity, loginRequired: this.#requiresLogin };
-  }
-
-  get #requiresLogin(): boolean {
-    return (this.#token.info.flags & Ck.CKF_LOGIN_REQUIRED) !== 0;
   }
 
   /** @throws IsolatedError `TokenFault.PIN`: there must be no further login */
@@ -48,7 +42,7 @@ class OpenToken {
   /** Finds the key and proves it with a signature. */
   async open(): Promise<KeyDescription> {
     return this.#inSession(async (session) => {
-      if (this.#requiresLogin) this.#requireLogin(session);
+      if (this.found.loginRequired) this.#requireLogin(session);
       const { object, spki } = await this.#currentKey(session);
       return { spki, sessions: this.#sessions.maximum, warnings: keyWarnings(this.#token, session, object) };
     });
@@ -129,8 +123,8 @@ class OpenToken {
 
   /** `TokenFault.LOGIN` if the user is not logged in and could be. */
   #missingLogin(session: Handle): IsolatedError | undefined {
-    const { pin } = this.#init;
-    if (pin === '' || (!this.#requiresLogin && (pin === undefined || this.#hasTriedLogin))) return undefined;
+    const { loginWanted, loginRequired } = this.found;
+    if (!loginWanted || (!loginRequired && this.#hasTriedLogin)) return undefined;
     if (this.#isLoggedIn(session)) return undefined;
     return new IsolatedError(TokenFault.LOGIN, `${this.#token.name} requires a login`);
   }
@@ -154,15 +148,12 @@ function ready(): OpenToken {
   return opened;
 }
 
-/** Uses the PKCS#11 name as the error code, so that the parent can classify the failure. */
-async function named<T>(work: () => T | Promise<T>): Promise<T | NoSession> {
+async function answer<T>(work: () => T | Promise<T>): Promise<T | NoSession> {
   try {
-    return await work();
+    return await named(work);
   } catch (error) {
     if (error instanceof NoSessionLeft) return { sessions: error.sessions };
-    if (error instanceof IsolatedError) throw error;
-    const name = failureName(error);
-    throw new IsolatedError(name, name);
+    throw error;
   }
 }
 
@@ -172,20 +163,20 @@ const isInit = (payload: unknown): payload is SignerInit => isObject(payload) &&
 serve({
   async init(payload) {
     if (!isInit(payload)) throw new IsolatedError('NOT_READY', 'not a start payload');
-    return named(async () => {
+    return answer(async () => {
       opened = new OpenToken(payload, await findToken(payload));
       return opened.found;
     });
   },
   methods: {
-    logIn: () => named(() => ready().logIn()),
-    open: () => named(() => ready().open()),
+    logIn: () => answer(() => ready().logIn()),
+    open: () => answer(() => ready().open()),
     sign: (tbs) =>
-      named(() => {
+      answer(() => {
         if (!(tbs instanceof Uint8Array)) throw new IsolatedError('NOT_READY', 'nothing to sign');
         return ready().sign(Buffer.from(tbs.buffer, tbs.byteOffset, tbs.byteLength));
       }),
-    check: () => named(() => ready().check()),
+    check: () => answer(() => ready().check()),
   },
   close() {
     opened?.close();

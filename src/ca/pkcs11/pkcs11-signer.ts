@@ -13,6 +13,7 @@ import { PersistentStart } from '../persistent-start.ts';
 import { logInOnce } from './logins.ts';
 import {
   type FoundToken,
+  isFoundToken,
   type KeyDescription,
   type KeyReference,
   moduleEnvironment,
@@ -267,15 +268,10 @@ export class Pkcs11Signer implements Signer {
   }
 
   async #logIn(call: ChildCall): Promise<void> {
-    const { identity, loginRequired } = this.#token ?? { identity: '', loginRequired: true };
-    try {
-      await logInOnce(identity, this.#options.pin ?? '', async () => {
-        if (isNoSession(await call('logIn'))) throw noSession();
-      });
-    } catch (error) {
-      // The token refuses a login that it does not require.
-      if (loginRequired || !(error instanceof IsolatedError && error.code === TokenFault.PIN)) throw error;
-    }
+    if (this.#token === undefined) throw new TypeError('no token yet');
+    await logInOnce(this.#token, this.#options.pin, async () => {
+      if (isNoSession(await call('logIn'))) throw noSession();
+    });
   }
 
   /** After each start of the process. */
@@ -338,8 +334,6 @@ function knownKey(spki: Buffer): KnownKey {
 /** The child is the same program, so what it returns has one of these shapes. */
 const isNoSession = (value: unknown): value is NoSession =>
   isObject(value) && typeof value['sessions'] === 'number' && !('spki' in value);
-
-const isFoundToken = (value: unknown): value is FoundToken => isObject(value) && 'identity' in value;
 
 function readDescription(value: unknown): KeyDescription & { readonly spki: Buffer } {
   if (!isObject(value)) throw new TypeError('not a key description');

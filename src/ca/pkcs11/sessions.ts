@@ -1,18 +1,8 @@
 /** Sessions of one token, opened on demand and reused; one per concurrent operation. */
 import { IsolatedError } from '../../process/protocol.ts';
-import { Ck, failureName, type Handle } from './cryptoki.ts';
+import { Ck, failureName, type Handle, NoSessionLeft } from './cryptoki.ts';
 import type { Token } from './token.ts';
 import { TokenFault } from './wire.ts';
-
-/** The token refuses another session; so many are open. */
-export class NoSessionLeft extends Error {
-  readonly sessions: number;
-
-  constructor(sessions: number) {
-    super('CKR_SESSION_COUNT');
-    this.sessions = sessions;
-  }
-}
 
 /** CK_UNAVAILABLE_INFORMATION as pkcs11js gives it; 0 is CK_EFFECTIVELY_INFINITE. */
 const UNKNOWN = 0xffff_ffff;

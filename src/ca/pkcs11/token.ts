@@ -1,7 +1,7 @@
 /** Finds a token and logs in to it. All calls block: use it only in a child process. */
 import { IsolatedError } from '../../process/protocol.ts';
 import { Ck, failureName, type Handle, type Pkcs11 } from './cryptoki.ts';
-import { type TokenAccess, TokenFault } from './wire.ts';
+import { type FoundToken, type TokenAccess, TokenFault } from './wire.ts';
 
 /** CK_TOKEN_INFO without padding. */
 interface TokenInfo {
@@ -177,17 +177,17 @@ const isNoAnswer = (name: string): boolean =>
 /** The token may mean another PIN: these name it, the others only say that the login failed. */
 const isPinFailure = (name: string): boolean => name.startsWith('CKR_PIN_') || name === 'CKR_USER_PIN_NOT_INITIALIZED';
 
+/** An empty PIN means no login; without a PIN, a token that requires a login may ask for it. */
+export function describeToken({ identity, info, pin }: Token): FoundToken {
+  const loginRequired = (info.flags & Ck.CKF_LOGIN_REQUIRED) !== 0;
+  return { identity, loginRequired, loginWanted: pin !== '' && (pin !== undefined || loginRequired) };
+}
+
 /**
  * Logs in, of the whole process or, for one signature, with CKU_CONTEXT_SPECIFIC. Leaves the final try alone.
- * @param isRequired false: the token may refuse the login
  * @throws IsolatedError `TokenFault.PIN`, permanent: another login could lock the token
  */
-export function logIn(
-  { lib, slot, name, pin }: Token,
-  session: Handle,
-  user: number = Ck.CKU_USER,
-  isRequired = true,
-): void {
+export function logIn({ lib, slot, name, pin }: Token, session: Handle, user: number = Ck.CKU_USER): void {
   const refuse = (reason: string): never => {
     throw new IsolatedError(TokenFault.PIN, `${name} ${reason}`, { permanent: true });
   };
@@ -203,7 +203,7 @@ export function logIn(
     lib.C_Login(session, user, isProtected ? '' : pin);
   } catch (error) {
     const code = failureName(error);
-    if (code === 'CKR_USER_ALREADY_LOGGED_IN' || !isRequired) return;
+    if (code === 'CKR_USER_ALREADY_LOGGED_IN') return;
     if (isNoAnswer(code)) throw error;
     refuse(isPinFailure(code) ? `refuses the PIN (${code})` : `refuses the login (${code})`);
   }

@@ -1,5 +1,6 @@
 /** Messages between the signer and its child process. */
 import { ML_DSA } from '../../pki/x509/key-pair.ts';
+import { isObject } from '../../process/protocol.ts';
 
 /** Which token and how to open it. Everything that is given must match. */
 export interface TokenAccess {
@@ -38,7 +39,12 @@ export interface FoundToken {
   readonly identity: string;
   /** CKF_LOGIN_REQUIRED. */
   readonly loginRequired: boolean;
+  /** There is a PIN, or the token has to ask for it. */
+  readonly loginWanted: boolean;
 }
+
+/** The child is the same program. */
+export const isFoundToken = (value: unknown): value is FoundToken => isObject(value) && 'loginWanted' in value;
 
 export interface KeyDescription {
   readonly spki: Uint8Array;

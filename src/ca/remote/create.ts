@@ -111,7 +111,11 @@ export interface MadeUpstream {
 export const upstreamCa =
   <M extends UpstreamMaterial>(makeUpstream: (material: M, context: DriverContext) => MadeUpstream) =>
   (material: M, context: DriverContext, before?: Predecessor<M>): RemoteCa => {
-    if (before?.driver instanceof RemoteCa && isSameConfig(factsOf(material), factsOf(before.material)))
+    if (
+      before?.driver instanceof RemoteCa &&
+      !before.driver.hasGivenUp &&
+      isSameConfig(factsOf(material), factsOf(before.material))
+    )
       return before.driver;
     const { retryAfter, log, store, now } = context;
     const { table, upstreamAnchors: anchors, chain } = material;

@@ -82,6 +82,8 @@ interface HttpLimits {
 }
 
 export interface HttpCaller {
+  /** No call can be made before a reload. */
+  readonly hasGivenUp?: boolean;
   /** Before the first call. @throws Error that says why no call can be made */
   start?(): Promise<void>;
   /** @throws TransportError */

@@ -111,6 +111,11 @@ export class RemoteCa implements CaDriver {
     };
   }
 
+  /** A reload has to create another one, even if nothing changed. */
+  get hasGivenUp(): boolean {
+    return this.#options.upstream.hasGivenUp ?? false;
+  }
+
   /** Does not wait for the upstream: until it answers, the kept chain counts. */
   async start(): Promise<void> {
     if (this.#chain.length === 0) this.#chain = (await this.#keeping.recall()) ?? [];

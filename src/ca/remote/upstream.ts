@@ -40,6 +40,8 @@ export interface Upstream {
   readonly canRecover: boolean;
   /** A pending response only names the request: poll it at once. */
   readonly continuesAtOnce: boolean;
+  /** No call can be made before a reload. */
+  readonly hasGivenUp?: boolean;
   /** Opens what every call needs. @throws Error that says why none can be made */
   start?(): Promise<void>;
   /** Rejects, before sending, what the upstream cannot issue. @throws EstuaryError 400 */
