@@ -28,6 +28,7 @@ const BASE = [
   'ready-lines.ts',
   'retry-after.ts',
   'outgoing-proxy.ts',
+  'https-client.ts',
   'proxy-url.ts',
 ];
 

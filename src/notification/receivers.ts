@@ -1,6 +1,7 @@
 /** How events reach a receiver: a webhook, or a mail server. */
 import { createHmac } from 'node:crypto';
-import { clientTls, HttpClient } from '../ca/remote/http.ts';
+import { clientTls } from '../ca/remote/client-tls.ts';
+import { HttpClient } from '../https-client.ts';
 import type { ServiceMaterial } from '../config/material/material.ts';
 import type { NotificationConfig } from '../config/schema.ts';
 import { pemOf } from '../pki/x509/certificate.ts';

@@ -4,9 +4,9 @@ import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { httpsCall, UnreachableError } from '../../src/auth/https-call.ts';
+import { httpsCall } from '../../src/auth/https-call.ts';
 import { IssuerKeys } from '../../src/auth/jwt/issuer-keys.ts';
-import { HttpClient } from '../../src/ca/remote/http.ts';
+import { HttpClient, TransportError } from '../../src/https-client.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { dns, makeCa, makeClient, subjectAltName } from '../support/certificates.ts';
 import { temporaryFolder } from '../support/openssl.ts';
@@ -42,13 +42,13 @@ test.each([
 ])('status %i with %i octets: an answer: %s', async (status, length, isAnswer) => {
   const answer = await httpsCall(`${url}/${status}/${length}`, { ca }).catch((error: unknown) => error);
   if (isAnswer) expect(answer).toMatchObject({ status, body: { length } });
-  else expect(answer).toBeInstanceOf(UnreachableError);
+  else expect(answer).toBeInstanceOf(TransportError);
 });
 
 test('the provider needs a certificate of its CA; without one in the configuration, of those of Node.js', async () => {
   const other = encodePem('CERTIFICATE', (await makeCa('CN=Other CA')).der);
   for (const wrong of [other, undefined])
-    await expect(httpsCall(`${url}/200/1`, { ca: wrong })).rejects.toThrow(UnreachableError);
+    await expect(httpsCall(`${url}/200/1`, { ca: wrong })).rejects.toThrow(TransportError);
 });
 
 test('jwks_token_file is sent as a bearer token, and read again for each call', async () => {
@@ -84,7 +84,7 @@ test('HTTPS_PROXY of the environment is used, unless NO_PROXY excepts the server
       await client.call({ method: 'GET', path: '/200/1', deadline: Date.now() + 60_000, freshConnection }),
     ).toMatchObject({ status: 200 });
   expect(proxy.targets).toEqual(Array(3).fill(new URL(url).host));
-  await expect(httpsCall(`${url}/200/1`, { ca: undefined })).rejects.toThrow(UnreachableError);
+  await expect(httpsCall(`${url}/200/1`, { ca: undefined })).rejects.toThrow(TransportError);
   vi.stubEnv('NO_PROXY', 'localhost');
   expect(await httpsCall(`${url}/200/1`, { ca })).toMatchObject({ status: 200 });
   expect(proxy.targets).toHaveLength(4);

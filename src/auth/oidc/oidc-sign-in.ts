@@ -6,7 +6,8 @@ import { measured } from '../../dependency-calls.ts';
 import { describe, type EstuaryError, unauthorized, unavailable } from '../../errors.ts';
 import { cutText } from '../../log.ts';
 import { isObject } from '../../process/protocol.ts';
-import { type HttpsAnswer, httpsCall, UnreachableError } from '../https-call.ts';
+import { type HttpAnswer, TransportError } from '../../https-client.ts';
+import { httpsCall } from '../https-call.ts';
 
 export interface OidcSettings extends Omit<NonNullable<Config['admin']['oidc']>, 'client_secret' | 'trust_anchors'> {
   readonly client_secret: { readonly reveal: () => Buffer };
@@ -144,8 +145,8 @@ export class OidcSignIn {
   async #fetch(url: string, { method, headers, body }: client.CustomFetchOptions): Promise<Response> {
     const { ca } = this.settings;
     // Forms are all that the flow sends.
-    const text = body instanceof URLSearchParams ? body.toString() : undefined;
-    const call = () => httpsCall(url, { method, headers, ca, ...(text === undefined ? {} : { body: text }) });
+    const form = body instanceof URLSearchParams ? { body: Buffer.from(body.toString()) } : {};
+    const call = () => httpsCall(url, { method, headers, ca, ...form });
     return toResponse(await measured({ dependency: 'oidc' }, call));
   }
 
@@ -230,8 +231,7 @@ function isRejected(error: unknown): boolean {
 
 /** Not the user's fault: the provider cannot be reached. */
 function isUnavailable(error: unknown): boolean {
-  for (let one: unknown = error; one instanceof Error; one = one.cause)
-    if (one instanceof UnreachableError) return true;
+  for (let one: unknown = error; one instanceof Error; one = one.cause) if (one instanceof TransportError) return true;
   return false;
 }
 
@@ -246,7 +246,7 @@ function chainOf(error: unknown): string {
   return parts.length === 0 ? describe(error) : parts.join(': ');
 }
 
-function toResponse({ status, headers, body }: HttpsAnswer): Response {
+function toResponse({ status, headers, body }: HttpAnswer): Response {
   const type = headers['content-type'];
   return new Response(body.length === 0 ? null : Uint8Array.from(body), {
     status,

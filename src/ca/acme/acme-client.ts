@@ -3,7 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import { EstuaryError, isUnavailable } from '../../errors.ts';
 import { parseRetryAfter } from '../../retry-after.ts';
 import type { AcmeAccountStore } from '../../store/acme-account-store.ts';
-import { type ClientTls, type HttpAnswer, HttpClient, TransportError } from '../remote/http.ts';
+import { type ClientTls, type HttpAnswer, HttpClient, TransportError } from '../../https-client.ts';
 import { caUnavailable, refusalOf, shortened, upstreamFailed } from '../remote/upstream.ts';
 import { externalAccountBinding, type Jwk, jwkOf, signedBody, thumbprint } from './jws.ts';
 

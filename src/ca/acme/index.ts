@@ -23,7 +23,7 @@ import {
   upstreamKeys,
   type UpstreamMaterial,
 } from '../remote/create.ts';
-import { clientTls } from '../remote/http.ts';
+import { clientTls } from '../remote/client-tls.ts';
 import { AcmeUpstream } from './acme-upstream.ts';
 
 const acme = table('An ACME server.', {

@@ -1,6 +1,6 @@
 /** Interprets Dogtag's responses by content, never by HTTP status alone. */
 import { failed } from '../../errors.ts';
-import type { HttpAnswer, HttpCall } from '../remote/http.ts';
+import type { HttpAnswer, HttpCall } from '../../https-client.ts';
 
 /** This replica cannot serve the call; another one may. */
 export class ReplicaFault extends Error {

@@ -3,7 +3,7 @@ import { failed, notFound } from '../../errors.ts';
 import { type CrlReason, isCrlReason } from '../../pki/x509/crl.ts';
 import { attributeValues } from '../../pki/x509/name.ts';
 import type { Found, RevocationRequest, SoughtRequest } from '../driver.ts';
-import type { HttpAnswer } from '../remote/http.ts';
+import type { HttpAnswer } from '../../https-client.ts';
 import { isKey } from '../remote/issued.ts';
 import {
   errorOf,

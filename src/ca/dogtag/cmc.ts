@@ -24,7 +24,7 @@ import { DerError } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
 import type { ForwardedRequest } from '../driver.ts';
 import type { RemoteChain } from './chain.ts';
-import type { HttpAnswer } from '../remote/http.ts';
+import type { HttpAnswer } from '../../https-client.ts';
 import { complaint, sentence, ReplicaFault } from './answers.ts';
 import type { Replicas } from './replicas.ts';
 

@@ -17,7 +17,7 @@ import {
   getJson,
   jsonPost,
 } from './answers.ts';
-import type { HttpAnswer } from '../remote/http.ts';
+import type { HttpAnswer } from '../../https-client.ts';
 import type { Replicas } from './replicas.ts';
 import { InputError } from '../../pki/input-error.ts';
 

@@ -13,7 +13,7 @@ import { urlCheck } from '../../config/schema/formats.ts';
 import { caCertificate, remoteCaKeys } from '../../config/schema/label.ts';
 import { isSameConfig } from '../../config/secret.ts';
 import { type DriverDefinition, labeledLog, type DriverContext, type Predecessor } from '../driver.ts';
-import { clientTls } from '../remote/http.ts';
+import { clientTls } from '../remote/client-tls.ts';
 import { ChainKeeping } from '../remote/chain-keeping.ts';
 import { fingerprints } from '../remote/create.ts';
 import { RemoteChain } from './chain.ts';

@@ -4,7 +4,7 @@
  */
 import type { IsolatedLog } from '../../process/isolated-process.ts';
 import { SubmissionUnanswered, type HealthReport } from '../driver.ts';
-import { type ClientTls, type HttpAnswer, type HttpCall, HttpClient, TransportError } from '../remote/http.ts';
+import { type ClientTls, type HttpAnswer, type HttpCall, HttpClient, TransportError } from '../../https-client.ts';
 import { type SessionCall, ReplicaFault, complaint, NotHere, readJson } from './answers.ts';
 import { caUnavailable } from '../remote/upstream.ts';
 import { FairLimiter } from '../../process/fair-limiter.ts';

@@ -9,7 +9,7 @@ import { InputError } from '../../pki/input-error.ts';
 import { type Certificate, parseCertificate } from '../../pki/x509/certificate.ts';
 import { parseRetryAfter } from '../../retry-after.ts';
 import { issuerFirst } from '../remote/issued.ts';
-import { type HttpAnswer, type HttpCaller, TransportError } from '../remote/http.ts';
+import { type HttpAnswer, type HttpCaller, TransportError } from '../../https-client.ts';
 import {
   caUnavailable,
   refusalOf,

@@ -21,7 +21,8 @@ import {
   upstreamKeys,
   type UpstreamMaterial,
 } from '../remote/create.ts';
-import { clientTls, HttpClient } from '../remote/http.ts';
+import { clientTls } from '../remote/client-tls.ts';
+import { HttpClient } from '../../https-client.ts';
 import { EstUpstream } from './est-upstream.ts';
 import { TokenHttpClient } from './token-client.ts';
 

@@ -8,7 +8,7 @@ import { named } from '../pkcs11/cryptoki.ts';
 import { requirePrivateKeys } from '../pkcs11/keys.ts';
 import { SessionPool } from '../pkcs11/sessions.ts';
 import { describeToken, findToken, logIn, type Token } from '../pkcs11/token.ts';
-import { HttpClient, TransportError, type HttpCall } from '../remote/http.ts';
+import { HttpClient, TransportError, type HttpCall } from '../../https-client.ts';
 import type { TokenClientInit, TokenCallResult } from './token-client.ts';
 
 interface Opened {

@@ -10,7 +10,7 @@ import type { IsolatedLog } from '../../process/isolated-process.ts';
 import { isObject, startedModule } from '../../process/protocol.ts';
 import { loggedIn } from '../pkcs11/logins.ts';
 import { moduleEnvironment, type KeyReference, type TokenAccess } from '../pkcs11/wire.ts';
-import { TransportError, type HttpAnswer, type HttpCall, type HttpCaller } from '../remote/http.ts';
+import { TransportError, type HttpAnswer, type HttpCall, type HttpCaller } from '../../https-client.ts';
 
 interface TokenClientOptions {
   readonly url: string;

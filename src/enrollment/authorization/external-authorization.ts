@@ -1,5 +1,6 @@
 /** `[ca.authorization]`: somebody else's word on a request, once for each (docs/reference/authorization.md). */
-import { type ClientTls, clientTls, HttpClient, TransportError } from '../../ca/remote/http.ts';
+import { clientTls } from '../../ca/remote/client-tls.ts';
+import { type ClientTls, HttpClient, TransportError } from '../../https-client.ts';
 import type { LabelMaterial } from '../../config/material/material.ts';
 import type { CaConfig } from '../../config/schema.ts';
 import { describe, type EstuaryError, forbidden, unavailable } from '../../errors.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readJson } from '../../../src/ca/dogtag/answers.ts';
-import { HttpClient, TransportError } from '../../../src/ca/remote/http.ts';
+import { HttpClient, TransportError } from '../../../src/https-client.ts';
 import { readFileSync } from 'node:fs';
 import { DogtagStandIn } from '../../support/dogtag-stand-in/index.ts';
 

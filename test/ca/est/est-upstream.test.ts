@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { EstUpstream } from '../../../src/ca/est/est-upstream.ts';
-import { clientTls, HttpClient } from '../../../src/ca/remote/http.ts';
+import { clientTls } from '../../../src/ca/remote/client-tls.ts';
+import { HttpClient } from '../../../src/https-client.ts';
 import type { Certificates } from '../../../src/config/material/material.ts';
 import { certsOnly } from '../../../src/pki/cms/cms.ts';
 import { OID } from '../../../src/pki/der/oids.ts';

@@ -6,7 +6,7 @@ import { createPrivateKey } from 'node:crypto';
 import { RemoteChain } from '../../../src/ca/dogtag/chain.ts';
 import { CmcService } from '../../../src/ca/dogtag/cmc.ts';
 import { fetchCertificate, findRequestInfo, profileInputs, submitRequest } from '../../../src/ca/dogtag/enroll.ts';
-import type { HttpAnswer } from '../../../src/ca/remote/http.ts';
+import type { HttpAnswer } from '../../../src/https-client.ts';
 import { readJson, ReplicaFault } from '../../../src/ca/dogtag/answers.ts';
 import { Kra } from '../../../src/ca/dogtag/kra.ts';
 import { issuesAtOnce } from '../../../src/ca/dogtag/dogtag-ca.ts';

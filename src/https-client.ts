@@ -1,16 +1,14 @@
 /**
- * One HTTPS call to a server of a remote CA, bounded in time and size. Reports whether the request may have arrived.
+ * Calls one HTTPS server, without redirects, bounded in time and size. Reports whether the request may have arrived.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Agent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import { type SecureContext, type SecureVersion, TLSSocket } from 'node:tls';
-import { codeOf } from '../../errors.ts';
-import { ProxiedAgent } from '../../outgoing-proxy.ts';
-import type { ServiceMaterial } from '../../config/material/material.ts';
-import { pemOf } from '../../pki/x509/certificate.ts';
+import { codeOf } from './errors.ts';
+import { ProxiedAgent } from './outgoing-proxy.ts';
 
-/** TLS settings for connections to a remote CA. */
+/** TLS settings for connections to another server. */
 export interface ClientTls {
   /** PEM: CAs for the server's certificate; default: those of Node.js. */
   readonly ca?: string;
@@ -22,16 +20,8 @@ export interface ClientTls {
   readonly maxVersion?: SecureVersion;
 }
 
-/** TLS settings from a configuration section with trust anchors and a client certificate. */
-export const clientTls = ({ trustAnchors, client }: Partial<ServiceMaterial>): ClientTls => ({
-  ...(trustAnchors === undefined ? {} : { ca: pemOf(trustAnchors) }),
-  ...(client === undefined
-    ? {}
-    : { cert: pemOf(client.certificates), key: client.privateKey.export({ type: 'pkcs8', format: 'pem' }) }),
-});
-
 export interface HttpCall {
-  readonly method: 'GET' | 'HEAD' | 'POST';
+  readonly method: string;
   /** Empty or begins with `/`; relative to the server's URL. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
