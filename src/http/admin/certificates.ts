@@ -1,8 +1,8 @@
 import { type Static, Type } from '@fastify/type-provider-typebox';
-import type { Ca } from '../../ca/router.ts';
 import { badRequest, type EstuaryError, notFound } from '../../errors.ts';
 import { encodePem } from '../../pki/der/pem.ts';
-import { type Certificate, isIssuedBy, parseCertificate } from '../../pki/x509/certificate.ts';
+import { pathOf } from '../../pki/x509/ca-chain.ts';
+import { parseCertificate } from '../../pki/x509/certificate.ts';
 import type {
   CertificateRow,
   CertificateSelection,
@@ -129,7 +129,7 @@ export function registerCertificates(app: AdminApp, deps: AdminDependencies): vo
       const ca = deps.cas.issuers.find(({ label }) => label === row.ca);
       // A restored store may know it only from the audit log.
       if (ca === undefined || row.der.length === 0) return { chain: [] };
-      const path = await pathFrom(parseCertificate(row.der), ca);
+      const [, ...path] = await pathOf(parseCertificate(row.der), [...ca.certificates, ...ca.renewalIssuers]);
       return { chain: path.map(({ der }) => encodePem('CERTIFICATE', der)) };
     },
   });
@@ -253,25 +253,4 @@ export function certificateRecord(row: ListedCertificate & Rescued, now: number)
 function certificateStatus(row: ListedCertificate, now: number): Static<typeof CertificateStatus> {
   if (row.revoked_at !== null) return 'revoked';
   return row.not_after < now ? 'expired' : 'valid';
-}
-
-/** By names and signatures: after a rollover the certificate may belong to the CA's former key. */
-async function pathFrom(certificate: Certificate, ca: Ca): Promise<readonly Certificate[]> {
-  const known = [...ca.certificates, ...ca.renewalIssuers];
-  const path: Certificate[] = [];
-  for (let below = certificate; ;) {
-    const above = await issuerOf(
-      below,
-      known.filter((one) => one !== below && !path.includes(one)),
-    );
-    if (above === undefined) return path;
-    path.push(above);
-    if (await isIssuedBy(above, above)) return path;
-    below = above;
-  }
-}
-
-async function issuerOf(certificate: Certificate, among: readonly Certificate[]): Promise<Certificate | undefined> {
-  for (const one of among) if (await isIssuedBy(certificate, one)) return one;
-  return undefined;
 }

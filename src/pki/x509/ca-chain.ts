@@ -24,7 +24,7 @@ export interface CaChain {
  */
 export async function arrangeChain(certificate: Certificate, chain: readonly Certificate[]): Promise<CaChain> {
   const others = withoutRepetitions(certificate, chain);
-  const path = await findPath(certificate, others);
+  const path = await pathOf(certificate, others);
   const rest = others.filter((other) => !path.includes(other));
   const top = path.at(-1) ?? certificate;
   const ends = await isRoot(top, rest);
@@ -51,9 +51,10 @@ function withoutRepetitions(certificate: Certificate, chain: readonly Certificat
 }
 
 /**
- * Follows the path upwards. Prefers a root to a certificate that only links two roots, which gives the shorter path.
+ * The certificate and those above it, by names and signatures: after a rollover, its issuer may have another key than
+ * the CA has now. Prefers a root to a certificate that only links two roots, which gives the shorter path.
  */
-async function findPath(
+export async function pathOf(
   certificate: Certificate,
   others: readonly Certificate[],
 ): Promise<[Certificate, ...Certificate[]]> {
