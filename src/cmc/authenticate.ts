@@ -174,10 +174,10 @@ export class Authenticator {
   async #certified({ envelope }: Message, certificate: Certificate, origin: Origin): Promise<Sender> {
     checkMethod(origin, 'mtls');
     const sent = envelope.kind === 'signed' ? envelope.signedData.certificates : [];
-    const standing = await this.#signers.standing(certificate, [...sent, ...origin.presented], origin);
-    const { issuer } = standing;
+    const accepted = await this.#signers.accept(certificate, [...sent, ...origin.presented], origin);
+    const { issuer } = accepted;
     const carried = await this.#checkTls(certificate, issuer, origin);
-    return { ...plain(certificateIdentity(certificate, issuer)), ...standing, certificate, ...carried };
+    return { ...plain(certificateIdentity(certificate, issuer)), ...accepted, certificate, ...carried };
   }
 
   async #bySecret(secret: SharedSecret, signingKey: Buffer | undefined, origin: Origin): Promise<Sender> {
@@ -204,7 +204,7 @@ export class Authenticator {
   async #carried(origin: Origin): Promise<Pick<Sender, 'carried'>> {
     const { tls } = origin;
     if (tls === undefined || tls instanceof EstuaryError) return {};
-    const { role } = await this.#signers.standing(tls.certificate, origin.presented, origin);
+    const { role } = await this.#signers.accept(tls.certificate, origin.presented, origin);
     return role === 'subscriber' ? {} : { carried: true };
   }
 

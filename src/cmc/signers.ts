@@ -68,7 +68,11 @@ export class Signers {
    * @throws CmcRefusal 401 badIdentity for an unknown issuer, a revoked, expired or unsuitable certificate; 403
    * badIdentity if its issuer is not accepted at this CA; EstuaryError 503
    */
-  async standing(certificate: Certificate, intermediates: readonly Buffer[], { ca, now }: Origin): Promise<Standing> {
+  async accept(
+    certificate: Certificate,
+    intermediates: readonly Buffer[],
+    { ca, now }: Origin,
+  ): Promise<AcceptedSigner> {
     if (this.#options.parties().raCertificates.some((one) => isSameCertificate(one, certificate))) {
       const issuer = await this.#checkConfigured(certificate, intermediates, now);
       await this.#checkRevocation({ certificate, issuer });
@@ -131,7 +135,7 @@ export class Signers {
 }
 
 /** The role of a certificate's holder. */
-interface Standing {
+interface AcceptedSigner {
   readonly role: Role;
   /** From the validated path; undefined for a configured RA certificate without one. */
   readonly issuer: Certificate | undefined;

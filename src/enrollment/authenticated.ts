@@ -86,7 +86,7 @@ interface EstAuthentication {
   readonly authenticator: EstAuthenticator;
   readonly otp: Pick<OtpService, 'refuseUnusable' | 'refuseRepeat'>;
   readonly failures: Pick<FailureRecords, 'record'>;
-  readonly repeats: Pick<Repeats, 'standing'>;
+  readonly repeats: Pick<Repeats, 'usedTokenPermits'>;
   readonly now: () => number;
 }
 
@@ -137,9 +137,9 @@ export class Authenticated {
     const token = tokenOf(identity);
     if (token?.usable === false) {
       const attempt = { ...context, address: received.address };
-      const standing = await standingOf(received, identity, token, repeats);
-      if (standing === 'unknown') await otp.refuseUnusable(identity, attempt);
-      if (standing === 'refused') await otp.refuseRepeat(identity, attempt, failures);
+      const permitted = await usedTokenPermits(received, identity, token, repeats);
+      if (permitted === 'unknown') await otp.refuseUnusable(identity, attempt);
+      if (permitted === 'refused') await otp.refuseRepeat(identity, attempt, failures);
     }
     return new Authenticated(received, identity, events, rules.right(identity));
   }
@@ -182,15 +182,15 @@ const recognitionOfSent = (received: ReceivedByEst, identity: MtlsIdentity): str
   readOr(() => recognitionOf({ ...received, identity, events: [] }, recognizeSent(received)), undefined);
 
 /** Whether a used-up token comes with the request that it was used for; malformed data never does. */
-async function standingOf(
+async function usedTokenPermits(
   received: ReceivedByEst,
   identity: Identity,
   token: UsedToken,
-  repeats: Pick<Repeats, 'standing'>,
+  repeats: Pick<Repeats, 'usedTokenPermits'>,
 ): Promise<'answered' | 'refused' | 'unknown'> {
   const sent = readOr(() => recognizeSent(received), undefined);
   if (sent === undefined) return 'unknown';
-  return repeats.standing({ ...received, identity, events: [] }, token, sent);
+  return repeats.usedTokenPermits({ ...received, identity, events: [] }, token, sent);
 }
 
 /**

@@ -20,7 +20,7 @@ export interface AuthorizationRules {
   readonly popLinking: PopLinkingPolicy;
 }
 
-interface Standing {
+interface Decision {
   readonly isRenewal: boolean;
   /** The state before an external service decided. */
   readonly before?: Authorized;
@@ -45,7 +45,7 @@ export class Authorized {
     request: RequestBase,
     { csr, names, values }: Omit<DecidedNames, 'values'> & { readonly values: DecidedNames['values'] | undefined },
     key: RequestedKey,
-    { isRenewal, before, overridden = {} }: Standing,
+    { isRenewal, before, overridden = {} }: Decision,
   ) {
     this.request = request;
     this.csr = csr;
@@ -74,8 +74,8 @@ export class Authorized {
     const subjectAltNamesDer = subjectAltNames.length === 0 ? undefined : encodeGeneralNames(subjectAltNames);
     const csr = changeSubject({ ...this.csr, subjectChange: { subject, subjectAltNames, subjectAltNamesDer } });
     const names = { subject, subjectAltNames, added: this.names.added };
-    const standing = { isRenewal: this.isRenewal, before: this, overridden };
-    return new Authorized(this.request, { csr, names, values: this.values }, this.key, standing);
+    const decision = { isRenewal: this.isRenewal, before: this, overridden };
+    return new Authorized(this.request, { csr, names, values: this.values }, this.key, decision);
   }
 
   /**

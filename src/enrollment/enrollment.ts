@@ -109,8 +109,8 @@ export class Enrollment {
   }
 
   /**
-   * The whole way of a request to simpleenroll, simplereenroll or serverkeygen, in the order of checks of docs/internals/architecture.md. A refusal of an
-   * authenticated requester is audited before it is answered.
+   * Runs all stages for a simpleenroll, simplereenroll or serverkeygen request (docs/internals/architecture.md). A
+   * rejection of an authenticated requester is audited before the response.
    *
    * @throws EstuaryError 401; 403 requester or names; 400 body, link, csrattrs, policy, lint; 403 rejected, or a key that was sent; 500 or
    *   503 from the CA or the store. Except after a decision no OTP use is lost, and no certificate leaves

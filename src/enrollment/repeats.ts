@@ -53,7 +53,7 @@ export class Repeats {
    * What a used-up token permits for a request: `answered`: continue to the answer of the request that it was used for;
    * `refused`: it is that request, but no answer is possible; `unknown`: another request.
    */
-  async standing(
+  async usedTokenPermits(
     request: RequestBase,
     token: UsedToken,
     sent: Recognized,

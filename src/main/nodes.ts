@@ -26,7 +26,7 @@ export interface NodeState {
 }
 
 export interface Nodes {
-  readonly standing: NodeState;
+  readonly state: NodeState;
   readonly clock: NodeClock;
   /** Mutexes across all nodes. */
   readonly makeMutex: MakeMutex;
@@ -56,7 +56,7 @@ export async function joinNodes(config: Config, material: Material, instance: st
 function alone({ store: { path } }: Config, log: Logger): Nodes {
   const lock = lockStore(path);
   return {
-    standing: { held: true, onDuty: true },
+    state: { held: true, onDuty: true },
     clock: { now: Date.now },
     makeMutex: (_name, queue) => new FairLimiter({ concurrency: 1, queue }),
     ticketSecret: TicketSecret.random(),
@@ -96,7 +96,7 @@ async function amongOthers(config: Config, material: Material, instance: string,
   });
   const stopAdvancing = advance && atIntervals(ADVANCE, () => void advance());
   return {
-    get standing() {
+    get state() {
       return { held: lease.held, onDuty: lease.onDuty };
     },
     clock,

@@ -60,7 +60,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       now: nodes.clock.now,
       onCommit: (events) => metrics.observe(events),
       onBehind: failure.resolve,
-      isHeld: () => nodes.standing.held,
+      isHeld: () => nodes.state.held,
     });
     try {
       const service = await startOn({ log, metrics, store, instance }, options, nodes, endWait);
@@ -95,7 +95,7 @@ async function startOn(
   const { log, store } = base;
   const { config, material, configFile, warnings, faults } = options;
   const { now } = nodes.clock;
-  const isOnDuty = (): boolean => nodes.standing.onDuty;
+  const isOnDuty = (): boolean => nodes.state.onDuty;
   for (const { key, message } of [...warnings, ...faults.map(reported)]) log.warn({ key }, message);
   const reloads = new Reloads({
     config,

@@ -69,19 +69,19 @@ interface At {
   /** The methods that the label accepts. */
   readonly methods?: readonly string[];
   /** An error is thrown for every certificate. */
-  readonly standing?: Error;
+  readonly rejected?: Error;
   readonly voucher?: Voucher;
 }
 
 /** The sender, as the server with these certificates sees it; the RA is `ra`. */
 function authenticated(message: Message, at: At = {}): Promise<Sender> {
-  const { presented, stored, verified = true, tls, methods, standing, voucher } = at;
+  const { presented, stored, verified = true, tls, methods, rejected, voucher } = at;
   const found = (certificate?: Certificate) => Promise.resolve(certificate && { certificate, verified });
   const signers = {
     presented: () => found(presented),
     stored: () => found(stored),
-    standing: (certificate: Certificate) => {
-      if (standing !== undefined) return Promise.reject(standing);
+    accept: (certificate: Certificate) => {
+      if (rejected !== undefined) return Promise.reject(rejected);
       const role: Role = certificate === ra ? 'ra' : 'subscriber';
       return Promise.resolve({ role, issuer, issuedHere: true });
     },
@@ -171,12 +171,12 @@ describe('a message that the key of a certificate signed', () => {
 
   test('falls back to the secret if the certificate is refused, but not if it cannot be checked now', async () => {
     const message = await messageWith({ proof: SHARED });
-    const refused = { presented: device, standing: unauthenticated(0, 'The certificate is revoked.') };
+    const refused = { presented: device, rejected: unauthenticated(0, 'The certificate is revoked.') };
     const sender = await authenticated(message, refused);
     expect(sender).toMatchObject({ certificate: undefined, secret: SHARED, signingKey: device.spki });
     expect(await outcome(async () => authenticated(await messageWith(), refused))).toBe('401 badIdentity [0]');
-    const standing = unavailable('STORE_UNAVAILABLE', 'try again later');
-    expect(await outcome(() => authenticated(message, { presented: device, standing }))).toBe('503 STORE_UNAVAILABLE');
+    const rejected = unavailable('STORE_UNAVAILABLE', 'try again later');
+    expect(await outcome(() => authenticated(message, { presented: device, rejected }))).toBe('503 STORE_UNAVAILABLE');
   });
 });
 

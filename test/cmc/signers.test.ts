@@ -235,9 +235,9 @@ describe('the certificate that the store has', () => {
 });
 
 /** The role and whether the certificate counts as issued here; or the status of the refusal. */
-async function standing(certificate: Issuer, options: Options & { readonly at?: At } = {}) {
+async function accepted(certificate: Issuer, options: Options & { readonly at?: At } = {}) {
   try {
-    const { role, issuedHere, issuer } = await signersWith(options).standing(
+    const { role, issuedHere, issuer } = await signersWith(options).accept(
       parsed(certificate),
       [],
       originOf(options.at),
@@ -260,16 +260,16 @@ describe('the holder of a certificate', async () => {
   const device = await client('holder');
 
   test('is a subscriber under a trusted CA whose certificates count at the label', async () => {
-    expect(await standing(device)).toEqual(SUBSCRIBER);
-    expect(await standing(device, { at: { accept: false } })).toBe('403 badIdentity');
+    expect(await accepted(device)).toEqual(SUBSCRIBER);
+    expect(await accepted(device, { at: { accept: false } })).toBe('403 badIdentity');
   });
 
   test('has its certificate from here if a CA of this server issued it or the store has recorded it', async () => {
     const here = ['subscriber', 'issued here', 'Issuing'];
-    expect(await standing(device, { at: { isOfThisServer: true } })).toEqual(here);
+    expect(await accepted(device, { at: { isOfThisServer: true } })).toEqual(here);
     const known = await client('known');
     await recorded(known);
-    expect(await standing(known)).toEqual(here);
+    expect(await accepted(known)).toEqual(here);
   });
 
   test.each<[string, Issuer]>([
@@ -278,19 +278,19 @@ describe('the holder of a certificate', async () => {
     ['not valid yet', await makeClient('CN=device-1', issuing, tooNew)],
     ['for servers', await makeClient('CN=device-1', issuing, { extensions: usages(OID.serverAuth) })],
   ])('%s: 401', async (_, certificate) => {
-    expect(await standing(certificate)).toBe(REFUSED);
+    expect(await accepted(certificate)).toBe(REFUSED);
   });
 
   test('revoked in the store or by a CRL: 401; without trust anchors: 401', async () => {
     const revoked = await client('revoked here');
     await recorded(revoked, { revoked_at: NOW - 1, reason: 'superseded' });
-    expect(await standing(revoked)).toBe(REFUSED);
+    expect(await accepted(revoked)).toBe(REFUSED);
     const listed = await makeClient('CN=device-1', issuing, { serial: '0badca11' });
     const list = await crl(issuing, { revoked: ['0badca11'] });
     const withList = await clientTrust({ trustAnchors: pem(issuing), crls: [list] });
-    expect(await standing(listed)).toEqual(SUBSCRIBER);
-    expect(await standing(listed, { trusted: () => withList })).toBe(REFUSED);
-    expect(await standing(device, { trusted: () => undefined })).toBe(REFUSED);
+    expect(await accepted(listed)).toEqual(SUBSCRIBER);
+    expect(await accepted(listed, { trusted: () => withList })).toBe(REFUSED);
+    expect(await accepted(device, { trusted: () => undefined })).toBe(REFUSED);
   });
 
   test('what fails on the side of the server is not a refusal', async () => {
@@ -298,25 +298,25 @@ describe('the holder of a certificate', async () => {
     const broken = new Proxy(store, {
       get: (of, name) => (name === 'findRevoked' ? findRevoked : (Reflect.get(of, name) as unknown)),
     });
-    for (const ras of [[], [device]]) expect(await standing(device, { knownTo: broken, ras })).toBe('CA_UNUSABLE');
+    for (const ras of [[], [device]]) expect(await accepted(device, { knownTo: broken, ras })).toBe('CA_UNUSABLE');
   });
 
   test('RFC 6402 §2.3: is an RA by id-kp-cmcRA in a certificate of this CA that counts at the label', async () => {
     const purposes = [OID.clientAuth, OID.cmcRA];
     const ra = await makeClient('CN=RA', issuing, { extensions: usages(...purposes) });
-    expect(await standing(ra)).toEqual(['ra', 'foreign', 'Issuing']);
-    expect(await standing(await makeClient('CN=RA', issuing, { extensions: usages(OID.cmcRA) }))).toEqual([
+    expect(await accepted(ra)).toEqual(['ra', 'foreign', 'Issuing']);
+    expect(await accepted(await makeClient('CN=RA', issuing, { extensions: usages(OID.cmcRA) }))).toEqual([
       'ra',
       'foreign',
       'Issuing',
     ]);
-    expect(await standing(ra, { at: { counts: false } })).toEqual(SUBSCRIBER);
+    expect(await accepted(ra, { at: { counts: false } })).toEqual(SUBSCRIBER);
     // At a remote CA, only cmc.ra_certificates makes an RA.
-    expect(await standing(ra, { at: { ownIsRecorded: true } })).toEqual(SUBSCRIBER);
+    expect(await accepted(ra, { at: { ownIsRecorded: true } })).toEqual(SUBSCRIBER);
     const other = await makeClient('CN=RA', elsewhere, { extensions: usages(...purposes) });
-    expect(await standing(other)).toEqual(['subscriber', 'foreign', 'Elsewhere']);
+    expect(await accepted(other)).toEqual(['subscriber', 'foreign', 'Elsewhere']);
     const any = await makeClient('CN=RA', issuing, { extensions: [keyUsage('digitalSignature')] });
-    expect(await standing(any)).toEqual(SUBSCRIBER);
+    expect(await accepted(any)).toEqual(SUBSCRIBER);
   });
 });
 
@@ -327,39 +327,39 @@ describe('the holder of a certificate that the configuration names as an RA', as
 
   test('is that RA, with a path or without one, whatever client_issuers says', async () => {
     for (const at of [{}, { accept: false }, { isOfThisServer: true }])
-      expect(await standing(trusted, { ras: [stray, trusted], at })).toEqual([...CONFIGURED, 'Issuing']);
-    expect(await standing(stray, { ras: [trusted, stray] })).toEqual([...CONFIGURED, undefined]);
-    expect(await standing(trusted, { ras: [trusted], trusted: () => undefined })).toEqual([...CONFIGURED, undefined]);
+      expect(await accepted(trusted, { ras: [stray, trusted], at })).toEqual([...CONFIGURED, 'Issuing']);
+    expect(await accepted(stray, { ras: [trusted, stray] })).toEqual([...CONFIGURED, undefined]);
+    expect(await accepted(trusted, { ras: [trusted], trusted: () => undefined })).toEqual([...CONFIGURED, undefined]);
   });
 
   test('needs that very certificate, not another one of its name and key', async () => {
     const second = await client('configured');
     expect(isSameCertificate(parsed(second), parsed(trusted))).toBe(false);
-    expect(await standing(second, { ras: [trusted] })).toEqual(SUBSCRIBER);
+    expect(await accepted(second, { ras: [trusted] })).toEqual(SUBSCRIBER);
   });
 
   test('may have any extended key usage', async () => {
     const any = await makeClient('CN=RA', issuing, { extensions: usages(OID.serverAuth) });
-    expect(await standing(any, { ras: [any] })).toEqual([...CONFIGURED, 'Issuing']);
+    expect(await accepted(any, { ras: [any] })).toEqual([...CONFIGURED, 'Issuing']);
     const none = await makeClient('CN=RA', issuing, { extensions: [keyUsage('digitalSignature')] });
-    expect(await standing(none, { ras: [none] })).toEqual([...CONFIGURED, 'Issuing']);
+    expect(await accepted(none, { ras: [none] })).toEqual([...CONFIGURED, 'Issuing']);
   });
 
   test.each<[string, Issuer]>([
     ['expired', await makeClient('CN=RA', unknown, outdated)],
     ['not valid yet', await makeClient('CN=RA', unknown, tooNew)],
   ])('%s: 401, also without a path', async (_, ra) => {
-    expect(await standing(ra, { ras: [ra] })).toBe(REFUSED);
-    expect(await standing(ra, { ras: [ra], trusted: () => undefined })).toBe(REFUSED);
+    expect(await accepted(ra, { ras: [ra] })).toBe(REFUSED);
+    expect(await accepted(ra, { ras: [ra], trusted: () => undefined })).toBe(REFUSED);
   });
 
   test('revoked in the store or by a CRL of its issuer: 401', async () => {
     const revoked = await client('revoked RA', unknown);
     await recorded(revoked, { revoked_at: NOW - 1, reason: 'superseded' });
-    expect(await standing(revoked, { ras: [revoked] })).toBe(REFUSED);
+    expect(await accepted(revoked, { ras: [revoked] })).toBe(REFUSED);
     const listed = await makeClient('CN=RA', issuing, { serial: '0badca12' });
     const list = await crl(issuing, { revoked: ['0badca12'] });
     const withList = await clientTrust({ trustAnchors: pem(issuing), crls: [list] });
-    expect(await standing(listed, { ras: [listed], trusted: () => withList })).toBe(REFUSED);
+    expect(await accepted(listed, { ras: [listed], trusted: () => withList })).toBe(REFUSED);
   });
 });

@@ -38,7 +38,7 @@ async function seen(body: ReceivedByEst['body'], operation: ReceivedByEst['opera
     },
     otp: { refuseUnusable: never, refuseRepeat: never },
     failures: { record: never },
-    repeats: { standing: never },
+    repeats: { usedTokenPermits: never },
     now: () => 0,
   }).catch((error: unknown) => {
     if (error !== nobody) throw error;
