@@ -87,6 +87,24 @@ describe('a reload', () => {
     expect((await readyz())['status']).toBe('ok');
   });
 
+  test('that names other files, which cannot be read, succeeds; what was read before stays in force', async () => {
+    estuary.reconfigure((config) => {
+      Object.assign(section(config, 'tls'), { certificate: 'no.pem' });
+      Object.assign(section(config, 'tls', 'client_auth'), { trust_anchors: 'none.pem' });
+    });
+    const { status, json } = await estuary.admin('POST', '/admin/reload');
+    expect(status).toBe(200);
+    expect(json['faults']).toEqual([
+      expect.objectContaining({ key: 'tls.certificate', message: expect.stringContaining('no.pem') as string }),
+      expect.objectContaining({ key: 'tls.client_auth.trust_anchors' }),
+    ]);
+    // A new connection gets the former certificate.
+    expect((await estuary.est('cacerts')).status).toBe(200);
+    writeFileSync(configFile(), good);
+    await reload('configuration reloaded');
+    expect((await readyz())['status']).toBe('ok');
+  });
+
   test('by POST /admin/reload says what changed; a dry run changes nothing', async () => {
     const before = ofReloads().length;
     const post = (query = '') => estuary.admin('POST', `/admin/reload${query}`);
