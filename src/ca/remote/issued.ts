@@ -123,16 +123,16 @@ export async function pathToAnchor(
   const above: Certificate[] = [];
   for (let last = certificate; above.length < MAX_PATH;) {
     const candidates = [...anchors, ...others].filter(
-      (one) =>
-        (anchors.includes(one) ? isAnchor(one) : one.isCa) &&
-        one.keyUsage?.includes('keyCertSign') !== false &&
-        isValid(one) &&
-        !above.includes(one),
+      (issuer) =>
+        (anchors.includes(issuer) ? isAnchor(issuer) : issuer.isCa) &&
+        issuer.keyUsage?.includes('keyCertSign') !== false &&
+        isValid(issuer) &&
+        !above.includes(issuer),
     );
     let next: Certificate | undefined;
-    for (const one of candidates) {
-      const isAllowed = one.pathLength === undefined || one.pathLength >= above.length;
-      if (next === undefined && isAllowed && (await isIssuedBy(last, one))) next = one;
+    for (const issuer of candidates) {
+      const isAllowed = issuer.pathLength === undefined || issuer.pathLength >= above.length;
+      if (next === undefined && isAllowed && (await isIssuedBy(last, issuer))) next = issuer;
     }
     if (next === undefined) return undefined;
     above.push(next);
@@ -156,23 +156,22 @@ export async function verifiedChain(
   const path = await pathToAnchor(own, others, anchors, now);
   if (path === undefined && !anchors.some(({ der }) => der.equals(own.der))) return undefined;
   const chain = [own, ...(path ?? []).filter(({ der }) => !der.equals(own.der))];
-  const further = others.filter(({ der }) => !chain.some((one) => one.der.equals(der)));
+  const further = others.filter(({ der }) => !chain.some((ca) => ca.der.equals(der)));
   const certified: Certificate[] = [...chain];
-  for (const one of further) if ((await pathToAnchor(one, others, anchors, now)) !== undefined) certified.push(one);
+  for (const ca of further) if ((await pathToAnchor(ca, others, anchors, now)) !== undefined) certified.push(ca);
   // NewWithNew has the key of NewWithOld, which an anchor issued.
-  const roots = further.filter((one) => certified.some((ca) => isSameCa(ca, one)));
+  const roots = further.filter((ca) => certified.some((known) => isSameCa(known, ca)));
   const trusted = [...anchors, ...roots];
-  for (const one of further)
-    if (roots.includes(one) || (await pathToAnchor(one, others, trusted, now))) chain.push(one);
+  for (const ca of further) if (roots.includes(ca) || (await pathToAnchor(ca, others, trusted, now))) chain.push(ca);
   return chain;
 }
 
 /** The issuing CA issued none of the other certificates. Servers send them in any order (RFC 7030 §4.1.3). */
 export async function issuerFirst(certificates: readonly Certificate[]): Promise<Certificate[]> {
-  for (const one of certificates) {
+  for (const ca of certificates) {
     let issuesOther = false;
-    for (const other of certificates) issuesOther ||= other !== one && (await isIssuedBy(other, one));
-    if (!issuesOther) return [one, ...certificates.filter((other) => other !== one)];
+    for (const other of certificates) issuesOther ||= other !== ca && (await isIssuedBy(other, ca));
+    if (!issuesOther) return [ca, ...certificates.filter((other) => other !== ca)];
   }
   return [...certificates];
 }

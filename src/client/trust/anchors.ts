@@ -27,13 +27,13 @@ export async function firstAnchors(
   fingerprint: string,
   now: number,
 ): Promise<CaCertificates> {
-  const anchor = listed.find((one) => fingerprintOf(one, fingerprint) === fingerprint);
+  const anchor = listed.find((ca) => fingerprintOf(ca, fingerprint) === fingerprint);
   if (anchor === undefined)
     throw new ClientError(
       'untrusted',
       'CA_UNTRUSTED',
       `no CA certificate of the server has the fingerprint ${fingerprint}; it lists ${listed
-        .map((one) => `${formatName(one.subject)} (${fingerprintOf(one, fingerprint)})`)
+        .map((ca) => `${formatName(ca.subject)} (${fingerprintOf(ca, fingerprint)})`)
         .join(', ')}`,
     );
   if (!isCurrent(anchor, now))
@@ -66,9 +66,9 @@ export async function followAnchors(
   now: number,
   { kept = [], needed = [] }: FollowOptions = {},
 ): Promise<Followed> {
-  const known = current.anchors.filter((one) => isCurrent(one, now) || includes(kept, one));
+  const known = current.anchors.filter((ca) => isCurrent(ca, now) || includes(kept, ca));
   const roots = await selfSigned(listed);
-  const links = listed.filter((one) => !includes(roots, one) && one.isCa);
+  const links = listed.filter((ca) => !includes(roots, ca) && ca.isCa);
   const anchors = [...known];
   const fresh = roots.filter((root) => root.isCa && isCurrent(root, now) && !includes(anchors, root));
   for (let before = -1; before < anchors.length;) {
@@ -79,13 +79,13 @@ export async function followAnchors(
   const remaining = await withoutDropped(anchors, roots, kept, needed, links, now);
   const intermediates = await filter(
     links,
-    async (one) => !includes(remaining, one) && (await findPath(one, remaining, links, now)) !== undefined,
+    async (ca) => !includes(remaining, ca) && (await findPath(ca, remaining, links, now)) !== undefined,
   );
   return {
     certificates: { anchors: remaining, intermediates },
-    added: remaining.filter((one) => !includes(current.anchors, one)),
-    dropped: current.anchors.filter((one) => !includes(remaining, one)),
-    refused: fresh.filter((one) => !includes(anchors, one)),
+    added: remaining.filter((ca) => !includes(current.anchors, ca)),
+    dropped: current.anchors.filter((ca) => !includes(remaining, ca)),
+    refused: fresh.filter((ca) => !includes(anchors, ca)),
   };
 }
 
@@ -115,20 +115,19 @@ async function withoutDropped(
   links: readonly Certificate[],
   now: number,
 ): Promise<readonly Certificate[]> {
-  const remaining = anchors.filter((one) => includes(listed, one) || includes(kept, one) || includes(links, one));
-  if (!remaining.some((one) => includes(listed, one) && isCurrent(one, now))) return anchors;
-  for (const one of needed) if ((await findPath(one, remaining, links, now)) === undefined) return anchors;
+  const remaining = anchors.filter((ca) => includes(listed, ca) || includes(kept, ca) || includes(links, ca));
+  if (!remaining.some((ca) => includes(listed, ca) && isCurrent(ca, now))) return anchors;
+  for (const ca of needed) if ((await findPath(ca, remaining, links, now)) === undefined) return anchors;
   return remaining;
 }
 
-const includes = (list: readonly Certificate[], one: Certificate): boolean =>
-  list.some(({ der }) => der.equals(one.der));
+const includes = (list: readonly Certificate[], ca: Certificate): boolean => list.some(({ der }) => der.equals(ca.der));
 
 export const selfSigned = (list: readonly Certificate[]): Promise<Certificate[]> => filter(list, isSelfSigned);
 
 async function filter(
   list: readonly Certificate[],
-  wanted: (one: Certificate) => Promise<boolean>,
+  wanted: (ca: Certificate) => Promise<boolean>,
 ): Promise<Certificate[]> {
   const chosen = await Promise.all(list.map(wanted));
   return list.filter((_, index) => chosen[index] === true);

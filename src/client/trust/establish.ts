@@ -63,11 +63,11 @@ interface KnownCas extends CaCertificates {
  */
 function knownCas({ server: config, store, context }: TrustTask): KnownCas {
   const kept = givenAnchors(config, context);
-  const configured = [readFingerprint(config.ca_fingerprint ?? '') ?? [], kept.map((one) => one.fingerprint)].flat(2);
+  const configured = [readFingerprint(config.ca_fingerprint ?? '') ?? [], kept.map((ca) => ca.fingerprint)].flat(2);
   const given = configured.length > 0 ? configured : store.given();
-  const isFromOthers = store.given().some((one) => !given.includes(one));
+  const isFromOthers = store.given().some((ca) => !given.includes(ca));
   const { anchors, intermediates } = isFromOthers ? { anchors: [], intermediates: [] } : store.trust();
-  const all = [...anchors, ...kept.filter((one) => !anchors.some(({ der }) => der.equals(one.der)))];
+  const all = [...anchors, ...kept.filter((ca) => !anchors.some(({ der }) => der.equals(ca.der)))];
   return { anchors: all, intermediates, kept, given };
 }
 
@@ -114,7 +114,7 @@ async function bootstrap(
 
 /** The user enters the expected fingerprint; a mere yes would be too easy. */
 async function askForFingerprint(listed: readonly Certificate[], base: URL, { ask }: ClientContext): Promise<string> {
-  const lines = listed.map((one) => `  ${formatName(one.subject)}\n    SHA-256 ${one.fingerprint}`);
+  const lines = listed.map((ca) => `  ${formatName(ca.subject)}\n    SHA-256 ${ca.fingerprint}`);
   const question = `${base.host} is not trusted yet. It lists these CAs:\n${lines.join('\n')}\nType the fingerprint that you got for its CA: `;
   const answer = readFingerprint((await ask?.(question, { secret: false })) ?? '');
   if (answer === undefined)
@@ -146,12 +146,12 @@ export async function refreshTrust(
     ...(own === undefined ? [] : [own]),
   ];
   const followed = await followAnchors(current, listed, context.now(), { kept, needed });
-  for (const one of followed.refused)
-    context.log('warning', name, `${describeCa(one)} is listed, but not trusted: nothing links it to a trusted CA`);
+  for (const ca of followed.refused)
+    context.log('warning', name, `${describeCa(ca)} is listed, but not trusted: nothing links it to a trusted CA`);
   const { certificates } = followed;
   if (sameCas(certificates, store.trust()) && sameTexts(given, store.given())) return certificates;
-  for (const one of followed.added) context.log('info', name, `trusts the new CA ${describeCa(one)}`);
-  for (const one of followed.dropped) context.log('info', name, `no longer trusts ${describeCa(one)}`);
+  for (const ca of followed.added) context.log('info', name, `trusts the new CA ${describeCa(ca)}`);
+  for (const ca of followed.dropped) context.log('info', name, `no longer trusts ${describeCa(ca)}`);
   store.saveTrust(certificates, given);
   server.use(serverTrust(certificates.anchors, config), identity);
   return certificates;
@@ -166,7 +166,7 @@ export async function presentChain(
 ): Promise<void> {
   const [own, ...more] = readCertificates(identity.certificate, 'the client certificate');
   const path = own && more.length === 0 ? await findPath(own, anchors, intermediates, context.now()) : undefined;
-  const chain = path?.slice(1).filter((one) => !anchors.includes(one)) ?? [];
+  const chain = path?.slice(1).filter((ca) => !anchors.includes(ca)) ?? [];
   if (chain.length === 0) return;
   const certificate = `${identity.certificate.trimEnd()}\n${pemOf(chain)}`;
   server.use(serverTrust(anchors, config), { ...identity, certificate });

@@ -21,38 +21,38 @@ export function* caChecks(config: Config): Generator<Finding> {
     if (table.profile.forward_extensions.length > 0 && driverOf(of ?? table).remote === undefined)
       yield finding(`${key}.profile.forward_extensions`, 'is given, and this CA forwards nothing (extensions)');
   }
-  for (const [index, one] of ca.entries()) {
+  for (const [index, table] of ca.entries()) {
     const key = `ca[${index}]`;
-    const driver = driverOf(one);
+    const driver = driverOf(table);
     const { remote: who } = driver;
     if (who !== undefined) {
-      yield* remoteChecks(one, key, who);
-      yield* remoteNameChecks(one, key, who);
-      yield* remoteProfileChecks(one, key, who);
+      yield* remoteChecks(table, key, who);
+      yield* remoteNameChecks(table, key, who);
+      yield* remoteProfileChecks(table, key, who);
     }
-    yield* driver.checks?.(one, key, () => hasFreeRequesters(config, one)) ?? [];
+    yield* driver.checks?.(table, key, () => hasFreeRequesters(config, table)) ?? [];
   }
 }
 
-function* ruleChecks(one: CaConfig, key: string): Generator<Finding> {
-  if (one.approvals > 1 && one.approval === 'auto')
+function* ruleChecks(table: CaConfig, key: string): Generator<Finding> {
+  if (table.approvals > 1 && table.approval === 'auto')
     yield finding(
       `${key}.approvals`,
-      `is ${one.approvals}, and approval is "auto", so nobody approves (approval = "manual")`,
+      `is ${table.approvals}, and approval is "auto", so nobody approves (approval = "manual")`,
       `${key}.approval`,
     );
-  const { start, end } = one.renewal;
+  const { start, end } = table.renewal;
   for (const [name, time] of Object.entries({ start, end }))
     if (time >= 1 && !Number.isInteger(time))
       yield finding(`${key}.renewal.${name}`, `is ${time} (a number below 1, or a whole number of seconds)`);
   if (start < 1 === end < 1 && (start < 1 ? start >= end : start <= end))
     yield finding(`${key}.renewal.end`, `is ${end}, not after start, which is ${start}`, `${key}.renewal.start`);
-  yield* profileChecks(one.profile, `${key}.profile`);
-  yield* extensionChecks(one.profile, `${key}.profile`);
-  yield* deviceCaChecks(one, key);
-  yield* escrowChecks(one, key);
-  yield* authorizationChecks(one, `${key}.authorization`);
-  if (one.csrattrs !== undefined) yield* csrAttrsChecks(one.csrattrs, one.profile, key);
+  yield* profileChecks(table.profile, `${key}.profile`);
+  yield* extensionChecks(table.profile, `${key}.profile`);
+  yield* deviceCaChecks(table, key);
+  yield* escrowChecks(table, key);
+  yield* authorizationChecks(table, `${key}.authorization`);
+  if (table.csrattrs !== undefined) yield* csrAttrsChecks(table.csrattrs, table.profile, key);
 }
 
 function* nameChecks(labels: readonly ConfiguredLabel[]): Generator<Finding> {
@@ -224,7 +224,7 @@ function* furtherLabelChecks(config: Config): Generator<Finding> {
   const { ca, label } = config;
   for (const [index, { ca: wanted }] of label.entries()) {
     const key = `label[${index}].ca`;
-    const of = ca.find((one) => one.label === wanted);
+    const of = ca.find((table) => table.label === wanted);
     if (of === undefined) yield finding(key, `"${wanted}" is not a CA (the label of one of the [[ca]] tables)`, 'ca');
     else if (driverOf(of).remote !== undefined)
       yield finding(

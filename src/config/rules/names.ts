@@ -10,15 +10,15 @@ export function* nameWarnings(config: Config): Generator<Warning> {
   const { otp, est, cmc, gssapi } = config;
   const labels = labelsOf(config);
   const ca = labels.map(({ table }) => table);
-  const byToken = otp.enabled && ca.some((one) => countsAt(one, 'otp') && allowsAnyName(one));
-  const bySecret = ca.some((one) => hasSharedSecret({ est, cmc }, one) && allowsAnyName(one));
+  const byToken = otp.enabled && ca.some((table) => countsAt(table, 'otp') && allowsAnyName(table));
+  const bySecret = ca.some((table) => hasSharedSecret({ est, cmc }, table) && allowsAnyName(table));
   if (otp.bind_client_id === 'off' && (byToken || bySecret))
     yield finding(
       'otp.bind_client_id',
       `is "off": anyone with ${byToken ? 'a token' : 'a shared secret'} can ask for any name, including those of others ("cn" or "san")`,
     );
   for (const method of ['ldap', 'jwt'] as const)
-    if (config.auth[method]?.bind === 'off' && ca.some((one) => countsAt(one, method) && allowsAnyName(one)))
+    if (config.auth[method]?.bind === 'off' && ca.some((table) => countsAt(table, method) && allowsAnyName(table)))
       yield finding(
         `auth.${method}.bind`,
         `is "off": each requester can ask for any name, including those of others ("cn" or "san")`,
