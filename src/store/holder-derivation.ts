@@ -210,11 +210,9 @@ export function derivation(db: Database) {
     const known = new Map(stored.map((row) => [row.key, row]));
     const held = new Map(lists.flatMap((list) => (list[0] === undefined ? [] : [[list[0].holder, list] as const])));
     const newest = [...held].flatMap(([key, list]) => {
-      const first = newestOf(
-        list.filter(({ fingerprint_sha256 }) => !rules.authorities.has(fingerprint_sha256)),
-        now,
-      );
-      return first === undefined ? [] : [[key, first] as const];
+      const own = list.filter(({ fingerprint_sha256 }) => !rules.authorities.has(fingerprint_sha256));
+      const first = own.find(({ revoked_at }) => revoked_at === null);
+      return first === undefined ? [] : [[key, { ...first, revoked_until: revokedUntil(own, now) }] as const];
     });
     const deviceKeys = keys.filter((key) => !of(key)).map((key) => key.slice(DEVICE.length));
     const facts = yield* readFacts(
@@ -249,22 +247,22 @@ export function derivation(db: Database) {
 const isUsable = ({ enabled, not_after }: StoredDevice, now: number): boolean =>
   enabled === 1 && (not_after === null || not_after > now);
 
-/** undefined: all are revoked, or all that have not expired. @param held newest first */
-function newestOf(held: readonly Held[], now: number): Held | undefined {
+/** When the last one expires, if all that have not expired are revoked: until then, the holder is in no list. */
+function revokedUntil(held: readonly Held[], now: number): number | undefined {
   const unexpired = held.filter(({ not_after }) => not_after >= now);
-  if (unexpired.length > 0 && unexpired.every(({ revoked_at }) => revoked_at !== null)) return undefined;
-  return held.find(({ revoked_at }) => revoked_at === null);
+  if (unexpired.length === 0 || unexpired.some(({ revoked_at }) => revoked_at === null)) return undefined;
+  return Math.max(...unexpired.map(({ not_after }) => not_after));
 }
 
 /** The holder of a certificate; its state is null if it is in no list. undefined: nobody is expected to renew. */
 function holding(
-  newest: Held,
+  newest: Held & { readonly revoked_until: number | undefined },
   stored: HolderRow | undefined,
   facts: Facts,
   rules: FleetRules,
   now: number,
 ): Derived | undefined {
-  const { holder, renewed_serial, renewed_ca, reported, ...certificate } = newest;
+  const { holder, renewed_serial, renewed_ca, reported, revoked_until, ...certificate } = newest;
   const label = newest.label ?? newest.ca;
   if (holder.startsWith(NO_HOLDER) || !rules.expected(label)) return undefined;
   const window = rules.window({
@@ -278,7 +276,8 @@ function holding(
     renewed_serial === null ? {} : { renewed: renewal({ serial: renewed_serial, ca: renewed_ca ?? '' }, facts) };
   const device = facts.devices.get(newest.device_key ?? '');
   const isDenied =
-    rules.requiresDevices(label) && newest.device_key !== null && (device === undefined || !isUsable(device, now));
+    revoked_until !== undefined ||
+    (rules.requiresDevices(label) && newest.device_key !== null && (device === undefined || !isUsable(device, now)));
   const isReplaced = facts.successors.some(
     (one) =>
       one.renewed_serial === newest.serial &&
@@ -294,6 +293,7 @@ function holding(
   const since = derived.state === 'stuck' && before?.state === 'stuck' ? before.since : derived.since;
   const further = [
     ...(derived.state === 'waiting' ? [now + WAITING_LOOK] : []),
+    ...(revoked_until === undefined ? [] : [revoked_until + 1]),
     ...(device?.not_after !== undefined && device.not_after !== null && device.not_after > now
       ? [device.not_after]
       : []),

@@ -100,6 +100,16 @@ const TRACK = `INSERT INTO certificate_use (serial, ca, holder, issued_at, renew
   ON CONFLICT (serial, ca) DO UPDATE SET holder = excluded.holder, issued_at = excluded.issued_at,
     renewed_serial = coalesce(certificate_use.renewed_serial, excluded.renewed_serial),
     renewed_ca = coalesce(certificate_use.renewed_ca, excluded.renewed_ca)`;
+// The holders of the certificate that was renewed, and of all that were issued in its renewals.
+const RELATED = [
+  'serial = own.renewed_serial AND related.ca',
+  'renewed_serial = own.renewed_serial AND related.renewed_ca',
+]
+  .map(
+    (same) => `SELECT related.holder FROM certificate_use AS own JOIN certificate_use AS related
+      ON related.${same} = own.renewed_ca WHERE own.serial = @serial AND own.ca = @ca AND related.holder IS NOT NULL`,
+  )
+  .join(' UNION ');
 const HELD_BY_DEVICE = `SELECT DISTINCT u.holder FROM certificate AS c
   JOIN certificate_use AS u ON u.serial = c.serial AND u.ca = c.ca WHERE c.device_key = ? AND u.holder IS NOT NULL`;
 const REJECTED = `UPDATE holder SET first_failed_at = CASE WHEN first_failed_at >= issued_at THEN first_failed_at ELSE @at END,
@@ -170,7 +180,7 @@ export function holderWrites(db: Database) {
     });
   }
 
-  /** Determines the holder of a certificate. @returns its key, and that of the certificate that it renews */
+  /** Determines the holder of a certificate. @returns its key, and those of others whose states may change */
   function* track({ serial, ca, issued }: ChangedCertificate, rules: FleetRules): Operation<readonly string[]> {
     const row = yield* db.get<Named>(BY_ID, serial, ca);
     if (row === undefined) return [];
@@ -185,8 +195,9 @@ export function holderWrites(db: Database) {
       if (!rules.expected(row.label ?? row.ca)) return [];
       yield* db.run`UPDATE holder SET first_failed_at = NULL WHERE key = ${holder}`;
     }
-    const others = renewed === undefined ? [] : [holderOf(renewed)];
-    return [holder, ...others, ...(row.device_key === null ? [] : [deviceHolder(row.device_key)])];
+    const devices = row.device_key === null ? [] : [deviceHolder(row.device_key)];
+    const related = yield* db.all<{ holder: string }>(RELATED, { serial, ca });
+    return [holder, ...related.map((one) => one.holder), ...devices];
   }
 
   function* reject(rejection: RejectedRenewal): Operation<readonly string[]> {

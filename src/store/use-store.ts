@@ -86,10 +86,12 @@ const INFORMED = `INSERT INTO certificate_use (serial, ca, renewal_info_at) VALU
   ON CONFLICT (serial, ca) DO UPDATE SET renewal_info_at = excluded.renewal_info_at
   WHERE certificate_use.renewal_info_at IS NULL OR certificate_use.renewal_info_at < excluded.renewal_info_at`;
 
-// The holder may be stuck, or no longer be. Its newest certificate is the one that was used, or was requested with it.
+// A holder may be stuck, or no longer be: its newest certificate was requested with the one that was used, or both with a third.
 const TO_DERIVE = `UPDATE holder SET next_at = 0
   WHERE key IN (SELECT holder FROM certificate_use WHERE renewed_serial = @serial AND renewed_ca = @ca)
-    OR (state = 'stuck' AND key = (SELECT holder FROM certificate_use WHERE serial = @serial AND ca = @ca))`;
+    OR (state = 'stuck' AND key IN (SELECT sibling.holder FROM certificate_use AS own JOIN certificate_use AS sibling
+      ON sibling.renewed_serial = own.renewed_serial AND sibling.renewed_ca = own.renewed_ca
+      WHERE own.serial = @serial AND own.ca = @ca))`;
 
 const IS_STORED = 'SELECT 1 AS found FROM certificate WHERE serial = ? AND ca = ?';
 

@@ -50,7 +50,7 @@ function inText({ checked, not_judged, ...lists }: FleetReport): string {
     [...Map.groupBy(lists[kind], ({ code }) => code)].map(([code, entries]) => group(`${kind}: ${code}`, entries)),
   );
   const keys = not_judged.length === 0 ? [] : [`not judged: ${not_judged.join(', ')}\n`];
-  const count = `${checked} holders checked, ${lists.stranded.length} stranded, ${lists.untrusting.length} untrusting\n`;
+  const count = `${checked} ${checked === 1 ? 'holder' : 'holders'} checked, ${lists.stranded.length} stranded, ${lists.untrusting.length} untrusting\n`;
   return [...groups, ...keys, count].join('');
 }
 
