@@ -125,7 +125,12 @@ function CampaignDetails({ id }: { readonly id: string }) {
 }
 
 function Progress({ of }: { readonly of: CampaignProgress }) {
-  const { total, replaced, waiting, failed, overdue, overdue_certificates } = of;
+  const { total, replaced, waiting, failed, overdue } = of;
+  const lists = [
+    ['Overdue', overdue, of.overdue_certificates],
+    ['Failed', failed, of.failed_certificates],
+    ['Waiting', waiting, of.waiting_certificates],
+  ] as const;
   return (
     <>
       <div class="columns">
@@ -134,7 +139,7 @@ function Progress({ of }: { readonly of: CampaignProgress }) {
             of={[
               { name: 'replaced', count: replaced, kind: 'good' },
               { name: 'waiting', count: waiting },
-              { name: 'failed at the last attempt', count: failed, kind: 'waiting' },
+              { name: 'failed', count: failed, kind: 'waiting' },
               { name: 'overdue', count: overdue, kind: 'bad' },
             ]}
           />
@@ -152,15 +157,18 @@ function Progress({ of }: { readonly of: CampaignProgress }) {
           />
         </Panel>
       </div>
-      {overdue > 0 && (
-        <Panel title={`Overdue: ${overdue.toLocaleString('en')}`}>
-          <Table
-            caption="Overdue certificates"
-            columns={CERTIFICATE_COLUMNS}
-            items={overdue_certificates}
-            id={({ ca, serial }) => `${ca} ${serial}`}
-          />
-        </Panel>
+      {lists.map(
+        ([name, count, certificates]) =>
+          count > 0 && (
+            <Panel title={`${name}: ${count.toLocaleString('en')}`}>
+              <Table
+                caption={`${name} certificates`}
+                columns={CERTIFICATE_COLUMNS}
+                items={certificates}
+                id={({ ca, serial }) => `${ca} ${serial}`}
+              />
+            </Panel>
+          ),
       )}
     </>
   );
