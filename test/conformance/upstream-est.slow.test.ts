@@ -212,7 +212,9 @@ describe.skipIf(!hasTokenTls)('a key in a PKCS #11 token', () => {
     const { cert } = await upstream.enrolled(raKey, 'next-ra');
     writeFileSync(join(front.dir, 'ra.pem'), cert);
     expect((await front.admin('POST', '/admin/reload')).status).toBe(200);
-    expect((await enrollAt(front, key, 'token-2', { path: 'token/simpleenroll' })).status).toBe(200);
+    // The reload waits two seconds for the token.
+    const enroll = async () => (await enrollAt(front, key, 'token-2', { path: 'token/simpleenroll' })).status;
+    await expect.poll(enroll, { interval: 500 }).toBe(200);
     expect(JSON.stringify(await latestAudit(upstream, 'certificate.issued'))).toContain('next-ra');
     expect(await front.outputSoFar()).not.toContain(PIN);
   });
@@ -228,7 +230,7 @@ describe.skipIf(!hasTokenTls)('a key in a PKCS #11 token', () => {
     expect(await enroll()).toBe(503);
     await hsm?.tool('ra token', '--pin', 'another-pin', '--change-pin', '--new-pin', PIN);
     expect((await front.admin('POST', '/admin/reload')).status).toBe(200);
-    expect(await enroll()).toBe(200);
+    await expect.poll(enroll, { interval: 500 }).toBe(200);
   });
 
   test.each([
