@@ -72,7 +72,7 @@ export class Nodes {
     const dir = mkdtempSync(join(tmpdir(), 'estuary-nodes-'));
     await makeQuickstart(dir);
     for (const name of ['lookup.key', 'shared.key', 'otp.key'])
-      writeFileSync(join(dir, name), randomBytes(32), { mode: 0o600 });
+      writeFileSync(join(dir, name), randomBytes(32).toString('base64'), { mode: 0o600 });
     const disks = new Map<string, Disk>();
     const folder = hasDisks ? { folder: folderOnDisk(disks) } : {};
     const primary = await PostgresCluster.start({
