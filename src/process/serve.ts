@@ -9,6 +9,12 @@ interface Service {
   close?(): Promise<void> | void;
 }
 
+/** What `init` has made. @throws IsolatedError before: the parent calls nothing then */
+export function initialized<T>(made: T | undefined): T {
+  if (made === undefined) throw new IsolatedError('NOT_READY', 'called before init');
+  return made;
+}
+
 function send(reply: Reply): void {
   // The parent may be gone; `disconnect` then ends this process.
   if (process.connected) process.send?.(reply, () => undefined);

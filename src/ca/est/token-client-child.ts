@@ -3,7 +3,7 @@ import { createSecureContext } from 'node:tls';
 import { codeOf } from '../../errors.ts';
 import { withPinFile } from '../../pki/pkcs11-engine.ts';
 import { isObject, IsolatedError } from '../../process/protocol.ts';
-import { serve } from '../../process/serve.ts';
+import { initialized, serve } from '../../process/serve.ts';
 import { named } from '../pkcs11/cryptoki.ts';
 import { requirePrivateKeys } from '../pkcs11/keys.ts';
 import { SessionPool } from '../pkcs11/sessions.ts';
@@ -24,11 +24,6 @@ let client: HttpClient | undefined;
 /** The parent is the same program, so the payloads have these shapes. */
 const isInit = (payload: unknown): payload is TokenClientInit => isObject(payload) && 'engine' in payload;
 const isCall = (args: unknown): args is HttpCall => isObject(args) && 'method' in args;
-
-function ready<T>(value: T | undefined): T {
-  if (value === undefined) throw new IsolatedError('NOT_READY', 'called before init');
-  return value;
-}
 
 /**
  * The engine would try any PIN, as often as it is asked. It gets one that the token has accepted, for a key that is
@@ -58,12 +53,16 @@ serve({
     return describeToken(token);
   },
   methods: {
-    logIn: () => named(() => ready(opened).pool.use((session) => logIn(ready(opened).token, session))),
-    open: () => named(async () => void (client = await open(ready(opened)))),
+    logIn: () =>
+      named(() => {
+        const { token, pool } = initialized(opened);
+        return pool.use((session) => logIn(token, session));
+      }),
+    open: () => named(async () => void (client = await open(initialized(opened)))),
     async call(args): Promise<TokenCallResult> {
       if (!isCall(args)) throw new IsolatedError('NOT_READY', 'not a call');
       try {
-        return await ready(client).call({
+        return await initialized(client).call({
           ...args,
           ...(args.body === undefined ? {} : { body: Buffer.from(args.body) }),
         });

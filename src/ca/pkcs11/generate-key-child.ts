@@ -4,7 +4,7 @@ import { oid } from '../../pki/der/der.ts';
 import { OID } from '../../pki/der/oids.ts';
 import { mlDsaOf } from '../../pki/x509/key-pair.ts';
 import { isObject, IsolatedError } from '../../process/protocol.ts';
-import { serve } from '../../process/serve.ts';
+import { initialized, serve } from '../../process/serve.ts';
 import { Ck, failureName, type Handle, named, type Template, toTemplate } from './cryptoki.ts';
 import { PARAMETER_SETS } from './formats.ts';
 import { keyName, mechanismsOf, objectsNamed } from './keys.ts';
@@ -134,11 +134,6 @@ const isOrder = (payload: unknown): payload is KeyGeneration =>
 
 let opened: OpenToken | undefined;
 
-function ready(): OpenToken {
-  if (opened === undefined) throw new IsolatedError('NOT_READY', 'called before init');
-  return opened;
-}
-
 serve({
   async init(payload) {
     if (!isOrder(payload)) throw new IsolatedError('NOT_READY', 'not a start payload');
@@ -146,7 +141,11 @@ serve({
     return describeToken(opened.token);
   },
   methods: {
-    logIn: () => named(() => logIn(ready().token, ready().session)),
-    generate: () => generateKey(ready()),
+    logIn: () =>
+      named(() => {
+        const { token, session } = initialized(opened);
+        logIn(token, session);
+      }),
+    generate: () => generateKey(initialized(opened)),
   },
 });

@@ -1,6 +1,6 @@
 /** Child process that holds a token's library: it finds the key and signs. */
 import { isObject, IsolatedError } from '../../process/protocol.ts';
-import { serve } from '../../process/serve.ts';
+import { initialized, serve } from '../../process/serve.ts';
 import { Ck, type Handle, isLost, named, NoSessionLeft } from './cryptoki.ts';
 import { chooseKey, keyWarnings, privateKeys, type SigningKey, signWith } from './keys.ts';
 import { SessionPool } from './sessions.ts';
@@ -143,11 +143,6 @@ class OpenToken {
 
 let opened: OpenToken | undefined;
 
-function ready(): OpenToken {
-  if (opened === undefined) throw new IsolatedError('NOT_READY', 'called before init');
-  return opened;
-}
-
 async function answer<T>(work: () => T | Promise<T>): Promise<T | NoSession> {
   try {
     return await named(work);
@@ -169,14 +164,14 @@ serve({
     });
   },
   methods: {
-    logIn: () => answer(() => ready().logIn()),
-    open: () => answer(() => ready().open()),
+    logIn: () => answer(() => initialized(opened).logIn()),
+    open: () => answer(() => initialized(opened).open()),
     sign: (tbs) =>
       answer(() => {
         if (!(tbs instanceof Uint8Array)) throw new IsolatedError('NOT_READY', 'nothing to sign');
-        return ready().sign(Buffer.from(tbs.buffer, tbs.byteOffset, tbs.byteLength));
+        return initialized(opened).sign(Buffer.from(tbs.buffer, tbs.byteOffset, tbs.byteLength));
       }),
-    check: () => answer(() => ready().check()),
+    check: () => answer(() => initialized(opened).check()),
   },
   close() {
     opened?.close();
