@@ -1,3 +1,8 @@
+/** Times as text: ISO 8601 in UTC, as every response and record has them. */
+export const formatTimestamp = (ms: number): string => new Date(ms).toISOString();
+
+export const formatOptionalTimestamp = (ms: number | null): string | null => (ms === null ? null : formatTimestamp(ms));
+
 const ISO_8601 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:Z|[+-](\d\d):(\d\d))$/;
 
 /**

@@ -2,27 +2,26 @@
 import type { AuditEvent } from '../audit/event.ts';
 import type { EnteredHolder, ListedHolder } from '../store/holder-list.ts';
 import { type HolderState, isReported } from '../store/holder-state.ts';
-
-const timestamp = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
+import { formatOptionalTimestamp, formatTimestamp } from '../timestamp.ts';
 
 /** A holder as the admin API and the notifications show it. */
 export const shownHolder = (holder: ListedHolder) => ({
   state: holder.state,
-  since: new Date(holder.since).toISOString(),
+  since: formatTimestamp(holder.since),
   ca: holder.ca,
   subject: holder.subject,
   sans: holder.sans === null ? null : [...holder.sans],
   device: holder.device,
   serial: holder.serial,
-  not_after: timestamp(holder.not_after),
-  window_end: timestamp(holder.window_end),
-  last_used_at: timestamp(holder.last_used_at),
-  first_used_at: timestamp(holder.first_used_at),
-  renewal_info_at: timestamp(holder.renewal_info_at),
+  not_after: formatOptionalTimestamp(holder.not_after),
+  window_end: formatOptionalTimestamp(holder.window_end),
+  last_used_at: formatOptionalTimestamp(holder.last_used_at),
+  first_used_at: formatOptionalTimestamp(holder.first_used_at),
+  renewal_info_at: formatOptionalTimestamp(holder.renewal_info_at),
   tls_version: holder.tls_version,
   last_code: holder.last_code,
   last_message: holder.last_message,
-  last_failed_at: timestamp(holder.last_failed_at),
+  last_failed_at: formatOptionalTimestamp(holder.last_failed_at),
 });
 
 export function holderEvent(entered: EnteredHolder): AuditEvent {

@@ -12,7 +12,7 @@ import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health.ts';
 import { listQuery, pageOf, pageRequest, route } from './route.ts';
 import { Bool, described, Integer, listOf, nullable, oneOf, Text, Texts, Timestamp, titled } from './schemas.ts';
-import { formatTimestamp } from './values.ts';
+import { formatTimestamp } from '../../timestamp.ts';
 
 const CaRecord = titled('Ca', 'A configured CA, or a further label of one.', {
   label: Type.String(),

@@ -14,7 +14,8 @@ import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { callOf, limited } from './access.ts';
 import { listRoute, route } from './route.ts';
 import { nullable, oneOf, part, requestBody, strictObject, Text, Texts, Timestamp, titled, whole } from './schemas.ts';
-import { formatOptionalTimestamp, formatTimestamp, parseOptionalTimestamp, readHash } from './values.ts';
+import { formatOptionalTimestamp, formatTimestamp } from '../../timestamp.ts';
+import { parseOptionalTimestamp, readHash } from './values.ts';
 import { importCertificate } from '../../administration/import-certificate.ts';
 
 const CertificateStatus = oneOf(['valid', 'revoked', 'expired']);

@@ -13,7 +13,8 @@ import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { findLabel, limited, type LimitedStore } from './access.ts';
 import { route } from './route.ts';
 import { Integer, nullable, oneOf, requestBody, strictObject, Text, Texts, Timestamp, titled } from './schemas.ts';
-import { formatOptionalTimestamp, readable } from './values.ts';
+import { formatOptionalTimestamp } from '../../timestamp.ts';
+import { readable } from './values.ts';
 
 const text = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 65_536, description }));
 

@@ -12,7 +12,8 @@ import type { Columns } from './bulk/columns.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { checkLabel, findLabel } from './access.ts';
 import { Bool, nullable, requestBody, strictObject, Text, Timestamp, titled } from './schemas.ts';
-import { formatOptionalTimestamp, formatTimestamp, parseTimestamp, readable, readHash } from './values.ts';
+import { formatOptionalTimestamp, formatTimestamp } from '../../timestamp.ts';
+import { parseTimestamp, readable, readHash } from './values.ts';
 import { validator } from './validation.ts';
 
 const MAX_ATTRIBUTES = 64;

@@ -6,7 +6,8 @@ import { labelsOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { listRoute, route } from './route.ts';
 import { Integer, nullable, oneOf, part, Text, Texts, Timestamp, titled, whole } from './schemas.ts';
-import { formatTimestamp, parseOptionalTimestamp } from './values.ts';
+import { formatTimestamp } from '../../timestamp.ts';
+import { parseOptionalTimestamp } from './values.ts';
 
 const State = oneOf(HOLDER_STATES);
 

@@ -4,7 +4,7 @@ import { accessEvent, actor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { listRoute, route } from './route.ts';
 import { oneOf, Text, Timestamp, titled } from './schemas.ts';
-import { formatTimestamp } from './values.ts';
+import { formatTimestamp } from '../../timestamp.ts';
 
 const LockoutRecord = titled('Lockout', 'A lockout in force.', {
   key: Text('`address:192.0.2.7`, `username:device-1`, …'),

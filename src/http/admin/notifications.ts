@@ -7,7 +7,7 @@ import { NOTIFICATION_EVENTS } from '../../config/vocabulary.ts';
 import type { NotifierState } from '../../notification/notifier.ts';
 import { listQuery, pageOf, pageRequest, route } from './route.ts';
 import { Integer, listOf, nullable, oneOf, Text, Texts, Timestamp, titled } from './schemas.ts';
-import { formatOptionalTimestamp } from './values.ts';
+import { formatOptionalTimestamp } from '../../timestamp.ts';
 
 const Receiver = titled('NotificationReceiver', 'A receiver of notifications.', {
   name: Type.String(),

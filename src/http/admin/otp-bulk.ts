@@ -7,7 +7,7 @@ import type { Columns } from './bulk/columns.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { checkOtpEnabled, NewOtp, otpRecord, readOrder } from './otp.ts';
 import { route } from './route.ts';
-import { formatTimestamp } from './values.ts';
+import { formatTimestamp } from '../../timestamp.ts';
 import { validator } from './validation.ts';
 
 const COLUMNS: Columns = { named: { client_id: 'text', max_uses: 'integer', expires_at: 'text', ca: 'text' } };

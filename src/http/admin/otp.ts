@@ -7,7 +7,8 @@ import { accessEvent, actor, checkLabel, findLabel, limited } from './access.ts'
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { listRoute, route } from './route.ts';
 import { Integer, nullable, oneOf, part, requestBody, Text, Timestamp, titled, whole } from './schemas.ts';
-import { formatTimestamp, parseTimestamp } from './values.ts';
+import { formatTimestamp } from '../../timestamp.ts';
+import { parseTimestamp } from './values.ts';
 
 const MAX_USES = 1_000_000;
 /** Ten years with leap days: a token that outlives the fleet is a mistake. */

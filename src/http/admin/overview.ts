@@ -10,7 +10,7 @@ import type { HealthMonitor } from './health.ts';
 import { CERTIFICATE_IN_USE, certificateInUse, reloadRecord } from './reload.ts';
 import { route } from './route.ts';
 import { Bool, described, Integer, nullable, oneOf, Text, Timestamp, titled } from './schemas.ts';
-import { formatOptionalTimestamp, formatTimestamp } from './values.ts';
+import { formatOptionalTimestamp, formatTimestamp } from '../../timestamp.ts';
 import { serviceState } from './metrics.ts';
 
 const DAY = 86_400_000;

@@ -5,7 +5,7 @@ import { accessEvent, actor } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { route } from './route.ts';
 import { Bool, described, flag, nullable, Text, Texts, Timestamp, titled } from './schemas.ts';
-import { formatTimestamp } from './values.ts';
+import { formatTimestamp } from '../../timestamp.ts';
 import type { ServiceState } from '../../service-state-metrics.ts';
 
 /** Properties of a certificate that the service needs. */

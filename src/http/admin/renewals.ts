@@ -12,7 +12,8 @@ import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { listQuery, pageOf, pageRequest, route } from './route.ts';
 import { readSelection } from './revocation.ts';
 import { flag, Integer, listOf, nullable, requestBody, Timestamp, titled } from './schemas.ts';
-import { formatTimestamp, parseTimestamp } from './values.ts';
+import { formatTimestamp } from '../../timestamp.ts';
+import { parseTimestamp } from './values.ts';
 
 const Renewal = titled('Renewal', 'A replacement campaign.', {
   id: Type.String(),

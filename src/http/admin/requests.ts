@@ -8,7 +8,7 @@ import { callOf, limited } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { listRoute, route } from './route.ts';
 import { nullable, oneOf, part, requestBody, strictObject, Text, Texts, Timestamp, titled, whole } from './schemas.ts';
-import { formatOptionalTimestamp, formatTimestamp } from './values.ts';
+import { formatOptionalTimestamp, formatTimestamp } from '../../timestamp.ts';
 
 const Status = oneOf(REQUEST_STATUSES);
 

@@ -8,7 +8,7 @@ import { shownHolder } from '../../fleet/events.ts';
 import { HolderRecord } from './fleet.ts';
 import { route } from './route.ts';
 import { Bool, Integer, nullable, Text, Timestamp, titled } from './schemas.ts';
-import { formatOptionalTimestamp } from './values.ts';
+import { formatOptionalTimestamp } from '../../timestamp.ts';
 
 const Rollover = titled('Rollover', 'Which keys issued the certificates of a label, and who still needs each.', {
   label: Type.String(),

@@ -9,7 +9,7 @@ import { accessEvent, actor, callerOf } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { route } from './route.ts';
 import { described, Integer, nullable, oneOf, Text, Texts, Timestamp, titled } from './schemas.ts';
-import { formatOptionalTimestamp, formatTimestamp } from './values.ts';
+import { formatOptionalTimestamp, formatTimestamp } from '../../timestamp.ts';
 import { CLEAR_SESSION, sessionId, setSession } from './caller.ts';
 
 const Session = titled('Session', 'The caller.', {

@@ -5,7 +5,8 @@ import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { limited } from './access.ts';
 import { route } from './route.ts';
 import { Integer, oneOf, Timestamp, titled, whole } from './schemas.ts';
-import { formatTimestamp, parseOptionalTimestamp } from './values.ts';
+import { formatTimestamp } from '../../timestamp.ts';
+import { parseOptionalTimestamp } from './values.ts';
 
 const INTERVALS = { hour: STATISTICS_HOUR, day: 24 * STATISTICS_HOUR } as const;
 /** Default number of intervals: a day of hours, a month of days. */

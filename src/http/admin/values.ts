@@ -5,10 +5,6 @@ import { readTimestamp } from '../../timestamp.ts';
 
 export const TIMESTAMP_RULE = 'must be an ISO 8601 timestamp with Z or an offset, like 2030-01-31T12:00:00Z';
 
-export const formatTimestamp = (ms: number): string => new Date(ms).toISOString();
-
-export const formatOptionalTimestamp = (ms: number | null): string | null => (ms === null ? null : formatTimestamp(ms));
-
 /**
  * Parses an ISO 8601 timestamp with `Z` or a numeric offset.
  * @param field the name for the error message

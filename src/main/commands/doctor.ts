@@ -207,7 +207,7 @@ function endOf(
   return finding('certificate', status, `${use} ${subject}: expires ${new Date(notAfter).toISOString()}`);
 }
 
-/** The certificate that the server issues to itself and renews; before the first start there is none. */
+/** The certificate that the server issues to itself and renews. The first start creates it. */
 async function automatic(config: Config, now: number): Promise<Finding[]> {
   if (config.tls.automatic === undefined) return [];
   const path = serverCertificateFile(config);

@@ -3,7 +3,8 @@ import { Type } from '@fastify/type-provider-typebox';
 import { pageOf } from '../../../src/http/admin/route.ts';
 import { nullable, oneOf, pageQuery, strictObject, Timestamp } from '../../../src/http/admin/schemas.ts';
 import { validatorCompiler } from '../../../src/http/admin/validation.ts';
-import { formatTimestamp, parseTimestamp } from '../../../src/http/admin/values.ts';
+import { formatTimestamp } from '../../../src/timestamp.ts';
+import { parseTimestamp } from '../../../src/http/admin/values.ts';
 import { readCursor, readPosition } from '../../../src/store/page.ts';
 import { isClientError, unlessRefused, type Target } from '../target.ts';
 
