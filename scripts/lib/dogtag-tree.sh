@@ -21,8 +21,11 @@ use_proxy_of_apt() {
   [ -z "$proxy" ] || export http_proxy=$proxy
 }
 
+# debootstrap downloads with wget, which waits 15 minutes for a connection that stands still, and tries it 20 times.
 fetch_base() {
   local attempt
+  printf 'timeout = 30\ntries = 3\n' >"$dir/wgetrc"
+  export WGETRC=$dir/wgetrc
   for attempt in 1 2 3; do
     rm -rf "$building"
     unshare --mount --pid --fork --kill-child --mount-proc debootstrap --variant=minbase --cache-dir="$downloads/base" \
