@@ -6,13 +6,16 @@ import { mkdirSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe } from '../errors.ts';
 import { ClientError } from './client-error.ts';
-import type { CertificateConfig, ClientConfig } from './config/schema.ts';
+import type { CertificateConfig, ClientConfig, TokenConfig } from './config/schema.ts';
 import type { ClientContext } from './context.ts';
 import { Schedule, type ScheduleContext } from './schedule.ts';
 import { writeReports } from './status.ts';
 import { type Lock, SYSTEM } from './system.ts';
+import { tokenPin } from './token/token.ts';
 
-export type StepElsewhere = (certificate: CertificateConfig, stop: AbortSignal) => Promise<void>;
+/** What a process that makes a step reports if the token rejected the PIN. */
+export const PIN_REJECTED = 'PIN_REJECTED';
+export type StepElsewhere = (certificate: CertificateConfig, stop: AbortSignal) => Promise<unknown>;
 export type DaemonContext = ScheduleContext & Pick<ClientContext, 'log'>;
 
 /** Maximum sleep, so that a changed clock, a suspend or a new password is noticed. */
@@ -33,6 +36,7 @@ export async function keepUp(
   stop: AbortSignal,
 ): Promise<void> {
   const slots = new Slots(MOST_STEPS);
+  const pins = new Pins(context);
   await locked(config.certificate, 'run', async () => {
     await Promise.all(
       config.certificate.map(async (one) => {
@@ -41,7 +45,7 @@ export async function keepUp(
           let next = schedule.due();
           if (next <= context.now()) {
             const before = seen(schedule);
-            await slots.use(() => (stop.aborted ? Promise.resolve() : elsewhere(one, stop)));
+            await pins.guard(one, () => slots.use(async () => (stop.aborted ? undefined : elsewhere(one, stop))));
             const isStuck = schedule.due() <= context.now() && seen(schedule) === before;
             const pause = isStuck ? AFTER_FAILED_STEP : AFTER_STEP;
             next = Math.max(schedule.due(), context.now() + pause);
@@ -71,15 +75,55 @@ class Slots {
     this.#free = count;
   }
 
-  async use(work: () => Promise<void>): Promise<void> {
+  async use<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free === 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#free -= 1;
     try {
-      await work();
+      return await work();
     } finally {
       const next = this.#waiting.shift();
       if (next === undefined) this.#free += 1;
       else next();
+    }
+  }
+}
+
+/** A rejected PIN counts against the token's limit of tries: no step has it again before a reload. */
+class Pins {
+  readonly #context: DaemonContext;
+  readonly #turn = new Slots(1);
+  #rejected: string | undefined;
+
+  constructor(context: DaemonContext) {
+    this.#context = context;
+  }
+
+  /** One step after the other, so that two do not find out at the same time. */
+  async guard({ token, name }: CertificateConfig, step: () => Promise<unknown>): Promise<void> {
+    if (token === undefined) {
+      await step();
+      return;
+    }
+    await this.#turn.use(async () => {
+      const pin = this.#pinOf(token);
+      if (pin !== undefined && pin === this.#rejected) return;
+      if ((await step()) !== PIN_REJECTED) return;
+      this.#rejected = pin;
+      const advice = 'correct the PIN, or reload the configuration (SIGHUP) for another try with this one';
+      this.#context.log(
+        'error',
+        name,
+        `the token "${token.label}" rejected the PIN, which is not tried again: ${advice}`,
+      );
+    });
+  }
+
+  #pinOf(token: TokenConfig): string | undefined {
+    try {
+      return tokenPin(token, this.#context);
+    } catch {
+      // The step reports the problem.
+      return undefined;
     }
   }
 }

@@ -17,9 +17,11 @@ import {
   type ClientFolder,
 } from '../support/estuary-client.ts';
 import { Estuary } from '../support/estuary.ts';
+import { buildShim } from '../support/pkcs11-shim.ts';
 import { findCommand, requires } from '../support/requires.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
 import { PIN, SOFTHSM_MODULE, softHsm, type SoftHsm } from '../support/softhsm.ts';
+import { until } from '../support/until.ts';
 
 const HOUR = 3_600_000;
 
@@ -182,6 +184,39 @@ describe.skipIf(!requires('softhsm', 'tokenTls'))('keys in SoftHSM2', () => {
     expect(readFileSync(join(path, 'state.json'), 'utf8')).not.toContain('another-pin');
     expect(liveVersion(path)).toBe(1);
   });
+
+  test.skipIf(!requires('pkcs11Shim'))(
+    'a token of three tries that does not say how many are left: one process tries a wrong PIN once, for all certificates',
+    async () => {
+      const [pin, log] = [hsm.file('wrong-pin'), hsm.file('shim.log')];
+      writeFileSync(pin, 'another-pin-0815\n');
+      const token = { module: buildShim(hsm), label: 'device', pin_file: pin };
+      const { path, config } = await device('tries', {}, { token });
+      const text = readFileSync(config, 'utf8');
+      writeFileSync(config, text + text.slice(text.indexOf('[[certificate]]')).replaceAll(path, `${path}-2`));
+      const env = { ...hsm.env, SHIM_LOG: log };
+      const logins = (): number => (readFileSync(log, 'utf8').match(/C_Login/g) ?? []).length;
+      // The daemon, for the processes of its steps.
+      const daemon = spawn(NODE, [SERVER, 'client', 'run', '--config', config], {
+        env: { ...process.env, ...env },
+        stdio: ['ignore', 'ignore', 'pipe'],
+      });
+      try {
+        let said = '';
+        daemon.stderr.on('data', (chunk: Buffer) => void (said += chunk.toString()));
+        await until('its decision', () => said.includes('which is not tried again'));
+        expect(logins()).toBe(1);
+      } finally {
+        const ended = new Promise((resolve) => daemon.once('exit', resolve));
+        daemon.kill('SIGTERM');
+        await ended;
+      }
+      const { code, output } = await estuaryClient(['enroll', '--config', config], env);
+      expect([code, logins()]).toEqual([1, 2]);
+      expect(output).toContain('the token "device" rejects the PIN (CKR_PIN_INCORRECT)');
+      expect(output).toContain('the token "device" has already rejected this PIN');
+    },
+  );
 
   test('killed when the key is made and nothing else, the next process goes on, and no key is forgotten in the token', async () => {
     const { path, config } = await device('killed');

@@ -18,10 +18,12 @@ interface PinSources {
 }
 
 export function tokenPin({ label, pin_file: file, pin_env: variable }: TokenConfig, { disk, env }: PinSources): string {
-  const given = file === undefined ? env[variable ?? ''] : disk.read(file)?.replace(/\r?\n$/, '');
-  if (given !== undefined && given !== '') return given;
+  const given = file === undefined ? env[variable ?? ''] : disk.read(file)?.replace(/^\uFEFF|\r?\n$/g, '');
+  const isText = given !== undefined && given !== '' && !given.includes('\uFFFD');
+  if (isText) return given;
   const where = file === undefined ? `the environment variable ${variable ?? ''}` : `the file ${file}`;
-  throw new ClientError('local', 'KEY_UNUSABLE', `the PIN of the token "${label}": ${where} is missing or empty`);
+  const problem = given === undefined || given === '' ? 'missing or empty' : 'not UTF-8 text';
+  throw unusable(label, `the PIN in ${where} is ${problem}`);
 }
 
 /** Operations of a token. CKA_ID (hex) identifies a key. */
@@ -49,19 +51,33 @@ const PAIRS: Readonly<Record<string, string>> = {
 /** A TPM may take a minute for an RSA key. */
 const TIMEOUT = 180_000;
 const PIN_VARIABLE = 'ESTUARY_TOKEN_PIN';
-/** Another attempt with this PIN may lock the token permanently. */
-const PIN_REFUSED = /CKR_(?:PIN_\w+|USER_PIN_NOT_INITIALIZED)/;
+/** Another attempt with this PIN may lock the token permanently, unless the token did not even look at it. */
+const LOGIN_FAILED = /C_Login failed: rv = (?!CKR_(?:TOKEN_NOT_PRESENT|DEVICE_REMOVED|SESSION_))|CKR_PIN_/;
 const LAST_ATTEMPT = /final user PIN try|user PIN locked/;
+
+/** By token: the PIN that it rejected, which this process does not try again. */
+const rejectedPins = new Map<string, string>();
+
+export const hasRejectedPin = (): boolean => rejectedPins.size > 0;
 
 /** @throws ClientError `KEY_UNUSABLE`, from every call */
 export function openToken(config: TokenConfig, context: PinSources): TokenKeys {
   const { module, label } = config;
+  const token = `${module}\0${label}`;
   let checked: Promise<void> | undefined;
   const tool = async (args: readonly string[], input: Buffer = Buffer.alloc(0)): Promise<Buffer> => {
     checked ??= notLastAttempt(module, label, context.env);
     await checked;
+    const pin = tokenPin(config, context);
+    if (rejectedPins.get(token) === pin)
+      throw new ClientError('unauthenticated', 'KEY_UNUSABLE', `the token "${label}" has already rejected this PIN`);
     const all = ['--module', module, '--token-label', label, '--login', '--pin', `env:${PIN_VARIABLE}`, ...args];
-    return runTool(label, all, { ...context.env, [PIN_VARIABLE]: tokenPin(config, context) }, input);
+    try {
+      return await runTool(label, all, { ...context.env, [PIN_VARIABLE]: pin }, input);
+    } catch (error) {
+      if (error instanceof ClientError && error.kind === 'unauthenticated') rejectedPins.set(token, pin);
+      throw error;
+    }
   };
   const list = async (kind: 'privkey' | 'pubkey'): Promise<ReadonlySet<string>> => {
     const text = (await tool(['--list-objects', '--type', kind])).toString('latin1');
@@ -131,7 +147,7 @@ function runTool(
     );
     child.on('close', (code, signal) => {
       if (code === 0) resolve(Buffer.concat(output));
-      else if (PIN_REFUSED.test(errors))
+      else if (LOGIN_FAILED.test(errors))
         reject(
           new ClientError(
             'unauthenticated',

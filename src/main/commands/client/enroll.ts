@@ -7,7 +7,8 @@ import type { CertificateConfig, ClientConfig } from '../../../client/config/sch
 import { loadClientConfig, readClientConfig } from '../../../client/config/load.ts';
 import type { ClientContext } from '../../../client/context.ts';
 import { DISK } from '../../../client/keep/disk.ts';
-import { sleep } from '../../../client/keep-up.ts';
+import { PIN_REJECTED, sleep } from '../../../client/keep-up.ts';
+import { hasRejectedPin } from '../../../client/token/token.ts';
 import { type CommandContext, EXIT, UsageError, type Values } from '../command.ts';
 import { chosen, clientContext, NOT_YET, readWait, resultsJson } from './client-context.ts';
 import { documentOf, type ENROLL, type RENEW } from './options.ts';
@@ -135,5 +136,7 @@ export async function renew(
   const options = { force: force ? 'renew' : undefined } as const;
   const results = await stepAll(config, chosen(config, name), clientContext(context, false), options);
   if (json) context.out(resultsJson(results));
+  // Only a process that the daemon started has a channel to it.
+  if (hasRejectedPin()) process.send?.(PIN_REJECTED);
   return results.some(({ outcome, error }) => outcome === 'failed' || error !== undefined) ? EXIT.failed : EXIT.ok;
 }

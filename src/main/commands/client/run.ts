@@ -53,13 +53,15 @@ const renewElsewhere =
     new Promise((resolve) => {
       const program = isSea() ? [] : [...process.execArgv, process.argv[1] ?? ''];
       const child = spawn(process.execPath, [...program, 'client', 'renew', '--config', file, '--name', name], {
-        stdio: ['ignore', 'ignore', 'inherit'],
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
         timeout: LONGEST_STEP + HOOKS.length * hook * 1000,
         killSignal: 'SIGKILL',
         signal: stop,
       });
+      let report: unknown;
+      child.once('message', (message) => (report = message));
       child.once('error', () => undefined);
-      child.once('close', () => resolve());
+      child.once('close', () => resolve(report));
     });
 
 export const logger =
