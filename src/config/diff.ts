@@ -40,6 +40,42 @@ export function changedKeys(before: Config, after: Config): readonly string[] {
   return [...changed.live, ...changed.restart].map(keysWithLabels(after)).sort();
 }
 
+/**
+ * `after` without what needs the files of `keys`: a table, or an item of a list, is as it was `before`. An item that was
+ * not there before is left out. In a section, the tables and lists next to the key are not affected.
+ */
+export function withoutUnusable(before: Config, after: Config, keys: readonly string[]): Config {
+  for (let former = keys.map((key) => (key.endsWith(']') ? key : enclosing(key))); ; former = former.map(enclosing)) {
+    if (former.includes('')) return before;
+    const config = asConfig(merged(before, after, '', new Set(former)));
+    if (crossChecks(config).problems.length === 0) return config;
+  }
+}
+
+/** The table or list that a key is in. */
+const enclosing = (key: string): string => key.replace(/(?:\[\d+\]|\.?[^.[\]]+)$/, '');
+
+function merged(before: unknown, after: unknown, key: string, former: ReadonlySet<string>): unknown {
+  const isSection = /^\w+$/.test(key);
+  if (former.has(key) && !isSection) return before;
+  if (Array.isArray(after))
+    return after.flatMap((one: unknown, index) => {
+      const same: unknown = Array.isArray(before) ? before.find((other: unknown) => nameOf(other) === nameOf(one)) : undefined;
+      return merged(same, one, `${key}[${index}]`, former) ?? [];
+    });
+  if (!isTable(after)) return after;
+  const names = Object.keys(former.has(key) && isTable(before) ? { ...before, ...after } : after);
+  const values = names.map((name) => {
+    const [old, value] = [isTable(before) ? before[name] : undefined, after[name]];
+    const isOld = former.has(key) && ![old, value].some((one) => isTable(one) || Array.isArray(one));
+    return [name, isOld ? old : merged(old, value, key === '' ? name : `${key}.${name}`, former)] as const;
+  });
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined));
+}
+
+/** What tells the items of a list apart: the first key of a table. */
+const nameOf = (item: unknown): unknown => (isTable(item) ? Object.values(item)[0] : undefined);
+
 type Changed = Readonly<Record<'live' | 'restart', string[]>>;
 
 /**

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { DRIVERS } from '../ca/drivers.ts';
+import { withoutUnusable } from './diff.ts';
 import { errorCode } from './secret.ts';
 import { loadMaterial } from './material/load-material.ts';
 import { FileMemory, type Material, memoryIds } from './material/material.ts';
@@ -9,6 +10,7 @@ import {
   type Fault,
   FilesError,
   findings,
+  isOfServer,
   isTable,
   keysWithLabels,
   type Problem,
@@ -40,21 +42,41 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  * Reads and checks a configuration file: syntax, keys, values, secrets, cross-key rules, and the named certificates and
  * keys.
  * @param file path as the operator gave it, which prefixes every problem
- * @param before what an earlier reading gave, for a reload
+ * @param before what is in force, for a reload
  * @throws {@link ConfigError} with every problem; {@link FilesError} if only files prevent a start
  */
 export async function loadConfig(
   file: string,
   env: Environment,
   now = Date.now(),
-  before?: FileMemory,
+  before?: Pick<LoadedService, 'config' | 'material'>,
 ): Promise<LoadedService> {
   const memory = new FileMemory();
-  const { config, problems, faults, warnings, named } = await read(file, env, memory, before);
-  const loaded = await loadMaterial(config, now, before, faults);
+  const former = before?.material.memory;
+  const { problems, faults, warnings, named, ...made } = await read(file, env, memory, former);
+  let { config } = made;
+  let loaded = await loadMaterial(config, now, former, faults);
   const all = [...problems, ...unreported(loaded.problems, problems)];
-  const found = unreported(loaded.faults, problems);
+  let found = unreported(loaded.faults, problems);
   if (all.length > 0) throw new ConfigError(file, named([...all, ...found]));
+  if (loaded.material === undefined && before !== undefined) {
+    const unusable = found.filter(isOfServer);
+    config = withoutUnusable(
+      before.config,
+      config,
+      unusable.map(({ key }) => key),
+    );
+    for (const [id, secret] of before.material.memory.secrets)
+      if (!memory.secrets.has(id)) memory.secrets.set(id, secret);
+    loaded = await loadMaterial(
+      config,
+      now,
+      former,
+      faults.filter((fault) => !isOfServer(fault)),
+    );
+    const effect = 'what needs it stays as it was';
+    found = [...unusable.map((fault) => ({ ...fault, effect })), ...loaded.faults];
+  }
   if (loaded.material === undefined) throw new FilesError(file, named(found));
   for (const [id, secret] of memory.secrets) loaded.material.memory.secrets.set(id, secret);
   return {

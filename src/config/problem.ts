@@ -26,6 +26,10 @@ export interface Fault extends Problem {
 /** Whether only a label is affected, not the server. */
 export const isOfLabel = ({ key }: Problem): boolean => /^(ca|label)\[/.test(key);
 
+/** Whether a fault affects more than a label and something named: nothing that needs the file can work. */
+export const isOfServer = (fault: Fault): boolean =>
+  fault.isKept !== true && fault.isTime !== true && fault.effect === undefined && !isOfLabel(fault);
+
 /** A fault with its effect, for people. */
 export function reported(fault: Fault): Warning {
   const { key, message, isKept, isTime } = fault;

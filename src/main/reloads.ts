@@ -151,12 +151,13 @@ export class Reloads {
   async #read(): Promise<Wanted> {
     const { configFile } = this.#options;
     const { memory } = this.#material;
-    const { config, material, warnings, faults } = await loadConfig(configFile, process.env, Date.now(), memory);
+    const before = { config: this.#config, material: this.#material };
+    const { config, material, warnings, faults } = await loadConfig(configFile, process.env, Date.now(), before);
     const plan = planReload(this.#config, config);
     // If a restart is needed, the configured files stay as they were.
     const live = plan.restart.length === 0 ? material : await readMaterial(plan.config, memory);
-    const before = new Set(inForce(this.#material).map(identify));
-    const certificates = inForce(live).map((one) => ({ ...one, isNew: !before.has(identify(one)) }));
+    const known = new Set(inForce(this.#material).map(identify));
+    const certificates = inForce(live).map((one) => ({ ...one, isNew: !known.has(identify(one)) }));
     return {
       plan,
       material: live,

@@ -92,9 +92,12 @@ describe('a reload', () => {
       Object.assign(section(config, 'tls'), { certificate: 'no.pem' });
       Object.assign(section(config, 'tls', 'client_auth'), { trust_anchors: 'none.pem' });
     });
+    // Had no value before.
+    estuary.reconfigure((config) => void (config['cmc'] = { ra_certificates: ['none.pem'] }));
     const { status, json } = await estuary.admin('POST', '/admin/reload');
     expect(status).toBe(200);
     expect(json['faults']).toEqual([
+      expect.objectContaining({ key: 'cmc.ra_certificates[0]' }),
       expect.objectContaining({ key: 'tls.certificate', message: expect.stringContaining('no.pem') as string }),
       expect.objectContaining({ key: 'tls.client_auth.trust_anchors' }),
     ]);

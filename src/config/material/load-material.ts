@@ -11,7 +11,15 @@ import type { Certificate } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
 import { parsePublicKey } from '../../pki/x509/public-key.ts';
 import { defaultSignatureAlgorithm } from '../../pki/x509/signature-algorithms.ts';
-import { type Fault, FilesError, findings, isOfLabel, keysWithLabels, type Problem, type Warning } from '../problem.ts';
+import {
+  type Fault,
+  FilesError,
+  findings,
+  isOfServer,
+  keysWithLabels,
+  type Problem,
+  type Warning,
+} from '../problem.ts';
 import { labelsOf } from '../labels.ts';
 import { parsePostgresUrl } from '../postgres-url.ts';
 import type { Config } from '../schema.ts';
@@ -85,11 +93,7 @@ export async function loadMaterial(
   await checkJwks(reader, config);
   const cas = await loadCas(reader, config);
   const { problems, faults, warnings, memory } = reader;
-  const isUsable =
-    faults.every((fault) =>
-      [fault.isKept, fault.isTime, fault.effect !== undefined, isOfLabel(fault)].includes(true),
-    ) &&
-    (automatic || (pair !== undefined && adminPair !== undefined));
+  const isUsable = !faults.some(isOfServer) && (automatic || (pair !== undefined && adminPair !== undefined));
   const complete = { ...material, receivers, openidProvider, ...cas, memory };
   return { material: isUsable ? complete : undefined, problems, faults, warnings };
 }

@@ -1,7 +1,9 @@
 /** Configured files are read, parsed and checked once, in one place, for start, `--check` and reload. */
 import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parse, stringify, type TomlTable, type TomlValue } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { planReload } from '../../../src/config/diff.ts';
 import { loadConfig, loadConfigOnly } from '../../../src/config/load.ts';
 import { loadMaterial, readMaterial } from '../../../src/config/material/load-material.ts';
 import { MaterialReader } from '../../../src/config/material/reader.ts';
@@ -88,7 +90,7 @@ describe('a file of a CA that cannot be used', () => {
 
   test('at a reload, the label keeps its certificate, chain and key, while the certificate is valid', async () => {
     const first = await loadConfig(file, {});
-    const reload = (now: number) => loadConfig(file, {}, now, first.material.memory);
+    const reload = (now: number) => loadConfig(file, {}, now, first);
     const kept = await broken('ca/issuing.key', 'nothing', () => reload(Date.now()));
     expect(kept.faults.map(({ isKept }) => isKept)).toContain(true);
     expect(kept.material.cas[0]?.fault).toBeUndefined();
@@ -101,7 +103,7 @@ describe('a file of a CA that cannot be used', () => {
     const first = await loadConfig(file, {});
     const failed = broken('tls/server.key', 'nothing', () => loadConfig(file, {}));
     await expect(failed).rejects.toMatchObject({ isOfFiles: true });
-    const kept = await broken('tls/server.key', 'nothing', () => loadConfig(file, {}, NOW, first.material.memory));
+    const kept = await broken('tls/server.key', 'nothing', () => loadConfig(file, {}, NOW, first));
     expect(kept.material.tls).toBe(first.material.tls);
   });
 
@@ -112,6 +114,114 @@ describe('a file of a CA that cannot be used', () => {
       code: 'MATERIAL_UNUSABLE',
       detail: expect.stringContaining('tls.private_key: ') as string,
     });
+  });
+});
+
+describe('a reload with a key that had no value, and whose file cannot be used', () => {
+  /** Reloads a changed configuration next to a change of another part. */
+  async function reloaded(change: TomlTable) {
+    const before = await loadConfig(file, {});
+    const text = readFileSync(file, 'utf8');
+    const config: TomlTable = parse(text, { integersAsBigInt: true });
+    const merge = (to: TomlTable, from: TomlTable): void => {
+      for (const [name, value] of Object.entries(from)) {
+        const [inner, old] = [value, to[name]];
+        if (isToml(inner) && isToml(old)) merge(old, inner);
+        else to[name] = value;
+      }
+    };
+    merge(config, { log: { level: 'debug' }, ...change });
+    writeFileSync(file, stringify(config));
+    try {
+      const now = await loadConfig(file, {}, Date.now(), before);
+      return { ...now, plan: planReload(before.config, now.config), before };
+    } finally {
+      writeFileSync(file, text);
+    }
+  }
+  const isToml = (value?: TomlValue): value is TomlTable =>
+    typeof value === 'object' && !Array.isArray(value) && !(value instanceof Date);
+  const receiver = { kind: 'webhook', url: 'https://127.0.0.1:1/' };
+  const secret = { identification: 'a', secret_file: 'no.secret' };
+
+  test.each<[string, string, TomlTable]>([
+    [
+      'the pair of the admin listener',
+      'admin.tls.certificate',
+      { admin: { tls: { certificate: 'no.pem', private_key: 'no.key' } } },
+    ],
+    ['a signer of CMC responses', 'cmc.certificate', { cmc: { certificate: 'no.pem', private_key: 'no.key' } }],
+    ['an RA', 'cmc.ra_certificates[0]', { cmc: { ra_certificates: ['no.pem'] } }],
+    ['a shared secret', 'cmc.shared_secrets[0].secret_file', { cmc: { shared_secrets: [secret] } }],
+    [
+      'a key to encrypt for',
+      'serverkeygen.keys[0].certificate',
+      { serverkeygen: { keys: [{ id: '01', certificate: 'no.pem' }] } },
+    ],
+    [
+      'a key-encryption key',
+      'serverkeygen.keys[0].symmetric_key_file',
+      { serverkeygen: { keys: [{ id: '01', symmetric_key_file: 'no.key' }] } },
+    ],
+    ['a pre-shared secret', 'serverkeygen.password_file', { serverkeygen: { password_file: 'no.secret' } }],
+    [
+      'a key of checkpoints',
+      'audit.checkpoint_key',
+      { audit: { checkpoint_key: 'no.key', checkpoint_interval: 3600n } },
+    ],
+    [
+      'a token issuer',
+      'auth.jwt.jwks_file',
+      { auth: { jwt: { issuer: 'https://a', audience: 'b', jwks_file: 'no.json' } } },
+    ],
+    [
+      'a receiver of notifications',
+      'notifications[0].trust_anchors',
+      { notifications: [{ ...receiver, name: 'a', trust_anchors: 'no.pem' }] },
+    ],
+    [
+      'the secret of a receiver',
+      'notifications[0].signature_key_file',
+      { notifications: [{ ...receiver, name: 'a', signature_key_file: 'no.key' }] },
+    ],
+    [
+      'a keytab',
+      'gssapi.keytab',
+      {
+        gssapi: { enabled: true, keytab: 'no.keytab', service_principal: 'HTTP/a@B', default_template: 'CN={primary}' },
+      },
+    ],
+  ])('reports it and applies the rest: %s', async (_, key, change) => {
+    const { faults, plan, before } = await reloaded(change);
+    expect(faults[0]).toMatchObject({ key, effect: 'what needs it stays as it was' });
+    expect(plan).toMatchObject({ live: ['log.level'], restart: [] });
+    expect(plan.config).toEqual({ ...before.config, log: { level: 'debug' } });
+  });
+
+  test('keeps the other items of a list, and the other lists of a section', async () => {
+    writeFileSync(join(dir, 'b.secret'), 'b'.repeat(32));
+    const other = { identification: 'b', secret_file: 'b.secret' };
+    const { config, faults } = await reloaded({
+      cmc: { shared_secrets: [secret, other], ra_certificates: ['no.pem', 'tls/server.pem'] },
+    });
+    expect(faults.map(({ key }) => key)).toEqual(['cmc.shared_secrets[0].secret_file', 'cmc.ra_certificates[0]']);
+    expect(config.cmc).toMatchObject({
+      shared_secrets: [{ identification: 'b' }],
+      ra_certificates: [join(dir, 'tls/server.pem')],
+    });
+  });
+
+  test('does not mix a service in force with the new one', async () => {
+    const text = readFileSync(file, 'utf8');
+    const jwt = { issuer: 'https://a', audience: 'b', jwks_url: 'https://a/keys' };
+    writeFileSync(file, `${text}\n${stringify({ auth: { jwt } })}`);
+    try {
+      const other = { ...jwt, issuer: 'https://other', jwks_url: 'https://other/keys', trust_anchors: 'no.pem' };
+      const { config, before } = await reloaded({ auth: { jwt: other } });
+      expect(config.auth.jwt).toEqual(before.config.auth.jwt);
+    } finally {
+      writeFileSync(file, text);
+    }
   });
 });
 
