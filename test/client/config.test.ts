@@ -51,6 +51,7 @@ describe('client.toml', () => {
   test.each([
     ['', ['server.url: is missing', 'certificate: is missing']],
     [`${GOOD}[sever]`, ['sever: unknown key (the nearest known one is "server")']],
+    [`${GOOD}[proxy]`, ['proxy: unknown key (known are server, token, certificate, ']],
     [`${GOOD}dns_name = []`, ['certificate[0].dns_name: unknown key (the nearest known one is "dns_names")']],
     [`${GOOD}key_type = "rsa:1024"`, ['certificate[0].key_type: "rsa:1024" is not known']],
     [

@@ -141,6 +141,20 @@ http { access_log off; ${temporary.join(' ')}
   });
 });
 
+/** Whether HAProxy's master process answers a command. */
+async function answersOn(path: string): Promise<boolean> {
+  const socket = createConnection(path);
+  try {
+    socket.write('show version\n');
+    await once(socket, 'data');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
 describe.skipIf(!requires('haproxy'))('HAProxy', () => {
   test('reads one file with chain and key; a reload takes the new one, and no connection is lost', async () => {
     const dir = join(estuary.dir, 'haproxy');
@@ -165,9 +179,11 @@ frontend web
   http-request return status 200 content-type text/plain string ok
 `,
     );
-    const child = start('haproxy', ['-W', '-f', config]);
+    const master = join(dir, 'master.sock');
+    const child = start('haproxy', ['-W', '-S', master, '-f', config]);
     writeFileSync(pid, `${child.pid ?? ''}\n`);
-    await untilReady('haproxy', () => accepts(port));
+    // The worker serves before the master has executed itself again, which is when a signal would be lost.
+    await untilReady('haproxy', () => answersOn(master));
     const first = liveCertificate(one.folder).serialNumber;
     expect(readFileSync(join(one.folder, 'live/combined.pem'), 'latin1')).toContain('PRIVATE KEY');
     expect(await renewUnderLoad(one, port)).toEqual([first, liveCertificate(one.folder).serialNumber]);

@@ -265,6 +265,16 @@ describe('--check finds files that are missing or damaged', () => {
     );
   });
 
+  test('a password for a key of a CA that is not encrypted is a warning', async () => {
+    await folder.write('password', 'x\n');
+    const ca = PARTS.ca.replace('[ca.file]', '[ca.file]\npassword_file = "password"');
+    const { warnings } = await folder.load(toml('', { ca }), {}, {});
+    expect(warnings.map(({ key, message }) => `${key}: ${message}`)).toContain(
+      `ca[devices].file.private_key: ${at('ca/issuing.key')} is not encrypted, so its password is not used ` +
+        '(an encrypted key, as "openssl pkcs8 -topk8" makes it, or neither password_file nor password_env)',
+    );
+  });
+
   test('an encrypted key', async () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const pem = privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' });

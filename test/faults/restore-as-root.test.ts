@@ -76,6 +76,15 @@ describe.skipIf(!requires('root'))('estuary restore as root', () => {
     for (const name of ['victim', 'other']) expect(readFileSync(file('outside', name), 'utf8')).toBe('unchanged');
   });
 
+  test('--check warns of a folder that its user cannot write', async () => {
+    chmodSync(file('data'), 0o500);
+    const { code, output } = await asService('--check');
+    chmodSync(file('data'), 0o700);
+    for (const key of ['store.path', 'audit.file'])
+      expect(output).toContain(`${key}: warning: cannot write to ${file('data')}: permission denied`);
+    expect(code).toBe(0);
+  });
+
   test('the service starts as that user', async () => {
     const child = spawn(NODE, [SERVER, '--config', file('est.toml')], {
       ...SERVICE,

@@ -3,7 +3,7 @@
  * would exceed the client's time budget.
  */
 import { resolve } from 'node:path';
-import { nearest } from '../../config/nearest.ts';
+import { editDistance, nearest } from '../../config/nearest.ts';
 import { isTable, type Table, typeName } from '../../config/problem.ts';
 
 /** Collects problems. */
@@ -199,9 +199,15 @@ function readTable<P extends Readonly<Record<string, Key<unknown>>>>(
   reading: Reading,
 ): TableValue<P> {
   const at = (name: string): string => (key === '' ? name : `${key}.${name}`);
-  for (const name of Object.keys(raw))
-    if (!Object.hasOwn(keys, name))
-      reading.problem(at(name), 'unknown key', `the nearest known one is "${nearest(name, Object.keys(keys)) ?? ''}"`);
+  const known = Object.keys(keys);
+  for (const name of Object.keys(raw)) {
+    if (Object.hasOwn(keys, name)) continue;
+    const close = nearest(name, known) ?? '';
+    // No section has a similar name: naming one of them would mislead.
+    const isFar = key === '' && editDistance(name, close) > name.length / 2;
+    const help = isFar ? `known are ${known.join(', ')}` : `the nearest known one is "${close}"`;
+    reading.problem(at(name), 'unknown key', help);
+  }
   const values = Object.entries(keys).map(([name, child]) => [name, child.read(raw[name], at(name), reading)]);
   return Object.fromEntries(values) as TableValue<P>;
 }

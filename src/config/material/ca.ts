@@ -66,6 +66,8 @@ export async function loadOwnCa(
   return identity && { ...identity, ocsp, expiring: { ocsp: firstOf(ocsp) }, ...others };
 }
 
+const ENCRYPTED = 'an encrypted key, as "openssl pkcs8 -topk8" makes it, or neither password_file nor password_env';
+
 /** The certificate, its chain and its key, which a reload replaces together. */
 async function loadIdentity(
   reader: MaterialReader,
@@ -73,13 +75,17 @@ async function loadIdentity(
   key: string,
 ): Promise<CaIdentity | undefined> {
   const certificates = await loadChain(reader, key, file, chain);
+  const place = `${key}.file.private_key`;
+  const onUnused = (): void => {
+    reader.warn(place, `${keyFile?.private_key ?? ''} is not encrypted, so its password is not used`, ENCRYPTED);
+  };
   const privateKey =
     keyFile &&
-    (await reader.reading(`${key}.file.private_key`, keyFile.private_key, (path) => readPrivateKey(path, keyFile)));
+    (await reader.reading(place, keyFile.private_key, (path) => readPrivateKey(path, { ...keyFile, onUnused })));
   if (certificates === undefined) return undefined;
   reader.caValidity(`${key}.certificate`, certificates.certificate, 'the certificate');
   if (privateKey === undefined || isKeyOf(privateKey, certificates.certificate)) return { certificates, privateKey };
-  reader.notKeyOf(`${key}.file.private_key`, `${key}.certificate`, certificates.certificate);
+  reader.notKeyOf(place, `${key}.certificate`, certificates.certificate);
   return { certificates, privateKey: undefined };
 }
 

@@ -56,6 +56,8 @@ export interface Passphrase {
   readonly password?: Secret | undefined;
   /** What names it; default: the keys of the configuration. */
   readonly from?: string;
+  /** Called if the key is not encrypted. */
+  readonly onUnused?: () => void;
 }
 
 /** PEM labels of unencrypted private keys: PKCS #8, SEC 1, PKCS #1. */
@@ -84,6 +86,7 @@ export async function readPrivateKey(file: string, opener?: Passphrase): Promise
     // `openssl ecparam -genkey` writes an "EC PARAMETERS" block first.
     parsePem(text);
     if (begin === undefined) throw new InputError(contentOf(text));
+    if (passphrase !== undefined) opener?.onUnused?.();
     return parsePrivateKey(text.slice(begin.index), file, allowed);
   } catch (error) {
     if (!(error instanceof InputError)) throw error;

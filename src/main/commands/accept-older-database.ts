@@ -8,7 +8,8 @@ import { loadConfigOnly } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
 import { openReplay as openPostgres } from '../../store/postgres/replay-session.ts';
 import type { ReplaySession } from '../../store/replay.ts';
-import { lockStore } from '../../store/sqlite/service-lock.ts';
+import { refuseMissing } from '../../store/sqlite/database.ts';
+import { lockStore, type ServiceLock } from '../../store/sqlite/service-lock.ts';
 import { openReplay as openSqlite } from '../../store/sqlite/replay-session.ts';
 import { becomeOwner } from '../backup/owner.ts';
 import { catchUp, type CaughtUp } from '../backup/catch-up.ts';
@@ -24,8 +25,7 @@ const CRL_NUMBERS_SKIPPED = 1000;
 /** @throws ConfigError; EstuaryError such as `STORE_IN_USE`: nothing has changed then */
 export async function run({ config: file }: { readonly config: string }, context: CommandContext): Promise<number> {
   const { config } = await loadConfigOnly(file, context.env);
-  if (config.store.driver === 'sqlite') becomeOwner(config.store.path, config.audit.file);
-  const lock = config.store.driver === 'sqlite' ? lockStore(config.store.path) : undefined;
+  const lock = config.store.driver === 'sqlite' ? lockedAsOwner(config) : undefined;
   try {
     const session = await opened(config);
     try {
@@ -36,6 +36,12 @@ export async function run({ config: file }: { readonly config: string }, context
   } finally {
     lock?.release();
   }
+}
+
+function lockedAsOwner({ store, audit }: Config): ServiceLock {
+  refuseMissing(store.path);
+  becomeOwner(store.path, audit.file);
+  return lockStore(store.path);
 }
 
 async function opened(config: Config): Promise<ReplaySession> {

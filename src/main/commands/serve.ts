@@ -1,6 +1,7 @@
 /** `serve`: the server. */
 import { execFile } from 'node:child_process';
-import { statSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { checkGssapi } from '../../auth/gssapi/gssapi.ts';
 import { Directory } from '../../auth/ldap/directory.ts';
 import { driverOf } from '../../ca/drivers.ts';
@@ -17,10 +18,12 @@ import {
 import { type Environment, loadConfig, type LoadedService } from '../../config/load.ts';
 import type { Material } from '../../config/material/material.ts';
 import type { Config } from '../../config/schema.ts';
-import { describe, EstuaryError, isUnavailable } from '../../errors.ts';
+import { codeOf, describe, EstuaryError, isUnavailable } from '../../errors.ts';
+import { nearestFolder } from '../../folders.ts';
 import { prepareHeapForRequests } from '../../process/heap.ts';
 import { shareLookups } from '../../process/shared-lookups.ts';
 import { checkDatabase } from '../../store/postgres/migrate.ts';
+import { refuseUnusable } from '../../store/sqlite/database.ts';
 import { describeTrouble, findKeyTrouble } from '../../store/sqlite/token-lookups.ts';
 import { configuredCrlFaults, trustedBy } from '../live-settings.ts';
 import { postgresServer } from '../open-store.ts';
@@ -51,14 +54,27 @@ export async function loadDespite(
   return { ...loaded, problems, faults, warnings: [...loaded.warnings, ...gssapi.warnings] };
 }
 
-/** {@link loadService} with the tokens that a start would open. @throws as {@link loadService} */
+/** {@link loadService} with the tokens and the database that a start would open. @throws as {@link loadService} */
 async function loadWithTokens(
   file: string,
   { env, now, err }: Pick<CommandContext, 'env' | 'now' | 'err'>,
 ): Promise<LoadedService> {
   const loaded = await loadService(file, { env, now });
   const tokens: readonly Fault[] = findings(await startProblems(loaded, { env, now }, err), loaded.config);
-  return { ...loaded, faults: [...loaded.faults, ...tokens] };
+  return { ...loaded, faults: [...loaded.faults, ...tokens, ...storeProblems(loaded.config)] };
+}
+
+/** What would keep a start from opening the SQLite database. */
+function storeProblems({ store, audit }: Config): Problem[] {
+  if (store.driver === 'postgres') return [];
+  try {
+    refuseUnusable(store.path, audit.file);
+    return [];
+  } catch (error) {
+    // Such as a folder in which this user cannot make the files that SQLite needs to read.
+    if (isUnavailable(error) && codeOf(error.cause).startsWith('SQLITE_')) return [];
+    return [{ key: 'store.path', message: describe(error) }];
+  }
 }
 
 /**
@@ -96,6 +112,22 @@ function irregular({ store, audit }: Config): Problem[] {
     if (found === undefined || found.isFile()) return [];
     const message = `${path} is ${found.isDirectory() ? 'a folder' : 'not a regular file'} (a file, which the server creates)`;
     return [{ key, message }];
+  });
+}
+
+/** What this user cannot write, but the service must: this user may be another one. */
+function unwritable({ store, audit }: Config): Warning[] {
+  const files = [{ key: 'audit.file', path: audit.file }];
+  if (store.driver === 'sqlite') files.unshift({ key: 'store.path', path: store.path });
+  return files.flatMap(({ key, path }) => {
+    try {
+      for (const place of [nearestFolder(dirname(path)), path])
+        if (existsSync(place)) accessSync(place, constants.W_OK);
+      return [];
+    } catch (error) {
+      const reason = describe(error).replace('access', 'write to');
+      return [{ key, message: `${reason} (a folder and a file that the user of the service can write)` }];
+    }
   });
 }
 
@@ -140,7 +172,7 @@ export async function checkConfiguration(
   const untimely = checkFaults(file, faults);
   const warn = (key: string, message: string): void =>
     context.err(`${formatProblem(file, { key, message: `warning: ${message}` })}\n`);
-  for (const { key, message } of [...warnings, ...ofDirectory, ...untimely]) warn(key, message);
+  for (const { key, message } of [...warnings, ...unwritable(config), ...ofDirectory, ...untimely]) warn(key, message);
   if (config.store.driver === 'postgres' && !offline)
     try {
       await checkDatabase(postgresServer(config, material));

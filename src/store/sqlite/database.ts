@@ -1,6 +1,8 @@
 import Database from 'better-sqlite3';
-import { closeSync, existsSync, openSync, realpathSync } from 'node:fs';
+import { accessSync, closeSync, constants, existsSync, openSync, realpathSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { refuseBehind } from '../../audit/missing-records.ts';
+import { type ChainHead, GENESIS_HASH } from '../../audit/record.ts';
 import { codeOf, describe, failed, unavailable, type EstuaryError } from '../../errors.ts';
 import { makeFolder } from '../../folders.ts';
 import { FIRST_VERSION, tooNew, tooOld, storeFailed, storeUnavailable, toStoreError } from '../calls/errors.ts';
@@ -23,6 +25,7 @@ export function openWritable(path: string, migrations: readonly string[] = MIGRA
   const db = open(realpathSync(path), {});
   try {
     refuseForeign(db, path);
+    refuseDamaged(db, path);
     db.pragma('journal_mode = WAL');
     db.pragma('synchronous = FULL');
     db.pragma('foreign_keys = ON');
@@ -36,6 +39,36 @@ export function openWritable(path: string, migrations: readonly string[] = MIGRA
   return db;
 }
 
+/**
+ * Finds what would keep a server from opening its database, without changes. A database that does not exist is created.
+ * @throws EstuaryError
+ */
+export function refuseUnusable(path: string, auditFile: string): void {
+  let head: ChainHead = { seq: 0, hash: GENESIS_HASH };
+  if (existsSync(path)) {
+    refuseHardLinks(path);
+    const db = openReadOnly(path);
+    try {
+      refuseDamaged(db, path);
+      const version = refuseOtherVersion(db, path, latestOf(MIGRATIONS));
+      if (version > 0) head = db.prepare<[], ChainHead>('SELECT seq, hash FROM audit_head').get() ?? head;
+    } catch (error) {
+      throw toEstuaryError(error, path);
+    } finally {
+      db.close();
+    }
+  }
+  if (existsSync(auditFile)) refuseBehind(auditFile, head);
+}
+
+/** @throws EstuaryError 500 `STORE_HARD_LINKS` */
+export function refuseHardLinks(path: string, { nlink } = statSync(path)): void {
+  if (nlink > 1)
+    throw failed('STORE_HARD_LINKS', 'the database has several names', {
+      detail: `${path} has ${nlink} hard links; remove the others`,
+    });
+}
+
 /** Opens a running service's database, for one of its threads. */
 export const openExisting = (path: string): Db => open(path, { fileMustExist: true });
 
@@ -44,8 +77,7 @@ export const openExisting = (path: string): Db => open(path, { fileMustExist: tr
  * @throws EstuaryError if it cannot be read, or is not Estuary's
  */
 export function openReadOnly(path: string): Db {
-  if (!existsSync(path))
-    throw unavailable('STORE_UNAVAILABLE', 'the database cannot be opened', { detail: `${path} does not exist` });
+  refuseMissing(path);
   const db = open(path, { readonly: true, fileMustExist: true });
   try {
     refuseForeign(db, path);
@@ -53,6 +85,17 @@ export function openReadOnly(path: string): Db {
   } catch (error) {
     db.close();
     throw error instanceof Database.SqliteError ? toEstuaryError(error, path) : error;
+  }
+}
+
+/** @throws EstuaryError 503 `STORE_UNAVAILABLE` if the database does not exist or cannot be read */
+export function refuseMissing(path: string): void {
+  try {
+    accessSync(path, constants.R_OK);
+  } catch (error) {
+    const missing = `${path} does not exist. Correct store.path, or restore a backup with "estuary restore"`;
+    const detail = codeOf(error) === 'ENOENT' ? missing : describe(error);
+    throw unavailable('STORE_UNAVAILABLE', 'the database cannot be opened', { detail, cause: error });
   }
 }
 
@@ -100,14 +143,30 @@ function refuseForeign(db: Db, path: string): void {
   });
 }
 
+/** Bytes of the largest database that each start checks as a whole, within a second. `doctor` checks larger ones. */
+const CHECKED_AS_A_WHOLE = 128 << 20;
+
+function refuseDamaged(db: Db, path: string): void {
+  if (statSync(path).size > CHECKED_AS_A_WHOLE) return;
+  const found: unknown = db.pragma('quick_check(1)', { simple: true });
+  if (found !== 'ok') throw storeFailed(`${path}: ${String(found).replaceAll('\n', ' ')}${RESTORE}`);
+}
+
+const latestOf = (migrations: readonly string[]): number => FIRST_VERSION + migrations.length - 1;
+
+/** @returns the version of the schema; 0: none yet */
+function refuseOtherVersion(db: Db, path: string, latest: number): number {
+  const version = pragmaNumber(db, 'user_version');
+  const detail = `${path} has schema version ${version}, this program knows ${latest}`;
+  if (version > 0 && version < FIRST_VERSION) throw tooOld(detail);
+  if (version > latest) throw tooNew(detail);
+  return version;
+}
+
 function migrate(db: Db, path: string, migrations: readonly string[]): void {
   // Under the write lock from reading the version on, because several processes may start concurrently.
-  const latest = FIRST_VERSION + migrations.length - 1;
   const step = db.transaction((): boolean => {
-    const version = pragmaNumber(db, 'user_version');
-    const detail = `${path} has schema version ${version}, this program knows ${latest}`;
-    if (version > 0 && version < FIRST_VERSION) throw tooOld(detail);
-    if (version > latest) throw tooNew(detail);
+    const version = refuseOtherVersion(db, path, latestOf(migrations));
     const next = version === 0 ? FIRST_VERSION : version + 1;
     const script = migrations[next - FIRST_VERSION];
     if (script === undefined) return false;
@@ -123,6 +182,8 @@ function migrate(db: Db, path: string, migrations: readonly string[]): void {
 /** Temporary SQLite result codes. */
 const PASSING = /^SQLITE_(BUSY|LOCKED|FULL|READONLY|IOERR|CANTOPEN|NOMEM|PERM|AUTH|PROTOCOL)/;
 
+const RESTORE = '. Restore a backup with "estuary restore"';
+
 /** The file is damaged, or no database at all. */
 export const isDamage = (error: unknown): boolean => /^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error));
 
@@ -130,7 +191,7 @@ export const isDamage = (error: unknown): boolean => /^SQLITE_(?:CORRUPT|NOTADB)
 export function toEstuaryError(error: unknown, path?: string): EstuaryError {
   if (!(error instanceof Database.SqliteError)) return toStoreError(error);
   const place = path === undefined ? '' : `${path}: `;
-  const advice = isDamage(error) ? '. Restore a backup with "estuary restore"' : '';
+  const advice = isDamage(error) ? RESTORE : '';
   const detail = `${place}${error.code}: ${error.message}${advice}`;
   return PASSING.test(error.code) ? storeUnavailable(detail, error) : storeFailed(detail, error);
 }

@@ -21,7 +21,7 @@ import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { codeOf, describe, failed, unavailable } from '../../errors.ts';
 import { makeFolder } from '../../folders.ts';
-import { toEstuaryError } from './database.ts';
+import { refuseHardLinks, toEstuaryError } from './database.ts';
 
 const IN_USE = 'the store is in use by another service';
 
@@ -41,11 +41,8 @@ export function lockStore(storePath: string, place?: 'as named'): ServiceLock {
   const real = pathsFor(storePath);
   // Whoever uses the store locks what the link leads to. A lock file that is not there is not made.
   if (real.lock !== paths.lock && existsSync(real.lock)) requireFree(real);
-  const links = (place === undefined ? statSync : lstatSync)(paths.file, { throwIfNoEntry: false })?.nlink ?? 1;
-  if (links > 1) {
-    const detail = `${paths.file} has ${links} hard links; remove the others`;
-    throw failed('STORE_HARD_LINKS', 'the database has several names', { detail });
-  }
+  const found = (place === undefined ? statSync : lstatSync)(paths.file, { throwIfNoEntry: false });
+  if (found !== undefined) refuseHardLinks(paths.file, found);
   return lock(paths, 'STORE_IN_USE', IN_USE);
 }
 

@@ -1,6 +1,6 @@
 /** `estuary doctor` while the server runs. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { parse, stringify } from 'smol-toml';
@@ -94,6 +94,37 @@ test.each([
   expect(output).toContain(`irregular.toml: ${key}: `);
   expect(output).toContain(problem);
   expect(code).toBe(2);
+});
+
+test('--check, estuary check and a start refuse a damaged database with the same words', async () => {
+  const config = join(estuary.dir, 'damaged.toml');
+  const database = join(estuary.dir, 'damaged.db');
+  writeFileSync(database, 'no database\n'.repeat(500), { mode: 0o600 });
+  const tables = parse(readFileSync(join(estuary.dir, 'est.toml'), 'utf8'));
+  writeFileSync(
+    config,
+    stringify({ ...tables, ...parse('[store]\npath = "damaged.db"\n[audit]\nfile = "damaged.log"') }),
+  );
+  const reason = `the store failed: ${database}: SQLITE_NOTADB: file is not a database. Restore a backup`;
+  for (const [args, code, output] of [
+    [['--check'], 2, `damaged.toml: store.path: ${reason}`],
+    [['check', '--offline'], 2, `damaged.toml: store.path: ${reason}`],
+    [[], 1, `estuary: could not start: ${reason}`],
+  ] as const) {
+    const ended = await runAny(NODE, [SERVER, ...args, '--config', config]);
+    expect(ended.output).toContain(output);
+    expect(ended.code).toBe(code);
+  }
+});
+
+test('a database that nobody made is not accepted as an older one, and nothing is created', async () => {
+  const config = join(estuary.dir, 'nowhere.toml');
+  const tables = parse(readFileSync(join(estuary.dir, 'est.toml'), 'utf8'));
+  writeFileSync(config, stringify({ ...tables, ...parse('[store]\npath = "nowhere/est.db"') }));
+  const { code, output } = await runAny(NODE, [SERVER, 'store', 'accept-older-database', '--config', config]);
+  expect(output).toContain('nowhere/est.db does not exist. Correct store.path, or restore a backup');
+  expect(code).toBe(1);
+  expect(existsSync(join(estuary.dir, 'nowhere'))).toBe(false);
 });
 
 test('contacts the directory, the token issuer and the OpenID provider', async () => {

@@ -1,8 +1,8 @@
 import Database from 'better-sqlite3';
-import { writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { FIRST_VERSION } from '../../../src/store/calls/errors.ts';
-import { openWritable } from '../../../src/store/sqlite/database.ts';
+import { openWritable, refuseUnusable } from '../../../src/store/sqlite/database.ts';
 import { openStore } from '../../../src/store/sqlite/open.ts';
 import { MIGRATIONS } from '../../../src/store/sqlite/schema.ts';
 import { enrolledInProcesses, opened, T0, temporaryPaths } from '../support.ts';
@@ -103,4 +103,60 @@ test('several processes that start at once migrate once', async () => {
   expect(await enrolledInProcesses(paths, 3)).toEqual([0, 0, 0]);
   const store = await opened(paths);
   expect((await store.listCertificates({ limit: 10 }, T0)).items).toHaveLength(3);
+});
+
+test.each<[string, (path: string) => void, object]>([
+  [
+    'pages that a start does not read are damaged',
+    (path) => {
+      const content = readFileSync(path);
+      content.fill(0x5a, content.length - 3 * 4096);
+      writeFileSync(path, content);
+    },
+    {
+      code: 'STORE_FAILED',
+      detail: expect.stringMatching(/page .*\. Restore a backup with "estuary restore"$/) as string,
+    },
+  ],
+  [
+    'its end is missing',
+    (path) => truncateSync(path, 20 * 4096),
+    { code: 'STORE_FAILED', detail: expect.stringContaining('SQLITE_CORRUPT') as string },
+  ],
+  [
+    'another program made it',
+    (path) => {
+      const db = new Database(path);
+      db.pragma('application_id = 7');
+      db.close();
+    },
+    { code: 'STORE_FOREIGN' },
+  ],
+  [
+    'a newer program made it',
+    (path) => openWritable(path, [...MIGRATIONS, 'CREATE TABLE future (x)']).close(),
+    { code: 'STORE_TOO_NEW' },
+  ],
+  ['it has a second name', (path) => linkSync(path, `${path}.copy`), { code: 'STORE_HARD_LINKS' }],
+  ['it lacks records of the audit file', (path) => writeFileSync(path, ''), { code: 'STORE_BEHIND' }],
+])('a database is found unusable before a start that would refuse it: %s', async (_, spoil, refusal) => {
+  const { path, auditFile } = temporaryPaths();
+  const store = await openStore({ path, auditFile });
+  for (let n = 0; n < 2; n++) await store.audit([{ type: 'service.start', outcome: 'success' }]);
+  expect(() => {
+    refuseUnusable(path, auditFile);
+  }).not.toThrow();
+  await store.close();
+  spoil(path);
+  expect(() => {
+    refuseUnusable(path, auditFile);
+  }).toThrow(expect.objectContaining(refusal));
+});
+
+test('a database that does not exist yet, or has no schema yet, is usable', () => {
+  const { path, auditFile } = temporaryPaths();
+  refuseUnusable(path, auditFile);
+  writeFileSync(path, '');
+  refuseUnusable(path, auditFile);
+  expect(readFileSync(path)).toHaveLength(0);
 });
