@@ -1601,6 +1601,8 @@ export interface components {
             certificate_sans?: string[];
             /** @description Of the issued or revoked certificate. */
             certificate_not_after?: string;
+            /** @description Of an issued certificate whose CA certified other names: those that were authorized, in DER. */
+            authorized_names?: string;
             /** @description Of the revoked certificate: an RFC 5280 CRLReason name. */
             revocation_reason?: string;
             /** @description Of the revoked certificate, if it was given. */
@@ -1841,6 +1843,8 @@ export interface components {
             certificate_sans?: string[];
             /** @description Of the issued or revoked certificate. */
             certificate_not_after?: string;
+            /** @description Of an issued certificate whose CA certified other names: those that were authorized, in DER. */
+            authorized_names?: string;
             /** @description Of the revoked certificate: an RFC 5280 CRLReason name. */
             revocation_reason?: string;
             /** @description Of the revoked certificate, if it was given. */

@@ -56,12 +56,16 @@ function ownedBy(row: OwnedCertificate, subject: string): By {
   };
 }
 
-/** @param by the requester, who is the owner by default */
-export function certificateIssued(by: By, row: OwnedCertificate, operation: string): AuditEvent {
+/**
+ * @param by the requester, who is the owner by default
+ * @param names the authorized names, if the CA certified others
+ */
+export function certificateIssued(by: By, row: OwnedCertificate, operation: string, names?: string): AuditEvent {
   return {
     ...by,
     ...ownedBy(row, by.subject ?? row.requester),
     ...certificateFacts(row),
+    ...(names === undefined ? {} : { authorized_names: names }),
     type: 'certificate.issued',
     outcome: 'success',
     operation,

@@ -121,6 +121,8 @@ export interface AuditEvent extends AuditedRequester {
   readonly certificate_sans?: readonly string[];
   /** Its expiry, ISO 8601 UTC. */
   readonly certificate_not_after?: string;
+  /** The names that were authorized for it, if its CA certified others; in the form of the store. */
+  readonly authorized_names?: string;
   /** For `certificate.revoked` and `certificate.held`: an RFC 5280 CRLReason name, and the invalidity date, ISO 8601 UTC. */
   readonly revocation_reason?: string;
   readonly invalidity_date?: string;

@@ -18,6 +18,7 @@ export const HASHED_FIELDS = [
   'certificate_subject',
   'certificate_sans',
   'certificate_not_after',
+  'authorized_names',
   'revocation_reason',
   'invalidity_date',
   'rescue_until',

@@ -213,11 +213,11 @@ export class Recorded {
     const row = certificateRow(certificate, of, content);
     const event = { ...eventBase(keyed.request), ...auditedCertificate(row) };
     try {
+      const names = ca.ownIsRecorded ? namesBeyond(certificate, keyed.names) : undefined;
       const events: readonly AuditEvent[] = [
         { ...event, type: 'ca.signature', outcome: 'success' },
-        certificateIssued(event, row, operation),
+        certificateIssued(event, row, operation, names),
       ];
-      const names = ca.ownIsRecorded ? namesBeyond(certificate, keyed.names) : undefined;
       await issuance.store.recordCertificate(row, events, names);
     } catch (error) {
       await release(keyed, issuance, error);

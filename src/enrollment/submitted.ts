@@ -177,11 +177,11 @@ export async function recordIssued(
   const of = { ca, requester, method, request_id: id, device, device_key, required_device };
   const certificate = certificateRow(der, of);
   const event = { ...rowEvent(row), ...(address === undefined ? {} : { address }), serial: certificate.serial };
+  const names = namesBeyond(der, parseCertifiedNames(row.names));
   const events: readonly AuditEvent[] = [
     { ...event, type: 'ca.signature', outcome: 'success' },
-    certificateIssued(event, certificate, row.operation),
+    certificateIssued(event, certificate, row.operation, names),
   ];
-  const names = namesBeyond(der, parseCertifiedNames(row.names));
   await store.recordCertificate(certificate, events, names);
   noteOnRequest({ serial: certificate.serial });
 }

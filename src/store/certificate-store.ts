@@ -4,7 +4,7 @@ import { done, type Events, undone } from './calls/calls.ts';
 import { storeFailed } from './calls/errors.ts';
 import type { Page, PageRequest } from './page.ts';
 import { type Calls, lock, quickRead, write } from './operation.ts';
-import { AT_LABELS, type Condition, type Database, given, type Operation, type Write } from './port.ts';
+import { AT_LABELS, type Condition, type Database, given, insertInto, type Operation, type Write } from './port.ts';
 
 /** The label of a record: where it was requested if that differs from the CA's own; undefined without one. */
 export const labelOf = ({ ca, label }: { readonly ca?: string | null; readonly label?: string | null }) =>
@@ -261,6 +261,11 @@ export const REVOKE = `UPDATE certificate SET revoked_at = coalesce(revoked_at, 
 export const RELEASE = `UPDATE certificate SET revoked_at = NULL, reason = NULL, invalidity_date = NULL
   WHERE ca = ? AND serial = ? AND reason = 'certificateHold' RETURNING device_key`;
 
+export const AUTHORIZED_NAMES = insertInto('authorized_names', 'serial, ca, names');
+
+/** Tables with facts about a certificate that outlive its row when an import completes it; parents first. */
+const FACTS = ['authorized_names', 'certificate_use', 'given_to', 'rescue', 'rescue_request'];
+
 const TAKE_RESTORED = `DELETE FROM certificate WHERE serial = ? AND ca = ? AND length(der) = 0
   RETURNING ${CERTIFICATE_COLUMNS}`;
 
@@ -281,8 +286,14 @@ export function certificateWrites(db: Database) {
       const { serial, ca } = row;
       const reservation = yield* db.get`SELECT serial FROM reservation WHERE serial = ${serial} AND ca = ${ca}`;
       if (reservation !== undefined) return undone('known');
+      const facts = yield* db.together(
+        FACTS.map((table) => db.all<object>(`SELECT * FROM ${table} WHERE serial = ? AND ca = ?`, serial, ca)),
+      );
       const restored = yield* db.get<StoredCertificate>(TAKE_RESTORED, serial, ca);
       const inserted = yield* insert(restored === undefined ? row : completedRow(restored, row), null);
+      if (restored !== undefined)
+        for (const [i, table] of FACTS.entries())
+          for (const fact of facts[i] ?? []) yield* db.run(insertInto(table, Object.keys(fact).join(', ')), fact);
       return inserted ? done('imported', events) : undone('known');
     }),
     /**

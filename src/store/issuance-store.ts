@@ -1,7 +1,7 @@
 /** The two phases of an issuance (reserve, record), and the release. */
 import { type EstuaryError, failed, forbidden } from '../errors.ts';
 import { done, type Events, undone } from './calls/calls.ts';
-import { type CertificateRow, insertCertificate } from './certificate-store.ts';
+import { AUTHORIZED_NAMES, type CertificateRow, insertCertificate } from './certificate-store.ts';
 import { giveBackOtpUse, otpReturned, type Repeatable, takeOtpUse } from './otp-store.ts';
 import { beginWork, type Calls, completeWork, lock, quickRead, write } from './operation.ts';
 import { type Database, type Operation, result, type Write } from './port.ts';
@@ -187,8 +187,7 @@ export function issuanceWrites(db: Database) {
           throw failed('SERIAL_TAKEN', 'the certificate could not be recorded', {
             detail: `${ca} ${serial} is in the store already`,
           });
-        if (names !== undefined)
-          yield* db.run`INSERT INTO authorized_names (serial, ca, names) VALUES (${serial}, ${ca}, ${names})`;
+        if (names !== undefined) yield* db.run(AUTHORIZED_NAMES, { serial, ca, names });
         const ended = open.rescued === 1 ? yield* useRescue(db, request_id) : [];
         return done(undefined, [...events, ...ended], row.device_key);
       },

@@ -5,7 +5,7 @@ import type { AuditEvent, AuditRecord, AuditType } from '../audit/event.ts';
 import type { ChainedRecord, ParsedRecord } from '../audit/record.ts';
 import { isCrlReason } from '../pki/x509/crl.ts';
 import type { AuditHead } from './audit-chain.ts';
-import { insertCertificate, RELEASE, REVOKE } from './certificate-store.ts';
+import { AUTHORIZED_NAMES, insertCertificate, RELEASE, REVOKE } from './certificate-store.ts';
 import { isJwt } from './otp-store.ts';
 import type { Database, Operation } from './port.ts';
 import { putRescue } from './rescue-store.ts';
@@ -108,6 +108,9 @@ function certificateHandlers(db: Database): Handlers {
   return {
     *'certificate.issued'(record, time) {
       const isNew = yield* know(record, time, time);
+      const { ca = '', serial = '', authorized_names: names } = record;
+      // A longer value was cut.
+      if (isNew && names?.endsWith(']') === true) yield* db.run(AUTHORIZED_NAMES, { serial, ca, names });
       const id = record.request_id ?? '';
       const reason = 'it was issued before the store was restored. Send the request again.';
       yield* closeReservation(db, id);

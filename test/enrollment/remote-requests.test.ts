@@ -503,6 +503,11 @@ describe('names that the CA drops', () => {
     const names = await store.getAuthorizedNames(serial, ca.label);
     const common = names === undefined ? undefined : formatName(parseCertifiedNames(names).subject);
     expect(common).toBe(isDropped ? `CN=${one.otp}` : undefined);
+    const { items } = await store.listAudit({ type: 'certificate.issued', serial, limit: 1 });
+    expect(
+      items.map((record) => record.authorized_names),
+      'for a restore',
+    ).toEqual([names]);
   });
 });
 

@@ -248,12 +248,15 @@ describe('the replay of audit records since the backup', () => {
     });
   });
 
-  test('of a certificate that was issued or taken in: taking it in again completes the record and leaves its revocation', async () => {
+  test('of a certificate that was issued or taken in: taking it in again completes the record and leaves its revocation, authorized names, and pass', async () => {
     const certificate = { ca: 'devices', certificate_subject: 'CN=a', certificate_sans: ['DNS:a'] };
     const made = await backedUp(async (store) => {
       const details = { ...certificate, subject: 'somebody', request_id: 'r' };
-      await store.audit([event('certificate.issued', { ...details, serial: '0e' })]);
+      const authorized_names = JSON.stringify(['MAA=', null, null]);
+      await store.audit([event('certificate.issued', { ...details, serial: '0e', authorized_names })]);
       await store.audit([event('certificate.imported', { ...details, serial: '0f' })]);
+      const rescue_until = new Date(T0 + 9).toISOString();
+      await store.audit([event('certificate.rescued', { ...certificate, serial: '0f', rescue_until })]);
       await store.audit([
         event('certificate.revoked', { ...certificate, serial: '0e', revocation_reason: 'superseded' }),
       ]);
@@ -270,6 +273,10 @@ describe('the replay of audit records since the backup', () => {
         const reason = serial === '0e' ? 'superseded' : null;
         expect(complete).toMatchObject({ requester: 'somebody', der, fingerprint_sha256, reason });
         expect(await store.importCertificate(whole, [])).toBe('known');
+        expect(await store.getAuthorizedNames(serial, 'devices')).toBe(
+          serial === '0e' ? '["MAA=",null,null]' : undefined,
+        );
+        expect(await store.findRescues(serial, T0)).toHaveLength(serial === '0e' ? 0 : 1);
       }
     });
   });

@@ -54,6 +54,7 @@ describe('GET /admin/audit', () => {
       certificate_subject: 'CN=d',
       certificate_sans: ['DNS:new.example.com', 'IP:192.0.2.1'],
       certificate_not_after: '2027-01-01T00:00:00.000Z',
+      authorized_names: '["MAA=",null,null]',
       revocation_reason: 'keyCompromise',
       invalidity_date: '2026-01-01T00:00:00.000Z',
       rescue_until: '2026-01-02T00:00:00.000Z',

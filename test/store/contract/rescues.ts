@@ -32,6 +32,14 @@ export function rescueStoreContract(newDatabase: NewDatabase): void {
       expect((await auditTypes(store)).filter((type) => type === 'certificate.rescued')).toHaveLength(2);
     });
 
+    test('a pass outlives the import that completes a restored certificate', async () => {
+      const store = await newDatabase().open();
+      const row = await issue(store, { der: Buffer.alloc(0) });
+      await rescue(store, row);
+      expect(await store.importCertificate({ ...row, der: Buffer.from('der') }, [])).toBe('imported');
+      expect(await store.listRescues([row.serial], T0)).toEqual([{ ca: row.ca, serial: row.serial, until: T0 + DAY }]);
+    });
+
     test('a revoked certificate gets no pass, and its pass is not listed', async () => {
       const store = await newDatabase().open();
       const row = await issue(store);
