@@ -41,7 +41,8 @@ async function open({ init, token, pool }: Opened): Promise<HttpClient> {
     if (pin === undefined || pin === '') return context('');
     return withPinFile(pin, (source) => context(`;pin-source=file:${source}`));
   } catch (error) {
-    throw new IsolatedError(codeOf(error), error instanceof Error ? error.message : String(error));
+    const hint = token.isSerial ? " (libp11's engine always sets CKF_OS_LOCKING_OK, which the module refuses)" : '';
+    throw new IsolatedError(codeOf(error), `${error instanceof Error ? error.message : String(error)}${hint}`);
   }
 }
 

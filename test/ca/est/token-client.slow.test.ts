@@ -105,6 +105,11 @@ describe.skipIf(!requires('softhsm', 'tokenTls', 'pkcs11Shim'))('a client key in
     expect((await call(client)).body.toString()).toBe('ok');
   });
 
+  test('a module that cannot lock: the message says why TLS cannot use it', async () => {
+    const reason = "Cannot lock (libp11's engine always sets CKF_OS_LOCKING_OK, which the module refuses)";
+    await expect(clientOf({}, 'cantlock').start()).rejects.toThrow(reason);
+  });
+
   test('a wrong PIN is tried once before a reload, together with the keys of CAs in the token', async () => {
     const pin = '0000';
     const refused = { code: 'TOKEN_PIN', permanent: true };

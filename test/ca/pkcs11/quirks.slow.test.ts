@@ -5,6 +5,7 @@ import { forgetRejectedPins } from '../../../src/ca/pkcs11/logins.ts';
 import { Pkcs11Signer, type Pkcs11SignerOptions } from '../../../src/ca/pkcs11/pkcs11-signer.ts';
 import { parsePublicKey } from '../../../src/pki/x509/public-key.ts';
 import { parseSignatureAlgorithm, verifySignature } from '../../../src/pki/x509/signature-algorithms.ts';
+import { openssl } from '../../support/openssl.ts';
 import { buildShim } from '../../support/pkcs11-shim.ts';
 import { requires } from '../../support/requires.ts';
 import { PIN, softHsm, type SoftHsm } from '../../support/softhsm.ts';
@@ -21,6 +22,7 @@ describe.skipIf(!requires('softhsm', 'pkcs11Shim'))('a PKCS #11 module with', ()
   let hsm: SoftHsm;
   let module: string;
   let slot: string | undefined;
+  let explicit: string;
   const opened: Pkcs11Signer[] = [];
   const printed: string[] = [];
   const spki = new Map<string, Buffer>();
@@ -39,7 +41,7 @@ describe.skipIf(!requires('softhsm', 'pkcs11Shim'))('a PKCS #11 module with', ()
       pin: PIN,
       max_sessions: 8,
       timeout: 60,
-      env: { ...hsm.env, SHIM: quirks, SHIM_PIN: PIN, SHIM_LOG: hsm.file('shim.log'), ...env },
+      env: { ...hsm.env, SHIM: quirks, SHIM_PIN: PIN, SHIM_LOG: hsm.file('shim.log'), SHIM_EXPLICIT: explicit, ...env },
       retryAfter: 7,
       log,
       onOutput: (line) => void printed.push(line),
@@ -73,6 +75,9 @@ describe.skipIf(!requires('softhsm', 'pkcs11Shim'))('a PKCS #11 module with', ()
   beforeAll(async () => {
     hsm = softHsm();
     module = buildShim(hsm);
+    explicit = hsm.file('explicit.der');
+    const parameters = ['-name', 'prime256v1', '-param_enc', 'explicit', '-outform', 'DER', '-out', explicit];
+    openssl(['ecparam', ...parameters]);
     hsm.addToken('est');
     hsm.addToken('other');
     // Either token may be in the first slot.
@@ -112,7 +117,7 @@ describe.skipIf(!requires('softhsm', 'pkcs11Shim'))('a PKCS #11 module with', ()
       ['a removed token; a mechanism without details; read-write sessions only', { quirks: 'gone,mechinfo,rwonly' }],
       ['ECDSA only with its own hash; sessions that cannot be closed', { quirks: 'onlyecdsasha,closefails' }],
       ['a bare EC point; the name of a curve as text', { quirks: 'rawpoint,curvename', isKey: true }],
-      ['a compressed EC point', { quirks: 'comppoint', isKey: true }],
+      ['a compressed EC point; explicit EC parameters', { quirks: 'comppoint,explicit', isKey: true }],
       ['an EC point in a BIT STRING; ECDSA signatures in DER', { quirks: 'bitpoint,dersig', isKey: true }],
       ['no EC parameters', { quirks: 'noparams', isKey: true }],
       ['no CKA_ID of the private key', { quirks: 'noid', key: 'ec384', isKey: true }],
