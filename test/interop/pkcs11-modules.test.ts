@@ -11,14 +11,14 @@ import { Pkcs11Signer } from '../../src/ca/pkcs11/pkcs11-signer.ts';
 import type { TokenAccess, TokenKeyType } from '../../src/ca/pkcs11/wire.ts';
 import { parsePublicKey } from '../../src/pki/x509/public-key.ts';
 import { parseSignatureAlgorithm, verifySignature } from '../../src/pki/x509/signature-algorithms.ts';
-import { requires } from '../support/requires.ts';
+import { LIBRARIES, requires } from '../support/requires.ts';
 import { PIN, SOFTHSM_MODULE, softHsm, type SoftHsm } from '../support/softhsm.ts';
+import { softwareTpm } from '../support/software-tpm.ts';
 import { until } from '../support/until.ts';
 
-const LIBRARIES = `/usr/lib/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu`;
 const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
-describe.skipIf(!requires('softhsm', 'certutil', 'p11kit'))('a key in the token of', () => {
+describe.skipIf(!requires('softhsm', 'certutil', 'p11kit', 'softwareTpm'))('a key in the token of', () => {
   let hsm: SoftHsm;
 
   beforeAll(() => {
@@ -31,12 +31,12 @@ describe.skipIf(!requires('softhsm', 'certutil', 'p11kit'))('a key in the token 
     access: TokenAccess,
     type: TokenKeyType,
     more: Readonly<Record<string, string>> = {},
-    restart?: () => Promise<void>,
+    { restart, leftOut = [] }: { readonly restart?: () => Promise<void>; readonly leftOut?: readonly string[] } = {},
   ): Promise<void> {
     const env = { ...process.env, ...hsm.env, ...more };
     const name = `issuing ${type} ${Object.keys(more).join()}`;
     const order = { access, reference: { key_label: name }, type, label: name };
-    await expect(generateKey(order, env, () => undefined)).resolves.toMatchObject({ label: name, leftOut: [] });
+    await expect(generateKey(order, env, () => undefined)).resolves.toMatchObject({ label: name, leftOut });
     const common = { max_sessions: 8, timeout: 60, retryAfter: 1, env, log: QUIET };
     const signer = new Pkcs11Signer({ ...access, key_label: name, ...common });
     try {
@@ -66,6 +66,17 @@ describe.skipIf(!requires('softhsm', 'certutil', 'p11kit'))('a key in the token 
     const library_parameters = `configDir='sql:${folder}' certPrefix='' keyPrefix='' secmod='secmod.db' flags=`;
     const module = join(LIBRARIES, 'libsoftokn3.so');
     await expectToWork({ module, library_parameters, token_label: 'NSS Certificate DB' }, type);
+  });
+
+  test('a TPM, which sets CKA_DECRYPT of each key', async () => {
+    const tpm = await softwareTpm({ label: 'est', pin: PIN });
+    try {
+      const access = { module: join(LIBRARIES, 'libtpm2_pkcs11.so.1'), token_label: 'est', pin: PIN };
+      const leftOut = ['CKA_DECRYPT false', 'CKA_UNWRAP false'];
+      for (const type of types) await expectToWork(access, type, tpm.env, { leftOut });
+    } finally {
+      await tpm.stop();
+    }
   });
 
   const proxy = { module: join(LIBRARIES, 'p11-kit-proxy.so'), token_label: 'est', pin: PIN };
@@ -98,10 +109,11 @@ describe.skipIf(!requires('softhsm', 'certutil', 'p11kit'))('a key in the token 
     try {
       const module = join(LIBRARIES, 'pkcs11/p11-kit-client.so');
       const env = { P11_KIT_SERVER_ADDRESS: `unix:path=${socket}` };
-      await expectToWork({ ...proxy, module }, 'ec:P-384', env, async () => {
+      const restart = async (): Promise<void> => {
         await stop();
         await start();
-      });
+      };
+      await expectToWork({ ...proxy, module }, 'ec:P-384', env, { restart });
     } finally {
       await stop();
     }

@@ -34,11 +34,14 @@ export const BOUNCY_CASTLE_JARS = ['bcprov', 'bcutil', 'bcpkix'].map((name) => `
 /** Bouncy Castle's TLS, of Debian's libbctls-java. */
 export const BOUNCY_CASTLE_TLS_JAR = '/usr/share/java/bctls.jar';
 
+/** Where Debian installs libraries. */
+export const LIBRARIES = `/usr/lib/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu`;
+
 /** Gives a program another time, of Debian's faketime; the variant for threads. */
-export const LIBFAKETIME = `/usr/lib/${{ arm64: 'aarch64', x64: 'x86_64' }[process.arch as string] ?? ''}-linux-gnu/faketime/libfaketimeMT.so.1`;
+export const LIBFAKETIME = `${LIBRARIES}/faketime/libfaketimeMT.so.1`;
 
 /** libp11's engine for OpenSSL 3. */
-const PKCS11_ENGINE = `/usr/lib/${{ arm64: 'aarch64', x64: 'x86_64' }[process.arch as string] ?? ''}-linux-gnu/engines-3/pkcs11.so`;
+const PKCS11_ENGINE = `${LIBRARIES}/engines-3/pkcs11.so`;
 
 const SYSTEM_FOLDERS = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
 
@@ -139,6 +142,12 @@ const PROBES = {
   pkcs11Shim: all(
     commands('Debian package gcc', 'cc'),
     files('Debian package libp11-kit-dev', '/usr/include/p11-kit-1/p11-kit/pkcs11.h'),
+  ),
+  softwareTpm: all(
+    commands('Debian packages swtpm, dbus-daemon and tpm2-abrmd', 'swtpm', 'dbus-daemon', 'tpm2-abrmd'),
+    commands('Debian package libtpm2-pkcs11-tools', 'tpm2_ptool'),
+    files('Debian package libtpm2-pkcs11-1', join(LIBRARIES, 'libtpm2_pkcs11.so.1')),
+    files('Debian package libtss2-tcti-tabrmd0', join(LIBRARIES, 'libtss2-tcti-tabrmd.so.0')),
   ),
   tokenTls: files('Debian package libengine-pkcs11-openssl', PKCS11_ENGINE),
   kdc: all(
