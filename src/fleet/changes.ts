@@ -8,6 +8,11 @@ const PASSWORDS: Partial<Record<AuditType, { readonly code: string; readonly mes
   'auth.jwt': { code: 'JWT_INVALID', message: 'invalid bearer token' },
 };
 
+/** What a queued request comes to. Its polls get these codes. */
+const DECISIONS: Partial<Record<AuditType, 'REQUEST_REJECTED' | 'REQUEST_CANCELED'>> = {
+  'request.rejected': 'REQUEST_REJECTED',
+  'request.expired': 'REQUEST_CANCELED',
+};
 const LOCKED_OUT = { code: 'LOCKED_OUT', message: 'too many failures, locked out' };
 
 const AUTHENTICATIONS: readonly AuditType[] = ['auth.mtls', 'auth.cmc'];
@@ -45,7 +50,7 @@ export class ChangeReader {
   async read(records: readonly AuditRecord[]): Promise<FleetChanges> {
     const certificates: ChangedCertificate[] = [];
     const rejections: RejectedRenewal[] = [];
-    const queued: { readonly request_id: string; readonly certificate: UsedCertificate }[] = [];
+    const queued: NonNullable<FleetChanges['queued']>[number][] = [];
     const devices: string[] = [];
     let purgedBefore: number | undefined;
     for (const record of records) {
@@ -61,11 +66,11 @@ export class ChangeReader {
       if (type === 'certificate.denied') rejections.push(...(await this.#denied(record, at)));
       if (type === 'store.purged' && record.detail?.includes('certificates') === true) purgedBefore = at;
       if (request_id === undefined) continue;
-      const certificate = type === 'request.queued' ? await this.#used(record) : undefined;
-      if (certificate !== undefined) queued.push({ request_id, certificate });
-      const message = record.reason ?? record.detail ?? '';
-      if (type === 'request.rejected') rejections.push({ at, request_id, code: 'REQUEST_REJECTED', message });
-      if (type === 'request.expired') rejections.push({ at, request_id, code: 'REQUEST_CANCELED', message });
+      const code = DECISIONS[type];
+      const certificate = await (type === 'request.queued' ? this.#used(record) : code && this.#sender(request_id));
+      if (certificate === undefined) continue;
+      if (code === undefined) queued.push({ request_id, certificate });
+      else rejections.push({ at, request_id, certificate, code, message: record.reason ?? record.detail ?? '' });
     }
     return {
       ...(certificates.length > 0 && { certificates }),
@@ -91,7 +96,8 @@ export class ChangeReader {
   async #denied(record: AuditRecord, at: number): Promise<RejectedRenewal[]> {
     const { operation, renewal = operation === 'simplereenroll', device_key, reason = '', detail = '' } = record;
     const code = /: ([A-Z][A-Z0-9_]*): /.exec(detail)?.[1];
-    if (code === undefined) return [];
+    // A poll changes nothing: the decision did.
+    if (code === undefined || Object.values<string>(DECISIONS).includes(code)) return [];
     const rejection = { at, code, message: reason };
     const certificate = renewal ? await this.#used(record) : undefined;
     return [
@@ -102,7 +108,10 @@ export class ChangeReader {
 
   /** The certificate that the request of a record was sent with. */
   async #used({ request_id, method }: AuditRecord): Promise<UsedCertificate | undefined> {
-    if (request_id === undefined || (method !== 'mtls' && method !== 'cmc')) return undefined;
+    return request_id === undefined || (method !== 'mtls' && method !== 'cmc') ? undefined : this.#sender(request_id);
+  }
+
+  async #sender(request_id: string): Promise<UsedCertificate | undefined> {
     if (!this.#known.has(request_id)) for (const record of await this.#find(request_id)) this.#remember(record);
     return this.#known.get(request_id);
   }

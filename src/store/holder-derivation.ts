@@ -25,7 +25,7 @@ export interface FleetRules {
 const LOOKED_AT = 20;
 const [WAITING_LOOK, FORGOTTEN_LOOK] = [30_000, 604_800_000];
 
-const NEWEST = `SELECT u.holder, u.renewed_serial, u.renewed_ca, u.first_used_at, u.reported, u.issued_at, c.ca, c.label,
+const NEWEST = `SELECT u.holder, u.renewed_serial, u.renewed_ca, u.first_used_at, u.first_failed_at, u.reported, u.issued_at, c.ca, c.label,
     c.serial, c.fingerprint_sha256, c.subject, c.sans, c.not_before, c.not_after, c.requester, c.device, c.device_key, c.revoked_at
   FROM certificate_use AS u JOIN certificate AS c ON c.serial = u.serial AND c.ca = u.ca
   WHERE u.holder = ? ORDER BY u.issued_at DESC, c.position DESC LIMIT ${LOOKED_AT}`;
@@ -36,6 +36,7 @@ type Held = Omit<WindowedCertificate, 'sans'> & {
   readonly renewed_serial: string | null;
   readonly renewed_ca: string | null;
   readonly first_used_at: number | null;
+  readonly first_failed_at: number | null;
   readonly reported: string;
 };
 
@@ -54,7 +55,6 @@ interface HolderRow {
   readonly state: HolderState | null;
   readonly since: number | null;
   readonly next_at: number | null;
-  readonly first_failed_at: number | null;
   readonly last_failed_at: number | null;
   readonly last_code: string | null;
   readonly last_message: string | null;
@@ -64,7 +64,7 @@ interface HolderRow {
 }
 
 const HOLDER_COLUMNS =
-  'key, label, device, device_key, serial, ca, subject, sans, issued_at, ends, window_end, state, since, next_at, first_failed_at, last_failed_at, last_code, last_message, request_id, entered_at, reported_at';
+  'key, label, device, device_key, serial, ca, subject, sans, issued_at, ends, window_end, state, since, next_at, last_failed_at, last_code, last_message, request_id, entered_at, reported_at';
 const PUT = `${insertInto('holder', HOLDER_COLUMNS)} ON CONFLICT (key) DO UPDATE SET
   ${HOLDER_COLUMNS.split(', ')
     .slice(1)
@@ -74,7 +74,7 @@ const PUT = `${insertInto('holder', HOLDER_COLUMNS)} ON CONFLICT (key) DO UPDATE
 const NOBODY: Omit<HolderRow, 'key'> = {
   ...{ label: null, device: null, device_key: null, serial: null, ca: null, subject: null, sans: '[]' },
   ...{ issued_at: null, ends: EARLIEST_WITHOUT_END, window_end: null, state: null, since: null, next_at: null },
-  ...{ first_failed_at: null, last_failed_at: null, last_code: null, last_message: null, request_id: null },
+  ...{ last_failed_at: null, last_code: null, last_message: null, request_id: null },
   ...{ entered_at: null, reported_at: null },
 };
 
@@ -134,7 +134,7 @@ export function derivation(db: Database) {
   ): Operation<Facts> {
     const renewedSerials = newest.flatMap(({ renewed_serial }) => renewed_serial ?? []);
     const serials = [...renewedSerials, ...newest.map(({ serial }) => serial)];
-    const ids = stored.flatMap(({ request_id }) => request_id ?? []);
+    const ids = stored.flatMap(({ request_id }) => request_id?.split(' ') ?? []);
     const keys = [...newest.flatMap(({ device_key }) => device_key ?? []), ...devices];
     const [successors, renewed, queued, found] = yield* db.together([
       db.all<Successor>(SUCCESSORS, { serials }),
@@ -262,7 +262,7 @@ function holding(
   rules: FleetRules,
   now: number,
 ): Derived | undefined {
-  const { holder, renewed_serial, renewed_ca, reported, revoked_until, ...certificate } = newest;
+  const { holder, renewed_serial, renewed_ca, reported, revoked_until, first_failed_at, ...certificate } = newest;
   const label = newest.label ?? newest.ca;
   if (holder.startsWith(NO_HOLDER) || !rules.expected(label)) return undefined;
   const window = rules.window({
@@ -270,8 +270,8 @@ function holding(
     sans: readSans(newest.sans, `certificate ${newest.ca} ${newest.serial}`),
   });
   const before = stored?.serial === newest.serial && stored.ca === newest.ca ? stored : undefined;
-  const queued_at = facts.queued.get(stored?.request_id ?? '') ?? null;
-  const failed_at = stored?.first_failed_at ?? null;
+  const queued = (stored?.request_id?.split(' ') ?? []).filter((id) => facts.queued.has(id));
+  const queued_at = queued.length === 0 ? null : Math.min(...queued.flatMap((id) => facts.queued.get(id) ?? []));
   const renewed =
     renewed_serial === null ? {} : { renewed: renewal({ serial: renewed_serial, ca: renewed_ca ?? '' }, facts) };
   const device = facts.devices.get(newest.device_key ?? '');
@@ -288,7 +288,11 @@ function holding(
   const derived: DerivedState =
     isDenied || isReplaced
       ? NOT_LISTED
-      : holderState({ newest: { ...newest, window, ...renewed }, failed_at, queued_at }, now, rules.forget);
+      : holderState(
+          { newest: { ...newest, window, ...renewed }, failed_at: first_failed_at, queued_at },
+          now,
+          rules.forget,
+        );
   // It is since its first such connection.
   const since = derived.state === 'stuck' && before?.state === 'stuck' ? before.since : derived.since;
   const further = [
@@ -304,6 +308,7 @@ function holding(
     ...{ key: holder, label, device: newest.device, device_key: newest.device_key, reported },
     ...{ serial: newest.serial, ca: newest.ca, subject: newest.subject, sans: newest.sans },
     ...{ issued_at: newest.issued_at, ends: newest.not_after, window_end: window.end, state: derived.state, since },
+    request_id: queued.length === 0 ? null : queued.join(' '),
     // One in no list is kept until its certificate is purged: another configuration may have let it renew.
     next_at: Math.min(
       derived.next_at ?? (newest.not_after < now ? now + FORGOTTEN_LOOK : newest.not_after + 1),

@@ -27,7 +27,7 @@ export interface NewestCertificate {
 
 export interface HolderFacts {
   readonly newest: NewestCertificate;
-  /** When a renewal was first rejected since. */
+  /** When a renewal was first rejected since its issuance. */
   readonly failed_at: number | null;
   /** When the renewal that waits in the queue was queued. */
   readonly queued_at: number | null;
@@ -58,7 +58,7 @@ export function holderState(facts: HolderFacts, now: number, forget: number): De
   }
   const next_at = [window.start, window.end].find((time) => time > now) ?? not_after + 1;
   const is = (state: HolderState, since: number): DerivedState => ({ state, since, next_at });
-  if (failed_at !== null && failed_at >= issued_at) return is('failing', failed_at);
+  if (failed_at !== null) return is('failing', failed_at);
   if (queued_at !== null) return is('waiting', queued_at);
   const stuck = stuckSince(newest);
   if (stuck !== undefined) return is('stuck', stuck);

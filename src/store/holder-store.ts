@@ -43,11 +43,17 @@ export interface Rejection {
   readonly message: string;
 }
 
+/** A request that was queued, with the certificate that it was sent with. */
+interface QueuedRenewal {
+  readonly request_id: string;
+  readonly certificate: UsedCertificate;
+}
+
 export type RejectedRenewal = Rejection &
   (
     | { readonly certificate: UsedCertificate }
     | { readonly certificate: PresentedCertificate }
-    | { readonly request_id: string }
+    | QueuedRenewal
     /** Key of a device. A failure, but no renewal. */
     | { readonly device_key: string }
   );
@@ -58,8 +64,7 @@ export type FleetProgress = ReadonlyMap<string, { readonly upto: number; readonl
 export interface FleetChanges {
   readonly certificates?: readonly ChangedCertificate[];
   readonly rejections?: readonly RejectedRenewal[];
-  /** Requests that were queued, with the certificate that they were sent with. */
-  readonly queued?: readonly { readonly request_id: string; readonly certificate: UsedCertificate }[];
+  readonly queued?: readonly QueuedRenewal[];
   /** Keys of devices that were added, changed or removed. */
   readonly devices?: readonly string[];
   /** Certificates that expired before were deleted. */
@@ -95,11 +100,14 @@ type Named = Pick<
   | 'fingerprint_sha256'
 > & { readonly sans: string; readonly issued_at: number };
 
-const TRACK = `INSERT INTO certificate_use (serial, ca, holder, issued_at, renewed_serial, renewed_ca)
-  VALUES (@serial, @ca, @holder, @issued_at, @renewed_serial, @renewed_ca)
+// A certificate that is imported may be older than a failure.
+const TRACK = `INSERT INTO certificate_use (serial, ca, holder, issued_at, renewed_serial, renewed_ca, first_failed_at)
+  VALUES (@serial, @ca, @holder, @issued_at, @renewed_serial, @renewed_ca,
+    (SELECT min(first_failed_at) FROM certificate_use WHERE holder = @holder AND first_failed_at >= @issued_at))
   ON CONFLICT (serial, ca) DO UPDATE SET holder = excluded.holder, issued_at = excluded.issued_at,
     renewed_serial = coalesce(certificate_use.renewed_serial, excluded.renewed_serial),
-    renewed_ca = coalesce(certificate_use.renewed_ca, excluded.renewed_ca)`;
+    renewed_ca = coalesce(certificate_use.renewed_ca, excluded.renewed_ca),
+    first_failed_at = coalesce(certificate_use.first_failed_at, excluded.first_failed_at)`;
 // The holders of the certificate that was renewed, and of all that were issued in its renewals.
 const RELATED = [
   'serial = own.renewed_serial AND related.ca',
@@ -112,8 +120,9 @@ const RELATED = [
   .join(' UNION ');
 const HELD_BY_DEVICE = `SELECT DISTINCT u.holder FROM certificate AS c
   JOIN certificate_use AS u ON u.serial = c.serial AND u.ca = c.ca WHERE c.device_key = ? AND u.holder IS NOT NULL`;
-const REJECTED = `UPDATE holder SET first_failed_at = CASE WHEN first_failed_at >= issued_at THEN first_failed_at ELSE @at END,
-  last_failed_at = @at, last_code = @code, last_message = @message
+const FIRST_REJECTED = `UPDATE certificate_use SET first_failed_at = @at
+  WHERE holder = @key AND issued_at <= @at AND (first_failed_at IS NULL OR first_failed_at > @at)`;
+const REJECTED = `UPDATE holder SET last_failed_at = @at, last_code = @code, last_message = @message
   WHERE key = @key AND (last_failed_at IS NULL OR last_failed_at <= @at)`;
 const FAILED = `UPDATE holder SET last_failed_at = @at, last_code = @code, last_message = @message
   WHERE device = @id AND device_key = @key AND (last_failed_at IS NULL OR last_failed_at <= @at)`;
@@ -191,10 +200,7 @@ export function holderWrites(db: Database) {
     const { issued_at } = row;
     const renewedBy = { renewed_serial: renewed?.serial ?? null, renewed_ca: renewed?.ca ?? null };
     yield* db.run(TRACK, { serial, ca, holder, issued_at, ...renewedBy });
-    if (issued !== undefined) {
-      if (!rules.expected(row.label ?? row.ca)) return [];
-      yield* db.run`UPDATE holder SET first_failed_at = NULL WHERE key = ${holder}`;
-    }
+    if (issued !== undefined && !rules.expected(row.label ?? row.ca)) return [];
     const devices = row.device_key === null ? [] : [deviceHolder(row.device_key)];
     const related = yield* db.all<{ holder: string }>(RELATED, { serial, ca });
     return [holder, ...related.map((one) => one.holder), ...devices];
@@ -208,13 +214,14 @@ export function holderWrites(db: Database) {
       if (device !== undefined) yield* db.run(FAILED, { at, code, message, key, ...device });
       return [];
     }
-    const key = yield* 'request_id' in rejection ? holderOfRequest(rejection.request_id) : rejectedHolder(rejection);
+    const key = yield* 'request_id' in rejection ? queuedHolder(rejection) : rejectedHolder(rejection.certificate);
     if (key === undefined) return [];
+    yield* db.run(FIRST_REJECTED, { at, key });
     yield* db.run(REJECTED, { at, code, message, key });
     return [key];
   }
 
-  function* rejectedHolder({ certificate }: Extract<RejectedRenewal, { certificate: object }>) {
+  function* rejectedHolder(certificate: UsedCertificate | PresentedCertificate): Operation<string | undefined> {
     const row = yield* 'fingerprints' in certificate ? findPresented(certificate) : find(certificate);
     return row && holderOf(row);
   }
@@ -224,25 +231,20 @@ export function holderWrites(db: Database) {
     return rows.find(({ fingerprint_sha256 }) => fingerprints.includes(fingerprint_sha256));
   }
 
-  function* holderOfRequest(id: string): Operation<string | undefined> {
-    // Few wait at a time.
-    return (yield* db.get<{
-      key: string;
-    }>`SELECT key FROM holder WHERE state IS NOT NULL AND state = 'waiting' AND request_id = ${id}`)?.key;
-  }
-
-  function* queue({
-    request_id,
-    certificate,
-  }: NonNullable<FleetChanges['queued']>[number]): Operation<readonly string[]> {
+  /** Whose renewal a queued request is; undefined: it is no renewal. */
+  function* queuedHolder({ request_id, certificate }: QueuedRenewal): Operation<string | undefined> {
     const row = yield* find(certificate);
-    if (row === undefined) return [];
-    const key = holderOf(row);
     const request = yield* db.get<{ operation: string; subject: string; sans: string }>`
       SELECT operation, subject, sans FROM request WHERE id = ${request_id}`;
-    const hasSameNames = request?.subject === row.subject && request.sans.toLowerCase() === row.sans.toLowerCase();
-    if (request?.operation !== 'simplereenroll' && !hasSameNames) return [];
-    yield* db.run`UPDATE holder SET request_id = ${request_id} WHERE key = ${key}`;
+    if (row === undefined || request === undefined) return undefined;
+    const hasSameNames = request.subject === row.subject && request.sans.toLowerCase() === row.sans.toLowerCase();
+    return request.operation === 'simplereenroll' || hasSameNames ? holderOf(row) : undefined;
+  }
+
+  function* queue(queued: QueuedRenewal): Operation<readonly string[]> {
+    const key = yield* queuedHolder(queued);
+    if (key === undefined) return [];
+    yield* db.run`UPDATE holder SET request_id = coalesce(request_id || ' ', '') || ${queued.request_id} WHERE key = ${key}`;
     return [key];
   }
 

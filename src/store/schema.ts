@@ -365,7 +365,7 @@ CREATE TABLE holder (
   last_failed_at  ${integer},
   last_code       text, -- of the error
   last_message    text,
-  request_id      text, -- of the renewal that was queued last
+  request_id      text, -- of its queued renewals, separated by spaces
   entered_at      ${integer}, -- when it got a state that is to be reported; null: reported
   reported_at     ${integer}
 )${table};
@@ -409,4 +409,11 @@ export const LABELED_DEVICES = `
 -- The ID, where another device has it in column id; null: it is in column id, which stays unique for servers of version 0.2.
 ALTER TABLE device ADD COLUMN name text;
 CREATE UNIQUE INDEX device_by_id ON device (coalesce(name, id), coalesce(ca, ''));
+`;
+
+/** Version 6: failures of renewals since each certificate, because the newest one may be revoked. */
+export const failures = ({ integer }: Pick<SchemaDialect, 'integer'>): string => `
+-- First rejected renewal of its holder after it was issued.
+ALTER TABLE certificate_use ADD COLUMN first_failed_at ${integer};
+ALTER TABLE holder DROP COLUMN first_failed_at;
 `;

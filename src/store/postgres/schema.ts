@@ -1,6 +1,7 @@
 import { FIRST_VERSION } from '../calls/errors.ts';
 import {
   fleetTables,
+  failures,
   LABELED_DEVICES,
   rescueTables,
   type SchemaDialect,
@@ -133,4 +134,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: fleetTables(DIALECT), serves: FIRST_VERSION },
   { sql: rescueTables(DIALECT), serves: FIRST_VERSION },
   { sql: LABELED_DEVICES, serves: FIRST_VERSION },
+  { sql: failures(DIALECT), serves: FIRST_VERSION },
 ];

@@ -1,6 +1,7 @@
 import { SEARCH_COLUMNS } from '../audit-store.ts';
 import {
   fleetTables,
+  failures,
   LABELED_DEVICES,
   rescueTables,
   type SchemaDialect,
@@ -124,4 +125,5 @@ export const MIGRATIONS: readonly string[] = [
   fleetTables(DIALECT),
   rescueTables(DIALECT),
   LABELED_DEVICES,
+  failures(DIALECT),
 ];

@@ -115,6 +115,36 @@ const CASES: readonly Case[] = [
     [['failing', T0 + DAY]],
   ],
   [
+    'is failing again if the certificates issued after the rejection are revoked, also since an earlier one',
+    async (w) => {
+      const first = await w.issue(T0);
+      await w.reject(T0 + DAY, { certificate: { serial: first.serial } });
+      const second = await w.issue(T0 + 2 * DAY, {}, first);
+      await w.reject(T0 + 3 * DAY, { certificate: { serial: first.serial } });
+      const third = await w.issue(T0 + 4 * DAY, {}, first);
+      expect(await w.states(T0 + 4 * DAY)).toEqual([['ok', T0 + 4 * DAY]]);
+      await w.revoke(third, T0 + 5 * DAY);
+      expect(await w.states(T0 + 5 * DAY)).toEqual([['failing', T0 + 3 * DAY]]);
+      await w.revoke(second, T0 + 6 * DAY);
+    },
+    T0 + 7 * DAY,
+    [['failing', T0 + DAY]],
+  ],
+  [
+    'is failing with an imported certificate that was issued before the rejection',
+    async (w) => {
+      const { serial } = await w.issue(T0);
+      await w.reject(T0 + 2 * DAY, { certificate: { serial } });
+      const imported = certificateRow(reservation({ created_at: T0 + DAY }), {
+        ...{ issued_at: null, not_before: T0 + DAY, not_after: T0 + 12 * DAY, required_device: null },
+      });
+      expect(await w.store.importCertificate(imported, [])).toBe('imported');
+      await w.changed(imported, T0 + 3 * DAY);
+    },
+    T0 + 4 * DAY,
+    [['failing', T0 + 2 * DAY]],
+  ],
+  [
     'is no longer failing with a new certificate, and fails anew',
     async (w) => {
       const first = await w.issue(T0);
@@ -159,10 +189,36 @@ const CASES: readonly Case[] = [
       expect(await w.store.decideRequest(approved, [])).toBe('decided');
       expect(await w.states(T0 + 2 * DAY)).toEqual([['waiting', T0 + DAY]]);
       await w.store.expireRequests({ pending_ttl: 1, retention: 9 * DAY }, T0 + 3 * DAY);
-      await w.reject(T0 + 3 * DAY, { request_id: id }, 'REQUEST_CANCELED');
+      await w.reject(T0 + 3 * DAY, { request_id: id, certificate: { serial: row.serial } }, 'REQUEST_CANCELED');
     },
     T0 + 3 * DAY,
     [['failing', T0 + 3 * DAY]],
+  ],
+  [
+    'waits since the first of two queued renewals, until both are decided',
+    async (w) => {
+      const { serial } = await w.issue(T0);
+      for (const [n, id] of ['one', 'two'].entries()) {
+        await w.store.queueRequest(
+          requestRow({ id, recognition: id, operation: 'simplereenroll', created_at: T0 + n * DAY }),
+          ...([null, []] as const),
+        );
+        const queued = [{ request_id: id, certificate: { serial } }];
+        await w.store.applyFleetChanges({ queued }, w.rules, T0 + n * DAY);
+      }
+      expect(await w.states(T0 + 2 * DAY)).toEqual([['waiting', T0]]);
+      const rejected = { status: 'rejected', reason: 'no', decided_at: T0 + 2 * DAY } as const;
+      await w.store.decideRequest({ id: 'two', ...rejected }, []);
+      await w.issue(T0 + 3 * DAY);
+      expect(await w.states(T0 + 3 * DAY)).toEqual([['waiting', T0]]);
+      await w.store.decideRequest({ id: 'one', ...rejected }, []);
+      await w.reject(T0 + 4 * DAY, { request_id: 'one', certificate: { serial } }, 'REQUEST_REJECTED');
+      expect(await w.states(T0 + 4 * DAY)).toEqual([['failing', T0 + 4 * DAY]]);
+      await w.reject(T0 + 5 * DAY, { request_id: 'two', certificate: { serial } }, 'REQUEST_CANCELED');
+      expect(await w.holders(T0 + 5 * DAY)).toMatchObject([{ last_code: 'REQUEST_CANCELED' }]);
+    },
+    T0 + 5 * DAY,
+    [['failing', T0 + 4 * DAY]],
   ],
   [
     'waits no longer once the request is gone, even if nobody says so',
