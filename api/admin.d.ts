@@ -1568,6 +1568,36 @@ export interface components {
             /** Format: date-time */
             changed_at: string;
         };
+        /** @description A registered device, with what is known of its certificates. */
+        ListedDevice: {
+            id: string;
+            ca: string | null;
+            match: {
+                /** @description SHA-256 of the issuer's SubjectPublicKeyInfo, hex. */
+                issuer_spki_sha256?: string;
+                /** @description The attribute serialNumber of its subject. */
+                serial_number?: string;
+                /** @description The attribute CN of its subject. */
+                common_name?: string;
+                /** @description One of its names: `DNS:a`, `IP:1.2.3.4`, `email:…`, `URI:…`, `hardware_module:OID:HEX` (docs/guides/names.md). */
+                san?: string;
+                /** @description SHA-256 of the certificate or its ECDSA twin, hex. */
+                fingerprint_sha256?: string;
+            } | null;
+            /** @description Values by name, for the names in its certificates. */
+            attributes: {
+                [key: string]: string;
+            };
+            enabled: boolean;
+            not_after: string | null;
+            note: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            changed_at: string;
+            certificate_not_after: string | null;
+            last_used_at: string | null;
+        };
         /** @description An audit record, with the fields that the roles of the caller may see. */
         ShownAuditRecord: {
             seq: number;
@@ -1706,6 +1736,8 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             changed_at: string;
+            certificate_not_after: string | null;
+            last_used_at: string | null;
             certificates: components["schemas"]["Certificate"][];
             /** @description One-time passwords created for that name, or used for the request. */
             tokens: components["schemas"]["Token"][];
@@ -4970,7 +5002,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        items: components["schemas"]["Device"][];
+                        items: components["schemas"]["ListedDevice"][];
                         next_cursor: string | null;
                     };
                     "text/csv": unknown;

@@ -1,7 +1,7 @@
 /** What was seen of certificates on the EST listener. */
 import { hash } from 'node:crypto';
 import { done, type Outcome } from './calls/calls.ts';
-import { type Calls, lock, quickRead, write } from './operation.ts';
+import { type Calls, lock, quickRead, slowRead, write } from './operation.ts';
 import type { Database, Operation, Write } from './port.ts';
 
 /** A connection that a request came over. */
@@ -93,6 +93,23 @@ const TO_DERIVE = `UPDATE holder SET next_at = 0
       ON sibling.renewed_serial = own.renewed_serial AND sibling.renewed_ca = own.renewed_ca
       WHERE own.serial = @serial AND own.ca = @ca))`;
 
+/** What the certificates of a registered device show. Absent facts are null. */
+export interface DeviceUse {
+  readonly key: string;
+  /** Expiry of the newest one that is not revoked. */
+  readonly certificate_not_after: number | null;
+  readonly last_used_at: number | null;
+}
+
+// The latest certificates: a device has used no older one.
+const LATEST = (shown: string): string => `(SELECT ${shown}, certificate.position FROM certificate
+  LEFT JOIN certificate_use AS used ON used.serial = certificate.serial AND used.ca = certificate.ca
+  WHERE device_key = device.key AND (coalesce(label, certificate.ca) = ANY(@labels) OR @is_limited = 0)
+  ORDER BY certificate.position DESC LIMIT 20) AS latest`;
+const OF_DEVICES = `SELECT key, (SELECT not_after FROM ${LATEST('not_after, revoked_at, coalesce(certificate.issued_at, not_before) AS since')}
+    WHERE revoked_at IS NULL ORDER BY since DESC, position DESC LIMIT 1) AS certificate_not_after,
+  (SELECT max(last_used_at) FROM ${LATEST('last_used_at')}) AS last_used_at FROM device WHERE key = ANY(@keys)`;
+
 const IS_STORED = 'SELECT 1 AS found FROM certificate WHERE serial = ? AND ca = ?';
 
 export function useReads(db: Database) {
@@ -100,6 +117,15 @@ export function useReads(db: Database) {
     findUse: quickRead((serial: string, ca: string) =>
       db.get<KnownUse>(`SELECT ${USE_COLUMNS} FROM certificate_use WHERE serial = ? AND ca = ?`, serial, ca),
     ),
+    /** @param labels only certificates of these; default: all */
+    usesOfDevices: slowRead(function* (
+      keys: readonly string[],
+      labels?: readonly string[],
+    ): Operation<ReadonlyMap<string, DeviceUse>> {
+      const limits = { labels: labels ?? [], is_limited: labels === undefined ? 0 : 1 };
+      const rows = yield* db.all<DeviceUse>(OF_DEVICES, { keys, ...limits });
+      return new Map(rows.map((row) => [row.key, row]));
+    }),
     /** The answers of `cacerts` that were given over connections with a certificate: certificates in DER, one after another. */
     givenChains: quickRead(function* (serial: string, ca: string): Operation<readonly Buffer[]> {
       const rows = yield* db.all<{ der: Buffer }>`SELECT der FROM given_to JOIN given_chain ON position = chain

@@ -69,7 +69,7 @@ test('lists, exports, counts of whole tables and maintenance do not run in the m
     ...['countEvents', 'countExpiringHolders', 'countWaiting', 'deviceHistory', 'findOverTokens'],
     ...['indexForSearch', 'lastArchived', 'listAudit', 'listCertificates', 'listDeviceAttributes'],
     ...['listDevices', 'listEnteredHolders', 'listGivenChains', 'listHeldCertificates', 'listHolders'],
-    ...['listLockouts', 'listOtps', 'listRequests', 'listSuccessions', 'revokedEntries'],
+    ...['listLockouts', 'listOtps', 'listRequests', 'listSuccessions', 'revokedEntries', 'usesOfDevices'],
   ]);
 });
 

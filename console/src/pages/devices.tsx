@@ -39,6 +39,8 @@ const COLUMNS: readonly Column<Device>[] = [
   { head: 'Note', cell: ({ note }) => note, wide: true, kind: 'name' },
   { head: 'Registered', cell: ({ created_at }) => <Time at={created_at} /> },
   { head: 'Expires', cell: ({ not_after }) => <Time at={not_after} empty="never" />, wide: true },
+  { head: 'Certificate expires', cell: ({ certificate_not_after }) => <Time at={certificate_not_after} />, wide: true },
+  { head: 'Last contact', cell: ({ last_used_at }) => <Time at={last_used_at} />, wide: true },
 ];
 
 export function Devices({ id }: { readonly id: string | undefined }) {

@@ -180,5 +180,6 @@ function limitedStore(store: Store, labels: readonly string[]) {
     rescueCertificate: (...call) => store.rescueCertificate(...call),
     revokeCertificate: (...call) => store.revokeCertificate(...call),
     revokeOtp: (...call) => store.revokeOtp(...call),
+    usesOfDevices: (keys) => store.usesOfDevices(keys, labels),
   } satisfies Partial<Store>;
 }

@@ -8,6 +8,7 @@ import { foldedName, parseDistinguishedName, type Name } from '../../pki/x509/na
 import { spkiHash } from '../../pki/x509/public-key.ts';
 import { isSan, MATCH_FIELDS, type DeviceMatch } from '../../store/device-match.ts';
 import type { DeviceChange, DeviceRow } from '../../store/device-store.ts';
+import type { DeviceUse } from '../../store/use-store.ts';
 import type { Columns } from './bulk/columns.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { checkLabel, findLabel } from './access.ts';
@@ -87,6 +88,12 @@ export const DeviceRecord = titled('Device', 'A registered device.', {
   note: nullable(Type.String()),
   created_at: Timestamp(),
   changed_at: Timestamp(),
+});
+
+export const ListedDevice = titled('ListedDevice', 'A registered device, with what is known of its certificates.', {
+  ...DeviceRecord.properties,
+  certificate_not_after: nullable(Timestamp('The expiry of its newest certificate that is not revoked.')),
+  last_used_at: nullable(Timestamp('When one of its certificates last authenticated on the EST listener.')),
 });
 
 const COLUMNS = {
@@ -229,5 +236,13 @@ export function deviceRecord(row: DeviceRow): Static<typeof DeviceRecord> {
     note: row.note,
     created_at: formatTimestamp(row.created_at),
     changed_at: formatTimestamp(row.changed_at),
+  };
+}
+
+export function listedDevice(row: DeviceRow, use: DeviceUse | undefined): Static<typeof ListedDevice> {
+  return {
+    ...deviceRecord(row),
+    certificate_not_after: formatOptionalTimestamp(use?.certificate_not_after ?? null),
+    last_used_at: formatOptionalTimestamp(use?.last_used_at ?? null),
   };
 }

@@ -14,6 +14,8 @@ import {
   deviceHeader,
   DeviceRecord,
   deviceRecord,
+  ListedDevice,
+  listedDevice,
   NewDevice,
   readChange,
   readDevice,
@@ -30,7 +32,7 @@ const DevicePage = titled(
   `A registered device, with its latest ${SHOWN} certificates, tokens, requests and audit records, the newest first.`,
   {
     key: Text('As `device_key` in audit records. Another device with this ID has another key.'),
-    ...DeviceRecord.properties,
+    ...ListedDevice.properties,
     ...historyProperties,
   },
 );
@@ -116,11 +118,15 @@ export function registerDevices(app: AdminApp, deps: AdminDependencies): void {
     summary: 'List the registered devices',
     description: 'With `Accept: text/csv`, the whole selection as a table that can be imported again.',
     filters: selectionQuery,
-    item: DeviceRecord,
+    item: ListedDevice,
     sorted: 'The order of registration.',
-    page: (request) => (page) =>
-      limited(deps, request).store.listDevices({ ...readDeviceSelection(request.query), ...page }),
-    record: deviceRecord,
+    page: (request) => async (page) => {
+      const { store } = limited(deps, request);
+      const { items, next_cursor } = await store.listDevices({ ...readDeviceSelection(request.query), ...page });
+      const uses = await store.usesOfDevices(items.map(({ key }) => key));
+      return { items: items.map((row) => ({ row, use: uses.get(row.key) })), next_cursor };
+    },
+    record: ({ row, use }) => listedDevice(row, use),
     table: async (request) => {
       const { store } = limited(deps, request);
       const attributes = await store.listDeviceAttributes(readDeviceSelection(request.query));
@@ -140,7 +146,9 @@ export function registerDevices(app: AdminApp, deps: AdminDependencies): void {
       const { store } = limited(deps, request);
       const row = await findDevice(store, request.params.id, request.query.ca);
       const history = await store.deviceHistory(row, SHOWN);
-      return { key: row.key, ...deviceRecord(row), ...(await historyRecord(history, store, deps.now(), request)) };
+      const { key } = row;
+      const use = (await store.usesOfDevices([key])).get(key);
+      return { key, ...listedDevice(row, use), ...(await historyRecord(history, store, deps.now(), request)) };
     },
   });
 

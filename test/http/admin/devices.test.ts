@@ -418,9 +418,14 @@ describe('GET, PATCH, DELETE /admin/devices', () => {
     const certificate = await issueFrom(ca, store, 'CN=a', [], { device: row.id, device_key: row.key });
     await store.insertOtp(otpRow({ client_id: row.id }), []);
     await store.queueRequest(requestRow({ device: row.id, device_key: row.key }), null, []);
+    const certificate_not_after = (await store.listCertificates({ limit: 1 }, NOW)).items.map(({ not_after }) =>
+      at(not_after),
+    )[0];
+    const known = { id: 'a/b c', certificate_not_after: certificate_not_after ?? '', last_used_at: null };
+    expectBody(await call('GET', '/admin/devices'), { items: [known] });
     const page = await call('GET', `/admin/devices/${encodeURIComponent(row.id)}`);
     expectBody(page, {
-      id: 'a/b c',
+      ...known,
       certificates: [{ serial: certificate.serial, device: 'a/b c', status: 'valid' }],
       tokens: [{ client_id: 'a/b c', uses: 0 }],
       requests: [{ device: 'a/b c', status: 'pending' }],

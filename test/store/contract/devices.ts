@@ -178,6 +178,33 @@ export function deviceStoreContract(newDatabase: NewDatabase): void {
       expect(await store.listDeviceAttributes({ ca: 'lab' })).toEqual(['b', 'site']);
     });
 
+    test('it knows the expiry of its newest certificate that is not revoked, and its last contact with any', async () => {
+      const store = await newDatabase().open();
+      await enter(store, deviceRow({ key: 'k', id: 'a' }), deviceRow({ key: 'l', id: 'b' }));
+      const absent = { certificate_not_after: null, last_used_at: null };
+      const uses = async (labels?: readonly string[]) => [...(await store.usesOfDevices(['k', 'l'], labels)).values()];
+      for (const key of ['k', 'l']) expect(await uses()).toContainEqual({ key, ...absent });
+      const own = { device: 'a', device_key: 'k' };
+      const first = await issue(store, { ...own, not_after: T0 + 500 });
+      await issue(store, { ...own, not_after: T0 + 400, label: 'lab' });
+      const last = await issue(store, { ...own, not_after: T0 + 900 });
+      const times = { first_used_at: T0 + 7, last_used_at: T0 + 8, connected_at: T0 + 7 };
+      const use = { ...times, serial: first.serial, fingerprints: [first.fingerprint_sha256], chains: [] };
+      const connection = { tls_version: 'TLSv1.3', names_label: true } as const;
+      await store.recordUses({ uses: [{ ...use, ...connection }], issued: [], renewalInfo: [] });
+      expect(await uses()).toContainEqual({ key: 'k', certificate_not_after: T0 + 900, last_used_at: T0 + 8 });
+      const { ca, serial } = last;
+      const revocation = { ca, serial, revoked_at: T0 + 9, reason: 'superseded', invalidity_date: null };
+      await store.revokeCertificate(revocation, []);
+      expect(await uses()).toContainEqual({ key: 'k', certificate_not_after: T0 + 400, last_used_at: T0 + 8 });
+      expect(await uses(['devices'])).toContainEqual({
+        key: 'k',
+        certificate_not_after: T0 + 500,
+        last_used_at: T0 + 8,
+      });
+      expect(await uses(['lab'])).toContainEqual({ key: 'k', certificate_not_after: T0 + 400, last_used_at: null });
+    });
+
     test('a search finds a part of an ID, a note or a value of a match, ignoring case, within labels', async () => {
       const store = await newDatabase().open();
       const match = { issuer_spki_sha256: 'ab', serial_number: 'SN-4711', common_name: 'A "B" \\ C' };

@@ -112,7 +112,7 @@ export const DEVICES = kind(
   [
     ...['id', 'ca'],
     { ...field('enabled'), color: (text) => (text === 'yes' ? 'green' : 'red') },
-    ...['not_after', 'match', 'attributes', 'note'],
+    ...['not_after', 'certificate_not_after', 'last_used_at', 'match', 'attributes', 'note'],
   ],
 );
 
