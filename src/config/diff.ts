@@ -60,7 +60,9 @@ function merged(before: unknown, after: unknown, key: string, former: ReadonlySe
   if (former.has(key) && !isSection) return before;
   if (Array.isArray(after))
     return after.flatMap((one: unknown, index) => {
-      const same: unknown = Array.isArray(before) ? before.find((other: unknown) => nameOf(other) === nameOf(one)) : undefined;
+      const same: unknown = Array.isArray(before)
+        ? before.find((other: unknown) => nameOf(other) === nameOf(one))
+        : undefined;
       return merged(same, one, `${key}[${index}]`, former) ?? [];
     });
   if (!isTable(after)) return after;

@@ -47,6 +47,8 @@ export function answerBrokenRequests(server: Server, exchanges: Exchanges, form:
         `Content-Type: ${type}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     );
   };
+  // Without a listener, Node closes the connection.
+  server.on('connect', (_request, socket) => refuse(socket, 'CONNECT'));
   // Fastify installs its own handler.
   server.removeAllListeners('clientError');
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {

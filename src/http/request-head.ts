@@ -1,6 +1,6 @@
 /** HTTP rules that every listener applies to a request's head and to its response. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { badRequest, errorWith, EstuaryError } from '../errors.ts';
+import { badRequest, errorWith, EstuaryError, notFound } from '../errors.ts';
 
 /** Responds in the listener's form. */
 export type Refuse = (response: ServerResponse, error: EstuaryError) => void;
@@ -73,8 +73,13 @@ function acceptAbsoluteForm(request: IncomingMessage): void {
 }
 
 /** Whether the client waits for an invitation to send its body. */
-export const expectsContinue = ({ headers }: IncomingMessage): boolean =>
-  headers.expect?.toLowerCase() === '100-continue';
+export const expectsContinue = ({ headers, httpVersion }: IncomingMessage): boolean =>
+  httpVersion !== '1.0' && headers.expect?.toLowerCase() === '100-continue';
+
+/** @throws EstuaryError 404 for a path that ends with a slash */
+export function refuseTrailingSlash(url: string): void {
+  if (/.\/(?:\?|$)/.test(url)) throw notFound('NOT_FOUND', 'The path ends with a slash: leave it out.');
+}
 
 /** RFC 9110 §7.2: host[:port]; an IPv6 address may name its zone. */
 const HOST =

@@ -40,6 +40,13 @@ describe.skipIf(!requires('curl', 'openssl'))('an HTTP/1.0 request', () => {
     expect(body).toBe('');
   });
 
+  test('gets no invitation to send its body (RFC 9110 §10.1.1)', async () => {
+    const request = ['POST /.well-known/est/simpleenroll HTTP/1.0', 'Content-Type: application/pkcs10'];
+    const credentials = `Authorization: Basic ${Buffer.from('d:wrong').toString('base64')}`;
+    const { head } = await send(...request, credentials, 'Expect: 100-continue', 'Content-Length: 4', '', 'MAAA');
+    expect(head).toMatch(/^HTTP\/1\.0 401 Unauthorized\r\n/);
+  });
+
   test('is refused in HTTP/1.0', async () => {
     const { head, body } = await send('GET /.well-known/est/nowhere/cacerts HTTP/1.0', 'Host: localhost', '', '');
     expect(head).toMatch(/^HTTP\/1\.0 404 Not Found\r\n/);

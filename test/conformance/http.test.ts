@@ -97,6 +97,15 @@ describe.each(LISTENERS)('the %s listener', (listener) => {
       expect((await send(listener, [`GET ${target} HTTP/1.1`, ...hosts])).status).toBe(status);
   });
 
+  test('a path that ends with a slash gets 404 that names the slash', async () => {
+    const { status, body } = await send(listener, [`GET ${path}/ HTTP/1.1`, 'Host: h']);
+    expect([status, body]).toEqual([404, expect.stringContaining('slash')]);
+  });
+
+  test('RFC 9110 §9.3.6: a CONNECT gets a response', async () => {
+    expect((await send(listener, ['CONNECT a.example:443 HTTP/1.1', 'Host: a.example:443'])).status).toBe(400);
+  });
+
   test('RFC 9110 §9.3.2: HEAD has the headers of GET and no body', async () => {
     const [get, head] = [
       await send(listener, [`GET ${path} HTTP/1.1`, 'Host: h']),

@@ -56,7 +56,7 @@ import { answerBrokenRequests, refuseEarly, type Refusal } from '../broken-reque
 import { Exchanges, exchangeOf, REQUEST_ID_HEADER } from '../exchange.ts';
 import { requestAddress } from '../address.ts';
 import { connectionOptions, limitListener, requestOptions } from '../listener.ts';
-import { checkHead, expectsContinue } from '../request-head.ts';
+import { checkHead, expectsContinue, refuseTrailingSlash } from '../request-head.ts';
 
 /** @param tls the TLS options of the listener; plain HTTP without them, for `inject` in tests only */
 export function createAdminApp(deps: AdminDependencies, tls?: ServerOptions): AdminApp {
@@ -156,6 +156,7 @@ function needsAuthentication(request: FastifyRequest): boolean {
 
 function refuseUnknown(request: FastifyRequest, reply: FastifyReply, routes: RouteTable): never {
   const allowed = allowedMethods(routes, request.url);
+  if (allowed.length === 0) refuseTrailingSlash(request.url);
   if (allowed.length === 0) throw notFound('NOT_FOUND', 'nothing is served at this path');
   reply.header('allow', allowed.join(', '));
   throw errorWith(405, 'METHOD_NOT_ALLOWED', `this path supports ${allowed.join(', ')}`);

@@ -6,7 +6,7 @@ import { OPERATION_NAMES } from '../../config/vocabulary.ts';
 import { badRequest, errorWith, EstuaryError, failed, notFound, type ErrorCode } from '../../errors.ts';
 import { DerError } from '../../pki/der/der.ts';
 import { exchangeOf, REQUEST_ID_HEADER } from '../exchange.ts';
-import { defaultHeaders } from '../request-head.ts';
+import { defaultHeaders, refuseTrailingSlash } from '../request-head.ts';
 import type { EstAnswer, EstOperation, OperationName } from './operation.ts';
 
 const PREFIX = '/.well-known/est/';
@@ -64,7 +64,7 @@ function parsePath(url: string): EstPath {
   const path = url.split('?', 1)[0] ?? '';
   if (path.includes('//'))
     throw notFound('NOT_FOUND', 'The path has an empty segment: write one slash instead of two in a row.');
-  if (path.endsWith('/') && path !== PREFIX) throw notFound('NOT_FOUND', 'The path ends with a slash: leave it out.');
+  if (path !== PREFIX) refuseTrailingSlash(path);
   if (!path.startsWith(PREFIX)) throw notFound('NOT_FOUND', `EST is served below ${PREFIX}.`);
   const segments = path.slice(PREFIX.length).split('/').map(decodeSegment);
   const id = segments.at(-2) === WITH_ID ? segments.pop() : undefined;

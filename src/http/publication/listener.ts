@@ -13,7 +13,7 @@ import type { CertificateStore } from '../../store/certificate-store.ts';
 import { answerBrokenRequests, refuseEarly } from '../broken-requests.ts';
 import { Exchanges, exchangeOf, REQUEST_ID_HEADER, type RequestCounts } from '../exchange.ts';
 import { connectionOptions, limitListener, type ListenerConfig, requestOptions } from '../listener.ts';
-import { checkHead } from '../request-head.ts';
+import { checkHead, refuseTrailingSlash } from '../request-head.ts';
 
 interface PublicationContext {
   readonly router: CaRouter;
@@ -68,8 +68,9 @@ export function createPublication(
     const fields = { request_id: request.id, route: request.routeOptions.url, detail: describe(error) };
     log.error(fields, 'publication request failed');
   });
-  app.setNotFoundHandler((_request, reply) => {
-    sendError(reply, notFound('NOT_FOUND', 'Nothing is served at this path.'));
+  app.setNotFoundHandler((request) => {
+    refuseTrailingSlash(request.url);
+    throw notFound('NOT_FOUND', 'Nothing is served at this path.');
   });
   const validity = Math.min(publication.crl_interval, MAX_OCSP_VALIDITY);
   registerFiles(app, context);
