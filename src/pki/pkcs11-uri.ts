@@ -60,12 +60,14 @@ function valueOf(name: string, raw: string): string | undefined {
   if (octets === undefined) return undefined;
   if (name === 'id') return octets.length === 0 ? undefined : octets.toString('hex');
   const text = octets.toString('utf8');
-  if (!Buffer.from(text).equals(octets) || text === '' || text.includes('\0')) return undefined;
+  if (!Buffer.from(text).equals(octets) || text.includes('\0')) return undefined;
   switch (name) {
     case 'type':
       return text === 'private' ? text : undefined;
     case 'slot-id':
       return isSlotId(text) ? text : undefined;
+    case 'module-path':
+      return text === '' ? undefined : text;
     case 'pin-source':
       return pinFile(text);
     default:

@@ -16,6 +16,8 @@ describe('a pkcs11: URI (RFC 7512)', () => {
     ['pkcs11:object=k?pin-source=hsm.pin', { object: 'k', 'pin-source': 'hsm.pin' }],
     ['pkcs11:object=k?pin-source=file:///etc/my%20pin', { object: 'k', 'pin-source': '/etc/my pin' }],
     ['pkcs11:token=%C3%A9', { token: 'é' }],
+    // As p11tool writes a token without them (*pk11-pchar).
+    ['pkcs11:model=;serial=', { model: '', serial: '' }],
   ])('%s', (uri, parts) => {
     expect(parsePkcs11Uri(uri)).toEqual(parts);
   });
@@ -36,6 +38,9 @@ describe('a pkcs11: URI (RFC 7512)', () => {
     ['pkcs11:token=%e9', 'has an invalid value of token'],
     ['pkcs11:token=%4', 'has an invalid value of token'],
     ['pkcs11:id=', 'has an invalid value of id'],
+    ['pkcs11:type=', 'has an invalid value of type'],
+    ['pkcs11:?module-path=', 'has an invalid value of module-path'],
+    ['pkcs11:?pin-source=', 'has an invalid value of pin-source'],
     ['pkcs11:object=k?pin-source=|program', 'has an invalid value of pin-source'],
     ['pkcs11:object=k?pin-source=file://elsewhere/pin', 'has an invalid value of pin-source'],
   ])('%s is refused: it %s', (uri, problem) => {

@@ -73,11 +73,19 @@ export interface TokenSignature {
 }
 
 /** DigestInfo (RFC 8017 §9.2), for tokens that only pad. */
-const digestInfo = (hash: string, digest: Buffer): Buffer => sequence(sequence(oid(hash), NULL), octetString(digest));
+const digestInfo = (tbs: Buffer): Buffer =>
+  sequence(sequence(oid(OID.sha256), NULL), octetString(createHash('sha256').update(tbs).digest()));
+
+/** EMSA-PKCS1-v1_5 (RFC 8017 §9.2), for tokens that do not even pad. @param size octets of the modulus */
+function paddedDigest(tbs: Buffer, size: number): Buffer {
+  const info = digestInfo(tbs);
+  return Buffer.concat([Buffer.from([0, 1]), Buffer.alloc(size - info.length - 3, 0xff), Buffer.alloc(1), info]);
+}
 
 /** CK_MECHANISM_TYPE. */
 export const Mechanism = {
   CKM_RSA_PKCS: 0x0001,
+  CKM_RSA_X_509: 0x0003,
   CKM_SHA256_RSA_PKCS: 0x0040,
   CKM_ECDSA: 0x1041,
   CKM_ECDSA_SHA256: 0x1044,
@@ -101,7 +109,8 @@ export function tokenSignatures(spki: Buffer, offered: ReadonlySet<number> | und
 }
 
 function allSignatures(keyType: string): readonly TokenSignature[] {
-  const { CKM_RSA_PKCS, CKM_SHA256_RSA_PKCS, CKM_ECDSA, CKM_ECDSA_SHA256, CKM_ECDSA_SHA384, CKM_ML_DSA } = Mechanism;
+  const { CKM_RSA_PKCS, CKM_RSA_X_509, CKM_SHA256_RSA_PKCS, CKM_ML_DSA } = Mechanism;
+  const { CKM_ECDSA, CKM_ECDSA_SHA256, CKM_ECDSA_SHA384 } = Mechanism;
   const algorithm = defaultSignatureAlgorithm(keyType);
   switch (algorithm?.scheme) {
     case 'ecdsa': {
@@ -118,10 +127,11 @@ function allSignatures(keyType: string): readonly TokenSignature[] {
       ];
     }
     case 'rsa-pkcs1': {
-      const input = (tbs: Buffer): Buffer => digestInfo(OID.sha256, createHash('sha256').update(tbs).digest());
+      const size = Math.ceil(Number(keyType.slice('rsa:'.length)) / 8);
       return [
         { mechanism: CKM_SHA256_RSA_PKCS, input: unchanged, output: unchanged },
-        { mechanism: CKM_RSA_PKCS, input, output: unchanged },
+        { mechanism: CKM_RSA_PKCS, input: digestInfo, output: unchanged },
+        { mechanism: CKM_RSA_X_509, input: (tbs) => paddedDigest(tbs, size), output: unchanged },
       ];
     }
     // Pure ML-DSA without a context needs no mechanism parameters (PKCS#11 3.2 §6.67).

@@ -36,7 +36,7 @@ export async function findToken(access: TokenAccess): Promise<Token> {
   if (others.length > 0)
     throw new IsolatedError(
       TokenFault.SLOT,
-      `${others.length + 1} slots hold a ${wanted}; use slot: ${listed([found, ...others])}`,
+      `${others.length + 1} slots hold a ${wanted}; use slot, or uri with a serial: ${listed([found, ...others])}`,
     );
   const { slot, info } = found;
   const { label, manufacturer, model, serial } = info;
@@ -75,8 +75,11 @@ function initialize(lib: Pkcs11, { module, library_parameters }: TokenAccess): {
     } catch (error) {
       const name = failureName(error);
       if (name === 'CKR_CRYPTOKI_ALREADY_INITIALIZED') break;
-      if (name !== 'CKR_CANT_LOCK' || flags === 0)
-        throw new IsolatedError(TokenFault.MODULE, `cannot initialize the module ${module}: ${name}`);
+      if (name !== 'CKR_CANT_LOCK' || flags === 0) {
+        const hint = name === 'CKR_ARGUMENTS_BAD' && library_parameters === undefined;
+        const advice = hint ? '; it may need library_parameters' : '';
+        throw new IsolatedError(TokenFault.MODULE, `cannot initialize the module ${module}: ${name}${advice}`);
+      }
     }
   return { lib, isSerial: false };
 }

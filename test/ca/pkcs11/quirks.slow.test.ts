@@ -129,6 +129,7 @@ describe.skipIf(!requires('softhsm', 'pkcs11Shim'))('a PKCS #11 module with', ()
         'zero octets before RSA numbers; a listed mechanism that it rejects',
         { quirks: 'zeroexp,zeromod,shalie', key: 'rsa', isKey: true },
       ],
+      ['RSA without padding only', { quirks: 'onlyx509', key: 'rsa' }],
       ['CKA_ALWAYS_AUTHENTICATE', { quirks: 'alwaysauth' }],
     ];
     test.each(FORMATS)('%s', async (_names, { quirks: quirk, key = 'ec256', isKey }) => {
@@ -146,6 +147,21 @@ describe.skipIf(!requires('softhsm', 'pkcs11Shim'))('a PKCS #11 module with', ()
       await expectToSign(await open('bigslot', { ...big, slot: '2305843009213693953' }));
       await expectToSign(await open('bigslot', { ...big, slot: '0x2000000000000001' }));
       await expect(open('bigslot', { ...big, slot: 1 })).rejects.toThrow(/^there is no slot 1; /);
+    });
+
+    test('two tokens of one label: the message lists them, and a serial number tells them apart', async () => {
+      hsm.addToken('twins');
+      hsm.addToken('twins');
+      const said = String(await open('', { token_label: 'twins' }).catch((error: unknown) => error));
+      expect(said).toContain(
+        '2 slots hold a token "twins"; use slot, or uri with a serial: the module shows "twins" (',
+      );
+      const serial = /serial number "([0-9a-f]+)"/.exec(said)?.[1];
+      await expect(open('', { token_label: 'twins', serial })).rejects.toThrow(/ has no private key /);
+    });
+
+    test('a module that wants arguments: the message names the key for them', async () => {
+      await expect(open('needreserved')).rejects.toThrow(/: CKR_ARGUMENTS_BAD; it may need library_parameters$/);
     });
 
     test('no mechanism for the key: says so', async () => {
