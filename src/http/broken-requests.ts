@@ -6,6 +6,7 @@ import type { ErrorCode, EstuaryError } from '../errors.ts';
 import { clientAddress } from './address.ts';
 import { discardRest, endGently, isEnding } from './closing.ts';
 import { exchangeOf, REQUEST_ID_HEADER, type Exchanges } from './exchange.ts';
+import './refused-certificates.ts';
 
 /** The response to a broken request. */
 export interface Refusal {

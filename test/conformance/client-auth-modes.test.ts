@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary, section, type ClientIdentity } from '../support/estuary.ts';
+import { untilLogged } from '../support/server-process.ts';
 
 const key = makeKey();
 const wire = onTheWire(simpleCsr(key));
@@ -101,6 +102,19 @@ describe('mode required: every endpoint needs a valid certificate', () => {
       await expect(estuary.est('cacerts', { client: stranger, tls })).rejects.toThrow();
     },
   );
+
+  test('the log names the algorithm and the certificate if its signature is too weak', async () => {
+    const file = (name: string): string => join(estuary.dir, name);
+    const request = ['req', '-new', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-batch'];
+    execFileSync('openssl', [...request, '-subj', '/CN=weak', '-keyout', file('weak.key'), '-out', file('weak.csr')]);
+    const ca = ['-CA', file('ca/issuing.pem'), '-CAkey', file('ca/issuing.key'), '-set_serial', '1', '-sha1'];
+    execFileSync('openssl', ['x509', '-req', '-in', file('weak.csr'), ...ca, '-out', file('weak.pem')]);
+    const client = { cert: readFileSync(file('weak.pem'), 'latin1'), key: readFileSync(file('weak.key'), 'latin1') };
+    const tls = { ciphers: 'DEFAULT@SECLEVEL=0' };
+    await expect(estuary.est('cacerts', { client, tls })).rejects.toThrow();
+    const detail = 'client certificate refused: CN=weak is signed with ecdsa-with-SHA1, which is not accepted';
+    await untilLogged(estuary.server, { msg: 'TLS handshake failed', detail });
+  });
 
   test('with one, cacerts, enrollment and re-enrollment answer', async () => {
     expect((await estuary.est('cacerts', { client: device })).status).toBe(200);

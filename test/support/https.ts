@@ -10,6 +10,7 @@ export interface ClientTls {
   readonly key?: string | Buffer;
   readonly minVersion?: 'TLSv1.2' | 'TLSv1.3';
   readonly maxVersion?: 'TLSv1.2' | 'TLSv1.3';
+  readonly ciphers?: string;
 }
 
 export interface Answer {

@@ -44,6 +44,13 @@ export async function findPath(
   return path === undefined ? { problem: search.problem, untimely: search.untimely } : { path };
 }
 
+/** Why a certificate is not accepted for the algorithm of its signature, or undefined. */
+export function refusal({ signatureAlgorithm, subject }: Certificate): string | undefined {
+  const algorithm = refusedAlgorithm(signatureAlgorithm);
+  if (algorithm === undefined) return undefined;
+  return `${formatName(subject).slice(0, MAX_TEXT)} is signed with ${algorithm}, which is not accepted`;
+}
+
 class Search {
   readonly #source: IssuerSource;
   readonly #at: number | undefined;
@@ -74,10 +81,9 @@ class Search {
     if (issuers.length === 0) this.#note(top, `its issuer ${formatName(top.issuer).slice(0, MAX_TEXT)} is unknown`);
     for (const issuer of issuers) {
       if (path.some(({ der }) => der.equals(issuer.der)) || !keyIdentifiersMatch(top, issuer)) continue;
-      const algorithm = refusedAlgorithm(top.signatureAlgorithm);
-      if (algorithm !== undefined && !this.#source.isKnownLink(top, issuer)) {
-        const subject = formatName(top.subject).slice(0, MAX_TEXT);
-        this.#note(top, `${subject} is signed with ${algorithm}, which is not accepted`);
+      const refused = refusal(top);
+      if (refused !== undefined && !this.#source.isKnownLink(top, issuer)) {
+        this.#note(top, refused);
         continue;
       }
       const problem = this.#roleProblem(path, issuer) ?? (await this.#signatureProblem(top, issuer));
