@@ -2,6 +2,7 @@
 import type { Ca } from '../ca/router.ts';
 import type { StatusSigner } from '../ca/driver.ts';
 import { parseCertificate } from '../pki/x509/certificate.ts';
+import { parseCertificateList } from '../pki/x509/crl.ts';
 import { contextConstructed, parseDer, Tag } from '../pki/der/der.ts';
 import { namesMatch, parseName, type Name } from '../pki/x509/name.ts';
 import type { GeneralName } from '../pki/x509/general-name.ts';
@@ -51,7 +52,7 @@ export async function getCrl(
   if (statusSigner === undefined || !namesMatch(issuerName, ca.certificate.subject))
     throw badMessage(bodyPartID, 'This CA has no CRL of this issuer.');
   const crl = await crls.current(ca.issuer, statusSigner);
-  if (time !== undefined && time.getTime() < crl.this_update)
+  if (time !== undefined && time < parseCertificateList(crl.der).thisUpdate)
     throw badMessage(bodyPartID, 'Only the latest CRL is kept.');
   return done(bodyPartID, { crls: [crl.der] });
 }

@@ -52,8 +52,8 @@ export class CrlPublisher {
    * The latest list of each CA, with the signing key; the store's number shows whether another node has a later one.
    */
   readonly #latest = new Map<string, { readonly row: CrlRow; readonly spki: Buffer }>();
-  /** Entries of each list, parsed once: one with a hundred thousand entries has megabytes. */
-  readonly #counts = new WeakMap<CrlRow, number>();
+  /** What each list says, parsed once: one with a hundred thousand entries has megabytes. */
+  readonly #contents = new WeakMap<CrlRow, { readonly entries: number; readonly thisUpdate: number }>();
   readonly #underWay = new Map<string, Promise<CrlRow>>();
   /** When the list of a CA could not be signed, ms. */
   readonly #failedAt = new Map<string, number>();
@@ -117,12 +117,12 @@ export class CrlPublisher {
   }
 
   /** The latest list signed with the CA's current key, if any. @throws EstuaryError 500, 503 from the store */
-  async latest(ca: Ca): Promise<(CrlRow & { readonly entries: number }) | undefined> {
+  async latest(ca: Ca): Promise<(CrlRow & { readonly entries: number; readonly thisUpdate: number }) | undefined> {
     const row = await this.#load(ca, await this.#options.store.crlHead(ca.label));
     if (row === undefined) return undefined;
-    const entries = this.#counts.get(row) ?? revokedCount(parseCertificateList(row.der));
-    this.#counts.set(row, entries);
-    return { ...row, entries };
+    const contents = this.#contents.get(row) ?? contentsOf(row);
+    this.#contents.set(row, contents);
+    return { ...row, ...contents };
   }
 
   /** Signs a CRL that has every revocation until now. @throws EstuaryError when it cannot be signed */
@@ -226,6 +226,11 @@ export class CrlPublisher {
       after = page.last;
     }
   }
+}
+
+function contentsOf({ der }: CrlRow): { readonly entries: number; readonly thisUpdate: number } {
+  const list = parseCertificateList(der);
+  return { entries: revokedCount(list), thisUpdate: list.thisUpdate.getTime() };
 }
 
 const keyOf = ({ label, certificate }: Ca): string => `${label} ${certificate.fingerprint}`;

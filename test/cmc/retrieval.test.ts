@@ -5,15 +5,19 @@ import { getCert, getCrl, type CrlSource } from '../../src/cmc/retrieval.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { contextConstructed, explicit } from '../../src/pki/der/der.ts';
 import type { GeneralName } from '../../src/pki/x509/general-name.ts';
+import { parseCertificateList } from '../../src/pki/x509/crl.ts';
 import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import type { CertificateStore } from '../../src/store/certificate-store.ts';
-import { makeCa, makeClient } from '../support/certificates.ts';
+import { makeCa, makeClient, makeCrl } from '../support/certificates.ts';
 import { outcome } from './support.ts';
 
 test('another issuer, a CA without CRLs and a time before the latest CRL are rejected', async () => {
-  const certificate = parseCertificate((await makeCa('CN=Issuing')).der);
-  const UPDATED = 1_000_000;
-  const crls = { current: () => Promise.resolve({ this_update: UPDATED, der: Buffer.of(1) }) } as unknown as CrlSource;
+  const issuing = await makeCa('CN=Issuing');
+  const certificate = parseCertificate(issuing.der);
+  const der = await makeCrl(issuing);
+  const UPDATED = parseCertificateList(der).thisUpdate.getTime();
+  // It was signed later than its thisUpdate says.
+  const crls = { current: () => Promise.resolve({ this_update: UPDATED + 60_000, der }) } as unknown as CrlSource;
   const ask = (issuer: string, time?: number, statusSigner: object | undefined = {}): Promise<string> => {
     const ca = { certificate, driver: { statusSigner } } as unknown as Ca;
     const value = { issuerName: parseDistinguishedName(issuer), ...(time !== undefined && { time: new Date(time) }) };

@@ -167,7 +167,7 @@ async function revocationOf(
         ? null
         : {
             number: list.number,
-            this_update: formatTimestamp(list.this_update),
+            this_update: formatTimestamp(list.thisUpdate),
             next_update: formatTimestamp(list.next_update),
             bytes: list.der.length,
             entries: list.entries,

@@ -129,13 +129,14 @@ describe('GET /admin/cas/{label}/revocation', () => {
     const ocsp = { signed_by: 'ca', responder: null };
     expect(await look()).toEqual({ ca: 'devices', published_by: 'estuary', urls, crl: null, ocsp });
     const { serial } = await issueFrom(devices, api.store, 'CN=stolen');
-    const revocation = { reason: 'keyCompromise', invalidity_date: null, revoked_at: start } as const;
+    const revocation = { reason: 'keyCompromise', invalidity_date: null, revoked_at: start - 10_000 } as const;
     await api.store.revokeCertificate({ ca: 'devices', serial, ...revocation }, []);
     await sign(devices, api.store);
     const { crl } = await look();
     expect(crl).toEqual({
       number: 1,
-      this_update: new Date(start).toISOString(),
+      // As in the list, which is never before the newest revocation.
+      this_update: new Date(start - 10_000).toISOString(),
       next_update: new Date(start + HOUR).toISOString(),
       bytes: (await api.store.getCrl('devices'))?.der.length,
       entries: 1,
