@@ -3,7 +3,8 @@
  *
  * Longer than other files: the problems share the files, which OpenSSL makes once.
  */
-import { encodePem } from '../../src/pki/der/pem.ts';
+import { certsOnly } from '../../src/pki/cms/cms.ts';
+import { encodePem, parsePem } from '../../src/pki/der/pem.ts';
 import { keyUsage, makeCa, makeCertificate } from '../support/certificates.ts';
 import { generateKeyPairSync } from 'node:crypto';
 import { chmod, readFile } from 'node:fs/promises';
@@ -354,6 +355,17 @@ describe('--check finds a PKI that does not fit together', () => {
       ['Below', 'Own', 'Neither'].map(
         (cn) => `est.toml: tls.client_auth.trust_anchors: "CN=${cn}" is not a CA certificate (CA certificates only)`,
       ),
+    );
+  });
+
+  test.each([
+    ['DER', (der: Buffer) => der],
+    ['PKCS #7 in DER', (der: Buffer) => certsOnly([der])],
+  ])('trust anchors in %s are read', async (_, form) => {
+    const [root] = parsePem(content('ca/root.pem').toString());
+    await folder.write('tls/anchors.der', form(root?.der ?? expect.fail()));
+    expect(await problems(toml('', { clientAuth: '[tls.client_auth]\ntrust_anchors = "tls/anchors.der"' }))).toEqual(
+      [],
     );
   });
 

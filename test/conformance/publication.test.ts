@@ -282,6 +282,25 @@ test.each(['AAAA', 'not base64!', 'MAA=', 'MIIB'])('RFC 6960 §2.3: "%s" is answ
   expect(body.toString('hex')).toBe('30030a0101');
 });
 
+test.each<[string, (base64: string) => string]>([
+  ['without escapes', (base64) => base64],
+  ['with lower-case escapes', (base64) => encodeURIComponent(base64).replace(/%../g, (code) => code.toLowerCase())],
+  ['without padding', (base64) => base64.replace(/=+$/, '')],
+  ['in the URL alphabet', (base64) => base64.replaceAll('+', '-').replaceAll('/', '_')],
+  ['with a slash before and after it', (base64) => `/${base64}/`],
+  ['with spaces for plus signs', (base64) => base64.replaceAll('+', '%20')],
+  ['in lines', (base64) => base64.replace(/.{64}/g, '$&%0A')],
+])('RFC 6960 appendix A.1: GET of base64 %s is answered', async (_, form) => {
+  const [certificate] = parsePemCertificates(readFileSync(file('issuer.pem'), 'latin1'));
+  if (certificate === undefined) throw new Error('no CA certificate');
+  // Both signs occur in it.
+  const nonce = Buffer.from('fbeffffbefff', 'hex');
+  const der = ocspRequest({ certificate }, [hex(good).toLowerCase()], nonce);
+  const answer = await get(`/ocsp/devices/${form(der.toString('base64'))}`);
+  expect(answer.body.length).toBeGreaterThan(100);
+  expect(answer.body.includes(nonce)).toBe(true);
+});
+
 test.each([0, 129])('RFC 9654 §2.1: a nonce of %i octets is answered malformedRequest', async (octets) => {
   const [certificate] = parsePemCertificates(readFileSync(file('issuer.pem'), 'latin1'));
   if (certificate === undefined) throw new Error('no CA certificate');

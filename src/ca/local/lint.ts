@@ -1,5 +1,5 @@
 /** Checks the bytes of every certificate before the CA signs them. */
-import { Tag, DerError } from '../../pki/der/der.ts';
+import { DerError, sequence, time } from '../../pki/der/der.ts';
 import { OID, oidName, firstRepeated } from '../../pki/der/oids.ts';
 import { requireDer } from '../../pki/der/element.ts';
 import { subjectProblem } from '../../pki/x509/attribute-syntax.ts';
@@ -69,9 +69,6 @@ function extensionValue<T>(subject: LintSubject, oid: string, parse: (value: Buf
   return extension && parse(extension.value);
 }
 
-const fits = (date: Date, tag: number): boolean =>
-  tag === (date.getUTCFullYear() < 2050 ? Tag.UTC_TIME : Tag.GENERALIZED_TIME);
-
 /** Extension → required criticality; undefined: another rule decides. */
 const KNOWN: ReadonlyMap<string, boolean | undefined> = new Map<string, boolean | undefined>([
   [OID.basicConstraints, true],
@@ -113,10 +110,10 @@ export const LINT_RULES: readonly LintRule[] = [
       ? undefined
       : "the issuer must be the CA certificate's subject, byte for byte";
   }),
-  ofCa('validity-encoding', 'RFC 5280 §4.1.2.5', ({ tbs: { notBefore, notAfter, timeTags } }) =>
-    fits(notBefore, timeTags[0]) && fits(notAfter, timeTags[1])
+  ofCa('validity-encoding', 'RFC 5280 §4.1.2.5', ({ tbs: { notBefore, notAfter, validity } }) =>
+    validity.equals(sequence(time(notBefore), time(notAfter)))
       ? undefined
-      : 'times must be UTCTime through 2049 and GeneralizedTime from 2050 on',
+      : 'times must be UTCTime through 2049 and GeneralizedTime from 2050 on, with seconds, without fraction and in UTC',
   ),
   ofCa('validity-order', 'RFC 5280 §4.1.2.5', ({ tbs }) =>
     tbs.notBefore < tbs.notAfter ? undefined : 'notBefore must be before notAfter',

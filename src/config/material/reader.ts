@@ -1,7 +1,8 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { EstuaryError } from '../../errors.ts';
-import { parsePem, tidyPem } from '../../pki/der/pem.ts';
+import { children, parseDer, Tag, unlessMalformed } from '../../pki/der/der.ts';
+import { encodePem, parsePem, tidyPem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { type Certificate, isAnchor, parsePemCertificates } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
@@ -31,7 +32,8 @@ const CERTIFICATES = 'a PEM file with one certificate or more';
 
 /** The certificates of a PEM file, at least one. @throws FileError */
 export async function readCertificates(file: string): Promise<Certificates> {
-  const text = (await readBytes(file, CERTIFICATES)).toString('latin1');
+  const bytes = await readBytes(file, CERTIFICATES);
+  const text = isDer(bytes) ? encodePem('CERTIFICATE', bytes) : bytes.toString('latin1');
   try {
     const [first, ...others] = parsePemCertificates(text);
     if (first !== undefined) return [first, ...others];
@@ -41,6 +43,10 @@ export async function readCertificates(file: string): Promise<Certificates> {
   }
   throw new FileError(`${file} contains no certificate: ${contentOf(text)}`, CERTIFICATES);
 }
+
+/** A certificate or PKCS #7. PKCS #12, and private keys, begin with a version. */
+const isDer = (bytes: Buffer): boolean =>
+  bytes[0] === Tag.SEQUENCE && unlessMalformed(() => children(parseDer(bytes).value)[0]?.tag !== Tag.INTEGER, false);
 
 /** What a file has instead, by its labels. */
 function contentOf(text: string): string {
@@ -316,7 +322,7 @@ export class MaterialReader {
     for (const certificate of certificates ?? []) {
       const who = `"${formatName(certificate.subject)}"`;
       if (counts(certificate) && !certificate.isCa) {
-        const why = certificate.version === 1 ? 'is of version 1' : 'has no basicConstraints';
+        const why = certificate.version < 3 ? `is of version ${certificate.version}` : 'has no basicConstraints';
         this.warn(key, `${who} ${why}: other software may not accept it as a CA`, 'a CA certificate of version 3');
       }
       this.validity(key, certificate, who, 'it verifies nothing');

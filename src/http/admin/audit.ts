@@ -33,7 +33,9 @@ const AuditItem = titled('AuditRecord', 'A record as in the audit file. Fields t
   certificate_subject: text('Of the issued or revoked certificate.'),
   certificate_sans: names('Of the issued or revoked certificate.'),
   certificate_not_after: text('Of the issued or revoked certificate.'),
-  authorized_names: text('Of an issued certificate whose CA certified other names: those that were authorized, in DER.'),
+  authorized_names: text(
+    'Of an issued certificate whose CA certified other names: those that were authorized, in DER.',
+  ),
   revocation_reason: text('Of the revoked certificate: an RFC 5280 CRLReason name.'),
   invalidity_date: text('Of the revoked certificate, if it was given.'),
   rescue_until: text('The end of a pass for one more renewal.'),

@@ -148,9 +148,13 @@ function registerOcsp(
   refuseOthers(app, ['/ocsp/:label/*'], ['POST', 'PUT', 'PATCH', 'DELETE'], 'GET, HEAD');
 }
 
-/** Invalid base64 becomes an invalid request, which the responder answers in OCSP. */
+/**
+ * Clients and proxies leave out padding, add slashes and line ends, use the URL alphabet, and make "+" a space. Invalid
+ * base64 becomes an invalid request, which the responder answers in OCSP.
+ */
 function fromBase64(text: string): Buffer {
-  return /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? Buffer.from(text, 'base64') : Buffer.alloc(0);
+  const base64 = text.replace(/^\/+|[\r\n]+/g, '').replaceAll(' ', '+');
+  return /^[\w+/-]+={0,2}\/*$/.test(base64) ? Buffer.from(base64, 'base64') : Buffer.alloc(0);
 }
 
 function sendOcsp(request: FastifyRequest, reply: FastifyReply, answer: OcspAnswer, now: number): FastifyReply {

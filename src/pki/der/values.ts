@@ -1,4 +1,4 @@
-/** Strict readers for the values of DER elements. */
+/** Readers for the values of DER elements. */
 import { DerError, Tag, type DerElement } from './element.ts';
 
 /** Content octets of an INTEGER, checked to be minimal (two's complement, big-endian). */
@@ -23,11 +23,10 @@ export function readInteger(element: DerElement, what = 'INTEGER'): number {
   return value.readIntBE(0, value.length);
 }
 
-/** BOOLEAN; DER allows 0x00 and 0xff only. */
-export function readBoolean(element: DerElement, what = 'BOOLEAN'): boolean {
-  const [octet] = element.value;
-  if (element.value.length !== 1 || (octet !== 0 && octet !== 0xff)) throw new DerError(`${what}: not DER`);
-  return octet === 0xff;
+/** BOOLEAN; DER allows 0x00 and 0xff only, but BER's other octets for true are common. */
+export function readBoolean({ value }: DerElement, what = 'BOOLEAN'): boolean {
+  if (value.length !== 1) throw new DerError(`${what}: not one octet`);
+  return value[0] !== 0;
 }
 
 export function readOid(element: DerElement, what = 'OBJECT IDENTIFIER'): string {
@@ -154,23 +153,23 @@ export function firstMatch(text: string, pattern: RegExp, from = 0): string | un
   return `${shown} at position ${Array.from(text.slice(0, at)).length + 1}`;
 }
 
-/** UTCTime or GeneralizedTime as restricted by RFC 5280 §4.1.2.5 (with seconds, Zulu, no fraction). */
-export function readTime(element: DerElement, what = 'Time'): Date {
-  const text = element.value.toString('latin1');
-  const form =
-    element.tag === Tag.UTC_TIME
-      ? /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/
-      : /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/;
-  if (element.tag !== Tag.UTC_TIME && element.tag !== Tag.GENERALIZED_TIME)
-    throw new DerError(`${what}: unexpected tag`);
-  const match = form.exec(text);
+/** RFC 5280 §4.1.2.5 demands seconds and Zulu time, and forbids fractions; other software writes all forms of BER. */
+const TIME = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)?(?:[.,]\d+)?(?:Z|([+-]\d\d)(\d\d))$/;
+
+/** UTCTime or GeneralizedTime, in whole seconds. */
+export function readTime({ tag, value }: DerElement, what = 'Time'): Date {
+  if (tag !== Tag.UTC_TIME && tag !== Tag.GENERALIZED_TIME) throw new DerError(`${what}: unexpected tag`);
+  const text = value.toString('latin1');
+  const match = TIME.exec(tag === Tag.GENERALIZED_TIME ? text : `${text < '50' ? 20 : 19}${text}`);
   if (match === null) throw new DerError(`${what}: malformed`);
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1).map(Number);
-  const fullYear = element.tag === Tag.UTC_TIME ? (year < 50 ? 2000 + year : 1900 + year) : year;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, zone = 0, rest = 0] = match
+    .slice(1)
+    .map((part: string | undefined) => Number(part ?? 0));
   const date = new Date(0);
-  date.setUTCFullYear(fullYear, month - 1, day);
+  date.setUTCFullYear(year, month - 1, day);
   date.setUTCHours(hour, minute, second, 0);
   if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day || hour > 23 || minute > 59 || second > 59)
     throw new DerError(`${what}: no such time`);
-  return date;
+  const offset = zone * 60 + (match[7]?.startsWith('-') === true ? -rest : rest);
+  return new Date(date.getTime() - offset * 60_000);
 }

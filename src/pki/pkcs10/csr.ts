@@ -10,6 +10,7 @@ import {
   UnsupportedSignatureAlgorithm,
   algorithmFitsKey,
   parseSignatureAlgorithm,
+  refusedName,
   verifySignature,
   type SignatureAlgorithm,
 } from '../x509/signature-algorithms.ts';
@@ -77,7 +78,7 @@ function malformed(error: DerError): EstuaryError {
   if (error instanceof UnsupportedSignatureAlgorithm)
     return badRequest(
       'CSR_SIGNATURE_ALGORITHM',
-      `The CSR's signature algorithm ${oidName(error.oid)} is not accepted.`,
+      `The CSR's signature algorithm ${refusedName(error.oid)} is not accepted.`,
     );
   return badRequest('CSR_MALFORMED', `The CSR is not valid DER: ${error.message}.`, { cause: error });
 }

@@ -30,13 +30,16 @@ export function subjectProblem(subject: Name): string | undefined {
   return attributes.map(attributeProblem).find(Boolean);
 }
 
+/** Types of values, other than text, in names that OpenSSL and GnuTLS can read. */
+const READABLE: ReadonlySet<number> = new Set([Tag.BIT_STRING, Tag.SEQUENCE]);
+
 /** Checks one attribute. Values of unknown types must only be free of invisible characters. */
 function attributeProblem({ type, tag, text }: AttributeTypeAndValue): string | undefined {
   const known = knownAttributeType(type);
   const label = known?.name ?? type;
   if (text === '') return `has an empty ${label}`;
   if (!isCharacterString(tag))
-    return known === undefined && tag !== 0 ? undefined : `has a ${label} whose value is not readable text`;
+    return known === undefined && READABLE.has(tag) ? undefined : `has a ${label} whose value is not readable text`;
   if (CONTROL.test(text)) return `has a control character in ${label}`;
   if (INVISIBLE.test(text)) return `has a bidirectional, zero-width or line separating character in ${label}`;
   if (!text.isWellFormed()) return `has text that is not Unicode in ${label}`;

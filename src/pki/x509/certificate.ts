@@ -1,7 +1,9 @@
 /** X.509 certificates (RFC 5280 §4.1): parsing and verification. */
 import { hash } from 'node:crypto';
+import { berToDer } from '../der/ber.ts';
 import {
   bitString,
+  children,
   contextConstructed,
   contextPrimitive,
   DerError,
@@ -11,6 +13,7 @@ import {
   parseDer,
   readAlgorithm,
   readBigInt,
+  readElement,
   readInteger,
   readTime,
   sequence,
@@ -36,7 +39,7 @@ import {
 import { type GeneralName, parseGeneralNames } from './general-name.ts';
 import { type Name, namesMatch, parseName } from './name.ts';
 import { parsePublicKey, type PublicKeyInfo } from './public-key.ts';
-import { ECDSA_ARC, parseSignatureAlgorithm, verifySignature } from './signature-algorithms.ts';
+import { ECDSA_ARC, parseSignatureAlgorithm, sameAlgorithm, verifySignature } from './signature-algorithms.ts';
 import { readSigned, VerifiedSignatures } from './signed.ts';
 
 /** Content of a TBSCertificate. */
@@ -52,8 +55,8 @@ export interface TbsFields {
   readonly issuer: Name;
   readonly notBefore: Date;
   readonly notAfter: Date;
-  /** Identifier octets of notBefore and notAfter. */
-  readonly timeTags: readonly [number, number];
+  /** DER Validity. */
+  readonly validity: Buffer;
   readonly subject: Name;
   readonly spki: Buffer;
   readonly extensions: readonly Extension[];
@@ -89,10 +92,11 @@ export function parseTbsCertificate(der: Buffer): TbsFields {
   const serialOctets = integerBytes(reader.next(Tag.INTEGER, 'serialNumber'), 'TBSCertificate.serialNumber');
   const signature = reader.sequence('signature');
   const issuer = parseName(reader.sequence('issuer'));
-  const validity = reader.enter(Tag.SEQUENCE, 'validity');
-  const notBefore = validity.next(undefined, 'notBefore');
-  const notAfter = validity.next(undefined, 'notAfter');
-  validity.end();
+  const { raw: validity, value } = reader.next(Tag.SEQUENCE, 'validity');
+  const times = new DerReader(value, 'validity');
+  const notBefore = readTime(times.next(undefined, 'notBefore'), 'notBefore');
+  const notAfter = readTime(times.next(undefined, 'notAfter'), 'notAfter');
+  times.end();
   const subject = parseName(reader.sequence('subject'));
   const spki = reader.sequence('subjectPublicKeyInfo');
   reader.optional(contextPrimitive(1), 'issuerUniqueID');
@@ -106,9 +110,9 @@ export function parseTbsCertificate(der: Buffer): TbsFields {
     serialOctets,
     signature,
     issuer,
-    notBefore: readTime(notBefore, 'notBefore'),
-    notAfter: readTime(notAfter, 'notAfter'),
-    timeTags: [notBefore.tag, notAfter.tag],
+    notBefore,
+    notAfter,
+    validity,
     subject,
     spki,
     extensions,
@@ -158,6 +162,13 @@ function extensionValue<T>(
   return extension && parse(extension.value);
 }
 
+/** RFC 5280 forbids empty lists. In a certificate of others, they say nothing. */
+const unlessEmpty =
+  <T>(parse: (value: Buffer) => T[]) =>
+  (value: Buffer): T[] =>
+    value.equals(EMPTY) ? [] : parse(value);
+const EMPTY = sequence();
+
 const NOT_A_CA: BasicConstraints = { ca: false, pathLength: undefined };
 
 /** @throws DerError on anything that is not one certificate. */
@@ -166,7 +177,7 @@ export function parseCertificate(der: Buffer): Certificate {
   const { content, algorithm: signatureAlgorithm, signature } = readSigned(der, names);
   const tbs = content.raw;
   const { signature: algorithmInside, ...fields } = parseTbsCertificate(tbs);
-  if (!algorithmInside.equals(signatureAlgorithm))
+  if (!sameAlgorithm(algorithmInside, signatureAlgorithm))
     throw new DerError('Certificate: the signature algorithms inside and outside differ');
   const twice = duplicateExtension(fields.extensions);
   if (twice !== undefined) throw new DerError(`Certificate: extension ${twice} more than once`);
@@ -184,9 +195,9 @@ export function parseCertificate(der: Buffer): Certificate {
     publicKey: parsePublicKey(fields.spki),
     isCa: basic.ca,
     pathLength: basic.pathLength,
-    subjectAltNames: read(OID.subjectAltName, parseGeneralNames) ?? [],
+    subjectAltNames: read(OID.subjectAltName, unlessEmpty(parseGeneralNames)) ?? [],
     keyUsage: read(OID.keyUsage, parseKeyUsage),
-    extKeyUsage: read(OID.extKeyUsage, parseExtKeyUsage),
+    extKeyUsage: read(OID.extKeyUsage, unlessEmpty(parseExtKeyUsage)),
     subjectKeyIdentifier: read(OID.subjectKeyIdentifier, parseSubjectKeyIdentifier),
     authorityKeyIdentifier: read(OID.authorityKeyIdentifier, parseAuthorityKeyIdentifier),
     get fingerprint() {
@@ -203,28 +214,43 @@ export function isSameCertificate(a: Certificate, b: Certificate): boolean {
   return a.tbs.equals(b.tbs);
 }
 
+/** Labels of blocks with certificates; Windows also writes PKCS #7 under the first. */
+const CERTIFICATES = /^(?:X509 |TRUSTED )?CERTIFICATE$|^PKCS7$|^CMS$/;
+
 /** All certificates of a PEM text. @throws InputError that says which one cannot be read */
 export function parsePemCertificates(text: string): Certificate[] {
-  return parsePem(text)
-    .filter(({ label }) => label === 'CERTIFICATE' || label === 'X509 CERTIFICATE')
-    .map(({ der }, index) => {
-      try {
-        return parseCertificate(der);
-      } catch (error) {
-        if (!(error instanceof DerError)) throw error;
-        throw new InputError(`certificate ${index + 1} cannot be read: ${error.message}`);
-      }
-    });
+  let number = 0;
+  try {
+    return parsePem(text)
+      .filter(({ label }) => CERTIFICATES.test(label))
+      .flatMap(({ der }) => {
+        number++;
+        return certificatesIn(der).map(parseCertificate);
+      });
+  } catch (error) {
+    if (!(error instanceof DerError)) throw error;
+    throw new InputError(`certificate ${number} cannot be read: ${error.message}`);
+  }
+}
+
+/** DER of a certificate in BER, also with OpenSSL's trust settings after it, or those of a SignedData. @throws DerError */
+function certificatesIn(block: Buffer): Buffer[] {
+  const element = unlessMalformed(() => readElement(block, 0, block.length), undefined) ?? parseDer(berToDer(block));
+  const [type, content] = children(element.value);
+  if (type?.tag !== Tag.OID || content === undefined) return [element.raw];
+  const signedData = children(parseDer(berToDer(content.value), Tag.SEQUENCE, 'SignedData').value);
+  const set = signedData.find(({ tag }) => tag === contextConstructed(0));
+  return children(set?.value ?? Buffer.alloc(0)).map(({ raw }) => raw);
 }
 
 /**
  * Whether a configured trust anchor can be a CA. RFC 5280 §6.1: an anchor is a name and a key, so it may be a self-issued
- * certificate of version 1, or have keyCertSign without basicConstraints.
+ * certificate of version 1 or 2, or have keyCertSign without basicConstraints.
  */
 export function isAnchor(certificate: Certificate): boolean {
   const { isCa, extensions, keyUsage, version, issuer, subject } = certificate;
   if (isCa || findExtension(extensions, OID.basicConstraints) !== undefined) return isCa;
-  return keyUsage?.includes('keyCertSign') ?? (version === 1 && namesMatch(issuer, subject));
+  return keyUsage?.includes('keyCertSign') ?? (version < 3 && namesMatch(issuer, subject));
 }
 
 /** Concatenated PEM of the certificates, in order. */

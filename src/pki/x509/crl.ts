@@ -33,7 +33,7 @@ import {
 } from './extensions.ts';
 import { type Name, parseName } from './name.ts';
 import type { PublicKeyInfo } from './public-key.ts';
-import { parseSignatureAlgorithm, verifySignature } from './signature-algorithms.ts';
+import { parseSignatureAlgorithm, sameAlgorithm, verifySignature } from './signature-algorithms.ts';
 import { readSigned } from './signed.ts';
 
 export interface CertificateList {
@@ -64,7 +64,7 @@ export function parseCertificateList(der: Buffer): CertificateList {
   const version = reader.optional(Tag.INTEGER, 'version');
   if (version !== undefined && readInteger(version, 'TBSCertList.version') !== 1)
     throw new DerError('TBSCertList.version: unknown');
-  if (!reader.sequence('signature').equals(signatureAlgorithm))
+  if (!sameAlgorithm(reader.sequence('signature'), signatureAlgorithm))
     throw new DerError('CertificateList: the signature algorithms inside and outside differ');
   const issuer = parseName(reader.sequence('issuer'));
   const thisUpdate = readTime(reader.next(undefined, 'thisUpdate'), 'thisUpdate');

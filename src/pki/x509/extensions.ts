@@ -14,7 +14,6 @@ import {
   octetString,
   oid,
   parseDer,
-  readBitString,
   readFields,
   readOid,
   sequence,
@@ -107,7 +106,8 @@ export type KeyUsage = (typeof KEY_USAGES)[number];
 
 /** @throws DerError, also for an empty usage */
 export function parseKeyUsage(value: Buffer): KeyUsage[] {
-  const { bytes } = readBitString(parseDer(value, Tag.BIT_STRING, 'KeyUsage'), 'KeyUsage');
+  // Unused bits may be set in what others write: only the named ones count.
+  const bytes = parseDer(value, Tag.BIT_STRING, 'KeyUsage').value.subarray(1);
   const usages = KEY_USAGES.filter((_, bit) => ((bytes[bit >> 3] ?? 0) & (0x80 >> (bit & 7))) !== 0);
   if (usages.length === 0) throw new DerError('KeyUsage: no bit set');
   return usages;

@@ -100,14 +100,17 @@ function encodeText(type: string, text: string, tag: number): Buffer {
 export const EMPTY_NAME: Name = { der: sequence(), rdns: [] };
 
 const ISSUED: ReadonlySet<number> = new Set([Tag.UTF8_STRING, Tag.PRINTABLE_STRING]);
-const OUTDATED: ReadonlySet<number> = new Set([Tag.TELETEX_STRING, Tag.BMP_STRING, Tag.UNIVERSAL_STRING]);
+/** OpenSSL cannot read a name with a VisibleString. */
+const REPLACED: ReadonlySet<number> = new Set([
+  ...[Tag.TELETEX_STRING, Tag.BMP_STRING, Tag.UNIVERSAL_STRING, Tag.VISIBLE_STRING],
+]);
 
 /** The string type of an attribute in a new certificate (RFC 5280 §4.1.2.4, appendix A). */
 function issuedTag({ type, tag, text }: AttributeTypeAndValue): number {
   const known = knownAttributeType(type);
   if (!isCharacterString(tag)) return tag;
   if (known?.string !== undefined) return known.string;
-  const isKept = known === undefined ? !OUTDATED.has(tag) : ISSUED.has(tag);
+  const isKept = known === undefined ? !REPLACED.has(tag) : ISSUED.has(tag);
   return isKept && characterOutside(tag, text) === undefined ? tag : Tag.UTF8_STRING;
 }
 

@@ -1,7 +1,19 @@
 /** SubjectPublicKeyInfo (RFC 5280 §4.1.2.7; RFC 3279, RFC 5480, RFC 8410, RFC 9881). */
 import { createPublicKey, hash, type KeyObject } from 'node:crypto';
 
-import { DerError, DerReader, Tag, integerBytes, readAlgorithm, readBitStringOctets, readOid } from '../der/der.ts';
+import {
+  bitString,
+  DerError,
+  DerReader,
+  integerBytes,
+  NULL,
+  oid,
+  readAlgorithm,
+  readBitStringOctets,
+  readOid,
+  sequence,
+  Tag,
+} from '../der/der.ts';
 import { OID } from '../der/oids.ts';
 import { ML_DSA, type MlDsaParameters } from './key-pair.ts';
 
@@ -62,8 +74,9 @@ export function parsePublicKey(spki: Buffer): PublicKeyInfo {
   reader.end();
   switch (dotted) {
     case OID.rsaEncryption:
-      if (parameters?.tag !== Tag.NULL || parameters.value.length !== 0)
-        throw new DerError('SubjectPublicKeyInfo.parameters: not NULL');
+      // RFC 3279 §2.3.1 requires NULL, and so does every certificate that is issued; some devices write nothing.
+      if (parameters === undefined) return rsaKey(sequence(sequence(oid(dotted), NULL), bitString(key)), 'rsa', key);
+      if (!parameters.raw.equals(NULL)) throw new DerError('SubjectPublicKeyInfo.parameters: not NULL');
       return rsaKey(spki, 'rsa', key);
     case OID.rsassaPss:
       return rsaKey(spki, 'rsa-pss', key);

@@ -15,7 +15,7 @@ import {
   readInteger,
   sequence,
 } from '../der/der.ts';
-import { OID } from '../der/oids.ts';
+import { OID, oidName } from '../der/oids.ts';
 import { ML_DSA, mlDsaOf } from './key-pair.ts';
 import type { KeyAlgorithm, PublicKeyInfo } from './public-key.ts';
 
@@ -80,6 +80,15 @@ export function parseSignatureAlgorithm(der: Buffer): SignatureAlgorithm {
   return { der, oid: dotted, ...known, saltLength: undefined };
 }
 
+/** Whether two AlgorithmIdentifiers are the same: absent and NULL parameters do not differ. @throws DerError */
+export function sameAlgorithm(a: Buffer, b: Buffer): boolean {
+  const meaning = (der: Buffer): string => {
+    const { oid: dotted, parameters } = readAlgorithm(parseDer(der, undefined, 'AlgorithmIdentifier'));
+    return `${dotted} ${(parameters?.raw ?? NULL).toString('hex')}`;
+  };
+  return a.equals(b) || meaning(a) === meaning(b);
+}
+
 /** Weak or retired algorithms that certificates of others still have. */
 const REFUSED: ReadonlyMap<string, string> = new Map([
   ['1.2.840.113549.1.1.2', 'md2WithRSAEncryption'],
@@ -91,13 +100,16 @@ const REFUSED: ReadonlyMap<string, string> = new Map([
   [OID.sha1, 'RSASSA-PSS with SHA-1'],
 ]);
 
-/** The name of an algorithm whose signatures are not accepted, or its OID; undefined: it is accepted. */
+/** The name of an algorithm whose signatures are not accepted, or its OID. */
+export const refusedName = (dotted: string): string => REFUSED.get(dotted) ?? oidName(dotted);
+
+/** {@link refusedName}; undefined: it is accepted. */
 export function refusedAlgorithm(der: Buffer): string | undefined {
   try {
     parseSignatureAlgorithm(der);
     return undefined;
   } catch (error) {
-    if (error instanceof UnsupportedSignatureAlgorithm) return REFUSED.get(error.oid) ?? error.oid;
+    if (error instanceof UnsupportedSignatureAlgorithm) return refusedName(error.oid);
     if (error instanceof DerError) return undefined;
     throw error;
   }

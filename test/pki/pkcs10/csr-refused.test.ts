@@ -117,9 +117,6 @@ const PARSED: Table = {
     'an Ed25519 key with parameters': csr({
       spki: sequence(sequence(oid(OID.ed25519), NULL), bitString(Buffer.alloc(32))),
     }),
-    'an RSA key without parameters': csr({
-      spki: sequence(sequence(oid(OID.rsaEncryption)), bitString(sequence(integer(realModulus), e))),
-    }),
     'an RSA key without exponent': csr({
       spki: sequence(sequence(oid(OID.rsaEncryption), NULL), bitString(sequence(integer(realModulus)))),
     }),
@@ -149,7 +146,9 @@ const PARSED: Table = {
     }),
     'an extension without value': withExtensions(sequence(oid(OID.subjectAltName))),
     'an extension whose value is no OCTET STRING': withExtensions(sequence(oid(OID.subjectAltName), NULL)),
-    'an extension whose criticality is 1': withExtensions(extension(OID.keyUsage, NULL, tlv(1, Buffer.from([1])))),
+    'an extension whose criticality has two octets': withExtensions(
+      extension(OID.keyUsage, NULL, tlv(1, Buffer.alloc(2))),
+    ),
     'an empty subjectAltName': withSan(),
     'a subjectAltName of garbage': withExtensions(extension(OID.subjectAltName, Buffer.from('x'))),
     'octets after subjectAltName': withExtensions(
@@ -208,6 +207,8 @@ const PARSED: Table = {
     'a CN of 65 characters': cn(utf8String('x'.repeat(65))),
     'a CN of 20,000 characters': cn(utf8String('x'.repeat(20_000))),
     'a CN that is an INTEGER': cn(integer(5)),
+    'an INTEGER, which OpenSSL cannot read in a name': withSubject(attribute('1.2.3.4', integer(5))),
+    'an OCTET STRING in a name': withSubject(attribute('1.2.3.4', tlv(4, Buffer.of(5)))),
     'a country of three letters': withSubject(country('USA')),
     'a country with a digit': withSubject(attribute(OID.countryName, utf8String('D1'))),
     'a serialNumber that a PrintableString cannot hold': withSubject(attribute(OID.serialNumber, utf8String('a_b'))),

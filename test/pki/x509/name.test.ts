@@ -248,6 +248,12 @@ describe('strings of other software', () => {
     },
   );
 
+  test('a VisibleString, which OpenSSL cannot read in a name, is issued as UTF8String, also of an unknown type', () => {
+    const ofUnknown = (tag: number) => parseName(name(attribute('1.2.3.4', tlv(tag, Buffer.from('a')))));
+    expect(issuedName(ofUnknown(Tag.VISIBLE_STRING)).der).toEqual(ofUnknown(Tag.UTF8_STRING).der);
+    expect(issuedName(ofUnknown(Tag.IA5_STRING)).der).toEqual(ofUnknown(Tag.IA5_STRING).der);
+  });
+
   test.each([
     ['broken UTF-8', Tag.UTF8_STRING, '\xc0\xaf'],
     ['an odd BMPString', Tag.BMP_STRING, 'a'],
