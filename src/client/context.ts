@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { TokenConfig } from './config/schema.ts';
 import type { ClientIdentity, ServerTrust } from './http/connection.ts';
 import { EstServer, type EstServerSettings } from './http/est-server.ts';
+import { askResponder } from './http/ocsp.ts';
 import { runHook, type RunHook } from './run-hook.ts';
 import { DISK, type Disk } from './keep/disk.ts';
 import { openToken, type TokenKeys } from './token/token.ts';
@@ -23,6 +24,8 @@ export interface ClientContext {
   log(level: LogLevel, certificate: string, message: string): void;
   server(settings: EstServerSettings, trust: ServerTrust, identity: ClientIdentity | undefined): EstOperations;
   token(config: TokenConfig): TokenKeys;
+  /** The response to an OCSP request. */
+  ocsp(url: string, request: Buffer): Promise<Buffer>;
   /** Asks a question; undefined without a terminal. */
   readonly ask: ((question: string, options: { readonly secret: boolean }) => Promise<string>) | undefined;
 }
@@ -35,6 +38,7 @@ export function realContext(more: Pick<ClientContext, 'env' | 'log' | 'ask' | 'n
     runHook,
     server: (settings, trust, identity) => new EstServer(settings, trust, identity),
     token: (config) => openToken(config, context),
+    ocsp: askResponder,
     ...more,
   };
   return context;

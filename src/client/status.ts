@@ -75,7 +75,7 @@ interface CertificateStatus {
   readonly name: string;
   /**
    * `due`: renewal is due; `pending`: the first request was accepted; `disabled`: the server rejects the device; `unknown to the server`:
-   * it no longer has renewal information for the certificate.
+   * it no longer has renewal information for the certificate, its OCSP responder does not know it, or it does not trust the issuer.
    */
   readonly state:
     'valid' | 'due' | 'disabled' | 'expired' | 'revoked' | 'unknown to the server' | 'pending' | 'missing';
@@ -96,6 +96,15 @@ interface CertificateStatus {
 
 /** What servers say of a revoked certificate: in a response, and in the alert of a failed handshake (RFC 8446 §6.2). */
 const REVOKED = /certificate (?:is )?revoked/i;
+/** What they say of one that they do not know, or no longer trust. */
+const UNKNOWN = /alert (?:unknown ca|certificate unknown)|certificate signed by unknown authority/i;
+
+/** What an error of an attempt shows of the client's certificate; undefined: nothing. */
+export function knowledgeOf(message = ''): 'revoked' | 'unknown' | undefined {
+  if (REVOKED.test(message)) return 'revoked';
+  return UNKNOWN.test(message) ? 'unknown' : undefined;
+}
+
 /** A renewal is late if it is overdue by a tenth of the lifetime. */
 const LATE = 0.1;
 const ACCESS = { folder: { mode: 0o755 }, secret: { mode: 0o600 }, open: { mode: 0o644 } };
@@ -112,8 +121,10 @@ export function statusOf(config: CertificateConfig, disk: Disk, now: number): Ce
     if (state.lastError?.code === 'DEVICE_DISABLED') return 'disabled';
     if (certificate === undefined || due === undefined) return state.accepted ? 'pending' : 'missing';
     if (now > certificate.notAfter.getTime()) return 'expired';
-    if (REVOKED.test(state.lastError?.message ?? '')) return 'revoked';
-    if (state.renewal?.version === live?.version && state.renewal?.server === 'unknown') return 'unknown to the server';
+    const answered = state.renewal?.version === live?.version ? state.renewal?.server : undefined;
+    const knowledge = knowledgeOf(state.lastError?.message) ?? answered;
+    if (knowledge === 'revoked') return 'revoked';
+    if (knowledge === 'unknown') return 'unknown to the server';
     const lifetime = certificate.notAfter.getTime() - certificate.notBefore.getTime();
     return successor === undefined && now > due + lifetime * LATE ? 'due' : 'valid';
   };

@@ -94,14 +94,34 @@ describe('a certificate that the server no longer knows', () => {
   });
 
   test.each([
-    'simplereenroll: 401 (client certificate revoked)',
-    'tlsv1 alert certificate revoked: SSL alert number 44',
-  ])('is revoked after: %s', async (message) => {
+    ['tlsv1 alert unknown ca: SSL alert number 48', 'unknown to the server'],
+    ['ssl/tls alert certificate unknown: SSL alert number 46', 'unknown to the server'],
+    ['sslv3 alert certificate revoked: SSL alert number 44', 'revoked'],
+    ['read ECONNRESET', 'valid'],
+  ])('is seen in a handshake for the renewal information: %s', async (message, state) => {
+    const world = await ClientWorld.make();
+    await world.step();
+    world.suggest = () => {
+      throw new ClientError('later', 'SERVER_UNREACHABLE', `GET renewal-info: ${message}`);
+    };
+    await world.until(START + DAY);
+    expect(stateOf(world)).toBe(state);
+    world.suggest = () => window;
+    await world.until(START + 2 * DAY);
+    expect(stateOf(world)).toBe('valid');
+  });
+
+  test.each([
+    ['simplereenroll: 401 (client certificate revoked)', 'revoked'],
+    ['tlsv1 alert certificate revoked: SSL alert number 44', 'revoked'],
+    ['tlsv1 alert unknown ca: SSL alert number 48', 'unknown to the server'],
+    ['simplereenroll: 401 (certificate signed by unknown authority)', 'unknown to the server'],
+  ])('after %s, it is %s', async (message, state) => {
     const world = await ClientWorld.make();
     await world.step();
     world.decide = () => new ClientError('unauthenticated', 'REFUSED', message, { status: 401 });
     await world.step('renew');
-    expect(stateOf(world)).toBe('revoked');
+    expect(stateOf(world)).toBe(state);
     world.decide = () => 'issue';
     await world.step('enroll');
     expect(stateOf(world)).toBe('valid');

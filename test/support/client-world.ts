@@ -171,11 +171,13 @@ export class ClientWorld {
       server: ({ credentials }, _trust, identity) => this.#server(credentials, identity !== undefined),
       ask: undefined,
       token: () => this.#token(),
+      ocsp: (url, request) => this.ocsp(url, request),
     };
   }
 
   /** When to renew the current certificate; default: {@link window} for the first one. */
   suggest: () => RenewalInformation | 'unknown' | undefined = () => (this.issued.length > 1 ? undefined : this.window);
+  ocsp: (url: string, request: Buffer) => Promise<Buffer> = () => Promise.reject(new Error('no responder'));
   /** What the server suggests for the first certificate, and when it was asked. */
   window: RenewalInformation | undefined;
   readonly asked: { readonly id: string; readonly time: number }[] = [];

@@ -2,7 +2,7 @@
 import { CertificateAgent, type StepResult } from '../../src/client/certificate-agent.ts';
 import { readClientConfig } from '../../src/client/config/load.ts';
 import { realContext, type ClientContext } from '../../src/client/context.ts';
-import { writeReports } from '../../src/client/status.ts';
+import { statusOf, writeReports } from '../../src/client/status.ts';
 
 export interface LocalClient {
   readonly folder: string;
@@ -11,6 +11,7 @@ export interface LocalClient {
   ahead: number;
   step(force?: 'enroll' | 'renew'): Promise<StepResult>;
   report(): void;
+  status(): ReturnType<typeof statusOf>['state'];
 }
 
 interface Settings {
@@ -37,6 +38,7 @@ export function localClient(folder: string, settings: Settings): LocalClient {
     ahead: 0,
     step: (force) => new CertificateAgent(certificate, config.server, context).step({ force }),
     report: () => writeReports(config, context.disk, context.now()),
+    status: () => statusOf(certificate, context.disk, context.now()).state,
   };
   const context = realContext({
     env: settings.env ?? {},

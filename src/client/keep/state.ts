@@ -8,6 +8,9 @@ export interface LastError {
   readonly time: string;
 }
 
+const SERVER_KNOWLEDGE = ['known', 'unknown', 'revoked'] as const;
+export type ServerKnowledge = (typeof SERVER_KNOWLEDGE)[number];
+
 /** When to renew a certificate, as the server suggests. Milliseconds since the epoch. */
 export interface RenewalPlan {
   /** The version of the certificate. */
@@ -18,8 +21,11 @@ export interface RenewalPlan {
   readonly at: number;
   /** When to ask again. */
   readonly ask: number;
-  /** `unknown`: the server knew the certificate, and no longer does; undefined: it has not answered for it yet. */
-  readonly server?: 'known' | 'unknown' | undefined;
+  /**
+   * `unknown`: the server knew the certificate and no longer does, or does not trust its issuer; `revoked`: so say OCSP or the server;
+   * undefined: nobody has answered for it yet.
+   */
+  readonly server?: ServerKnowledge | undefined;
 }
 
 export interface State {
@@ -126,5 +132,5 @@ const planOf = (json: Readonly<Record<string, unknown>>): RenewalPlan => ({
   end: count(json['end']),
   at: count(json['at']),
   ask: count(json['ask']),
-  server: (['known', 'unknown'] as const).find((one) => one === json['server']),
+  server: SERVER_KNOWLEDGE.find((one) => one === json['server']),
 });
