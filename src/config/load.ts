@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { DRIVERS } from '../ca/drivers.ts';
@@ -190,11 +191,20 @@ function withAdminMode(document: Table): Table {
 }
 
 async function readText(file: string): Promise<string> {
+  const refused = (reason: string, line?: number): ConfigError =>
+    new ConfigError(file, [
+      { key: '', message: `${reason} (a TOML document)`, ...(line === undefined ? {} : { line }) },
+    ]);
+  const bytes = await readFile(file).catch((error: unknown) => {
+    throw refused(`cannot be read: ${errorCode(error)}`);
+  });
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
-  } catch (error) {
-    const reason = error instanceof TypeError ? 'is not UTF-8' : `cannot be read: ${errorCode(error)}`;
-    throw new ConfigError(file, [{ key: '', message: `${reason} (a TOML document)` }]);
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    if (/^(?:\xff\xfe|\xfe\xff)/.test(bytes.toString('latin1', 0, 2))) throw refused('is UTF-16: save it as UTF-8');
+    const lines = bytes.toString('latin1').split('\n');
+    const at = lines.findIndex((line) => !isUtf8(Buffer.from(line, 'latin1')));
+    throw refused('this line is not UTF-8: save the file as UTF-8', at + 1);
   }
 }
 

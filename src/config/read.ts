@@ -5,6 +5,7 @@
 import { resolve } from 'node:path';
 import {
   IsArray,
+  IsBoolean,
   IsEnum,
   IsInteger,
   IsNumber,
@@ -281,5 +282,8 @@ function mismatch(schema: TSchema, raw: unknown): string | undefined {
   const value = typeof raw === 'bigint' && (IsInteger(schema) || IsNumber(schema)) ? Number(raw) : raw;
   if ((typeof raw !== 'number' || IsNumber(schema)) && Check(schema, value)) return undefined;
   if (IsEnum(schema) && typeof raw === 'string') return `"${raw}" is not known`;
-  return typeof raw === 'bigint' && IsInteger(schema) ? `${raw} is out of range` : `is ${typeName(raw)}`;
+  if (typeof raw === 'bigint' && IsInteger(schema)) return `${raw} is out of range`;
+  // Keys of other types could contain a secret by mistake.
+  const isHarmless = IsInteger(schema) || IsNumber(schema) || IsBoolean(schema);
+  return `${isHarmless && typeof raw === 'string' ? `${JSON.stringify(raw)} ` : ''}is ${typeName(raw)}`;
 }

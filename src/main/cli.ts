@@ -1,6 +1,6 @@
 /** Entry point: runs the command of the command line. Loads little, so that `--help` and `--version` are fast. */
-import { codeOf } from '../errors.ts';
-import type { Terminal } from './commands/command.ts';
+import { codeOf, describe } from '../errors.ts';
+import { EXIT, type Terminal } from './commands/command.ts';
 import { runCommand } from './commands/run-command.ts';
 import { COMMANDS, NOTES } from './commands/table.ts';
 import type { Signals } from './signals.ts';
@@ -48,19 +48,34 @@ export async function drained(stream: NodeJS.WriteStream): Promise<void> {
   if (stream.writableNeedDrain) await new Promise((resolve) => stream.once('drain', resolve));
 }
 
-/** Writes, and ends the process silently once the reader is gone (`| head`). */
-export function writer(stream: () => NodeJS.WriteStream): (text: string | Uint8Array) => void {
+/** Writes to a stream, which it opens for the first text. */
+function writer(
+  stream: () => NodeJS.WriteStream,
+  onError: (error: Error) => void,
+): (text: string | Uint8Array) => void {
   let isGuarded = false;
   return (text) => {
-    if (!isGuarded)
-      stream().on('error', (error) => {
-        if (codeOf(error) === 'EPIPE') process.exit();
-        throw error;
-      });
+    if (!isGuarded) stream().on('error', onError);
     isGuarded = true;
     stream().write(text);
   };
 }
+
+// What cannot be reported does not end a command.
+const err = writer(
+  () => process.stderr,
+  () => undefined,
+);
+
+/** Ends the process, silently if the reader is gone (`| head`). */
+const out = writer(
+  () => process.stdout,
+  (error) => {
+    if (codeOf(error) === 'EPIPE') process.exit();
+    err(`estuary: the output is incomplete: ${describe(error)}\n`);
+    process.exit(EXIT.failed);
+  },
+);
 
 const PROGRAM = {
   name: 'estuary',
@@ -74,8 +89,8 @@ const PROGRAM = {
 export async function main(args: readonly string[], signals: Signals): Promise<void> {
   process.exitCode = await runCommand(PROGRAM, args, {
     env: process.env,
-    out: writer(() => process.stdout),
-    err: (text) => void process.stderr.write(text),
+    out,
+    err,
     now: Date.now,
     signals,
     terminal: terminalOf(process),

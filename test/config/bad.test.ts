@@ -73,7 +73,11 @@ describe('a refused configuration prints FILE: KEY: what is wrong (what is allow
       toml('', { tls: '[tls]\ncertificate = "a.pem"' }),
       'tls.private_key: is missing (a path, relative to the configuration file)',
     ],
-    ['a text for a number', toml('[est]\nport = "9443"'), 'est.port: is a text (a whole number from 0 to 65535)'],
+    [
+      'a text for a number',
+      toml('[est]\nport = "9443"'),
+      'est.port: "9443" is a text (a whole number from 0 to 65535)',
+    ],
     [
       'a fraction for a whole number',
       toml('[est]\nport = 9443.0'),
@@ -95,7 +99,7 @@ describe('a refused configuration prints FILE: KEY: what is wrong (what is allow
       'server.shutdown_grace: -1 is out of range (a whole number of seconds from 0 to 3600)',
     ],
     ['a number for a boolean', toml('[otp]\nenabled = 1'), 'otp.enabled: is a whole number (true or false)'],
-    ['a text for a boolean', toml('[otp]\nenabled = "yes"'), 'otp.enabled: is a text (true or false)'],
+    ['a text for a boolean', toml('[otp]\nenabled = "yes"'), 'otp.enabled: "yes" is a text (true or false)'],
     [
       'a boolean for a choice',
       toml('[otp]\nbind_client_id = false'),
@@ -251,7 +255,7 @@ pin = "1234"
 `;
   expect(await folder.problems(text)).toEqual([
     'est.toml: color: unknown key (the nearest known one is "log")',
-    'est.toml: est.port: is a text (a whole number from 0 to 65535)',
+    'est.toml: est.port: "x" is a text (a whole number from 0 to 65535)',
     'est.toml: admin.bearer_token.tokens[1].token_hash: the value has the wrong form (sha256: followed by 64 hex digits, the SHA-256 of the token)',
     'est.toml: admin.bearer_token.tokens[1].description: "" has the wrong form (a name of 1 to 200 characters)',
     'est.toml: otp.token_length: 4 is out of range (a whole number from 8 to 128)',
@@ -326,10 +330,14 @@ describe('what the TOML parser refuses names its line, the key and what to write
   });
 
   test('a file that is not UTF-8', async () => {
-    await folder.write('latin1.toml', Buffer.from([0x23, 0xe9]));
+    await folder.write('latin1.toml', Buffer.from('# ä\n#\xe9', 'latin1'));
+    await folder.write('utf16.toml', Buffer.from('\ufeff[est]\n', 'utf16le'));
     const { loadConfig } = await import('../../src/config/load.ts');
     await expect(loadConfig(`${folder.path}/latin1.toml`, {})).rejects.toThrow(
-      'latin1.toml: is not UTF-8 (a TOML document)',
+      'latin1.toml:1: this line is not UTF-8: save the file as UTF-8 (a TOML document)',
+    );
+    await expect(loadConfig(`${folder.path}/utf16.toml`, {})).rejects.toThrow(
+      'utf16.toml: is UTF-16: save it as UTF-8 (a TOML document)',
     );
   });
 

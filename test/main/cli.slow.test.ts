@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { appendFile, copyFile, cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
@@ -122,6 +123,28 @@ describe('the command', () => {
       }
     },
   );
+});
+
+test.skipIf(!existsSync('/dev/full'))('output that cannot be written is a sentence and exit code 1', async () => {
+  const child = await runAny('sh', ['-c', '"$@" > /dev/full', 'sh', NODE, SERVER, '--help']);
+  expect(child).toMatchObject({
+    code: 1,
+    output: 'estuary: the output is incomplete: cannot write: no space left on device\n',
+  });
+});
+
+test('errors that nobody reads do not change the exit code', async () => {
+  const { code } = await runAny('sh', [
+    '-c',
+    '"$@" 2> /dev/full',
+    'sh',
+    NODE,
+    SERVER,
+    '--check',
+    '--config',
+    'absent.toml',
+  ]);
+  expect(code).toBe(2);
 });
 
 describe('audit verify', () => {
