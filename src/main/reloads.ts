@@ -34,7 +34,7 @@ interface ReloadsOptions {
   readonly material: Material;
   readonly configFile: string;
   readonly faults: readonly Fault[];
-  readonly store: Pick<Store, 'audit' | 'reopenAuditFile' | 'countWaiting'>;
+  readonly store: Pick<Store, 'audit' | 'reopenAuditFile' | 'countWaiting' | 'countOfOtherCas'>;
   readonly now: () => number;
   readonly log: Logger;
   readonly prepare: Prepare;
@@ -166,7 +166,11 @@ export class Reloads {
         changed: plan.live,
         needsRestart: plan.restart,
         certificates,
-        warnings: [...warnings, ...(await this.#orphans(plan.config))],
+        warnings: [
+          ...warnings,
+          ...(await this.#orphans(plan.config)),
+          ...(await withoutCa(plan.config, this.#options.store, this.#options.now())),
+        ],
       },
     };
   }
@@ -184,6 +188,19 @@ export class Reloads {
         message: `the label "${ca}" was removed, and ${count} ${count === 1 ? 'request waits' : 'requests wait'} in its queue`,
       }));
   }
+}
+
+/** Warns of certificates whose label no CA has, as after a renaming. */
+export async function withoutCa(
+  { ca }: Pick<Config, 'ca'>,
+  store: Pick<Store, 'countOfOtherCas'>,
+  now: number,
+): Promise<Warning[]> {
+  const labels = ca.map(({ label }) => label);
+  return (await store.countOfOtherCas(labels, now)).map((of) => ({
+    key: 'ca',
+    message: `no CA has the label "${of.ca}" of ${of.count} certificates that have not expired: no CRL or OCSP response shows their revocations (the former label; a CA with another label is another CA)`,
+  }));
 }
 
 /** Faults that no CA's health shows, nor an expiry. */

@@ -9,7 +9,7 @@ import { VERSION } from '../version.ts';
 import { assemble, type Foundation } from './assemble.ts';
 import { whenDatabaseAnswers } from './database-wait.ts';
 import { Lifecycle } from './lifecycle.ts';
-import { BY_SIGNAL, Reloads } from './reloads.ts';
+import { BY_SIGNAL, Reloads, withoutCa } from './reloads.ts';
 import { nodeTasks } from './node-tasks.ts';
 import { joinNodes, type Nodes } from './nodes.ts';
 import { openConfiguredStore } from './open-store.ts';
@@ -96,7 +96,8 @@ async function startOn(
   const { config, material, configFile, warnings, faults } = options;
   const { now } = nodes.clock;
   const isOnDuty = (): boolean => nodes.state.onDuty;
-  for (const { key, message } of [...warnings, ...faults.map(reported)]) log.warn({ key }, message);
+  const known = [...warnings, ...(await withoutCa(config, store, now())), ...faults.map(reported)];
+  for (const { key, message } of known) log.warn({ key }, message);
   const reloads = new Reloads({
     config,
     material,

@@ -95,10 +95,15 @@ export function countRecords(records: readonly Countable[]): Added[] {
   return [...counts.values()];
 }
 
+interface CountOfCa {
+  readonly ca: string;
+  readonly count: number;
+}
+
 /** Pending items at a moment. */
 export interface Waiting {
   /** Requests that await a decision, by CA. */
-  readonly pending: readonly { readonly ca: string; readonly count: number }[];
+  readonly pending: readonly CountOfCa[];
   /** Locked-out keys. */
   readonly lockouts: number;
 }
@@ -146,10 +151,27 @@ export function statisticsReads(db: Database) {
       );
       return found.map((row) => row?.n ?? 0);
     }),
+    /** Certificates that have not expired, also revoked ones, of CAs with other labels. Seeks each label in the index. */
+    countOfOtherCas: slowRead(function* (labels: readonly string[], now: number): Operation<readonly CountOfCa[]> {
+      const found: CountOfCa[] = [];
+      let ca = '';
+      for (;;) {
+        const next: { ca: string } | undefined = yield* db.get<{
+          ca: string;
+        }>`SELECT ca FROM certificate WHERE ca > ${ca} ORDER BY ca LIMIT 1`;
+        if (next === undefined) return found;
+        ({ ca } = next);
+        if (labels.includes(ca)) continue;
+        const row = yield* db.get<{
+          n: number;
+        }>`SELECT count(*) AS n FROM certificate WHERE ca = ${ca} AND not_after >= ${now}`;
+        if (row !== undefined && row.n > 0) found.push({ ca, count: row.n });
+      }
+    }),
     /** Pending items, for the metrics. */
     countWaiting: slowRead(function* (now: number): Operation<Waiting> {
       const [pending, locked] = yield* db.together([
-        db.all<Waiting['pending'][number]>`SELECT ca, count(*) AS count FROM request WHERE status = 'pending'
+        db.all<CountOfCa>`SELECT ca, count(*) AS count FROM request WHERE status = 'pending'
           GROUP BY ca ORDER BY ca`,
         db.get<{ n: number }>`SELECT count(*) AS n FROM lockout WHERE locked_until > ${now}`,
       ]);

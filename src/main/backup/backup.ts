@@ -178,7 +178,9 @@ export function backUp({ storePath, ownLookupKey, ownHmacKey, to, now, progress 
     throw failed('STORE_FAILED', 'there is no store to back up', { detail: `${storePath} does not exist` });
   makeFolder(to);
   if (readdirSync(to).length > 0)
-    throw failed('BACKUP_EXISTS', 'the folder of the backup is not empty', { detail: to });
+    throw failed('BACKUP_EXISTS', 'the folder of the backup is not empty', {
+      detail: `${to}. Name another folder in --to`,
+    });
   const made_at = new Date(now()).toISOString();
   try {
     progress(`copying ${storePath} (${bytesOf(storePath)} bytes)`);

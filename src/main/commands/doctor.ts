@@ -28,7 +28,8 @@ import { verifyNodes } from '../../store/postgres/read-audit.ts';
 import { openReadOnly } from '../../store/sqlite/database.ts';
 import { verifyAudit } from '../../store/sqlite/read-audit.ts';
 import { keySource, trustedBy } from '../live-settings.ts';
-import { nodeName, postgresServer } from '../open-store.ts';
+import { nodeName, openConfiguredStoreForReading, postgresServer } from '../open-store.ts';
+import { withoutCa } from '../reloads.ts';
 import { type CommandContext, EXIT } from './command.ts';
 import { detailOf } from '../service-watch.ts';
 import { loadDespite } from './serve.ts';
@@ -170,6 +171,7 @@ async function examine(loaded: Awaited<ReturnType<typeof loadDespite>>, now: num
     ...problems.map(({ key, message }) => finding('file', 'failed', `${key}: ${message}`)),
     ...faults.map(reported).map(({ key, message }) => finding('file', 'failed', `${key}: ${message}`)),
     ...ends(loaded, now),
+    ...(await labels(loaded, now)),
     ...(await automatic(config, now)),
     ...(await cas(loaded, now)),
     ...(await providers(loaded)),
@@ -189,6 +191,18 @@ async function sharedStore({ config, material }: LoadedService): Promise<Finding
     return [finding('store', 'ok', 'the PostgreSQL database answers'), findingOf(verdict)];
   } catch (error) {
     return [finding('store', 'failed', detailOf(error))];
+  }
+}
+
+/** Nothing without a database, which other findings report. */
+async function labels({ config, material }: LoadedService, now: number): Promise<Finding[]> {
+  if (config.store.driver === 'sqlite' && !existsSync(config.store.path)) return [];
+  try {
+    const store = await openConfiguredStoreForReading(config, material);
+    const warnings = await withoutCa(config, store, now).finally(() => store.close());
+    return warnings.map(({ message }) => finding('ca', 'warning', message));
+  } catch {
+    return [];
   }
 }
 

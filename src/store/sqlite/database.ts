@@ -159,7 +159,7 @@ function refuseOtherVersion(db: Db, path: string, latest: number): number {
   const version = pragmaNumber(db, 'user_version');
   const detail = `${path} has schema version ${version}, this program knows ${latest}`;
   if (version > 0 && version < FIRST_VERSION) throw tooOld(detail);
-  if (version > latest) throw tooNew(detail);
+  if (version > latest) throw tooNew(`${detail}. Install that version, or restore a backup from before the upgrade`);
   return version;
 }
 

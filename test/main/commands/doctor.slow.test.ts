@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { parse, stringify } from 'smol-toml';
 import { openWritable } from '../../../src/store/sqlite/database.ts';
 import { runAny } from '../../support/command.ts';
-import { Estuary, section } from '../../support/estuary.ts';
+import { makeKey, onTheWire, simpleCsr } from '../../support/csr.ts';
+import { caSection, Estuary, section } from '../../support/estuary.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 import { freePort } from '../../support/ports.ts';
 import { requires } from '../../support/requires.ts';
@@ -125,6 +126,29 @@ test('a database that nobody made is not accepted as an older one, and nothing i
   expect(output).toContain('nowhere/est.db does not exist. Correct store.path, or restore a backup');
   expect(code).toBe(1);
   expect(existsSync(join(estuary.dir, 'nowhere'))).toBe(false);
+});
+
+test('a start, a reload and doctor warn of the certificates of a label that was renamed', async () => {
+  const wire = onTheWire(simpleCsr(makeKey(), 'device-1'));
+  const { token } = await estuary.otp();
+  expect((await estuary.enroll(wire, { password: token })).status).toBe(200);
+  const rename = (label: string): void =>
+    estuary.reconfigure((config) => {
+      caSection(config)['label'] = label;
+    });
+  rename('machines');
+  const message = 'no CA has the label "devices" of 1 certificates that have not expired: no CRL';
+  const warned = { key: 'ca', message: expect.stringContaining(message) as unknown };
+  const reloaded = await estuary.admin('POST', '/admin/reload?dry_run=true');
+  expect(reloaded.json['warnings']).toContainEqual(warned);
+  expect((await doctor()).output).toContain(`warning ca: ${message}`);
+  await estuary.server.stop();
+  await estuary.restart();
+  expect(await estuary.outputSoFar()).toContain(JSON.stringify(message).slice(1, -1));
+  await estuary.server.stop();
+  rename('devices');
+  await estuary.restart();
+  expect((await doctor()).output).not.toContain('no CA has the label');
 });
 
 test('contacts the directory, the token issuer and the OpenID provider', async () => {

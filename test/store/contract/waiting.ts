@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { event, requestRow, T0 } from '../rows.ts';
+import { certificateRow, event, requestRow, reservation, T0 } from '../rows.ts';
 import type { NewDatabase } from './support.ts';
 
 export function waitingContract(newDatabase: NewDatabase): void {
@@ -17,5 +17,19 @@ export function waitingContract(newDatabase: NewDatabase): void {
       expect(await store.countWaiting(T0 + 1)).toEqual({ pending: [{ ca, count: 1 }], lockouts: 1 });
       expect((await store.countWaiting(T0 + 901_000)).lockouts).toBe(0);
     });
+  });
+
+  test('countOfOtherCas counts the certificates that have not expired of CAs that are not named', async () => {
+    const store = await newDatabase().open();
+    const import_ = (serial: string, ca: string, not_after: number) =>
+      store.importCertificate(certificateRow(reservation({ serial }), { ca, not_after }), []);
+    for (const [n, ca] of ['a', 'b', 'b', 'c', 'd'].entries()) await import_(`0${n}`, ca, T0 + 1000);
+    await import_('aa', 'c', T0 - 1);
+    await import_('bb', 'expired', T0 - 1);
+    expect(await store.countOfOtherCas(['a', 'd', 'e'], T0)).toEqual([
+      { ca: 'b', count: 2 },
+      { ca: 'c', count: 1 },
+    ]);
+    expect(await store.countOfOtherCas(['a', 'b', 'c', 'd'], T0)).toEqual([]);
   });
 }

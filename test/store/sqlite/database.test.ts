@@ -71,7 +71,7 @@ test('a database of a newer program is refused and not touched', async () => {
   await expect(openStore(paths)).rejects.toMatchObject({
     code: 'STORE_TOO_NEW',
     message: 'a newer version of Estuary created the database',
-    detail: `${paths.path} has schema version ${LATEST + 1}, this program knows ${LATEST}`,
+    detail: `${paths.path} has schema version ${LATEST + 1}, this program knows ${LATEST}. Install that version, or restore a backup from before the upgrade`,
   });
   const db = new Database(paths.path);
   expect(version(db)).toBe(LATEST + 1);

@@ -200,7 +200,9 @@ const LABELS = '. "estuary admin ca list" shows the labels';
 
 /** Explains a rejection. */
 function refusal(status: number, { code, message }: Failure, around: Circumstances): CommandError {
-  const text = `${printable(message)} (${status} ${printable(code)})${code === 'UNKNOWN_LABEL' ? LABELS : hint(status, around)}`;
+  // A rejected configuration has a line for each problem.
+  const lines = message.replace(/\.$/, '').split('\n').map(printable).join('\n');
+  const text = `${lines} (${status} ${printable(code)})${code === 'UNKNOWN_LABEL' ? LABELS : hint(status, around)}`;
   return new CommandError(text, status === 503 || status === 429 ? EXIT.unavailable : EXIT.failed);
 }
 

@@ -526,7 +526,13 @@ describe('who is calling', () => {
       2,
       '--token-file: cannot open /nonexistent: no such file or directory',
     ],
-    ['no CA', ['ca', 'show', 'none'], {}, 1, '(404 UNKNOWN_LABEL). "estuary admin ca list" shows the labels'],
+    [
+      'no CA',
+      ['ca', 'show', 'none'],
+      {},
+      1,
+      'with this label (404 UNKNOWN_LABEL). "estuary admin ca list" shows the labels',
+    ],
     ['no PEM', ['status', '--ca', '/dev/null'], {}, 2, '--ca: /dev/null is not PEM'],
     ['two formats', ['otp', 'list', '--json', '--csv'], {}, 2, '--json and --csv exclude each other'],
     ['no count', ['otp', 'list', '--limit', '0'], {}, 2, '--limit must be a whole number of at least 1'],
@@ -547,6 +553,16 @@ describe('who is calling', () => {
     expect(done).toMatchObject({ code, out: '' });
     expect(done.err).toContain(sentence);
     expect(done.err).not.toMatch(/\n {4}at /);
+  });
+
+  test('a rejected reload has a line for each problem', async () => {
+    const path = join(server.dir, 'est.toml');
+    const before = readFileSync(path, 'utf8');
+    writeFileSync(path, `first = 1\nsecond = 2\n${before}`);
+    const { err, code } = await admin(['reload']);
+    writeFileSync(path, before);
+    expect(err).toMatch(/first: unknown key .*\n.*est\.toml: second: unknown key .* \(409 RELOAD_FAILED\)\n$/);
+    expect(code).toBe(1);
   });
 
   test('the name of the server is checked, and another listener is no admin API', async () => {
