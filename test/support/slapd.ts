@@ -64,7 +64,7 @@ ${Object.keys(DEVICES)
   .map((uid) => entry(dnOf(uid), [uid], ['employeeNumber: 4711', 'l: Hall 1', 'l: Hall 2']))
   .join(
     '',
-  )}${entry('cn=two names,ou=devices,dc=example', ['two-names', 'other-name'], [])}${entry('cn=odd,ou=devices,dc=example', ['odd'], [`title: ${'t'.repeat(256)}`, `ou: ${'o'.repeat(257)}`, `o:: ${base64('a\tb')}`])}${entry('cn=twin a,ou=devices,dc=example', ['twin-a'], ['mail: twin@example.com'])}${entry('cn=twin b,ou=devices,dc=example', ['twin-b'], ['mail: twin@example.com'])}dn: ou=elsewhere,dc=example
+  )}${entry('cn=two names,ou=devices,dc=example', ['two-names', 'other-name'], [])}${entry('cn=odd,ou=devices,dc=example', ['odd'], [`title: ${'t'.repeat(256)}`, `ou: ${'o'.repeat(257)}`, `o:: ${base64('a\tb')}`])}${entry('cn=twin a,ou=devices,dc=example', ['twin-a'], ['mail: twin@example.com'])}${entry('cn=twin b,ou=devices,dc=example', ['twin-b'], ['mail: twin@example.com'])}${['a', 'b', 'c'].map((name) => entry(`cn=triplet ${name},ou=devices,dc=example`, [`triplet-${name}`], ['mail: triplet@example.com', `audio:: ${Buffer.of(0xff).toString('base64')}`])).join('')}dn: ou=elsewhere,dc=example
 objectClass: referral
 objectClass: extensibleObject
 ou: elsewhere

@@ -115,8 +115,8 @@ export class Directory {
     const { search_base, bind_dn } = this.#options.settings;
     await this.#bindAsService(connection);
     const look = (dn: string) => connection.search(dn, 'base', '(objectClass=*)', ['1.1']);
-    // Without an account, any response will do: the directory need not show anything.
-    if (bind_dn === undefined)
+    // Without an account and a base, any response will do: the directory need not show anything.
+    if (bind_dn === undefined && search_base === undefined)
       return look('').then(
         () => undefined,
         (error: unknown) => {
@@ -125,7 +125,7 @@ export class Directory {
       );
     for (const dn of [search_base, ...groups])
       if (dn !== undefined && (await look(dn)).length === 0)
-        throw new Error(`${dn} does not exist, or bind_dn may not read it`);
+        throw new Error(`${dn} does not exist, or ${bind_dn === undefined ? 'anonymous' : 'bind_dn'} may not read it`);
   }
 
   get #base(): string {

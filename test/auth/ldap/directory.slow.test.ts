@@ -128,7 +128,8 @@ describe.skipIf(!requires('slapd'))('the directory', () => {
 
   test('two matching entries are refused, and so is an entry with two names', async () => {
     const byMail = directory({ ...bySearch, search_filter: '(mail={username})' });
-    expect(await outcome(byMail, 'twin@example.com')).toBe('refused: more than one entry matches');
+    for (const name of ['twin', 'triplet'])
+      expect(await outcome(byMail, `${name}@example.com`)).toBe('refused: more than one entry matches');
     expect(await outcome(directory(bySearch), 'two-names')).toMatch(/does not have exactly one usable uid/);
     expect(await outcome(directory(bySearch), 'nobody')).toBe('refused: no entry matches');
   });
@@ -140,6 +141,13 @@ describe.skipIf(!requires('slapd'))('the directory', () => {
       expect(await named(attribute)).toMatch(new RegExp(`does not have exactly one usable ${attribute}$`));
     const reading = directory({ ...bySearch, attributes: ['title', 'ou', 'o'] });
     expect([...(await reading.authenticate('odd', PASSWORD)).attributes.values()]).toEqual([['t'.repeat(256)], [], []]);
+  });
+
+  test('octets that are no UTF-8 are not a name: two accounts could have the same', async () => {
+    const named = directory({ ...bySearch, client_id_attribute: 'audio', attributes: ['uid', 'audio'] });
+    expect(await outcome(named, 'triplet-a')).toMatch(/does not have exactly one usable audio$/);
+    const reading = await directory({ ...bySearch, attributes: ['audio'] }).authenticate('triplet-a', PASSWORD);
+    expect([...reading.attributes]).toEqual([['audio', []]]);
   });
 
   test('the metrics know a rejected password from a directory that fails', async () => {
@@ -266,6 +274,11 @@ describe.skipIf(!requires('slapd'))('the directory', () => {
       [{ required_group: 'cn=nobody,dc=example' }, /^cn=nobody,dc=example: .*0x20/],
     ] as const)
       expect(await problems({ ...bySearch, ...changes })).toEqual([expect.stringMatching(problem)]);
+    // The server shows nothing to anonymous searches.
+    const { search_base, search_filter } = bySearch;
+    expect(await problems({ search_base, search_filter })).toEqual([
+      expect.stringMatching(/^ou=devices,dc=example(: .*0x20| does not exist)/),
+    ]);
     expect(await directory(bySearch).probe(['cn=nobody,dc=example'])).toEqual([
       [ldaps(), expect.stringMatching(/^cn=nobody,dc=example: /)],
     ]);
