@@ -37,7 +37,8 @@ export function proxyFor(
   env: Readonly<Record<string, string | undefined>>,
 ): Proxy | undefined {
   const variable = (name: string): string => env[name.toLowerCase()] ?? env[name] ?? '';
-  const text = configured ?? variable('HTTPS_PROXY');
+  // As for curl, `host:port` is http://host:port in the environment.
+  const text = configured ?? variable('HTTPS_PROXY').replace(/^(?!none$|.*:\/\/)(?=.)/, 'http://');
   if (text === '' || text === 'none' || isExcepted(target, variable('NO_PROXY'))) return undefined;
   const problem = proxyProblem(text);
   if (problem !== undefined) throw new ProxyError(`HTTPS_PROXY ${problem}`, { permanent: true });

@@ -1,5 +1,12 @@
 /** Why a text is not a proxy URL. It may contain a password, so the message does not repeat it. */
-export const proxyProblem = (text: string): string | undefined =>
-  text === 'none' || (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
-    ? undefined
-    : 'is not an http:// or https:// URL';
+export function proxyProblem(text: string): string | undefined {
+  if (text === 'none') return undefined;
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) return 'is not an http:// or https:// URL';
+  const { username, password } = new URL(text);
+  try {
+    decodeURIComponent(username + password);
+    return undefined;
+  } catch {
+    return 'has a user or password with a percent sign that is not written as %25';
+  }
+}

@@ -85,12 +85,18 @@ test('HTTPS_PROXY of the environment is used, unless NO_PROXY excepts the server
     ).toMatchObject({ status: 200 });
   expect(proxy.targets).toEqual(Array(3).fill(new URL(url).host));
   await expect(httpsCall(`${url}/200/1`, { ca: undefined })).rejects.toThrow(TransportError);
+  // As curl and Go read it.
+  vi.stubEnv('HTTPS_PROXY', `127.0.0.1:${proxy.port}`);
+  expect(await httpsCall(`${url}/200/1`, { ca })).toMatchObject({ status: 200 });
+  expect(proxy.targets).toHaveLength(5);
   vi.stubEnv('NO_PROXY', 'localhost');
   expect(await httpsCall(`${url}/200/1`, { ca })).toMatchObject({ status: 200 });
-  expect(proxy.targets).toHaveLength(4);
+  expect(proxy.targets).toHaveLength(5);
   vi.stubEnv('NO_PROXY', '');
   vi.stubEnv('HTTPS_PROXY', 'not a URL');
   await expect(httpsCall(`${url}/200/1`, { ca })).rejects.toThrow('HTTPS_PROXY is not an http:// or https:// URL');
+  vi.stubEnv('HTTPS_PROXY', 'http://user:100%@proxy.example');
+  await expect(httpsCall(`${url}/200/1`, { ca })).rejects.toThrow(/^HTTPS_PROXY has a user or password with a percent/);
   await expect(
     client.call({ method: 'GET', path: '/', deadline: Date.now() + 60_000, freshConnection: true }),
   ).rejects.toMatchObject({ mayHaveArrived: false });

@@ -120,7 +120,7 @@ describe('a proxy', () => {
       2,
       expect.stringContaining('server.proxy: is not an http:// or https:// URL') as unknown,
     ]);
-    const variable = await enroll('https://localhost', [], { HTTPS_PROXY: 'u:hidden@x' });
+    const variable = await enroll('https://localhost', [], { HTTPS_PROXY: 'socks5://u:hidden@x' });
     expect([variable.code, variable.err]).toEqual([
       1,
       expect.stringContaining('HTTPS_PROXY is not an http:// or') as unknown,
