@@ -65,9 +65,15 @@ export type PrincipalMappingConfig = Partial<
 /** The form of `fold_case`: the name in lower case, the realm in upper case. */
 const foldedPrincipal = ({ components, realm }: Principal): Principal =>
   makePrincipal(
-    components.map((component) => component.toLowerCase()),
-    realm.toUpperCase(),
+    components.map((component) => folded(component, 'toLowerCase', 'toUpperCase')),
+    folded(realm, 'toUpperCase', 'toLowerCase'),
   );
+
+type CaseMethod = 'toLowerCase' | 'toUpperCase';
+
+/** Only letters with one other case: a KDC tells the Kelvin sign from the k that is its lower case. */
+const folded = (text: string, to: CaseMethod, back: CaseMethod): string =>
+  Array.from(text, (letter) => (letter[to]()[back]() === letter ? letter[to]() : letter)).join('');
 
 /** A principal's subject, or why it has none (for the log). */
 type Mapped = { readonly subject: Name } | { readonly unmapped: string };

@@ -94,6 +94,59 @@ describe('principal → subject', () => {
   });
 });
 
+describe('fold_case', () => {
+  const folding = { service_principal: SERVICE, fold_case: true, default_template: 'CN={primary},O=Example' };
+  const mapping = new PrincipalMapping({
+    ...folding,
+    principal_mapping: { 'Bob@Example.Test': 'CN=Bob Brown', 'host/Web@EXAMPLE.TEST': 'CN=web' },
+  });
+  const subjectOf = (text: string): [written: string, name: string, subject: string] => {
+    const principal = mapping.written(parsePrincipal(text));
+    const mapped = mapping.map(principal);
+    return [
+      principal.text,
+      mapping.nameOf(principal),
+      'subject' in mapped ? formatName(mapped.subject) : mapped.unmapped,
+    ];
+  };
+
+  it.each(['alice@EXAMPLE.TEST', 'ALICE@EXAMPLE.TEST', 'ALice@example.test'])('%s is one requester', (text) => {
+    expect(subjectOf(text)).toEqual(['alice@EXAMPLE.TEST', 'alice', 'CN=alice,O=Example']);
+  });
+
+  it('an entry of principal_mapping matches in any case, and occurs once', () => {
+    for (const text of ['bob@EXAMPLE.TEST', 'BOB@example.test']) expect(subjectOf(text)[2]).toBe('CN=Bob Brown');
+    expect(subjectOf('HOST/WEB@EXAMPLE.TEST')[2]).toBe('CN=web');
+    const principal_mapping = { 'bob@EXAMPLE.TEST': 'CN=Bob', 'BOB@EXAMPLE.TEST': 'CN=Another' };
+    expect(checkPrincipalMapping({ ...folding, principal_mapping })).toEqual([
+      { key: 'principal_mapping."BOB@EXAMPLE.TEST"', message: 'names the same principal as another entry' },
+    ]);
+    expect(checkPrincipalMapping({ ...folding, fold_case: false, principal_mapping })).toEqual([]);
+  });
+
+  it('merges no realms, computers, or instances with other principals', () => {
+    expect(subjectOf('alice@PARTNER.TEST')[2]).toMatch(/another realm/);
+    expect(subjectOf('ALICE/ADMIN@EXAMPLE.TEST')[2]).toMatch(/has an instance/);
+    expect(subjectOf('PRINTER9$@EXAMPLE.TEST')[2]).toBe('CN=printer9$,O=Example');
+  });
+
+  it('merges no letters but the two cases of one: a KDC tells the Kelvin sign from a k', () => {
+    const letters = new Map<string, string[]>();
+    for (let code = 0x20; code < 0xd800; code++) {
+      const letter = String.fromCharCode(code);
+      const { components, realm } = mapping.written(makePrincipal([letter], letter));
+      for (const key of [`name ${components.join()}`, `realm ${realm}`])
+        letters.set(key, [...(letters.get(key) ?? []), letter]);
+    }
+    const merged = [...letters.values()].filter(({ length }) => length > 1);
+    for (const [one = '', other = '', ...more] of merged) {
+      expect(more).toEqual([]);
+      expect([one.toLowerCase() === other, one.toUpperCase() === other]).toContain(true);
+    }
+    expect(letters.get('name k')).toEqual(['K', 'k']);
+  });
+});
+
 /** Name components and realm of principals that try to be more than one attribute value. */
 const HOSTILE: readonly (readonly [components: readonly string[], realm: string])[] = [
   [['alice,O=Evil'], 'EXAMPLE.TEST'],
