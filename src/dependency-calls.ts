@@ -14,17 +14,40 @@ export interface DependencyCall {
 const NAME = 'estuary:dependency-call';
 const calls = channel(NAME);
 
+interface Dependency {
+  readonly dependency: DependencyCall['dependency'];
+  readonly ca?: string;
+}
+
+/** Measures a call from now on. @returns publishes its outcome */
+function meter({ dependency, ca = '' }: Dependency): (outcome: DependencyCall['outcome']) => void {
+  const start = performance.now();
+  return (outcome) =>
+    calls.publish({ dependency, ca, outcome, seconds: (performance.now() - start) / 1000 } satisfies DependencyCall);
+}
+
 /** Makes a call and publishes its outcome. @param isRefusal whether an error is an answer */
 export async function measured<T>(
-  { dependency, ca = '' }: { readonly dependency: DependencyCall['dependency']; readonly ca?: string },
+  dependency: Dependency,
   work: () => Promise<T>,
   isRefusal: (error: unknown) => boolean = () => false,
 ): Promise<T> {
-  const start = performance.now();
-  const tell = (outcome: DependencyCall['outcome']): void =>
-    calls.publish({ dependency, ca, outcome, seconds: (performance.now() - start) / 1000 } satisfies DependencyCall);
+  const tell = meter(dependency);
   try {
     const result = await work();
+    tell('ok');
+    return result;
+  } catch (error) {
+    tell(isRefusal(error) ? 'refused' : 'failed');
+    throw error;
+  }
+}
+
+/** {@link measured} for a call that answers at once. */
+export function measuredAtOnce<T>(dependency: Dependency, work: () => T, isRefusal: (error: unknown) => boolean): T {
+  const tell = meter(dependency);
+  try {
+    const result = work();
     tell('ok');
     return result;
   } catch (error) {

@@ -50,12 +50,18 @@ interface Place {
   readonly prev_hash: string;
 }
 
-/** The canonical JSON that is hashed: fields in the order of HASHED_FIELDS, absent ones omitted, no white space. */
+/**
+ * The canonical JSON that is hashed: fields in the order of HASHED_FIELDS, absent ones omitted, no white space. It is
+ * what JSON.stringify makes of an object with these fields.
+ */
 function canonicalJson(event: AuditEvent, place: Place): string {
   const all: Readonly<Partial<Record<HashedField, unknown>>> = { ...event, ...place };
-  const fields: Partial<Record<HashedField, unknown>> = {};
-  for (const field of HASHED_FIELDS) if (all[field] !== undefined) fields[field] = bounded(all[field]);
-  return JSON.stringify(fields);
+  let text = '';
+  for (const field of HASHED_FIELDS) {
+    const value = bounded(all[field]);
+    if (value !== undefined) text += `,"${field}":${JSON.stringify(value)}`;
+  }
+  return `{${text.slice(1)}}`;
 }
 
 function sha256(text: string): string {

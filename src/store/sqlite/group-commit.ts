@@ -127,6 +127,21 @@ export class GroupCommit implements Writer {
     }
   }
 
+  /** Whether a commit that a read finds is on its way to the disk: then only {@link durable} may return its result. */
+  get isForcing(): boolean {
+    return this.#forced !== undefined;
+  }
+
+  /** {@link durable} while no commit is being forced. */
+  durableAtOnce<T>(read: () => T): T {
+    this.#refuseUnforced();
+    try {
+      return read();
+    } finally {
+      this.files?.check();
+    }
+  }
+
   /** @throws EstuaryError 503 if the last checkpoint failed: the write-ahead log grows until one succeeds */
   refuseFailedCheckpoint(): void {
     if (this.#checkpointError === undefined) return;

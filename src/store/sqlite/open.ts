@@ -1,4 +1,4 @@
-import { measured } from '../../dependency-calls.ts';
+import { measured, measuredAtOnce } from '../../dependency-calls.ts';
 import { unavailable } from '../../errors.ts';
 import type { LookupKeyOptions } from '../lookup-key-file.ts';
 import { readOnly } from '../calls/errors.ts';
@@ -118,6 +118,14 @@ function readCalls(db: Db, group: GroupCommit, thread: ReadingThread): Calls<Ret
         throw toEstuaryError(error);
       }
     };
-    return (...args) => measured({ dependency: 'store_read' }, () => group.durable(() => call(args)), isAnswer);
+    const dependency = { dependency: 'store_read' };
+    return (...args) => {
+      if (group.isForcing) return measured(dependency, () => group.durable(() => call(args)), isAnswer);
+      try {
+        return Promise.resolve(measuredAtOnce(dependency, () => group.durableAtOnce(() => call(args)), isAnswer));
+      } catch (error) {
+        return Promise.reject(toEstuaryError(error));
+      }
+    };
   });
 }
