@@ -45,6 +45,8 @@ export class Ca {
   readonly fault: string | undefined;
   #certificate: Certificate | undefined;
   #certificates: readonly Certificate[] = [];
+  /** What {@link #certificates} are. */
+  #chain: readonly Buffer[] = [];
   readonly #boundary: LabelBoundary | undefined;
   readonly #all: () => readonly Ca[];
 
@@ -140,9 +142,9 @@ export class Ca {
 
   /** DER certificates for /cacerts. @throws EstuaryError 503 while unknown */
   get chain(): readonly [Buffer, ...Buffer[]] {
-    const [own, ...others] = this.driver.chain();
-    if (own === undefined) throw unavailable('CA_UNAVAILABLE', `The CA "${this.label}" is not available.`);
-    return [own, ...others];
+    const chain = this.driver.chain();
+    if (!isKnown(chain)) throw unavailable('CA_UNAVAILABLE', `The CA "${this.label}" is not available.`);
+    return chain;
   }
 
   /** The CA's current certificate. @throws EstuaryError 503 while unknown */
@@ -155,9 +157,12 @@ export class Ca {
   /** The CA's certificate, those above it, and rollover certificates. @throws EstuaryError 503 while unknown */
   get certificates(): readonly Certificate[] {
     const { chain } = this;
-    const known = this.#certificates;
-    if (known.length !== chain.length || chain.some((der, i) => known[i]?.der.equals(der) !== true))
-      this.#certificates = chain.map(parseCertificate);
+    if (chain !== this.#chain) {
+      const known = this.#certificates;
+      if (known.length !== chain.length || chain.some((der, i) => known[i]?.der.equals(der) !== true))
+        this.#certificates = chain.map(parseCertificate);
+      this.#chain = chain;
+    }
     return this.#certificates;
   }
 }
@@ -252,10 +257,12 @@ export class ClientIssuers {
    * Whether the path leads to a known CA of this server: any label, current or former key, or `renewal_issuers`.
    */
   isOfThisServer(path: readonly Certificate[]): boolean {
-    return this.#options.all().some(({ knownCertificates: [own, ...further], renewalIssuers }) => {
+    return this.#options.all().some(({ knownCertificates, renewalIssuers }) => {
+      const [own] = knownCertificates;
       if (own === undefined) return false;
-      const keys = further.filter(({ subject }) => namesMatch(subject, own.subject));
-      return isOneOf(path, [own, ...keys, ...renewalIssuers]);
+      const isOwn = (one: Certificate): boolean =>
+        namesMatch(one.subject, own.subject) && isOneOf([one], knownCertificates);
+      return path.some(isOwn) || isOneOf(path, renewalIssuers);
     });
   }
 
@@ -287,6 +294,8 @@ export class ClientIssuers {
     return !(await isOwn);
   }
 }
+
+const isKnown = (chain: readonly Buffer[]): chain is readonly [Buffer, ...Buffer[]] => chain.length > 0;
 
 /** Whether a certificate of the path is one of these CAs, by name and key. */
 function isOneOf(path: readonly Certificate[], cas: readonly Certificate[]): boolean {

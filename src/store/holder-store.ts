@@ -126,8 +126,17 @@ const REJECTED = `UPDATE holder SET last_failed_at = @at, last_code = @code, las
   WHERE key = @key AND (last_failed_at IS NULL OR last_failed_at <= @at)`;
 const FAILED = `UPDATE holder SET last_failed_at = @at, last_code = @code, last_message = @message
   WHERE device = @id AND device_key = @key AND (last_failed_at IS NULL OR last_failed_at <= @at)`;
-const parsed = ({ der }: Pick<Named, 'der'>): Certificate | undefined =>
-  der.length === 0 ? undefined : unlessMalformed(() => parseCertificate(der), undefined);
+const certificates = new WeakMap<Named, Certificate | undefined>();
+
+/** The certificate in a row, which is parsed once. */
+function parsed(row: Named): Certificate | undefined {
+  if (!certificates.has(row))
+    certificates.set(
+      row,
+      row.der.length === 0 ? undefined : unlessMalformed(() => parseCertificate(row.der), undefined),
+    );
+  return certificates.get(row);
+}
 
 /**
  * The key of a certificate's holder. One of a CA, a registration authority or this server has a key that is in no list.

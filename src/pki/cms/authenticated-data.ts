@@ -14,6 +14,7 @@ import {
   parseDer,
   readAlgorithm,
   readOid,
+  retagged,
   Tag,
   tlv,
 } from '../der/der.ts';
@@ -95,7 +96,7 @@ export function parseAuthenticatedData(der: Buffer): AuthenticatedData {
 }
 
 /** Restores the SEQUENCE tag that an IMPLICIT tag replaced. */
-const retag = (element: DerElement): DerElement => ({ ...element, tag: Tag.SEQUENCE });
+const retag = (element: DerElement): DerElement => retagged(element, Tag.SEQUENCE);
 
 /** NULL parameters count as absent. */
 function parseAlgorithm(element: DerElement, what: string): Algorithm {

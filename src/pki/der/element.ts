@@ -65,31 +65,67 @@ export interface DerElement {
   readonly value: Buffer;
 }
 
-/** Reads the element at `offset`, which must end at or before `end`. Lengths must be definite and minimal. */
-export function readElement(bytes: Buffer, offset: number, end: number, what = 'element'): DerElement {
-  if (offset + 2 > end) throw new DerError(`${what}: truncated header`);
+/** An element inside `bytes`. A Buffer costs more than all that is read of a small element, so each is made when it is used. */
+class ReadElement implements DerElement {
+  readonly tag: number;
+  readonly end: number;
+  readonly #bytes: Buffer;
+  readonly #offset: number;
+  readonly #start: number;
+  #raw: Buffer | undefined;
+  #value: Buffer | undefined;
+
+  constructor(tag: number, bytes: Buffer, offset: number, start: number, end: number) {
+    this.tag = tag;
+    this.end = end;
+    this.#bytes = bytes;
+    this.#offset = offset;
+    this.#start = start;
+  }
+
+  get raw(): Buffer {
+    return (this.#raw ??= this.#bytes.subarray(this.#offset, this.end));
+  }
+
+  get value(): Buffer {
+    return (this.#value ??= this.#bytes.subarray(this.#start, this.end));
+  }
+}
+
+/** The same element with another tag, as IMPLICIT tagging demands. */
+export const retagged = ({ raw, value }: DerElement, tag: number): DerElement => ({ tag, raw, value });
+
+const malformed = (problem: string, what: string, field: string | undefined): DerError =>
+  new DerError(`${field === undefined ? what : `${what}.${field}`}: ${problem}`);
+
+/**
+ * Reads the element at `offset`, which must end at or before `end`. Lengths must be definite and minimal.
+ * @param field of `what`; a text of both is made for an error only
+ */
+export function readElement(bytes: Buffer, offset: number, end: number, what = 'element', field?: string): ReadElement {
+  if (offset + 2 > end) throw malformed('truncated header', what, field);
   const tag = bytes.readUInt8(offset);
-  if ((tag & 0x1f) === 0x1f) throw new DerError(`${what}: multi-byte tag`);
+  if ((tag & 0x1f) === 0x1f) throw malformed('multi-byte tag', what, field);
   let length = bytes.readUInt8(offset + 1);
   let start = offset + 2;
   if (length >= 0x80) {
     const count = length & 0x7f;
-    if (count === 0) throw new DerError(`${what}: indefinite length`);
-    if (count > 4) throw new DerError(`${what}: length of more than four octets`);
-    if (start + count > end) throw new DerError(`${what}: truncated length`);
+    if (count === 0) throw malformed('indefinite length', what, field);
+    if (count > 4) throw malformed('length of more than four octets', what, field);
+    if (start + count > end) throw malformed('truncated length', what, field);
     length = bytes.readUIntBE(start, count);
     if (length < 0x80 || (count > 1 && length < 2 ** (8 * (count - 1))))
-      throw new DerError(`${what}: length not minimal`);
+      throw malformed('length not minimal', what, field);
     start += count;
   }
-  if (start + length > end) throw new DerError(`${what}: truncated value`);
-  return { tag, raw: bytes.subarray(offset, start + length), value: bytes.subarray(start, start + length) };
+  if (start + length > end) throw malformed('truncated value', what, field);
+  return new ReadElement(tag, bytes, offset, start, start + length);
 }
 
 /** Reads exactly one element; trailing bytes are an error. */
 export function parseDer(bytes: Buffer, tag?: number, what = 'element'): DerElement {
   const element = readElement(bytes, 0, bytes.length, what);
-  if (element.raw.length !== bytes.length) throw new DerError(`${what}: trailing bytes`);
+  if (element.end !== bytes.length) throw new DerError(`${what}: trailing bytes`);
   if (tag !== undefined && element.tag !== tag) throw new DerError(`${what}: unexpected tag`);
   return element;
 }
@@ -99,7 +135,7 @@ export function children(value: Buffer, what = 'element'): DerElement[] {
   for (let offset = 0; offset < value.length;) {
     const element = readElement(value, offset, value.length, what);
     elements.push(element);
-    offset += element.raw.length;
+    offset = element.end;
   }
   return elements;
 }

@@ -27,9 +27,9 @@ export class DerReader {
 
   /** The next element, which must exist and have this tag (any tag if omitted). */
   next(tag?: number, field = 'field'): DerElement {
-    const element = readElement(this.#bytes, this.#offset, this.#bytes.length, `${this.#what}.${field}`);
+    const element = readElement(this.#bytes, this.#offset, this.#bytes.length, this.#what, field);
     if (tag !== undefined && element.tag !== tag) throw new DerError(`${this.#what}.${field}: unexpected tag`);
-    this.#offset += element.raw.length;
+    this.#offset = element.end;
     return element;
   }
 

@@ -3,6 +3,7 @@ import { isIPv4, isIPv6 } from 'node:net';
 
 import {
   DerError,
+  retagged,
   Tag,
   children,
   contextPrimitive,
@@ -75,7 +76,7 @@ export function parseGeneralName(element: DerElement): GeneralName {
     case contextConstructed(OTHER_NAME):
       return unlessMalformed(() => readOtherName(element), undefined) ?? other(element);
     case contextPrimitive(REGISTERED_ID): {
-      const value = unlessMalformed(() => readOid({ ...element, tag: Tag.OID }), undefined);
+      const value = unlessMalformed(() => readOid(retagged(element, Tag.OID)), undefined);
       return value === undefined ? other(element) : { kind: 'registered_id', value };
     }
     default:

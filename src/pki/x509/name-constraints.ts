@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import {
   DerError,
   DerReader,
+  retagged,
   Tag,
   children,
   contextConstructed,
@@ -72,7 +73,7 @@ function subtrees(list: DerElement | undefined): Base[] {
     const reader = DerReader.of(element.raw, 'GeneralSubtree');
     const base = parseBase(reader.next(undefined, 'base'));
     const minimum = reader.optional(contextPrimitive(0), 'minimum');
-    if (minimum !== undefined && readInteger({ ...minimum, tag: Tag.INTEGER }, 'minimum') !== 0)
+    if (minimum !== undefined && readInteger(retagged(minimum, Tag.INTEGER), 'minimum') !== 0)
       throw new DerError('GeneralSubtree.minimum: not 0');
     if (!reader.done) throw new DerError('GeneralSubtree.maximum: not supported');
     return base;
@@ -80,7 +81,7 @@ function subtrees(list: DerElement | undefined): Base[] {
 }
 
 function parseBase(element: DerElement): Base {
-  const ia5 = (): string => readString({ ...element, tag: Tag.IA5_STRING }, 'GeneralSubtree.base');
+  const ia5 = (): string => readString(retagged(element, Tag.IA5_STRING), 'GeneralSubtree.base');
   switch (element.tag) {
     case contextPrimitive(1): {
       const value = ia5();

@@ -44,7 +44,29 @@ export interface AttributeInput {
 
 export const isCharacterString = (tag: number): boolean => CHARACTER_STRINGS.has(tag);
 
+/**
+ * Names by their DER as Latin-1. An enrollment reads the same few names many times: in the request, the client's
+ * certificate, its CA's, and the new certificate.
+ */
+const read = new Map<string, Name>();
+const REMEMBERED = 1000;
+const REMEMBERED_OCTETS = 500;
+
+/** The name in `der`, which may be an earlier object. */
 export function parseName(der: Buffer): Name {
+  if (der.length > REMEMBERED_OCTETS) return readName(der);
+  const key = der.toString('latin1');
+  const known = read.get(key);
+  if (known !== undefined) return known;
+  // A copy, because `der` is a part of a whole message.
+  const name = readName(Buffer.from(der));
+  const [oldest] = read.size < REMEMBERED ? [] : read.keys();
+  if (oldest !== undefined) read.delete(oldest);
+  read.set(key, name);
+  return name;
+}
+
+function readName(der: Buffer): Name {
   const rdns = children(parseDer(der, Tag.SEQUENCE, 'Name').value, 'RelativeDistinguishedName').map((rdn) => {
     if (rdn.tag !== Tag.SET) throw new DerError('RelativeDistinguishedName: unexpected tag');
     const attributes = children(rdn.value, 'AttributeTypeAndValue').map(parseAttribute);

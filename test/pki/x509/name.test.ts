@@ -337,3 +337,17 @@ describe('a formatted name is read as the same name, whatever space it has', () 
     }
   });
 });
+
+test('a name keeps its octets when the message that it was read from changes', () => {
+  const message = Buffer.from(sequence(setOf(cnDer('kept octets'))));
+  const { der } = parseName(message);
+  message.fill(0);
+  expect(formatName(parseName(der))).toBe('CN=kept octets');
+});
+
+test('a name of any length is read', () => {
+  const text = 'a'.repeat(600);
+  const der = sequence(setOf(cnDer(text)));
+  expect(formatName(parseName(der))).toBe(`CN=${text}`);
+  expect(parseName(der).der).toEqual(der);
+});
