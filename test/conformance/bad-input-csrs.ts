@@ -243,8 +243,8 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   ),
   'an extension without a value': withExtensions(sequence(oid('2.5.29.17'))),
   'an extension whose value is no OCTET STRING': withExtensions(sequence(oid('2.5.29.17'), sequence(dns('a.example')))),
-  'an extension whose criticality is FALSE in BER': withExtensions(
-    extension('2.5.29.17', sequence(dns('a.example')), tlv(0x01, Buffer.from([1]))),
+  'an extension whose criticality has two octets': withExtensions(
+    extension('2.5.29.17', sequence(dns('a.example')), tlv(0x01, Buffer.from([1, 1]))),
   ),
   'an empty subjectAltName': withExtensions(san()),
   'a subjectAltName of garbage': withExtensions(extension('2.5.29.17', Buffer.from('garbage'))),
