@@ -1,6 +1,6 @@
 /** Compares what a remote CA issued with the request and the profile; nothing else is delivered. */
 import type { ProfileConfig } from '../../config/schema/profile.ts';
-import { DerError, parseDer, readBitString, Tag } from '../../pki/der/der.ts';
+import { DerError, parseDer, readBitString, Tag, unlessMalformed } from '../../pki/der/der.ts';
 import { type Certificate, isAnchor, isIssuedBy, isSameCa } from '../../pki/x509/certificate.ts';
 import { applicationPolicies, findExtension, type KeyUsage } from '../../pki/x509/extensions.ts';
 import { formatGeneralName, sameGeneralNames } from '../../pki/x509/general-name.ts';
@@ -12,9 +12,9 @@ import type { IssuanceRequest } from '../driver.ts';
 /** Maximum path length to a trust anchor. */
 const MAX_PATH = 8;
 
-/** Whether the certificate certifies this key, in any encoding of SubjectPublicKeyInfo. */
+/** Whether the certificate certifies this key, in any encoding of SubjectPublicKeyInfo. An unusable key is another one. */
 export const isKey = ({ publicKey }: Pick<Certificate, 'publicKey'>, spki: Buffer): boolean =>
-  samePublicKey(publicKey, parsePublicKey(spki));
+  unlessMalformed(() => samePublicKey(publicKey, parsePublicKey(spki)), false);
 
 /** What a profile lets a remote CA certify. */
 export type IssuedProfile = Pick<ProfileConfig, 'key_usage' | 'extended_key_usage'> &
