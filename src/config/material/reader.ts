@@ -6,6 +6,7 @@ import { encodePem, parsePem, tidyPem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { type Certificate, isAnchor, parsePemCertificates } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
+import { parsePublicKey, samePublicKey } from '../../pki/x509/public-key.ts';
 import type { Fault, Problem, Warning } from '../problem.ts';
 import { errorCode, type Secret } from '../secret.ts';
 import { type Certificates, FileMemory, type KeyPair, memoryIds } from './material.ts';
@@ -66,8 +67,8 @@ export interface Passphrase {
   readonly onUnused?: () => void;
 }
 
-/** PEM labels of unencrypted private keys: PKCS #8, SEC 1, PKCS #1. */
-const KEY_BEGIN = /-----BEGIN (?:PRIVATE KEY|EC PRIVATE KEY|RSA PRIVATE KEY)-----/g;
+/** PEM labels of private keys: PKCS #8, SEC 1, PKCS #1. */
+const KEY_BEGIN = /-----BEGIN (?:ENCRYPTED |EC |RSA )?PRIVATE KEY-----/g;
 
 /**
  * The private key of a PEM file.
@@ -83,17 +84,15 @@ export async function readPrivateKey(file: string, opener?: Passphrase): Promise
   const pem = await readBytes(file, allowed);
   try {
     const text = tidyPem(pem.toString('latin1'));
-    if (/-----BEGIN ENCRYPTED PRIVATE KEY-----/.test(text) && passphrase !== undefined)
-      return parsePrivateKey(text, file, allowed, passphrase);
-    if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: *4, *ENCRYPTED/im.test(text))
-      throw new FileError(`${file} is encrypted`, allowed);
+    const isEncrypted = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: *4, *ENCRYPTED/im.test(text);
+    if (isEncrypted && passphrase === undefined) throw new FileError(`${file} is encrypted`, allowed);
     const [begin, ...others] = text.matchAll(KEY_BEGIN);
     if (others.length > 0) throw new FileError(`${file} contains ${others.length + 1} private keys`, allowed);
     // `openssl ecparam -genkey` writes an "EC PARAMETERS" block first.
     parsePem(text);
     if (begin === undefined) throw new InputError(contentOf(text));
-    if (passphrase !== undefined) opener?.onUnused?.();
-    return parsePrivateKey(text.slice(begin.index), file, allowed);
+    if (passphrase !== undefined && !isEncrypted) opener?.onUnused?.();
+    return parsePrivateKey(text.slice(begin.index), file, allowed, isEncrypted ? passphrase : undefined);
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
     throw new FileError(`${file} contains no readable private key: ${error.message}`, allowed);
@@ -105,15 +104,22 @@ export async function readPrivateKey(file: string, opener?: Passphrase): Promise
 function parsePrivateKey(pem: string, file: string, allowed: string, passphrase?: Secret): KeyObject {
   try {
     return createPrivateKey(passphrase === undefined ? pem : { key: pem, passphrase: passphrase.reveal() });
-  } catch {
+  } catch (error) {
     if (passphrase === undefined) throw new FileError(`${file} contains no readable private key`, allowed);
+    // Such as RC2, and DES with MD5.
+    if (error instanceof Error && 'code' in error && error.code === 'ERR_OSSL_EVP_UNSUPPORTED')
+      throw new FileError(
+        `${file} is encrypted with an outdated algorithm`,
+        'a key that "openssl pkcs8 -topk8" encrypts',
+      );
     throw new FileError(`${file} has another passphrase, or is damaged`, allowed);
   }
 }
 
-export function isKeyOf(key: KeyObject, certificate: Certificate): boolean {
-  const spki = createPublicKey(key).export({ format: 'der', type: 'spki' });
-  return spki.equals(certificate.spki);
+/** In any encoding: the point of a certificate may be compressed. */
+export function isKeyOf(key: KeyObject, { publicKey }: Certificate): boolean {
+  const own = parsePublicKey(createPublicKey(key).export({ format: 'der', type: 'spki' }));
+  return unlessMalformed(() => samePublicKey(own, publicKey), false);
 }
 
 /** Whether users other than the owner and the group may read the file. */
