@@ -50,8 +50,12 @@ export const everyCertificate = (
 ): AsyncGenerator<ListedCertificate> => allRows((page) => store.listCertificates({ ...selection, ...page }, now));
 
 /** Reports once for each campaign that certificates are overdue. The holders must be derived. @throws what the store throws */
-export async function reportOverdue(store: ProgressStore & RenewalStore, now: number): Promise<void> {
-  for (const row of await store.listRenewals()) {
+export async function reportOverdue(
+  store: ProgressStore & Pick<RenewalStore, 'noteOverdue'>,
+  campaigns: readonly RenewalRow[],
+  now: number,
+): Promise<void> {
+  for (const row of campaigns) {
     if (row.overdue_at !== null || now <= row.due) continue;
     const { overdue } = await progressOf(store, row, now);
     const { id, selection } = row;

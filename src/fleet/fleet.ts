@@ -77,6 +77,8 @@ export class Fleet {
   #walked: string | undefined;
   #work: Promise<boolean> = Promise.resolve(true);
   #counts: Counts | undefined;
+  /** As the last derivation found them. */
+  campaigns: readonly RenewalRow[] = [];
 
   constructor(options: FleetOptions) {
     this.#options = options;
@@ -171,7 +173,7 @@ export class Fleet {
 
   async #catchUp(deadline: number): Promise<boolean> {
     const { store, now, isOnDuty } = this.#options;
-    const campaigns = await store.listRenewals();
+    const campaigns = (this.campaigns = await store.listRenewals());
     const fingerprint = this.#fingerprint(campaigns);
     let progress = await store.fleetProgress();
     if (!progress.has('certificate')) {

@@ -36,7 +36,7 @@ export function fleetTasks({ store, fleet, recorder, isOnDuty, now, log }: Sourc
     while (isOnDuty() && !stopped.aborted && !(await fleet.catchUp(TURN))) await delay(TURN);
     if (!isOnDuty() || stopped.aborted) return;
     await fleet.report();
-    await reportOverdue(store, now());
+    await reportOverdue(store, fleet.campaigns, now());
   };
   let isStarted = false;
   return [

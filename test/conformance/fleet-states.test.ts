@@ -1,10 +1,12 @@
 /** Who is about to lose its certificate: what the server sees of certificates over real TLS, and the states that follow. */
+import { X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { postCmc, requestBy, tcr } from '../support/cmc.ts';
 import { buildCsr, challengePassword, commonName, makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { caSection, type ClientIdentity, Estuary, section } from '../support/estuary.ts';
+import { requestsOf } from '../support/queued-requests.ts';
 import { until } from '../support/until.ts';
 
 const key = makeKey();
@@ -28,6 +30,10 @@ const holders = async (query = ''): Promise<readonly Holder[]> => {
 };
 const holderOf = async (name: string): Promise<Holder | undefined> =>
   (await holders(`?subject=${encodeURIComponent(`CN=${name}`)}`))[0];
+const reloaded = async (configure: Parameters<Estuary['reconfigure']>[0]): Promise<void> => {
+  estuary.reconfigure(configure);
+  expect((await estuary.admin('POST', '/admin/reload')).status).toBe(200);
+};
 const renew = (who: ClientIdentity, name: string) =>
   estuary.enroll(onTheWire(simpleCsr(key, name)), { path: 'simplereenroll', client: who });
 
@@ -86,13 +92,56 @@ test('a device is never seen until it has a certificate; a rejected password is 
   await until('the failure is known', async () => (await failed())[0]?.['last_code'] === 'OTP_INVALID');
 });
 
+test('a queued renewal waits, its decision counts, and its polls do not', async () => {
+  const who = await estuary.enrolled(key, 'queued-1');
+  await reloaded((config) => void (caSection(config)['approval'] = 'manual'));
+  const csr = onTheWire(simpleCsr(makeKey(), 'queued-1'));
+  const send = async (body = csr) => (await estuary.enroll(body, { path: 'simplereenroll', client: who })).status;
+  expect(await send()).toBe(202);
+  const waiting = await holderOf('queued-1');
+  expect(waiting).toMatchObject({ state: 'waiting', last_code: null });
+  expect(await send()).toBe(202);
+  expect(await holderOf('queued-1')).toMatchObject({ state: 'waiting', since: waiting?.['since'] });
+  const decide = async (decision: string, body?: object) =>
+    estuary.admin(
+      'POST',
+      `/admin/requests/${String((await requestsOf(estuary, 'queued-1')).at(-1)?.['id'])}/${decision}`,
+      body,
+    );
+  expect((await decide('reject', { reason: 'sold' })).status).toBe(200);
+  const failing = await holderOf('queued-1');
+  expect(failing).toMatchObject({ state: 'failing', last_code: 'REQUEST_REJECTED', last_message: 'sold' });
+  expect(await send()).toBe(403);
+  const { since, last_failed_at } = failing ?? {};
+  expect(await holderOf('queued-1')).toMatchObject({ state: 'failing', since, last_failed_at });
+  const other = onTheWire(simpleCsr(makeKey(), 'queued-1'));
+  expect(await send(other)).toBe(202);
+  expect(await holderOf('queued-1')).toMatchObject({ state: 'failing', since });
+  expect((await decide('approve')).status).toBe(200);
+  expect(await send(other)).toBe(200);
+  expect(await holderOf('queued-1')).toMatchObject({ state: 'ok' });
+  expect(await send()).toBe(403);
+  expect(await holderOf('queued-1')).toMatchObject({ state: 'ok' });
+  await reloaded((config) => void (caSection(config)['approval'] = 'auto'));
+});
+
+test('the former certificate is failing again once the one that was issued after the rejection is revoked', async () => {
+  const who = await estuary.enrolled(key, 'twice-1');
+  expect((await renew(who, 'twice-2')).status).toBe(403);
+  const failing = await holderOf('twice-1');
+  const next = await estuary.enrolled(key, 'twice-1');
+  expect(await holderOf('twice-1')).toMatchObject({ state: 'ok' });
+  const { serialNumber } = new X509Certificate(next.cert);
+  expect((await estuary.admin('POST', `/admin/certificates/${serialNumber}/revoke`, {})).status).toBe(200);
+  expect(await holderOf('twice-1')).toEqual(failing);
+});
+
 test('a certificate in cmc.ra_certificates has no holder, from the reload on', async () => {
   const { cert } = await estuary.enrolled(key, 'authority');
   expect(await holderOf('authority')).toMatchObject({ state: 'ok' });
-  estuary.reconfigure((config, dir) => {
+  await reloaded((config, dir) => {
     writeFileSync(join(dir, 'authority.pem'), cert);
     section(config, 'cmc')['ra_certificates'] = ['authority.pem'];
   });
-  expect((await estuary.admin('POST', '/admin/reload')).status).toBe(200);
   await until('it is in no list', async () => (await holderOf('authority')) === undefined);
 });

@@ -28,6 +28,7 @@ interface Answered {
 /** A 401 to a certificate that would have been accepted once: TLS, or the proxy, has proved its key. */
 const REJECTED: readonly ErrorCode[] = [
   'CLIENT_CERTIFICATE_EXPIRED',
+  'CLIENT_CERTIFICATE_NOT_YET_VALID',
   'CLIENT_CERTIFICATE_UNTRUSTED',
   'CLIENT_CERTIFICATE_ISSUER_EXPIRED',
   'CLIENT_CERTIFICATE_ISSUER_REVOKED',
