@@ -76,7 +76,8 @@ export function parsePostgresUrl(text: string): PostgresUrl | undefined {
 /** Why a URL is invalid, without quoting it: it is a secret. */
 export function postgresUrlProblem(text: string): string | undefined {
   if (parsePostgresUrl(text) !== undefined) return undefined;
-  const form = 'is not a URL of a PostgreSQL database (postgresql://USER:PASSWORD@HOST/DATABASE, as libpq reads it)';
+  const form =
+    'is not a URL of a PostgreSQL database (postgresql://USER:PASSWORD@HOST/DATABASE, as libpq reads it, with @ in a name or password as %40, / as %2F, % as %25)';
   return (FORM.test(text) ? parameterProblem(parametersOf(text)) : undefined) ?? form;
 }
 

@@ -41,7 +41,16 @@ const NOT_REPLICATED = '01000';
 /** in_failed_sql_transaction. */
 const ABORTED = '25P02';
 
+/** What a role or database may set otherwise. Locks are useless to transactions that took their snapshot before. */
+const SESSION = [
+  "SET default_transaction_isolation = 'read committed'",
+  'SET idle_session_timeout = 0',
+  // Warnings are read.
+  'SET client_min_messages = warning',
+].join('; ');
+
 const SETTINGS = [
+  SESSION,
   `SET statement_timeout = ${STATEMENT}`,
   `SET lock_timeout = ${LOCK}`,
   `SET idle_in_transaction_session_timeout = ${IDLE}`,
@@ -264,7 +273,7 @@ export function connector(server: PostgresServer): () => Promise<pg.Client> {
       try {
         await client.connect();
         // Not in the startup message: PgBouncer rejects settings there.
-        await client.query(`SET statement_timeout = ${NODE_ANSWER}`);
+        await client.query(`${SESSION}; SET statement_timeout = ${NODE_ANSWER}`);
         const { rows } = await client.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby');
         if (rows[0]?.standby !== false) throw new Error('it is a standby');
         return client;

@@ -50,7 +50,7 @@ describe('[store] driver = "postgres"', () => {
     [
       'what is no URL',
       POSTGRES('url_file = "no-url"'),
-      'store.url: is not a URL of a PostgreSQL database (postgresql://USER:PASSWORD@HOST/DATABASE, as libpq reads it)',
+      'store.url: is not a URL of a PostgreSQL database (postgresql://USER:PASSWORD@HOST/DATABASE, as libpq reads it, with @ in a name or password as %40, / as %2F, % as %25)',
     ],
     [
       'a URL in the file',

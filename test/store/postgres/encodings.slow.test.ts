@@ -6,6 +6,7 @@ import { checkDatabase } from '../../../src/store/postgres/migrate.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 import { PostgresCluster } from '../../support/postgres.ts';
 import { requires } from '../../support/requires.ts';
+import { pause } from '../../support/until.ts';
 import { event, otpRow } from '../rows.ts';
 import { emptied } from './support.ts';
 
@@ -52,6 +53,45 @@ describe.skipIf(!requires('postgres', 'locales'))('PostgreSQL with lc_messages =
     const row = otpRow({ client_id: '設備' });
     await store.insertOtp(row, []);
     expect(await store.getOtp(row.id)).toMatchObject({ client_id: '設備' });
+  });
+
+  test('what a role sets for its sessions changes nothing: isolation, limits, formats', async () => {
+    const role = 'hostile';
+    await cluster.sql(`CREATE ROLE ${role} LOGIN`);
+    for (const setting of [
+      "default_transaction_isolation = 'serializable'",
+      "idle_session_timeout = '1s'",
+      'statement_timeout = 200',
+      'lock_timeout = 1',
+      "idle_in_transaction_session_timeout = '1ms'",
+      "client_min_messages = 'error'",
+      "bytea_output = 'escape'",
+      "datestyle = 'German, DMY'",
+      "timezone = 'Asia/Kolkata'",
+      'synchronous_commit = off',
+    ])
+      await cluster.sql(`ALTER ROLE ${role} SET ${setting}`);
+    const url = await cluster.createDatabase('template0', `OWNER ${role}`);
+    const database = await emptied(url);
+    const server = { url: url.replace('//estuary@', `//${role}@`) };
+    const stores = await Promise.all(['node-1', 'node-2'].map((node) => database.open(node, { server })));
+    const sessions = () =>
+      database.sql("SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'estuary node%' ORDER BY pid");
+    const row = otpRow();
+    await stores[0]?.insertOtp(row, []);
+    const work = stores.flatMap((store) =>
+      Array.from({ length: 20 }, async () => {
+        await store.insertOtp(otpRow(), [event('otp.created')]);
+        expect(await store.getOtp(row.id)).toMatchObject({ client_id: row.client_id });
+      }),
+    );
+    expect((await Promise.allSettled(work)).filter(({ status }) => status === 'rejected')).toEqual([]);
+    const before = await sessions();
+    // Longer than idle_session_timeout.
+    await pause(2000);
+    for (const store of stores) await store.insertOtp(otpRow(), [event('otp.created')]);
+    expect(await sessions()).toEqual(expect.arrayContaining([...before]));
+    expect(cluster.log).not.toMatch(/could not serialize|(40001|57P05)/);
   });
 
   test('`options` of the URL is honored: the tables are in the schema of search_path', async () => {
