@@ -164,7 +164,7 @@ export function formatGeneralName(name: GeneralName): string {
   return `${PREFIXES[name.kind] ?? name.kind}:${name.value}`;
 }
 
-/** Whether two lists contain the same names in any order. DNS and SRV names and email domains are case-insensitive. */
+/** Whether two lists contain the same names in any order. DNS and SRV names, email domains, and schemes and hosts of URIs are case-insensitive. */
 export function sameGeneralNames(a: readonly GeneralName[], b: readonly GeneralName[]): boolean {
   const left = new Set(a.map(comparable));
   const right = new Set(b.map(comparable));
@@ -176,8 +176,12 @@ export function comparableGeneralNames(names: readonly GeneralName[]): string {
   return JSON.stringify([...new Set(names.map(comparable))].sort());
 }
 
+/** RFC 5280 §7.4: case does not matter in them. A URI with a user is left as it is. */
+const SCHEME_AND_HOST = /^[^:/?#]+:(?:\/\/[^/?#@]*(?=[/?#]|$))?/;
+
 function comparable(name: GeneralName): string {
   if (name.kind === 'dns' || name.kind === 'srv') return formatGeneralName(name).toLowerCase();
+  if (name.kind === 'uri') return `uri:${name.value.replace(SCHEME_AND_HOST, (part) => part.toLowerCase())}`;
   if (name.kind !== 'email') return formatGeneralName(name);
   const at = name.value.lastIndexOf('@') + 1;
   return `email:${name.value.slice(0, at)}${name.value.slice(at).toLowerCase()}`;
@@ -254,7 +258,7 @@ function hostProblem(value: string, from: number, further: '' | '_'): string | u
   const label = new RegExp(`^[A-Za-z0-9${further}]([A-Za-z0-9${further}-]{0,61}[A-Za-z0-9${further}])?$`);
   return labels.every((one) => label.test(one))
     ? undefined
-    : 'is not a host name: each label has 1 to 63 letters, digits and inner hyphens';
+    : `is not a host name: each label has 1 to 63 letters, digits and inner hyphens${host.endsWith('.') ? ', and no dot follows the last' : ''}`;
 }
 
 function emailProblem(value: string): string | undefined {

@@ -121,6 +121,17 @@ describe('SANs are equal as sets, DNS names without case', () => {
     expect(sameGeneralNames(mail('a@B.example'), mail('a@b.example'))).toBe(true);
     expect(sameGeneralNames(mail('A@b.example'), mail('a@b.example'))).toBe(false);
   });
+
+  test.each([
+    [true, 'https://host.example:8443/A?b', 'HTTPS://Host.Example:8443/A?b'],
+    [true, 'urn:uuid:a', 'URN:uuid:a'],
+    [false, 'https://host.example/A', 'https://host.example/a'],
+    [false, 'https://A@host.example', 'https://a@host.example'],
+    [false, 'urn:uuid:a', 'urn:uuid:A'],
+  ])('RFC 5280 §7.4: the scheme and the host of a URI are compared without case: %s, %s and %s', (same, one, other) => {
+    const [a, b] = [one, other].map((value): GeneralName[] => [{ kind: 'uri', value }]);
+    expect(sameGeneralNames(a ?? [], b ?? [])).toBe(same);
+  });
 });
 
 describe('the form of a name', () => {
