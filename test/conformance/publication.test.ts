@@ -284,6 +284,7 @@ test.each(['AAAA', 'not base64!', 'MAA=', 'MIIB'])('RFC 6960 §2.3: "%s" is answ
 
 test.each<[string, (base64: string) => string]>([
   ['without escapes', (base64) => base64],
+  ['escaped twice', (base64) => encodeURIComponent(encodeURIComponent(base64))],
   ['with lower-case escapes', (base64) => encodeURIComponent(base64).replace(/%../g, (code) => code.toLowerCase())],
   ['without padding', (base64) => base64.replace(/=+$/, '')],
   ['in the URL alphabet', (base64) => base64.replaceAll('+', '-').replaceAll('/', '_')],

@@ -149,11 +149,12 @@ function registerOcsp(
 }
 
 /**
- * Clients and proxies leave out padding, add slashes and line ends, use the URL alphabet, and make "+" a space. Invalid
- * base64 becomes an invalid request, which the responder answers in OCSP.
+ * Clients and proxies leave out padding, add slashes and line ends, use the URL alphabet, make "+" a space, and escape
+ * twice. Invalid base64 becomes an invalid request, which the responder answers in OCSP.
  */
 function fromBase64(text: string): Buffer {
-  const base64 = text.replace(/^\/+|[\r\n]+/g, '').replaceAll(' ', '+');
+  const unescaped = text.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
+  const base64 = unescaped.replace(/^\/+|[\r\n]+/g, '').replaceAll(' ', '+');
   return /^[\w+/-]+={0,2}\/*$/.test(base64) ? Buffer.from(base64, 'base64') : Buffer.alloc(0);
 }
 
