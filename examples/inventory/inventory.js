@@ -23,7 +23,7 @@ const server = createServer(
       const request = JSON.parse((await call.toArray()).join(''));
       answer.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(decide(request)));
     } catch (error) {
-      // Anything but a decision is none: the server answers its client with 503.
+      // After any other response, the server answers its client with 503.
       process.stderr.write(`${error.message}\n`);
       answer.writeHead(500).end();
     }

@@ -164,6 +164,32 @@ describe.skipIf(!requires('chromium'))('the console', () => {
     await window.close();
   });
 
+  test('lists are sorted by the column for which the API has an order, and leave out empty columns', async () => {
+    const window = await Window.open(browser, world.estuary);
+    await window.signIn(world.tokens.admin);
+    const { page } = window;
+    await window.go('audit');
+    const numbers = async () => (await page.locator('tbody td.number').allTextContents()).map(Number);
+    const newest = await numbers();
+    expect(newest).toEqual(newest.toSorted((a, b) => b - a));
+    await page.getByRole('columnheader', { name: 'When' }).getByRole('link').click();
+    await page.locator('th[aria-sort=ascending]').waitFor();
+    await window.settled();
+    expect((await numbers())[0]).toBe(1);
+    await window.go('devices');
+    const heads = await page.locator('thead th').allTextContents();
+    expect(heads.slice(0, 2)).toEqual(['Device', 'State']);
+    const rows = await page.evaluate<string[][]>(
+      `[...document.querySelectorAll('tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent))`,
+    );
+    for (const [n, head] of heads.entries())
+      expect(
+        rows.some((cells) => !['', '—'].includes(cells[n] ?? '')),
+        head,
+      ).toBe(true);
+    await window.close();
+  });
+
   test('all scripts together are at most 90 kB, compressed', () => {
     const assets = join(ROOT, 'dist/console/assets');
     const sizes = readdirSync(assets).map((name) => (name.endsWith('.js.br') ? statSync(join(assets, name)).size : 0));

@@ -26,7 +26,7 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
     kind: 'number',
     cell: ({ seq, time }) => <a href={link(['audit', String(seq)], { at: time })}>{seq}</a>,
   },
-  { head: 'When', cell: ({ time }) => <Time at={time} /> },
+  { head: 'When', cell: ({ time }) => <Time at={time} />, sorted: true },
   { head: 'What', cell: ({ type }) => type },
   { head: 'Outcome', kind: 'status', cell: ({ outcome }) => <Badge of={outcome} /> },
   { head: 'Who', cell: ({ subject }) => subject, kind: 'name' },

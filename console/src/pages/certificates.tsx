@@ -34,7 +34,7 @@ export const CERTIFICATE_COLUMNS: readonly Column<Certificate>[] = [
   { head: 'Other names', cell: ({ sans }) => sans.map(shortName).join(', '), wide: true, kind: 'name' },
   { head: 'Requester', cell: ({ requester }) => requester, wide: true, kind: 'name' },
   { head: 'CA', cell: ({ ca, label }) => label ?? ca, wide: true },
-  { head: 'Issued', cell: ({ not_before }) => <Time at={not_before} />, wide: true },
+  { head: 'Issued', cell: ({ not_before }) => <Time at={not_before} />, wide: true, sorted: true },
   { head: 'Expires', cell: ({ not_after }) => <Time at={not_after} /> },
   { head: 'Serial number', cell: ({ serial }) => <code>{serial}</code>, extra: true },
   { head: 'Device', cell: ({ device }) => device, extra: true },
@@ -53,7 +53,7 @@ export function Certificates({ id }: { readonly id: string | undefined }) {
   const selection = selectionOf(route.value.query);
   return (
     <>
-      <Heading title="Certificates" lead="All issued certificates, the newest first." />
+      <Heading title="Certificates" lead="All issued certificates." />
       <RecordList<Certificate>
         caption="Certificates"
         path="/admin/certificates"

@@ -30,6 +30,8 @@ const COLUMNS: readonly Column<Device>[] = [
   { head: 'Device', kind: 'name', cell: (device) => <a href={deviceLink(device)}>{device.id}</a> },
   { head: 'State', kind: 'status', cell: ({ enabled }) => <Badge of={enabled ? 'enabled' : 'disabled'} /> },
   { head: 'CA', cell: ({ ca }) => ca ?? 'any', wide: true },
+  { head: 'Certificate expires', cell: ({ certificate_not_after }) => <Time at={certificate_not_after} /> },
+  { head: 'Last contact', cell: ({ last_used_at }) => <Time at={last_used_at} /> },
   {
     head: 'Certificate of another CA',
     cell: ({ match }) => Object.values(match ?? {}).join(', '),
@@ -37,10 +39,8 @@ const COLUMNS: readonly Column<Device>[] = [
     kind: 'name',
   },
   { head: 'Note', cell: ({ note }) => note, wide: true, kind: 'name' },
-  { head: 'Registered', cell: ({ created_at }) => <Time at={created_at} /> },
-  { head: 'Expires', cell: ({ not_after }) => <Time at={not_after} empty="never" />, wide: true },
-  { head: 'Certificate expires', cell: ({ certificate_not_after }) => <Time at={certificate_not_after} />, wide: true },
-  { head: 'Last contact', cell: ({ last_used_at }) => <Time at={last_used_at} />, wide: true },
+  { head: 'Registered', cell: ({ created_at }) => <Time at={created_at} />, wide: true, sorted: true },
+  { head: 'Registration expires', cell: ({ not_after }) => <Time at={not_after} />, wide: true },
 ];
 
 export function Devices({ id }: { readonly id: string | undefined }) {

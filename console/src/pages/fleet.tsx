@@ -58,7 +58,7 @@ const COLUMNS: readonly Column<Holder>[] = [
   { head: 'Since', cell: ({ since }) => <Time at={since} /> },
   { head: 'Expires', cell: ({ not_after }) => <Time at={not_after} /> },
   { head: 'Last contact', cell: ({ last_used_at }) => <Time at={last_used_at} /> },
-  { head: 'Last error', cell: ({ last_message, last_code }) => last_message ?? last_code, kind: 'name' },
+  { head: 'Last error', cell: ({ last_message, last_code }) => last_message ?? last_code, kind: 'message' },
   { head: 'CA', cell: ({ ca }) => ca ?? 'any', extra: true },
   {
     head: 'Device',

@@ -15,7 +15,7 @@ const COLUMNS: readonly Column<Receiver>[] = [
   { head: 'Last delivery', cell: ({ delivered_at }) => <Time at={delivered_at} empty="none since the last start" /> },
   {
     head: 'Problem',
-    kind: 'name',
+    kind: 'message',
     cell: ({ problem, failures }) => problem !== null && `${problem} (${failures} attempts)`,
   },
   { head: 'Actions', kind: 'tools', cell: ({ name }) => <Sample name={name} /> },

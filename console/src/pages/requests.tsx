@@ -30,7 +30,7 @@ const COLUMNS: readonly Column<QueuedRequest>[] = [
   { head: 'Operation', cell: ({ operation }) => operation, wide: true },
   { head: 'Key', cell: ({ key_type }) => key_type, wide: true },
   { head: 'CA', cell: ({ ca }) => ca, wide: true },
-  { head: 'Received', cell: ({ created_at }) => <Time at={created_at} /> },
+  { head: 'Received', cell: ({ created_at }) => <Time at={created_at} />, sorted: true },
   { head: 'Decided', cell: ({ decided_at }) => <Time at={decided_at} />, extra: true },
   { head: 'Decided by', cell: ({ decided_by }) => decided_by.join(', '), extra: true },
   { head: 'Reason', cell: ({ reason }) => reason, extra: true, kind: 'name' },

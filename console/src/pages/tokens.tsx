@@ -31,7 +31,7 @@ function TokenList() {
     { head: 'State', kind: 'status', cell: ({ status }) => <Badge of={status} /> },
     { head: 'Uses', cell: ({ uses, max_uses }) => `${uses} of ${max_uses}`, kind: 'number' },
     { head: 'CA', cell: ({ ca }) => ca ?? 'any', wide: true },
-    { head: 'Created', cell: ({ created_at }) => <Time at={created_at} />, wide: true },
+    { head: 'Created', cell: ({ created_at }) => <Time at={created_at} />, wide: true, sorted: true },
     { head: 'Expires', cell: ({ expires_at }) => <Time at={expires_at} /> },
     { head: 'ID', cell: ({ id }) => <code>{id}</code>, extra: true },
     {

@@ -219,7 +219,8 @@ function Preview({ csv: { header, rows }, caption }: PreviewProps) {
         caption={caption}
         columns={header.map((head, n) => ({
           head,
-          cell: ({ fields }: { readonly fields: readonly string[] }) => fields[n] ?? '',
+          // Not empty, so that each column of the file is shown.
+          cell: ({ fields }: { readonly fields: readonly string[] }) => <>{fields[n]}</>,
         }))}
         items={items}
         id={({ n }) => String(n)}
@@ -254,7 +255,7 @@ function Rejected({ of, name }: { readonly of: readonly Rejection[]; readonly na
         columns={[
           { head: 'Row', cell: ({ row }) => row, kind: 'number' },
           { head: name, cell: (one) => one.name },
-          { head: 'Problem', cell: ({ message }) => message, kind: 'name' },
+          { head: 'Problem', cell: ({ message }) => message, kind: 'message' },
         ]}
         items={of.slice(0, REJECTED_SHOWN)}
         id={({ row }) => row}

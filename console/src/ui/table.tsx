@@ -1,10 +1,12 @@
 /** Lists of the API with filters, chosen columns, and paging by cursor. */
-import type { ComponentChildren } from 'preact';
+import { isValidElement, type ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { call, text, toApiError, type ApiError, type Query } from '../api/client.ts';
 import type { Page } from '../api/types.ts';
 import { chooseColumns, chosenColumns } from '../shared/preferences.ts';
+import { link, route } from '../shared/router.ts';
 import { saveFile } from './bits.tsx';
+import { Time } from './clock.tsx';
 import { Drop } from './drop.tsx';
 import { useEvents } from './events.ts';
 import { Filters, type Filter } from './fields.tsx';
@@ -15,12 +17,17 @@ import { Empty, Problem, Show } from './states.tsx';
 export interface Column<T> {
   readonly head: string;
   readonly cell: (item: T) => ComponentChildren;
-  /** `name`: takes the remaining width, and is truncated. `status`: in the corner of a card. `tools`: buttons, without a label on a card. */
-  readonly kind?: 'number' | 'name' | 'status' | 'tools';
+  /**
+   * `name`: takes the remaining width, and is truncated. `message`: the same, and shown whole. `status`: in the corner of a card.
+   * `tools`: buttons, without a label on a card.
+   */
+  readonly kind?: 'number' | 'name' | 'message' | 'status' | 'tools';
   /** Not on a card. */
   readonly wide?: boolean;
   /** Only if the user chooses it. */
   readonly extra?: boolean;
+  /** The API sorts the list by it. */
+  readonly sorted?: boolean;
 }
 
 /** Rows that the user selects, by mouse or keyboard, for a change of all of them. */
@@ -37,11 +44,13 @@ interface TableProps<T> {
   readonly items: readonly T[];
   readonly id: (item: T) => string;
   readonly selection?: RowSelection<T> | undefined;
+  /** Of the column that is sorted. */
+  readonly order?: 'asc' | 'desc' | undefined;
 }
 
 /** One line per item, or a card on a phone. Hovering shows truncated text, and the focused row unfolds. */
-export function Table<T>({ caption, columns: all, items, id, selection }: TableProps<T>) {
-  const columns = shownColumns(caption, all);
+export function Table<T>({ caption, columns: all, items, id, selection, order }: TableProps<T>) {
+  const columns = shownColumns(caption, all, items);
   const selectable = selection === undefined ? [] : items.filter(selection.allows);
   const selected = new Set(selection?.selected.map(id));
   return (
@@ -50,9 +59,14 @@ export function Table<T>({ caption, columns: all, items, id, selection }: TableP
         <caption class="visually-hidden">{caption}</caption>
         <thead>
           <tr>
-            {columns.map(({ head, wide, kind }) => (
-              <th key={head} scope="col" class={classes(wide, kind)}>
-                {head}
+            {columns.map(({ head, wide, kind, sorted }) => (
+              <th
+                key={head}
+                scope="col"
+                class={classes(wide, kind)}
+                aria-sort={sorted === true && order !== undefined ? SORTED[order] : undefined}
+              >
+                {sorted === true && order !== undefined ? <Sorted head={head} order={order} /> : head}
               </th>
             ))}
             {selectable.length > 0 && (
@@ -97,6 +111,18 @@ export function Table<T>({ caption, columns: all, items, id, selection }: TableP
         </tbody>
       </table>
     </div>
+  );
+}
+
+const SORTED = { asc: 'ascending', desc: 'descending' } as const;
+
+/** The head of the sorted column: a link to the other order. */
+function Sorted({ head, order }: { readonly head: string; readonly order: 'asc' | 'desc' }) {
+  const { path, query } = route.value;
+  return (
+    <a href={link(path, { ...query, order: order === 'asc' ? 'desc' : 'asc' })}>
+      {head} <span aria-hidden="true">{order === 'asc' ? '↑' : '↓'}</span>
+    </a>
   );
 }
 
@@ -186,7 +212,9 @@ export function RecordList<T>({
           if (items.length === 0 && cursor === null) return <Empty title="No records">{empty}</Empty>;
           return (
             <>
-              {items.length > 0 && <Table {...table} columns={columns} items={items} />}
+              {items.length > 0 && (
+                <Table {...table} columns={columns} items={items} order={query['order'] === 'asc' ? 'asc' : 'desc'} />
+              )}
               <footer class="list-end">
                 <span class="fine">
                   {items.length === 0 ? 'No match so far. There are more records to search.' : `${items.length} shown`}
@@ -210,12 +238,18 @@ export function RecordList<T>({
 /** The first column and those with buttons are always shown. */
 const isOptional = <T,>({ kind }: Column<T>, index: number): boolean => index > 0 && kind !== 'tools';
 
-function shownColumns<T>(list: string, columns: readonly Column<T>[]): readonly Column<T>[] {
+/** The chosen columns; without a choice, those that are not empty. */
+function shownColumns<T>(list: string, columns: readonly Column<T>[], items?: readonly T[]): readonly Column<T>[] {
   const chosen = chosenColumns(list);
-  return columns.filter(
-    (column, index) =>
-      !isOptional(column, index) || (chosen === undefined ? column.extra !== true : chosen.includes(column.head)),
-  );
+  const isShown = ({ head, extra, cell }: Column<T>): boolean =>
+    chosen?.includes(head) ?? (extra !== true && (items?.some((item) => !isEmpty(cell(item))) ?? true));
+  return columns.filter((column, index) => !isOptional(column, index) || isShown(column));
+}
+
+function isEmpty(cell: ComponentChildren): boolean {
+  if (isValidElement(cell) && cell.type === Time)
+    return 'at' in cell.props && cell.props.at == null && !('empty' in cell.props);
+  return cell === undefined || cell === null || cell === false || cell === '';
 }
 
 interface ChooserProps<T> {

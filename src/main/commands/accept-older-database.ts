@@ -89,5 +89,14 @@ function decision({ from, upTo, whole }: CaughtUp, auditFile: string): AuditEven
     ? `records ${from + 1} to ${upTo} of ${auditFile} were applied`
     : `the audit file is incomplete, so unused tokens were revoked and CRL numbers were advanced by ${CRL_NUMBERS_SKIPPED}`;
   const detail = `accepted a database that ended with record ${from}: ${what}`;
-  return { type: 'store.accepted', outcome: 'success', subject: `${userInfo().username}@${hostname()}`, detail };
+  return { type: 'store.accepted', outcome: 'success', subject: `${userName()}@${hostname()}`, detail };
+}
+
+/** A container may run as a user ID without a name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? ''}`;
+  }
 }

@@ -158,7 +158,7 @@ async function unknownCommand({ name, commands }: Program, words: readonly strin
       return `there is no command "${asked}" (did you mean "${name} ${entry.name} ${asked}"?)`;
   const names = commands.map((entry) => entry.name);
   const two = words.slice(0, 2).join(' ');
-  const likely = nearest(two, names) ?? '';
+  const likely = nearest(two, [...names, '--version', '--help']) ?? '';
   const family = names.filter((name) => name.startsWith(`${words[0] ?? ''} `));
   const isTypingError = words.length > 1 && editDistance(two, likely) <= MISTYPED;
   const near = family.length > 0 && !isTypingError ? family.join(', ') : `the nearest known one is "${likely}"`;
@@ -179,7 +179,12 @@ function readValues({ commands }: Program, command: Command, args: readonly stri
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new UsageError(
-      reason.replace(/^Option '(?:-\w, )?(--[\w-]+) <value>' argument missing.*/s, '$1 needs a value'),
+      reason
+        .replace(/^Option '(?:-\w, )?(--[\w-]+) <value>' argument missing.*/s, '$1 needs a value')
+        .replace(
+          /^Option '(--[\w-]+)' argument is ambiguous.*/s,
+          '$1 needs a value (if the value begins with a dash: $1=VALUE)',
+        ),
     );
   }
   const words = [...parsed.positionals];
@@ -202,15 +207,18 @@ function readValues({ commands }: Program, command: Command, args: readonly stri
 }
 
 function unknownOption(commands: readonly Entry[], command: Command, option: string): string {
-  const elsewhere = commands.some(
-    (entry) => entry.kind === 'command' && Object.hasOwn(flagsOf(entry), option.slice(2)),
-  );
+  const name = option.slice(2);
+  if (Object.hasOwn(command.options, name))
+    return `"${command.name}" has no option ${option}: write "${command.name} ${name.toUpperCase()}"`;
+  const elsewhere = commands.some((entry) => entry.kind === 'command' && Object.hasOwn(flagsOf(entry), name));
   if (elsewhere) return `"${command.name}" has no option ${option}`;
-  return noOption(option, [...Object.keys(flagsOf(command)), 'help']);
+  return noOption(option, [...Object.keys(flagsOf(command)), ...Object.keys(COMMON)]);
 }
 
 function noOption(option: string, known: readonly string[]): string {
-  return `there is no option ${option} (the nearest known one is --${nearest(option.replace(/^-+/, ''), known) ?? 'help'})`;
+  const word = option.replace(/^-+/, '').toLowerCase();
+  const near = known.find((name) => name.startsWith(word)) ?? nearest(word, known) ?? 'help';
+  return `there is no option ${option} (the nearest known one is --${near})`;
 }
 
 function refuse({ name }: Program, reason: string, context: CommandContext, code: number = EXIT.failed): number {

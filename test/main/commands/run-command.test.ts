@@ -130,6 +130,9 @@ describe('a wrong command line is a sentence and an exit code', () => {
   test.each<[string[], string]>([
     [[], '--config FILE is missing'],
     [['serve', '--config', ''], '--config FILE is missing'],
+    [['version'], 'there is no command "version" (the nearest known one is "--version")'],
+    [['-v'], 'there is no option -v (the nearest known one is --version)'],
+    [['--config', '--check'], '--config needs a value (if the value begins with a dash: --config=VALUE)'],
     [['serv'], 'there is no command "serv" (the nearest known one is "serve")'],
     [['audit'], 'there is no command "audit" (audit verify, audit export)'],
     [['audit', 'verfy'], 'there is no command "audit verfy" (the nearest known one is "audit verify")'],
@@ -140,6 +143,7 @@ describe('a wrong command line is a sentence and an exit code', () => {
     [['serve', '--config'], '--config needs a value'],
     [['audit', 'show', 'F'], 'there is no command "audit show F" (audit verify, audit export)'],
     [['show'], 'ID is missing'],
+    [['show', '--id', 'x'], '"show" has no option --id: write "show ID"'],
     [['show', 'device-\ufffd'], 'an argument is not UTF-8 text'],
     [['otp', 'create'], 'there is no command "otp create" (did you mean "estuary admin otp create"?)'],
     [['admin', 'opt', 'create'], 'there is no command "opt create" (the nearest known one is "otp create")'],
