@@ -246,15 +246,26 @@ describe('lists of any length', () => {
         for (const ca of [undefined, 'lab'])
           for (const enabled of [undefined, true, false]) reads.listDevices({ id, ca, enabled, ...page });
       reads.listLockouts(page, NOW);
+      for (const filter of [{}, { subject: 'a' }, { labels: ['lab'] }, { device: 'd' }, { seen_before: NOW }])
+        for (const state of [undefined, 'failing'] as const) {
+          reads.listHolders({ ...filter, state, ...page });
+          reads.listHolders({ ...filter, state, ca: 'lab', expires_before: NOW, ...page });
+        }
     }
-    const lists = new Set(queries.filter((sql) => / FROM (certificate|audit|otp|request|device|lockout)/.test(sql)));
+    reads.countExpiringHolders(NOW);
+    reads.countEnteredHolders(NOW);
+    reads.listEnteredHolders('lab', 'failing');
+    reads.usesOfDevices(['a', 'b'], ['lab']);
+    const lists = new Set(
+      queries.filter((sql) => / FROM (certificate|audit|otp|request|device|lockout|holder)/.test(sql)),
+    );
     expect(lists.size).toBeGreaterThan(100);
     for (const sql of lists) {
       const steps = db.prepare<[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all();
       for (const { detail } of steps) {
         // A bounded number of entries, the trigrams' own table with its MATCH, and lists that are arguments.
         const bounded =
-          /^SCAN (\(?subquery|json_each|names VIRTUAL TABLE INDEX \d+:M|certificate_names VIRTUAL TABLE INDEX \d+:M|audit_subject_names VIRTUAL TABLE INDEX \d+:M)/;
+          /^SCAN (\(?subquery|latest|json_each|names VIRTUAL TABLE INDEX \d+:M|certificate_names VIRTUAL TABLE INDEX \d+:M|audit_subject_names VIRTUAL TABLE INDEX \d+:M)/;
         if (/ AS n FROM \(SELECT 1 FROM .* LIMIT \d+\)$/s.test(sql) && /^SCAN/.test(detail)) continue;
         if (detail.startsWith('SCAN')) expect(detail, sql).toMatch(bounded);
       }
