@@ -7,7 +7,6 @@ import {
   type DerElement,
   DerError,
   DerReader,
-  integer,
   NULL,
   octetString,
   oid,
@@ -19,7 +18,7 @@ import {
   Tag,
 } from '../der/der.ts';
 import { OID } from '../der/oids.ts';
-import { type Certificate, parseCertificate } from '../x509/certificate.ts';
+import { type Certificate, parseCertificate, serialInteger } from '../x509/certificate.ts';
 import { keyOctets } from '../x509/public-key.ts';
 import { parseSignatureAlgorithm, verifySignature } from '../x509/signature-algorithms.ts';
 import { ocspDelegateProblems, type OcspStatus } from './ocsp.ts';
@@ -32,7 +31,7 @@ const certIdOf = ({ serialNumber }: Certificate, issuer: Certificate): Buffer =>
     sequence(oid(OID.sha1), NULL),
     sha1(issuer.subject.der),
     sha1(keyOctets(issuer.spki)),
-    integer(BigInt(`0x${serialNumber}`)),
+    serialInteger(serialNumber),
   );
 
 /** DER OCSPRequest. */

@@ -6,7 +6,7 @@ import { failed } from '../../errors.ts';
 import type { PostgresServer } from './connection.ts';
 import { connect, type Connection, refuseSharedSessions } from './connection.ts';
 import { isHeldUp, toEstuaryError } from './errors.ts';
-import { FIRST_VERSION, tooNew, tooOld } from '../calls/errors.ts';
+import { FIRST_VERSION, storeFailed, tooNew, tooOld } from '../calls/errors.ts';
 import { MIGRATIONS, type Migration } from './schema.ts';
 import { Queries } from './queries.ts';
 
@@ -97,6 +97,20 @@ async function step(connection: Connection, migrations: readonly Migration[]): P
   }
 }
 
+/** PostgreSQL 15 and later let only the owner of a database create tables in its schema "public". */
+async function checkSchema(db: Queries): Promise<void> {
+  const found = await db.get<{ path: string; schema: string | null; user: string; may: boolean | null }>`
+    SELECT current_setting('search_path') AS path, quote_ident(current_schema()) AS schema,
+      quote_ident(current_user) AS user, has_schema_privilege(current_schema(), 'CREATE') AS may`;
+  if (found === undefined || found.may === true) return;
+  const { path, schema, user } = found;
+  throw storeFailed(
+    schema === null
+      ? `no schema of search_path (${path}) exists: run CREATE SCHEMA, or set search_path`
+      : `${user} may not create tables in the schema ${schema}: run GRANT CREATE ON SCHEMA ${schema} TO ${user}`,
+  );
+}
+
 const VERSION_TABLE = `CREATE TABLE IF NOT EXISTS estuary_schema (
   only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one), version bigint NOT NULL, serves bigint NOT NULL)`;
 
@@ -111,7 +125,10 @@ async function knownVersion(db: Queries, migrations: readonly Migration[]): Prom
     name: string;
   }>`SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`;
   if (!tables.some(({ name }) => name === 'estuary_schema')) {
-    if (tables[0] === undefined) return undefined;
+    if (tables[0] === undefined) {
+      await checkSchema(db);
+      return undefined;
+    }
     throw failed('STORE_FOREIGN', 'Estuary did not create the database', {
       detail: `it has the table ${tables[0].name}`,
     });

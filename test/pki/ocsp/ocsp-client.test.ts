@@ -68,3 +68,8 @@ test('a response of anybody else, about another certificate, of another time, or
   expect(await read(failureResponse('tryLater'))).toBeUndefined();
   await expect(read(Buffer.from('<html>'))).rejects.toThrow(DerError);
 });
+
+test('a certificate of another CA with a negative serial number is asked for (RFC 5280 §4.1.2.2)', () => {
+  const request = ocspRequestFor(made('negative', ...by('issuer'), '-set_serial', '-5'), issuer);
+  expect(request.includes(Buffer.from('0201fb', 'hex'))).toBe(true);
+});

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { checkDatabase } from '../../../src/store/postgres/migrate.ts';
+import { checkDatabase, migrateDatabase } from '../../../src/store/postgres/migrate.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 import { PostgresCluster } from '../../support/postgres.ts';
 import { requires } from '../../support/requires.ts';
@@ -92,6 +92,21 @@ describe.skipIf(!requires('postgres', 'locales'))('PostgreSQL with lc_messages =
     for (const store of stores) await store.insertOtp(otpRow(), [event('otp.created')]);
     expect(await sessions()).toEqual(expect.arrayContaining([...before]));
     expect(cluster.log).not.toMatch(/could not serialize|(40001|57P05)/);
+  });
+
+  test('a database in which the role may create no tables says what to grant, also to --check', async () => {
+    await cluster.sql('CREATE ROLE visitor LOGIN');
+    const url = (await cluster.createDatabase()).replace('//estuary@', '//visitor@');
+    const options = [
+      [url, 'visitor may not create tables in the schema public: run GRANT CREATE ON SCHEMA public TO visitor'],
+      [`${url}?options=-csearch_path%3Dnowhere`, 'no schema of search_path (nowhere) exists: run CREATE SCHEMA'],
+    ] as const;
+    for (const [place, detail] of options)
+      for (const open of [checkDatabase, migrateDatabase])
+        await expect(open({ url: place })).rejects.toMatchObject({
+          code: 'STORE_FAILED',
+          detail: expect.stringContaining(detail) as unknown,
+        });
   });
 
   test('`options` of the URL is honored: the tables are in the schema of search_path', async () => {
