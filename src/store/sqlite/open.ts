@@ -119,13 +119,11 @@ function readCalls(db: Db, group: GroupCommit, thread: ReadingThread): Calls<Ret
       }
     };
     const dependency = { dependency: 'store_read' };
-    return (...args) => {
-      if (group.isForcing) return measured(dependency, () => group.durable(() => call(args)), isAnswer);
-      try {
-        return Promise.resolve(measuredAtOnce(dependency, () => group.durableAtOnce(() => call(args)), isAnswer));
-      } catch (error) {
-        return Promise.reject(toEstuaryError(error));
-      }
-    };
+    return (...args) =>
+      group.isForcing
+        ? measured(dependency, () => group.durable(() => call(args)), isAnswer)
+        : new Promise((resolve) =>
+            resolve(measuredAtOnce(dependency, () => group.durableAtOnce(() => call(args)), isAnswer)),
+          );
   });
 }
