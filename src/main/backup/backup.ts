@@ -24,7 +24,7 @@ import type { Config } from '../../config/schema.ts';
 import { codeOf, describe, type EstuaryError, failed } from '../../errors.ts';
 import { makeFolder, sync } from '../../folders.ts';
 import { hmacKeyFile, lookupKeyFile } from '../../store/lookup-key-file.ts';
-import { isDamage, openReadOnly, toEstuaryError } from '../../store/sqlite/database.ts';
+import { damageOf, isDamage, openReadOnly, toEstuaryError } from '../../store/sqlite/database.ts';
 import { VERSION } from '../../version.ts';
 
 const CHUNK = 1 << 20;
@@ -224,10 +224,10 @@ function copyDatabase(from: string, to: string): ChainHead {
   sync(to);
   const copy = openReadOnly(to);
   try {
-    const found: unknown = copy.pragma('quick_check', { simple: true });
+    const damage = damageOf(copy);
     const head = copy.prepare<[], ChainHead>('SELECT seq, hash FROM audit_head').get();
-    if (found !== 'ok' || head === undefined)
-      throw failed('STORE_FAILED', 'the store is damaged', { detail: `${from}: ${String(found)}` });
+    if (damage !== undefined || head === undefined)
+      throw failed('STORE_FAILED', 'the store is damaged', { detail: `${from}: ${damage ?? 'ok'}` });
     return head;
   } finally {
     copy.close();

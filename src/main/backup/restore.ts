@@ -7,7 +7,7 @@ import { dirname } from 'node:path';
 import type { ChainHead } from '../../audit/record.ts';
 import { codeOf, failed } from '../../errors.ts';
 import { copyOpen, makeFolder, sync } from '../../folders.ts';
-import { openWritable } from '../../store/sqlite/database.ts';
+import { damageOf, openWritable } from '../../store/sqlite/database.ts';
 import { openReplay } from '../../store/sqlite/replay-session.ts';
 import { DATABASE, unusedSuffix, type Manifest, moveAside, type OpenBackup, OWN_KEYS } from './backup.ts';
 import { catchUp, type CatchUpOptions, type CaughtUp } from './catch-up.ts';
@@ -78,11 +78,11 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
 function checkWhole(path: string, { audit }: Manifest): void {
   const db = openWritable(path);
   try {
-    const found: unknown = db.pragma('quick_check', { simple: true });
+    const damage = damageOf(db);
     const head = db.prepare<[], ChainHead>('SELECT seq, hash FROM audit_head').get();
-    if (found === 'ok' && head?.seq === audit.seq && head.hash === audit.hash) return;
+    if (damage === undefined && head?.seq === audit.seq && head.hash === audit.hash) return;
     throw failed('BACKUP_DAMAGED', 'the backup is incomplete or damaged', {
-      detail: `the database in it: ${String(found)}`,
+      detail: `the database in it: ${damage ?? 'ok'}`,
     });
   } finally {
     db.close();

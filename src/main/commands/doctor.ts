@@ -25,7 +25,7 @@ import { formatName } from '../../pki/x509/name.ts';
 import { FairLimiter } from '../../process/fair-limiter.ts';
 import { MIN_FREE } from '../../store/audit-chain.ts';
 import { verifyNodes } from '../../store/postgres/read-audit.ts';
-import { openReadOnly } from '../../store/sqlite/database.ts';
+import { damageOf, openReadOnly } from '../../store/sqlite/database.ts';
 import { verifyAudit } from '../../store/sqlite/read-audit.ts';
 import { keySource, trustedBy } from '../live-settings.ts';
 import { nodeName, openConfiguredStoreForReading, postgresServer } from '../open-store.ts';
@@ -365,8 +365,8 @@ function store({ store: { path }, audit: { file } }: Config, now: number): Findi
   let db: Database.Database | undefined;
   try {
     db = openReadOnly(path);
-    const found: unknown = db.pragma('quick_check', { simple: true });
-    findings.push(finding('store', found === 'ok' ? 'ok' : 'failed', `${path}: ${String(found)}`));
+    const damage = damageOf(db);
+    findings.push(finding('store', damage === undefined ? 'ok' : 'failed', `${path}: ${damage ?? 'ok'}`));
     const head = db.prepare<[], ChainHead>('SELECT seq, hash FROM audit_head').get();
     if (head !== undefined) refuseBehind(file, head);
     const newest =

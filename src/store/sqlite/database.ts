@@ -148,8 +148,14 @@ const CHECKED_AS_A_WHOLE = 128 << 20;
 
 function refuseDamaged(db: Db, path: string): void {
   if (statSync(path).size > CHECKED_AS_A_WHOLE) return;
-  const found: unknown = db.pragma('quick_check(1)', { simple: true });
-  if (found !== 'ok') throw storeFailed(`${path}: ${String(found).replaceAll('\n', ' ')}${RESTORE}`);
+  const damage = damageOf(db);
+  if (damage !== undefined) throw storeFailed(`${path}: ${damage.replaceAll('\n', ' ')}${RESTORE}`);
+}
+
+/** The first damage that SQLite finds in the whole database, in its words; undefined: none. @throws SqliteError */
+export function damageOf(db: Db): string | undefined {
+  const found = String(db.pragma('quick_check(1)', { simple: true }));
+  return found === 'ok' ? undefined : found;
 }
 
 const latestOf = (migrations: readonly string[]): number => FIRST_VERSION + migrations.length - 1;
