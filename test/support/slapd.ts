@@ -70,6 +70,13 @@ objectClass: extensibleObject
 ou: elsewhere
 ref: ldap://127.0.0.1:1/ou=elsewhere,dc=example
 
+dn: cn=policy,dc=example
+objectClass: device
+objectClass: pwdPolicy
+cn: policy
+pwdAttribute: userPassword
+pwdMustChange: TRUE
+
 dn: ${GROUP}
 objectClass: groupOfNames
 cn: enrollers
@@ -77,7 +84,7 @@ ${Object.entries(DEVICES)
   .filter(([, isMember]) => isMember)
   .map(([uid]) => `member:: ${base64(dnOf(uid))}\n`)
   .join('')}
-${entry(dnOf('computer-1'), ['computer-1'], ['objectClass: account-with-sid', `objectSid:: ${sid(1104)}`, 'primaryGroupID: 515'])}dn: ${PRIMARY_GROUP}
+${entry(dnOf('reset'), ['reset'], ['pwdReset: TRUE'])}${entry(dnOf('computer-1'), ['computer-1'], ['objectClass: account-with-sid', `objectSid:: ${sid(1104)}`, 'primaryGroupID: 515'])}dn: ${PRIMARY_GROUP}
 objectClass: groupOfNames
 objectClass: account-with-sid
 cn: Domain Computers
@@ -135,12 +142,15 @@ attributetype ( 1.2.840.113556.1.4.98 NAME 'primaryGroupID' EQUALITY integerMatc
 objectclass ( 2.999.1 NAME 'account-with-sid' AUXILIARY MAY ( objectSid $ primaryGroupID ) )
 modulepath /usr/lib/ldap
 moduleload back_mdb
+moduleload ppolicy
 pidfile ${folder.file('slapd.pid')}
 TLSCertificateFile ${folder.file('cert.pem')}
 TLSCertificateKeyFile ${folder.file('key.pem')}
 database mdb
 suffix "dc=example"
 directory ${folder.file('db')}
+overlay ppolicy
+ppolicy_default "cn=policy,dc=example"
 access to attrs=userPassword by anonymous auth by * none
 access to dn.exact="${GROUP}" by users read by * none
 access to dn.exact="${PRIMARY_GROUP}" by users read by * none

@@ -1,7 +1,7 @@
 /** One connection to an LDAP server: TLS from the first operation, no reconnects, one deadline for everything. */
 import { isIP, connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
-import { Client, type Entry, type Filter, ResultCodeError } from 'ldapts';
+import { Client, type Entry, type Filter, PasswordPolicyControl, PasswordPolicyError, ResultCodeError } from 'ldapts';
 
 /** The directory rejected the operation. */
 export class DirectoryRefusal extends Error {}
@@ -21,6 +21,8 @@ interface LdapServer {
  */
 const BIND_REFUSED: ReadonlySet<number> = new Set([10, 19, 32, 34, 48, 49, 50, 53]);
 const REFERRAL = 10;
+/** Result codes of a search by an account that may do nothing but change its password. */
+const RESTRICTED: ReadonlySet<number> = new Set([50, 53]);
 
 export class LdapConnection {
   readonly #client: Client;
@@ -81,6 +83,21 @@ export class LdapConnection {
       if (error instanceof ResultCodeError && BIND_REFUSED.has(error.code)) throw new DirectoryRefusal(reasonOf(error));
       throw error;
     }
+  }
+
+  /** As {@link bind}. @throws DirectoryRefusal also for a password that must be changed first, despite a successful bind */
+  async prove(dn: string, password: string): Promise<void> {
+    await this.bind(dn, password);
+    const code = await this.search(dn, 'base', '(objectClass=*)', ['1.1']).then(
+      () => undefined,
+      (error: unknown) => (error instanceof Error && error.cause instanceof ResultCodeError ? error.cause.code : -1),
+    );
+    if (code === undefined || !RESTRICTED.has(code)) return;
+    // draft-behera-ldap-password-policy. Not with the first bind: some directories fail for a control that they lack.
+    const policy = new PasswordPolicyControl();
+    await this.#client.bind(dn, password, policy).catch(() => undefined);
+    if (policy.value?.error === PasswordPolicyError.ChangeAfterReset)
+      throw new DirectoryRefusal('the password must be changed first');
   }
 
   /** At most two entries, enough to detect ambiguity. */

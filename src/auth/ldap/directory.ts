@@ -177,7 +177,7 @@ export class Directory {
     const { user_dn: template, required_group } = this.#options.settings;
     if (template === undefined) return this.#bySearch(connection, username, password, as);
     const dn = inserted(template, { username: escapedInDn(username) });
-    await connection.bind(dn, password);
+    await connection.prove(dn, password);
     const [entry] = await connection.search(dn, 'base', '(objectClass=*)', this.#wanted);
     if (entry === undefined) throw new Error(`${dn} may not read its entry`);
     await this.#checkGroup(connection, required_group, entry.dn, entry);
@@ -199,7 +199,7 @@ export class Directory {
     const bindAs = only?.dn ?? `cn=${randomUUID()},${this.#base}`;
     return as(only?.dn ?? username, async () => {
       const outsider = await refusalOf(() => this.#checkGroup(connection, required_group, bindAs, only));
-      const unproven = await refusalOf(() => connection.bind(bindAs, password));
+      const unproven = await refusalOf(() => connection.prove(bindAs, password));
       if (only === undefined) throw notExactlyOne(entry);
       for (const refusal of [unproven, outsider]) if (refusal !== undefined) throw refusal;
       return this.#described(only);

@@ -74,6 +74,8 @@ describe.skipIf(!requires('slapd'))('the directory', () => {
       ['another case of the name gives the name of the directory', 'DEVICE-1', PASSWORD, 'device-1'],
       ['a name that needs every kind of escaping', 'O\'Brien, "x" (*)\\#ü', PASSWORD, 'O\'Brien, "x" (*)\\#ü'],
       ['a wrong password', 'device-1', 'wrong', /^refused: .*0x31/],
+      ['a password that must be changed', 'reset', PASSWORD, 'refused: the password must be changed first'],
+      ['a wrong password where another must be changed', 'reset', 'wrong', /^refused: .*0x31/],
       ['a name that does not exist', 'nobody', PASSWORD, /^refused/],
       ['an asterisk', '*', PASSWORD, /^refused/],
       ['the start of a name and an asterisk', 'device-*', PASSWORD, /^refused/],
