@@ -3,9 +3,8 @@ import { certificateImported } from '../audit/applied-events.ts';
 import type { Ca, CaRouter } from '../ca/router.ts';
 import { certificateRow } from '../enrollment/certificate-row.ts';
 import { badRequest, conflict, type EstuaryError } from '../errors.ts';
-import { parsePem } from '../pki/der/pem.ts';
 import { InputError } from '../pki/input-error.ts';
-import { parseCertificate, type Certificate, isIssuedBy } from '../pki/x509/certificate.ts';
+import { parsePemCertificates, type Certificate, isIssuedBy } from '../pki/x509/certificate.ts';
 import { namesMatch } from '../pki/x509/name.ts';
 import { isRecordOf, type CertificateRow, type CertificateStore } from '../store/certificate-store.ts';
 import { accessEvent, actor, type AdminCall } from './admin-call.ts';
@@ -49,8 +48,8 @@ export async function importCertificate(
 
 function readOne(pem: string): Certificate {
   try {
-    const [block, ...more] = parsePem(pem);
-    if (block?.label === 'CERTIFICATE' && more.length === 0) return parseCertificate(block.der);
+    const [certificate, ...more] = parsePemCertificates(pem);
+    if (certificate !== undefined && more.length === 0) return certificate;
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
   }

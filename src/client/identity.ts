@@ -4,7 +4,7 @@ import { ClientError } from './client-error.ts';
 import type { CertificateConfig } from './config/schema.ts';
 import type { ClientContext } from './context.ts';
 import type { ClientIdentity } from './http/connection.ts';
-import { type LiveCertificate, readCertificates } from './keep/certificate-folder.ts';
+import { type LiveCertificate, readCertificates, readPem } from './keep/certificate-folder.ts';
 import { readPrivateKey, tlsClientProblem } from './request/csr.ts';
 import { isKeyUri } from './token/key-uri.ts';
 import { tokenPin } from './token/token.ts';
@@ -57,7 +57,7 @@ const ownIdentity = (
 function firstIdentity(config: CertificateConfig, context: ClientContext): ClientIdentity | undefined {
   const { certificate: file, private_key: key } = config;
   if (file === undefined || key === undefined) return undefined;
-  const certificate = context.disk.read(file) ?? '';
+  const certificate = readPem(context.disk, file) ?? '';
   const text = isKeyUri(key) ? key : (context.disk.read(key) ?? '');
   if (!isKeyUri(text)) readPrivateKey(text, key);
   if (readCertificates(certificate, file).length === 0)

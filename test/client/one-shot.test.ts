@@ -224,6 +224,8 @@ describe('reenroll', () => {
     expect(parsePemCertificates((await client('reenroll', ...identity, '--csr', csr)).out)[0]?.spki).toEqual(
       other.spki,
     );
+    const inDer = ['--ca', file('ca.der', est.ca.der), '--cert', file('device.der', first.der), ...identity.slice(2)];
+    expect(await estuary(['client', 'reenroll', '--url', standIn.url, ...inDer])).toMatchObject({ code: 0, err: '' });
   });
 
   test('renews the certificate of a client.toml', async () => {

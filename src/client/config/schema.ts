@@ -45,7 +45,7 @@ const server = table(
     proxy_password_file: optional(path({ description: "A file with the password of the proxy's user." })),
     trust_anchors: optional(
       path({
-        description: 'The trusted CAs: a PEM file, or a folder of PEM files. The client never removes them.',
+        description: 'The trusted CAs: a file (PEM or DER), or a folder of such files. The client never removes them.',
       }),
     ),
     ca_fingerprint: optional(

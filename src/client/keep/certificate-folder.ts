@@ -15,6 +15,7 @@
  * A process may be killed between any two steps: {@link CertificateFolder.recover} completes or undoes a partial change.
  */
 import { basename, join } from 'node:path';
+import { pemText } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { type Certificate, parsePemCertificates, pemOf } from '../../pki/x509/certificate.ts';
 import { ClientError } from '../client-error.ts';
@@ -243,6 +244,12 @@ export class CertificateFolder {
   #at(name: string): string {
     return join(this.path, name);
   }
+}
+
+/** PEM of a certificate file that the user names, which may be DER; undefined if it does not exist. */
+export function readPem(disk: Pick<Disk, 'read'>, path: string): string | undefined {
+  const octets = disk.read(path, 'latin1');
+  return octets === undefined ? undefined : pemText(Buffer.from(octets, 'latin1'));
 }
 
 /** @throws ClientError `FILES_UNUSABLE` */

@@ -34,8 +34,8 @@ export interface FileAccess {
 }
 
 export interface Disk {
-  /** undefined if it does not exist. */
-  read(path: string): string | undefined;
+  /** undefined if it does not exist. @param encoding default: utf8 */
+  read(path: string, encoding?: 'latin1'): string | undefined;
   /** Sorted names; empty if the folder does not exist. */
   list(folder: string): string[];
   /** Names of the executable files in a folder, sorted. */
@@ -53,9 +53,9 @@ export interface Disk {
 }
 
 export const DISK: Disk = {
-  read(path) {
+  read(path, encoding) {
     try {
-      return readFileSync(path, 'utf8');
+      return readFileSync(path, encoding ?? 'utf8');
     } catch (error) {
       if (isMissing(error)) return undefined;
       throw error;

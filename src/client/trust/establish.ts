@@ -11,7 +11,7 @@ import type { CertificateConfig, ServerConfig } from '../config/schema.ts';
 import type { ClientContext, EstOperations } from '../context.ts';
 import type { EstServerSettings } from '../http/est-server.ts';
 import type { ClientIdentity, ServerTrust } from '../http/connection.ts';
-import { type CertificateFolder, readCertificates } from '../keep/certificate-folder.ts';
+import { type CertificateFolder, readCertificates, readPem } from '../keep/certificate-folder.ts';
 import { type CaCertificates, firstAnchors, followAnchors, selfSigned } from './anchors.ts';
 import { findPath, readFingerprint } from './path.ts';
 
@@ -75,7 +75,7 @@ function knownCas({ server: config, store, context }: TrustTask): KnownCas {
 function givenAnchors({ trust_anchors: file }: ServerConfig, { disk }: ClientContext): readonly Certificate[] {
   if (file === undefined) return [];
   const paths = disk.list(file).map((name) => join(file, name));
-  const texts = (paths.length > 0 ? paths : [file]).map((path) => [path, disk.read(path)] as const);
+  const texts = (paths.length > 0 ? paths : [file]).map((path) => [path, readPem(disk, path)] as const);
   if (texts.every(([, text]) => text === undefined))
     throw new ClientError('local', 'FILES_UNUSABLE', `${file} does not exist (server.trust_anchors)`);
   const certificates = texts.flatMap(([path, text]) => readCertificates(text ?? '', path));

@@ -1,8 +1,8 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { EstuaryError } from '../../errors.ts';
-import { children, parseDer, Tag, unlessMalformed } from '../../pki/der/der.ts';
-import { encodePem, parsePem, tidyPem } from '../../pki/der/pem.ts';
+import { unlessMalformed } from '../../pki/der/der.ts';
+import { parsePem, pemText, tidyPem } from '../../pki/der/pem.ts';
 import { InputError } from '../../pki/input-error.ts';
 import { type Certificate, isAnchor, parsePemCertificates } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
@@ -31,10 +31,10 @@ export async function readBytes(file: string, allowed: string): Promise<Buffer> 
 
 const CERTIFICATES = 'a PEM file with one certificate or more';
 
-/** The certificates of a PEM file, at least one. @throws FileError */
+/** The certificates of a file, at least one. @throws FileError */
 export async function readCertificates(file: string): Promise<Certificates> {
   const bytes = await readBytes(file, CERTIFICATES);
-  const text = isDer(bytes) ? encodePem('CERTIFICATE', bytes) : bytes.toString('latin1');
+  const text = pemText(bytes);
   try {
     const [first, ...others] = parsePemCertificates(text);
     if (first !== undefined) return [first, ...others];
@@ -44,10 +44,6 @@ export async function readCertificates(file: string): Promise<Certificates> {
   }
   throw new FileError(`${file} contains no certificate: ${contentOf(text)}`, CERTIFICATES);
 }
-
-/** A certificate or PKCS #7. PKCS #12, and private keys, begin with a version. */
-const isDer = (bytes: Buffer): boolean =>
-  bytes[0] === Tag.SEQUENCE && unlessMalformed(() => children(parseDer(bytes).value)[0]?.tag !== Tag.INTEGER, false);
 
 /** What a file has instead, by its labels. */
 function contentOf(text: string): string {
@@ -221,7 +217,7 @@ export class MaterialReader {
     );
   }
 
-  /** The certificates of a PEM file, or undefined if reported. */
+  /** The certificates of a file, or undefined if reported. */
   certificates(key: string, file: string): Promise<Certificates | undefined> {
     return this.kept(
       key,

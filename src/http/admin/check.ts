@@ -7,7 +7,7 @@ import { badRequest, conflict, EstuaryError } from '../../errors.ts';
 import { parsePem } from '../../pki/der/pem.ts';
 import type { CsrContent } from '../../pki/pkcs10/csr-content.ts';
 import { parseCsrWithoutProof } from '../../pki/pkcs10/csr.ts';
-import { parseCertificate } from '../../pki/x509/certificate.ts';
+import { parsePemCertificates } from '../../pki/x509/certificate.ts';
 import { stateOf } from '../../store/request-state.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import { findLabel, limited, type LimitedStore } from './access.ts';
@@ -147,9 +147,8 @@ function readName(field: string, name: string): string {
 }
 
 function readCertificates(pem: string): AssumedSender {
-  const [first, ...further] = blocksOf('as.certificate', pem).filter(({ label }) => label === 'CERTIFICATE');
+  const [first, ...further] = readable('as.certificate', 'PEM', () => parsePemCertificates(pem));
   if (first === undefined) throw badRequest('FIELD_INVALID', 'as.certificate must be a certificate in PEM');
-  readable('as.certificate', 'a certificate in PEM', () => parseCertificate(first.der));
   return { kind: 'certificate', der: first.der, further: further.map(({ der }) => der) };
 }
 

@@ -1,5 +1,6 @@
 /** PEM (RFC 7468). */
 import { InputError } from '../input-error.ts';
+import { children, parseDer, Tag, unlessMalformed } from './der.ts';
 
 interface PemBlock {
   /** E.g. `CERTIFICATE`. */
@@ -43,6 +44,12 @@ export const tidyPem = (text: string): string =>
     .replace(/^(?:\ufeff|\xef\xbb\xbf)/, '')
     .replace(/\r\n?/g, '\n')
     .replace(/^[ \t]+|[ \t]+$/gm, '');
+
+/** Text of a file in PEM, or DER of a certificate, request or PKCS #7. PKCS #12 and private keys begin with a version. */
+export const pemText = (file: Buffer, label = 'CERTIFICATE'): string =>
+  file[0] === Tag.SEQUENCE && unlessMalformed(() => children(parseDer(file).value)[0]?.tag !== Tag.INTEGER, false)
+    ? encodePem(label, file)
+    : file.toString('latin1');
 
 /** One PEM block, 64 columns, with a final newline. */
 export function encodePem(label: string, der: Uint8Array): string {

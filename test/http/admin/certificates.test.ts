@@ -254,7 +254,7 @@ describe('POST /admin/certificates', () => {
       [{ pem: '', ca: 'devices' }, 'FIELD_INVALID', 'pem'],
       [{ pem: 'no PEM', ca: 'devices' }, 'FIELD_INVALID', 'pem'],
       [{ pem: pem + pem, ca: 'devices' }, 'FIELD_INVALID', 'pem'],
-      [{ pem: pem.replaceAll('CERTIFICATE', 'TRUSTED CERTIFICATE'), ca: 'devices' }, 'FIELD_INVALID', 'pem'],
+      [{ pem: pem.replaceAll('CERTIFICATE', 'PUBLIC KEY'), ca: 'devices' }, 'FIELD_INVALID', 'pem'],
       [{ pem: broken, ca: 'devices' }, 'FIELD_INVALID', 'pem'],
       [{ pem, ca: 'devices', serial: '01' }, 'FIELD_INVALID', 'serial'],
     ];

@@ -116,7 +116,7 @@ export const CERTIFICATE_COMMANDS: readonly Entry[] = [
     call: 'POST /admin/certificates',
     roles: ['admin'],
     options: { file: argument('the certificate in PEM'), 'ca-label': required('LABEL', 'the CA that signed it') },
-    body: async (values) => ({ pem: await readInput('FILE', values.file), ca: values['ca-label'] }),
+    body: async (values) => ({ pem: await readInput('FILE', values.file, 'CERTIFICATE'), ca: values['ca-label'] }),
   }),
 ];
 

@@ -4,6 +4,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { nearest } from '../../../config/nearest.ts';
 import { codeOf, describe } from '../../../errors.ts';
+import { pemText } from '../../../pki/der/pem.ts';
 import { type CommandContext, UsageError, value, type Values } from '../command.ts';
 
 /**
@@ -143,16 +144,17 @@ function readToken(from: string, text: string): string {
 
 async function pem(option: string, file: string | undefined, label: string): Promise<string | undefined> {
   if (file === undefined) return undefined;
-  const text = await readInput(option, file);
+  const text = await readInput(option, file, 'CERTIFICATE');
   if (!text.includes('-----BEGIN ')) throw new UsageError(`${option}: ${file} is not PEM`);
   if (!text.includes(`${label}-----`)) throw new UsageError(`${option}: ${file} contains no ${label}`);
   return text;
 }
 
-/** Reads the file of an option. @throws UsageError */
-export async function readInput(option: string, file: string): Promise<string> {
+/** Reads the file of an option. @param label of PEM that may also be DER. @throws UsageError */
+export async function readInput(option: string, file: string, label?: string): Promise<string> {
   try {
-    return await readFile(file, 'utf8');
+    const content = await readFile(file);
+    return label === undefined ? content.toString() : pemText(content, label);
   } catch (error) {
     throw new UsageError(`${option}: ${describe(error)}`);
   }

@@ -1,8 +1,9 @@
 /** `estuary admin device …`: the device registry. */
 import { readFile } from 'node:fs/promises';
 import { describe } from '../../../errors.ts';
+import { pemText } from '../../../pki/der/pem.ts';
 import { InputError } from '../../../pki/input-error.ts';
-import { parseCertificate, isAnchor, parsePemCertificates } from '../../../pki/x509/certificate.ts';
+import { isAnchor, parsePemCertificates } from '../../../pki/x509/certificate.ts';
 import { spkiHash } from '../../../pki/x509/public-key.ts';
 import { argument, type Entry, EXIT, flag, time, UsageError, value, type Values, values } from '../command.ts';
 import { adminCommand, confirm, recordCommand, type Session, YES } from './admin-command.ts';
@@ -165,9 +166,7 @@ async function fieldsOf(values: Values<typeof described>, now: number): Promise<
 async function keyOfIssuer(file: string): Promise<string> {
   try {
     const bytes = await readFile(file);
-    const [issuer, ...more] = bytes.includes('-----BEGIN ')
-      ? parsePemCertificates(bytes.toString('latin1'))
-      : [parseCertificate(bytes)];
+    const [issuer, ...more] = parsePemCertificates(pemText(bytes));
     if (issuer === undefined || more.length > 0) throw new InputError('the file must contain exactly one certificate');
     if (!isAnchor(issuer)) throw new InputError('this is not a CA certificate');
     return spkiHash(issuer);

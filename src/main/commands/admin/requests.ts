@@ -79,7 +79,7 @@ export const REQUEST_COMMANDS: readonly Entry[] = [
     about: 'The exit code is 1 if the request would be rejected.',
     body: async (values) => ({
       ca: values['ca-label'],
-      csr: await readInput('--csr', values.csr),
+      csr: await readInput('--csr', values.csr, 'CERTIFICATE REQUEST'),
       as: await senderOf(values),
     }),
     exitCode: (answer) => (textAt(answer, 'verdict') === 'refuse' ? EXIT.failed : EXIT.ok),
@@ -160,5 +160,5 @@ async function senderOf({ certificate, principal, device, ...values }: Values<ty
   if (sender === undefined || given.length > 1)
     throw new UsageError('the requester is missing: pass one of --client-id, --principal, --certificate and --device');
   const [how, who] = sender;
-  return { [how]: how === 'certificate' ? await readInput('--certificate', who) : who };
+  return { [how]: how === 'certificate' ? await readInput('--certificate', who, 'CERTIFICATE') : who };
 }

@@ -7,7 +7,7 @@ const CONNECTION = {
   url: value('URL', 'the EST server, or several, separated by commas, which are tried in order'),
   label: value('LABEL', "the CA's label on the server"),
   'ca-fingerprint': value('HEX', 'SHA-256 or SHA-512 of a CA certificate that the server lists'),
-  ca: value('FILE', 'PEM of the trusted CAs, instead of a fingerprint'),
+  ca: value('FILE', 'the trusted CAs (PEM or DER), instead of a fingerprint'),
   'tls-server-name': value('NAME', "the name in the server's certificate, for a URL with another host or address"),
   proxy: value('URL', 'an HTTP proxy, or "none" (default: HTTPS_PROXY, unless NO_PROXY excepts the server)'),
   'proxy-password-file': value('FILE', "the password of the proxy's user"),

@@ -242,11 +242,18 @@ describe('certificates', () => {
     expect(none).toMatchObject({ code: 2 });
   });
 
-  test('import refuses what is known', async () => {
+  test('import refuses what is known, in PEM or DER; the server is verified with a CA in DER, too', async () => {
     const { serial } = await enrolled();
-    const pem = file('known.pem', (await admin(['cert', 'show', serial, '--pem'])).out);
-    const { code, err } = await admin(['cert', 'import', pem, '--ca-label', 'devices']);
-    expect([code, err]).toEqual([1, expect.stringContaining('(409 CERTIFICATE_KNOWN)')]);
+    const pem = (await admin(['cert', 'show', serial, '--pem'])).out;
+    const inDer = (name: string, text: string): string => {
+      writeFileSync(file(name, ''), parsePem(text)[0]?.der ?? '');
+      return join(folder, name);
+    };
+    const ca = ['--ca', inDer('root.der', server.root)];
+    for (const known of [file('known.pem', pem), inDer('known.der', pem)]) {
+      const { code, err } = await admin(['cert', 'import', known, '--ca-label', 'devices', ...ca]);
+      expect([code, err]).toEqual([1, expect.stringContaining('(409 CERTIFICATE_KNOWN)')]);
+    }
   });
 });
 
@@ -650,7 +657,7 @@ describe('devices', () => {
     for (const [args, sentence] of [
       [[two], 'the file must contain exactly one certificate'],
       [[unit], 'this is not a CA certificate'],
-      [[file('empty.pem', '')], 'Certificate'],
+      [[file('empty.pem', '')], 'exactly one certificate'],
       [['/nonexistent'], 'no such file'],
       [[pem, '--match-issuer-spki', 'ab'], 'exclude each other'],
     ] as const) {
