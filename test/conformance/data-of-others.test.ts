@@ -6,8 +6,15 @@ import { NULL, oid, printableString, sequence, Tag, tlv, utf8String } from '../.
 import { OID } from '../../src/pki/der/oids.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { parseCertificate } from '../../src/pki/x509/certificate.ts';
-import { encodeGeneralName, formatGeneralName, parseGeneralNameText } from '../../src/pki/x509/general-name.ts';
+import {
+  encodeGeneralName,
+  encodeGeneralNames,
+  formatGeneralName,
+  parseGeneralNameText,
+} from '../../src/pki/x509/general-name.ts';
+import { buildCrmf } from '../pki/cmc/samples.ts';
 import { type Issuer, keyUsage, makeCa, makeCertificate, makeClient } from '../support/certificates.ts';
+import { crm, exchange, inShort, issuedBy, requestBy, tcr } from '../support/cmc.ts';
 import {
   attribute,
   buildCsr,
@@ -161,6 +168,12 @@ describe('every kind of subjectAltName', () => {
         .sort(),
     ).toEqual(wanted);
     expect((await again(...others)).status).toBe(403);
+    const value = encodeGeneralNames(wanted.map(parseGeneralNameText));
+    const template = { subject: 'CN=alice', extensions: [{ oid: OID.subjectAltName, critical: false, value }] };
+    for (const part of [tcr(1, withNames(...SANS)), crm(1, buildCrmf(key, template))]) {
+      const byCmc = await exchange(estuary, requestBy(client, { reqSequence: [part] }), client, 'lab/fullcmc');
+      expect(issuedBy(byCmc)[0]?.subjectAltNames.map(formatGeneralName).sort(), inShort(byCmc).join()).toEqual(wanted);
+    }
 
     writeFileSync(join(estuary.dir, 'alice.pem'), client.cert);
     writeFileSync(
