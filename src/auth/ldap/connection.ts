@@ -93,7 +93,7 @@ export class LdapConnection {
       (error: unknown) => (error instanceof Error && error.cause instanceof ResultCodeError ? error.cause.code : -1),
     );
     if (code === undefined || !RESTRICTED.has(code)) return;
-    // draft-behera-ldap-password-policy. Not with the first bind: some directories fail for a control that they lack.
+    // Not with the first bind: some directories fail for a control that they do not know.
     const policy = new PasswordPolicyControl();
     await this.#client.bind(dn, password, policy).catch(() => undefined);
     if (policy.value?.error === PasswordPolicyError.ChangeAfterReset)
