@@ -6,6 +6,7 @@ import { type DerivedState, holderState, type HolderState, isReported, NOT_LISTE
 import { type Database, insertInto, type Operation } from './port.ts';
 import type { WindowedCertificate } from './renewal-store.ts';
 import { inStatus } from './request-state.ts';
+import { requestedWith } from './use-store.ts';
 
 /** What the configuration decides. */
 export interface FleetRules {
@@ -78,8 +79,8 @@ const NOBODY: Omit<HolderRow, 'key'> = {
   ...{ entered_at: null, reported_at: null },
 };
 
-const SUCCESSORS = `SELECT u.renewed_serial, u.renewed_ca, u.holder, u.issued_at, u.last_used_at, c.revoked_at
-  FROM certificate_use AS u JOIN certificate AS c ON c.serial = u.serial AND c.ca = u.ca WHERE u.renewed_serial = ANY(@serials)`;
+const SUCCESSORS = `SELECT u.holder, u.issued_at, u.last_used_at, c.revoked_at
+  FROM (${requestedWith('*', '?', '?')}) AS u JOIN certificate AS c ON c.serial = u.serial AND c.ca = u.ca`;
 const COUNT = `INSERT INTO holder_count (label, state, n) VALUES (@label, @state, @n)
   ON CONFLICT (label, state) DO UPDATE SET n = holder_count.n + excluded.n`;
 
@@ -101,8 +102,6 @@ interface StoredDevice {
 }
 
 interface Successor {
-  readonly renewed_serial: string;
-  readonly renewed_ca: string;
   readonly holder: string | null;
   readonly issued_at: number | null;
   readonly last_used_at: number | null;
@@ -117,7 +116,8 @@ interface Renewed {
 
 /** What is read of several holders at once. */
 interface Facts {
-  readonly successors: readonly Successor[];
+  /** By the ID of the certificate that was renewed. */
+  readonly successors: ReadonlyMap<string, readonly Successor[]>;
   readonly renewed: readonly Renewed[];
   readonly queued: ReadonlyMap<string, number>;
   readonly devices: ReadonlyMap<string, StoredDevice>;
@@ -132,23 +132,26 @@ export function derivation(db: Database) {
     stored: readonly HolderRow[],
     devices: readonly string[],
   ): Operation<Facts> {
-    const renewedSerials = newest.flatMap(({ renewed_serial }) => renewed_serial ?? []);
-    const serials = [...renewedSerials, ...newest.map(({ serial }) => serial)];
+    const serials = newest.flatMap(({ renewed_serial }) => renewed_serial ?? []);
+    const renewable = new Map(
+      newest.flatMap(({ serial, ca, renewed_serial, renewed_ca }) => [
+        [idOf(serial, ca), [serial, ca]] as const,
+        [idOf(renewed_serial, renewed_ca), [renewed_serial, renewed_ca]] as const,
+      ]),
+    );
     const ids = stored.flatMap(({ request_id }) => request_id?.split(' ') ?? []);
     const keys = [...newest.flatMap(({ device_key }) => device_key ?? []), ...devices];
-    const [successors, renewed, queued, found] = yield* db.together([
-      db.all<Successor>(SUCCESSORS, { serials }),
-      db.all<Renewed>('SELECT serial, ca, connected_at FROM certificate_use WHERE serial = ANY(@serials)', {
-        serials: renewedSerials,
-      }),
+    const [renewed, queued, found, ...successors] = yield* db.together([
+      db.all<Renewed>('SELECT serial, ca, connected_at FROM certificate_use WHERE serial = ANY(@serials)', { serials }),
       db.all<{ id: string; created_at: number }>(
         `SELECT id, created_at FROM request WHERE id = ANY(@ids) AND ${inStatus(['pending', 'approved'])}`,
         { ids },
       ),
       db.all<StoredDevice>(DEVICES, { keys }),
+      ...[...renewable.values()].map(([serial, ca]) => db.all<Successor>(SUCCESSORS, serial, ca)),
     ]);
     return {
-      ...{ successors, renewed },
+      ...{ successors: new Map([...renewable.keys()].map((id, at) => [id, successors[at] ?? []])), renewed },
       queued: new Map(queued.map(({ id, created_at }) => [id, created_at])),
       devices: new Map(found.map((device) => [device.key, device])),
     };
@@ -244,6 +247,8 @@ export function derivation(db: Database) {
   };
 }
 
+const idOf = (serial: string | null, ca: string | null): string => `${serial} ${ca}`;
+
 const isUsable = ({ enabled, not_after }: StoredDevice, now: number): boolean =>
   enabled === 1 && (not_after === null || not_after > now);
 
@@ -273,20 +278,16 @@ function holding(
   const queued = (stored?.request_id?.split(' ') ?? []).filter((id) => facts.queued.has(id));
   const queued_at = queued.length === 0 ? null : Math.min(...queued.flatMap((id) => facts.queued.get(id) ?? []));
   const renewed =
-    renewed_serial === null ? {} : { renewed: renewal({ serial: renewed_serial, ca: renewed_ca ?? '' }, facts) };
+    renewed_serial === null || renewed_ca === null ? {} : { renewed: renewal(renewed_serial, renewed_ca, facts) };
   const device = facts.devices.get(newest.device_key ?? '');
   const isDenied =
     revoked_until !== undefined ||
     (rules.requiresDevices(label) && newest.device_key !== null && (device === undefined || !isUsable(device, now)));
-  const isReplaced = facts.successors.some(
-    (one) =>
-      one.renewed_serial === newest.serial &&
-      one.renewed_ca === newest.ca &&
-      one.holder !== holder &&
-      one.revoked_at === null,
-  );
+  const isReplaced = facts.successors
+    .get(idOf(newest.serial, newest.ca))
+    ?.some((one) => one.holder !== holder && one.revoked_at === null);
   const derived: DerivedState =
-    isDenied || isReplaced
+    isDenied || isReplaced === true
       ? NOT_LISTED
       : holderState(
           { newest: { ...newest, window, ...renewed }, failed_at: first_failed_at, queued_at },
@@ -318,12 +319,10 @@ function holding(
 }
 
 /** What was seen of a certificate since it was renewed. */
-function renewal(of: { readonly serial: string; readonly ca: string }, { successors, renewed }: Facts) {
-  const all = successors.filter(
-    ({ renewed_serial, renewed_ca }) => renewed_serial === of.serial && renewed_ca === of.ca,
-  );
+function renewal(serial: string, ca: string, { successors, renewed }: Facts) {
+  const all = successors.get(idOf(serial, ca)) ?? [];
   const used = Math.max(-Infinity, ...all.map(({ last_used_at }) => last_used_at ?? -Infinity));
-  const found = renewed.find(({ serial, ca }) => serial === of.serial && ca === of.ca);
+  const found = renewed.find((one) => one.serial === serial && one.ca === ca);
   return {
     connected_at: found?.connected_at ?? null,
     renewals: all.filter(({ issued_at }) => (issued_at ?? 0) > used).length,

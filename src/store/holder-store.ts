@@ -14,6 +14,7 @@ import { DEVICE_ID } from './device-store.ts';
 import { derivation, deviceHolder, type FleetRules, NO_HOLDER } from './holder-derivation.ts';
 import { type Calls, lock, quickRead, slowRead, write } from './operation.ts';
 import type { Database, Operation, Write } from './port.ts';
+import { REQUESTED_WITH, requestedWith } from './use-store.ts';
 
 /** A certificate as an audit record of its use names it. */
 export interface UsedCertificate {
@@ -108,16 +109,9 @@ const TRACK = `INSERT INTO certificate_use (serial, ca, holder, issued_at, renew
     renewed_serial = coalesce(certificate_use.renewed_serial, excluded.renewed_serial),
     renewed_ca = coalesce(certificate_use.renewed_ca, excluded.renewed_ca),
     first_failed_at = coalesce(certificate_use.first_failed_at, excluded.first_failed_at)`;
-// The holders of the certificate that was renewed, and of all that were issued in its renewals.
-const RELATED = [
-  'serial = own.renewed_serial AND related.ca',
-  'renewed_serial = own.renewed_serial AND related.renewed_ca',
-]
-  .map(
-    (same) => `SELECT related.holder FROM certificate_use AS own JOIN certificate_use AS related
-      ON related.${same} = own.renewed_ca WHERE own.serial = @serial AND own.ca = @ca AND related.holder IS NOT NULL`,
-  )
-  .join(' UNION ');
+// The holders of the certificate that was renewed, and of those that were issued in its renewals.
+const RELATED = `SELECT holder FROM certificate_use WHERE serial = ${REQUESTED_WITH[0]} AND ca = ${REQUESTED_WITH[1]}
+  UNION SELECT holder FROM (${requestedWith('holder', ...REQUESTED_WITH)}) AS renewals`;
 const HELD_BY_DEVICE = `SELECT DISTINCT u.holder FROM certificate AS c
   JOIN certificate_use AS u ON u.serial = c.serial AND u.ca = c.ca WHERE c.device_key = ? AND u.holder IS NOT NULL`;
 const FIRST_REJECTED = `UPDATE certificate_use SET first_failed_at = @at
@@ -211,8 +205,8 @@ export function holderWrites(db: Database) {
     yield* db.run(TRACK, { serial, ca, holder, issued_at, ...renewedBy });
     if (issued !== undefined && !rules.expected(row.label ?? row.ca)) return [];
     const devices = row.device_key === null ? [] : [deviceHolder(row.device_key)];
-    const related = yield* db.all<{ holder: string }>(RELATED, { serial, ca });
-    return [holder, ...related.map((one) => one.holder), ...devices];
+    const related = yield* db.all<{ holder: string | null }>(RELATED, { serial, ca });
+    return [holder, ...related.flatMap((one) => one.holder ?? []), ...devices];
   }
 
   function* reject(rejection: RejectedRenewal): Operation<readonly string[]> {

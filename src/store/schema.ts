@@ -411,9 +411,13 @@ ALTER TABLE device ADD COLUMN name text;
 CREATE UNIQUE INDEX device_by_id ON device (coalesce(name, id), coalesce(ca, ''));
 `;
 
-/** Version 6: failures of renewals since each certificate, because the newest one may be revoked. */
+/** Version 6: failures of renewals since each certificate, because the newest one may be revoked, and indices. */
 export const failures = ({ integer }: Pick<SchemaDialect, 'integer'>): string => `
 -- First rejected renewal of its holder after it was issued.
 ALTER TABLE certificate_use ADD COLUMN first_failed_at ${integer};
 ALTER TABLE holder DROP COLUMN first_failed_at;
+CREATE INDEX certificate_use_by_failure ON certificate_use (holder, first_failed_at) WHERE first_failed_at IS NOT NULL;
+-- One certificate may be renewed thousands of times: the newest ones are looked at.
+DROP INDEX certificate_use_by_renewed;
+CREATE INDEX certificate_use_by_renewal ON certificate_use (renewed_serial, renewed_ca, issued_at) WHERE renewed_serial IS NOT NULL;
 `;

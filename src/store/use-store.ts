@@ -86,12 +86,21 @@ const INFORMED = `INSERT INTO certificate_use (serial, ca, renewal_info_at) VALU
   ON CONFLICT (serial, ca) DO UPDATE SET renewal_info_at = excluded.renewal_info_at
   WHERE certificate_use.renewal_info_at IS NULL OR certificate_use.renewal_info_at < excluded.renewal_info_at`;
 
+/**
+ * The newest certificates that were requested with one, as a query: each costs the same if one renews thousands of times. A device that
+ * has renewed so often without using a newer one is stuck, whatever it did with the older ones.
+ */
+export const requestedWith = (columns: string, serial: string, ca: string): string =>
+  `SELECT ${columns} FROM certificate_use AS requested WHERE requested.renewed_serial = ${serial} AND requested.renewed_ca = ${ca}
+    ORDER BY requested.issued_at DESC LIMIT 20`;
+/** What a certificate (@serial, @ca) was requested with. */
+export const REQUESTED_WITH = ['renewed_serial', 'renewed_ca'].map(
+  (column) => `(SELECT ${column} FROM certificate_use WHERE serial = @serial AND ca = @ca)`,
+) as [string, string];
+
 // A holder may be stuck, or no longer be: its newest certificate was requested with the one that was used, or both with a third.
-const TO_DERIVE = `UPDATE holder SET next_at = 0
-  WHERE key IN (SELECT holder FROM certificate_use WHERE renewed_serial = @serial AND renewed_ca = @ca)
-    OR (state = 'stuck' AND key IN (SELECT sibling.holder FROM certificate_use AS own JOIN certificate_use AS sibling
-      ON sibling.renewed_serial = own.renewed_serial AND sibling.renewed_ca = own.renewed_ca
-      WHERE own.serial = @serial AND own.ca = @ca))`;
+const TO_DERIVE = `UPDATE holder SET next_at = 0 WHERE key IN (${requestedWith('holder', '@serial', '@ca')})
+  OR (state = 'stuck' AND key IN (${requestedWith('holder', ...REQUESTED_WITH)}))`;
 
 /** What the certificates of a registered device show. Absent facts are null. */
 export interface DeviceUse {
