@@ -192,12 +192,22 @@ export function holderWrites(db: Database) {
     });
   }
 
-  /** Determines the holder of a certificate. @returns its key, and those of others whose states may change */
-  function* track({ serial, ca, issued }: ChangedCertificate, rules: FleetRules): Operation<readonly string[]> {
+  /**
+   * Determines the holder of a certificate. @returns its key, and those of others whose states may change
+   * @param requested what certificates were requested with, because an authority requests many with one
+   */
+  function* track(
+    { serial, ca, issued }: ChangedCertificate,
+    rules: FleetRules,
+    requested: Map<string, Named | undefined>,
+  ): Operation<readonly string[]> {
     const row = yield* db.get<Named>(BY_ID, serial, ca);
     if (row === undefined) return [];
     const holder = holderOf(row);
-    const before = issued?.with && (yield* find(issued.with));
+    const used = issued?.with;
+    const id = `${used?.serial} ${used?.issuer}`;
+    if (used !== undefined && !requested.has(id)) requested.set(id, yield* find(used));
+    const before = used && requested.get(id);
     const isRenewal = before !== undefined && (issued?.renews === true || holderOf(before, row) === holder);
     const renewed = isRenewal ? before : undefined;
     const { issued_at } = row;
@@ -254,7 +264,8 @@ export function holderWrites(db: Database) {
   function* changed(changes: FleetChanges, rules: FleetRules, now: number): Operation<void> {
     const keys = new Set<string>();
     const add = (some: readonly string[]): void => some.forEach((key) => keys.add(key));
-    for (const one of changes.certificates ?? []) add(yield* track(one, rules));
+    const requested = new Map<string, Named | undefined>();
+    for (const one of changes.certificates ?? []) add(yield* track(one, rules, requested));
     // What a rejection changes must exist.
     yield* derive([...keys], rules, now);
     keys.clear();

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import Database from 'better-sqlite3';
 import {
   appendFileSync,
@@ -338,6 +339,19 @@ describe('a restore that is refused changes nothing', () => {
 
   test.each<[string, string, (made: Case) => void]>([
     ['a damaged database', 'BACKUP_DAMAGED', ({ backup }) => appendFileSync(join(backup, 'est.db'), 'x')],
+    [
+      'a database that was damaged before its digest was noted',
+      'BACKUP_DAMAGED',
+      ({ backup }) => {
+        const [file, list] = [join(backup, 'est.db'), join(backup, 'backup.json')];
+        const [content, manifest] = [readFileSync(file), readFileSync(list, 'utf8')];
+        const digest = hash('sha256', content);
+        // Overwrites a whole page of a table or index: the last one.
+        content.fill(0xff, content.length - 4096);
+        writeFileSync(file, content);
+        writeFileSync(list, manifest.replace(digest, hash('sha256', content)));
+      },
+    ],
     ['an unfinished backup', 'BACKUP_DAMAGED', ({ backup }) => rmSync(join(backup, 'backup.json'))],
     [
       'a manifest of something else',

@@ -7,7 +7,7 @@ import { dirname } from 'node:path';
 import type { ChainHead } from '../../audit/record.ts';
 import { codeOf, failed } from '../../errors.ts';
 import { copyOpen, makeFolder, sync } from '../../folders.ts';
-import { damageOf, openWritable } from '../../store/sqlite/database.ts';
+import { damageOf, openReadOnly } from '../../store/sqlite/database.ts';
 import { openReplay } from '../../store/sqlite/replay-session.ts';
 import { DATABASE, unusedSuffix, type Manifest, moveAside, type OpenBackup, OWN_KEYS } from './backup.ts';
 import { catchUp, type CatchUpOptions, type CaughtUp } from './catch-up.ts';
@@ -76,7 +76,7 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
 }
 
 function checkWhole(path: string, { audit }: Manifest): void {
-  const db = openWritable(path);
+  const db = openReadOnly(path);
   try {
     const damage = damageOf(db);
     const head = db.prepare<[], ChainHead>('SELECT seq, hash FROM audit_head').get();
