@@ -111,7 +111,7 @@ const TRACK = `INSERT INTO certificate_use (serial, ca, holder, issued_at, renew
     first_failed_at = coalesce(certificate_use.first_failed_at, excluded.first_failed_at)`;
 // The holders of the certificate that was renewed, and of those that were issued in its renewals.
 const RELATED = `SELECT holder FROM certificate_use WHERE serial = ${REQUESTED_WITH[0]} AND ca = ${REQUESTED_WITH[1]}
-  UNION SELECT holder FROM (${requestedWith('holder', ...REQUESTED_WITH)}) AS renewals`;
+  UNION ALL SELECT holder FROM (${requestedWith('holder', ...REQUESTED_WITH)}) AS renewals`;
 const HELD_BY_DEVICE = `SELECT DISTINCT u.holder FROM certificate AS c
   JOIN certificate_use AS u ON u.serial = c.serial AND u.ca = c.ca WHERE c.device_key = ? AND u.holder IS NOT NULL`;
 const FIRST_REJECTED = `UPDATE certificate_use SET first_failed_at = @at

@@ -12,6 +12,8 @@ import { addFunctions, type Db, openWritable } from '../../../src/store/sqlite/d
 import { SqlitePort } from '../../../src/store/sqlite/port.ts';
 import { certificateList } from '../../../src/store/sqlite/search/certificate-search.ts';
 import { searchIndexReads, searchIndexWrites } from '../../../src/store/sqlite/search/index-rows.ts';
+import { holderWrites } from '../../../src/store/holder-store.ts';
+import { useWrites } from '../../../src/store/use-store.ts';
 import { certificateRow, reservation, T0 } from '../rows.ts';
 import { atOnce } from './at-once.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
@@ -269,6 +271,40 @@ describe('lists of any length', () => {
         if (/ AS n FROM \(SELECT 1 FROM .* LIMIT \d+\)$/s.test(sql) && /^SCAN/.test(detail)) continue;
         if (detail.startsWith('SCAN')) expect(detail, sql).toMatch(bounded);
       }
+    }
+    watched.close();
+  });
+
+  test('the fleet is derived from the newest renewals of a certificate, in the order of an index', () => {
+    const queries: string[] = [];
+    const watched = new Database(path, { verbose: (sql) => queries.push(String(sql)) });
+    addFunctions(watched);
+    const port = new SqlitePort(watched);
+    const [, former, row] = rows;
+    if (row === undefined || former === undefined) throw new Error('no rows');
+    const { ca, serial, fingerprint_sha256 } = row;
+    const certificate = { ca, serial, issued: { with: { serial: former.serial }, renews: true } };
+    const use = { serial, fingerprints: [fingerprint_sha256], first_used_at: NOW, last_used_at: NOW };
+    const rules = { forget: 0, expected: () => true, requiresDevices: () => false, authorities: new Set<string>() };
+    const window = () => ({ start: NOW, end: NOW });
+    const connection = { connected_at: NOW, tls_version: 'TLSv1.3' as const, names_label: true, chains: [] };
+    watched.transaction(() => {
+      runAtOnce(
+        holderWrites(port).applyFleetChanges.run(
+          { certificates: [certificate] },
+          { ...rules, window, reports: true },
+          NOW,
+        ),
+      );
+      runAtOnce(useWrites(port).recordUses.run({ uses: [{ ...use, ...connection }], issued: [], renewalInfo: [] }));
+    })();
+    const renewals = queries.filter((sql) => sql.includes('AS requested'));
+    expect(renewals.length).toBeGreaterThanOrEqual(4);
+    for (const sql of renewals) {
+      const steps = db.prepare<[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all();
+      const read = steps.map(({ detail }) => detail).filter((detail) => / requested\b|ORDER BY/.test(detail));
+      const search = 'SEARCH requested USING INDEX certificate_use_by_renewal (renewed_serial=? AND renewed_ca=?)';
+      expect(new Set(read), sql).toEqual(new Set([search]));
     }
     watched.close();
   });
