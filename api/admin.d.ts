@@ -2026,6 +2026,21 @@ export interface components {
                     count: number;
                 }[];
             };
+            /** @description Error responses to devices, and rejected credentials of administrators, of the last 24 hours; by code. */
+            rejections: {
+                /**
+                 * Format: date-time
+                 * @description A whole hour.
+                 */
+                since: string;
+                total: number;
+                /** @description The most frequent first. */
+                codes: {
+                    /** @description docs/reference/errors.md. */
+                    code: string;
+                    count: number;
+                }[];
+            };
             /** @description The number of lockouts in force. For `operator`. */
             lockouts?: number;
             /** @description The health of the service and its dependencies. For `operator`. */
@@ -2105,8 +2120,10 @@ export interface components {
             queued: number;
             /** @description Certificates revoked. */
             revoked: number;
-            /** @description Rejected credentials of clients and administrators. */
+            /** @description Audit records of rejected credentials. Repeated ones share a record. */
             unauthenticated: number;
+            /** @description Error responses of any code to devices, and rejected credentials of administrators. */
+            rejected: number;
         };
         /** @description The events per interval. */
         Statistics: {

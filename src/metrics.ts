@@ -4,6 +4,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { AuditEvent } from './audit/event.ts';
 import { onDependencyCall } from './dependency-calls.ts';
 import { logState } from './log.ts';
+import { Rejections } from './rejections.ts';
 import { renderState, type ServiceState } from './service-state-metrics.ts';
 
 /** Milliseconds between samples of the event loop delay. */
@@ -15,6 +16,8 @@ interface AnsweredRequest {
   /** A configured label. */
   readonly ca?: string | undefined;
   readonly code?: string | undefined;
+  /** For the log. A missing credential has none. */
+  readonly detail?: string | undefined;
   readonly ms: number;
 }
 
@@ -25,6 +28,8 @@ const CALL_BUCKETS = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5];
 const ADMIN = 'admin';
 
 export class Metrics {
+  /** For the overview. */
+  readonly rejections = new Rejections();
   /** Not prom-client's global registry: a test has several in a process. */
   readonly #registry = new Registry();
   readonly #requests = this.#counter(
@@ -89,11 +94,14 @@ export class Metrics {
 
   /** Counts a response, or a request whose client disconnected first. */
   countRequest(listener: string, request: AnsweredRequest, status: number | undefined): void {
-    const { operation = 'unknown', ca = '', code, ms } = request;
+    const { operation = 'unknown', ca = '', code, detail, ms } = request;
     const labels = { listener, operation, ca, status: status ?? 'none' };
     this.#requests.inc(labels);
     this.#durations.observe(labels, ms / 1000);
-    if (code !== undefined) this.#refusals.inc({ listener, code });
+    if (code === undefined) return;
+    this.#refusals.inc({ listener, code });
+    if (listener === 'est' || (listener === ADMIN && status === 401 && detail !== undefined))
+      this.rejections.count(ca, code);
   }
 
   countHandshakeFailure(listener: string): void {

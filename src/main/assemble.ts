@@ -50,6 +50,7 @@ import { Notifier } from '../notification/notifier.ts';
 import { createReceiver } from '../notification/receivers.ts';
 import { Warnings, type WarningsOptions } from '../notification/warnings.ts';
 import { CrlPublisher } from '../publication/crl-publisher.ts';
+import { REJECTIONS_WRITTEN } from '../rejections.ts';
 import type { ServiceState } from '../service-state-metrics.ts';
 import { hmacKeyFile, lookupKeyFile, makeLookupKey, MIN_LOOKUP_KEY, readLookupKey } from '../store/lookup-key-file.ts';
 import type { Store } from '../store/store.ts';
@@ -241,6 +242,12 @@ export async function assemble(config: Config, material: Material, foundation: F
     observe: ({ age, took, ...seen }) =>
       recorder.saw({ ...seen, at: Math.floor(now() - took), connected_at: Math.round(now() - age) }),
   });
+  const writeRejections = (): Promise<void> =>
+    metrics.rejections
+      .flush(store, now())
+      .catch((error: unknown) =>
+        log.error({ detail: describe(error) }, 'cannot write the counts of rejected requests'),
+      );
   let isStopping = false;
   const admin = new TlsEnd('admin', config, foundation.ticketSecret);
   const adminApp = createAdminApp(
@@ -319,6 +326,8 @@ export async function assemble(config: Config, material: Material, foundation: F
         }),
       ),
       { start: () => metrics.start(), stop: () => metrics.close() },
+      { stop: writeRejections },
+      repeating(() => atIntervals(REJECTIONS_WRITTEN, () => void writeRejections())),
       { stop: () => failures.close() },
       { stop: () => enrollment.close() },
       { stop: () => authorization.close() },

@@ -4,10 +4,11 @@ import type { ChainedRecord } from '../audit/record.ts';
 import { toRecord } from './audit-store.ts';
 import { labelOf } from './certificate-store.ts';
 import { storable } from './page.ts';
-import { type Calls, slowRead } from './operation.ts';
-import { AT_LABELS, type Database, type Operation } from './port.ts';
+import { done } from './calls/calls.ts';
+import { type Calls, nothing, slowRead, write } from './operation.ts';
+import { AT_LABELS, type Database, type Operation, type Write } from './port.ts';
 
-/** Statistics of requests and certificates, derived from the audit log. */
+/** Statistics of requests and certificates, derived from the audit log except for the last. */
 export const STATISTICS = [
   /** Certificates, without renewals. */
   'issued',
@@ -23,6 +24,8 @@ export const STATISTICS = [
   'revoked',
   /** Rejected credentials of devices and administrators. */
   'unauthenticated',
+  /** Error responses of any code to devices, and rejected credentials of administrators; not from the audit log. */
+  'rejected',
 ] as const;
 
 export type Statistic = (typeof STATISTICS)[number];
@@ -46,6 +49,17 @@ export interface Count {
   readonly what: Statistic;
   readonly count: number;
 }
+
+/** Rejected requests at a label. */
+export interface Rejection {
+  /** The label; empty: none. */
+  readonly ca: string;
+  readonly code: string;
+  readonly count: number;
+}
+
+/** Before the code in `statistic.what`. */
+const CODE = 'code ';
 
 /** The shortest interval, in milliseconds. */
 export const STATISTICS_HOUR = 3_600_000;
@@ -120,7 +134,9 @@ export function statisticsReads(db: Database) {
         ...(labels === undefined ? [] : ['ca = ANY(@labels)']),
       ];
       return db.all<Count>(
-        `SELECT hour / ${hours} * ${hours} * ${STATISTICS_HOUR} AS time, what, CAST(sum(count) AS bigint) AS count FROM statistic
+        `SELECT hour / ${hours} * ${hours} * ${STATISTICS_HOUR} AS time,
+           CASE WHEN what LIKE '${CODE}%' THEN 'rejected' ELSE what END AS what, CAST(sum(count) AS bigint) AS count
+         FROM statistic
          WHERE ${where.join(' AND ')} GROUP BY 1, 2 ORDER BY 1, 2`,
         {
           from: Math.floor(since / STATISTICS_HOUR),
@@ -131,6 +147,14 @@ export function statisticsReads(db: Database) {
         },
       );
     }),
+    /** Rejected requests by label and code. @param since a time */
+    countRejections: slowRead((since: number) =>
+      db.all<Rejection>(
+        `SELECT ca, substr(what, ${CODE.length + 1}) AS code, CAST(sum(count) AS bigint) AS count FROM statistic
+         WHERE hour >= ? AND what LIKE '${CODE}%' GROUP BY 1, 2 ORDER BY 1, 2`,
+        Math.floor(since / STATISTICS_HOUR),
+      ),
+    ),
     /**
      * Counts the valid certificates by expiry: before the first of `ends`, between consecutive ones, and after the last.
      * @param ends ascending
@@ -179,6 +203,23 @@ export function statisticsReads(db: Database) {
     }),
   };
 }
+
+/** @param node of PostgreSQL, where each node has its own rows */
+export function rejectionWrites(db: Database, node?: string) {
+  const [column, value] = node === undefined ? ['', ''] : ['node, ', '@node, '];
+  const add = `INSERT INTO statistic (${column}hour, ca, what, count) VALUES (${value}@hour, @ca, @what, @count)
+    ON CONFLICT (hour, ca, what${node === undefined ? '' : ', node'}) DO UPDATE SET count = statistic.count + excluded.count`;
+  return {
+    /** Adds to the counts of an hour since the epoch. */
+    addRejections: write(nothing, function* (hour: number, rejections: readonly Rejection[]): Write<void> {
+      for (const { ca, code, count } of rejections)
+        yield* db.run(add, { ...(node === undefined ? {} : { node }), hour, ca, what: `${CODE}${code}`, count });
+      return done(undefined, []);
+    }),
+  };
+}
+
+export type RejectionStore = Calls<ReturnType<typeof rejectionWrites>>;
 
 /**
  * Hourly counters, updated in the transaction of each audit record: their cost does not depend on the number of

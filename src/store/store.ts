@@ -36,7 +36,7 @@ import { requestReads, requestWrites } from './request-store.ts';
 import { rescueReads, rescueWrites } from './rescue-store.ts';
 import { retentionReads, retentionWrites } from './retention-store.ts';
 import { sessionReads, sessionWrites } from './session-store.ts';
-import { statisticsReads } from './statistics-store.ts';
+import { type RejectionStore, statisticsReads } from './statistics-store.ts';
 import { useReads, useWrites } from './use-store.ts';
 
 export function commonReads(db: Database) {
@@ -101,7 +101,7 @@ export interface SearchStore {
 /** The calls that both drivers have in common: the operations of the subjects. */
 type CommonCalls = Calls<ReturnType<typeof commonReads> & ReturnType<typeof commonWrites>>;
 
-export interface Store extends CommonCalls, CertificateListStore, AuditStore, ArchiveStore, SearchStore, NodeStore {
+export interface Store extends CommonCalls, RejectionStore, CertificateListStore, AuditStore, ArchiveStore, SearchStore, NodeStore {
   /** Throws {@link EstuaryError} 503 if the database or the audit file is not writable. */
   checkWritable(): Promise<void>;
   /** Commits waiting calls, then closes the database and the audit file. */

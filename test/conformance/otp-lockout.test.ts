@@ -104,3 +104,26 @@ describe('the use of a token has its own audit type', () => {
     expect(await records(id)).toMatchObject([{ subject: 'used-2', ca: 'lab' }]);
   });
 });
+
+test('the overview counts each rejected request by its code, also those that the audit log counts once a minute', async () => {
+  const counts = async (): Promise<Record<string, unknown>> => {
+    const { rejections } = (await estuary.admin('GET', '/admin/overview')).json as {
+      rejections: { total: number; codes: { code: string; count: number }[] };
+    };
+    const codes = Object.fromEntries(rejections.codes.map(({ code, count }) => [code, count]));
+    return { total: rejections.total, ...codes };
+  };
+  const before = await counts();
+  const plus = (name: string, count: number): number => Number(before[name] ?? 0) + count;
+  const answers = await guess(40);
+  const locked = answers.filter((answer) => answer === LOCKED).length;
+  expect(locked).toBeGreaterThan(30);
+  expect(await counts()).toEqual({
+    ...before,
+    total: plus('total', 40),
+    LOCKED_OUT: plus('LOCKED_OUT', locked),
+    OTP_INVALID: plus('OTP_INVALID', 40 - locked),
+  });
+  const { items } = (await estuary.admin('GET', '/admin/statistics')).json as { items: { rejected: number }[] };
+  expect(items.reduce((sum, { rejected }) => sum + rejected, 0)).toBe(plus('total', 40));
+});

@@ -66,7 +66,15 @@ test.each(['SQLite', 'PostgreSQL'])('%s has reads and writes, each of a kind of 
 test('lists, exports, counts of whole tables and maintenance do not run in the main thread', () => {
   expect([...named(tables().reads, 'slow')].sort()).toEqual([
     ...['auditEvents', 'auditLines', 'checkpoint', 'countCertificatesByEnd', 'countEnteredHolders'],
-    ...['countEvents', 'countExpiringHolders', 'countOfOtherCas', 'countWaiting', 'deviceHistory', 'findOverTokens'],
+    ...[
+      'countEvents',
+      'countExpiringHolders',
+      'countOfOtherCas',
+      'countRejections',
+      'countWaiting',
+      'deviceHistory',
+      'findOverTokens',
+    ],
     ...['indexForSearch', 'lastArchived', 'listAudit', 'listCertificates', 'listDeviceAttributes'],
     ...['listDevices', 'listEnteredHolders', 'listGivenChains', 'listHeldCertificates', 'listHolders'],
     ...['listLockouts', 'listOtps', 'listRequests', 'listSuccessions', 'revokedEntries', 'usesOfDevices'],
@@ -208,6 +216,7 @@ describe('what two writes could conflict on, they name', () => {
     auditDevice: [[['k', []], []]],
     reopenAuditFile: [[[], []]],
     noteArchived: [[[{}, ''], []]],
+    addRejections: [[[0, []], []]],
     checkWritable: [[[T0], ['probe']]],
     // What they affect is not in their arguments.
     expireRequests: [],

@@ -29,7 +29,7 @@ export function Overview() {
             <section class="tiles" aria-label="What needs attention">
               {overview.requests !== undefined && <Pending of={overview.requests} />}
               {overview.certificates !== undefined && <Expiring of={overview.certificates} now={overview.time} />}
-              <Failures />
+              <Rejected of={overview.rejections} />
               {overview.health !== undefined && <HealthTile of={overview.health} lockouts={overview.lockouts ?? 0} />}
             </section>
             <div class="dashboard">
@@ -105,31 +105,36 @@ const statisticsOf = (interval: 'hour' | 'day') => (signal: AbortSignal) =>
   call<Statistics>('/admin/statistics', { query: { interval }, signal });
 const CHANGES = ['certificate.*', 'request.*', 'auth.*'];
 
-/** Counts of the last 24 hours. Rejected credentials have many audit types, so they have no link. */
-function Failures() {
-  const { loaded, again } = useLoad('failures', statisticsOf('hour'));
-  useEvents(CHANGES, again);
-  if (loaded.state !== 'ready') return <div class="tile" />;
-  const { items, since } = loaded.value;
-  const sum = (what: 'refused' | 'failed' | 'unauthenticated'): number =>
-    items.reduce((total, one) => total + one[what], 0);
-  const audit = (type: string): { readonly href?: string } =>
-    may('auditor') ? { href: link(['audit'], { type, since }) } : {};
-  const parts = [
-    { words: 'rejected', count: sum('refused'), ...audit('certificate.denied') },
-    { words: 'failed', count: sum('failed'), ...audit('certificate.failed') },
-    { words: 'invalid credentials', count: sum('unauthenticated'), href: undefined },
-  ].filter(({ count }) => count > 0);
+/** The audit records of a rejection. Most of the codes belong to one type. */
+function auditType(code: string): string {
+  const method = /^(OTP|LDAP|JWT|GSSAPI|ADMIN|OIDC|CMC)_/.exec(code)?.[1];
+  if (method === 'OIDC') return 'auth.admin';
+  if (method !== undefined) return `auth.${method.toLowerCase()}`;
+  if (code === 'LOCKED_OUT') return 'auth.otp';
+  if (code.startsWith('CLIENT_CERTIFICATE_')) return 'auth.mtls';
+  return code.startsWith('CA_') ? 'certificate.failed' : 'certificate.denied';
+}
+
+/** Codes on the tile; the rest is a number. */
+const CODES = 4;
+
+function Rejected({ of: { total, codes, since } }: { readonly of: OverviewRecord['rejections'] }) {
+  const others = codes.slice(CODES).reduce((sum, { count }) => sum + count, 0);
+  const audit = (type?: string): string => link(['audit'], { ...(type === undefined ? {} : { type }), since });
   return (
-    <Tile title="Rejected, last 24 hours" count={parts.reduce((total, { count }) => total + count, 0)} kind="bad">
-      {parts.length === 0
-        ? 'No rejections or failures.'
-        : parts.map(({ words, count, href }, n) => (
-            <span key={words}>
-              {n > 0 && ', '}
-              {href === undefined ? `${count} ${words}` : <a href={href}>{`${count} ${words}`}</a>}
-            </span>
-          ))}
+    <Tile title="Rejected, last 24 hours" count={total} kind="bad" {...(may('auditor') ? { href: audit() } : {})}>
+      {total === 0
+        ? 'No rejections.'
+        : codes.slice(0, CODES).map(({ code, count }, n) => {
+            const words = `${count.toLocaleString('en')} ${code}`;
+            return (
+              <span key={code}>
+                {n > 0 && ', '}
+                {may('auditor') ? <a href={audit(auditType(code))}>{words}</a> : words}
+              </span>
+            );
+          })}
+      {others > 0 && `, ${others.toLocaleString('en')} others`}
     </Tile>
   );
 }
@@ -182,7 +187,10 @@ function ActivityChart({ items, interval }: ActivityProps) {
     {
       name: 'rejected or failed',
       kind: 'bad',
-      values: items.map(({ refused, failed, unauthenticated }) => refused + failed + unauthenticated),
+      // Version 0.2 counted audit records only.
+      values: items.map(({ rejected, refused, failed, unauthenticated }) =>
+        Math.max(rejected, refused + failed + unauthenticated),
+      ),
     },
   ];
   return (

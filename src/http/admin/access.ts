@@ -10,6 +10,8 @@ import { badRequest, failed, forbidden } from '../../errors.ts';
 import { ADMIN_ROLES, type AdminRole } from '../../config/vocabulary.ts';
 import type { Ca, CaRouter } from '../../ca/router.ts';
 import { labelOf } from '../../store/certificate-store.ts';
+import type { Metrics } from '../../metrics.ts';
+import type { Rejection } from '../../store/statistics-store.ts';
 import type { Store } from '../../store/store.ts';
 
 /** @throws EstuaryError 500 without authentication */
@@ -137,6 +139,15 @@ export function limited<Dependencies extends { readonly store: Store }>(
   return labels === undefined ? deps : { ...deps, store: limitedStore(deps.store, labels) };
 }
 
+/** Rejected requests that the store does not have yet, of the labels that a call may touch. */
+export function pendingRejections(
+  { metrics }: { readonly metrics: Pick<Metrics, 'rejections'> },
+  request: FastifyRequest,
+): readonly Rejection[] {
+  const labels = labelsOf(request);
+  return metrics.rejections.pending.filter(({ ca }) => labels === undefined || labels.includes(ca));
+}
+
 /** Records of other labels do not exist there. Changes by an id follow a read of it. */
 function limitedStore(store: Store, labels: readonly string[]) {
   const isOwn = (row: Parameters<typeof labelOf>[0]): boolean => labels.includes(labelOf(row) ?? '');
@@ -148,6 +159,7 @@ function limitedStore(store: Store, labels: readonly string[]) {
     changeOtp: (...call) => store.changeOtp(...call),
     countCertificatesByEnd: (now, ends) => store.countCertificatesByEnd(now, ends, labels),
     countEvents: (filter) => store.countEvents({ ...filter, labels }),
+    countRejections: async (since) => (await store.countRejections(since)).filter(isOwn),
     async countWaiting(now) {
       const { pending } = await store.countWaiting(now);
       return { pending: pending.filter(isOwn), lockouts: 0 };

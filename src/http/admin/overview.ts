@@ -4,12 +4,13 @@ import type { FastifyRequest } from 'fastify';
 import { Type, type Static } from '@fastify/type-provider-typebox';
 import type { AdminRole } from '../../config/vocabulary.ts';
 import { daysLeft } from '../../ca/expiry.ts';
-import { callerOf, labelsOf, limited, type LimitedStore } from './access.ts';
+import { callerOf, labelsOf, limited, pendingRejections, type LimitedStore } from './access.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
 import type { HealthMonitor } from './health.ts';
 import { CERTIFICATE_IN_USE, certificateInUse, reloadRecord } from './reload.ts';
 import { route } from './route.ts';
 import { Bool, described, Integer, nullable, oneOf, Text, Timestamp, titled } from './schemas.ts';
+import { STATISTICS_HOUR } from '../../store/statistics-store.ts';
 import { formatOptionalTimestamp, formatTimestamp } from '../../timestamp.ts';
 import { serviceState } from './metrics.ts';
 
@@ -43,6 +44,16 @@ const Overview = titled('Overview', 'The state of the service.', {
     described('The number of pending requests, by CA. For `ra` and `auditor`.', {
       pending: Type.Array(Type.Object({ ca: Type.String(), count: Type.Integer() })),
     }),
+  ),
+  rejections: described(
+    'Error responses to devices, and rejected credentials of administrators, of the last 24 hours; by code.',
+    {
+      since: Timestamp('A whole hour.'),
+      total: Type.Integer(),
+      codes: Type.Array(Type.Object({ code: Text('docs/reference/errors.md.'), count: Type.Integer() }), {
+        description: 'The most frequent first.',
+      }),
+    },
   ),
   lockouts: Type.Optional(Integer('The number of lockouts in force. For `operator`.')),
   health: Type.Optional(
@@ -116,9 +127,10 @@ export function registerOverview(app: AdminApp, deps: AdminDependencies, monitor
       const { store } = limited(deps, request);
       const may = (...needed: AdminRole[]): boolean => ['admin' as const, ...needed].some((one) => roles.includes(one));
       const now = deps.now();
-      const [certificates, waiting, ownHealth] = await Promise.all([
+      const [certificates, waiting, rejections, ownHealth] = await Promise.all([
         may('ra', 'auditor') ? endings(request, store) : undefined,
         store.countWaiting(now),
+        countRejections(deps, request, store),
         may('operator') ? healthOf(deps, monitor) : undefined,
       ]);
       return {
@@ -126,6 +138,7 @@ export function registerOverview(app: AdminApp, deps: AdminDependencies, monitor
         version: deps.version,
         ...(certificates === undefined ? {} : { certificates }),
         ...(may('ra', 'auditor') ? { requests: { pending: waiting.pending } } : {}),
+        rejections,
         ...(may('operator') ? { lockouts: waiting.lockouts } : {}),
         ...(ownHealth === undefined ? {} : { health: ownHealth }),
       };
@@ -158,6 +171,18 @@ async function countEndings(store: LimitedStore, at: number): Promise<Endings> {
   return {
     valid: sum(counts),
     ending: PERIODS.map((days, index) => ({ days, count: sum(counts.slice(0, index + 1)) })),
+  };
+}
+
+async function countRejections(deps: AdminDependencies, request: FastifyRequest, store: LimitedStore) {
+  const since = Math.floor((deps.now() - DAY) / STATISTICS_HOUR + 1) * STATISTICS_HOUR;
+  const counts = new Map<string, number>();
+  for (const { code, count } of [...(await store.countRejections(since)), ...pendingRejections(deps, request)])
+    counts.set(code, count + (counts.get(code) ?? 0));
+  return {
+    since: formatTimestamp(since),
+    total: [...counts.values()].reduce((sum, count) => sum + count, 0),
+    codes: [...counts].map(([code, count]) => ({ code, count })).sort((one, other) => other.count - one.count),
   };
 }
 

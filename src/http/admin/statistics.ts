@@ -2,7 +2,7 @@ import { Type } from '@fastify/type-provider-typebox';
 import { badRequest } from '../../errors.ts';
 import { STATISTICS, STATISTICS_HOUR, type Count, type Statistic } from '../../store/statistics-store.ts';
 import type { AdminApp, AdminDependencies } from './dependencies.ts';
-import { limited } from './access.ts';
+import { limited, pendingRejections } from './access.ts';
 import { route } from './route.ts';
 import { Integer, oneOf, Timestamp, titled, whole } from './schemas.ts';
 import { formatTimestamp } from '../../timestamp.ts';
@@ -21,7 +21,8 @@ const MEANINGS: Readonly<Record<Statistic, string>> = {
   failed: 'Requests that failed in the CA or in this server.',
   queued: 'Requests queued for approval.',
   revoked: 'Certificates revoked.',
-  unauthenticated: 'Rejected credentials of clients and administrators.',
+  unauthenticated: 'Audit records of rejected credentials. Repeated ones share a record.',
+  rejected: 'Error responses of any code to devices, and rejected credentials of administrators.',
 };
 
 const counters = Object.fromEntries(STATISTICS.map((what) => [what, Integer(MEANINGS[what])] as const));
@@ -66,11 +67,14 @@ export function registerStatistics(app: AdminApp, deps: AdminDependencies): void
           `since and until must not be more than ${MAX_INTERVALS[interval]} intervals apart`,
         );
       const counts = await limited(deps, request).store.countEvents({ since, until, interval: step, ca });
+      const pending = pendingRejections(deps, request)
+        .filter((one) => ca === undefined || one.ca === ca)
+        .map(({ count }) => ({ time: begin(deps.now()), what: 'rejected' as const, count }));
       return {
         interval,
         since: formatTimestamp(since),
         until: formatTimestamp(until),
-        items: itemsOf(counts, since, until, step),
+        items: itemsOf([...counts, ...pending], since, until, step),
       };
     },
   });
@@ -82,7 +86,7 @@ function itemsOf(counts: readonly Count[], since: number, until: number, step: n
   for (let time = since; time < until; time += step) items.set(time, { ...none });
   for (const { time, what, count } of counts) {
     const item = items.get(time);
-    if (item !== undefined) item[what] = count;
+    if (item !== undefined) item[what] = count + (item[what] ?? 0);
   }
   return [...items].map(([time, item]) => ({ time: formatTimestamp(time), ...item }));
 }

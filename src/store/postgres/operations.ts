@@ -3,6 +3,7 @@ import { done, undone } from '../calls/calls.ts';
 import { commonReads, commonWrites } from '../store.ts';
 import { beginWork, EVERYTHING, lock, quickRead, write } from '../operation.ts';
 import { type Operation, result, type Database, type Write } from '../port.ts';
+import { rejectionWrites } from '../statistics-store.ts';
 import type { AuditLog } from './audit-log.ts';
 import { auditReads, auditWrites } from './audit.ts';
 import { certificateList, PostgresPort } from './port.ts';
@@ -46,6 +47,7 @@ export function writeOperations(queries: Queries, log: AuditLog, node: string) {
   const db = new PostgresPort(queries);
   return {
     ...commonWrites(db, NO_NODE),
+    ...rejectionWrites(db, node),
     ...auditWrites(db, node),
     indexForSearch: write(EVERYTHING, (): Write<boolean> => result(undone(false))),
     checkWritable: beginWork(lock.probe, function* (now: number): Write<undefined> {

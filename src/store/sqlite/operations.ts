@@ -4,6 +4,7 @@ import { beginWork, lock, quickRead, slowRead } from '../operation.ts';
 import { result, type Write } from '../port.ts';
 import type { NodeRow } from '../store.ts';
 import { commonReads, commonWrites } from '../store.ts';
+import { rejectionWrites } from '../statistics-store.ts';
 import type { AuditLog } from './audit-log.ts';
 import { auditReads, auditWrites } from './audit.ts';
 import type { Db } from './database.ts';
@@ -32,6 +33,7 @@ export function writeOperations(db: Db, log: AuditLog) {
   return {
     // Every other process of this store is dead.
     ...commonWrites(new SqlitePort(db), 'true'),
+    ...rejectionWrites(new SqlitePort(db)),
     ...auditWrites(db),
     checkWritable: beginWork(lock.probe, (now: number): Write<undefined> => {
       probe.run(now);

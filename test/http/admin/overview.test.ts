@@ -51,6 +51,7 @@ describe('GET /admin/overview', () => {
         ].map(([days, count]) => ({ days, count })),
       },
       requests: { pending: [{ ca: 'devices', count: 1 }] },
+      rejections: { since: at(NOW - DAY + HOUR), total: 0, codes: [] },
       lockouts: 1,
       health: {
         store: { health: 'ok' },
@@ -103,10 +104,10 @@ describe('GET /admin/overview', () => {
   });
 
   test.each<[AdminRole, string[]]>([
-    ['admin', ['certificates', 'health', 'lockouts', 'requests']],
-    ['ra', ['certificates', 'requests']],
-    ['auditor', ['certificates', 'requests']],
-    ['operator', ['health', 'lockouts']],
+    ['admin', ['certificates', 'health', 'lockouts', 'rejections', 'requests']],
+    ['ra', ['certificates', 'rejections', 'requests']],
+    ['auditor', ['certificates', 'rejections', 'requests']],
+    ['operator', ['health', 'lockouts', 'rejections']],
   ])('%s sees %j', async (role, parts) => {
     const api = await adminFixture({ auth: as([role]) });
     const { time, version, ...shown } = await ask(api, 'get', '/admin/overview', 200);
@@ -139,7 +140,16 @@ describe('GET /admin/statistics', () => {
       event('certificate.issued', { ca: 'devices', operation: 'simplereenroll' }),
       event('certificate.denied', { ca: 'lab', outcome: 'failure' }),
     ]);
-    const nothing = { issued: 0, renewed: 0, refused: 0, failed: 0, queued: 0, revoked: 0, unauthenticated: 0 };
+    const nothing = {
+      issued: 0,
+      renewed: 0,
+      refused: 0,
+      failed: 0,
+      queued: 0,
+      revoked: 0,
+      unauthenticated: 0,
+      rejected: 0,
+    };
     const all = await ask(api, 'get', '/admin/statistics', 200);
     expect([all.interval, all.since, all.until]).toEqual(['hour', at(NOW - 23 * HOUR), at(NOW + HOUR)]);
     expect(all.items).toHaveLength(24);

@@ -50,6 +50,23 @@ export function statisticsStoreContract(newDatabase: NewDatabase): void {
       expect(await count(HOUR, undefined, START + 3 * HOUR)).toEqual([]);
     });
 
+    test('rejected requests by label and code, added to what the hour has, and together by the hour', async () => {
+      const store = await newDatabase().open(() => START);
+      const locked = { ca: 'devices', code: 'LOCKED_OUT', count: 100 };
+      await store.addRejections(START / HOUR - 1, [locked]);
+      await store.addRejections(START / HOUR, [locked, { ca: '', code: 'NOT_FOUND', count: 2 }]);
+      await store.addRejections(START / HOUR, [{ ...locked, count: 51 }]);
+      await store.audit([event('auth.otp', { ...FAILURE, ca: 'devices' })]);
+      expect(await store.countRejections(START)).toEqual([
+        { ca: '', code: 'NOT_FOUND', count: 2 },
+        { ...locked, count: 151 },
+      ]);
+      expect(await store.countEvents({ since: START, until: START + DAY, interval: DAY })).toEqual([
+        { time: START, what: 'rejected', count: 153 },
+        { time: START, what: 'unauthenticated', count: 1 },
+      ]);
+    });
+
     test('a count stays when its records have left for an archive', async () => {
       const store = await newDatabase().open(() => START);
       await store.audit([event('certificate.issued', { ca: 'devices' })]);
