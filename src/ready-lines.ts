@@ -49,7 +49,8 @@ export function readyLines({ est, label, clientId, token, anchors }: Enrollment)
     client: `EST_OTP=${quoted(token)} estuary client enroll ${options.join(' ')}`,
     curl: [
       `openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ${quoted(`${file}.key`)} -out ${quoted(`${file}.csr`)} -utf8 -subj ${quoted(subject)}`,
-      `curl -sSf${trust} -u ${quoted(`${user}:${token}`)} -H 'Content-Type: application/pkcs10' --data-binary ${quoted(`@${file}.csr`)} ${quoted(`${path}/simpleenroll`)} | base64 -d | openssl pkcs7 -inform DER -print_certs -out ${quoted(`${file}.pem`)}`,
+      // Other users of the machine see the arguments of curl. printf is part of the shell.
+      `printf 'user = "%s"\\n' ${quoted(`${user}:${token}`.replaceAll(/["\\]/g, '\\$&'))} | curl -sSf -K -${trust} -H 'Content-Type: application/pkcs10' --data-binary ${quoted(`@${file}.csr`)} ${quoted(`${path}/simpleenroll`)} | base64 -d | openssl pkcs7 -inform DER -print_certs -out ${quoted(`${file}.pem`)}`,
     ].join('\n'),
   };
 }

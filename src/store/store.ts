@@ -101,7 +101,8 @@ export interface SearchStore {
 /** The calls that both drivers have in common: the operations of the subjects. */
 type CommonCalls = Calls<ReturnType<typeof commonReads> & ReturnType<typeof commonWrites>>;
 
-export interface Store extends CommonCalls, RejectionStore, CertificateListStore, AuditStore, ArchiveStore, SearchStore, NodeStore {
+export interface Store
+  extends CommonCalls, RejectionStore, CertificateListStore, AuditStore, ArchiveStore, SearchStore, NodeStore {
   /** Throws {@link EstuaryError} 503 if the database or the audit file is not writable. */
   checkWritable(): Promise<void>;
   /** Commits waiting calls, then closes the database and the audit file. */

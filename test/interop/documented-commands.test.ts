@@ -342,7 +342,7 @@ describe.skipIf(!requires('curl', 'openssl', 'certutil'))('the commands in', () 
     preamble = `
       export PATH=${dirname(process.execPath)}:$PATH ESTUARY_ADMIN_URL=https://${port('admin')} ESTUARY_ADMIN_CA=ca/root.pem ESTUARY_ADMIN_TOKEN_FILE=admin/token
       estuary() { node dist/server.js "$@"; }
-      admin() { curl -sS --cacert ca/root.pem -H "Authorization: Bearer $(cat admin/token)" "$@"; }
+      admin() { curl -sS --cacert ca/root.pem --cert admin/client.pem --key admin/client.key "$@"; }
       systemctl() { [ "$1" = start ] || { kill ${pid}; while kill -0 ${pid} 2>/dev/null; do sleep 0.1; done; }; }
       `;
     for (const [shown, actual] of [
