@@ -62,7 +62,8 @@ export function boundAnswers(server: Server, timeout: number, slowest = SLOWEST)
       const { socket } = response;
       if (socket === null) return;
       const cut = setTimeout(() => socket.destroy(), timeout + (socket.writableLength / slowest) * 1000);
-      response.once('close', () => clearTimeout(cut));
+      // With the listeners of Fastify's streams, a file has eleven, and Node would warn of a leak.
+      response.setMaxListeners(20).once('close', () => clearTimeout(cut));
     });
   });
 }

@@ -152,6 +152,16 @@ test('a browser that sends the target in absolute form is of the same site by th
   expect((await post('/admin/reload')).status).toBe(403);
 });
 
+test('a file of the console is sent without a warning of Node in the log', async () => {
+  const warnings: string[] = [];
+  const note = ({ message }: Error): void => void warnings.push(message);
+  process.on('warning', note);
+  const { status } = await send('admin', ['GET / HTTP/1.1', 'Host: localhost']);
+  process.off('warning', note);
+  expect(status).toBe(200);
+  expect(warnings).toEqual([]);
+});
+
 describe('RFC 9110 §15.6.4: a 503 carries Retry-After', () => {
   test.each(['1.1', '1.0'])('of simpleenroll, HTTP/%s', async (version) => {
     const wire = onTheWire(simpleCsr(makeKey()));
