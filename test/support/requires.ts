@@ -111,6 +111,8 @@ const PROBES = {
   slapd: commands('Debian package slapd', 'slapd', 'slapadd'),
   locales: files('Debian package locales', '/usr/share/i18n/locales/de_DE'),
   samba: commands('Debian packages samba, samba-ad-provision', 'samba', 'samba-tool'),
+  caddy: commands('Debian package caddy', 'caddy'),
+  cfssl: commands('Debian packages golang-cfssl and jq', 'cfssl', 'jq'),
   pebble: commands('Debian package pebble', 'pebble', 'pebble-challtestsrv'),
   promtool: commands('Debian package prometheus', 'promtool', 'prometheus'),
   pki: commands('Debian package strongswan-pki', 'pki'),
