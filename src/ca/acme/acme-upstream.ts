@@ -48,8 +48,8 @@ type TxtRecord = readonly [string, string];
 interface OrderWork {
   /** The records in the DNS, by the URL of the challenge. */
   readonly records: Map<string, TxtRecord>;
-  /** Challenges that the server was told to validate, and those that are decided. */
-  readonly answered: Set<string>;
+  /** When the server was last told to validate a challenge, and those that are decided. */
+  readonly answered: Map<string, number>;
   readonly decided: Set<string>;
   /** Begun by another process, which may have left records. */
   isInherited: boolean;
@@ -73,6 +73,8 @@ interface Waiting {
 
 /** Milliseconds between polls of an order if the server names none, doubled up to the maximum. */
 const [SHORTEST_PAUSE, LONGEST_PAUSE] = [50, 500];
+/** Milliseconds before a failed validation is requested again. */
+const NEXT_TRY = 5000;
 /** Milliseconds to wait for an order before the request is pending. */
 const LONGEST_LOOK = 4000;
 
@@ -146,7 +148,7 @@ export class AcmeUpstream implements Upstream {
     if (this.#orders.has(order)) return;
     this.#orders.set(order, {
       records: new Map(),
-      answered: new Set(),
+      answered: new Map(),
       decided: new Set(),
       isInherited,
       expires: Infinity,
@@ -258,14 +260,18 @@ export class AcmeUpstream implements Upstream {
     let retryAfter: number | undefined;
     if (isPending) {
       // Some servers leave a challenge pending while they validate it.
-      const isNew = challenge['status'] === 'pending' && !work.answered.has(url);
+      const answered = work.answered.get(url);
+      const isNew = challenge['status'] === 'pending' && answered === undefined;
+      // RFC 8555 §8.2: after a failed validation, another response requests the next one.
+      const isFailed = challenge['status'] === 'pending' && problemText(challenge) !== undefined;
+      const answers = isNew || (isFailed && Date.now() - (answered ?? 0) >= NEXT_TRY);
       if (isNew) {
         const record = this.#record(name, challenge);
         work.records.set(url, record);
         await this.#hook(dnsHook, 'present', record);
       }
-      ({ json: challenge, retryAfter } = await this.#acme.post(url, isNew ? {} : undefined));
-      work.answered.add(url);
+      ({ json: challenge, retryAfter } = await this.#acme.post(url, answers ? {} : undefined));
+      if (answers || answered === undefined) work.answered.set(url, Date.now());
     }
     if (isPending && challenge['status'] !== 'valid' && challenge['status'] !== 'invalid') {
       const text = problemText(challenge);

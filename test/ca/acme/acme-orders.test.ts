@@ -1,7 +1,7 @@
 /** `driver = "acme"`: accounts, challenges and orders (RFC 8555 §7.3 to §7.5, §8.2) at a server that this test plays. */
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { isJson, type Json } from '../../../src/ca/acme/acme-client.ts';
 import { AcmeUpstream } from '../../../src/ca/acme/acme-upstream.ts';
 import type { UpstreamRequest } from '../../../src/ca/remote/upstream.ts';
@@ -30,7 +30,7 @@ let acme: {
   orderAt?: string;
   isGone?: true;
 };
-let calls: { readonly path: string; readonly payload: Json; readonly kid: unknown }[];
+let calls: { readonly path: string; readonly payload: Json; readonly kid: unknown; readonly isRead: boolean }[];
 let stored: Map<string, string>;
 let logged: string[];
 
@@ -56,7 +56,7 @@ beforeAll(async () => {
     if (path === '/directory') return reply(200, Object.fromEntries(names.map((name) => [name, url(name)])));
     if (path === '/newNonce') return reply(200, {});
     const { header, payload } = readJws(body);
-    calls.push({ path, payload, kid: header['kid'] });
+    calls.push({ path, payload, kid: header['kid'], isRead: isRead(body) });
     const [challenge = 'valid'] = acme.challenge;
     const status = challenge === 'valid' ? 'ready' : challenge === 'invalid' ? 'invalid' : 'pending';
     const wait = acme.retryAfter === undefined ? {} : { 'Retry-After': acme.retryAfter };
@@ -115,6 +115,9 @@ beforeEach(() => {
   logged = [];
   rmSync(folder.file('hook.log'), { force: true });
 });
+
+/** POST-as-GET. */
+const isRead = (body: string): boolean => body.includes('"payload":""');
 
 function readJws(body: string): { header: Json; payload: Json } {
   const read = (text: unknown): Json => {
@@ -267,6 +270,23 @@ describe('a challenge', () => {
     const order = await ordered(upstream);
     for (let look = 0; look < 3; look++)
       expect(await upstream.poll(request, order)).toMatchObject({ status: 'pending' });
+    expect(hookLog()).toHaveLength(1);
+  });
+
+  test('whose validation failed and that stays pending is answered again, as RFC 8555 §8.2 says', async () => {
+    acme.challenge = ['pending'];
+    acme.retryAfter = '30';
+    acme.error = { detail: 'no such record yet' };
+    const upstream = start();
+    const order = await ordered(upstream);
+    const now = vi.spyOn(Date, 'now');
+    onTestFinished(() => now.mockRestore());
+    for (let look = 0; look < 4; look++) {
+      now.mockReturnValue(new Date().getTime() + look * 3000);
+      expect(await upstream.poll(request, order)).toMatchObject({ status: 'pending' });
+    }
+    const answers = calls.filter(({ path }) => path === '/challenge').map((call) => call.isRead);
+    expect(answers).toEqual([false, true, false, true]);
     expect(hookLog()).toHaveLength(1);
   });
 
