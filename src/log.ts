@@ -1,4 +1,5 @@
 /** The service's log: what a line shows, and when it is written. */
+import { isatty } from 'node:tty';
 import { pino } from 'pino';
 import type { DestinationStream, LevelWithSilent, Logger } from 'pino';
 import { LogOutput, type OutputState, unblockedOutput, writeOnceTo } from './log-output.ts';
@@ -30,8 +31,13 @@ const MAX_DEPTH = 5;
  * The service's log: one JSON object per line, named `estuary`, times in ISO 8601. Secrets must not be logged; fields
  * with a telltale name are replaced with `[secret]`.
  * @param destination default: standard output
+ * @param isTerminal levels are names instead of pino's numbers
  */
-export function createLogger(level: LevelWithSilent, destination?: DestinationStream): Logger {
+export function createLogger(
+  level: LevelWithSilent,
+  destination?: DestinationStream,
+  isTerminal = destination === undefined && isatty(1),
+): Logger {
   return pino(
     {
       name: 'estuary',
@@ -40,7 +46,10 @@ export function createLogger(level: LevelWithSilent, destination?: DestinationSt
       // Adds the ID of the current request.
       mixin: requestIdField,
       // Not pino's own redaction, which cost a request more than the rest of its line.
-      formatters: { log: (fields) => presentable(fields, 1) },
+      formatters: {
+        log: (fields) => presentable(fields, 1),
+        ...(isTerminal ? { level: (name: string) => ({ level: name }) } : {}),
+      },
       // formatters.log has already converted errors.
       serializers: { err: (error: unknown) => error },
     },

@@ -17,6 +17,15 @@ function logged(write: (log: ReturnType<typeof createLogger>) => void, level: 'i
   return output;
 }
 
+test.each([
+  [true, '{"level":"warn",'],
+  [false, '{"level":40,'],
+])('levels are names on a terminal (%s), and numbers for programs', (isTerminal, start) => {
+  let line = '';
+  createLogger('info', { write: (text) => void (line = text) }, isTerminal).warn('x');
+  expect(line.startsWith(start)).toBe(true);
+});
+
 test('long texts are cut in the log', () => {
   const output = logged((log) => log.info({ detail: 'a'.repeat(130_000), url: '/short', n: 1 }, 'refused'));
   expect(JSON.parse(output)).toMatchObject({ detail: `${'a'.repeat(4096)}… (130000 characters)`, url: '/short', n: 1 });
