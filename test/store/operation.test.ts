@@ -136,6 +136,7 @@ describe('a node that the others may consider dead', () => {
 describe('what two writes could conflict on, they name', () => {
   const intent = reservation({ request_id: 'r', otp_id: 't', device_key: 'k', ca: 'c', serial: '01' });
   const row = requestRow({ id: 'r', recognition: 'h', otp_id: 't', device_key: 'k' });
+  const rescued = { ...intent, rescued: { ca: 'c', serial: '02', recognition: 'h' } };
   const issued = ['request r', 'device of key k', 'serial 01 c'];
   const queued = ['request r', 'recognition h', 'token t', 'device of key k'];
   const ending = ['request r', 'concerning request r'];
@@ -156,7 +157,10 @@ describe('what two writes could conflict on, they name', () => {
       [[intent], [...issued, 'token t']],
       [[{ ...intent, otp_id: null, device_key: null, serial: null }], ['request r']],
     ],
-    claimRequest: [[[intent], issued]],
+    claimRequest: [
+      [[intent], issued],
+      [[rescued], [...issued, 'serial 02 c']],
+    ],
     recordCertificate: [[[certificateRow(intent, { device_key: 'k' }), []], issued]],
     releaseReservation: [[['r'], ending]],
     importCertificate: [[[certificateRow(intent, { device_key: 'k' })], ['serial 01 c']]],
@@ -173,7 +177,13 @@ describe('what two writes could conflict on, they name', () => {
     endRescue: [[[intent], ['serial 01 c']]],
     decideRequest: [[[{ id: 'r' }], ending]],
     failRequest: [[['r'], ending]],
-    submitRequest: [[[row], queued]],
+    submitRequest: [
+      [[row], queued],
+      [
+        [row, null, rescued],
+        [...queued, 'serial 02 c'],
+      ],
+    ],
     awaitCa: [[['r', '1', []], ['request r']]],
     withdrawRequest: [[['r'], ending]],
     takePoll: [[['r'], ['request r']]],
