@@ -48,6 +48,8 @@ const rejected = (code: string, message: string): Verdict => ({ kind: 'rejected'
 const SILENT = createLogger('error', { write: () => undefined });
 /** What is wrong with a key of a CA, which signs nothing here. */
 const OF_KEY = /^(file|pkcs11|ocsp)\b/;
+/** An RSA key takes long, so all simulations have the same ones. */
+const KEYS = new KeyGenerator();
 const never = (): Promise<never> => Promise.reject(dryRunEffect());
 
 interface Parts {
@@ -62,7 +64,6 @@ interface Parts {
 
 export class Simulation {
   readonly #parts: Parts;
-  readonly #keys = new KeyGenerator();
 
   private constructor(parts: Parts) {
     this.#parts = parts;
@@ -206,6 +207,6 @@ export class Simulation {
 
   /** A new key of the same type; the same key, if the server does not generate the type. */
   #keyLike(key: PublicKeyInfo): Promise<PublicKeyInfo> {
-    return canGenerateKey(key.keyType) ? this.#keys.sample(key.keyType) : Promise.resolve(key);
+    return canGenerateKey(key.keyType) ? KEYS.sample(key.keyType) : Promise.resolve(key);
   }
 }
