@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { TomlTable } from 'smol-toml';
 import { X509Certificate } from 'node:crypto';
 import { onTheWire, simpleCsr, type TestKey } from './csr.ts';
-import { certificatePem, Estuary, itemsOf, type EstCall } from './estuary.ts';
+import { certificatePem, Estuary, itemsOf, type EstCall, type EstuaryOptions } from './estuary.ts';
 import type { Answer } from './https.ts';
 
 export interface FrontOptions {
@@ -14,12 +14,14 @@ export interface FrontOptions {
   readonly ca: (dir: string) => TomlTable;
   readonly configure?: (config: TomlTable, dir: string) => void;
   readonly env?: Readonly<Record<string, string>>;
+  readonly listeners?: EstuaryOptions['listeners'];
 }
 
 /** Starts it. Certificates of the upstream CA authenticate devices. */
-export function startFront({ anchors, ca, configure, env }: FrontOptions): Promise<Estuary> {
+export function startFront({ anchors, ca, configure, env, listeners }: FrontOptions): Promise<Estuary> {
   return Estuary.start({
     ...(env === undefined ? {} : { env }),
+    ...(listeners === undefined ? {} : { listeners }),
     configure: (config, dir) => {
       copyFileSync(anchors, join(dir, 'upstream-roots.pem'));
       appendFileSync(join(dir, 'tls/client-anchors.pem'), readFileSync(anchors));
