@@ -110,11 +110,14 @@ export class AcmeUpstream implements Upstream {
 
   async submit(request: UpstreamRequest, waits: boolean): Promise<UpstreamAnswer> {
     const { newOrder } = await this.#acme.resources();
-    const identifiers = request.subjectAltNames.map((name) =>
-      name.kind === 'ip'
-        ? { type: 'ip', value: name.value }
-        : { type: 'dns', value: 'value' in name ? name.value : '' },
+    // A CSR may repeat a name, also in another case. Some servers accept an identifier once, in lower case.
+    const names = request.subjectAltNames.map((name) =>
+      name.kind === 'ip' ? `ip ${name.value}` : `dns ${'value' in name ? name.value.toLowerCase() : ''}`,
     );
+    const identifiers = [...new Set(names)].map((name) => {
+      const [type, value] = name.split(' ');
+      return { type, value };
+    });
     // If the response is lost, the order issues nothing: it has no CSR yet.
     const { location: order } = await this.#acme.post(newOrder, { identifiers });
     if (order === undefined || !URL.canParse(order)) throw unreadable('the order has no URL');

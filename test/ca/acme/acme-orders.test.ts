@@ -215,6 +215,15 @@ describe('what the server says', () => {
     expect(hookLog()).toEqual([]);
   });
 
+  test('about an identifier: it is ordered once, in lower case, however often the CSR has it', async () => {
+    const subjectAltNames = [dns('a.example'), dns('A.Example'), dns('a.example')];
+    const upstream = start();
+    const answer = await upstream.poll(request, await ordered(upstream, { ...request, subjectAltNames }));
+    expect(answer.status).toBe('issued');
+    const { payload } = calls.find(({ path }) => path === '/newOrder') ?? {};
+    expect(payload).toEqual({ identifiers: [{ type: 'dns', value: 'a.example' }] });
+  });
+
   test('about a wildcard is the name without it', async () => {
     acme.identifier = { type: 'dns', value: 'A.example' };
     const upstream = start();
