@@ -43,17 +43,26 @@ export function toEstuaryError(error: unknown): EstuaryError {
   return PASSING.test(code) ? storeUnavailable(detail, error) : storeFailed(detail, error);
 }
 
+/** Of the library, for a URL without a password, if neither PGPASSWORD nor a password file has one. */
+const NO_PASSWORD = /^SASL: .*client password must be/;
+
 /** Codes of certificates that are not trusted, or are for another host. */
 const UNTRUSTED = /^(?:ERR_TLS_CERT|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_(?:GET_ISSUER|VERIFY)|INVALID_)/;
 
 /** The database answers, but refuses this user or database, or is not the one that is configured. */
 export const isRefusedLogin = ({ cause }: EstuaryError): boolean =>
-  cause instanceof pg.DatabaseError ? REFUSED.test(cause.code ?? '') : UNTRUSTED.test(codeOf(cause));
+  cause instanceof pg.DatabaseError
+    ? REFUSED.test(cause.code ?? '')
+    : UNTRUSTED.test(codeOf(cause)) || (cause instanceof Error && NO_PASSWORD.test(cause.message));
 
 export function toConnectionError(error: unknown): EstuaryError {
   if (error instanceof EstuaryError || error instanceof pg.DatabaseError) return toEstuaryError(error);
   return storeUnavailable(messageOf(error), error);
 }
 
-export const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message || error.name : String(error);
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (NO_PASSWORD.test(error.message))
+    return 'the database asks for a password: store.url, PGPASSWORD and the password file (PGPASSFILE) have none';
+  return error.message || error.name;
+}

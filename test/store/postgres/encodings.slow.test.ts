@@ -1,7 +1,10 @@
 /** PostgreSQL as others run it: in another language, encoding and schema (docs/guides/postgresql.md). */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { EstuaryError } from '../../../src/errors.ts';
+import { isRefusedLogin } from '../../../src/store/postgres/errors.ts';
 import { checkDatabase, migrateDatabase } from '../../../src/store/postgres/migrate.ts';
 import { temporaryFolder } from '../../support/openssl.ts';
 import { PostgresCluster } from '../../support/postgres.ts';
@@ -107,6 +110,24 @@ describe.skipIf(!requires('postgres', 'locales'))('PostgreSQL with lc_messages =
           code: 'STORE_FAILED',
           detail: expect.stringContaining(detail) as unknown,
         });
+  });
+
+  test('a password comes from the URL or a password file; without one, the message says so', async () => {
+    await cluster.sql("CREATE ROLE guarded LOGIN PASSWORD 'geheim'");
+    const rules = join(cluster.data, 'pg_hba.conf');
+    writeFileSync(rules, `host all guarded all scram-sha-256\n${readFileSync(rules, 'utf8')}`);
+    await cluster.sql('SELECT pg_reload_conf()');
+    const url = (await cluster.createDatabase()).replace('//estuary@', '//guarded@');
+    const outcome = () => checkDatabase({ url }).catch((error: unknown) => error);
+    await expect.poll(outcome).toSatisfy((error) => error instanceof EstuaryError && isRefusedLogin(error));
+    expect(await outcome()).toMatchObject({
+      detail: expect.stringContaining('the database asks for a password') as string,
+    });
+    const file = folder.file('pgpass');
+    writeFileSync(file, '*:*:*:guarded:geheim\n', { mode: 0o600 });
+    vi.stubEnv('PGPASSFILE', file);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(await outcome()).toMatchObject({ detail: expect.stringContaining('may not create tables') as string });
   });
 
   test('`options` of the URL is honored: the tables are in the schema of search_path', async () => {
