@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, EstuaryError, failed, isUnavailable } from '../../errors.ts';
 import type { ProfileConfig } from '../../config/schema/profile.ts';
 import type { CmsSigner } from '../../pki/cms/cms.ts';
+import { unlessMalformed } from '../../pki/der/der.ts';
 import { type Certificate, parseCertificate, isIssuedBy } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
 import type {
@@ -59,6 +60,7 @@ interface DogtagCaOptions {
   /** Milliseconds per operation. */
   readonly timeout: number;
   readonly retryAfter: number;
+  readonly now: () => number;
 }
 
 export class DogtagCa implements CaDriver {
@@ -155,7 +157,7 @@ export class DogtagCa implements CaDriver {
   async #forward(request: IssuanceRequest, forwarded: ForwardedRequest): Promise<IssuanceResult> {
     const result = await this.#options.cmc.submit(forwarded);
     if (result.status === 'rejected') return result;
-    const certificates = result.certificates.map(parseCertificate);
+    const certificates = result.certificates.flatMap((der) => unlessMalformed(() => [parseCertificate(der)], []));
     const own = certificates.find((one) => isKey(one, request.spki)) ?? certificates.find(({ isCa }) => !isCa);
     if (own === undefined) throw failed('CA_CERTIFICATE_MISSING', 'The CA issued no certificate.');
     await this.#verify(own, request);
@@ -195,11 +197,11 @@ export class DogtagCa implements CaDriver {
 
   /** @throws EstuaryError 500 `CA_ISSUED_OTHER`: the certificate is not delivered, and is revoked if this CA issued it */
   async #verify(certificate: Certificate, request: IssuanceRequest): Promise<void> {
-    const { asked } = this.#options;
+    const { asked, now } = this.#options;
     // A serial number of another CA may be that of a certificate in use.
     const isOurs = await isIssuedBy(certificate, this.#issuer());
     const problem =
-      issuedProblem(certificate, request, asked) ??
+      issuedProblem(certificate, request, asked, now()) ??
       (isOurs ? undefined : `"${formatName(certificate.issuer)}" issued it, or a CA with the same name`) ??
       validityProblem(certificate, asked);
     if (problem === undefined) return;

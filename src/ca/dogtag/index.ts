@@ -191,6 +191,7 @@ export function createDogtagCa(
     lostAfter: dogtag.lost_after * 1000,
     timeout,
     retryAfter,
+    now,
   });
 }
 

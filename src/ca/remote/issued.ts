@@ -28,9 +28,11 @@ export function issuedProblem(
   certificate: Certificate,
   { spki, subject, subjectAltNames }: Pick<IssuanceRequest, 'spki' | 'subject' | 'subjectAltNames'>,
   profile: IssuedProfile,
+  now: number,
 ): string | undefined {
   if (!isKey(certificate, spki)) return 'it certifies another public key';
   if (certificate.isCa) return 'it is a CA certificate';
+  if (certificate.notAfter.getTime() <= now) return 'it has already expired';
   const other = certificate.subjectAltNames.find(
     (name) => !subjectAltNames.some((allowed) => sameGeneralNames([name], [allowed])),
   );

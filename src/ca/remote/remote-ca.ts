@@ -233,8 +233,7 @@ export class RemoteCa implements CaDriver {
       throw issuedOther(`it issued a certificate that cannot be read; ${await this.#withdraw(unreadable)}`);
     }
     const time = now();
-    const problem =
-      issuedProblem(leaf, request, profile) ?? (leaf.notAfter.getTime() <= time ? 'it has already expired' : undefined);
+    const problem = issuedProblem(leaf, request, profile, time);
     const findPath = () => pathToAnchor(leaf, [...certificates, ...this.#chain], anchors, time);
     let path = problem === undefined ? await findPath() : undefined;
     if (problem === undefined && path === undefined && (await this.#hasOtherChain())) path = await findPath();

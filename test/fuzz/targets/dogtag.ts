@@ -96,7 +96,7 @@ async function read(input: Buffer): Promise<void> {
   });
   await attempt(() => service.submit({ format: 'pkcs10', der: Buffer.alloc(0) }));
   const issued = await attempt(() => fetchCertificate(replicas, '0x1'));
-  if (issued !== undefined) issuedProblem(issued, wanted, { key_usage: [], extended_key_usage: [] });
+  if (issued !== undefined) issuedProblem(issued, wanted, { key_usage: [], extended_key_usage: [] }, 0);
   await attempt(() => issuesAtOnce(replicas, 'profile'));
   const inputs = { requestClass: 'certReqInputImpl', requestorClass: undefined };
   await submitRequest(replicas, { profile: 'p', inputs, type: 'pkcs10', request: Buffer.alloc(0), requestor: 'x' });
