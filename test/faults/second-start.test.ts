@@ -1,6 +1,6 @@
 /** One service per SQLite store, and what a start finds after the service was killed. */
 import { hash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { copyFileSync, linkSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -8,6 +8,7 @@ import { runAny, type CommandResult } from '../support/command.ts';
 import { makeKey, onTheWire, simpleCsr } from '../support/csr.ts';
 import { Estuary } from '../support/estuary.ts';
 import { requires } from '../support/requires.ts';
+import { until } from '../support/until.ts';
 import { NODE, SERVER } from '../support/server-process.ts';
 
 const wire = onTheWire(simpleCsr(makeKey()));
@@ -51,6 +52,16 @@ describe('a second service on a store', () => {
     },
   );
 
+  test.skipIf(!requires('storeInFile'))('a hard link to its database is refused, and the first goes on', async () => {
+    const store = join(estuary.dir, 'data/est.db');
+    linkSync(store, join(estuary.dir, 'data/link.db'));
+    const { code, output } = await command();
+    const { token } = await estuary.otp();
+    expect((await estuary.enroll(wire, { password: token })).status).toBe(200);
+    rmSync(join(estuary.dir, 'data/link.db'));
+    expect([code, output]).toEqual([1, expect.stringContaining(`${store} has 2 hard links; remove the others`)]);
+  });
+
   test('--check and `audit verify` work while the service runs', async () => {
     expect((await command('--check')).code).toBe(0);
     const verified = await command('audit', 'verify');
@@ -64,4 +75,31 @@ describe('a second service on a store', () => {
     await estuary.restart();
     expect((await estuary.est('cacerts')).status).toBe(200);
   });
+});
+
+describe.skipIf(!requires('storeInFile'))('a file of the store that changes under the service', () => {
+  test.each([
+    ['removed or moved', 'est.db', false],
+    ['replaced', 'est.db', true],
+    ['removed or moved', 'est.db-wal', false],
+    ['replaced', 'est.db-wal', true],
+  ])(
+    '%s: %s: the next answers are 503, the log names it, and put back it works again',
+    async (what, name, isReplaced) => {
+      const file = join(estuary.dir, 'data', name);
+      const { token } = await estuary.otp({ max_uses: 3 });
+      expect((await estuary.enroll(wire, { password: token })).status).toBe(200);
+      renameSync(file, `${file}.away`);
+      if (isReplaced) copyFileSync(`${file}.away`, file);
+      expect((await estuary.enroll(wire, { password: token })).status).toBe(503);
+      // Its state is at most a second old.
+      await until('the server is not ready', async () => (await estuary.admin('GET', '/readyz')).status === 503);
+      await until('the log names the file', () =>
+        estuary.server.output().includes(`${file} was ${what} while the server runs`),
+      );
+      renameSync(`${file}.away`, file);
+      await until('the server is ready', async () => (await estuary.admin('GET', '/readyz')).status === 200);
+      expect((await estuary.enroll(wire, { password: token })).status).toBe(200);
+    },
+  );
 });
