@@ -81,3 +81,25 @@ test('a removal stops every instance, also after one that does not stop', () => 
   expect(stderr).toContain('estuary@a.service did not stop');
   expect(status).toBe(0);
 });
+
+test.each([
+  ['client/postinst', 'configure', ['enable', 'daemon-reload', 'start', 'try-restart']],
+  ['client/prerm', 'remove', ['disable', 'stop']],
+  ['client/postrm', 'remove', ['daemon-reload']],
+  ['postrm', 'purge', ['daemon-reload']],
+])('%s goes on when systemctl fails, and says so', (script, action, verbs) => {
+  standIn('systemctl', 'exit 1');
+  const { status, stderr, calls } = run(script, action);
+  for (const verb of verbs) expect(calls.filter((call) => call.startsWith(`systemctl ${verb}`))).not.toEqual([]);
+  expect(stderr).toMatch(/^estuary/m);
+  expect(status).toBe(0);
+});
+
+test('policy-rc.d counts for the units of the client', () => {
+  systemctl();
+  standIn('policy-rc.d', 'exit 101', 'usr/sbin/policy-rc.d');
+  const { status, stderr, calls } = run('client/postinst', 'configure');
+  expect(calls.filter((call) => /^systemctl (?:start|try-restart)/.test(call))).toEqual([]);
+  expect(stderr).toContain('policy-rc.d forbids the start of estuary-client-renew.timer');
+  expect(status).toBe(0);
+});
