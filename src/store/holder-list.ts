@@ -97,7 +97,7 @@ export function holderLists(db: Database) {
     ca: 'h.label = @ca',
     labels: 'h.label = ANY(@labels)',
     subject: db.dialect.contains('h.subject', '@subject'),
-    seen_before: '(u.last_used_at IS NULL OR u.last_used_at < @seen_before) AND h.serial IS NOT NULL',
+    seen_before: '(u.last_used_at IS NULL OR u.last_used_at < @seen_before)',
   } as const;
   const given = (conditions: Readonly<Record<string, string>>, filter: HolderFilter): string =>
     Object.entries(conditions)

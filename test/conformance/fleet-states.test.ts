@@ -87,6 +87,7 @@ test('the summary counts what the list has, and the table has its columns', asyn
 test('a device is never seen until it has a certificate; a rejected password is its failure', async () => {
   await estuary.admin('POST', '/admin/devices', { id: 'device' });
   expect(await holders('?device=device')).toMatchObject([{ state: 'never', ca: null, serial: null, sans: null }]);
+  expect(await holders('?device=device&seen_before=2026-01-01T00:00:00Z')).toHaveLength(1);
   await estuary.enroll(onTheWire(simpleCsr(key, 'device')), { password: 'x'.repeat(40) });
   const failed = () => holders('?device=device');
   await until('the failure is known', async () => (await failed())[0]?.['last_code'] === 'OTP_INVALID');

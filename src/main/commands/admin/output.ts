@@ -37,8 +37,10 @@ const HEADS = new Map([
   ['key_type', 'KEY'],
 ]);
 
+const headOf = (name: string): string => name.replaceAll('_', ' ').toUpperCase();
+
 const plain = (name: string): Field => ({
-  head: name.replaceAll('_', ' ').toUpperCase(),
+  head: headOf(name),
   of: (record) => cell(record[name]),
 });
 
@@ -132,6 +134,12 @@ export const HOLDERS = kind(
   ['state', 'since', 'ca', 'subject', 'device', 'not_after', 'last_used_at', 'last_code'],
 );
 
+const ISSUERS = kind(
+  'can_be_retired',
+  ['key_sha256', 'subject'],
+  ['subject', 'key_sha256', 'not_after', 'current', 'holders', 'informed', 'latest_expiry', 'can_be_retired'],
+);
+
 export const AUDIT = kind('prev_hash', ['seq', 'type'], ['seq', 'time', 'type', 'outcome', 'subject', 'ca', 'detail']);
 
 /** A record type for unknown records: one column per field. */
@@ -150,6 +158,8 @@ const INNER: Readonly<Record<string, Kind>> = {
   tokens: OTPS,
   requests: REQUESTS,
   events: AUDIT,
+  issuers: ISSUERS,
+  in_the_way: HOLDERS,
 };
 
 /** Summarizes a record for a question. */
@@ -192,10 +202,17 @@ function printFields(record: JsonRecord, context: CommandContext): void {
   for (const [name, items] of lists) {
     const known = INNER[name];
     const kind = known !== undefined && items.every((item) => known.fits(item)) ? known : kindOf(items);
-    context.out(`\n${name.toUpperCase().replaceAll('_', ' ')}\n${tableOf(kind, items, context)}`);
+    context.out(`\n${headOf(name)}\n${tableOf(kind, items, context)}`);
+    for (const item of items)
+      for (const [inner, records] of Object.entries(item)) {
+        const innerKind = INNER[inner];
+        if (innerKind === undefined || !isRecordList(records)) continue;
+        const head = `${headOf(inner)} OF ${printable(kind.key(item))}`;
+        context.out(`\n${head}\n${tableOf(innerKind, records, context)}`);
+      }
   }
   for (const [name, group] of groups) {
-    context.out(`\n${name.toUpperCase().replaceAll('_', ' ')}\n`);
+    context.out(`\n${headOf(name)}\n`);
     printFields(group, context);
   }
   const shown = new Set<string>();

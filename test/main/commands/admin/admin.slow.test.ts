@@ -359,6 +359,17 @@ describe('the service', () => {
     expect((await admin(['ca', 'show', 'no'])).err).toContain('(404 UNKNOWN_LABEL)');
   });
 
+  test('ca rollover: a line for each key, and those in its way in a table of their own', async () => {
+    const { cn, serial } = await enrolled();
+    const { issuers } = await json('ca', 'rollover', 'devices');
+    const [{ key_sha256 }] = issuers as [Record<string, string>];
+    const { out } = await admin(['ca', 'rollover', 'devices']);
+    const heads = `ISSUERS\nSUBJECT .* CAN BE RETIRED\nCN=[^\n]*  no\n\nIN THE WAY OF ${key_sha256}\nSTATE .* LAST CODE\n`;
+    expect(out).toMatch(new RegExp(heads));
+    expect(out).toMatch(new RegExp(`\nok .*CN=${cn} `));
+    expect(out).not.toContain(serial);
+  });
+
   test('lockout list and clear', async () => {
     for (let n = 0; n < 5; n++)
       await server.enroll(onTheWire(simpleCsr(key, 'guesser')), { password: 'no-such-password' });
