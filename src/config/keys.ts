@@ -47,6 +47,8 @@ interface Notes extends KeyOptions<unknown> {
   readonly words?: readonly string[];
   /** Returns the reason why a text is invalid, or undefined. */
   readonly check?: (value: string) => string | undefined;
+  /** Returns the reason why a secret is invalid, with the allowed values in parentheses, or undefined. */
+  readonly fits?: (secret: Buffer) => string | undefined;
   /** A bare string is accepted as a list of one item. */
   readonly single?: boolean;
   /** A table is accepted as a list of `key=value` strings. */
@@ -134,7 +136,7 @@ export function path({ words = [], ...options }: KeyOptions<string> & Pick<Notes
   return Type.Unsafe(Type.String({ ...options, words, form: 'path', check, allowed }));
 }
 
-interface SecretOptions extends KeyOptions<never>, Pick<Notes, 'elsewhere'> {
+interface SecretOptions extends KeyOptions<never>, Pick<Notes, 'elsewhere' | 'fits'> {
   readonly raw?: boolean;
   readonly pin?: boolean;
 }
@@ -149,6 +151,12 @@ export function secret({ raw = false, pin = false, ...options }: SecretOptions):
   const schema = Type.Unknown({ ...options, form, allowed, default: new Secret(Buffer.alloc(0)) });
   return Type.Unsafe(Type.Refine(schema, (value) => value instanceof Secret));
 }
+
+/** For keys that are too short to be secure. */
+export const ofBytes =
+  (minimum: number) =>
+  ({ length }: Buffer): string | undefined =>
+    length < minimum ? `has ${length} bytes (${minimum} bytes or more)` : undefined;
 
 export function list<T>(
   item: Key<T>,

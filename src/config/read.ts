@@ -241,16 +241,22 @@ class Reader {
       this.#problem(at, `is ${source === '' ? 'empty' : typeName(source)}`, file === undefined ? 'a name' : 'a path');
       return Create(schema);
     }
+    const { fits } = notes(schema);
+    const misfit = (loaded: Secret | string) => (loaded instanceof Secret ? fits?.(loaded.reveal()) : undefined);
     if (file === undefined) {
       const loaded = secretFromEnv(source, form, this.#where);
+      const message = misfit(loaded);
+      if (message !== undefined) this.problems.push({ key, message });
       if (loaded instanceof Secret) return named(loaded, at);
       this.#problem(at, loaded, 'the name of a variable that is set');
       return Create(schema);
     }
     const loaded = await secretFromFile(source, form, this.#where);
-    const kept = loaded instanceof Secret ? loaded : this.#where.secretBefore?.(at, source);
+    const message = misfit(loaded);
+    const kept = loaded instanceof Secret && message === undefined ? loaded : this.#where.secretBefore?.(at, source);
     if (!(loaded instanceof Secret))
       this.faults.push({ key: at, message: `${loaded} (a readable file)`, isKept: kept !== undefined });
+    else if (message !== undefined) this.faults.push({ key, message, isKept: kept !== undefined });
     if (kept !== undefined) this.#where.keepSecret?.(at, source, kept);
     return kept === undefined ? Create(schema) : named(kept, at);
   }

@@ -97,7 +97,6 @@ function* pair<Key extends string>(
 
 /** bcrypt ignores bytes after the 72nd. */
 const BCRYPT_LIMIT = 72;
-const KEY_MINIMUM = 32;
 
 function* otpChecks({ otp, store }: Config): Generator<Finding> {
   const about = ['otp.hash_algorithm'];
@@ -113,10 +112,6 @@ function* otpChecks({ otp, store }: Config): Generator<Finding> {
       'is missing, otp.hash_algorithm is "sha256-hmac", and store.driver is "postgres" (hmac_key_file = "path" or hmac_key_env = "VARIABLE", 32 bytes or more, the same key on every server of the database)',
       ...about,
     );
-  if (otp.hmac_key !== undefined && otp.hmac_key.length < KEY_MINIMUM)
-    yield finding('otp.hmac_key', `has ${otp.hmac_key.length} bytes (${KEY_MINIMUM} bytes or more)`);
-  if (otp.lookup_key !== undefined && otp.lookup_key.length < KEY_MINIMUM)
-    yield finding('otp.lookup_key', `has ${otp.lookup_key.length} bytes (${KEY_MINIMUM} bytes or more)`);
   if (otp.argon2.memory_kib < 8 * otp.argon2.parallelism)
     yield finding(
       'otp.argon2.memory_kib',
@@ -178,8 +173,6 @@ function* serverKeyGenChecks({ serverkeygen }: Config): Generator<Finding> {
         `${key}.symmetric_key`,
         `${key}.certificate`,
       );
-    if (symmetric_key !== undefined && ![16, 24, 32].includes(symmetric_key.length))
-      yield finding(`${key}.symmetric_key`, `has ${symmetric_key.length} bytes (16, 24 or 32 raw bytes)`);
     if (seen.has(id.toLowerCase())) yield finding(`${key}.id`, `${id} occurs twice (a different id for each key)`);
     seen.add(id.toLowerCase());
   }

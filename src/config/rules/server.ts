@@ -1,7 +1,6 @@
 import { driverOf } from '../../ca/drivers.ts';
 import { finding, type Finding } from '../problem.ts';
 import { labelsOf } from '../labels.ts';
-import { postgresUrlProblem } from '../postgres-url.ts';
 import type { Config } from '../schema.ts';
 
 /** Checks on `[retention]` and `[audit]`. */
@@ -62,15 +61,12 @@ function reasonAgainst({ driver, approval }: Config['ca'][number]): string | und
   return approval === 'manual' ? 'has manual approval' : undefined;
 }
 
-const SHARED_KEY_MINIMUM = 32;
 const SECRET_URL = 'url_file = "path" or url_env = "VARIABLE"';
 
 /** Checks on `[store]`. load.ts checks for `path` with `driver = "postgres"`, which only the document shows. */
 export function* storeChecks({ server, store, otp }: Config): Generator<Finding> {
   const { driver, url, tls, shared_key } = store;
   const about = ['store.driver'];
-  if (shared_key !== undefined && shared_key.length < SHARED_KEY_MINIMUM)
-    yield finding('store.shared_key', `has ${shared_key.length} bytes (${SHARED_KEY_MINIMUM} bytes or more)`);
   if (driver === 'sqlite') {
     for (const [name, value] of Object.entries({ url, tls, shared_key }))
       if (value !== undefined)
@@ -85,8 +81,6 @@ export function* storeChecks({ server, store, otp }: Config): Generator<Finding>
   }
   if (url === undefined)
     yield finding('store.url', `is missing, and store.driver is "postgres" (${SECRET_URL})`, ...about);
-  const problem = url && postgresUrlProblem(url.reveal().toString('utf8'));
-  if (problem !== undefined) yield finding('store.url', problem);
   if (otp.enabled && otp.lookup_key === undefined)
     yield finding(
       'otp.lookup_key',

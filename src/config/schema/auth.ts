@@ -1,5 +1,5 @@
 import { FilterParser } from 'ldapts';
-import { boolean, choice, integer, list, map, optional, seconds, table, text } from '../keys.ts';
+import { boolean, choice, integer, list, map, ofBytes, optional, seconds, table, text } from '../keys.ts';
 import { checkDistinguishedName, urlCheck, trustAnchors } from './formats.ts';
 
 export const otp = table('One-time passwords and the lockout against guessing them.', {
@@ -46,11 +46,13 @@ export const otp = table('One-time passwords and the lockout against guessing th
     description:
       'The key of `sha256-hmac`, 32 bytes or more. Absent: the server creates `otp-hmac.key` next to a SQLite store. With PostgreSQL, nodes need the same key, so it is required.',
     raw: true,
+    fits: ofBytes(32),
   }),
   lookup_key: optional.secret({
     description:
       'The key of the hash that finds tokens in the store, 32 bytes or more. Absent: the server creates `otp-lookup.key` next to the store.',
     raw: true,
+    fits: ofBytes(32),
   }),
   hash_concurrency: integer(1, 64, {
     description: 'Password hashes computed at the same time; they share four threads with signatures and files.',

@@ -1,4 +1,5 @@
-import { boolean, choice, integer, list, optional, path, seconds, secret, table, text } from '../keys.ts';
+import { boolean, choice, integer, list, ofBytes, optional, path, seconds, secret, table, text } from '../keys.ts';
+import { postgresUrlProblem } from '../postgres-url.ts';
 import { checkHost, urlCheck, trustAnchors } from './formats.ts';
 
 export const serverkeygen = table('Server-side key generation (RFC 7030 §4.4).', {
@@ -24,7 +25,12 @@ export const serverkeygen = table('Server-side key generation (RFC 7030 §4.4).'
         allowed: 'hex digits, two a byte',
         pattern: /^([0-9a-fA-F]{2})+$/,
       }),
-      symmetric_key: optional.secret({ description: 'An AES key-encryption key: 16, 24 or 32 raw bytes.', raw: true }),
+      symmetric_key: optional.secret({
+        description: 'An AES key-encryption key: 16, 24 or 32 raw bytes.',
+        raw: true,
+        fits: ({ length }) =>
+          [16, 24, 32].includes(length) ? undefined : `has ${length} bytes (16, 24 or 32 raw bytes)`,
+      }),
       certificate: optional.path({ description: 'For the asymmetric form: PEM file with an RSA or EC certificate.' }),
     }),
     { description: "What a CSR's key identifier may name.", default: [], live: true },
@@ -118,6 +124,7 @@ export const store = table('Where tokens, certificates, requests and the audit l
   url: optional.secret({
     description:
       'Where the database of `postgres` is: a libpq URL such as `postgresql://estuary:PASSWORD@db.example.com/estuary`; of several hosts the one that takes writes is used.',
+    fits: (url) => postgresUrlProblem(url.toString('utf8')),
   }),
   pool_size: integer(2, 1000, {
     description: 'How many connections to the database of `postgres` each process of this server has at most.',
@@ -134,6 +141,7 @@ export const store = table('Where tokens, certificates, requests and the audit l
   shared_key: optional.secret({
     description:
       'What the servers that share a `postgres` encrypt with that they hand each other through it (the keys of TLS session tickets), 32 bytes or more and the same on each of them. Without it, a TLS session is resumed on the server that began it.',
+    fits: ofBytes(32),
   }),
   node_name: optional.text({
     description:

@@ -107,6 +107,25 @@ describe('a file of a CA that cannot be used', () => {
     expect(kept.material.tls).toBe(first.material.tls);
   });
 
+  test('a secret of the wrong form stops a start with the exit code of files, and a reload keeps the former one', async () => {
+    const text = readFileSync(file, 'utf8');
+    writeFileSync(file, text.replace('[otp]', '[otp]\nhmac_key_file = "otp.key"'));
+    writeFileSync(join(dir, 'otp.key'), 'a'.repeat(32));
+    try {
+      const first = await loadConfig(file, {});
+      const failed = broken('otp.key', 'short', () => loadConfig(file, {}));
+      await expect(failed).rejects.toMatchObject({
+        isOfFiles: true,
+        message: expect.stringContaining('otp.hmac_key: has 5 bytes (32 bytes or more)') as string,
+      });
+      const { config, faults } = await broken('otp.key', 'short', () => loadConfig(file, {}, NOW, first));
+      expect(config.otp.hmac_key?.reveal().toString()).toBe('a'.repeat(32));
+      expect(faults).toEqual([expect.objectContaining({ key: 'otp.hmac_key', isKept: true })]);
+    } finally {
+      writeFileSync(file, text);
+    }
+  });
+
   test('a command that needs the files of a configuration names the fault', async () => {
     const { config } = await loadConfigOnly(file, {});
     const failed = broken('tls/server.key', 'nothing', () => readMaterial(config));
@@ -162,6 +181,11 @@ describe('a reload with a key that had no value, and whose file cannot be used',
       'a key-encryption key',
       'serverkeygen.keys[0].symmetric_key_file',
       { serverkeygen: { keys: [{ id: '01', symmetric_key_file: 'no.key' }] } },
+    ],
+    [
+      'a key-encryption key of a wrong length',
+      'serverkeygen.keys[0].symmetric_key',
+      { serverkeygen: { keys: [{ id: '01', symmetric_key_file: 'est.toml' }] } },
     ],
     ['a pre-shared secret', 'serverkeygen.password_file', { serverkeygen: { password_file: 'no.secret' } }],
     [
