@@ -7,6 +7,8 @@ import type { TSchema } from 'typebox';
 import { keysOf, tablesOf } from '../src/config/keys.ts';
 import { AUDIT_TYPES } from '../src/audit/event.ts';
 import { configSchema } from '../src/config/schema.ts';
+import { ERRORS } from '../src/error-codes.ts';
+import { HOLDER_STATES } from '../src/store/holder-state.ts';
 import { ROOT } from './support/root.ts';
 
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
@@ -80,6 +82,26 @@ describe('alerts', () => {
     const severity = new RegExp(`- alert: ${alert}\\n[^]*?severity: (\\w+)`).exec(read('config/alerts.yml'))?.[1];
     expect(sections.get(alert)).toContain(`Severity: ${severity}.`);
     for (const part of ['**It means:** ', '**Look at:** ', '**Do:** ']) expect(sections.get(alert)).toContain(part);
+  });
+});
+
+describe('the fleet', () => {
+  const states = (file: string, state: RegExp) => [...read(file).matchAll(state)].map(([, name]) => name);
+
+  test('the guide and the console have each state, in its order', () => {
+    expect(states('docs/guides/fleet.md', /^\| `(\w+)` \|/gm)).toEqual(HOLDER_STATES);
+    expect(states('console/src/pages/fleet.tsx', /\{ name: '(\w+)', kind: '/g).slice(0, HOLDER_STATES.length)).toEqual(
+      HOLDER_STATES,
+    );
+  });
+
+  test('the guide has each code that only `check --fleet` has', () => {
+    const sources = globSync('src/main/fleet-check/*.ts', { cwd: ROOT });
+    const codes = sources.flatMap((file) => states(file, /'([A-Z]+(?:_[A-Z]+)+)'/g));
+    const own = [...new Set(codes)].filter((code) => code !== undefined && !(code in ERRORS));
+    expect(own.length).toBeGreaterThan(4);
+    const guide = read('docs/guides/change-policy.md');
+    expect(own.filter((code) => !guide.includes(`\`${code}\``))).toEqual([]);
   });
 });
 

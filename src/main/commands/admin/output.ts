@@ -19,8 +19,8 @@ export interface Kind {
 
 const STATES: Readonly<Record<Color, readonly string[]>> = {
   green: ['active', 'valid', 'issued', 'approved', 'ok', 'success', 'issue'],
-  yellow: ['pending', 'expired', 'degraded', 'queue'],
-  red: ['revoked', 'rejected', 'failed', 'failing', 'down', 'failure', 'refuse'],
+  yellow: ['pending', 'expired', 'degraded', 'queue', 'waiting', 'late'],
+  red: ['revoked', 'rejected', 'failed', 'failing', 'stuck', 'down', 'failure', 'refuse'],
 };
 const COLORS = new Map(Object.entries(STATES).flatMap(([color, states]) => states.map((one) => [one, color as Color])));
 
