@@ -65,7 +65,7 @@ async function indexNames(db: Db): Promise<void> {
 }
 
 /** Milliseconds that a page may take, the first or any next, and that the store may take to open. */
-const [PAGE_LIMIT, OPEN_LIMIT] = [100, 2000];
+const [PAGE_LIMIT, FLEET_PAGE_LIMIT, OPEN_LIMIT] = [100, 500, 2000];
 /** How much more an enrollment or a look-up may cost than in an empty store. */
 const RATIO_LIMIT = 1.5;
 /** Of a bulk call, at least. */
@@ -82,14 +82,18 @@ const slowest = (all: readonly Measured<unknown>[]): Measured<unknown> | undefin
   all.toSorted((a, b) => b.took - a.took)[0];
 
 /** The first pages of a list. */
-async function pages(name: string, list: (page: PageRequest) => Promise<Page<unknown>>): Promise<void> {
+async function pages(
+  name: string,
+  list: (page: PageRequest) => Promise<Page<unknown>>,
+  most = PAGE_LIMIT,
+): Promise<void> {
   for (const order of ['asc', 'desc'] as const) {
     const all: Measured<Page<unknown>>[] = [];
     let cursor: string | undefined;
     do {
       const one = await bestOfThree(() => list({ limit: 100, order, cursor }));
       all.push(one);
-      limit(`${name}, ${order}, ms`, one.took, PAGE_LIMIT);
+      limit(`${name}, ${order}, ms`, one.took, most);
       cursor = one.result.next_cursor ?? undefined;
     } while (all.length < 10 && cursor !== undefined);
     const rows = all.reduce((sum, { result }) => sum + result.items.length, 0);
@@ -170,6 +174,41 @@ async function overview(store: Store): Promise<void> {
       store.countEvents({ since: until - 30 * DAY, until, interval: DAY, ca: 'lab' }),
   };
   for (const [name, get] of Object.entries(asked)) say(name, figure(await bestOfThree(get)));
+}
+
+/** The fleet: its derivation from all certificates, as at the first start, its summary and its lists. */
+async function fleet(store: Store): Promise<void> {
+  for (const table of ['certificate', 'device']) await store.setFleetProgress(table, 0, null);
+  const rules = {
+    forget: 90 * DAY,
+    expected: () => true,
+    requiresDevices: () => false,
+    authorities: new Set<string>(),
+  };
+  const window = ({ not_after }: { readonly not_after: number }) => ({
+    start: not_after - 30 * DAY,
+    end: not_after - DAY,
+  });
+  const { took, computed } = await measured(async () => {
+    for (const table of ['certificate', 'device'] as const)
+      while (await store.walkFleet(table, { ...rules, window, reports: false }, now));
+  });
+  const counts = await measured(() => store.countHolders());
+  const holders = counts.result.reduce((sum, { n }) => sum + n, 0);
+  say(`fleet: ${holders} holders in a state, derived`, figure({ took, computed }));
+  say('fleet: the summary', `${figure(counts)}, ${figure(await bestOfThree(() => store.countExpiringHolders(now)))}`);
+  const filters: Readonly<Record<string, object>> = {
+    '': {},
+    'state=late': { state: 'late' },
+    'state=stuck (nobody)': { state: 'stuck' },
+    'ca=lab': { ca: 'lab' },
+    'device=…': { device: deviceName(12_345, sizes) },
+    'subject=(nobody)': { subject: 'zebra' },
+    'seen_before=(a day ago)&ca=lab': { seen_before: now - DAY, ca: 'lab' },
+    'expires_before=(in 30 days)': { expires_before: now + 30 * DAY },
+  };
+  for (const [query, filter] of Object.entries(filters))
+    await pages(`fleet ${query}`, (page) => store.listHolders({ ...filter, ...page }), FLEET_PAGE_LIMIT);
 }
 
 async function exports(store: Store): Promise<void> {
@@ -256,6 +295,7 @@ async function measure(): Promise<void> {
   limit('the store opened, ms', opened.took, OPEN_LIMIT);
   await overview(store);
   await lists(store);
+  await fleet(store);
   await tokens(store);
   await singleOperations(store);
   await exports(store);
