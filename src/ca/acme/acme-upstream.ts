@@ -178,8 +178,7 @@ export class AcmeUpstream implements Upstream {
           const csr = request.csr.toString('base64url');
           ({ json: order, retryAfter } = await this.#acme.post(textOf(order, 'finalize'), { csr }));
         }
-        if (order['status'] === 'valid')
-          return { status: 'issued', certificates: await this.#download(textOf(order, 'certificate')) };
+        if (order['status'] === 'valid') return await this.#issued(request, url, textOf(order, 'certificate'));
         const ended = await this.#endOf(order, waiting?.reason);
         if (ended !== undefined) return this.#rejected(request, ended);
         const wait = waiting?.retryAfter ?? retryAfter;
@@ -195,6 +194,18 @@ export class AcmeUpstream implements Upstream {
         // Asks for the order, which may be finished.
         if (look > 0) throw new Unanswered(`order ${url}: ${describe(error)}`, error);
       }
+    }
+  }
+
+  /** The certificate exists, so a rejection of its download is not final. */
+  async #issued(request: UpstreamRequest, order: string, certificate: string): Promise<UpstreamAnswer> {
+    try {
+      return { status: 'issued', certificates: await this.#download(certificate) };
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      const reason = `the certificate cannot be fetched yet: ${describe(error)}`;
+      this.#note(request, order, reason);
+      return { status: 'pending', reference: order, retryAfter: this.#options.retryAfter, reason };
     }
   }
 

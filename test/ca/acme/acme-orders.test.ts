@@ -29,6 +29,7 @@ let acme: {
   identifier?: object;
   orderAt?: string;
   isGone?: true;
+  isUnready?: true;
 };
 let calls: { readonly path: string; readonly payload: Json; readonly kid: unknown; readonly isRead: boolean }[];
 let stored: Map<string, string>;
@@ -88,6 +89,8 @@ beforeAll(async () => {
       case '/finalize':
         return reply(200, { status: 'valid', certificate: url('certificate') });
       case '/certificate':
+        if (acme.isUnready === true)
+          return reply(403, { type: 'urn:ietf:params:acme:error:unauthorized', detail: 'pending' });
         return response
           .writeHead(200, { 'Content-Type': 'application/pem-certificate-chain', 'Replay-Nonce': 'nonce' })
           .end(encodePem('CERTIFICATE', root.der));
@@ -348,6 +351,16 @@ describe('a challenge', () => {
     expect(await start().submit(request, false)).toMatchObject({ status: 'pending' });
     expect(hookLog().map((line) => line.split(' ')[0])).toEqual(['present', 'cleanup']);
   });
+});
+
+test('a certificate that the server does not hand out yet is fetched by a later poll', async () => {
+  const upstream = start();
+  const order = await ordered(upstream);
+  acme.isUnready = true;
+  const reason = expect.stringContaining('the certificate cannot be fetched yet: pending') as string;
+  expect(await upstream.poll(request, order)).toEqual({ status: 'pending', reference: order, retryAfter: 7, reason });
+  delete acme.isUnready;
+  expect(await upstream.poll(request, order)).toMatchObject({ status: 'issued' });
 });
 
 test('an order that the server has forgotten is unknown, so that it ends', async () => {
