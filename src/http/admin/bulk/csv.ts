@@ -1,4 +1,7 @@
-/** RFC 4180: quotes where required, CRLF between records (LF alone is accepted), one header line. */
+/**
+ * RFC 4180: quotes where required, CRLF between records (LF alone is accepted), one header line. Semicolons instead of
+ * commas are read, too, which spreadsheets write in many languages.
+ */
 
 interface CsvRecord {
   readonly fields: readonly string[];
@@ -12,8 +15,10 @@ interface CsvRecord {
 export function* parseCsv(text: string): Generator<CsvRecord> {
   // Spreadsheets write a byte order mark.
   let at = text.startsWith('\ufeff') ? 1 : 0;
+  const header = text.slice(at, endOfLine(text, at));
+  const separator = header.includes(';') && !header.includes(',') ? ';' : ',';
   for (let line = 1; at < text.length;) {
-    const { end, ...record } = readRecord(text, at);
+    const { end, ...record } = readRecord(text, at, separator);
     if (record.problem !== undefined || record.fields.some((field) => field !== '')) yield { ...record, line };
     for (; at < end; at += 1) if (text[at] === '\n') line += 1;
   }
@@ -23,16 +28,18 @@ interface Read extends Omit<CsvRecord, 'line'> {
   readonly end: number;
 }
 
-function readRecord(text: string, start: number): Read {
+type Separator = ',' | ';';
+
+function readRecord(text: string, start: number, separator: Separator): Read {
   const fields: string[] = [];
   let at = start;
   for (;;) {
     const begin = afterBlanks(text, at);
-    const field = text[begin] === '"' ? readQuoted(text, begin) : readPlain(text, at);
+    const field = text[begin] === '"' ? readQuoted(text, begin, separator) : readPlain(text, at, separator);
     fields.push(field.value);
     at = field.end;
     if (field.problem !== undefined) return { fields, problem: field.problem, end: endOfLine(text, at) };
-    if (text[at] !== ',') return { fields, end: endOfLine(text, at) };
+    if (text[at] !== separator) return { fields, end: endOfLine(text, at) };
     at += 1;
   }
 }
@@ -43,14 +50,14 @@ interface Field {
   readonly problem?: string;
 }
 
-function readPlain(text: string, start: number): Field {
+function readPlain(text: string, start: number, separator: Separator): Field {
   let end = start;
-  while (end < text.length && !',\n'.includes(text.charAt(end)) && !isLineEnd(text, end)) end += 1;
+  while (end < text.length && text[end] !== separator && !isLineEnd(text, end)) end += 1;
   const value = text.slice(start, end).trim();
   return value.includes('"') ? { value, end, problem: 'a quote in an unquoted field' } : { value, end };
 }
 
-function readQuoted(text: string, start: number): Field {
+function readQuoted(text: string, start: number, separator: Separator): Field {
   let value = '';
   let at = start + 1;
   for (;;) {
@@ -59,7 +66,7 @@ function readQuoted(text: string, start: number): Field {
     value += text.slice(at, quote);
     if (text[quote + 1] !== '"') {
       const end = afterBlanks(text, quote + 1);
-      if (end === text.length || text[end] === ',' || isLineEnd(text, end)) return { value, end };
+      if (end === text.length || text[end] === separator || isLineEnd(text, end)) return { value, end };
       return { value, end, problem: 'text after a quoted field' };
     }
     value += '"';

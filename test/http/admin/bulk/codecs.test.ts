@@ -23,6 +23,15 @@ test.each<[string, string, unknown]>([
     ],
   ],
   ['CR at the end of the file', 'a\r', [['a']]],
+  [
+    'semicolons, as spreadsheets write them in many languages',
+    'a;"b;c"\r\n1,5; x \r\n',
+    [
+      ['a', 'b;c'],
+      ['1,5', 'x'],
+    ],
+  ],
+  ['a semicolon in a header with commas', 'a;b,c', [['a;b', 'c']]],
   ['a byte order mark', '\ufeffa,b', [['a', 'b']]],
   ['empty fields', ',x,\r\n', [['', 'x', '']]],
   ['empty lines', 'a\r\n\r\n\nb\n', [['a'], ['b']]],
