@@ -475,6 +475,34 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
     await window.close();
   });
 
+  test('the overview counts rejected requests by code, and each count leads to its audit records', async () => {
+    const window = await signedIn(world.tokens.auditor);
+    const { page } = window;
+    const rejections = {
+      since: '2026-11-27T13:00:00Z',
+      total: 163,
+      codes: [
+        { code: 'LOCKED_OUT', count: 151 },
+        { code: 'NAME_NOT_ALLOWED', count: 12 },
+      ],
+    };
+    await page.route('**/admin/overview', async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ response: answer, json: { ...((await answer.json()) as object), rejections } });
+    });
+    await window.go('');
+    const tile = page.locator('.tile', { hasText: 'Rejected, last 24 hours' });
+    await tile.getByText('163', { exact: true }).waitFor();
+    const links = await Promise.all((await tile.locator('.fine a').all()).map((one) => one.getAttribute('href')));
+    expect(links).toEqual([
+      expect.stringMatching(/audit\?type=auth\.otp&since=2026/) as string,
+      expect.stringMatching(/audit\?type=certificate\.denied&since=2026/) as string,
+    ]);
+    await tile.getByText('151 LOCKED_OUT').click();
+    await page.getByRole('heading', { name: 'Audit', exact: true }).waitFor();
+    await window.close();
+  });
+
   test('the script has at most 90 kB, compressed', () => {
     const assets = join(ROOT, 'dist/console/assets');
     const scripts = readdirSync(assets).filter((name) => name.endsWith('.js.br'));
