@@ -108,7 +108,7 @@ describe('check --fleet', () => {
   test('a wrong configuration is exit code 2, an unreadable store 1', async () => {
     write((config) => void (section(config, 'tls')['min_version'] = 'SSLv3'));
     expect((await check('--config', file('new.toml'), '--json')).code).toBe(2);
-    write((config) => void (section(config, 'store')['path'] = 'data/none.db'));
+    write((config) => void (config['store'] = { path: 'data/none.db' }));
     expect((await check('--config', file('new.toml'), '--json')).code).toBe(1);
   });
 

@@ -3,7 +3,7 @@
  * `ESTUARY_FLEET=1000` and `ESTUARY_RUNS=40` are the nightly size, `ESTUARY_SEED` another fleet and other configurations.
  */
 import { X509Certificate } from 'node:crypto';
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify, type TomlTable } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -198,6 +198,8 @@ function base(config: TomlTable): void {
   section(caSection(config), 'file')['private_key'] = 'ca/f-issuing.key';
   section(caSection(config, 1), 'file')['private_key'] = 'ca/f-lab.key';
   Object.assign(profile(config), { renewal_grace_days: 10, renewal_issuers: 'ca/f-former.pem' });
+  // It is copied.
+  config['store'] = { path: 'data/est.db' };
   config['label'] = [{ name: 'plant', ca: 'devices', devices: 'required' }];
 }
 
@@ -339,6 +341,8 @@ async function become(member: Member): Promise<void> {
 beforeAll(async () => {
   estuary = await Estuary.start();
   await estuary.server.stop();
+  rmSync(file('data'), { recursive: true });
+  mkdirSync(file('data'));
   await makePki(estuary.dir);
   estuary.reconfigure(base);
   writeFileSync(file('base.toml'), readFileSync(file('est.toml')));
