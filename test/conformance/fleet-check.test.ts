@@ -16,7 +16,7 @@ import { OID } from '../../src/pki/der/oids.ts';
 import { encodePem } from '../../src/pki/der/pem.ts';
 import { type Certificate, parseCertificate } from '../../src/pki/x509/certificate.ts';
 import { encodeSubjectAltName, findExtension } from '../../src/pki/x509/extensions.ts';
-import type { GeneralName } from '../../src/pki/x509/general-name.ts';
+import { type GeneralName, parseGeneralNameText, SAN_KINDS } from '../../src/pki/x509/general-name.ts';
 import { parseDistinguishedName } from '../../src/pki/x509/name.ts';
 import * as certificates from '../support/certificates.ts';
 import { requestBy, tcr } from '../support/cmc.ts';
@@ -91,6 +91,12 @@ function drawn(n: number): Member {
     : isImported || state === 'former'
       ? 'devices'
       : one('devices', 'devices', 'lab', 'plant');
+  const kinds = [
+    ...[`email:${name}@example.com`, `URI:urn:example:${name}`],
+    ...(label === 'devices' ? [`DNS:*.${name}.example`, `DNS:_est.${name}.example`, `upn:${name}@example.com`] : []),
+    ...(label === 'devices' ? [`hardware_module:1.2.3:${n + 16}`, `permanent_identifier:1.2.3:${name}`] : []),
+    ...(label === 'devices' ? [`srv:_est.${name}.example`, `registered_id:1.2.3.${n}`, 'other:1.2.4:0c0161'] : []),
+  ];
   const host = one(`${name}.plant.example`, `${name}.plant.example`, `${name}.other.example`);
   return {
     ...{ name, state, label, held: [], given: [] },
@@ -99,9 +105,8 @@ function drawn(n: number): Member {
     // It is unknown of certificates that were never used.
     tls: state in EXPIRED || state === 'unseen' ? 'TLSv1.3' : one('TLSv1.2', 'TLSv1.3'),
     subject: one(`CN=${name}`, `CN=${name}`, `CN=${name},O=Example`, `serialNumber=${n},CN=${name}`),
-    sans: one<readonly GeneralName[]>(
-      ...[[], [certificates.dns(host)], [certificates.dns(host), certificates.ip(`10.0.${n >> 8}.${n & 255}`)]],
-      ...[[certificates.email(`${name}@example.com`)], [certificates.uri(`urn:example:${name}`)]],
+    sans: one([], [`DNS:${host}`], [`DNS:${host}`, `IP:10.0.${n >> 8}.${n & 255}`], [one(...kinds)]).map(
+      parseGeneralNameText,
     ),
   };
 }
@@ -198,6 +203,8 @@ function base(config: TomlTable): void {
   section(caSection(config), 'file')['private_key'] = 'ca/f-issuing.key';
   section(caSection(config, 1), 'file')['private_key'] = 'ca/f-lab.key';
   Object.assign(profile(config), { renewal_grace_days: 10, renewal_issuers: 'ca/f-former.pem' });
+  section(profile(config), 'san')['allowed'] = [...SAN_KINDS, 'other:1.2.4'];
+  Object.assign(section(profile(config), 'san'), { wildcards: true, dns_underscore: true });
   // It is copied.
   config['store'] = { path: 'data/est.db' };
   config['label'] = [{ name: 'plant', ca: 'devices', devices: 'required' }];
@@ -502,10 +509,12 @@ const isIn =
   (...states: readonly State[]) =>
   ({ state }: Member): boolean =>
     states.includes(state);
-const hasKind =
-  (...kinds: readonly GeneralName['kind'][]) =>
+const has =
+  (isMeant: (name: GeneralName) => boolean) =>
   ({ label, sans }: Member): boolean =>
-    label === 'devices' && sans.some(({ kind }) => kinds.includes(kind));
+    label === 'devices' && sans.some(isMeant);
+const subject = (config: TomlTable) => section(profile(config), 'subject');
+const san = (config: TomlTable) => section(profile(config), 'san');
 
 interface Breakage {
   readonly change: Change;
@@ -543,19 +552,18 @@ const BREAKAGES: Readonly<Record<string, Breakage>> = {
     code: 'CLIENT_CERTIFICATE_EXPIRED',
   },
   'a narrower SAN pattern': {
-    change: set((config) => section(profile(config), 'san'), { dns: ['[a-z0-9-]+\\.plant\\.example'] }),
-    who: ({ label, sans }) =>
-      label === 'devices' && sans.some((name) => name.kind === 'dns' && name.value.includes('.other.')),
+    change: set(san, { dns: ['[a-z0-9-]+\\.plant\\.example'] }),
+    who: has((name) => name.kind === 'dns' && !/^[a-z0-9-]+\.plant\./.test(name.value)),
     code: 'SAN_NOT_ALLOWED',
   },
   'kinds of names less': {
-    change: set((config) => section(profile(config), 'san'), { allowed: ['dns', 'ip'] }),
-    who: hasKind('email', 'uri'),
+    change: set(san, { allowed: ['dns', 'ip'] }),
+    who: has(({ kind }) => kind !== 'dns' && kind !== 'ip'),
     code: 'SAN_NOT_ALLOWED',
   },
   'other address blocks': {
-    change: set((config) => section(profile(config), 'san'), { ip: ['192.0.2.0/24'] }),
-    who: hasKind('ip'),
+    change: set(san, { ip: ['192.0.2.0/24'] }),
+    who: has(({ kind }) => kind === 'ip'),
     code: 'SAN_NOT_ALLOWED',
   },
   'a key type less': {
@@ -564,7 +572,7 @@ const BREAKAGES: Readonly<Record<string, Breakage>> = {
     code: 'KEY_TYPE_NOT_ALLOWED',
   },
   'subjects without an organization': {
-    change: set((config) => section(profile(config), 'subject'), { allowed: ['CN', 'serialNumber'] }),
+    change: set(subject, { allowed: ['CN', 'serialNumber'] }),
     who: ({ label, subject }) => label === 'devices' && subject.includes('O='),
     code: 'SUBJECT_NOT_ALLOWED',
   },
@@ -637,7 +645,7 @@ const HARMLESS: Readonly<Record<string, Change>> = {
   'a shorter validity': set(profile, { validity_days: 30 }),
   'a longer grace period': set(profile, { renewal_grace_days: 12 }),
   'further key types': set(profile, { key_types: ['ec:P-256', 'ec:P-384', 'ec:P-521', 'rsa:2048', 'ed25519'] }),
-  'a SAN pattern that fits': set((config) => section(profile(config), 'san'), { dns: ['.*\\.example'] }),
+  'a SAN pattern that fits': set(san, { dns: ['.*\\.example'] }),
   'a new issuing key with renewal_issuers': (config) => {
     issuingWith('next')(config);
     for (const table of [profile(config), section(plant(config), 'profile')])
@@ -646,12 +654,10 @@ const HARMLESS: Readonly<Record<string, Change>> = {
   'a certificate that is required at renewals': set(clientAuth, { mode: 'required_for_reenroll' }),
   'no one-time passwords': set((config) => section(config, 'otp'), { enabled: false }),
   'manual approval': set((config) => caSection(config, 1), { approval: 'manual' }),
-  'a template for new subjects': set((config) => section(profile(config), 'subject'), { template: 'CN={id},O=New' }),
+  'a template for new subjects': set(subject, { template: 'CN={id},O=New' }),
   'other methods': set((config) => section(caSection(config), 'auth'), { methods: ['otp'] }),
 };
 
-const subject = (config: TomlTable) => section(profile(config), 'subject');
-const san = (config: TomlTable) => section(profile(config), 'san');
 /** What they do is known from what happens. */
 const FURTHER: readonly Change[] = [
   set(subject, { patterns: { CN: 'unit-[0-4]*' } }),
@@ -659,6 +665,10 @@ const FURTHER: readonly Change[] = [
   set(subject, { required: ['serialNumber'] }),
   set(san, { required: ['dns'] }),
   set(san, { max: 1 }),
+  set(san, { wildcards: false }),
+  set(san, { dns_underscore: false }),
+  set(san, { allowed: ['dns', 'upn', 'srv'], upn: ['.*@example\\.org'] }),
+  set(san, { registered_id: ['1.2.3.1'], permanent_identifier: ['1.2.3:{cert.CN}'] }),
   set(san, { dns: ['{cert.CN}\\.plant\\.example'] }),
   set(san, { add: ['dns:{id}.added.example'] }),
   set(profile, { key_usage: ['keyEncipherment'] }),
