@@ -143,7 +143,9 @@ function readJwks(text: string): LocalJWKSet {
   });
   if (usable.length === 0 || usable.length > MAX_KEYS)
     throw new Error(`the JWKS has ${usable.length} public keys (1 to ${MAX_KEYS})`);
-  return createLocalJWKSet({ keys: usable });
+  // In a SPIFFE trust bundle, the use of a signature key has another name.
+  const keysForUse = usable.map((key) => ('use' in key && key.use === 'jwt-svid' ? { ...key, use: 'sig' } : key));
+  return createLocalJWKSet({ keys: keysForUse });
 }
 
 async function download({ url, ca, tokenFile }: KeyUrl): Promise<string> {

@@ -106,11 +106,11 @@ test('RFC 7517 §4.5: without a kid, or with one of several keys, each key that 
   const { service, store, clock } = await setUpOtp();
   const file = folder.file('jwks.json');
   const others = await Promise.all([1, 2, 3].map(() => generateKeyPair('ES256', { extractable: true })));
-  const publish = async (kid: string | undefined, keys: readonly CryptoKey[]): Promise<void> =>
+  const publish = async (kid: string | undefined, keys: readonly CryptoKey[], use?: string): Promise<void> =>
     writeFileSync(
       file,
       // Kubernetes and others serve a byte order mark.
-      `\ufeff${JSON.stringify({ keys: await Promise.all(keys.map(async (key) => ({ ...(await exportJWK(key)), kid }))) })}`,
+      `\ufeff${JSON.stringify({ keys: await Promise.all(keys.map(async (key) => ({ ...(await exportJWK(key)), kid, use }))) })}`,
     );
   let now = clock.now;
   const attempts = new GuardedAttempts({ method: 'jwt', lockout: service.lockout, tokenLength: 20, retryAfter: 7 });
@@ -146,6 +146,12 @@ test('RFC 7517 §4.5: without a kid, or with one of several keys, each key that 
   await publish('same', keysOf(0, 1));
   expect(await signedBy(1, 'same')).toBe('device-1');
   expect(await signedBy(2, 'same')).toBe('signature verification failed');
+  now += 60_000;
+  await publish('svid', keysOf(1), 'jwt-svid');
+  expect(await signedBy(1, 'svid')).toBe('device-1');
+  now += 60_000;
+  await publish('x509', keysOf(1), 'x509-svid');
+  expect(await signedBy(1, 'x509')).toBe('no applicable key found in the JSON Web Key Set');
 });
 
 const TOKENS: readonly [what: string, Partial<Settings>, Claims, outcome: string][] = [
