@@ -1,6 +1,6 @@
 /** Single EST operations on the command line, against correct and misbehaving servers. */
 import { createPrivateKey, randomBytes, type KeyObject } from 'node:crypto';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { loadClientConfig } from '../../src/client/config/load.ts';
 import { OID } from '../../src/pki/der/oids.ts';
@@ -189,6 +189,19 @@ describe('enroll for a request or a key from elsewhere', () => {
   });
 
   test.each([
+    [
+      'encrypted',
+      (key: KeyObject) => key.export({ format: 'pem', type: 'pkcs8', cipher: 'aes-256-cbc', passphrase: 'x' }),
+    ],
+    ['not PEM', (key: KeyObject) => key.export({ format: 'der', type: 'pkcs8' })],
+  ])('a key that is %s is named so', async (why, write) => {
+    await start();
+    const key = file('odd.key', write(makeKey().privateKey));
+    const { code, err } = await client('enroll', '--key', key, '--subject', 'CN=a', '--stdout');
+    expect([code, err]).toEqual([1, `error: ${key} does not contain a usable private key: it is ${why}\n`]);
+  });
+
+  test.each([
     [['enroll', '--stdout', '--subject', 'CN=a'], 'a new key would be lost'],
     [['enroll', '--csr', 'a', '--out', '/nonexistent/a'], '/nonexistent does not exist'],
     [['enroll', '--csr', 'a', '--out', 'a', '--stdout'], 'exclude each other'],
@@ -224,7 +237,10 @@ describe('reenroll', () => {
     expect(parsePemCertificates((await client('reenroll', ...identity, '--csr', csr)).out)[0]?.spki).toEqual(
       other.spki,
     );
-    const inDer = ['--ca', file('ca.der', est.ca.der), '--cert', file('device.der', first.der), ...identity.slice(2)];
+    // As /etc/ssl/certs, a folder of CAs may have others in it.
+    mkdirSync(folder.file('cas/java'), { recursive: true });
+    file('cas/root.cer', est.ca.der);
+    const inDer = ['--ca', folder.file('cas'), '--cert', file('device.der', first.der), ...identity.slice(2)];
     expect(await estuary(['client', 'reenroll', '--url', standIn.url, ...inDer])).toMatchObject({ code: 0, err: '' });
   });
 

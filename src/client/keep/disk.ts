@@ -34,7 +34,7 @@ export interface FileAccess {
 }
 
 export interface Disk {
-  /** undefined if it does not exist. @param encoding default: utf8 */
+  /** undefined if it does not exist or is a folder. @param encoding default: utf8 */
   read(path: string, encoding?: 'latin1'): string | undefined;
   /** Sorted names; empty if the folder does not exist. */
   list(folder: string): string[];
@@ -57,7 +57,7 @@ export const DISK: Disk = {
     try {
       return readFileSync(path, encoding ?? 'utf8');
     } catch (error) {
-      if (isMissing(error)) return undefined;
+      if (isMissing(error) || codeOf(error) === 'EISDIR') return undefined;
       throw error;
     }
   },

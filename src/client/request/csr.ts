@@ -107,7 +107,10 @@ export function readPrivateKey(text: string, where: string): PrivateKey {
     const key = createPrivateKey(pem);
     return privateKeyOf(key, createPublicKey(key).export({ format: 'der', type: 'spki' }), pem);
   } catch (error) {
-    throw new ClientError('local', 'KEY_UNUSABLE', `${where} does not contain a usable private key`, { cause: error });
+    const why = /ENCRYPTED/.test(text) ? ': it is encrypted' : text.includes('-----BEGIN ') ? '' : ': it is not PEM';
+    throw new ClientError('local', 'KEY_UNUSABLE', `${where} does not contain a usable private key${why}`, {
+      cause: error,
+    });
   }
 }
 
