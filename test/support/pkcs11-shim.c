@@ -202,6 +202,7 @@ static CK_RV attrs(CK_SESSION_HANDLE h, CK_OBJECT_HANDLE o, CK_ATTRIBUTE *t, uns
   return worst;
 }
 static CK_RV findinit(CK_SESSION_HANDLE h, CK_ATTRIBUTE *t, unsigned long n) { CK_RV r = alive(h); if (r) return r;
+  if (on("nosearch")) for (unsigned long i = 0; i < n; i++) if (t[i].type != CKA_CLASS) return num("SHIM_RV", CKR_ATTRIBUTE_TYPE_INVALID);
   if (on("nullkey")) for (unsigned long i = 0; i < n; i++) if (t[i].type == CKA_LABEL && (t[i].ulValueLen == 0 || ((char *)t[i].pValue)[t[i].ulValueLen - 1])) { CK_ATTRIBUTE x = { CKA_LABEL, "no such label", 13 }; return real.C_FindObjectsInit(h, &x, 1); }
   return real.C_FindObjectsInit(h, t, n); }
 static CK_RV signinit(CK_SESSION_HANDLE h, CK_MECHANISM *m, CK_OBJECT_HANDLE k) {
@@ -217,6 +218,7 @@ static unsigned long der(unsigned char *o, const unsigned char *v, unsigned long
 static CK_RV sign(CK_SESSION_HANDLE h, unsigned char *d, unsigned long n, unsigned char *s, unsigned long *len) {
   obey("C_Sign", h);
   CK_RV r = alive(h); if (r) { trace("C_Sign", r); return r; }
+  if (on("shortdata") && n > 64 && h < 4096 && st[h].m == CKM_SHA256_RSA_PKCS) { unsigned char junk[5120]; unsigned long jl = sizeof junk; real.C_Sign(h, d, n, junk, &jl); trace("C_Sign", CKR_DATA_LEN_RANGE); return CKR_DATA_LEN_RANGE; }
   if (on("stdout")) { printf("signing...\n"); fflush(stdout); }
   if (on("slow")) usleep(num("SHIM_MS", 500) * 1000);
   if (on("alwaysauth") && h < 4096 && !st[h].ctx) { trace("C_Sign", CKR_USER_NOT_LOGGED_IN); return CKR_USER_NOT_LOGGED_IN; }

@@ -35,7 +35,7 @@ export interface SigningKey {
   readonly alwaysAuthenticates: boolean;
 }
 
-/** The token listed a mechanism that it does not have. */
+/** The token listed a mechanism that it does not have. Some hash only short data: CKR_DATA_LEN_RANGE. */
 const NO_MECHANISM = new Set(['CKR_MECHANISM_INVALID', 'CKR_MECHANISM_PARAM_INVALID', 'CKR_FUNCTION_NOT_SUPPORTED']);
 
 const UNUSABLE_KEY = new Set(['CKR_KEY_FUNCTION_NOT_PERMITTED', 'CKR_KEY_TYPE_INCONSISTENT', 'CKR_KEY_SIZE_RANGE']);
@@ -51,7 +51,9 @@ export async function signWith(token: Token, session: Handle, key: SigningKey, t
       if (key.alwaysAuthenticates) logIn(token, session, Ck.CKU_CONTEXT_SPECIFIC);
       return how.output(await rawSignature(token, session, how.input(tbs)));
     } catch (error) {
-      if (!NO_MECHANISM.has(failureName(error)) || way + 1 >= key.ways.length) throw error;
+      const name = failureName(error);
+      const isOther = NO_MECHANISM.has(name) || name === 'CKR_DATA_LEN_RANGE';
+      if (!isOther || way + 1 >= key.ways.length) throw error;
       // Concurrent signatures may have found out too.
       key.way = Math.max(key.way, way + 1);
     }
@@ -172,6 +174,24 @@ export function requirePrivateKeys(token: Token, session: Handle, reference: Key
   return found;
 }
 
+/** Objects of a class with these attributes, also in a token that cannot search for one of them. */
+function searched(
+  lib: Pkcs11,
+  session: Handle,
+  objectClass: number,
+  wanted: readonly (readonly ['CKA_LABEL' | 'CKA_ID', Buffer])[],
+): Handle[] {
+  const ofClass: Template = [['CKA_CLASS', objectClass]];
+  try {
+    return findObjects(lib, session, [...ofClass, ...wanted]);
+  } catch (error) {
+    if (!failureName(error).startsWith('CKR_ATTRIBUTE_')) throw error;
+    return findObjects(lib, session, ofClass).filter((object) =>
+      wanted.every(([name, value]) => attribute(lib, session, object, name)?.equals(value)),
+    );
+  }
+}
+
 /** All objects of a class that match the reference. */
 export function objectsNamed(
   { lib }: Token,
@@ -179,16 +199,14 @@ export function objectsNamed(
   objectClass: number,
   { key_label, key_id }: KeyReference,
 ): Handle[] {
-  const ofClass: Template = [['CKA_CLASS', objectClass]];
   const id = key_id === undefined ? undefined : Buffer.from(key_id, 'hex');
-  const named = findObjects(lib, session, [
-    ...ofClass,
-    ...(key_label === undefined ? [] : ([['CKA_LABEL', key_label]] as const)),
+  const named = searched(lib, session, objectClass, [
+    ...(key_label === undefined ? [] : ([['CKA_LABEL', Buffer.from(key_label)]] as const)),
     ...(id === undefined ? [] : ([['CKA_ID', id]] as const)),
   ]);
   if (named.length > 0) return named;
-  // Some tokens pad labels, or cannot search for every attribute.
-  return findObjects(lib, session, ofClass).filter((object) => {
+  // Some tokens pad labels.
+  return findObjects(lib, session, [['CKA_CLASS', objectClass]]).filter((object) => {
     const label = attribute(lib, session, object, 'CKA_LABEL')?.toString('utf8');
     return (
       (key_label === undefined || (label !== undefined && trimmed(label) === trimmed(key_label))) &&
@@ -228,15 +246,9 @@ function publicKeysOf(lib: Pkcs11, session: Handle, key: Handle): Buffer[] {
   for (const name of ['CKA_ID', 'CKA_LABEL'] as const) {
     const value = attribute(lib, session, key, name);
     if (value === undefined || value.length === 0) continue;
-    for (const other of findObjects(lib, session, [
-      ['CKA_CLASS', Ck.CKO_PUBLIC_KEY],
-      [name, value],
-    ]))
+    for (const other of searched(lib, session, Ck.CKO_PUBLIC_KEY, [[name, value]]))
       found.push(publicKey(lib, session, other));
-    for (const other of findObjects(lib, session, [
-      ['CKA_CLASS', Ck.CKO_CERTIFICATE],
-      [name, value],
-    ]))
+    for (const other of searched(lib, session, Ck.CKO_CERTIFICATE, [[name, value]]))
       found.push(certifiedKey(attribute(lib, session, other, 'CKA_VALUE')));
   }
   // Nearly every RSA key has this exponent.

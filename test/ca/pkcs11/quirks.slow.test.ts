@@ -131,6 +131,7 @@ describe.skipIf(!requires('softhsm', 'pkcs11Shim'))('a PKCS #11 module with', ()
       ],
       ['RSA without padding only', { quirks: 'onlyx509', key: 'rsa' }],
       ['CKA_ALWAYS_AUTHENTICATE', { quirks: 'alwaysauth' }],
+      ['no search for labels or IDs', { quirks: 'nosearch', key: 'ec384' }],
     ];
     test.each(FORMATS)('%s', async (_names, { quirks: quirk, key = 'ec256', isKey }) => {
       // Without a certificate, so that the public key comes from the token.
@@ -168,6 +169,14 @@ describe.skipIf(!requires('softhsm', 'pkcs11Shim'))('a PKCS #11 module with', ()
       await expect(open('onlypss', { key_label: 'rsa' })).rejects.toThrow(
         'the token has no signature mechanism for a rsa:2048 key',
       );
+    });
+
+    test('RSA with a hash for short data only: longer data is hashed here', async () => {
+      const signer = await open('shortdata', { key_label: 'rsa' });
+      const tbs = Buffer.alloc(100_000);
+      const algorithm = parseSignatureAlgorithm(signer.signatureAlgorithm);
+      expect(await verifySignature(algorithm, parsePublicKey(signer.spki), tbs, await signer.sign(tbs))).toBe(true);
+      await expectToSign(signer, 5);
     });
 
     test('wrong signatures: the key is not used', async () => {
