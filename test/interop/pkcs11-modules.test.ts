@@ -11,6 +11,7 @@ import { Pkcs11Signer } from '../../src/ca/pkcs11/pkcs11-signer.ts';
 import type { TokenAccess, TokenKeyType } from '../../src/ca/pkcs11/wire.ts';
 import { parsePublicKey } from '../../src/pki/x509/public-key.ts';
 import { parseSignatureAlgorithm, verifySignature } from '../../src/pki/x509/signature-algorithms.ts';
+import { Opencryptoki, OPENCRYPTOKI_LABEL, OPENCRYPTOKI_PIN } from '../support/opencryptoki.ts';
 import { LIBRARIES, requires } from '../support/requires.ts';
 import { PIN, SOFTHSM_MODULE, softHsm, type SoftHsm } from '../support/softhsm.ts';
 import { softwareTpm } from '../support/software-tpm.ts';
@@ -76,6 +77,17 @@ describe.skipIf(!requires('softhsm', 'certutil', 'p11kit', 'softwareTpm'))('a ke
       for (const type of types) await expectToWork(access, type, tpm.env, { leftOut });
     } finally {
       await tpm.stop();
+    }
+  });
+
+  test.skipIf(!requires('opencryptoki'))("opencryptoki's soft token, also after a restart of its daemon", async () => {
+    const opencryptoki = await Opencryptoki.start();
+    try {
+      const access = { module: join(LIBRARIES, 'pkcs11/libopencryptoki.so'), token_label: OPENCRYPTOKI_LABEL };
+      const restart = () => opencryptoki.restart();
+      await expectToWork({ ...access, pin: OPENCRYPTOKI_PIN }, 'rsa:2048', {}, { restart });
+    } finally {
+      await opencryptoki.stop();
     }
   });
 

@@ -151,6 +151,11 @@ const PROBES = {
     files('Debian package libtpm2-pkcs11-1', join(LIBRARIES, 'libtpm2_pkcs11.so.1')),
     files('Debian package libtss2-tcti-tabrmd0', join(LIBRARIES, 'libtss2-tcti-tabrmd.so.0')),
   ),
+  opencryptoki: all(
+    commands('Debian package opencryptoki', 'pkcsslotd', 'pkcsconf'),
+    files('Debian package opencryptoki', join(LIBRARIES, 'pkcs11/libopencryptoki.so')),
+    () => (process.getuid?.() === 0 ? undefined : 'pkcsslotd needs root'),
+  ),
   tokenTls: files('Debian package libengine-pkcs11-openssl', PKCS11_ENGINE),
   kdc: all(
     commands('Debian packages krb5-kdc and krb5-admin-server', 'krb5kdc', 'kdb5_util', 'kadmin.local'),
