@@ -26,6 +26,7 @@ import {
   keyUsage,
   makeCa,
   makeCertificate,
+  makeClient,
   NOT_BEFORE,
   subjectAltName,
   uri,
@@ -328,6 +329,39 @@ test.each(Object.entries(TARGETS))(
     expect(count, 'certificates that were delivered').toBeGreaterThan(0);
   },
 );
+
+test.each<[string, () => Promise<readonly Issuer[]>, boolean]>([
+  ['a CA', async () => [await makeCa('CN=Sub', { issuer: issuers.issuing })], true],
+  ['an end entity', () => Promise.resolve([issuers.endEntity]), false],
+  ['another root', () => Promise.resolve([issuers.foreign]), false],
+  ['a CA that is not valid yet', async () => [await makeCa('CN=Sub', { issuer: root, notBefore: NOW + 1000 })], false],
+  ['a CA that has expired', async () => [await makeCa('CN=Sub', { issuer: root, notAfter: NOW - 1000 })], false],
+  [
+    'a CA that may not sign certificates',
+    async () => [
+      await makeCertificate({
+        ...{ subject: 'CN=Sub', issuer: root },
+        extensions: [basicConstraints(true), keyUsage('cRLSign')],
+      }),
+    ],
+    false,
+  ],
+  [
+    'a CA below one that may have none',
+    async () => {
+      const above = await makeCa('CN=Above', { issuer: root, pathLength: 0 });
+      return [await makeCa('CN=Sub', { issuer: above }), above];
+    },
+    false,
+  ],
+])('RFC 5280 §6.1: what %s issued', async (_, make, isDelivered) => {
+  const target = await TARGETS.est();
+  const [issuer, ...more] = await make();
+  if (issuer === undefined) throw new Error('no issuer');
+  const { der } = await makeClient('CN=device', issuer, { keys: mine });
+  target.answer([der, issuer.der, ...more.map((one) => one.der)], (octets) => octets);
+  expect((await delivered(target))?.equals(der) ?? false).toBe(isDelivered);
+});
 
 test('a certificate whose key is not on its curve counts as one for another key', async () => {
   const target = await TARGETS.est();
