@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { DRIVERS } from '../ca/drivers.ts';
 import { withoutUnusable } from './diff.ts';
+import { readContent } from './content.ts';
 import { errorCode } from './secret.ts';
 import { loadMaterial } from './material/load-material.ts';
 import { FileMemory, type Material, memoryIds } from './material/material.ts';
@@ -195,7 +195,7 @@ async function readText(file: string): Promise<string> {
     new ConfigError(file, [
       { key: '', message: `${reason} (a TOML document)`, ...(line === undefined ? {} : { line }) },
     ]);
-  const bytes = await readFile(file).catch((error: unknown) => {
+  const bytes = await readContent(file).catch((error: unknown) => {
     throw refused(`cannot be read: ${errorCode(error)}`);
   });
   try {

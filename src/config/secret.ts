@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { getSystemErrorMessage, inspect, isDeepStrictEqual } from 'node:util';
+import { ContentError, readContent } from './content.ts';
 import { isTable } from './problem.ts';
 
 /**
@@ -80,7 +80,7 @@ type SecretForm = 'secret' | 'bytes' | 'pin';
 /** Loads `<key>_file`: its bytes, or its text without one line end. Returns the reason of a failure. */
 export async function secretFromFile(file: string, form: SecretForm, where: Surroundings): Promise<Secret | string> {
   try {
-    const bytes = await readFile(resolve(where.folder, file));
+    const bytes = await readContent(resolve(where.folder, file));
     return checked(form === 'bytes' ? bytes : withoutLineEnd(bytes), form, `the file ${file}`);
   } catch (error) {
     return `cannot read ${file}: ${errorCode(error)}`;
@@ -118,6 +118,7 @@ function withoutLineEnd(bytes: Buffer): Buffer {
 
 /** Why the system refused a file, in words. */
 export function errorCode(error: unknown): string {
+  if (error instanceof ContentError) return error.message;
   if (!(error instanceof Error && 'code' in error && 'errno' in error)) return 'unreadable';
   return WORDS[String(error.code)] ?? getSystemErrorMessage(Number(error.errno));
 }

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { EstuaryError } from '../../errors.ts';
 import { unlessMalformed } from '../../pki/der/der.ts';
 import { parsePem, pemText, tidyPem } from '../../pki/der/pem.ts';
@@ -7,6 +7,7 @@ import { InputError } from '../../pki/input-error.ts';
 import { type Certificate, isAnchor, parsePemCertificates } from '../../pki/x509/certificate.ts';
 import { formatName } from '../../pki/x509/name.ts';
 import { parsePublicKey, samePublicKey } from '../../pki/x509/public-key.ts';
+import { readContent } from '../content.ts';
 import type { Fault, Problem, Warning } from '../problem.ts';
 import { errorCode, type Secret } from '../secret.ts';
 import { type Certificates, FileMemory, type KeyPair, memoryIds } from './material.ts';
@@ -23,7 +24,7 @@ export class FileError extends EstuaryError {
 
 export async function readBytes(file: string, allowed: string): Promise<Buffer> {
   try {
-    return await readFile(file);
+    return await readContent(file);
   } catch (error) {
     throw new FileError(`cannot read ${file}: ${errorCode(error)}`, allowed);
   }
