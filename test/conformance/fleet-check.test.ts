@@ -710,6 +710,45 @@ describe(`in a fleet of ${SIZE} holders`, () => {
     expect(await predict('new', 'old')).toMatchObject({ ...none, code: 0 });
   });
 
+  test('an external authorization and a CA elsewhere are unknown, but not what is rejected before', async () => {
+    await write('old');
+    const elsewhere: Change = (config) => {
+      const label = 'lab';
+      const remote = {
+        driver: 'command',
+        upstream_trust_anchors: 'ca/f-labroot.pem',
+        command: { issue: ['/bin/true'] },
+      };
+      Object.assign(caSection(config), { authorization: { url: 'https://localhost:1/' } });
+      config['ca'] = [caSection(config), { label, ...remote }];
+    };
+    const able = (label: string, tls?: string) =>
+      fleet
+        .filter((member) => isAble(member) && member.label === label && member.tls === (tls ?? member.tls))
+        .map(({ name }) => name)
+        .sort();
+    const namesIn = (entries: FleetReport['unknown'], code: string) =>
+      entries
+        .filter((entry) => entry.code === code)
+        .map(nameOf)
+        .sort();
+    expect(await write('new', elsewhere)).toBe(true);
+    const report = await predict('new', 'old');
+    expect(report).toMatchObject({ stranded: [], code: 0 });
+    expect(namesIn(report.unknown, 'EXTERNAL_AUTHORIZATION')).toEqual(able('devices'));
+    expect(namesIn(report.unknown, 'UPSTREAM_CA')).toEqual(able('lab'));
+    await write('new', elsewhere, BREAKAGES['a higher TLS version']?.change ?? expect.fail());
+    const { stranded, unknown } = await predict('new', 'old');
+    expect(namesIn(unknown, 'UPSTREAM_CA')).toEqual(able('lab', 'TLSv1.3'));
+    expect(namesIn(stranded, 'TLS_VERSION').filter((name) => able('lab').includes(name))).toEqual(
+      able('lab', 'TLSv1.2'),
+    );
+    await write('new', elsewhere, BREAKAGES['no client certificates']?.change ?? expect.fail());
+    expect(namesIn((await predict('new', 'old')).stranded, 'CLIENT_CERTIFICATE_REQUIRED')).toEqual(
+      [...able('devices'), ...able('lab'), ...able('plant')].sort(),
+    );
+  });
+
   test('changed keys that are not judged are named, and the keys of CAs may be missing', async () => {
     await write('old');
     const elsewhere: Change = (config) => {

@@ -45,6 +45,9 @@ const RENEWS: Verdict = { kind: 'renews' };
 const unknown = (code: string, message: string): Verdict => ({ kind: 'unknown', code, message });
 const rejected = (code: string, message: string): Verdict => ({ kind: 'rejected', code, message });
 
+const upstream = ({ label }: Ca): Verdict =>
+  unknown('UPSTREAM_CA', `The CA "${label}" is elsewhere, and nothing was submitted to it.`);
+
 const SILENT = createLogger('error', { write: () => undefined });
 /** What is wrong with a key of a CA, which signs nothing here. */
 const OF_KEY = /^(file|pkcs11|ocsp)\b/;
@@ -127,20 +130,23 @@ export class Simulation {
    * @throws EstuaryError 500 or 503 from the store
    */
   async renewal(held: HeldCertificate, label: string): Promise<Verdict> {
+    let ca: Ca | undefined;
     try {
       if (held.tls_version === 'TLSv1.2' && this.minVersion === 'TLSv1.3')
         return rejected('TLS_VERSION', 'The device uses TLS 1.2, and tls.min_version is TLSv1.3.');
-      return await this.#simulated(held, this.#parts.router.find(held.names_label === 0 ? undefined : label));
+      ca = this.#parts.router.find(held.names_label === 0 ? undefined : label);
+      return await this.#simulated(held, ca);
     } catch (error) {
       if (!(error instanceof EstuaryError) || /^(STORE|AUDIT)_/.test(error.code)) throw error;
+      // The chain of a CA elsewhere is known only once it answered.
+      if (ca?.ownIsRecorded === true && (error.kind === 'unavailable' || error.code === 'CLIENT_CERTIFICATE_UNTRUSTED'))
+        return upstream(ca);
       if (error.kind === 'unavailable') return RENEWS;
       return rejected(error.code, error.message);
     }
   }
 
   async #simulated(held: HeldCertificate, ca: Ca): Promise<Verdict> {
-    if (ca.ownIsRecorded)
-      return unknown('UPSTREAM_CA', `The CA "${ca.label}" is elsewhere, and nothing was submitted to it.`);
     const { config, trust, mtls, enrollment, now } = this.#parts;
     if (trust === undefined || mtls === undefined)
       throw unauthorized('CLIENT_CERTIFICATE_REQUIRED', 'client certificate required');
@@ -164,6 +170,7 @@ export class Simulation {
     const tbs = await enrollment.simulate(Authenticated.forDryRun(received, identity), () =>
       this.#csr(identity.certificate),
     );
+    if (ca.ownIsRecorded) return upstream(ca);
     const next = await this.#inTurn(tbs, ca, trust);
     if (next !== undefined)
       return rejected(next.code, `The certificate that it would get could not be renewed: ${next.message}`);
