@@ -3,13 +3,13 @@
  * this; the server sees SoftHSM2's own results.
  */
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 
 import { requires } from '../support/requires.ts';
 import { buildShim } from '../support/pkcs11-shim.ts';
 import { softHsm, type SoftHsm } from '../support/softhsm.ts';
 import { HsmUnderLoad } from './hsm-load.ts';
-import { until } from '../support/until.ts';
+import { pause, until } from '../support/until.ts';
 
 describe.skipIf(!requires('softhsm', 'pkcs11Shim'))('an HSM that loses sessions under a load of enrollments', () => {
   let hsm: SoftHsm;
@@ -55,4 +55,39 @@ describe.skipIf(!requires('softhsm', 'pkcs11Shim'))('an HSM that loses sessions 
   test('afterwards: every certificate answered is recorded once, no serial twice, no OTP use lost', async () => {
     await server.expectConsistency();
   });
+});
+
+/** Longer in the nightly run. */
+const SECONDS = Number(process.env['HSM_LOAD_SECONDS'] ?? 5);
+
+describe.skipIf(!requires('softhsm', 'pkcs11Shim'))('an HSM that does all of this', () => {
+  test(
+    'drops sessions, refuses the ninth, and fails one signature in a hundred: only those requests get 500',
+    { timeout: SECONDS * 1000 + 120_000 },
+    async () => {
+      const hsm = softHsm();
+      onTestFinished(() => hsm.remove());
+      const [order, log] = [hsm.file('order'), hsm.file('shim.log')];
+      const quirks = { SHIM: 'idle,maxsess,failnth', SHIM_IDLE: '0.2', SHIM_MAX: '8', SHIM_NTH: '100' };
+      const pkcs11 = { module: buildShim(hsm), max_sessions: 16, timeout: 60 };
+      const server = await HsmUnderLoad.start(hsm, pkcs11, { ...quirks, SHIM_ORDER: order, SHIM_LOG: log });
+      onTestFinished(() => server.estuary.stop());
+      const child = server.childPid();
+      const statuses = await server.under(async () => {
+        for (const end = Date.now() + SECONDS * 1000; Date.now() < end;) {
+          await pause(500);
+          writeFileSync(`${order}.new`, 'C_SignInit C_CloseAllSessions\n');
+          renameSync(`${order}.new`, order);
+        }
+      });
+      const failed = statuses.filter((status) => status !== 200);
+      const signatures = readFileSync(log, 'utf8').match(/C_Sign 0x6$/gm) ?? [];
+      expect(new Set(failed)).toEqual(new Set(failed.length === 0 ? [] : [500]));
+      expect(failed.length).toBeLessThanOrEqual(signatures.length);
+      expect(statuses.length).toBeGreaterThan(SECONDS * 10);
+      expect(server.childPid()).toBe(child);
+      server.expectNoProblems();
+      await server.expectConsistency();
+    },
+  );
 });

@@ -72,6 +72,8 @@ const GONE = new Set<string>([
   'CKR_SLOT_ID_INVALID',
   'CKR_CRYPTOKI_NOT_INITIALIZED',
 ]);
+/** Accepted logins for one call, of a token that loses them. */
+const LOGINS = 3;
 /** Signatures after a failed one. */
 const PROBES = 3;
 
@@ -256,15 +258,16 @@ export class Pkcs11Signer implements Signer {
     this.#process.restart(detail);
   }
 
-  /** A call that may need a login first, which must not be repeated with a rejected PIN. */
+  /** A call that may need a login first, which must not be repeated with a rejected PIN. An accepted one may be lost again. */
   async #withLogin(call: ChildCall, method: string, args?: unknown): Promise<unknown> {
-    try {
-      return await call(method, args);
-    } catch (error) {
-      if (!(error instanceof IsolatedError) || error.code !== TokenFault.LOGIN) throw error;
-      await this.#logIn(call);
-      return await call(method, args);
-    }
+    for (let logins = 0; ; logins++)
+      try {
+        return await call(method, args);
+      } catch (error) {
+        const isLogin = error instanceof IsolatedError && error.code === TokenFault.LOGIN;
+        if (!isLogin || logins === LOGINS) throw error;
+        await this.#logIn(call);
+      }
   }
 
   async #logIn(call: ChildCall): Promise<void> {

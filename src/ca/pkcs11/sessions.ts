@@ -16,6 +16,8 @@ export class SessionPool {
   readonly #idle: Handle[] = [];
   #flags: number = Ck.CKF_SERIAL_SESSION;
   #count = 0;
+  /** Of {@link closeIdle}. */
+  #generation = 0;
 
   constructor(token: Token, maximum: number) {
     const { maxSessions } = token.info;
@@ -30,12 +32,18 @@ export class SessionPool {
    */
   async use<T>(work: (session: Handle) => Promise<T> | T): Promise<T> {
     const session = this.#idle.pop() ?? this.#open();
+    const generation = this.#generation;
+    // One that was in use when others were lost may be lost too, although its work was done.
+    const release = (): void => {
+      if (generation === this.#generation) this.#idle.push(session);
+      else this.#close(session);
+    };
     try {
       const result = await work(session);
-      this.#idle.push(session);
+      release();
       return result;
     } catch (error) {
-      if (error instanceof IsolatedError) this.#idle.push(session);
+      if (error instanceof IsolatedError) release();
       else this.#close(session);
       throw error;
     }
@@ -43,6 +51,7 @@ export class SessionPool {
 
   /** Whatever took one idle session may have taken the others. */
   closeIdle(): void {
+    this.#generation += 1;
     for (const session of this.#idle.splice(0)) this.#close(session);
   }
 
