@@ -490,7 +490,7 @@ describe.skipIf(!requires('chromium', 'openssl', 'curl'))('jobs', () => {
       const answer = await route.fetch();
       await route.fulfill({ response: answer, json: { ...((await answer.json()) as object), rejections } });
     });
-    await window.go('');
+    await page.reload();
     const tile = page.locator('.tile', { hasText: 'Rejected, last 24 hours' });
     await tile.getByText('163', { exact: true }).waitFor();
     const links = await Promise.all((await tile.locator('.fine a').all()).map((one) => one.getAttribute('href')));

@@ -125,7 +125,7 @@ export class StandInState {
       },
       serial: hex(serial),
       notBefore: Date.now() - 60_000,
-      notAfter: Date.now() + 86_400_000,
+      notAfter: Date.now() + 90 * 86_400_000,
       extensions: [
         keyUsage('digitalSignature', 'keyEncipherment'),
         extKeyUsage(OID.clientAuth, OID.serverAuth),
