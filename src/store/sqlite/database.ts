@@ -154,7 +154,12 @@ function refuseDamaged(db: Db, path: string): void {
 
 /** The first damage that SQLite finds in the whole database, in its words; undefined: none. @throws SqliteError */
 export function damageOf(db: Db): string | undefined {
-  const found = String(db.pragma('quick_check(1)', { simple: true }));
+  // One snapshot: another process may be creating tables.
+  const check = db.transaction(() => {
+    db.prepare('SELECT count(*) FROM sqlite_schema').get();
+    return String(db.pragma('quick_check(1)', { simple: true }));
+  });
+  const found = check();
   return found === 'ok' ? undefined : found;
 }
 
